@@ -27,7 +27,6 @@ NOT_YET = (
     "pipeline_runtime/batch/",
     "pipeline_runtime/handover/",
     "pipeline_runtime/operators/",
-    "pipeline_runtime/placement/",
     "pipeline_runtime/replica/",
     "pipeline_runtime/settings.py",
     "pipeline_runtime/spark/",

@@ -1,1 +1,1 @@
-"""Which node runs which group: pure functions."""
+"""Decides which node runs which group. Pure functions."""

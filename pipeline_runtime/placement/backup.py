@@ -1,9 +1,10 @@
-"""Where each group's backup lies beside the central store, and where the group goes on when its node fails.
+"""Decides which node holds each group's backup beside the central store, and where the group goes on when its
+own node fails.
 
-A plan of `recovery_plan` over the nodes as they are: a node is joined to its site by a link, sites to one
-another. A backup stays where it is as long as it is of use there, since moving it sends all of it again.
-Beyond the paper: another site than the owner's is better for a backup; and a group for which no node has CPU
-enough has a backup all the same.
+The plan is made by `recovery_plan` over the nodes as they are: a link joins each node to its site, and links
+join the sites. A backup stays where it is as long as it is of use there, since moving it sends all of it
+again. Two rules go beyond the paper: another site than the owner's is better for a backup, and a group for
+which no node has enough CPU gets a backup all the same.
 """
 
 from __future__ import annotations
@@ -22,57 +23,58 @@ from pipeline_runtime.placement.recovery import (
 from pipeline_runtime.placement.recovery_plan import plan_recovery
 
 DISK_BYTES_PER_S = 200e6
-"""At which a node is taken to read what it holds. Not measured; more than a link gives, so that a group goes
-on where its backup lies, if it can."""
+"""The rate at which a node reads what it holds. Not measured. It is more than a link gives, so that a group
+goes on where its backup lies, if it can."""
 SITE_BYTES_PER_S = 125e6
-"""Between a site and all others, and between a node and its site, of which nothing is known: 1 Gbit/s."""
+"""The rate of a line that is not measured, between a site and all others, and between a node and its site: 1
+Gbit/s."""
 LOOKS = 3_000
-"""Bounds the time of a plan: some 0.3 s at 30 nodes."""
+"""Bounds the time of a plan to some 0.3 s at 30 nodes."""
 
 
 @dataclass(frozen=True)
 class BackupNode:
-    """A registered node as this choice sees it."""
+    """A registered node, with the facts that count for backups."""
 
     name: str
     up: bool
     cordoned: bool = False  # takes nothing new
-    site: str | None = None  # where it stands; None: nobody has said, so nowhere else
+    site: str | None = None  # where it stands; a node that no user gave a site is a site of its own
     cores: float = 0.0
-    cpu_ratio: float = 0.0  # of all its cores
+    cpu_ratio: float = 0.0  # over all its cores
     disk_free_bytes: int = 0
 
 
 @dataclass(frozen=True)
 class GroupToBackUp:
     group: str
-    owner: str  # its node
+    owner: str  # the node that owns the group
     bytes_total: int = 0  # of its newest checkpoint
-    bytes_per_s: float = 0.0  # that its checkpoints send, on average
+    bytes_per_s: float = 0.0  # what its checkpoints send, on average
     cpu: float = 0.0  # cores that it takes
     current: str | None = None  # where its backup lies now
     redeploy: str | None = None  # where it would go on, as planned before
-    apart_from: frozenset[str] = frozenset()  # nodes that run what it shares no node with
+    apart_from: frozenset[str] = frozenset()  # nodes that run a group it must not share a node with
 
 
 @dataclass(frozen=True)
 class BackupLimits:
     cpu_ratio_max: float = 0.9
     disk_free_bytes_min: int = 1_000_000_000
-    bytes_per_s_max: float | None = None  # that one node sends and receives; None: no limit
+    bytes_per_s_max: float | None = None  # what one node may send and receive; None means no limit
 
 
 @dataclass(frozen=True)
 class Backup:
-    store: str | None = None  # None: no node may hold it, it has the central store alone
-    redeploy: str | None = None  # None: no node has so much CPU left
+    store: str | None = None  # None when no node may hold it, and it has the central store alone
+    redeploy: str | None = None  # None when no node has enough CPU left
 
 
 @dataclass(frozen=True)
 class _Level:
-    """What is asked of the places of a group that has found none by the levels before."""
+    """The rules for a group that found no place by stricter ones."""
 
-    stays: bool  # where its backup is, if that is of use
+    stays: bool  # the backup stays where it is, if it is of use there
     elsewhere: bool  # at another site than the owner's
     cpu_counts: bool
 
@@ -96,10 +98,10 @@ def plan_backups(
     limits: BackupLimits,
     between_sites: Mapping[frozenset[str], float] | None = None,
 ) -> dict[str, Backup]:
-    """Group -> its backup. `between_sites`: bytes/s, as far as known.
+    """Returns group -> its backup. `between_sites` holds bytes/s, as far as they are known.
 
     The same arguments give the same answer, in any order. A group whose node does not answer sends nothing,
-    and is perhaps being restored: it keeps its places.
+    and may be about to be restored, so it keeps its places.
     """
     known = sorted(nodes, key=lambda node: node.name)
     by_name = {node.name: node for node in known}
@@ -114,15 +116,15 @@ def plan_backups(
     )
     number = {node.name: at for at, node in enumerate(known)}
     in_use = {group.group: _in_use(group, number) for group in sending}
-    plan, anew = in_use, not any(in_use.values())
+    plan, first_time = in_use, not any(in_use.values())
     for asking in _LEVELS:
         if asking is not _LEVELS[0]:
             level |= dict.fromkeys(rejected(plan), asking)
         wanted = [_wanted(group, by_name, limits, level[group.group]) for group in sending]
-        # What is in use counts before anything new is placed, also for who is asked less of by now.
+        # Backups in use count before a new one is placed, even for groups that later levels ask less of.
         keep = {group: places or in_use[group] for group, places in plan.items()}
-        plan = plan_recovery(installation.with_groups(wanted), None if anew else keep, looks=LOOKS)
-        anew = False
+        plan = plan_recovery(installation.with_groups(wanted), None if first_time else keep, looks=LOOKS)
+        first_time = False
         if not rejected(plan):
             break
     for group in sending:
@@ -132,7 +134,7 @@ def plan_backups(
             found[group.group] = Backup(known[places.store].name, redeploy)
         elif not _is_of_use(group, by_name, limits):
             found[group.group] = Backup()
-        else:  # lines that are short of room, perhaps since they were measured when busy, take no backup away
+        else:  # a line that is short of room takes no backup away: it may have been busy when it was measured
             found[group.group] = Backup(group.current)
     return found
 
@@ -149,7 +151,7 @@ def _in_use(group: GroupToBackUp, number: Mapping[str, int]) -> Places | None:
 
 
 def _is_of_use(group: GroupToBackUp, nodes: Mapping[str, BackupNode], limits: BackupLimits) -> bool:
-    """Whether its backup can stay where it is."""
+    """Returns whether its backup can stay where it is."""
     holder = nodes.get(group.current or "")
     return holder is not None and _may_store(group, holder, nodes[group.owner], limits, _LEVELS[-1])
 
@@ -187,19 +189,24 @@ def _wanted(
 def _may_store(
     group: GroupToBackUp, node: BackupNode, owner: BackupNode, limits: BackupLimits, level: _Level
 ) -> bool:
-    """Load comes and goes, and does not move a backup; what makes it useless does."""
+    """Returns whether the node may store the backup. Load comes and goes, so it does not move a backup; only
+    what makes the backup useless does."""
     if not node.up or node.name == owner.name or node.disk_free_bytes < limits.disk_free_bytes_min:
         return False
     if level.elsewhere and owner.site is not None and node.site == owner.site:
-        return False  # what burns down with one burns down with the other
+        return False  # a fire would destroy both
     return node.name == group.current or (not node.cordoned and node.cpu_ratio <= limits.cpu_ratio_max)
 
 
 def _links(
     nodes: Sequence[BackupNode], limits: BackupLimits, between_sites: Mapping[frozenset[str], float]
 ) -> list[Link]:
-    """No name of a node has a space, so what stands between nodes is never taken for one. Lines of which
-    nothing is known are one for each site, not one for each two: of 200 sites there were 19,900."""
+    """Returns the links between nodes and sites. No node's name has a space, so a site is never taken for a
+    node.
+
+    Lines of which nothing is known are one for each site, not one for each pair of sites: 200 sites have
+    19,900 pairs.
+    """
     sites = {node.name: node.site or node.name for node in nodes}
     own = limits.bytes_per_s_max or SITE_BYTES_PER_S
     links = [Link(name, f"site {site}", own) for name, site in sites.items()]

@@ -1,5 +1,6 @@
-"""Chooses a node for each group: where it is pinned; else, of the nodes that meet all constraints, those
-nearest to what it reads, of these the least busy, of these the one with the fewest elements.
+"""Chooses a node for each group. A pinned group goes where it is pinned. Any other goes to a node that meets
+all constraints: one of those nearest to what it reads, then the least busy of these, then the one with the
+fewest elements.
 
 "Nearest" is SpanEdge's rule for a global group: the least of the greatest latencies from the sites of all
 groups that it reads. H. P. Sajjad et al., "SpanEdge", IEEE/ACM SEC 2016, doi:10.1109/SEC.2016.17. All streams
@@ -39,26 +40,26 @@ _OPENED_BY: dict[Closed, str] = {
 }
 _PAST = {"is": "was", "does": "did", "has": "had", "runs": "ran"}
 NAMED_MAX = 3
-"""So many nodes are named of those that could not take it."""
+"""A message names this many of the nodes that cannot take the group."""
 ROUNDS_MAX = 10
-"""So often those that found no node are placed before the others."""
+"""In this many rounds, groups that found no node are placed before the others."""
 
 NEAR_MS = 10.0
-"""By less no node is nearer than another: a probe takes as long where a machine is busy."""
+"""Nodes whose distances differ by less are equally near: a probe takes as long where a machine is busy."""
 BUSY_CPU = 0.8
 CPU_MARGIN = 0.1
-"""By less no node is less busy than another: load comes and goes."""
+"""Nodes whose CPU differs by less are equally busy, since load comes and goes."""
 
 
 @dataclass(frozen=True)
 class PlacementFault:
     group: str
-    message: str  # what is in the way, and what to do
-    passing: bool = False  # it may go away by itself: a node that is starting
+    message: str  # what prevents it, and what to do
+    passing: bool = False  # it may pass by itself: a node is starting
 
 
 class NoPlacement(ValueError):
-    """Some groups have no node; `faults` names all of them. Nothing was placed."""
+    """Some groups have no node, and nothing was placed. `faults` names all of them."""
 
     def __init__(self, faults: Sequence[PlacementFault]) -> None:
         super().__init__("; ".join(f"{fault.group}: {fault.message}" for fault in faults))
@@ -68,9 +69,9 @@ class NoPlacement(ValueError):
 @dataclass(frozen=True)
 class Placed:
     node: str
-    why: str  # in words, as said of the node
-    then: str = ""  # the same for the record, to be read when all may be different
-    warning: str = ""  # what speaks against that node, where a person wants it; said of it
+    why: str  # a sentence about the node
+    then: str = ""  # the same for the record, which is read when everything may have changed
+    warning: str = ""  # what speaks against a node that a user wants
 
 
 def choose(
@@ -79,9 +80,9 @@ def choose(
     keep: Mapping[str, str] | None = None,
     ground: Ground = UNKNOWN,
 ) -> dict[str, str]:
-    """Group -> node. `keep` says where groups run now: one without a pin stays there.
+    """Returns group -> node. `keep` says where groups run now: a group without a pin stays there.
 
-    The same arguments give the same answer: equals are taken by name. Raises NoPlacement.
+    The same arguments give the same answer, since equal nodes are taken by name. Raises NoPlacement.
     """
     placed, faults = place(groups, candidates, keep, ground)
     if faults:
@@ -95,10 +96,10 @@ def place(
     keep: Mapping[str, str] | None = None,
     ground: Ground = UNKNOWN,
 ) -> tuple[dict[str, Placed], list[PlacementFault]]:
-    """As `choose`, with the reasons; the groups that have no node are in the faults instead.
+    """Does what `choose` does and adds the reasons. Groups without a node are in the faults instead.
 
-    One that finds no room is placed before the others in another round: they may have a choice where it has
-    none. If that helps nobody, the faults are those of the first round.
+    A group that finds no room is placed before the others in another round: they may have a choice where it
+    has none. If that does not help, the faults are those of the first round.
     """
     groups, nodes, first = tuple(groups), tuple(candidates), set[str]()
     placed, faults = found = _in_turn(groups, nodes, keep or {}, ground, first)
@@ -121,7 +122,7 @@ def _in_turn(
     room = Room(candidates, ground, keep)
     placed: dict[str, Placed] = {}
     faults: list[PlacementFault] = []
-    # Pinned groups first, so that the free ones see the load these bring; and each behind all that it reads.
+    # Pinned groups first, so that the others see their load. Each group after all groups that it reads.
     depths = _depths(groups)
     for group in sorted(groups, key=lambda g: (g.pin is None, g.group not in first, depths[g.group])):
         current = keep.get(group.group)
@@ -165,7 +166,7 @@ def _where_free(group: GroupToPlace, room: Room) -> Placed | PlacementFault:
     cpu = {node.name: room.cpu_with(group, node) for node in fit}
     calm = [node for node in fit if cpu[node.name] < BUSY_CPU]
     origins = {room.nodes[id].place for each in group.reads if (id := room.runs_on.get(each)) in room.nodes}
-    # Where all are busy, near is as good as far.
+    # When all nodes are busy, a near one is no better than a far one.
     near, ms = _nearest(calm, origins, room.ground.latencies) if calm else (fit, None)
     least = min(cpu[node.name] for node in near)
     alike = [node for node in near if cpu[node.name] <= least + CPU_MARGIN]
@@ -179,7 +180,7 @@ def _where_free(group: GroupToPlace, room: Room) -> Placed | PlacementFault:
 
 
 def _depths(groups: Sequence[GroupToPlace]) -> dict[str, int]:
-    """Of each group how many stand before it, one after another. They make no circle."""
+    """Returns for each group how many groups stand before it in a chain. The groups form no circle."""
     reads = {group.group: group.reads for group in groups}
     depths: dict[str, int] = {}
     for id in TopologicalSorter(reads).static_order():
@@ -190,11 +191,11 @@ def _depths(groups: Sequence[GroupToPlace]) -> dict[str, int]:
 def _nearest(
     nodes: Sequence[Candidate], origins: Collection[str], latencies: Latencies
 ) -> tuple[Sequence[Candidate], float | None]:
-    """Those that are nearest to `origins`, and how far that is at most, in ms. None: they are alike, or
-    nothing is known, so these are all."""
+    """Returns the nodes that are nearest to `origins`, and how far they are at most, in ms. Returns all nodes
+    and None if all are equally near or nothing is known."""
     far = {node.name: farthest_ms(((origin, node.place) for origin in origins), latencies) for node in nodes}
     least = min(far.values())
-    # Where no other is known to be further, being at the same place says nothing.
+    # When no other site is known to be farther, being at the same site decides nothing.
     if not any(least + NEAR_MS < ms < inf for ms in far.values()):
         return nodes, None
     return [node for node in nodes if far[node.name] <= least + NEAR_MS], least
@@ -202,15 +203,15 @@ def _nearest(
 
 @dataclass(frozen=True)
 class _Words:
-    """What a node was chosen by, in words."""
+    """Says what a node was chosen by."""
 
-    elements: int  # that are there
-    fit: int  # so many nodes could take it,
-    near: int  # so many of them are calm and as near as it,
-    alike: int  # and so many of these as little busy
+    elements: int  # that run there
+    fit: int  # this many nodes could take it,
+    near: int  # this many of them are calm and as near as it,
+    alike: int  # and this many of these are as little busy
     cpu: float  # of the node with the group
-    ms: float | None  # it is so near, and others are further; None: that has decided nothing
-    by: str = ""  # which way
+    ms: float | None  # how far it is, when others are farther; None when the distance decided nothing
+    by: str = ""  # the way that was measured
 
     def why(self) -> str:
         if self.ms is not None:
@@ -252,7 +253,7 @@ def _who_could_not(refused: Mapping[str, str]) -> str:
 
 
 def _then(refusal: str) -> str:
-    """As it is said later on: what is cordoned was cordoned then."""
+    """Returns the refusal as it is said later: a cordoned node was cordoned then."""
     verb, rest = refusal.split(" ", 1)
     return f"{_PAST[verb]} {rest}"
 
@@ -265,11 +266,11 @@ def choose_target(
     planned: str = "",
     at_any_cost: bool = False,
 ) -> Placed:
-    """Where a group goes that has to leave its node: to `planned`, if that can take it, else as if it were
-    deployed. `keep`: where the other groups run. Raises NoPlacement.
+    """Chooses where a group goes that has to leave its node: to `planned`, if that node can take it, else as
+    if the group were deployed. `keep` says where the other groups run. Raises NoPlacement.
 
-    `at_any_cost`: to a node without the memory or the line for it, or one that is still starting, rather than
-    to none.
+    With `at_any_cost`, a node without the memory or the line for it, or one that is still starting, is better
+    than none.
     """
     nodes, runs_on = tuple(candidates), {id: node for id, node in keep.items() if id != group.group}
     room = Room(nodes, ground, runs_on)

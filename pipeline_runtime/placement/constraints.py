@@ -1,7 +1,9 @@
-"""What a node has to fulfil to be given a group, and what is taken of nodes and lines meanwhile. Pure.
+"""The constraints that a node has to meet to get a group, and what is taken of nodes and lines while groups
+are placed. Pure.
 
-Each constraint is a function that says why a node cannot take a group, as said of the node; None: it can. CPU
-is none of them: a node that is too busy is slow, one without memory ends what it runs.
+Each constraint is a function that returns why a node cannot take a group, as a sentence about the node, or
+None if it can. CPU is no constraint: a node that is too busy is slow, but a node without memory ends what it
+runs.
 """
 
 from __future__ import annotations
@@ -15,32 +17,32 @@ from pipeline_runtime.placement.move_cost import Rates
 from pipeline_runtime.placement.needs import NOTHING, Need
 
 Closed = Literal["cordoned", "leaving", "in maintenance"]
-"""Why a node was told to take nothing new, said of it: by a person, by its own end, by a policy."""
+"""Why a node takes nothing new: a person, its own shutdown or a policy said so."""
 Way = tuple[str, str]
-"""From a site to another."""
+"""From one site to another."""
 Flows = Mapping[tuple[str, str], float]
-"""(Group, another that reads it) -> bytes/s, as measured. What is not known is not there."""
+"""(group, another group that reads it) -> bytes/s, as measured. Unknown ones are left out."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A registered node as placement sees it."""
+    """A registered node, with the facts that count for a placement."""
 
     name: str
     up: bool
     ready: bool  # its Spark session is up
     closed: Closed | None
-    elements: int = 0  # that run or shall run there already
+    elements: int = 0  # elements that run there or will run there
     place: str = ""  # its site; a node without one is a place of its own
-    cpu_ratio: float = 0.0  # 0..1, of all its cores
-    cores: int = 0  # 0: not known
-    memory_free_bytes: float | None = None  # None: not known
-    machine: str = ""  # nodes of one machine share its CPU and memory; empty: none does
-    coming: Need = NOTHING  # of what shall run there, and does not show in what the node reports yet
+    cpu_ratio: float = 0.0  # 0..1, over all its cores
+    cores: int = 0  # 0 when it is not known
+    memory_free_bytes: float | None = None  # None when it is not known
+    machine: str = ""  # nodes of one machine share its CPU and memory; empty when no node shares them
+    coming: Need = NOTHING  # the needs of what will run there and does not show in the node's reports yet
 
     @property
     def refusal(self) -> str | None:
-        """Why it takes nothing new now, said of it; None: it does."""
+        """Returns why the node takes nothing new now, or None if it does."""
         if not self.up:
             return "does not answer"
         if self.closed is not None:
@@ -56,28 +58,29 @@ class Candidate:
 class GroupToPlace:
     group: str
     elements: int
-    pin: str | None = None  # by the document or by whoever deploys
-    pinned_by: str = "it was pinned there"  # in words, for the record
+    pin: str | None = None  # by the document, or by the person who deploys
+    pinned_by: str = "it was pinned there"  # the reason for the pin, for the record
     site: str | None = None  # it runs on a node of that site
     reads: frozenset[str] = frozenset()  # the groups whose streams it reads
-    apart: frozenset[str] = frozenset()  # the groups that it shares no node with
-    without: frozenset[str] = frozenset()  # nodes that it is to leave, or has tried in vain
+    apart: frozenset[str] = frozenset()  # the groups that it must not share a node with
+    without: frozenset[str] = frozenset()  # nodes that it has to leave, or has tried in vain
     need: Need = NOTHING
-    machine: str = ""  # on which it runs, so that this has what it needs; empty: none has
+    machine: str = ""  # the machine it runs on, which already gives what it needs; empty when it runs nowhere
 
 
 @dataclass(frozen=True)
 class Ground:
-    """What is known of lines and streams."""
+    """What is known about lines and streams."""
 
-    latencies: Latencies = field(default_factory=dict)  # of the rows of streams
-    bytes_per_s: Rates = field(default_factory=dict)  # that lines carry at most
-    flows: Flows = field(default_factory=dict)  # among the groups of the pipeline
-    carried: Mapping[Way, float] = field(default_factory=dict)  # bytes/s, of others
-    names: Mapping[str, str] = field(default_factory=dict)  # group -> as people say
+    latencies: Latencies = field(default_factory=dict)  # for the rows of streams
+    bytes_per_s: Rates = field(default_factory=dict)  # what lines carry at most
+    flows: Flows = field(default_factory=dict)  # between the groups of the pipeline
+    carried: Mapping[Way, float] = field(default_factory=dict)  # bytes/s of other pipelines
+    names: Mapping[str, str] = field(default_factory=dict)  # group -> the name that users see
 
     def by_broker(self, sites: Iterable[str]) -> bool:
-        """The latencies between them are those by the Kafka broker: there is one within a site, too."""
+        """Returns whether the latencies between the sites lead through the Kafka broker. Then there is one
+        within a site, too."""
         return all(self.latencies.get((site, site), 0.0) > 0 for site in sites)
 
 
@@ -85,7 +88,7 @@ UNKNOWN = Ground()
 
 
 class Room:
-    """What is left of nodes and lines, while one group after another is placed."""
+    """What is left of nodes and lines while one group after another is placed."""
 
     def __init__(self, nodes: Iterable[Candidate], ground: Ground, runs_on: Mapping[str, str]) -> None:
         self.nodes = {node.name: node for node in nodes}
@@ -95,8 +98,10 @@ class Room:
         self._cores: dict[str, float] = {}  # by machine: taken, and not reported yet
         self._bytes: dict[str, float] = {}
         self._reports: dict[str, list[Candidate]] = {}
-        self._streams: dict[str, list[tuple[str, str, float]]] = {}  # of each group: from, to, bytes/s
-        self._carried: dict[str, dict[Way, float]] = {}  # as `carried_without`, until something is placed
+        # group -> (from, to, bytes/s) of each of its streams
+        self._streams: dict[str, list[tuple[str, str, float]]] = {}
+        # results of `carried_without`, until something is placed
+        self._carried: dict[str, dict[Way, float]] = {}
         for (origin, reader), rate in ground.flows.items():
             for id in (origin, reader):
                 self._streams.setdefault(id, []).append((origin, reader, rate))
@@ -106,7 +111,7 @@ class Room:
                 self._reports.setdefault(_machine(node), []).append(node)
 
     def put(self, group: GroupToPlace, node: Candidate, stays: bool = False) -> None:
-        """`stays`: it runs there, so what it takes is taken."""
+        """With `stays`, the group runs there already, and what it takes is in the node's reports."""
         self.runs_on[group.group] = node.name
         self._carried.clear()
         if not stays:
@@ -119,8 +124,8 @@ class Room:
         self._bytes[machine] = self._bytes.get(machine, 0.0) + need.memory_bytes
 
     def cpu_with(self, group: GroupToPlace, node: Candidate) -> float:
-        """The node's CPU (0..) once the group runs there. Several nodes of one machine report the same one at
-        different moments: the mean, so that chance makes none of them look calmer."""
+        """Returns the node's CPU (0..) with the group on it. Nodes of one machine report the same CPU at
+        different moments, so the mean counts: chance must not make one of them look calmer."""
         reports = [each.cpu_ratio for each in self._reports.get(_machine(node), [node])]
         cpu = sum(reports) / len(reports)
         return (
@@ -130,13 +135,13 @@ class Room:
         )
 
     def memory_free(self, node: Candidate) -> float | None:
-        """Bytes that nothing takes or is to take; None: not known."""
+        """Returns the bytes that nothing takes or will take, or None if they are not known."""
         reports = [each.memory_free_bytes for each in self._reports.get(_machine(node), [node])]
         known = [free for free in reports if free is not None]
         return max(0.0, min(known) - self._bytes[_machine(node)]) if known else None
 
     def carried_without(self, group: str) -> Mapping[Way, float]:
-        """Bytes/s on each line, of the streams whose rate is known, without those of the group."""
+        """Returns bytes/s on each line, for streams whose rate is known, without those of the group."""
         if group not in self._carried:
             found = dict(self.ground.carried)
             for (origin, reader), rate in self.ground.flows.items():
@@ -147,7 +152,7 @@ class Room:
         return self._carried[group]
 
     def brought(self, group: str, place: str) -> dict[Way, float]:
-        """Bytes/s that the group would bring onto each line if it ran at the site."""
+        """Returns the bytes/s that the group would add to each line if it ran at the site."""
         found: dict[Way, float] = {}
         for origin, reader, rate in self._streams.get(group, ()):
             other = self._place(origin if group == reader else reader)
@@ -165,12 +170,12 @@ class Room:
 
 
 def needed(group: GroupToPlace, node: Candidate) -> Need:
-    """Beside what its machine gives already."""
+    """Returns what the group needs beyond what its machine already gives it."""
     return NOTHING if group.machine and group.machine == node.machine else group.need
 
 
 def _machine(node: Candidate) -> str:
-    return node.machine or f" {node.name}"  # no machine is called so
+    return node.machine or f" {node.name}"  # no machine has such a name
 
 
 # -- the constraints ----------------------------------------------------------------------------------
@@ -194,7 +199,7 @@ def has_no_memory(group: GroupToPlace, node: Candidate, room: Room) -> str | Non
 
 
 def has_no_line(group: GroupToPlace, node: Candidate, room: Room) -> str | None:
-    """A line that carries more than it can slows what it carries down, for ever."""
+    """A line that carries more than it can slows all that it carries, for ever."""
     brought = room.brought(group.group, node.place)
     if not brought:
         return None
@@ -211,11 +216,11 @@ def has_no_line(group: GroupToPlace, node: Candidate, room: Room) -> str | None:
 
 Constraint = Callable[[GroupToPlace, Candidate, Room], str | None]
 ASKED: tuple[Constraint, ...] = (is_not_apart, has_no_memory, has_no_line)
-"""What a pin goes over, with a warning."""
+"""A pin overrides these, with a warning."""
 
 
 def why_not(group: GroupToPlace, node: Candidate, room: Room) -> str | None:
-    """The first thing that speaks against it; None: it can take the group."""
+    """Returns the first reason against the node, or None if it can take the group."""
     for constraint in (takes_nothing, *ASKED):
         if (reason := constraint(group, node, room)) is not None:
             return reason
@@ -223,7 +228,7 @@ def why_not(group: GroupToPlace, node: Candidate, room: Room) -> str | None:
 
 
 def warnings(group: GroupToPlace, node: Candidate, room: Room) -> list[str]:
-    """What a person's will goes over, said of the node."""
+    """Returns what a user's choice overrides, as sentences about the node."""
     reasons = (constraint(group, node, room) for constraint in ASKED)
     return [reason for reason in reasons if reason is not None]
 

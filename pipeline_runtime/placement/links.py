@@ -1,8 +1,8 @@
-"""What lies between sites: which nodes probe which, and what their probes say together. Pure.
+"""The lines between sites: which nodes probe which, and what their probes say together. Pure.
 
 A node asks a few nodes of each other site how long a small request takes (the round trip) and how fast they
-send. Latency is the way one way: half the round trip, which cannot tell the ways there and back apart.
-What was given by a person beats what was measured.
+send. Latency is one way: half the round trip, which cannot tell the way there from the way back. A value that
+a person gave counts before a measured one.
 """
 
 from __future__ import annotations
@@ -16,31 +16,32 @@ from types import MappingProxyType
 from typing import Literal
 
 PEERS_MAX = 20
-"""How many others one node probes, so that the cost of its probes is bounded whatever there is."""
+"""The most nodes that one node probes, so that the cost of its probes is bounded."""
 PEERS_PER_SITE = 2
 WEIGHT = 0.3
-"""Of a new measurement, against 0.7 for all before: one that is far off moves the value by a third."""
+"""The weight of a new measurement, against 0.7 for all before. An outlier moves the value by a third."""
 STALE_AFTER = timedelta(minutes=10)
-"""A pair of nodes that was measured so long before another pair of the same two sites counts no more."""
+"""A pair of nodes whose measurement is this much older than another pair's of the same two sites counts no
+more."""
 
 
 Latencies = Mapping[tuple[str, str], float]
-"""(From site, to another) -> ms one way. What is not known is not there."""
+"""(from site, to another) -> ms one way. Unknown ones are left out."""
 NO_LATENCIES: Latencies = MappingProxyType({})
 
 
 def farthest_ms(ways: Iterable[tuple[str, str]], latencies: Latencies) -> float:
-    """The greatest latency of these ways, each from a site to a site: 0 within one, if nothing else is known,
-    and where there are no ways; inf where one of them is not known."""
+    """Returns the greatest latency of these ways, each from a site to a site. It is 0 without ways, 0 within
+    a site unless more is known, and inf if a way is not known."""
     return max((latencies.get((a, b), 0.0 if a == b else inf) for a, b in ways), default=0.0)
 
 
 def ways_of_streams(between: Latencies, to_broker: Mapping[str, float], given: Latencies) -> Latencies:
-    """How long a row of a stream is under way from a site to another, or to a reader at the same one.
+    """Returns how long a row of a stream takes from one site to another, or to a reader at the same site.
 
-    Every stream goes by the Kafka broker, so that is what counts once it is known of any site: of the others
-    nothing is then. As long as it is known of none, the way `between` the sites stands for it; and what was
-    `given` counts whatever was measured, with 0 within a site of which a way was given.
+    Every stream goes through the Kafka broker. So once the way to the broker is known for any site, only ways
+    through it count, and nothing is known of sites without one. Before that, the way `between` two sites
+    stands for it. A `given` value counts before any measurement; a site with given ways has 0 within itself.
     """
     if not to_broker:
         return between
@@ -51,7 +52,7 @@ def ways_of_streams(between: Latencies, to_broker: Mapping[str, float], given: L
 
 @dataclass(frozen=True)
 class Place:
-    """A node as this decision sees it."""
+    """A node, with the facts that count for probes."""
 
     node: str
     site: str
@@ -59,8 +60,8 @@ class Place:
 
 @dataclass(frozen=True)
 class Measurement:
-    """What the probes of a node at site `origin` say of one at site `target`: this one sends what the rate is
-    measured by."""
+    """What the probes of a node at site `origin` say about a node at site `target`, which sends the bytes
+    that the rate is measured by."""
 
     origin: str
     target: str
@@ -72,19 +73,20 @@ class Measurement:
 
 @dataclass(frozen=True)
 class SiteLink:
-    """One way, from a site to another."""
+    """One direction, from a site to another."""
 
     latency_ms: float
-    bytes_per_s: float | None  # None: not measured
+    bytes_per_s: float | None  # None until it is measured
     source: Literal["measured", "given"]
-    measured_at: datetime | None  # of the newest probe that counts; None: there is none
+    measured_at: datetime | None  # of the newest probe that counts; None if there is none
 
 
 def peers(node: str, places: Iterable[Place]) -> tuple[str, ...]:
-    """The nodes that `node` probes, sorted: up to two of each other site, one where there are many sites.
+    """Returns the nodes that `node` probes, sorted: up to two of each other site, or one when there are many
+    sites.
 
-    Nodes of one site share those of another between them. The same places give the same peers, in whatever
-    order they come, so what a node is told changes only with the nodes that there are.
+    The nodes of one site share the nodes of another site among them. The same places give the same peers, in
+    any order, so a node's peers change only when nodes come or go.
     """
     sites: dict[str, list[str]] = {}
     for place in sorted(places, key=lambda place: place.node):
@@ -96,7 +98,7 @@ def peers(node: str, places: Iterable[Place]) -> tuple[str, ...]:
     others = sorted(sites.keys() - {own})
     each = max(1, min(PEERS_PER_SITE, PEERS_MAX // len(others))) if others else 0
     found: list[str] = []
-    # From another site on for each node of the own one: together they reach more than one alone may.
+    # Each node of its own site begins at another site, so that together they reach more than one node may.
     first = rank * PEERS_MAX % len(others) if others else 0
     for site in (others[first:] + others[:first])[: PEERS_MAX // each if each else 0]:
         names = sites[site]
@@ -105,7 +107,8 @@ def peers(node: str, places: Iterable[Place]) -> tuple[str, ...]:
 
 
 def smoothed(before: float | None, sample: float) -> float:
-    """The value after one more measurement: exponentially weighted; the first one counts whole."""
+    """Returns the value after one more measurement, exponentially weighted. The first measurement counts in
+    full."""
     return sample if before is None else before + WEIGHT * (sample - before)
 
 
@@ -115,11 +118,11 @@ def between_sites(
     sites: Collection[str],
     given_rates: Mapping[tuple[str, str], float] = MappingProxyType({}),
 ) -> dict[tuple[str, str], SiteLink]:
-    """(from, to) -> what is known of the way between two different sites of `sites`.
+    """Returns (from, to) -> what is known about the way between two different sites of `sites`.
 
-    A pair is absent when nothing is known, or when no probe gets through and no latency (ms) is given. The
-    latency is the median over all pairs of nodes, whichever of the two measures; the rate that over those
-    whose probes went that way, or that in `given_rates` (bytes/s).
+    A pair is left out when nothing is known, or when no probe gets through and no latency (ms) is given. The
+    latency is the median over all pairs of nodes, whichever of the two measures. The rate is the median over
+    the pairs that probed in that direction, or the one in `given_rates` (bytes/s).
     """
     fresh = _fresh(measurements)
     found: dict[tuple[str, str], SiteLink] = {}
@@ -127,7 +130,7 @@ def between_sites(
         for target in sites:
             if origin == target:
                 continue
-            # A probe fetches: what the nodes of `target` measure is the rate from `origin` to it.
+            # A probe fetches, so what the nodes of `target` measure is the rate from `origin` to it.
             there, back = fresh.get((target, origin), []), fresh.get((origin, target), [])
             pair = (origin, target)
             link = _link([*there, *back], there, given.get(pair), given_rates.get(pair))
@@ -139,7 +142,7 @@ def between_sites(
 def unreachable(
     measurements: Iterable[Measurement], sites: Collection[str]
 ) -> dict[tuple[str, str], datetime]:
-    """(site, other site), in order of name -> since when no probe between them gets through."""
+    """Returns (site, other site), in order of name -> since when no probe between them gets through."""
     fresh = _fresh(measurements)
     found: dict[tuple[str, str], datetime] = {}
     ordered = sorted(sites)
@@ -148,12 +151,13 @@ def unreachable(
             both = [*fresh.get((one, other), []), *fresh.get((other, one), [])]
             since = [each.unreachable_since for each in both if each.unreachable_since is not None]
             if both and len(since) == len(both):
-                found[one, other] = max(since)  # until then, one still got through
+                found[one, other] = max(since)  # until then, one probe still got through
     return found
 
 
 def _fresh(measurements: Iterable[Measurement]) -> dict[tuple[str, str], list[Measurement]]:
-    """By direction, without what is old beside the newest between the same two sites."""
+    """Returns the measurements by direction, without those much older than the newest between the same two
+    sites."""
     pairs: dict[frozenset[str], list[Measurement]] = {}
     for each in measurements:
         pairs.setdefault(frozenset((each.origin, each.target)), []).append(each)

@@ -1,6 +1,6 @@
-"""What the move of a group to a node takes and changes: bytes to copy, CPU, the ways to its neighbours. Pure.
+"""What moving a group to a node takes and changes: bytes to copy, CPU, the ways to its neighbours. Pure.
 
-Nothing is made up: where the way between two sites was neither measured nor given, nothing is said of it.
+Nothing is made up. When the way between two sites was neither measured nor given, nothing is said about it.
 """
 
 from __future__ import annotations
@@ -12,23 +12,25 @@ from math import inf
 from pipeline_runtime.placement.links import Latencies, farthest_ms
 
 Rates = Mapping[tuple[str, str], float | None]
-"""(From site, to another) -> bytes/s of the line; None, or not there: not measured."""
+"""(from site, to another) -> bytes/s of the line. None, or left out, when it was not measured."""
 
 
 @dataclass(frozen=True)
 class Spot:
-    """A node as this sees it."""
+    """A node, with the facts that count for a move."""
 
     name: str
-    site: str  # the node's own name where nobody has said
-    cores: int = 0  # 0: not known
-    cpu_ratio: float | None = None  # of all its cores, with what else the machine runs; None: not heard now
-    host: str = ""  # where others reach it; nodes of one host are on one machine. Empty: not known
+    site: str  # the node's own name if no user set a site
+    cores: int = 0  # 0 when it is not known
+    # over all its cores, with everything the machine runs; None when it is not heard now
+    cpu_ratio: float | None = None
+    host: str = ""  # where others reach it; nodes of one host are on one machine. Empty when it is not known
 
 
 @dataclass(frozen=True)
 class Neighbours:
-    """The sites of the nodes that own what a group reads from, and what reads from it. Empty: none are."""
+    """The sites of the nodes that own what a group reads, and what reads from it. Empty when there are
+    none."""
 
     upstream: Collection[str] = ()
     downstream: Collection[str] = ()
@@ -36,7 +38,7 @@ class Neighbours:
 
 @dataclass(frozen=True)
 class Change:
-    """None: not known."""
+    """A value before and after the move. None when it is not known."""
 
     before: float | None
     after: float | None
@@ -44,22 +46,25 @@ class Change:
 
 @dataclass(frozen=True)
 class MoveCost:
-    copy_bytes: int | None  # to be fetched before the target can own; None: no checkpoint is known
-    copy_bytes_per_s: float | None  # of the line from the origin; None: not measured, or it is the same site
-    copy_s: float | None  # at that rate; 0: nothing is copied
+    copy_bytes: int | None  # to be fetched before the target can own; None when no checkpoint is known
+    # of the line from the origin; None when it was not measured or the site is the same
+    copy_bytes_per_s: float | None
+    copy_s: float | None  # at that rate; 0 when nothing is copied
     same_site: bool
-    cpu: Change  # of the target, 0..1; more than 1: it would not keep up
-    upstream: Change | None  # ms, the farthest one's way to the group; None: it reads from none
-    downstream: Change | None  # ms, the group's way to the farthest one; None: none reads from it
+    cpu: Change  # of the target, 0..1; with more than 1 it would not keep up
+    upstream: Change | None  # ms from the farthest group that it reads; None when it reads none
+    downstream: Change | None  # ms to the farthest group that reads it; None when no group does
 
 
 def upstream_ms(site: str, neighbours: Neighbours, latencies: Latencies) -> float | None:
-    """From the farthest of what the group reads from. None: it reads from none, or a way is not known."""
+    """Returns the way from the farthest group that it reads. Returns None if it reads none, or a way is not
+    known."""
     return _farthest_ms([(each, site) for each in neighbours.upstream], latencies)
 
 
 def downstream_ms(site: str, neighbours: Neighbours, latencies: Latencies) -> float | None:
-    """To the farthest of what reads from the group, likewise."""
+    """Returns the way to the farthest group that reads it. Returns None if none reads it, or a way is not
+    known."""
     return _farthest_ms([(site, each) for each in neighbours.downstream], latencies)
 
 
@@ -79,10 +84,11 @@ def move_cost(
     latencies: Latencies,
     rates: Rates,
 ) -> MoveCost:
-    """Of the move of one group.
+    """Returns what moving one group costs.
 
-    `state_bytes`: of its newest checkpoint, None: there is none; `has_copy`: that lies at the target, or a
-    standby follows there. `share`: of the origin's CPU, 0..1, by `policy.share_of`; None: not known.
+    `state_bytes` is the size of its newest checkpoint, or None if it has none. `has_copy` says that the
+    checkpoint lies at the target, or that a standby follows there. `share` is the group's part of the
+    origin's CPU, 0..1, by `policy.share_of`, or None if it is not known.
     """
     copies, there, here = 0 if has_copy else state_bytes, target.site, origin.site
     rate = rates.get((here, there))
@@ -102,8 +108,8 @@ def move_cost(
 
 
 def _cpu_after(origin: Spot, target: Spot, share: float | None) -> float | None:
-    """Cores alike: 10 % of 8 are 40 % of 2. What moves within one machine is in its load
-    already."""
+    """Returns the target's CPU. All cores count the same: 10 % of 8 cores are 40 % of 2. A move within one
+    machine adds no load."""
     if target.cpu_ratio is None or share is None or not origin.cores or not target.cores:
         return None
     if origin.host and origin.host == target.host:

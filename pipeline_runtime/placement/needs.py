@@ -1,6 +1,6 @@
-"""What a group takes of its node: CPU and memory, estimated, since groups share Java and machine. Pure.
+"""Estimates the CPU and memory that a group takes of its node, since groups share Java and machine. Pure.
 
-By groups of the same kind (the same operators) that run already, else what is assumed.
+The estimate is the use of groups of the same kind (the same operators) that run already, else an assumption.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from statistics import median
 class Need:
     cores: float = 0.0
     memory_bytes: float = 0.0
-    assumed: bool = False  # of no group of that kind it is known
+    assumed: bool = False  # no group of this kind is known
 
     def __add__(self, other: Need) -> Need:
         return Need(
@@ -25,19 +25,20 @@ class Need:
 
 
 NOTHING = Need()
-"""Of what runs there already."""
+"""For a group that runs there already."""
 ASSUMED = Need(cores=0.05, memory_bytes=80e6, assumed=True)
-"""About twice what each of ten groups took at 100 events/s: of (1,004 - 588) MiB, of 0.22 cores
-(docs/benchmarks.md). One that Spark plans takes more, which was not measured."""
+"""About twice what each of ten groups took at 100 events/s: (1,004 - 588) MiB and 0.22 cores in all
+(docs/benchmarks.md). A group that Spark plans takes more, which was not measured."""
 CORES_MIN = 0.01
-"""One that rests takes half of that."""
+"""An idle group takes half of that."""
 AGENT_BYTES = 200e6
-"""Of a node's Python processes whatever it runs: the agent has 175 MB, what workers are forked from 25."""
+"""A node's Python processes take this whatever it runs: the agent 175 MB, the process that workers are forked
+from 25 MB."""
 
 
 @dataclass(frozen=True)
 class GroupUse:
-    """A copy of a group as its node reports it: what follows takes memory, too."""
+    """One copy of a group, as its node reports it. A standby takes memory, too."""
 
     kind: tuple[str, ...]  # the types of its elements
     node: str
@@ -48,19 +49,20 @@ class GroupUse:
 @dataclass(frozen=True)
 class NodeUse:
     cores: int
-    cpu_ratio: float  # 0..1, of all cores
-    python_bytes: float  # that its Fogline takes beside Java, whose heap all groups share; 0: not known
+    cpu_ratio: float  # 0..1, over all cores
+    python_bytes: float  # taken by Fogline besides Java, whose heap all groups share; 0 when it is not known
 
 
 def part_of(rows_per_s: float, there: Sequence[float]) -> float:
-    """Of one group in what its node does, 0..1: as its rows/s to all rows/s `there`, its own among them."""
+    """Returns the group's part of what its node does, 0..1: its rows/s divided by all rows/s `there`,
+    including its own."""
     rows = sum(there)
     return rows_per_s / rows if rows > 0 else 1 / max(1, len(there))
 
 
 def need_of(kind: tuple[str, ...], groups: Iterable[GroupUse], nodes: Mapping[str, NodeUse]) -> Need:
-    """The median of the groups of that kind. Their memory is at least what is assumed: no figure shows what
-    each has of Java's."""
+    """Returns the median use of groups of that kind. Memory is at least the assumption, since no figure shows
+    what each group takes of Java's."""
     on: dict[str, list[GroupUse]] = {}
     for each in groups:
         on.setdefault(each.node, []).append(each)

@@ -1,20 +1,20 @@
-"""Where the backups of groups lie and where each group would be redeployed: the problem, and what a plan of
-it costs and breaks. Pure.
+"""The problem of backups: which nodes store them, and where each group is redeployed when its node fails.
+Pure.
 
 N. Iijima, K. Amemiya, J. Ogawa, H. Miyoshi, "Deciding Backup Location Methods for Distributed Stream
-Processing System", ICICT 2020, doi:10.1109/ICICT50521.2020.00047; its task and server are group and node
-here. A group t that runs on node w sends d bytes/s of snapshots and replicated input to node i, which holds
-b bytes of it; when w fails, j fetches them at rate Z and goes on. Minimise the sum of b / Z over all
-groups, the time that their recoveries take, where for each single node f that may fail
+Processing System", ICICT 2020, doi:10.1109/ICICT50521.2020.00047. Its task and server are group and node
+here. A group t that runs on node w sends d bytes/s of snapshots and replicated input to node i, which holds b
+bytes of it. When w fails, node j fetches them at rate Z and goes on. Minimise the sum of b / Z over all
+groups, which is the time that their recoveries take, so that for each single node f that may fail
 
     i != w, j != w
     on each link e: what groups off f store over e + what groups on f fetch over e <= U(e)
     on each node j: the CPU of the groups on f that are redeployed to j <= what j has to spare
 
-and on each link what all groups store fits while nothing has failed. Added here: a node has room for so many
-bytes, and a group may be barred from nodes. What the paper leaves open, decided here: ways are those of the
-fewest links, among them the widest; Z between two nodes is `share` of the narrowest link on the way, since
-the whole of it would leave no room for anybody's backups; where i = j, it is the disk's rate.
+and so that what all groups store fits on each link while no node has failed. Added here: the room for backups
+on a node is limited, and a group may be barred from nodes. The paper leaves three things open. Here ways are
+those with the fewest links, and among them the widest. Z between two nodes is `share` of the narrowest link
+on the way, since the whole of it would leave no room for other backups. If i = j, Z is the disk's rate.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 SHARE = 0.5
-ROUNDING = 1e-9  # of what a sum of floats may be too large by, relatively
+ROUNDING = 1e-9  # the relative error allowed in a sum of floats
 
 
 @dataclass(frozen=True)
 class RecoveryNode:
     name: str
     cpu_spare: float  # cores
-    disk_bytes_per_s: float  # at which it reads a backup that it holds itself
+    disk_bytes_per_s: float  # the rate at which it reads a backup that it holds itself
     disk_spare_bytes: float = math.inf  # for backups that it does not hold yet
 
 
 @dataclass(frozen=True)
 class Link:
-    """Between two vertices: nodes, or what stands between them (a site's switch). Both ways share it."""
+    """Joins two vertices: nodes, or what stands between them (a site's switch). Both directions share it."""
 
     a: str
     b: str
@@ -59,8 +59,8 @@ class RecoveryGroup:
     cpu: float  # cores
     backup_bytes: float
     store_bytes_per_s: float
-    latency_ms: float = 0.0  # that it is to keep; the published algorithm takes the most urgent ones first
-    held_by: str | None = None  # the node that has the bytes of its backup already
+    latency_ms: float = 0.0  # its target; the published algorithm takes the most urgent groups first
+    held_by: str | None = None  # the node that already has the bytes of its backup
     no_store: frozenset[str] = frozenset()  # nodes that may not hold its backup
     no_redeploy: frozenset[str] = frozenset()  # nodes on which it may not go on
 
@@ -73,11 +73,11 @@ class Places(NamedTuple):
 
 
 Plan = Mapping[str, Places | None]
-"""Group -> its places; None: it is rejected, there is no room for it."""
+"""Group -> its places. A group for which there is no room is rejected and has None."""
 
 
 class RecoveryProblem:
-    """The arrays that plans are made and judged by. n nodes; L, the most links of a way."""
+    """The arrays by which plans are made and judged. n is the number of nodes, L the most links on a way."""
 
     def __init__(
         self,
@@ -86,12 +86,12 @@ class RecoveryProblem:
         groups: Sequence[RecoveryGroup],
         share: float = SHARE,
     ) -> None:
-        """ValueError where a group runs on no node, or two nodes cannot reach each other."""
+        """Raises ValueError if a group runs on no node here, or two nodes cannot reach each other."""
         self.nodes, self.links = tuple(nodes), tuple(links)
         self.index = {node.name: number for number, node in enumerate(nodes)}
         self.spare = np.array([node.cpu_spare for node in nodes])
         self.disk = np.array([node.disk_spare_bytes for node in nodes])
-        # One more than there are, without bound: ways are filled up with it.
+        # One more link than there are, without limit: short ways are filled up with it.
         self.capacity = np.array([*(link.bytes_per_s for link in links), np.inf])
         self.ways = _ways(self.nodes, self.links)  # (n, n, L), indices of links
         self.hops = (self.ways < len(links)).sum(axis=2)  # (n, n)
@@ -100,7 +100,8 @@ class RecoveryProblem:
         self._take(groups)
 
     def with_groups(self, groups: Sequence[RecoveryGroup]) -> RecoveryProblem:
-        """Of the same nodes and links, whose ways take long to find. ValueError as above."""
+        """Returns the problem with other groups. Nodes, links and ways, which take long to find, stay. Raises
+        ValueError as above."""
         other = copy(self)
         other._take(groups)
         return other
@@ -114,30 +115,30 @@ class RecoveryProblem:
         self.bytes = np.array([group.backup_bytes for group in groups])
         self.rate = np.array([group.store_bytes_per_s for group in groups])
         held = [self.index.get(group.held_by or "", -1) for group in groups]
-        self.held = np.array(held, dtype=np.intp)  # -1: by none of these
+        self.held = np.array(held, dtype=np.intp)  # -1 when none of these nodes holds it
         self.may_store = self._allowed([{group.node, *group.no_store} for group in groups])
         self.may_redeploy = self._allowed([{group.node, *group.no_redeploy} for group in groups])
 
     def _allowed(self, barred: Sequence[Set[str]]) -> Mask:
-        """(groups, n)"""
+        """Returns an array of (groups, n)."""
         names = [node.name for node in self.nodes]
         allowed = [[name not in each for name in names] for each in barred]
         return np.array(allowed, dtype=np.bool_).reshape(len(barred), len(names))
 
     def cost_s(self, group: int, places: Places) -> float:
-        """How long its recovery takes to fetch the backup."""
+        """Returns how many seconds its recovery takes to fetch the backup."""
         return float(self.bytes[group] / self.fetch[places])
 
     def alone_s(self) -> Floats:
-        """What each group would cost if it were alone: no plan costs less than the sum. Infinity where there
-        is no other node."""
+        """Returns what each group would cost if it were alone. No plan costs less than the sum. Infinity if
+        there is no other node."""
         widest = np.zeros(len(self.nodes))
         for works in range(len(self.nodes)):
             others = np.delete(np.arange(len(self.nodes)), works)
             widest[works] = self.fetch[np.ix_(others, others)].max(initial=0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             alone: Floats = self.bytes / widest[self.works]
-        return np.nan_to_num(alone, posinf=np.inf)  # nothing is fetched in no time, from wherever
+        return np.nan_to_num(alone, posinf=np.inf)  # an empty backup is fetched in no time, from anywhere
 
 
 def rejected(plan: Plan) -> list[str]:
@@ -145,7 +146,7 @@ def rejected(plan: Plan) -> list[str]:
 
 
 def _ways(nodes: Sequence[RecoveryNode], links: Sequence[Link]) -> NDArray[np.intp]:
-    """(n, n, L): the links on the way from node to node, filled up with len(links)."""
+    """Returns (n, n, L): the links on the way from node to node, filled up with len(links)."""
     beside: dict[str, list[tuple[str, int]]] = {node.name: [] for node in nodes}
     for number, link in enumerate(links):
         beside.setdefault(link.a, []).append((link.b, number))
@@ -165,8 +166,9 @@ def _ways(nodes: Sequence[RecoveryNode], links: Sequence[Link]) -> NDArray[np.in
 def _ways_from(
     start: str, beside: Mapping[str, list[tuple[str, int]]], links: Sequence[Link]
 ) -> dict[str, tuple[int, ...]]:
-    """To each vertex that can be reached: breadth first, and of the ways of a length the widest. Where their
-    narrowest links are the same, the next narrowest counts, so that nothing hangs on the links' order."""
+    """Returns the way to each vertex that can be reached, by breadth-first search. Among ways with as many
+    links the widest counts. If their narrowest links are equal, the next narrowest counts, so that the order
+    of links decides nothing."""
     ways: dict[str, tuple[int, ...]] = {start: ()}
     widths: dict[str, list[float]] = {start: []}
     waiting = deque([start])
@@ -176,7 +178,7 @@ def _ways_from(
         for other, link in beside[vertex]:
             known = ways.get(other)
             if known is not None and len(known) <= len(before):
-                continue  # most links of a dense network: nothing is made of them
+                continue  # true for most links of a dense network, so this check comes first
             width = sorted([*widths[vertex], links[link].bytes_per_s])
             if known is None:
                 waiting.append(other)

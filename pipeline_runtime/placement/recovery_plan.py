@@ -1,12 +1,14 @@
-"""Plans where backups lie and where groups are redeployed (`recovery` says what is asked). Pure.
+"""Plans where backups lie and where groups are redeployed. `recovery` states the problem. Pure.
 
-Each group in turn gets the cheapest pair of nodes that still fits, the ones that are hardest to place first.
-Then repair: for a group that found no room, others make room, if they find places themselves. While one has
-none, all begins anew with those that had none before the others (squeaky wheel optimization, D. E. Joslin and
-D. P. Clements, J. Artif. Intell. Res. 10, 1999); of these plans the one that leaves the fewest without is
-taken. Then local search: a group that has not the best pair there is for it tries the same for a better one;
-what does not make the plan cheaper is undone. So no step makes a plan worse, and the same problem has the
-same plan.
+1. Each group in turn gets the cheapest pair of nodes that still fits, hardest groups first.
+2. Repair: when a group finds no room, others make room if they find places themselves.
+3. While a group has no place, all starts from the beginning, with the groups that had none first (squeaky
+   wheel optimization, D. E. Joslin and D. P. Clements, J. Artif. Intell. Res. 10, 1999). The plan with the
+   fewest rejected groups is taken.
+4. Local search: a group without its best pair tries to get a better one in the same way. A step that does not
+   make the plan cheaper is undone.
+
+So no step makes a plan worse, and the same problem always has the same plan.
 """
 
 from __future__ import annotations
@@ -20,20 +22,20 @@ from pipeline_runtime.placement.recovery import ROUNDING, Floats, Mask, Places, 
 
 Nodes = NDArray[np.intp] | int
 LOOKS_MIN, LOOKS_PER_GROUP = 6_000, 6
-"""How often a place may be looked for: it takes some 0.1 ms at 30 nodes, 0.2 ms at 200."""
-ROUNDS_MAX = 20  # so often a plan is begun
-VICTIMS_MAX = 60  # that are tried for one group, the likeliest ones first
-TOGETHER_MAX = 6  # that make room at once
+"""How often a place may be looked for. One look takes some 0.1 ms at 30 nodes and 0.2 ms at 200."""
+ROUNDS_MAX = 20  # how often a plan is started
+VICTIMS_MAX = 60  # the most groups that are tried to make room for one, the likeliest first
+TOGETHER_MAX = 6  # the most groups that make room together
 GAIN_S_MIN = 1e-9
 
 
 def plan_recovery(
     problem: RecoveryProblem, keep: Plan | None = None, *, looks: int | None = None
 ) -> dict[str, Places | None]:
-    """Group -> places; None where no room was found.
+    """Returns group -> places, with None for groups that found no room.
 
-    `keep`: a plan that is in use; a group stays where it says, if that fits still, though a better place were
-    found. `looks` bounds the time.
+    `keep` is a plan in use: a group stays where it says if that still fits, even if there is a better place.
+    `looks` bounds the time.
     """
     left = LOOKS_MIN + LOOKS_PER_GROUP * len(problem.groups) if looks is None else looks
     best, first = None, list[int]()
@@ -56,18 +58,18 @@ def plan_recovery(
 
 
 class _Room:
-    """What is taken of links and nodes, for each node that may fail; groups come and go."""
+    """What is taken of links and nodes, for each node that may fail, while groups come and go."""
 
     def __init__(self, problem: RecoveryProblem) -> None:
         self._problem = problem
         n, links = len(problem.nodes), len(problem.capacity)
         self._capacity = problem.capacity * (1 + ROUNDING)
         self._spare = problem.spare * (1 + ROUNDING)
-        self._disk = problem.disk * (1 + ROUNDING)  # what is left of it
+        self._disk = problem.disk * (1 + ROUNDING)  # free disk
         self._stored = np.zeros(links)  # traffic of all backups on each link
-        self._own = np.zeros((n, links))  # of that, what groups on f send
+        self._own = np.zeros((n, links))  # the part of it that groups on f send
         self._fetched = np.zeros((n, links))  # what is fetched when f fails
-        self._cpu = np.zeros((n, n))  # [f, j]: what is redeployed to j when f fails
+        self._cpu = np.zeros((n, n))  # [f, j]: CPU of what is redeployed to j when f fails
         self._held = np.zeros(n)  # how many backups lie there
         apart = problem.fetch.copy()
         np.fill_diagonal(apart, 0.0)
@@ -77,7 +79,7 @@ class _Room:
         problem = self._problem
         works, rate = problem.works[group], sign * problem.rate[group]
         way = problem.ways[works, places.store]
-        # A way never has a link twice, except for what fills it up, whose room is without bound.
+        # A way has no link twice, except for the unlimited one that fills it up.
         self._stored[way] += rate
         self._own[works, way] += rate
         if places.store != places.redeploy:
@@ -100,7 +102,8 @@ class _Room:
         return bool(storing[places.store] and (together or self._fetchable(works, *places).min() >= width))
 
     def best(self, group: int) -> Places | None:
-        """The cheapest places that fit now; of equals, those that take the least of what is left."""
+        """Returns the cheapest places that fit now. Among equals, those that take the smallest part of what
+        is free."""
         problem, works = self._problem, int(self._problem.works[group])
         left = self._spare - self._cpu[works]
         redeploying = (left >= problem.cpu[group]) & problem.may_redeploy[group]
@@ -123,11 +126,11 @@ class _Room:
         return None if found is None else Places(found, found)
 
     def _storing(self, group: int, works: int) -> tuple[Mask, Floats]:
-        """Nodes to which its backup can be sent, whatever fails; and what part of the room on the way it
-        takes."""
+        """Returns the nodes to which its backup can be sent whatever node fails, and what part of the free
+        room on the way it takes."""
         problem, rate = self._problem, self._problem.rate[group]
         surplus = self._fetched - self._own
-        surplus[works] = 0.0  # its own node's failure ends its sending
+        surplus[works] = 0.0  # when its own node fails, it sends nothing
         room = self._capacity - self._stored - np.maximum(surplus.max(axis=0), 0.0)
         narrowest = room[problem.ways[works]].min(axis=1)
         roomy = self._disk >= problem.bytes[group]
@@ -137,7 +140,7 @@ class _Room:
         return able, rate / np.maximum(narrowest, 1e-12)
 
     def _fetchable(self, works: int, stores: Nodes, redeploys: Nodes) -> Floats:
-        """At what rate these pairs can still fetch when the node fails."""
+        """Returns the rates at which these pairs can still fetch when the node fails."""
         room = self._capacity - (self._stored - self._own[works] + self._fetched[works])
         narrowest: Floats = room[self._problem.ways[stores, redeploys]].min(axis=-1)
         return narrowest
@@ -145,7 +148,8 @@ class _Room:
     def _apart(
         self, works: int, storing: Mask, redeploying: Mask, width: float
     ) -> tuple[tuple[NDArray[np.intp], NDArray[np.intp]], Floats] | None:
-        """Pairs of two nodes over which it is fetched sooner than at `width`, and at what rate each."""
+        """Returns the pairs of two nodes over which the backup is fetched faster than at `width`, and the
+        rate of each."""
         problem = self._problem
         able = (problem.fetch > width) & storing[:, None] & redeploying[None, :]
         np.fill_diagonal(able, False)
@@ -158,7 +162,8 @@ class _Room:
 
 
 def _cheapest(problem: RecoveryProblem, able: Mask, strain: Floats, held: Floats) -> int | None:
-    """The node that both stores and takes over; of those strained alike, the one that holds the least."""
+    """Returns the node that both stores and takes over. Among those under equal strain, the one that holds
+    the fewest backups."""
     nodes = np.flatnonzero(able)
     if not len(nodes):
         return None
@@ -167,7 +172,7 @@ def _cheapest(problem: RecoveryProblem, able: Mask, strain: Floats, held: Floats
 
 
 class _Search:
-    """`first`: groups that are placed before the others, in this order."""
+    """`first` holds groups that are placed before the others, in this order."""
 
     def __init__(self, problem: RecoveryProblem, looks: int, first: Sequence[int] = ()) -> None:
         self._problem = problem
@@ -178,7 +183,7 @@ class _Search:
         self._cost = np.zeros(len(problem.groups))
 
     def keep(self, plan: Plan) -> None:
-        """What of a plan still fits, the groups that take most first."""
+        """Keeps the parts of a plan that still fit, largest groups first."""
         problem = self._problem
         for group in np.lexsort((-problem.bytes, -problem.cpu)):
             places = plan.get(problem.groups[group].name)
@@ -196,7 +201,7 @@ class _Search:
                 self._exchange(group)
 
     def _hardest_first(self) -> list[int]:
-        """By what they take of a usual node or link, whichever is more."""
+        """Orders groups by the larger of what they take of a usual node and of a usual link."""
         problem = self._problem
         cpu = problem.cpu / max(problem.spare.mean(), 1e-12)
         rate = problem.rate / max(problem.capacity[:-1].mean() if len(problem.links) else 1.0, 1e-12)
@@ -207,7 +212,7 @@ class _Search:
         return [group for group in self._hardest_first() if self.places[group] is None]
 
     def improve(self) -> None:
-        """Until nothing gets better, or there was enough looking."""
+        """Improves the plan until nothing gets better or the looks are used up."""
         better, alone = any(self.places), self._problem.alone_s()
         while better and self.looks > 0:
             better = False
@@ -240,7 +245,7 @@ class _Search:
         return places
 
     def _move(self, group: int) -> bool:
-        """To a cheaper pair of nodes that has become free."""
+        """Moves the group to a cheaper pair of nodes that has become free."""
         before, cost = self.places[group], self._cost[group]
         self._take(group)
         assert before is not None
@@ -251,11 +256,12 @@ class _Search:
         return False
 
     def _exchange(self, group: int) -> bool:
-        """Others make room for it, one or several, and find places for themselves."""
+        """Lets one or several others make room for the group and find places for themselves."""
         return any(self.looks > 0 and self._give_way(group, victims) for victims in self._victims(group))
 
     def _give_way(self, group: int, victims: Sequence[int]) -> bool:
-        """Whether that made the plan cheaper, or gave one more group a place; else nothing has changed."""
+        """Returns whether this made the plan cheaper, or gave one more group a place. Otherwise nothing has
+        changed."""
         homeless, concerned = self.places[group] is None, [group, *victims]
         cost = self._cost[concerned].sum()
         before = {each: self._take(each) for each in concerned}
@@ -270,9 +276,10 @@ class _Search:
         return False
 
     def _victims(self, group: int) -> Iterator[list[int]]:
-        """First one at a time: those on the same node, which share what is left to it when that fails, then
-        those that store there, over the link by which it sends, then those that store where it would be
-        fetched sooner; the smallest first. Then, for one without a place, several of a kind."""
+        """Yields groups that could make room, first one at a time: those on the same node, which share what
+        is left when it fails; then those that store over the link by which it sends; then those that store
+        where its backup would be fetched faster; smallest first. For a group without a place, then several of
+        a kind."""
         problem, places = self._problem, self.places[group]
         works = int(problem.works[group])
         width = 0.0 if places is None else problem.fetch[places]

@@ -1,8 +1,8 @@
-"""Not too many groups of one pipeline run on one node, so that its failure takes few of them.
+"""Keeps the number of groups of one pipeline on a node low, so that the node's failure takes few of them.
 
-Nothing moves to and fro: a group goes only to where, with it, no more than the limit run. So each move
-lessens what is too many by one, and none makes it more; where no node has room under the limit, all stays.
-Policies of the CPU, of the latency and those that spread keep to the limit as well.
+Nothing moves back and forth. A group goes only to a node that stays within the limit with it. So each move
+makes the excess one smaller. When no node has room within the limit, all groups stay. Policies of CPU, of
+latency and of spreading keep to the limit as well.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from pipeline_runtime.placement.policy.rules import Apart, Policy
 
 
 def verdicts(look: Look, policy: Policy, rule: Apart) -> list[Verdict]:
-    """Of each node that runs some of it, or of the groups there that were considered."""
+    """Returns verdicts on each node that runs groups of the pipeline, or on its groups that were
+    considered."""
     own = look.of_pipeline(rule.pipeline)
     found: list[Verdict] = []
     for node in look.nodes:
@@ -51,7 +52,7 @@ def _of(
 
 
 def _choose(look: Look, origin: NodeNow, group: GroupNow) -> Choice:
-    """The node that runs the fewest of its pipeline; of equals the least busy."""
+    """Returns the node that runs the fewest groups of its pipeline; among equals, the least busy."""
     others = [node for node in look.nodes if node.name != origin.name]
     room, reasons = look.room(origin, group, others, keeps_apart=True)
     if not room:

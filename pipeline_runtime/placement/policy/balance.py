@@ -1,8 +1,9 @@
 """Spread: no node is much busier than the least busy one. Pack: as few nodes as possible run something.
 
-With load that stays, neither moves anything to and fro. Spread: with what comes, the target stays MARGIN
-under what the origin was at; to move it back, the origin would have to stay MARGIN under the target. Pack:
-elements only go to nodes that run something and are busier, off one that can be emptied.
+As long as the load stays, neither moves anything back and forth. Spread: with the group, the target stays
+MARGIN under what the origin was at, so to move it back, the origin would have to stay MARGIN under the
+target. Pack: elements leave a node that can be emptied, and only go to nodes that run something and are
+busier.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pipeline_runtime.placement.policy.rules import MARGIN, Pack, Policy, Spread
 
 
 def spread(look: Look, policy: Policy, rule: Spread, node: NodeNow) -> list[Verdict]:
-    """Of the node, or of each of its groups that was considered."""
+    """Returns a verdict on the node, or on each of its groups that was considered."""
 
     def says(code: Code, why: str) -> list[Verdict]:
         return [Verdict(policy.name, node.name, code, why)]
@@ -54,11 +55,12 @@ def _highest(each: tuple[str, list[float]]) -> tuple[float, str]:
 class _Step:
     group: GroupNow
     target: str
-    would_be: float  # the target's CPU with it
+    would_be: float  # the target's CPU with the group
 
 
 def pack(look: Look, policy: Policy, rule: Pack) -> list[Verdict]:
-    """Of each node that runs something, the least busy first, until one is found that can be emptied."""
+    """Returns verdicts on each node that runs something, the least busy first, until one is found that can be
+    emptied."""
     window_s = max(float(rule.for_s), SETTLE_S)
     running = [node for node in look.nodes if look.on(node.name) and look.is_heard(node)]
     running.sort(key=lambda node: (mean(look.cpu(node, window_s)), node.name))
@@ -67,7 +69,7 @@ def pack(look: Look, policy: Policy, rule: Pack) -> list[Verdict]:
         verdicts = _emptied(look, policy, rule, node, running[index + 1 :])
         found += verdicts
         if any(each.code != "calm" for each in verdicts):
-            break  # one node after another
+            break  # only one node at a time
     return found
 
 
@@ -100,8 +102,8 @@ def _told(step: _Step) -> Choice:
 def _plan(
     look: Look, policy: Policy, rule: Pack, node: NodeNow, busier: list[NodeNow], window_s: float
 ) -> list[_Step] | str:
-    """Where each of its groups would go, the busiest first, each to where the least room is left; or why not
-    all of them find room."""
+    """Returns where each of its groups would go, the busiest first, each to the node with the least room
+    left. Or returns why not all of them find room."""
     most = min(look.cpu_most, rule.target_most)
     fit = [each for each in busier if look.unfit(each, window_s) is None]
     if not fit:

@@ -1,4 +1,4 @@
-"""What all policies say now."""
+"""Evaluates all policies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pipeline_runtime.placement.policy.rules import (
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 ORDER = ("battery", "maintenance", "sites", "follow", "latency", "cpu", "apart", "spread", "pack")
-"""What a node ends by comes first: what is to be moved off it is not moved for another reason as well."""
+"""The most pressing kind comes first, since a group that it moves is not moved for another reason as well."""
 
 
 def evaluate(
@@ -38,12 +38,16 @@ def evaluate(
     changes: Sequence[CopyChange] = (),
     ways: Latencies | None = None,
 ) -> list[Verdict]:
-    """What each policy says of each node now. `moves`: those of the last hour, and all that are under way.
-    `advised`: group -> target, of the last time: that stays so while it fits, so that advice does not change
-    with every sample. `copied`: pipelines with copies at sites; `changes`: what policies did to them.
-    `links`: between sites; `ways`: of the rows of streams, which go by the broker; None: as `links`.
+    """Returns what each policy says about each node now.
 
-    No node is to give up two groups at once, and none is to take two at once for its neighbours' CPU.
+    `moves` holds those of the last hour, and all that are running. `advised` maps a group to the target of
+    the last advice, which stays while it fits, so that advice does not change with every sample. `copied`
+    holds pipelines with copies at sites, and `changes` what policies did to them. `links` are the latencies
+    between sites; `ways` those of the rows of streams, which go through the broker. Without `ways`, `links`
+    count.
+
+    No node has to give up two groups at once, and none has to take two at once because of its neighbours'
+    CPU.
     """
     policies = sorted(policies, key=lambda policy: (ORDER.index(policy.rule.kind), policy.name))
     rules = [policy.rule for policy in policies]

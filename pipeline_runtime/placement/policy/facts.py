@@ -1,4 +1,4 @@
-"""What policies decide by, and their verdicts."""
+"""The facts that policies decide by, and their verdicts."""
 
 from __future__ import annotations
 
@@ -9,31 +9,32 @@ from typing import Literal
 from pipeline_runtime.placement.constraints import percent
 
 Code = Literal[
-    "unknown",  # nothing is heard of it
+    "unknown",  # the node is not heard
     "calm",  # there is nothing to do
-    "not-yet",  # beyond it, but not for long enough
-    "moving",  # something is to leave it first
-    "draining",  # all of it is leaving already
+    "not-yet",  # the limit is passed, but not for long enough
+    "moving",  # another group has to leave first
+    "draining",  # all groups are leaving already
     "empty",  # it runs nothing
     "refused",  # the group cannot move now
     "resting",  # the group was moved a short while ago
     "no-target",  # no node can take the group
-    "budget",  # it would be moved, but for the budget
-    "move",  # it is to be moved
+    "budget",  # only the budget prevents the move
+    "move",  # the group has to move
     "waits",  # copies wait for their site
-    "copy",  # a pipeline is to get its copy at a site
-    "take-out",  # a pipeline's copies at a site are to be taken out
-    "restore",  # the copy is to go on elsewhere
+    "copy",  # a pipeline gets its copy at a site
+    "take-out",  # a pipeline's copies at a site are taken out
+    "restore",  # the copy goes on elsewhere
 ]
 
 HOUR_S = 3600.0
 GAP_S = 120.0
-"""Between two samples, four times as much as usual: nobody knows what was between."""
+"""The largest gap between two samples, four times the usual one. In a larger gap nobody knows what
+happened."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Of one node. None: it does not say."""
+    """A sample of one node. A value is None when the node does not report it."""
 
     at_s: float
     cpu_ratio: float | None = None
@@ -42,13 +43,13 @@ class Sample:
 
     @property
     def charge(self) -> float | None:
-        """Of its battery. One that is being charged is as good as full."""
+        """Returns the charge of its battery. A battery that is being charged counts as full."""
         return 1.0 if self.battery_ratio is not None and self.on_battery is False else self.battery_ratio
 
 
 @dataclass(frozen=True)
 class Latency:
-    """Of one group. None: it puts nothing out."""
+    """A latency of one group. It is None when the group has no output."""
 
     at_s: float
     ms: float | None
@@ -56,7 +57,7 @@ class Latency:
 
 @dataclass(frozen=True)
 class UserAt:
-    """Where the user of an element is, as was told."""
+    """Where an element's user is, as somebody reported it."""
 
     element: str
     site: str
@@ -67,20 +68,20 @@ class UserAt:
 class NodeNow:
     name: str
     samples: Sequence[Sample]  # oldest first
-    cores: int = 0  # 0: not known
-    machine: str = ""  # nodes of one machine share its CPU; empty: none does
-    refusal: str | None = None  # why it takes nothing new, said of it: "is cordoned"
+    cores: int = 0  # 0 when it is not known
+    machine: str = ""  # nodes of one machine share its CPU; empty when no node shares it
+    refusal: str | None = None  # why it takes nothing new: "is cordoned"
     draining: bool = False
     site: str = ""
-    has_site: bool = False  # False: nobody has said where it stands, and it is a site of its own
+    has_site: bool = False  # False when no user gave it a site; it is then a site of its own
     up: bool = True
-    seen_s: float | None = None  # when it was heard last; None: never
+    seen_s: float | None = None  # when it was heard last; None if never
 
 
 @dataclass(frozen=True)
 class GroupNow:
     id: str
-    title: str  # what people call it
+    title: str  # the name that users see
     node: str
     rows_per_s: float
     state_bytes: int = 0
@@ -88,29 +89,29 @@ class GroupNow:
     pipeline: str = ""
     elements: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()  # the groups that it reads
-    latencies: Sequence[Latency] = ()  # oldest first; empty: nobody asked for them
-    apart: frozenset[str] = frozenset()  # the groups that it shares no node with
-    users: tuple[UserAt, ...] = ()  # of its elements; empty: nobody asked, or nobody told
+    latencies: Sequence[Latency] = ()  # oldest first; empty when no policy needs them
+    apart: frozenset[str] = frozenset()  # the groups that it must not share a node with
+    users: tuple[UserAt, ...] = ()  # of its elements; empty when no policy needs them or nobody reported any
     pinned: bool = False  # to a node or a site, by the document
-    latency_ms_target: int | None = None  # it waits so long by itself, for more rows
-    refuge: str | None = None  # where it would go on if it were restored now; None: nowhere
+    latency_ms_target: int | None = None  # the group waits so long by itself for more rows
+    refuge: str | None = None  # where it would go on if it were restored now; None if nowhere
 
 
 @dataclass(frozen=True)
 class Copied:
-    """A pipeline that runs and has copies at sites."""
+    """A running pipeline that has copies at sites."""
 
     pipeline: str
     at: Mapping[str, tuple[str, ...]]  # site -> the groups of its copies there
-    only: frozenset[str] = frozenset()  # sites at which something has its only copy
-    lacks: frozenset[str] = frozenset()  # of the other sites that nodes say, those where something has none
+    only: frozenset[str] = frozenset()  # sites at which some part has its only copy
+    lacks: frozenset[str] = frozenset()  # the other sites with nodes, at which some part has no copy
     refusal: str | None = None  # why its copies cannot be changed now
     changing: bool = False  # it is being upgraded
 
 
 @dataclass(frozen=True)
 class CopyChange:
-    """By a policy, in the last hour."""
+    """A change by a policy in the last hour."""
 
     pipeline: str
     site: str
@@ -120,13 +121,13 @@ class CopyChange:
 
 @dataclass(frozen=True)
 class Move:
-    """One that was ordered, by a policy or by people."""
+    """A move that a policy or a person ordered."""
 
     group: str
     origin: str
     target: str
     at_s: float
-    ended_s: float | None = None  # None: under way
+    ended_s: float | None = None  # None while it is running
     done: bool = False
     policy: str | None = None
 
@@ -136,8 +137,8 @@ What = tuple[str, str | None, str, str | None, str | None, str | None]
 
 @dataclass(frozen=True)
 class Verdict:
-    """`group` None: of the node as a whole. `target`: only of "move", "restore" and "budget". Of a site and a
-    pipeline there is no node."""
+    """A verdict is on the node as a whole when `group` is None. Only "move", "restore" and "budget" have a
+    `target`. A verdict on a site and a pipeline has no node."""
 
     policy: str
     node: str
@@ -150,10 +151,10 @@ class Verdict:
 
     @property
     def what(self) -> What:
-        """What it says but for the figures: while that is the same, nothing new was decided."""
+        """Returns the content without the figures. While it stays the same, nothing new was decided."""
         return (self.node, self.group, self.code, self.target, self.site, self.pipeline)
 
 
 def crowded(cpu: float, most: float) -> str | None:
-    """Why a node whose CPU would come to that takes nothing, said of it; None: it has room."""
+    """Returns why a node whose CPU would reach this takes nothing, or None if it has room."""
     return f"would come to {percent(cpu)} of its CPU, more than {percent(most)}" if cpu > most else None

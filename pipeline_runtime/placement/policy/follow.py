@@ -1,12 +1,12 @@
-"""An element runs on the node that is nearest to where its user is.
+"""An element runs on the node that is nearest to its user.
 
-Where that is somebody tells, as a site. The way is the latency one way from there to the site of a node, 0
-within a site. Nodes that differ by no more than NEAR_MS are alike, as they are for a deployment: a node is
-nearer when it is so by more. So nothing moves to and fro between neighbours, however their latencies vary by
-less; and of a user who walks to and fro, only who has stayed for `for_s` is followed.
+Somebody reports where the user is, as a site. The distance is the latency one way from there to the site of a
+node, and 0 within a site. Nodes whose distances differ by no more than NEAR_MS are equally near, as for a
+deployment. So nothing moves back and forth between neighbours while their latencies vary by less. A user who
+walks back and forth is followed only after staying for `for_s`.
 
-What reads only from the element may go along. What reads from elsewhere as well does not: its other inputs
-may follow other users.
+Elements that read only from this one may go along. Elements that read from elsewhere as well do not, since
+their other inputs may follow other users.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from pipeline_runtime.placement.policy.rules import FollowUser, Policy
 
 
 def verdicts(look: Look, policy: Policy, rule: FollowUser) -> list[Verdict]:
-    """Of the element's group, and of each that goes along."""
+    """Returns verdicts on the element's group, and on each that goes along."""
     first = _first(rule, look.groups)
     if first is None:
         return []
@@ -42,7 +42,7 @@ def verdicts(look: Look, policy: Policy, rule: FollowUser) -> list[Verdict]:
 
 
 def kept(policies: Iterable[Policy], groups: Sequence[GroupNow]) -> dict[str, str]:
-    """Group -> why policies that only balance leave it alone, of those that follow a user."""
+    """Returns group -> why policies that balance leave it alone, for groups that follow a user."""
     found: dict[str, str] = {}
     for policy in policies:
         rule = policy.rule
@@ -62,7 +62,7 @@ def _user(rule: FollowUser, group: GroupNow) -> UserAt | None:
 
 
 def _all(rule: FollowUser, first: GroupNow, groups: Sequence[GroupNow]) -> list[GroupNow]:
-    """The element's group and what goes along, each behind all that it reads."""
+    """Returns the element's group and those that go along, each after all groups that it reads."""
     found = {first.id: first}
     if not rule.along:
         return [first]
@@ -92,7 +92,8 @@ def _of(look: Look, policy: Policy, rule: FollowUser, user: UserAt, group: Group
     held = look.holds_back(origin, been)
     if held is not None:
         return says(*held)
-    # A user who goes on is followed on; only after what others have moved it rests as long as usual.
+    # A user who walks on is followed on. The group rests as long as usual only after a move for another
+    # reason.
     rest_s = max(float(rule.for_s), SETTLE_S)
     return look.consider(
         policy, group, been, lambda: _choose(look, user, origin, group, here_ms), own_rest_s=rest_s
@@ -100,10 +101,10 @@ def _of(look: Look, policy: Policy, rule: FollowUser, user: UserAt, group: Group
 
 
 def _choose(look: Look, user: UserAt, origin: NodeNow, group: GroupNow, here_ms: float) -> Choice:
-    """The nearest to the user that is nearer and has room; of those that are alike the least busy."""
+    """Returns the node nearest to the user that is nearer and has room; among equals, the least busy."""
     ways = {node.name: _way_ms(look, user, node) for node in look.nodes}
     nearer = [node for node in look.nodes if _is_nearer(ways[node.name], here_ms)]
-    # Who follows a user does so whatever else of its pipeline runs there.
+    # A group follows its user whatever other groups of its pipeline run there.
     room, reasons = look.room(origin, group, nearer, keeps_apart=False)
     if not room:
         return None, f"No node that is nearer to {user.site} can take {group.title}: {', '.join(reasons)}"
@@ -116,7 +117,7 @@ def _choose(look: Look, user: UserAt, origin: NodeNow, group: GroupNow, here_ms:
 
 
 def _way_ms(look: Look, user: UserAt, node: NodeNow) -> float:
-    """One way, from the user; inf: it is not known."""
+    """Returns the latency one way from the user, or inf if it is not known."""
     return farthest_ms([(user.site, node.site)], look.links)
 
 

@@ -1,4 +1,4 @@
-"""Whether what is measured has been on the wrong side of a threshold for long enough, in one go."""
+"""Decides whether a measured value has been beyond a threshold long enough without a break."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ class Bounded(Protocol):
     def beyond(self, value: float, /) -> bool: ...
 
     def over(self, value: float, /) -> bool:
-        """It ends what was beyond: there is a margin between the two, so that what flaps does not count."""
+        """Returns whether the value ends what was beyond. There is a margin between the two, so that a value
+        that flaps does not count."""
         ...
 
 
@@ -33,10 +34,11 @@ Value = Callable[[S], float | None]
 def beyond_since(
     rule: Bounded, samples: Sequence[S], value_of: Value[S], after_s: float = NEVER_S
 ) -> tuple[float | None, bool]:
-    """(Since when the newest samples are beyond the threshold in one go, or None; whether that counts).
+    """Returns since when the newest samples are beyond the threshold without a break, or None; and whether
+    that counts.
 
-    It counts once it has lasted for `for_s`, and from then on until a sample says that it is over. What was
-    measured up to `after_s` does not count.
+    It counts once it has lasted for `for_s`, and from then on until a sample says that it is over. Samples up
+    to `after_s` do not count.
     """
     since, counts, before_s = None, False, None
     for sample in _since_it_was_over(rule, samples, value_of, after_s):
@@ -53,14 +55,15 @@ def beyond_since(
 
 
 def so_far(rule: Bounded, since: float | None, newest: Timed) -> str:
-    """For how long it has lasted, of how long it has to."""
+    """Says how long it has lasted, and how long it has to."""
     return f"{max(0.0, newest.at_s - (since or 0.0)):.0f} s of {rule.for_s} s"
 
 
 def _since_it_was_over(
     rule: Bounded, samples: Sequence[S], value_of: Value[S], after_s: float
 ) -> Sequence[S]:
-    """The newest samples; empty when the last one says that it is over. From behind: most are calm."""
+    """Returns the newest samples, or none when the last one says that it is over. Goes backwards, since most
+    values are calm."""
     start = len(samples)
     while start > 0:
         sample = samples[start - 1]

@@ -1,12 +1,12 @@
-"""An element takes longer than it may: it goes nearer to what it reads, or to a node that is less busy.
+"""An element takes longer than it may. It goes nearer to what it reads, or to a node that is less busy.
 
-What is measured is the 95th percentile, over the newest 200 batches of the group that put something out, of
-the time from the arrival of a batch's first row to the commit of its output. It stands as long as nothing new
-is put out, so that of an element without rows nothing is known.
+The measure is the 95th percentile, over the newest 200 batches of the group with output, of the time from the
+arrival of a batch's first row to the commit of its output. It stays while there is no new output, so nothing
+is known about an element without rows.
 
-A node is better when the way to it from the nodes of the group's inputs is shorter, or when that is no longer
-and its CPU stays MARGIN under the CPU of the node where the group is. Both are lost again by moving back, so
-nothing moves to and fro; and what was moved rests, as always.
+A node is better when the way to it from the nodes of the group's inputs is shorter. It is also better when
+that way is not longer and its CPU stays MARGIN under the CPU of the group's node. Moving back would undo
+either, so nothing moves back and forth, and a group that was moved rests as always.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from pipeline_runtime.placement.policy.look import CPU_MOST, SETTLE_S, Choice, L
 from pipeline_runtime.placement.policy.rules import MARGIN, LatencyAbove, Policy
 
 NEARER_MS = 1.0
-"""A way that is shorter by less, or by less than MARGIN of it, is no shorter: measurements vary."""
+"""A way that is shorter by less than this, or by less than MARGIN of it, is not shorter, since measurements
+vary."""
 
 
 def verdicts(look: Look, policy: Policy, rule: LatencyAbove) -> list[Verdict]:
-    """Of each group that it is about."""
+    """Returns a verdict on each group that the policy is about."""
     found = []
     for group in look.groups:
         if rule.concerns(group.pipeline, group.elements):
@@ -63,7 +64,7 @@ def _of(look: Look, policy: Policy, rule: LatencyAbove, group: GroupNow) -> Verd
 
 
 def _choose(look: Look, origin: NodeNow, group: GroupNow, window_s: float) -> Choice:
-    """The nearest node to its inputs that is better and has room; of equals the least busy."""
+    """Returns the node nearest to its inputs that is better and has room; among equals, the least busy."""
     share = look.share(group, origin, window_s)
     here_ms, here_cpu = way_ms(look, group, origin), mean(look.cpu(origin, window_s))
     most = min(look.cpu_most, CPU_MOST)
@@ -97,8 +98,8 @@ def _choose(look: Look, origin: NodeNow, group: GroupNow, window_s: float) -> Ch
 
 
 def way_ms(look: Look, group: GroupNow, node: NodeNow) -> float:
-    """One way from the farthest node of the groups that it reads; 0 when it reads none, inf when no way is
-    known."""
+    """Returns the way from the farthest node of the groups that it reads: 0 when it reads none, inf when a
+    way is not known."""
     inputs = {each.node for each in look.groups if each.id in group.inputs}
     sites = {each.site for each in look.nodes if each.name in inputs}
     return farthest_ms(((site, node.site) for site in sites), look.ways)

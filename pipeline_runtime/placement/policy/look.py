@@ -25,17 +25,17 @@ from pipeline_runtime.placement.policy.lasting import NEVER_S
 from pipeline_runtime.placement.policy.rules import Apart, Policy
 
 REST_S = 600.0
-"""A group that was moved stays where it is for that long."""
+"""A group that was moved stays where it is for this long."""
 TRY_AGAIN_S = 60.0
-"""Before a group whose move has failed is moved again, when all of a node has to leave."""
+"""The time before a failed move is tried again, when all groups of a node have to leave."""
 SETTLE_S = 60.0
-"""At least so long a node is watched after something was moved off or onto it."""
+"""A node is watched at least this long after a group was moved off or onto it."""
 CPU_MOST = 0.8
-"""Where nothing has to leave, a target's CPU stays under it, and under what policies of the CPU say."""
+"""A target's CPU stays under this, and under what policies of the CPU say, when nothing has to leave."""
 BALANCING = ("apart", "spread", "pack")
-"""Kinds that look at nodes, not at what an element is for."""
+"""Kinds that look at nodes, not at the purpose of an element."""
 Choice = tuple[str | None, str]
-"""(Where a group goes, and why there), or (None, why nowhere)."""
+"""(where a group goes, and why there), or (None, why nowhere)."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,10 @@ class Leaving:
     """How groups leave a node."""
 
     because: str  # begins the sentence
-    window_s: float  # over so long the CPU of a target is looked at
-    all_of_it: bool  # the node has to be empty soon; False: one group leaves, then it is looked at anew
-    cpu_most: float  # up to which a target's CPU may come
+    window_s: float  # the time over which a target's CPU is looked at
+    # the node has to be empty soon; otherwise one group leaves, and then it is looked at again
+    all_of_it: bool
+    cpu_most: float  # the highest CPU that a target may reach
 
 
 @dataclass
@@ -54,15 +55,15 @@ class Look:
     groups: Sequence[GroupNow]
     moves: list[Move]
     now_s: float
-    cpu_most: float  # up to which a node's CPU may come, for the strictest policy
+    cpu_most: float  # the highest CPU that a node may reach, by the strictest policy
     advised: Mapping[str, str]
-    closed: Mapping[str, str]  # node -> why nothing is moved there by any policy, said of it
+    closed: Mapping[str, str]  # node -> why no policy moves anything there
     links: Latencies
     kept: Mapping[str, str]  # group -> why no policy that balances moves it
     apart: Sequence[Apart]  # how many groups of a pipeline a node takes
     copied: Sequence[Copied] = ()
     changes: list[CopyChange] = field(default_factory=list)
-    ways: Latencies = field(default_factory=dict)  # of the rows of streams
+    ways: Latencies = field(default_factory=dict)  # for the rows of streams
 
     # -- a node ------------------------------------------------------------------------------------------
 
@@ -70,7 +71,7 @@ class Look:
         return [group for group in self.groups if group.node == node]
 
     def holds_back(self, node: NodeNow, because: str) -> tuple[Code, str] | None:
-        """Why nothing is to leave the node now, whatever the reason for it; None: nothing does."""
+        """Returns why nothing may leave the node now, whatever the reason for it, or None."""
         if node.draining:
             return "draining", f"{because}, and what it runs leaves it already."
         leaving = next((m for m in self.moves if m.origin == node.name and m.ended_s is None), None)
@@ -84,12 +85,12 @@ class Look:
         return bool(node.samples) and self.now_s - node.samples[-1].at_s <= GAP_S
 
     def settled_s(self, node: str) -> float:
-        """When the last move off or onto it ended."""
+        """Returns when the last move off or onto it ended."""
         ends = [m.ended_s for m in self.moves if m.ended_s is not None and node in (m.origin, m.target)]
         return max(ends, default=NEVER_S)
 
     def cpu(self, node: NodeNow, window_s: float) -> list[float]:
-        """Its CPU of late, the newest first."""
+        """Returns its recent CPU, the newest first."""
         from_s = self.now_s - window_s
         found: list[float] = []
         for sample in reversed(node.samples):
@@ -100,26 +101,27 @@ class Look:
         return found
 
     def would_be(self, node: NodeNow, origin: NodeNow, share: float, window_s: float) -> float:
-        """Its CPU with a group that has `share` of that of `origin`; the highest of late, as that will come
-        again."""
+        """Returns its CPU with a group that has `share` of the CPU of `origin`. The highest recent value
+        counts, as it will come again."""
         return max(self.cpu(node, window_s), default=0.0) + self.share_on(node, origin, share)
 
     def share_on(self, node: NodeNow, origin: NodeNow, share: float) -> float:
-        """What is `share` of the CPU of `origin`, of that of the node."""
+        """Returns the part of the node's CPU that equals `share` of the CPU of `origin`."""
         return share * (origin.cores / node.cores if origin.cores and node.cores else 1.0)
 
     def may_take(self, node: NodeNow, origin: NodeNow) -> bool:
-        """As far as it was told, and whatever was moved of late."""
+        """Returns whether it was told to take groups, and no recent move prevents it."""
         return node.name != origin.name and self.unfit(node, 0.0, all_of_it=True) is None
 
     def covers(self, node: NodeNow, seconds: float) -> bool:
-        """Whether it has been heard for so long."""
+        """Returns whether it has been heard for so long."""
         return bool(node.samples) and self.now_s - node.samples[0].at_s >= seconds
 
     # -- a group -----------------------------------------------------------------------------------------
 
     def leave(self, policy: Policy, node: NodeNow, leaving: Leaving) -> list[Verdict]:
-        """Of each group of the node that was considered, in the order in which they leave it."""
+        """Returns a verdict on each group of the node that was considered, in the order in which they
+        leave."""
         found = []
         for group in self._in_order(node, leaving):
             verdict = self.consider(
@@ -143,8 +145,8 @@ class Look:
         has_to: bool = False,
         own_rest_s: float = REST_S,
     ) -> Verdict:
-        """Whether the group moves now, and where `choose` says. `has_to`: it rests only after a failure;
-        `own_rest_s`: for so long after a move that this policy has ordered."""
+        """Returns whether the group moves now, and where `choose` says. With `has_to` it rests only after a
+        failure. After a move that this policy ordered it rests for `own_rest_s`."""
 
         def says(code: Code, why: str, target: str | None = None) -> Verdict:
             return Verdict(policy.name, group.node, code, why, group.id, target)
@@ -161,12 +163,13 @@ class Look:
         spent = self.spent(policy)
         if spent is not None:
             return says("budget", f"{group.title} would go to {chosen}, but {spent}.", chosen)
-        # What it is only advised to do may come about as well: nobody else counts on the same room.
+        # A move that is only advised may happen as well, so no other group counts on the same room.
         self.moves.append(Move(group.id, group.node, chosen, self.now_s, policy=policy.name))
         return says("move", f"{because}; {why}.", chosen)
 
     def spent(self, policy: Policy) -> str | None:
-        """That the moves per hour are used up; an upgrade that the policy has made counts as one."""
+        """Returns that the moves per hour are used up, or None. An upgrade that the policy made counts as
+        one."""
         used = sum(1 for m in self.moves if m.policy == policy.name and self.now_s - m.at_s < HOUR_S)
         used += sum(1 for c in self.changes if c.policy == policy.name and self.now_s - c.at_s < HOUR_S)
         if used < policy.moves_per_hour:
@@ -174,15 +177,15 @@ class Look:
         return f"{used} of {policy.moves_per_hour} moves were made in the last hour"
 
     def refusal(self, policy: Policy, group: GroupNow) -> str | None:
-        """Why the policy cannot move it now, or is not to."""
+        """Returns why the policy cannot or must not move it now, or None."""
         kept = self.kept.get(group.id) if policy.rule.kind in BALANCING else None
         return group.refusal or kept
 
     def unfit(
         self, node: NodeNow, window_s: float, all_of_it: bool = False, group: GroupNow | None = None
     ) -> str | None:
-        """Why it takes nothing now, said of it; `group`: or not that one. `all_of_it`: it comes off a node
-        that has to be empty."""
+        """Returns why the node takes nothing now, or not that `group`; None if it does. With `all_of_it` the
+        group comes from a node that has to be empty."""
         if node.refusal is not None:
             return node.refusal
         if not self.is_heard(node):
@@ -201,13 +204,14 @@ class Look:
         return [group for group in self.groups if group.pipeline == pipeline]
 
     def come(self, node: NodeNow, pipeline: str) -> set[str]:
-        """The groups of the pipeline that run there, or are on their way."""
+        """Returns the groups of the pipeline that run there or are on their way."""
         coming = {move.group for move in self.moves if move.target == node.name and move.ended_s is None}
         own = self.of_pipeline(pipeline)
         return {group.id for group in own if group.node == node.name or group.id in coming}
 
     def _has_enough(self, node: NodeNow, group: GroupNow) -> str | None:
-        """Of the group's pipeline, for a policy that keeps its groups apart; said of the node."""
+        """Returns why the node takes no more of the group's pipeline, for a policy that keeps its groups
+        apart, or None."""
         for rule in self.apart:
             if rule.pipeline == group.pipeline:
                 all_of_it = len(self.of_pipeline(rule.pipeline))
@@ -217,7 +221,7 @@ class Look:
         return None
 
     def not_apart(self, group: GroupNow, node: str) -> str | None:
-        """Which group that runs there, or is to go there, it is to be apart from, said of the node."""
+        """Returns which group there it has to be apart from, whether that runs there or is on its way."""
         goes = {move.group: move.target for move in self.moves if move.ended_s is None}
         there = [each for each in self.groups if node in (each.node, goes.get(each.id))]
         others = sorted(each.title for each in there if each.id in group.apart)
@@ -226,14 +230,15 @@ class Look:
     def room(
         self, origin: NodeNow, group: GroupNow, nodes: Iterable[NodeNow], keeps_apart: bool
     ) -> tuple[dict[str, float], list[str]]:
-        """(Node -> its CPU with the group, of those that can take it; why not, of each other one). `nodes`:
-        others than its own. `keeps_apart`: not to where enough of its pipeline runs."""
+        """Returns node -> its CPU with the group, for nodes that can take it; and why each other node
+        cannot. `nodes` are others than its own. With `keeps_apart`, a node that runs enough of its
+        pipeline cannot."""
         share = self.share(group, origin, SETTLE_S)
         most = min(self.cpu_most, CPU_MOST)
         fit: dict[str, float] = {}
         reasons = []
         for node in nodes:
-            # Where both are on one machine, its CPU has the group already.
+            # When both are on one machine, its CPU includes the group already.
             more = 0.0 if node.machine and node.machine == origin.machine else share
             would_be = self.would_be(node, origin, more, SETTLE_S)
             reason = self.unfit(node, SETTLE_S, group=group if keeps_apart else None)
@@ -248,8 +253,9 @@ class Look:
         return share_of(group, self.groups, mean(self.cpu(node, window_s)))
 
     def _in_order(self, node: NodeNow, leaving: Leaving) -> list[GroupNow]:
-        """Where one leaves the busiest first: fewest moves help most. Where all do, the one with the least
-        state first, as it is gone soonest: so most are away when the node ends."""
+        """Returns the order in which groups leave. When one leaves, the busiest goes first: that takes the
+        fewest moves. When all leave, the one with the least state goes first, as it is gone soonest, so that
+        most are away when the node ends."""
         there = self.on(node.name)
         if leaving.all_of_it:
             return sorted(there, key=lambda group: (group.state_bytes, -group.rows_per_s, group.id))
@@ -257,7 +263,7 @@ class Look:
         return sorted(there, key=lambda group: group.id not in self.advised)
 
     def _choose(self, origin: NodeNow, group: GroupNow, leaving: Leaving) -> Choice:
-        """The node that is least busy with it."""
+        """Returns the node that is least busy with the group."""
         share = self.share(group, origin, leaving.window_s)
         fit: list[tuple[float, str]] = []
         busy: list[tuple[float, str]] = []
@@ -281,7 +287,7 @@ class Look:
             would_be, name = min(fit, key=lambda each: (each[1] != self.advised.get(group.id), each))
             return name, f"{first}; {name} has room, it comes to {percent(would_be)} of its CPU"
         if leaving.all_of_it and busy:
-            # Slow there is better than dead here.
+            # A slow node is better than one that is about to end.
             would_be, name = min(busy)
             there = f"all others are busy, {name} least: it comes to {percent(would_be)} of its CPU"
             return name, f"{first}; {there}"
@@ -289,7 +295,7 @@ class Look:
         return None, f"No node can take {group.title}: {others}"
 
     def _rests(self, policy: Policy, group: GroupNow, has_to: bool, own_rest_s: float) -> str | None:
-        """Why it is not moved so soon after its last move; None: it may be."""
+        """Returns why it is not moved so soon after its last move, or None if it may be."""
         ended = [move for move in self.moves if move.group == group.id and move.ended_s is not None]
         if not ended:
             return None
@@ -308,9 +314,10 @@ class Look:
 
 
 def share_of(group: GroupNow, groups: Iterable[GroupNow], node_cpu: float) -> float:
-    """The part of its node's CPU (0..1) that is taken to be the group's: as its rows/s to all rows/s there.
+    """Returns the part of its node's CPU (0..1) that is taken to be the group's: its rows/s divided by all
+    rows/s there.
 
-    What else runs on the machine is counted in, so it is rather too much than too little.
+    Everything else on the machine is counted in, so the result is too high rather than too low.
     """
     there = [each.rows_per_s for each in groups if each.node == group.node]
     return node_cpu * part_of(group.rows_per_s, there)

@@ -1,8 +1,8 @@
-"""A node, or a site, is to be empty between two times: what runs there leaves before, and nothing new comes.
+"""A node, or a site, is empty between two times. What runs there leaves before, and nothing new comes.
 
-By the clock alone, so nothing can flap. Of a target only the CPU counts, as of one for what leaves a battery:
-when all are busy, the least busy one. A window that has begun, or whose lead time has, closes the node for
-everything, also for what other policies and people move.
+It goes by the clock alone, so nothing can flap. Only a target's CPU counts, as for groups that leave a
+battery; when all nodes are busy, the least busy one is taken. From its lead time on, a window closes the node
+for everything, also for moves by other policies and people.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pipeline_runtime.placement.policy.rules import WEEK_S, Maintenance, Policy
 
 @dataclass(frozen=True)
 class Window:
-    """In s since the epoch. From `leaves_s` on to `ends_s` the node takes nothing."""
+    """In s since the epoch. The node takes nothing from `leaves_s` to `ends_s`."""
 
     leaves_s: float
     begins_s: float
@@ -27,7 +27,7 @@ class Window:
 
 
 def window(rule: Maintenance, now_s: float) -> Window | None:
-    """The one that is now, or the next one; None: there is none any more."""
+    """Returns the window that is now, or the next one, or None if there is none any more."""
     begins_s, lasts_s = rule.begins.timestamp(), rule.minutes * 60.0
     if now_s >= begins_s + lasts_s:
         if not rule.weekly:
@@ -41,7 +41,7 @@ def concerns(rule: Maintenance, node: NodeNow) -> bool:
 
 
 def closed(policies: Iterable[Policy], nodes: Sequence[NodeNow], now_s: float) -> dict[str, float]:
-    """Node -> until when it takes nothing new, of those that take nothing now."""
+    """Returns node -> until when it takes nothing new, for nodes that take nothing now."""
     found: dict[str, float] = {}
     for policy in policies:
         if not isinstance(policy.rule, Maintenance):
@@ -56,7 +56,8 @@ def closed(policies: Iterable[Policy], nodes: Sequence[NodeNow], now_s: float) -
 
 
 def verdicts(look: Look, policy: Policy, rule: Maintenance, node: NodeNow) -> list[Verdict]:
-    """Of the node, or of each of its groups that was considered; none of nodes that it is not about."""
+    """Returns a verdict on the node, or on each of its groups that was considered. A node that the policy is
+    not about has none."""
     if not concerns(rule, node):
         return []
     at = window(rule, look.now_s)

@@ -1,15 +1,15 @@
-"""What a policy would have done in the past, by what was measured and told then. Pure.
+"""Replays a policy on the past, by what was measured and reported then. Pure.
 
-As if every element had been where it is now, with the rows/s that it has now, and each move had taken no
-time: with an element its share of the CPU goes to its target. So it says how often a policy would act, and
-why; not what would have come of it to the last percent.
+It assumes that every element was where it is now, with its present rows/s, and that each move took no time:
+an element's share of the CPU goes with it to the target. So it tells how often a policy would act, and why,
+but not the exact effect.
 
-What an element's latency would have been elsewhere nobody knows, so of each only its first move for that is
-told. A window of maintenance is tried as if it had been in that time, and copies at sites that were not there
-at its beginning are taken to have come later (replay_sites.py).
+Nobody knows what an element's latency would have been elsewhere, so only its first move for latency is told.
+A window of maintenance is tried as if it had been in that time. Copies at sites that had no node at its
+beginning are assumed to have come later (replay_sites.py).
 
-While nobody was measured control heard nobody, and policies decided nothing; as after that, a node is given
-the time to be heard.
+While nothing was measured, control heard no node and policies decided nothing. After that a node is given the
+time to be heard, as always.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from pipeline_runtime.placement.policy.rules import SAMPLE_S, LatencyAbove, Main
 
 DAY_S = 24 * 3600.0
 EACH_S = 30.0
-"""Samples that are nearer to each other are looked at together."""
+"""Samples that are closer to each other are looked at together."""
 UP_S = 2.5 * SAMPLE_S
 """A node without a sample for so long was not up."""
 HELD = ("refused", "resting", "no-target", "budget", "draining", "empty")
@@ -50,7 +50,7 @@ HELD = ("refused", "resting", "no-target", "budget", "draining", "empty")
 
 @dataclass(frozen=True)
 class Stay:
-    """Of a user, until then."""
+    """Where a user was until then."""
 
     user: UserAt
     until_s: float = inf
@@ -58,7 +58,7 @@ class Stay:
 
 @dataclass(frozen=True)
 class Past:
-    """Each oldest first."""
+    """Each is oldest first."""
 
     samples: Mapping[str, Sequence[Sample]]  # of each node
     latencies: Mapping[str, Sequence[Latency]] = field(default_factory=dict)  # of groups
@@ -67,7 +67,7 @@ class Past:
 
 @dataclass(frozen=True)
 class ReplayedAct:
-    """A move, or what was done to copies at a site (`group` None: all that `pipeline` has there)."""
+    """A move, or a change to copies at a site (without `group`: all copies of `pipeline` there)."""
 
     at_s: float
     code: Code
@@ -81,10 +81,11 @@ class ReplayedAct:
 
 @dataclass(frozen=True)
 class Replay:
-    from_s: float | None  # when the first sample was taken; None: there is none
+    from_s: float | None  # when the first sample was taken; None if there is none
     until_s: float | None
     acts: tuple[ReplayedAct, ...]
-    held: Mapping[Code, float]  # why nothing was done where it was beyond -> for how many s
+    # the reason why nothing was done although the limit was passed -> for how many s
+    held: Mapping[Code, float]
 
 
 def replay(
@@ -96,8 +97,9 @@ def replay(
     copied: Sequence[Copied] = (),
     ways: Latencies | None = None,
 ) -> Replay:
-    """What `nodes` say of themselves now is taken to be of always, but for their samples and whether they are
-    up; so are `links` between sites and the `ways` of streams (None: as `links`)."""
+    """What `nodes` report about themselves now is assumed for all of the past, except for samples and whether
+    they were up. The same goes for `links` between sites and the `ways` of streams; without `ways`, `links`
+    count."""
     times = sorted(sample.at_s for samples in past.samples.values() for sample in samples)
     if not times:
         return Replay(None, None, (), {})
@@ -123,8 +125,8 @@ def replay(
 
 
 def as_if_before(rule: Maintenance, until_s: float) -> Maintenance:
-    """The window moved by whole days, so that it was over by `until_s`, or, where it is longer than a day,
-    had begun to empty by then."""
+    """Returns the window moved back by whole days, so that it was over by `until_s`. A window longer than a
+    day had begun to empty the node by then."""
     leaves_s = rule.begins.timestamp() - rule.lead_minutes * 60
     lasts_s = (rule.lead_minutes + rule.minutes) * 60
     days = ceil((leaves_s + (lasts_s if lasts_s <= DAY_S else 0) - until_s) / DAY_S)
@@ -135,7 +137,7 @@ T = TypeVar("T", bound=Timed)
 
 
 def _add(seen: deque[T], each: T) -> None:
-    """As far back as control looks: an hour."""
+    """Keeps an hour, as far back as control looks."""
     seen.append(each)
     while seen[0].at_s < each.at_s - HOUR_S:
         seen.popleft()
@@ -160,7 +162,8 @@ class _World:
         self._links, self._ways = lines
         self._nodes = {node.name: node for node in nodes}
         self._moves: list[Move] = []
-        self._came: dict[str, float] = dict.fromkeys(self._nodes, 0.0)  # of CPU, by moves; may be negative
+        # CPU that moves brought; may be negative
+        self._came: dict[str, float] = dict.fromkeys(self._nodes, 0.0)
         self._samples = {name: deque(each) for name, each in past.samples.items() if name in self._nodes}
         self._latencies = {id: deque(each) for id, each in past.latencies.items()}
         self._stays = {id: deque(each) for id, each in past.stays.items()}
@@ -202,7 +205,8 @@ class _World:
         return found, {v.code for v in verdicts if self._held(v) and (v.node, v.site) not in acted}
 
     def _held(self, verdict: Verdict) -> bool:
-        """It would have been done, but for something. That copies wait may be what is wanted."""
+        """Returns whether something prevented what the policy would have done. That copies wait may be
+        intended."""
         rule = self._policy.rule
         waits = verdict.code == "waits" and isinstance(rule, Sites) and rule.gone != "wait"
         return waits or verdict.code in HELD
@@ -216,14 +220,14 @@ class _World:
                     sample = replace(sample, cpu_ratio=would_be)
                 _add(self._seen[name], sample)
             seen = list(self._seen[name])
-            # Of one that was not measured at all it is known when it was heard last.
+            # For a node without any sample, it is known when it was heard last.
             seen_s = seen[-1].at_s if seen else node.seen_s if name not in self._measured else None
             up = now_s - max(seen_s or 0.0, hearing_since_s) <= UP_S
             found.append(replace(node, samples=seen, up=up, seen_s=seen_s))
         return found
 
     def _group_at(self, group: GroupNow, now_s: float) -> GroupNow:
-        """With what was measured of it, and where its users were."""
+        """Returns the group with what was measured of it then, and where its users were."""
         if group.id not in self._late and group.id not in self._stays:
             return group
         for latency in _until(self._latencies.get(group.id, deque()), now_s):

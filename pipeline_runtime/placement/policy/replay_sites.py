@@ -1,4 +1,4 @@
-"""Pipelines' copies at sites while a policy is replayed: sites come and go, copies with them. Pure."""
+"""Pipelines' copies at sites while a policy is replayed: sites come and go, and copies with them. Pure."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from pipeline_runtime.placement.policy.facts import (
 
 class CopiesThen:
     def __init__(self, copied: Sequence[Copied], later: Collection[str]) -> None:
-        """`copied`: as they are now; `later`: the sites that came after it began. Copies there are taken to
-        have come later, too, where they are not the only ones of something. What a site lacks that has some
-        of the copies is not told."""
-        # A site's groups are kept as they are now: by them it gets its copies when it comes.
+        """`copied` says which copies there are now, `later` which sites came after the beginning. Copies at
+        those are assumed to have come later too, unless some part has no other copy. Sites that have only
+        some of the copies count as they are."""
+        # A site's groups are kept as they are now, since its copies are made from them when the site comes.
         self._at = {each.pipeline: dict(each.at) for each in copied}
         self._copied = {each.pipeline: _without(each, later) for each in copied}
         self._templates: dict[str, GroupNow] = {}
@@ -30,12 +30,12 @@ class CopiesThen:
         return list(self._copied.values())
 
     def changes_at(self, now_s: float) -> list[CopyChange]:
-        """Of the last hour."""
+        """Returns the changes of the last hour."""
         self._changes = [each for each in self._changes if now_s - each.at_s < HOUR_S]
         return self._changes
 
     def begin(self, groups: Sequence[GroupNow]) -> list[GroupNow]:
-        """Without the copies that come later."""
+        """Returns the groups without the copies that come later."""
         self._templates = {group.id: group for group in groups}
         later = {
             id
@@ -46,7 +46,7 @@ class CopiesThen:
         return [group for group in groups if group.id not in later]
 
     def with_refuges(self, groups: Sequence[GroupNow], nodes: Sequence[NodeNow]) -> list[GroupNow]:
-        """Copies whose node was down would have gone on at the least busy one that was up."""
+        """Lets copies whose node was down go on at the least busy node that was up."""
         up = {node.name: node for node in nodes if node.up}
         free = [node for node in up.values() if node.refusal is None]
         refuge = min(free, key=lambda node: (_cpu(node), node.name)).name if free else None
@@ -59,7 +59,7 @@ class CopiesThen:
     def change(
         self, verdict: Verdict, groups: Sequence[GroupNow], nodes: Sequence[NodeNow], now_s: float
     ) -> list[GroupNow]:
-        """The groups after a pipeline's copies at a site have come, or gone."""
+        """Returns the groups after a pipeline's copies at a site have come or gone."""
         pipeline, site = verdict.pipeline or "", verdict.site or ""
         self._changes.append(CopyChange(pipeline, site, verdict.policy, now_s))
         copied = self._copied[pipeline]
@@ -75,7 +75,7 @@ class CopiesThen:
         return [*groups, *came]
 
     def _new(self, pipeline: str, site: str) -> list[GroupNow]:
-        """As they are at that site now, else as at the first one that has copies."""
+        """Returns them as they are at that site now, else as at the first site that has copies."""
         own = self._at[pipeline]
         if site in own:
             return [self._templates[id] for id in own[site] if id in self._templates]

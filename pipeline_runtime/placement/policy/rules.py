@@ -1,4 +1,5 @@
-"""What a person says by a policy: its kind, and the figures that this kind has; checked when it is read."""
+"""What a user sets for a policy: its kind and the figures of this kind. They are checked when they are
+read."""
 
 from __future__ import annotations
 
@@ -12,12 +13,12 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 Mode = Literal["advice", "automatic"]
 
 MARGIN = 0.1
-"""Between what makes a node hot (its battery low) and what ends that."""
+"""The distance between what makes a node hot (or its battery low) and what ends that."""
 FOR_S_MAX = 1800
 """Control looks an hour back."""
 GONE_S_MAX = 24 * 3600
 SAMPLE_S = 30
-"""There is a sample each so often."""
+"""The time between two samples."""
 WEEK_S = 7 * 24 * 3600
 
 
@@ -31,12 +32,12 @@ class _CpuThreshold(_Rule):
 
     @property
     def target_most(self) -> float:
-        """How far a node's CPU may come by what is moved to it."""
+        """Returns the highest CPU that a node may reach by what is moved to it."""
         return self.threshold - MARGIN
 
 
 class CpuAbove(_CpuThreshold):
-    """A node's CPU is above `threshold` (0..1) for `for_s` in one go."""
+    """A node's CPU is above `threshold` (0..1) for `for_s` without a break."""
 
     kind: Literal["cpu"]
 
@@ -44,12 +45,12 @@ class CpuAbove(_CpuThreshold):
         return value > self.threshold
 
     def over(self, value: float) -> bool:
-        """It ends what was beyond."""
+        """Returns whether this value ends it."""
         return value < self.threshold - MARGIN
 
 
 class BatteryBelow(_Rule):
-    """A node runs on a battery that is below `threshold` (0..1) for `for_s` in one go."""
+    """A node runs on a battery that is below `threshold` (0..1) for `for_s` without a break."""
 
     kind: Literal["battery"]
     threshold: float = Field(ge=0.01, le=0.9)
@@ -59,7 +60,7 @@ class BatteryBelow(_Rule):
         return value < self.threshold
 
     def over(self, value: float) -> bool:
-        """It ends what was beyond."""
+        """Returns whether this value ends it."""
         return value > min(self.threshold + MARGIN, 0.99)
 
 
@@ -70,8 +71,8 @@ def _in_utc(at: datetime) -> datetime:
 
 
 class Maintenance(_Rule):
-    """A node, or each node of a site, is to be empty from `begins` on for `minutes`; `weekly`: and so each
-    week at the same time. What runs there leaves `lead_minutes` before."""
+    """A node, or each node of a site, is empty from `begins` on for `minutes`; with `weekly` each week at the
+    same time. What runs there leaves `lead_minutes` before."""
 
     kind: Literal["maintenance"]
     of: Literal["node", "site"]
@@ -89,8 +90,8 @@ class Maintenance(_Rule):
 
 
 class LatencyAbove(_Rule):
-    """The 95th percentile of the latency of an element of `pipeline` is above `ms` for `for_s` in one go;
-    `element` empty: of any of its elements."""
+    """The 95th percentile of the latency of an element of `pipeline` is above `ms` for `for_s` without a
+    break. With an empty `element`, any of its elements counts."""
 
     kind: Literal["latency"]
     pipeline: str = Field(min_length=1, max_length=60)
@@ -99,19 +100,20 @@ class LatencyAbove(_Rule):
     for_s: int = Field(ge=SAMPLE_S, le=FOR_S_MAX)
 
     def concerns(self, pipeline: str, elements: Collection[str]) -> bool:
-        """Of a group with these elements."""
+        """Returns whether the policy is about a group with these elements."""
         return self.pipeline == pipeline and (not self.element or self.element in elements)
 
     def beyond(self, value: float) -> bool:
         return value > self.ms
 
     def over(self, value: float) -> bool:
-        """It ends what was beyond."""
+        """Returns whether this value ends it."""
         return value < self.ms * (1 - MARGIN)
 
 
 class Spread(_Rule):
-    """The CPU of a node is `difference` (0..1) above that of the least busy one, for `for_s` in one go."""
+    """The CPU of a node is `difference` (0..1) above that of the least busy one, for `for_s` without a
+    break."""
 
     kind: Literal["spread"]
     difference: float = Field(ge=2 * MARGIN, le=0.9)
@@ -119,26 +121,27 @@ class Spread(_Rule):
 
 
 class Pack(_CpuThreshold):
-    """All that a node runs fits on busier ones for `for_s`: their CPU stays MARGIN under `threshold`."""
+    """Everything that a node runs fits on busier nodes for `for_s`: their CPU stays MARGIN under
+    `threshold`."""
 
     kind: Literal["pack"]
 
 
 class Apart(_Rule):
-    """No node runs more than `most` groups of `pipeline`; None: than half of them, rounded up."""
+    """No node runs more than `most` groups of `pipeline`. Without `most`, half of them, rounded up."""
 
     kind: Literal["apart"]
     pipeline: str = Field(min_length=1, max_length=60)
     most: int | None = Field(default=None, ge=1, le=100)
 
     def limit(self, groups: int) -> int:
-        """Of a pipeline that has so many."""
+        """Returns the limit for a pipeline with so many groups."""
         return self.most if self.most is not None else max(1, (groups + 1) // 2)
 
 
 class FollowUser(_Rule):
-    """An element of `pipeline` runs on the node that is nearest to where its user has been for `for_s`;
-    `along`: so does what reads only from it, and from what goes along, and is not pinned."""
+    """An element of `pipeline` runs on the node that is nearest to where its user has been for `for_s`. With
+    `along`, so do unpinned elements that read only from it, or from elements that go along."""
 
     kind: Literal["follow"]
     pipeline: str = Field(min_length=1, max_length=60)
@@ -147,14 +150,15 @@ class FollowUser(_Rule):
     for_s: int = Field(ge=0, le=FOR_S_MAX)
 
     def concerns(self, pipeline: str, elements: Collection[str]) -> bool:
-        """Of a group with these elements."""
+        """Returns whether the policy is about a group with these elements."""
         return self.pipeline == pipeline and self.element in elements
 
 
 class Sites(_Rule):
-    """When a site appears (a node there takes elements, for `for_s` in one go), what `pipeline` (empty: each)
-    has copies of gets one there; when one goes (no node of it was heard for `gone_s`), its copies wait for
-    it, are taken out of the pipeline, or go on elsewhere."""
+    """When a site appears, the parts of `pipeline` that are copied to sites get a copy there; an empty
+    `pipeline` means each. A site appears when a node there takes elements for `for_s` without a break. A site
+    is gone when none of its nodes was heard for `gone_s`. Its copies then wait for it, are taken out of the
+    pipeline, or go on elsewhere."""
 
     kind: Literal["sites"]
     pipeline: str = Field(max_length=60)
@@ -174,7 +178,7 @@ _RULES: TypeAdapter[Any] = TypeAdapter(Rule)
 
 
 def rule_of(stored: dict[str, Any]) -> Rule:
-    """As it was kept. Raises ValueError when it is none."""
+    """Returns the rule as it was stored. Raises ValueError when it is none."""
     found: Rule = _RULES.validate_python(stored)
     return found
 

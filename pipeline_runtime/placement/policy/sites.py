@@ -1,10 +1,10 @@
-"""A site that appears gets its copy of what is copied to each site; one that goes has its copies taken out,
-or going on elsewhere, or they wait for it.
+"""Gives a site that appears its copies of the parts that are copied to each site. When a site goes, its
+copies are taken out, go on elsewhere, or wait for it.
 
-What keeps a site that comes and goes from doing that to its copies:
+A site that comes and goes does not have its copies made and removed all the time:
 
-- it has to be there, or gone, in one go for as long as the policy says;
-- what a policy has changed there rests for REST_S, for every policy;
+- it has to be there, or gone, without a break for as long as the policy says;
+- after a policy has changed something there, every policy rests for REST_S;
 - an upgrade counts as one of the policy's moves per hour.
 """
 
@@ -27,7 +27,8 @@ from pipeline_runtime.placement.policy.rules import Policy, Sites
 
 
 def verdicts(look: Look, policy: Policy, rule: Sites) -> list[Verdict]:
-    """Of each pipeline that it is about, at each site; what is to go on elsewhere, group by group."""
+    """Returns a verdict on each pipeline that the policy is about, at each site. Copies that go on elsewhere
+    have one verdict per group."""
     places: dict[str, list[NodeNow]] = {}
     for node in look.nodes:
         places.setdefault(node.site, []).append(node)
@@ -37,7 +38,7 @@ def verdicts(look: Look, policy: Policy, rule: Sites) -> list[Verdict]:
             continue
         for site in sorted({*copied.lacks, *copied.at}):
             at = _Site(look, policy, rule, copied, site, places.get(site, []))
-            # Some of its parts may be there already, and others not.
+            # Some of its parts may be there already.
             if site in copied.lacks and not at.is_down:
                 found += at.comes()
             elif site in copied.at:
@@ -46,7 +47,8 @@ def verdicts(look: Look, policy: Policy, rule: Sites) -> list[Verdict]:
 
 
 def appeared_s(nodes: Sequence[NodeNow], look: Look) -> float | None:
-    """Since when one of them has been there in one go and takes elements now; None: none does."""
+    """Returns since when one of them has been there without a break and takes elements now, or None if none
+    does."""
     taking = [node for node in nodes if look.unfit(node, 0.0, all_of_it=True) is None and node.up]
     return min((_heard_since_s(node) for node in taking), default=None)
 
@@ -87,7 +89,7 @@ class _Site:
         return self._change("copy", f"{self.site} is there, and {self.copied.pipeline} has no copy there yet")
 
     def stays(self) -> list[Verdict]:
-        """Of its copies, that are there."""
+        """Returns verdicts on its copies, which are there."""
         pipeline, site = self.copied.pipeline, self.site
         if not self.nodes:
             return self._says(
@@ -115,7 +117,7 @@ class _Site:
         return self._change("take-out", gone)
 
     def _change(self, code: Code, because: str) -> list[Verdict]:
-        """Its copies are to come or to go, unless something is in the way."""
+        """Adds or removes its copies, unless something prevents it."""
         if self.copied.changing:
             return self._says("moving", f"{because}; {self.copied.pipeline} is being upgraded first.")
         rests_s = self._rests_s()
@@ -128,7 +130,7 @@ class _Site:
         if spent is not None:
             return self._says("budget", f"{because}, but {spent}.")
         now = CopyChange(self.copied.pipeline, self.site, self.policy.name, self.look.now_s)
-        # Two sites that come at once come one after the other: an upgrade at a time.
+        # Two sites that appear together get their copies one after the other: one upgrade at a time.
         waits = any(each.pipeline == now.pipeline and each.at_s == now.at_s for each in self.look.changes)
         if waits:
             return self._says("moving", f"{because}; another site of {now.pipeline} comes or goes first.")

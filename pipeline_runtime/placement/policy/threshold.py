@@ -1,11 +1,13 @@
 """Groups leave a node whose CPU is above a threshold, or whose battery is below one.
 
-What keeps load that flaps around the threshold from moving anything back and forth:
+Load that flaps around the threshold moves nothing back and forth:
 
-- it has to be above for `for_s` in one go, and then counts as hot until it is under threshold - MARGIN;
-- what was moved off or onto a node begins that time anew there, and such a node takes nothing else meanwhile;
-- a target stays under threshold - MARGIN with what comes to it;
-- a group that was moved, by whomever, rests for REST_S; and a policy has a budget of moves per hour.
+- the CPU has to be above for `for_s` without a break, and the node then counts as hot until it is under
+  threshold - MARGIN;
+- a move off or onto a node starts that time again there, and such a node takes nothing else meanwhile;
+- a target stays under threshold - MARGIN with the new group;
+- a group that was moved, by a policy or a person, rests for REST_S; and a policy has a budget of moves per
+  hour.
 
 A battery that runs down does not wait for that: its groups leave one after another, within the budget.
 """
@@ -24,7 +26,7 @@ Threshold = CpuAbove | BatteryBelow
 
 
 def verdicts(look: Look, policy: Policy, rule: Threshold, node: NodeNow) -> list[Verdict]:
-    """Of the node, or of each of its groups that was considered."""
+    """Returns a verdict on the node, or on each of its groups that was considered."""
 
     def says(code: Code, why: str) -> list[Verdict]:
         return [Verdict(policy.name, node.name, code, why)]
@@ -38,7 +40,7 @@ def verdicts(look: Look, policy: Policy, rule: Threshold, node: NodeNow) -> list
     if value is None:
         none = "does not say how busy it is" if is_cpu else "has no battery"
         return says("unknown", f"{node.name} {none}.")
-    # What was moved changes the CPU, so that it is watched anew; a battery only goes on running down.
+    # A move changes the CPU, so it is watched from the start. A battery just goes on running down.
     after_s = look.settled_s(node.name) if is_cpu else NEVER_S
     since, counts = beyond_since(rule, node.samples, value_of(rule), after_s)
     beyond = f"The {what} of {node.name} has been {side} {percent(rule.threshold)}"

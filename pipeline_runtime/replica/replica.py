@@ -252,7 +252,7 @@ class Replica:
                 self.spec,
                 self.directory,
                 state.rewinds_to,
-                anew=state.takes_over_without_state,
+                fresh=state.takes_over_without_state,
             )
         start = Start(definition, local, marks, tasks_max=1 if self._keys_shared else None)
         run = Run(start, self.directory, state, self._host, self._release, self._journal.remember)

@@ -28,7 +28,7 @@ from workers.control.context import ControlContext
 from workers.control.desired import DesiredSender
 from workers.control.handovers.driver import drive_handover
 from workers.control.handovers.restorations import order_restorations
-from workers.control.reports import ingest as ingest_module
+from workers.control.reports import silence
 from workers.control.reports.ingest import Ingest
 
 Deployed = Callable[..., GroupPlacement]
@@ -101,7 +101,7 @@ def test_a_report_that_cannot_be_taken_in_stops_no_other(
     [alert] = alerts("edge-a")
     assert "cannot be taken in" in alert
     [record] = [record for record in caplog.records if record.name == "workers.control.bulkhead"]
-    assert "_update_node" in record.getMessage(), "the traceback is there"
+    assert "nodes.py" in record.getMessage(), "the traceback is there"
     assert "OverflowError" in record.getMessage()
 
 
@@ -111,7 +111,7 @@ def test_a_node_that_was_heard_is_not_silent_for_what_is_wrong_with_its_report(
 ) -> None:
     Node.objects.update(last_seen_at=timezone.now() - timedelta(hours=1))
     ingest = Ingest(context)
-    ingest._hearing_since_ms = 0
+    ingest._silence.since_ms = 0
     sent(real_redis, "edge-a", 1, **wrong)
     sent(real_redis, "edge-b", 1)
     ingest._round()
@@ -125,15 +125,15 @@ def test_silence_that_cannot_be_noted_of_one_node_is_noted_of_the_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     Node.objects.update(last_seen_at=timezone.now() - timedelta(hours=1))
-    told = ingest_module.record_event
+    told = silence.record_event
 
     def fails_for_edge_a(kind: str, message: str, **fields: Any) -> Any:
         assert (kind, fields["node"]) != ("node.silent", "edge-a"), "a fault of that row"
         return told(kind, message, **fields)
 
-    monkeypatch.setattr(ingest_module, "record_event", fails_for_edge_a)
+    monkeypatch.setattr(silence, "record_event", fails_for_edge_a)
     ingest = Ingest(context)
-    ingest._hearing_since_ms = 0
+    ingest._silence.since_ms = 0
     sent(real_redis, "edge-c", 1)
     ingest._round()
     assert dict(Node.objects.values_list("name", "up")) == {"edge-a": True, "edge-b": False, "edge-c": True}
@@ -317,7 +317,7 @@ def test_a_report_is_read_again_when_the_database_was_away(
     ingest = Ingest(context)
     sent(real_redis, "edge-a", 3)
     with monkeypatch.context() as patched:
-        patched.setattr(ingest, "_update_node", away)
+        patched.setattr(ingest._nodes, "write", away)
         with pytest.raises(OperationalError):
             ingest._round()
     assert alerts("edge-a") == []

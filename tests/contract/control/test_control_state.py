@@ -47,9 +47,9 @@ def test_what_is_the_matter_is_told_as_long_as_it_is(
 ) -> None:
     alerts = ["The disk is full."]
     ingest = Ingest(context, lambda: alerts)
-    ingest._hearing_since_ms = 0
+    ingest._silence.since_ms = 0
     now_ms = redis_ms(real_redis)
-    ingest._redis_now_ms = lambda: now_ms  # type: ignore[method-assign]
+    ingest._stream.now_ms = lambda: now_ms  # type: ignore[method-assign]
     Node.objects.update(last_seen_at=None)
     for number, name in enumerate(nodes, 1):
         sent(real_redis, name, number, heard_ms=now_ms - 60_000 + number)

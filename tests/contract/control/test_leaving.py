@@ -27,6 +27,7 @@ from webapp.problems import Conflict
 from workers.control.context import ControlContext
 from workers.control.operations.effects import order_owners
 from workers.control.reports.ingest import Ingest
+from workers.control.reports.silence import note_silence
 
 Deployed = Callable[..., GroupPlacement]
 Report = Callable[..., Node]
@@ -182,7 +183,7 @@ def test_one_that_is_not_leaving_any_more_takes_new_elements(
     power = deployed("power", "edge-a")
     assert not report(power).takes_new
     if again == "silence":
-        Ingest(context)._note_silence("edge-a")
+        note_silence("edge-a", context)
         node = Node.objects.get(name="edge-a")
     else:
         node = report(power, leaving=False, run_id="the next run")

@@ -32,8 +32,8 @@ def listen(
     Node.objects.update(last_seen_at=None)
     ingest = Ingest(context)
     # It stands still: whatever else the machine has to do meanwhile, no more time has passed.
-    ingest._redis_now_ms = lambda: now_ms  # type: ignore[method-assign]
-    ingest._hearing_since_ms = 0
+    ingest._stream.now_ms = lambda: now_ms  # type: ignore[method-assign]
+    ingest._silence.since_ms = 0
     for number, (node, ago_ms) in enumerate(heard, 1):
         sent(client, node, number, heard_ms=now_ms - ago_ms)
     ingest._round()

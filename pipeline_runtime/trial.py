@@ -10,7 +10,6 @@ the same.
 
 from __future__ import annotations
 
-import json
 import random
 import shutil
 import tempfile
@@ -22,13 +21,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pipeline_runtime.model.schema import FieldType, StreamSchema
+from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.operators.recording import arrow_type
 from pipeline_runtime.operators.sdk import (
-    BatchProcessor,
-    KeyedProcessor,
     Operator,
     OperatorContext,
+    Processor,
     TransformOperator,
 )
 
@@ -76,9 +74,7 @@ def trial(
     schemas = {port: each for port, (_, each) in given.items()}
     resolved = type(operator)(operator.resolve(schemas), operator.describe_file)
     batches = _cut({port: each for port, (each, _) in given.items()}, seed)
-    if isinstance(resolved, KeyedProcessor):
-        return _processed_by_key(resolved, batches, schemas)
-    if isinstance(resolved, BatchProcessor):
+    if isinstance(resolved, Processor):
         return processed(resolved, batches, schemas)
     if isinstance(resolved, TransformOperator) and not others:
         return _transformed(
@@ -110,37 +106,6 @@ def _key(operator_key: str | None, row: Mapping[str, Any], schema: StreamSchema)
 # -- processors --------------------------------------------------------------------------------------
 
 
-def _processed_by_key(
-    operator: KeyedProcessor,
-    batches: Iterable[Mapping[str, Sequence[Row]]],
-    schemas: Mapping[str, StreamSchema],
-) -> Outcome:
-    # Here, so that Spark is imported only for it.
-    from pipeline_runtime.batch.keyed import Arrived, KeyedRows, KeyState
-    from pipeline_runtime.batch.rows import instants
-
-    output = operator.output_schema(schemas)
-    inputs = [(port.name, schemas[port.name]) for port in operator.inputs if port.name in schemas]
-    states: dict[str, str] = {}
-    found = Outcome()
-    for batch in batches:
-        moved = type(operator)(operator.params, operator.describe_file)
-        by_key: dict[str, list[Arrived]] = {}
-        for index, (port, schema) in enumerate(inputs):
-            for row in batch.get(port, ()):
-                data, time_us = _arrived(row, schema)
-                arrived: Arrived = ((*data.values(), *instants([time_us])), time_us // 1000, index)
-                by_key.setdefault(_key(moved.key_field(), row, schema), []).append(arrived)
-        for key, ordered in by_key.items():
-            state = KeyState(states.get(key), moved.state_version)
-            tagged: list[tuple[str, str | None, int, str]] = []
-            KeyedRows(moved, _ELEMENT, inputs, output).process(key, ordered, state, tagged)
-            states[key] = state.text
-            for tag, _, time_ms, text in tagged:
-                _take(found, tag, time_ms, json.loads(text), output)
-    return found
-
-
 class StatesInMemory:
     """Implements batch.rows.Asked: as a replica whose batches are committed at once."""
 
@@ -168,15 +133,16 @@ class StatesInMemory:
 
 
 def processed(
-    operator: BatchProcessor,
+    operator: Processor,
     batches: Iterable[Mapping[str, Sequence[Row]]],
     schemas: Mapping[str, StreamSchema],
     *,
     ends: bool = True,
 ) -> Outcome:
-    """Each of the batches (of each port its rows) by a processor that is made anew; `ends`: and then the
-    input's end, if it `flushes`. A row may say its `_partition`, an integer."""
-    from pipeline_runtime.batch.batched import BatchWork
+    """Run a processor on batches, each with the rows of each port, and on the input's end if it `flushes` and
+    `ends` is true. Each batch gets a new operator with the state that the one before has left. A row may say
+    its `_partition`, an integer."""
+    from pipeline_runtime.batch.processors import work_of
 
     inputs = [(port.name, schemas[port.name]) for port in operator.inputs if port.name in schemas]
     states, found, output = StatesInMemory(), Outcome(), operator.output_schema(schemas)
@@ -184,47 +150,27 @@ def processed(
         context = OperatorContext(_ELEMENT, output, schemas, Path(directory), Path)
         offset = 0
         for batch in [*batches, *([{}] if ends and operator.flushes else [])]:
-            arrived = []
-            for place, (port, schema) in enumerate(inputs):
-                rows = batch.get(port, ())
-                arrived += [(place, each) for each in _port_rows(place, rows, schema, offset)]
-                offset += len(rows)
+            ports = {}
+            for port, schema in inputs:
+                ports[port] = port_table(batch.get(port, ()), schema, offset)
+                offset += ports[port].num_rows
             moved = type(operator)(operator.params, operator.describe_file)
-            made = BatchWork(moved, inputs, context).made_of(arrived, states, at_end=not batch)
-            for tag, _, time_ms, text in zip(*made.to_pydict().values(), strict=True):
-                _take(found, tag, time_ms, json.loads(text), output)
+            made = work_of(moved, inputs, context).process(ports, states, at_end=not batch)
+            found.rows += made.rows.drop_columns("_key").to_pylist()
+            found.rejected += [reason for reason, _ in made.letters]
     return found
 
 
-def _port_rows(
-    place: int, rows: Sequence[Row], schema: StreamSchema, offset: int
-) -> Sequence[pa.RecordBatch]:
-    from pipeline_runtime.batch.columns import column
-
+def port_table(rows: Sequence[Row], schema: StreamSchema, offset: int = 0) -> pa.Table:
+    """Rows as a processor's port has them (batch.rows.Ports); the first one lies at `offset`."""
     table = table_of(rows, schema)
     columns = {
-        "key": pa.array([_key(None, row, schema) for row in rows], pa.string()),
-        "partition": pa.array([row.get("_partition", 0) for row in rows], pa.int32()),
-        "offset": pa.array(range(offset, offset + len(rows)), pa.int64()),
-        "time_us": table["_time"].cast(pa.int64()),
-        **{column(place, name): table[name] for name in schema.names},
+        "_key": pa.array([_key(None, row, schema) for row in rows], pa.string()),
+        "_time": table["_time"],
+        "_partition": pa.array([row.get("_partition", 0) for row in rows], pa.int32()),
+        "_offset": pa.array(range(offset, offset + len(rows)), pa.int64()),
     }
-    return pa.table(columns).to_batches()  # type: ignore[no-any-return]
-
-
-def _arrived(row: Row, schema: StreamSchema) -> tuple[dict[str, Any], int]:
-    data = {name: row.get(name) for name in schema.names}
-    return data, (row["_time"] - _EPOCH) // timedelta(microseconds=1)
-
-
-def _take(found: Outcome, tag: str, time_ms: int, data: dict[str, Any], output: StreamSchema) -> None:
-    if tag.endswith(".dead"):
-        found.rejected.append(data["reason"])
-        return
-    for each in output.fields:
-        if each.type is FieldType.TIMESTAMP and data[each.name] is not None:
-            data[each.name] = datetime.fromisoformat(data[each.name])
-    found.rows.append({**data, "_time": _EPOCH + timedelta(milliseconds=time_ms)})
+    return pa.table({**{name: table[name] for name in schema.names}, **columns})
 
 
 # -- operators with a DataFrame ----------------------------------------------------------------------

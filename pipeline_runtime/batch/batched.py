@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline_runtime.batch.columns import column
-from pipeline_runtime.batch.decode import ARROW_TYPES, TIMESTAMP
-from pipeline_runtime.batch.rows import (
-    BY_OFFSET,
-    Asked,
-    Inputs,
-    PortRows,
-    Tagged,
-    current_state,
-    dead,
-    encoded,
-    python_values,
-    rejected,
-    tagged,
-)
-from pipeline_runtime.operators.expressions.javatexts import text_of
+from pipeline_runtime.batch.decode import TIMESTAMP, arrow_schema
+from pipeline_runtime.batch.encode import key_texts
+from pipeline_runtime.batch.rows import BY_OFFSET, Asked, Inputs, Ports, Processed, current_state
+from pipeline_runtime.operators.expressions.arrow import floored
 from pipeline_runtime.operators.sdk import BatchProcessor, OperatorContext
 from pipeline_runtime.operators.tables import RAW, REJECT
 
@@ -39,60 +27,31 @@ class BatchWork:
         self._inputs = inputs
         self._ctx = ctx
 
-    def made_of(
-        self, arrived: Iterable[PortRows], gate: Asked, task: int = 0, *, at_end: bool = False
-    ) -> pa.Table:
-        ports: dict[int, list[pa.RecordBatch]] = {}
-        for place, batch in arrived:
-            ports.setdefault(place, []).append(batch)
-        given = {
-            port: self._table(place, ports.get(place, [])) for place, (port, _) in enumerate(self._inputs)
-        }
+    def process(self, ports: Ports, gate: Asked, task: int = 0, *, at_end: bool = False) -> Processed:
+        given = {port: ports[port].sort_by(BY_OFFSET) for port, _ in self._inputs}
         states = GateStates(gate, task, self._processor)
         made = self._processor.process_batch(given, states, self._ctx, at_end=at_end)
         states.hand_over()
-        return tagged(list(self._rows(made)))
+        return self._processed(made)
 
-    def _table(self, place: int, batches: Sequence[pa.RecordBatch]) -> pa.Table:
-        """Of one port, as the processor is given it."""
-        schema = self._inputs[place][1]
-        if not batches:
-            meta = {
-                "_key": pa.string(),
-                "_time": TIMESTAMP,
-                "_partition": pa.int32(),
-                "_offset": pa.int64(),
-            }
-            types = {field.name: ARROW_TYPES[field.type] for field in schema.fields}
-            return pa.schema([*types.items(), *meta.items()]).empty_table()
-        table = pa.Table.from_batches(batches).sort_by(BY_OFFSET)
-        return pa.table(
-            {
-                **{name: table[column(place, name)] for name in schema.names},
-                "_key": table["key"],
-                "_time": table["time_us"].cast(TIMESTAMP),
-                "_partition": table["partition"],
-                "_offset": table["offset"],
-            }
-        )
-
-    def _rows(self, made: pa.Table) -> Iterator[Tagged]:
-        element, outputs = self._ctx.element, self._ctx.output_schema
+    def _processed(self, made: pa.Table) -> Processed:
+        letters = []
         if REJECT in made.column_names:
-            letters = made.filter(pc.is_valid(made[REJECT]))
-            for reason, raw in zip(letters[REJECT].to_pylist(), letters[RAW].to_pylist(), strict=True):
-                yield dead(element, reason, raw)
+            marked = made.filter(pc.is_valid(made[REJECT]))
+            letters = list(zip(marked[REJECT].to_pylist(), marked[RAW].to_pylist(), strict=True))
             made = made.filter(pc.is_null(made[REJECT]))
-        values = [python_values(made[field.name], field.type) for field in outputs.fields]
-        times_us = made["_time"].cast(TIMESTAMP).cast(pa.int64()).to_pylist()
-        keys = made["_key"].to_pylist() if "_key" in made.column_names else [None] * made.num_rows
-        for time_us, key, row in zip(times_us, keys, zip(*values, strict=True), strict=True):
-            data = dict(zip(outputs.names, row, strict=True))
-            record_key = key if outputs.key is None else _key_text(data[outputs.key])
-            try:
-                yield f"{element}.out", record_key, time_us // 1000, encoded(data)
-            except ValueError as error:  # a number that JSON does not have
-                yield rejected(element, data, error)
+        outputs = self._ctx.output_schema
+        rows = made.select(outputs.names).cast(arrow_schema(outputs))
+        key = None if outputs.key is None else outputs.field(outputs.key)
+        if key is not None:
+            keys = key_texts(rows[key.name], key.type)
+        elif "_key" in made.column_names:
+            keys = made["_key"]
+        else:
+            keys = pa.nulls(made.num_rows, pa.string())
+        times_ms = floored(made["_time"].cast(TIMESTAMP).cast(pa.int64()), 1000)
+        times = times_ms.cast(pa.timestamp("ms", tz="UTC")).cast(TIMESTAMP)
+        return Processed(rows.append_column("_key", keys).append_column("_time", times), letters)
 
 
 class GateStates:
@@ -128,11 +87,6 @@ class GateStates:
     def _value(self, text: str) -> Any:
         data = json.loads(text)
         return current_state(data["state"], data.get("version", 1), self._processor)
-
-
-def _key_text(value: Any) -> str | None:
-    """As Spark writes it, and as it is read from the topic: true, not True."""
-    return None if value is None else text_of(value)
 
 
 def state_text(value: Any, processor: BatchProcessor) -> str:

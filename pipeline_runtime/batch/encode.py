@@ -1,4 +1,4 @@
-"""Rows to the JSON text of a record: by Spark, and by Arrow."""
+"""Rows to the texts of a record: its value as JSON, and its key."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ import pyarrow.compute as pc
 from pipeline_runtime.model.schema import FieldType, StreamSchema
 from pipeline_runtime.operators.tables import utc_texts
 
-JSON_OPTIONS = {"ignoreNullFields": "false", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
-
 _TO_ESCAPE = r'["\\\x00-\x1f]'
 
 
 def json_texts(rows: pa.Table, schema: StreamSchema) -> pa.ChunkedArray:
-    """A JSON object for each row; null where a number is one that JSON does not have."""
+    """A JSON object for each row. The rows have no number that JSON does not have (see `finite_rows`)."""
     if not schema.fields:
         return pa.chunked_array([pa.repeat("{}", rows.num_rows)])
     parts: list[pa.ChunkedArray | str] = []
@@ -24,26 +22,45 @@ def json_texts(rows: pa.Table, schema: StreamSchema) -> pa.ChunkedArray:
         before = "," if place else "{"
         parts += [
             f"{before}{json.dumps(field.name, ensure_ascii=False)}:",
-            _value_texts(rows[field.name], field.type),
+            pc.fill_null(_value_texts(rows[field.name], field.type), "null"),
         ]
-    return pc.binary_join_element_wise(*parts, "}", "")  # null where a part is
+    return pc.binary_join_element_wise(*parts, "}", "")
+
+
+def finite_rows(rows: pa.Table, schema: StreamSchema) -> pa.ChunkedArray | None:
+    """Which rows have only numbers that JSON has: a truth value for each row. Returns None if all do."""
+    finite = None
+    for field in schema.fields:
+        if field.type is not FieldType.NUMBER:
+            continue
+        these = pc.fill_null(pc.is_finite(rows[field.name]), True)
+        if not pc.all(these).as_py():
+            finite = these if finite is None else pc.and_(finite, these)
+    return finite
+
+
+def key_texts(values: pa.ChunkedArray, type_: FieldType) -> pa.ChunkedArray:
+    """A field's values as keys of records: as in the record's JSON, without quotes. Null stays null."""
+    match type_:
+        case FieldType.STRING:
+            return values
+        case FieldType.TIMESTAMP:
+            return pc.binary_join_element_wise(utc_texts(values), "Z", "")
+        case _:
+            return _value_texts(values, type_)
 
 
 def _value_texts(values: pa.ChunkedArray, type_: FieldType) -> pa.ChunkedArray:
-    """Null stands for what cannot be written."""
+    """Null stays null."""
     match type_:
         case FieldType.NUMBER:
-            there = pc.if_else(
-                pc.fill_null(pc.is_finite(values), True), values, pa.scalar(None, pa.float64())
-            )
-            texts = _with_decimals(there.cast(pa.string()))
+            return _with_decimals(values.cast(pa.string()))
         case FieldType.TIMESTAMP:
-            texts = pc.binary_join_element_wise('"', utc_texts(values), 'Z"', "")
+            return pc.binary_join_element_wise('"', utc_texts(values), 'Z"', "")
         case FieldType.STRING:
-            texts = _quoted(_escaped(values))
+            return _quoted(_escaped(values))
         case _:
-            texts = values.cast(pa.string())
-    return pc.if_else(pc.is_null(values), "null", texts)
+            return values.cast(pa.string())
 
 
 def _with_decimals(texts: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -9,32 +9,22 @@ comes of each.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline_runtime.batch.columns import column
-from pipeline_runtime.batch.encode import json_texts
 from pipeline_runtime.batch.gate_client import GateClient, Slice
 from pipeline_runtime.batch.inputs import GroupInput, operator_context, operator_of
+from pipeline_runtime.batch.output import BatchOutput, OutputBuilder, packed
 from pipeline_runtime.batch.processors import processor_inputs, processor_work
-from pipeline_runtime.batch.reader import GroupReader
-from pipeline_runtime.batch.rows import (
-    TAGGED,
-    Inputs,
-    PortRows,
-    ProcessorWork,
-    Tagged,
-    dead,
-    tagged,
-)
-from pipeline_runtime.batch.streams import behind, needed_streams, read_again
+from pipeline_runtime.batch.reader import GroupReader, input_schema, keyed, with_meta
+from pipeline_runtime.batch.rows import Letter, ProcessorWork
+from pipeline_runtime.batch.streams import behind
 from pipeline_runtime.model.schema import FieldType, StreamSchema
 from pipeline_runtime.model.spec import GroupSpec
-from pipeline_runtime.operators.expressions.arrow import floored
 from pipeline_runtime.operators.sdk import (
     ArrowTransform,
     KeyedProcessor,
@@ -44,11 +34,10 @@ from pipeline_runtime.operators.sdk import (
     SourceOperator,
     TransformOperator,
 )
-from pipeline_runtime.operators.tables import RAW, REJECT, quoted_rows, with_column
+from pipeline_runtime.operators.tables import with_column
 
 # Their texts are the same, whether Spark makes them or Arrow.
 _KEY_TYPES = (FieldType.STRING, FieldType.INTEGER, FieldType.BOOLEAN)
-_META = ("_key", "_time", "_batch_time", "_partition", "_offset")
 
 
 # -- of which groups ---------------------------------------------------------------------------------
@@ -124,10 +113,10 @@ def partitions_apart(spec: GroupSpec, inputs: Sequence[GroupInput], processor: s
 
 
 def run_batches(gate: GateClient, work: GroupWork, token: int, task: int) -> None:
-    """Until the gate lets go of the task."""
+    """Run one batch after another, until the gate lets go of the task."""
     while (granted := gate.ask("rows", token=token, task=task)) is not None:
-        made = work.made_of([Slice(**part) for part in granted], task)
-        gate.ask("done", payload=packed(made), task=task)
+        output = work.run([Slice(**part) for part in granted], task)
+        gate.ask("done", payload=packed(output), task=task)
 
 
 class GroupWork:
@@ -140,128 +129,48 @@ class GroupWork:
         found = staying(spec, reader.files, reader.directory)
         assert found is not None, f"{spec.id} is Spark's to run"
         self._staying = found
-        self._needed = needed_streams(spec)
         self._ports = {item.id: dict(item.inputs) for item in spec.elements}
-        self._read_inside = {source for id in found.elements for source in self._ports[id].values()}
         self._processor: ProcessorWork | None = None
         if found.processor is not None:
             self._processor = processor_work(spec, found.processor, reader.files, reader.directory)
-            self._processor_inputs = processor_inputs(spec, found.processor)
-            self._processor_key = _grouped_by(operator_of(spec, found.processor))
 
-    def made_of(self, slices: Sequence[Slice], task: int) -> pa.Table:
-        """What comes of a batch's rows, as batch.rows.TAGGED says."""
-        streams = self._read([part for part in slices if part.input >= 0])
-        left = [self._encoded(source, rows) for source, rows in streams.items() if source in self._needed]
+    def run(self, slices: Sequence[Slice], task: int) -> BatchOutput:
+        """Read a batch's rows, and run all elements on them."""
+        output = OutputBuilder(self._spec)
+        streams = {source: output.add(source, rows) for source, rows in self._read(slices).items()}
+        batch_time_ms = slices[0].batch_time_ms if slices else 0
+        at_end = any(part.input < 0 for part in slices)
         for id in self._staying.elements:
             source = f"{id}.out"
             if source in streams:  # what the group reads from outside
                 continue
             given = {port: streams[each] for port, each in self._ports[id].items()}
             if id == self._staying.processor:
-                at_end = any(part.input < 0 for part in slices)
-                made = self._processed(given, task, at_end=at_end)
-                if source in self._read_inside:
-                    batch_time_ms = slices[0].batch_time_ms if slices else 0
-                    streams[source] = read_again(made, source, self._spec, batch_time_ms)
+                rows, letters = self._processed(given, task, at_end=at_end)
+                output.reject(id, [reason for reason, _ in letters], [raw for _, raw in letters])
+                rows = with_meta(rows, batch_time_ms)
             else:
-                rows = _keyed(self._spec.schemas[source], self._staying.transforms[id](given))
-                good, bad = _apart(rows)
-                made = self._encoded(source, rows if source in self._needed else bad)
-                streams[source] = good
-            left.append(made)
-        return pa.concat_tables(left)
+                rows = keyed(self._staying.transforms[id](given), self._spec.schemas[source])
+            streams[source] = output.add(source, rows)
+        return output.output()
 
     def _read(self, slices: Sequence[Slice]) -> dict[str, pa.Table]:
-        """Of each input its rows."""
+        """The rows of each input."""
         streams = {}
         for item in self._reader.inputs:
             mine = [part for part in slices if part.input == item.index]
-            batches = [batch for part in mine for batch in self._reader.read(part)]
-            rows = pa.Table.from_batches(batches, self._reader.schema)
-            data = {name: rows[column(item.index, name)] for name in item.schema.names}
-            table = pa.table({**data, **{name: rows[name] for name in _META}})
-            streams[item.source] = table if item.key_field is None else _keyed(item.schema, table)
+            parts = [rows for part in mine for rows in self._reader.read(part)]
+            empty = input_schema(item.schema).empty_table()
+            streams[item.source] = pa.concat_tables(parts) if parts else empty
         return streams
 
-    def _processed(self, given: Mapping[str, pa.Table], task: int, *, at_end: bool) -> pa.Table:
+    def _processed(
+        self, given: Mapping[str, pa.Table], task: int, *, at_end: bool
+    ) -> tuple[pa.Table, Sequence[Letter]]:
         assert self._processor is not None
-        arrived = _port_rows(self._processor_inputs, given, self._processor_key)
-        return self._processor.made_of(arrived, self._gate, task, at_end=at_end)
-
-    def _encoded(self, source: str, rows: pa.Table) -> pa.Table:
-        """As TAGGED; rows with `_reject`, or with a number that JSON does not have, as dead letters."""
-        schema = self._spec.schemas[source]
-        values = json_texts(rows, schema)
-        made = pa.table(
-            {
-                "_out": pa.repeat(source, rows.num_rows),
-                "_key": rows["_key"],
-                "_time_ms": floored(rows["_time"].cast(pa.int64()), 1000),
-                "_value": values,
-            },
-            schema=TAGGED,
-        )
-        bad = pc.is_null(values)
-        if REJECT in rows.column_names:
-            bad = pc.or_(bad, pc.is_valid(rows[REJECT]))
-        if not pc.any(bad).as_py():
-            return made
-        letters = tagged(_letters(source.partition(".")[0], rows.filter(bad), schema))
-        return pa.concat_tables([made.filter(pc.invert(bad)), letters])
-
-
-def _keyed(schema: StreamSchema, rows: pa.Table) -> pa.Table:
-    """`_key` as it would be read from the stream's topic: a group gives what its elements give apart."""
-    return rows if schema.key is None else with_column(rows, "_key", rows[schema.key].cast(pa.string()))
-
-
-def _apart(rows: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """The rows that go on, and those with `_reject`."""
-    if REJECT not in rows.column_names:
-        return rows, rows.slice(0, 0)
-    own = [name for name in (REJECT, RAW) if name in rows.column_names]
-    good = pc.is_null(rows[REJECT])
-    return rows.filter(good).drop_columns(own), rows.filter(pc.invert(good))
-
-
-def _letters(element: str, rows: pa.Table, schema: StreamSchema) -> list[Tagged]:
-    """Of rows that were rejected, or have a number that JSON does not have."""
-    reasons, raws = (
-        rows[name].to_pylist() if name in rows.column_names else [None] * rows.num_rows
-        for name in (REJECT, RAW)
-    )
-    return [
-        dead(element, reason or "ValueError: a number is not finite: JSON has no such", raw or text)
-        for reason, raw, text in zip(reasons, raws, quoted_rows(rows, schema.names), strict=True)
-    ]
-
-
-def _port_rows(inputs: Inputs, given: Mapping[str, pa.Table], key: str | None) -> Iterator[PortRows]:
-    """`key`: the field that a keyed processor groups by; None: the record's key."""
-    for place, (port, schema) in enumerate(inputs):
-        rows = given[port]
-        keys = rows["_key"] if key is None else rows[key].cast(pa.string())
-        columns = {
-            # The key of rows without one is the empty text.
-            "key": pc.fill_null(keys, ""),
-            "partition": rows["_partition"],
-            "offset": rows["_offset"],
-            "time_us": rows["_time"].cast(pa.int64()),
-            **{column(place, name): rows[name] for name in schema.names},
+        # A processor is given the empty text as the key of a row without one.
+        ports = {
+            port: with_column(rows, "_key", pc.fill_null(rows["_key"], "")) for port, rows in given.items()
         }
-        for batch in pa.table(columns).combine_chunks().to_batches():
-            yield place, batch
-
-
-def packed(rows: pa.Table) -> memoryview:
-    """What comes of a batch, for the gate."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema) as stream:
-        stream.write_table(rows)
-    return memoryview(sink.getvalue())
-
-
-def unpacked(payload: bytes) -> pa.Table:
-    with pa.ipc.open_stream(payload) as stream:
-        return stream.read_all()
+        made = self._processor.process(ports, self._gate, task, at_end=at_end)
+        return made.rows, made.letters

@@ -11,46 +11,44 @@ from itertools import islice, repeat
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from pipeline_runtime.batch.columns import column
+from pipeline_runtime.batch.encode import key_texts
+from pipeline_runtime.batch.fields import Fields
 from pipeline_runtime.batch.rows import (
     BY_OFFSET,
     EPOCH,
     Asked,
     Inputs,
-    PortRows,
-    Tagged,
+    Letter,
+    Ports,
+    Processed,
     current_state,
-    encoded,
     instants,
-    key_text,
     python_values,
     rejected,
-    tagged,
 )
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.operators.sdk import KeyedProcessor
 
-# Whose states are in memory together: they may be large.
+# The states of so many keys are in memory together: a state may be large.
 _KEYS_AT_ONCE = 256
+_MILLISECOND = timedelta(milliseconds=1)
 
 
 class KeyedWork:
     """Implements rows.ProcessorWork."""
 
-    def __init__(
-        self, processor: KeyedProcessor, element: str, inputs: Inputs, outputs: StreamSchema
-    ) -> None:
+    def __init__(self, processor: KeyedProcessor, inputs: Inputs, outputs: StreamSchema) -> None:
         self._version = processor.state_version
+        self._key_field = processor.key_field()
         self._inputs = inputs
-        self._rows = KeyedRows(processor, element, inputs, outputs)
+        self._rows = KeyedRows(processor, inputs, outputs)
 
-    def made_of(
-        self, arrived: Iterable[PortRows], gate: Asked, task: int = 0, *, at_end: bool = False
-    ) -> pa.Table:
-        """Its rows are out as they come, so `at_end` there is nothing to do."""
-        keys = self._by_key(arrived)
-        output: list[Tagged] = []
+    def process(self, ports: Ports, gate: Asked, task: int = 0, *, at_end: bool = False) -> Processed:
+        """See rows.ProcessorWork. A keyed processor keeps no row back, so it does nothing more `at_end`."""
+        keys = self._by_key(ports)
+        output = KeyedOutput()
         names = iter(keys)
         while some := list(islice(names, _KEYS_AT_ONCE)):
             changed: list[tuple[str, str]] = []
@@ -60,28 +58,30 @@ class KeyedWork:
                 if state.text != stored:
                     changed.append((name, state.text))
             gate.ask("keep", states=changed)
-        return tagged(output)
+        return Processed(self._rows.table(output), output.letters)
 
-    def _by_key(self, arrived: Iterable[PortRows]) -> dict[str, list[Arrived]]:
-        """Key -> its rows of one batch, of each port in offset order."""
+    def _by_key(self, ports: Ports) -> dict[str, list[Arrived]]:
+        """The rows of each key in one batch; those of one port are in offset order."""
         keys: defaultdict[str, list[Arrived]] = defaultdict(list)
-        ports: dict[int, list[pa.RecordBatch]] = {}
-        for index, batch in arrived:
-            ports.setdefault(index, []).append(batch)
-        for index, batches in sorted(ports.items()):
-            # Compared as columns: as tuples of Python's it takes as long as all else that is done here.
-            table = pa.Table.from_batches(batches).sort_by(BY_OFFSET)
-            for key, row in zip(table["key"].to_pylist(), self._rows_of(table, index), strict=True):
+        for place, (port, schema) in enumerate(self._inputs):
+            # Arrow sorts the columns: to sort tuples in Python takes as long as all else that is done here.
+            table = ports[port].sort_by(BY_OFFSET)
+            names = self._keys(table, schema).to_pylist()
+            for key, row in zip(names, self._rows_of(table, place), strict=True):
                 keys[key].append(row)
         return keys
 
-    def _rows_of(self, table: pa.Table, index: int) -> Iterator[Arrived]:
-        """Of one port."""
-        schema = self._inputs[index][1]
-        values = [python_values(table[column(index, field.name)], field.type) for field in schema.fields]
-        times_us = table["time_us"].to_pylist()
+    def _keys(self, table: pa.Table, schema: StreamSchema) -> pa.ChunkedArray:
+        """The key of each row; a row without one has the empty text."""
+        field = None if self._key_field is None else schema.field(self._key_field)
+        return table["_key"] if field is None else pc.fill_null(key_texts(table[field.name], field.type), "")
+
+    def _rows_of(self, table: pa.Table, place: int) -> Iterator[Arrived]:
+        schema = self._inputs[place][1]
+        values = [python_values(table[field.name], field.type) for field in schema.fields]
+        times_us = table["_time"].cast(pa.int64()).to_pylist()
         times_ms = [time_us // 1000 for time_us in times_us]
-        return zip(zip(*values, instants(times_us), strict=True), times_ms, repeat(index))
+        return zip(zip(*values, instants(times_us), strict=True), times_ms, repeat(place))
 
 
 # -- a key -------------------------------------------------------------------------------------------
@@ -162,26 +162,29 @@ def process_row(
     return out
 
 
+class KeyedOutput:
+    """What comes of a batch: failed rows, and rows as tuples of key, time in ms, and the output's fields."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[Any, ...]] = []
+        self.letters: list[Letter] = []
+
+
 class KeyedRows:
     """A processor on the rows of one key after another."""
 
-    def __init__(
-        self, processor: KeyedProcessor, element: str, inputs: Inputs, outputs: StreamSchema
-    ) -> None:
+    def __init__(self, processor: KeyedProcessor, inputs: Inputs, outputs: StreamSchema) -> None:
         self._processor = processor
-        self._element = element
         self._others = [None if index == 0 else port for index, (port, _) in enumerate(inputs)]
         self._names = [(*schema.names, "_time") for _, schema in inputs]
         self._outputs = outputs
+        self._fields = Fields(outputs)
 
-    def process(
-        self,
-        key: str,
-        ordered: Sequence[Arrived],
-        stored: KeyState,
-        output: list[Tagged],
-    ) -> None:
-        """`ordered`: of each port in offset order. Puts what comes of it into `output`."""
+    def process(self, key: str, ordered: Sequence[Arrived], stored: KeyState, output: KeyedOutput) -> None:
+        """Run the processor on one key's rows, and put what comes of them into `output`.
+
+        The rows of one port are in offset order. `stored` has the key's state, and has the new one then.
+        """
         state, timers = stored.load(self._processor)
         # What failed rows have done to the state is undone by running the good ones again: to copy
         # the state before each row would cost more than the processing itself.
@@ -191,7 +194,7 @@ class KeyedRows:
             try:
                 made = process_row(self._processor, key, row, state, timers, now_ms, other)
                 if made:
-                    output += [self._encoded(item, key) for item in made]
+                    output.rows += [self._values(item, key) for item in made]
                 good.append((row, now_ms, other))
             except Exception as error:
                 state, timers = stored.load(self._processor)
@@ -200,15 +203,18 @@ class KeyedRows:
                 # So that many failures do not run all good rows again for each.
                 stored.save(state, timers)
                 good.clear()
-                output.append(rejected(self._element, self._row(port, values[:-1]), error))
+                output.letters.append(rejected(self._row(port, values[:-1]), error))
         stored.save(state, timers)
+
+    def table(self, output: KeyedOutput) -> pa.Table:
+        """The rows as columns: the output's fields, `_key` and `_time`."""
+        nothing = [()] * (2 + self._fields.count)
+        keys, times_ms, *values = zip(*output.rows, strict=True) if output.rows else nothing
+        return self._fields.table(values, keys, times_ms)
 
     def _row(self, port: int, values: tuple[Any, ...]) -> dict[str, Any]:
         return dict(zip(self._names[port], values))  # noqa: B905 - to compare lengths takes as long again
 
-    def _encoded(self, item: dict[str, Any], key: str) -> Tagged:
-        data = {name: item.get(name) for name in self._outputs.names}
-        field = self._outputs.key
-        record_key = key if field is None else key_text(data[field])
-        time_ms = int((item["_time"] - EPOCH) / timedelta(milliseconds=1))
-        return (f"{self._element}.out", record_key, time_ms, encoded(data))
+    def _values(self, item: dict[str, Any], key: str) -> tuple[Any, ...]:
+        """Raises TypeError or ValueError where a value does not fit its field."""
+        return key, (item["_time"] - EPOCH) // _MILLISECOND, *self._fields.fitted(item)

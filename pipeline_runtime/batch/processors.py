@@ -10,7 +10,7 @@ from pipeline_runtime.batch.inputs import operator_context, operator_of
 from pipeline_runtime.batch.keyed import KeyedWork
 from pipeline_runtime.batch.rows import Inputs, ProcessorWork
 from pipeline_runtime.model.spec import GroupSpec
-from pipeline_runtime.operators.sdk import BatchProcessor, KeyedProcessor
+from pipeline_runtime.operators.sdk import BatchProcessor, KeyedProcessor, Operator, OperatorContext
 
 
 def processor_inputs(spec: GroupSpec, element: str) -> Inputs:
@@ -22,8 +22,12 @@ def processor_inputs(spec: GroupSpec, element: str) -> Inputs:
 
 def processor_work(spec: GroupSpec, element: str, files: Mapping[str, str], directory: Path) -> ProcessorWork:
     """`files`: file reference -> local path; `directory`: the replica's."""
-    processor, inputs = operator_of(spec, element), processor_inputs(spec, element)
+    context = operator_context(spec, element, files, directory)
+    return work_of(operator_of(spec, element), processor_inputs(spec, element), context)
+
+
+def work_of(processor: Operator, inputs: Inputs, context: OperatorContext) -> ProcessorWork:
     if isinstance(processor, BatchProcessor):
-        return BatchWork(processor, inputs, operator_context(spec, element, files, directory))
-    assert isinstance(processor, KeyedProcessor), element
-    return KeyedWork(processor, element, inputs, spec.schemas[f"{element}.out"])
+        return BatchWork(processor, inputs, context)
+    assert isinstance(processor, KeyedProcessor), f"{processor.type} is no processor"
+    return KeyedWork(processor, inputs, context.output_schema)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from pipeline_runtime.batch.columns import column, source_schema
-from pipeline_runtime.batch.decode import TIMESTAMP, Decoded, decode
+from pipeline_runtime.batch.decode import TIMESTAMP, arrow_schema, decode
+from pipeline_runtime.batch.encode import key_texts
 from pipeline_runtime.batch.gate_client import GateClient, Slice
 from pipeline_runtime.batch.inputs import GroupInput, group_inputs, open_source
 from pipeline_runtime.kafka.ahead import unpack
@@ -18,11 +17,35 @@ from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.incoming import Records
 from pipeline_runtime.kafka.partition_reader import PartitionReader
 from pipeline_runtime.kafka.transactions import END_HEADER
+from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.sdk import SourceReader
+from pipeline_runtime.operators.tables import with_column
 
-# Further than any window reaches: the watermark that it leaves closes them all.
-FLUSH_TIME = datetime(2200, 1, 1, tzinfo=UTC)
+_META = (
+    ("_key", pa.string()),
+    ("_time", TIMESTAMP),
+    ("_batch_time", TIMESTAMP),
+    ("_partition", pa.int32()),
+    ("_offset", pa.int64()),
+)
+
+
+def input_schema(schema: StreamSchema) -> pa.Schema:
+    """A stream's columns inside a group: its fields, and what the stream's record says of each row."""
+    return pa.schema([*arrow_schema(schema), *_META])
+
+
+def with_meta(rows: pa.Table, batch_time_ms: int) -> pa.Table:
+    """A processor's rows, which have `_key` and `_time`, as a stream inside the group."""
+    count = rows.num_rows
+    for name, values in (
+        ("_batch_time", _instants(batch_time_ms, count)),
+        ("_partition", pa.repeat(pa.scalar(0, pa.int32()), count)),
+        ("_offset", pa.array(range(count), pa.int64())),
+    ):
+        rows = rows.append_column(name, values)
+    return rows
 
 
 class GroupReader:
@@ -37,7 +60,6 @@ class GroupReader:
         self.directory = Path(hello["directory"])
         self.spec = spec
         self.inputs: tuple[GroupInput, ...] = group_inputs(spec)
-        self.schema = source_schema([item.schema for item in self.inputs])
         self._partitions: dict[tuple[str, int], PartitionReader] = {}
         self._sources: dict[str, SourceReader] = {}
 
@@ -45,17 +67,12 @@ class GroupReader:
         for reader in self._partitions.values():
             reader.close()
 
-    def read(self, part: Slice) -> Iterator[pa.RecordBatch]:
-        if part.input < 0:
-            yield from self._flush_rows(part)
-            return
+    def read(self, part: Slice) -> Iterator[pa.Table]:
+        """The rows of a slice of one input (`input_schema`), in pieces."""
         item = self.inputs[part.input]
-        if item.topic is not None:
-            yield from self._read_topic(item, part)
-        else:
-            yield from self._read_source(item, part)
+        return self._read_source(item, part) if item.topic is None else self._read_topic(item, part)
 
-    def _read_topic(self, item: GroupInput, part: Slice) -> Iterator[pa.RecordBatch]:
+    def _read_topic(self, item: GroupInput, part: Slice) -> Iterator[pa.Table]:
         rows, rejects, ended = 0, [], False
         for records in self._records(item, part):
             ends = _ends(records) if not item.external else set()
@@ -71,7 +88,15 @@ class GroupReader:
             if decoded.kept is not None:
                 records = records.taken(decoded.kept)
             if len(records):
-                yield from self._topic_rows(item, part, decoded, records)
+                times = pa.array(records.timestamps_ms).cast(pa.timestamp("ms", tz="UTC"))
+                yield _rows(
+                    item,
+                    part,
+                    decoded.columns,
+                    key=_text_keys(records.keys),
+                    time=times.cast(TIMESTAMP),
+                    offset=pa.array(records.offsets),
+                )
         self._report(part, rows, rejects, ended)
 
     def _records(self, item: GroupInput, part: Slice) -> Iterator[Records]:
@@ -86,20 +111,7 @@ class GroupReader:
             self._partitions[item.topic, part.partition] = reader
         yield from reader.read(part.start, part.end)
 
-    def _topic_rows(
-        self, item: GroupInput, part: Slice, decoded: Decoded, records: Records
-    ) -> Iterator[pa.RecordBatch]:
-        times = pa.array(records.timestamps_ms).cast(pa.timestamp("ms", tz="UTC"))
-        yield from self._rows(
-            item,
-            part,
-            decoded.columns,
-            key=_text_keys(records.keys),
-            time=times.cast(TIMESTAMP),
-            offset=pa.array(records.offsets),
-        )
-
-    def _read_source(self, item: GroupInput, part: Slice) -> Iterator[pa.RecordBatch]:
+    def _read_source(self, item: GroupInput, part: Slice) -> Iterator[pa.Table]:
         source = self._sources.get(item.source)
         if source is None:
             source = open_source(self.spec, item, self.files, self.directory)
@@ -116,49 +128,10 @@ class GroupReader:
                 ]
                 table = table.filter(pa.compute.is_null(table["_reject"]))
             if table.num_rows:
-                key_field = item.schema.key
-                key = (
-                    table[key_field].cast(pa.string()) if key_field else pa.nulls(table.num_rows, pa.string())
-                )
-                yield from self._rows(
-                    item, part, table, key=key, time=table["_time"].cast(TIMESTAMP), offset=table["_offset"]
-                )
+                key = pa.nulls(table.num_rows, pa.string())
+                time = table["_time"].cast(TIMESTAMP)
+                yield _rows(item, part, table, key=key, time=time, offset=table["_offset"])
         self._report(part, rows, rejects, False)
-
-    def _rows(
-        self, item: GroupInput, part: Slice, table: pa.Table, *, key: Any, time: Any, offset: Any
-    ) -> Iterator[pa.RecordBatch]:
-        """Put the envelope around one input's columns; the other inputs' are null."""
-        count = table.num_rows
-        values = {
-            "_input": pa.repeat(pa.scalar(item.index, pa.int32()), count),
-            "_key": key,
-            "_time": time,
-            "_batch_time": _instants(part.batch_time_ms, count),
-            "_partition": pa.repeat(pa.scalar(part.partition, pa.int32()), count),
-            "_offset": offset,
-            "_flush": pa.repeat(pa.scalar(False), count),
-        }
-        for name in item.schema.names:
-            values[column(item.index, name)] = table[name]
-        columns = [
-            values[field.name] if field.name in values else pa.nulls(count, field.type)
-            for field in self.schema
-        ]
-        yield from pa.table(columns, schema=self.schema).combine_chunks().to_batches()
-
-    def _flush_rows(self, part: Slice) -> Iterator[pa.RecordBatch]:
-        count = len(self.inputs)
-        values: dict[str, Any] = {
-            "_input": pa.array(range(count), pa.int32()),
-            "_time": pa.repeat(pa.scalar(FLUSH_TIME, TIMESTAMP), count),
-            "_batch_time": _instants(part.batch_time_ms, count),
-            "_partition": pa.repeat(pa.scalar(-1, pa.int32()), count),
-            "_offset": pa.repeat(pa.scalar(-1, pa.int64()), count),
-            "_flush": pa.repeat(pa.scalar(True), count),
-        }
-        columns = [values.get(field.name, pa.nulls(count, field.type)) for field in self.schema]
-        yield from pa.table(columns, schema=self.schema).to_batches()
 
     def _report(self, part: Slice, rows: int, rejects: list[dict[str, Any]], ended: bool) -> None:
         """Tell the gate, before the task ends, what is not in the rows: the sink commits it with them."""
@@ -170,6 +143,27 @@ class GroupReader:
             rejects=rejects,
             ended=ended,
         )
+
+
+def _rows(item: GroupInput, part: Slice, table: pa.Table, *, key: Any, time: Any, offset: Any) -> pa.Table:
+    """`key`: of the records; a stream of a user's own, or a source's, may have a key field instead."""
+    count = table.num_rows
+    meta = [
+        key,
+        time,
+        _instants(part.batch_time_ms, count),
+        pa.repeat(pa.scalar(part.partition, pa.int32()), count),
+        offset,
+    ]
+    columns = [table[name] for name in item.schema.names]
+    rows = pa.table([*columns, *meta], schema=input_schema(item.schema))
+    return rows if item.key_field is None else keyed(rows, item.schema)
+
+
+def keyed(rows: pa.Table, schema: StreamSchema) -> pa.Table:
+    """`_key` as it would be read from the stream's topic: elements of one group give what they give apart."""
+    field = None if schema.key is None else schema.field(schema.key)
+    return rows if field is None else with_column(rows, "_key", key_texts(rows[field.name], field.type))
 
 
 def _text_keys(keys: Sequence[bytes | None]) -> pa.Array:

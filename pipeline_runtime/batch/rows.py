@@ -1,32 +1,43 @@
-"""Rows as a processor is given them, and as they leave a task."""
+"""Rows as a group's processor is given them, and what it makes of them."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 import pyarrow as pa
 
-from pipeline_runtime.model.ids import DEAD
+from pipeline_runtime.batch.decode import ARROW_TYPES, TIMESTAMP
 from pipeline_runtime.model.schema import FieldType, StreamSchema
 from pipeline_runtime.operators.sdk import Processor
-from pipeline_runtime.operators.tables import json_instant, quoted
+from pipeline_runtime.operators.tables import quoted
 
-TAGGED = pa.schema(
-    [("_out", pa.string()), ("_key", pa.string()), ("_time_ms", pa.int64()), ("_value", pa.string())]
-)
-BY_OFFSET = [("partition", "ascending"), ("offset", "ascending")]
+BY_OFFSET = [("_partition", "ascending"), ("_offset", "ascending")]
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 Inputs = Sequence[tuple[str, StreamSchema]]
-"""The connected ports of a processor and what comes there, the first one first."""
-PortRows = tuple[int, pa.RecordBatch]
-"""Of one of the Inputs, by its place: `key`, `partition`, `offset`, `time_us`, and the input's columns."""
-Tagged = tuple[str, str | None, int, str]
-"""A row of TAGGED."""
+"""The connected ports of a processor and the schema of what comes there, the first port first."""
+Ports = Mapping[str, pa.Table]
+"""The rows of each connected port: its columns, `_key`, `_time`, `_partition` and `_offset`."""
+Letter = tuple[str, str]
+"""A row that its element could not take: the reason, and the row as text."""
+
+
+def port_schema(schema: StreamSchema) -> pa.Schema:
+    """The columns of a port's table."""
+    meta = [("_key", pa.string()), ("_time", TIMESTAMP), ("_partition", pa.int32()), ("_offset", pa.int64())]
+    return pa.schema([*((field.name, ARROW_TYPES[field.type]) for field in schema.fields), *meta])
+
+
+@dataclass(frozen=True)
+class Processed:
+    """What a processor makes of a batch's rows."""
+
+    rows: pa.Table  # the output's columns, `_key`, and `_time` in whole milliseconds, as a record has them
+    letters: Sequence[Letter]
 
 
 class Asked(Protocol):
@@ -40,10 +51,8 @@ class Asked(Protocol):
 class ProcessorWork(Protocol):
     """A group's processor, as one worker process runs it."""
 
-    def made_of(
-        self, arrived: Iterable[PortRows], gate: Asked, task: int = 0, *, at_end: bool = False
-    ) -> pa.Table:
-        """What comes of a batch's rows, as TAGGED says; its states are the gate's then."""
+    def process(self, ports: Ports, gate: Asked, task: int = 0, *, at_end: bool = False) -> Processed:
+        """Run it on a batch's rows. It reads its states from the gate, and leaves the new ones there."""
         ...
 
 
@@ -57,27 +66,8 @@ def current_state(state: Any, version: int, processor: Processor) -> Any:
     return processor.migrate(state, version) if version < processor.state_version else state
 
 
-def tagged(rows: Sequence[Tagged]) -> pa.Table:
-    columns = zip(*rows, strict=True) if rows else [[] for _ in TAGGED]
-    return pa.Table.from_arrays(
-        [pa.array(values, field.type) for values, field in zip(columns, TAGGED, strict=True)],
-        schema=TAGGED,
-    )
-
-
-def rejected(element: str, data: Mapping[str, Any], error: Exception) -> Tagged:
-    return dead(element, f"{type(error).__name__}: {error}", quoted(data))
-
-
-def dead(element: str, reason: str, raw: str) -> Tagged:
-    letter = {"reason": reason, "raw": raw}
-    no_time_ms = 0  # the broker sets it
-    return (f"{element}.{DEAD}", None, no_time_ms, json.dumps(letter, ensure_ascii=False))
-
-
-def key_text(value: Any) -> str | None:
-    """A value as the key of a record."""
-    return None if value is None else str(value)
+def rejected(data: Mapping[str, Any], error: Exception) -> Letter:
+    return f"{type(error).__name__}: {error}", quoted(data)
 
 
 def python_values(values: pa.ChunkedArray, type_: FieldType) -> list[Any]:
@@ -89,9 +79,3 @@ def python_values(values: pa.ChunkedArray, type_: FieldType) -> list[Any]:
 def instants(times_us: Iterable[int | None]) -> list[datetime | None]:
     # A product takes half of what it takes to make a timedelta of so many.
     return [None if time_us is None else EPOCH + time_us * _MICROSECOND for time_us in times_us]
-
-
-# One encoder for all rows: json.dumps with these arguments makes a new one for each.
-encoded = json.JSONEncoder(
-    ensure_ascii=False, separators=(",", ":"), default=json_instant, allow_nan=False
-).encode

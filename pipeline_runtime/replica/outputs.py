@@ -1,9 +1,9 @@
-"""A batch's collected rows as the records of one transaction. Pure."""
+"""What a batch makes, as the records of one transaction. Pure."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline_runtime.batch.output import BatchOutput
 from pipeline_runtime.kafka.transactions import END_HEADER, OutgoingRecord
-from pipeline_runtime.model.ids import DEAD
 from pipeline_runtime.model.spec import GroupSpec
 
 RAW_CHARACTERS_MAX = 100_000
@@ -39,22 +39,20 @@ class Outgoing:
 
 
 def outgoing(
-    spec: GroupSpec, collected: pa.Table, rejected: Sequence[RejectedRecord], *, ending: bool
+    spec: GroupSpec, made: BatchOutput, rejected: Sequence[RejectedRecord], *, ending: bool
 ) -> Outgoing:
-    """`collected`: as spark.frame describes. `ending`: readers are told that nothing follows."""
+    """The records of a batch: its outputs, its dead letters, and those of the records that could not be read.
+    `ending`: readers are told that nothing follows."""
     records: list[OutgoingRecord] = []
     stream_bytes: dict[str, int] = {}
     for output in spec.outputs:
-        rows = _rows(collected, output.source)
+        rows = made.records[output.source]
         records += _stream_records(output.topic, rows)
-        stream_bytes[output.source] = sum(_bytes(rows[name]) for name in ("_key", "_value"))
+        stream_bytes[output.source] = sum(_bytes(rows[name]) for name in ("key", "value"))
     rows_out = len(records)
-    for element in spec.elements:
-        rows = _rows(collected, f"{element.id}.{DEAD}")
-        for value in rows["_value"].to_pylist():
-            letter = {**json.loads(value), "element": element.id}
-            letter["raw"] = _shortened(letter.get("raw"))
-            records.append(OutgoingRecord(spec.dead_letters(element.id), _json(letter)))
+    for letter in made.letters.to_pylist():
+        letter["raw"] = _shortened(letter["raw"])
+        records.append(OutgoingRecord(spec.dead_letters(letter["element"]), _json(letter)))
     for item in rejected:
         letter = {
             "reason": item.reason,
@@ -70,43 +68,32 @@ def outgoing(
 
 
 def element_rows(
-    spec: GroupSpec, collected: pa.Table, rows_in: int
+    spec: GroupSpec, counts: Mapping[str, int], rows_in: int
 ) -> dict[str, tuple[int | None, int | None]]:
-    """Rows in and out of each element of a group of several; None where Spark alone saw them.
+    """The rows in and out of each element of a group of several; None where Spark alone saw them.
 
-    `rows_in`: what the group read. Where that is one stream, its readers got all of it; of several it is not
-    known how many rows were of each.
+    `counts`: the rows of each stream that was seen. `rows_in`: what the group read, also what could not be
+    read. Where that is one stream, its readers got all of it.
     """
     if len(spec.elements) < 2:
         return {}
-    counted = pc.value_counts(collected["_out"].combine_chunks())
-    counts = {item["values"]: item["counts"] for item in counted.to_pylist()}
-    leaving = {output.source for output in spec.outputs}
     members = {element.id for element in spec.elements}
     # A source element has no inputs: it stands for the stream that it reads.
-    inputs = {element.id: list(element.inputs.values()) or [element.id] for element in spec.elements}
-    inside = {
-        id: [source for source in sources if source.partition(".")[0] in members and source != id]
-        for id, sources in inputs.items()
-    }
-    outside = {source for id, sources in inputs.items() for source in sources if source not in inside[id]}
+    inputs = {element.id: list(element.inputs.values()) or [f"{element.id}.out"] for element in spec.elements}
+    made = {f"{element.id}.out" for element in spec.elements if element.inputs}
+    outside = {source for sources in inputs.values() for source in sources if source not in made}
     found: dict[str, tuple[int | None, int | None]] = {}
-    for element in spec.elements:
-        sources = inside[element.id]
-        if len(sources) == len(inputs[element.id]):
-            read = sum(counts.get(source, 0) for source in sources)
-            known_in = all(source in leaving or source in counts for source in sources)
+    for id in members:
+        if len(outside) == 1 and set(inputs[id]) == outside:
+            read: int | None = rows_in
         else:
-            read = rows_in
-            known_in = not sources and len(outside) == 1
-        out = f"{element.id}.out"
-        known_out = out in leaving or out in counts
-        found[element.id] = (read if known_in else None, counts.get(out, 0) if known_out else None)
+            read = _sum(counts, inputs[id])
+        found[id] = (read, counts.get(f"{id}.out"))
     return found
 
 
-def _rows(collected: pa.Table, tag: str) -> pa.Table:
-    return collected.filter(pc.equal(collected["_out"], tag))
+def _sum(counts: Mapping[str, int], sources: Sequence[str]) -> int | None:
+    return None if any(source not in counts for source in sources) else sum(counts[each] for each in sources)
 
 
 def _bytes(column: pa.ChunkedArray) -> int:
@@ -114,9 +101,9 @@ def _bytes(column: pa.ChunkedArray) -> int:
 
 
 def _stream_records(topic: str, rows: pa.Table) -> Iterable[OutgoingRecord]:
-    keys = rows["_key"].cast(pa.binary()).to_pylist()
-    values = rows["_value"].cast(pa.binary()).to_pylist()
-    times = rows["_time_ms"].to_pylist()
+    keys = rows["key"].cast(pa.binary()).to_pylist()
+    values = rows["value"].cast(pa.binary()).to_pylist()
+    times = rows["time_ms"].to_pylist()
     return map(OutgoingRecord, repeat(topic), values, keys, times)
 
 

@@ -1,7 +1,7 @@
 """The end of every batch: commit it as the owner, or check it as a follower.
 
-1. Collect the query's rows (once, as Arrow; a resident task hands them over), and run the elements behind the
-   stateful one on them.
+1. Take what the batch has made from the tasks that stay, or collect it from Spark (once, as Arrow), and run
+   the elements behind the stateful one on it.
 2. Write the files of the group's sink elements, durably; their marks belong to the batch.
 3. A successor that runs a batch which its owner has only announced waits for the COMMIT.
 4. Follower: the journal has this seq already. Check that it says the same, and emit nothing.
@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipeline_runtime.batch.group import unpacked
+from pipeline_runtime.batch.output import BatchOutput, merged, unpacked
 from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.handover.crash_points import reached
 from pipeline_runtime.handover.ownership import CommitPermit
@@ -33,6 +33,7 @@ from pipeline_runtime.replica.outputs import Outgoing, element_rows, outgoing
 from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.state import ReplicaState
 from pipeline_runtime.spark.frame import GroupFrame
+from pipeline_runtime.spark.tagged import output_of
 
 
 class NotDeterministic(RuntimeError):
@@ -118,7 +119,7 @@ class BatchSink:
             plan = self._granted()
             if not self._frame.resident and plan is not None:
                 with self._ending:
-                    self._process(table, plan)
+                    self._process(self._spark_output(table, plan), plan)
         except BaseException as error:
             self._state.fail(error)
             raise
@@ -133,7 +134,7 @@ class BatchSink:
             try:
                 plan = self._granted()
                 assert plan is not None, "it was, since it has rows"
-                self._process(pa.concat_tables(map(unpacked, made)), plan)
+                self._process(merged(map(unpacked, made)), plan)
                 self._planner.finished()
             except BaseException as error:
                 self._state.fail(error)
@@ -145,17 +146,22 @@ class BatchSink:
             plan = self._state.plan
             return None if self._state.granted is None or plan is None else plan[1]
 
-    def _process(self, table: pa.Table, boundary: Boundary) -> None:
-        # 1
+    def _spark_output(self, table: pa.Table, boundary: Boundary) -> BatchOutput:
+        """What Spark has made of the batch."""
         assert self._spark is not None
-        rows, batch_id = self._spark
         collected = self._frame.in_order(table)
         if self._frame.has_late_elements:
-            collected = self._frame.after(rows.sparkSession, collected, boundary.batch_time_ms)
+            collected = self._frame.after(self._spark[0].sparkSession, collected, boundary.batch_time_ms)
+        return output_of(collected, self._spec)
+
+    def _process(self, made: BatchOutput, boundary: Boundary) -> None:
+        # 1
+        assert self._spark is not None
+        _, batch_id = self._spark
         if self._closed:
             raise Stopped(f"{self._spec.id}: stopped while it processed seq {boundary.seq}")
         # 2
-        marks = self._write_sinks(collected, boundary)
+        marks = self._write_sinks(made, boundary)
         with self._state.changed:
             rows_in = self._state.reads.all_rows
             rejected = self._state.reads.all_rejected()
@@ -166,7 +172,7 @@ class BatchSink:
         if committed is None or warming:
             ending = self._planner.is_last_stage(boundary.ends)
             # A successor has run this code before it counts; what it makes of it goes nowhere.
-            out = outgoing(self._spec, collected, rejected, ending=ending)
+            out = outgoing(self._spec, made, rejected, ending=ending)
         first = False
         if committed is not None:
             # 4
@@ -190,7 +196,7 @@ class BatchSink:
         self.growing.note(boundary.seq, self._lengths())
         self._ended(batch_id, boundary)
         with self._state.changed:
-            self._state.measures.element_rows(element_rows(self._spec, collected, rows_in))
+            self._state.measures.element_rows(element_rows(self._spec, made.counts, rows_in))
             self._state.measures.batch(rows_in, self._planner.timing.batch_ms())
             ended_now = self._planner.is_last_stage(boundary.ends)
             self._state.processed(boundary, ended=ended_now)
@@ -223,10 +229,9 @@ class BatchSink:
             reached("first-commit")
         return first
 
-    def _write_sinks(self, collected: pa.Table, boundary: Boundary) -> dict[str, Any]:
+    def _write_sinks(self, made: BatchOutput, boundary: Boundary) -> dict[str, Any]:
         for element, source in self._frame.sinks.items():
-            rows = self._frame.rows_of(collected, source)
-            self._marks[element] = self._writers[element].write(rows, boundary.seq)
+            self._marks[element] = self._writers[element].write(made.sinks[source], boundary.seq)
         return dict(self._marks)
 
     def _lengths(self) -> dict[str, int]:

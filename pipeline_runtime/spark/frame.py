@@ -1,13 +1,4 @@
-"""A group's elements as one DataFrame whose rows are tagged with where they go.
-
-The frame's columns (all that the sink needs, whatever the elements are):
-
-| column | | |
-|---|---|---|
-| `_out` | string | "element.port", or "element.dead" for a rejected row |
-| `_key` | string | the record's key |
-| `_time_ms` | long | event time |
-| `_value` | string | the record as JSON; of a rejected row `{"reason", "raw"}` |
+"""A group's elements as one DataFrame whose rows are tagged with where they go (see spark.tagged).
 
 At most one element of a group has state. Elements before it are part of the query; elements behind
 it run on the collected rows (`after`), since a second branch of the query would run the state twice.
@@ -24,13 +15,10 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession, functions as F
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
-from pipeline_runtime.batch.columns import column, source_schema
-from pipeline_runtime.batch.encode import JSON_OPTIONS
 from pipeline_runtime.batch.group import partitions_apart, staying
 from pipeline_runtime.batch.inputs import GroupInput, group_inputs, operator_context, operator_of
 from pipeline_runtime.batch.processors import processor_inputs
-from pipeline_runtime.batch.rows import TAGGED
-from pipeline_runtime.batch.streams import behind, needed_streams, read_again, rows_of, sink_streams, times_of
+from pipeline_runtime.batch.streams import behind, needed_streams, sink_streams
 from pipeline_runtime.model.ids import DEAD
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import GroupSpec
@@ -42,9 +30,11 @@ from pipeline_runtime.operators.sdk import (
     TransformOperator,
 )
 from pipeline_runtime.spark.handed_over import apply_processor
-from pipeline_runtime.spark.schema import spark_schema
+from pipeline_runtime.spark.schema import column, source_schema, spark_schema
 from pipeline_runtime.spark.source import FORMAT
+from pipeline_runtime.spark.tagged import TAGGED, stream_of
 
+_JSON_OPTIONS = {"ignoreNullFields": "false", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
 _DATA_META = ("_key", "_time", "_batch_time", "_partition", "_offset")
 
 
@@ -116,7 +106,7 @@ class GroupFrame:
     def after(self, session: SparkSession, collected: pa.Table, batch_time_ms: int) -> pa.Table:
         """Run the elements behind the stateful one on its collected rows; adds theirs to the table."""
         source = f"{self._stateful}.out"
-        table = read_again(collected, source, self.spec, batch_time_ms)
+        table = stream_of(collected, source, self.spec, batch_time_ms)
         if table.num_rows == 0:
             return collected
         frame = self._tagged({source: session.createDataFrame(table)}, list(self._late))
@@ -137,11 +127,6 @@ class GroupFrame:
         run = self._staying.elements if self._staying is not None else ()
         return not set(self._late) <= set(run)
 
-    def rows_of(self, collected: pa.Table, source: str) -> pa.Table:
-        """One stream's rows, typed, for a sink: data columns and `_time`."""
-        rows, table = rows_of(collected, source, self.spec)
-        return table.append_column("_time", times_of(rows))
-
     # --- building
 
     def _streams(self, gated: DataStreamReader) -> dict[str, DataFrame]:
@@ -153,8 +138,7 @@ class GroupFrame:
         # One input needs no filter, so Spark plans a plain projection over the source.
         frame = source if len(self.inputs) == 1 else source.filter(F.col("_input") == item.index)
         columns = [F.col(column(item.index, name)).alias(name) for name in item.schema.names]
-        frame = frame.select(*columns, *_DATA_META, "_flush")
-        return frame if item.key_field is None else _keyed(item.schema, frame)
+        return frame.select(*columns, *_DATA_META, "_flush")
 
     def _tagged(
         self, streams: dict[str, DataFrame], elements: list[str], gate_address: str = ""
@@ -209,7 +193,7 @@ class GroupFrame:
     def _encode(self, element: str, source: str, frame: DataFrame) -> DataFrame:
         schema = self.spec.schemas[source]
         frame = _data_only(frame)
-        value = F.to_json(F.struct(*[F.col(name) for name in schema.names]), JSON_OPTIONS)
+        value = F.to_json(F.struct(*[F.col(name) for name in schema.names]), _JSON_OPTIONS)
         key = _key_column(schema, frame)
         out = F.lit(source)
         if "_reject" in frame.columns:

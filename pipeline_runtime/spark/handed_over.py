@@ -8,7 +8,7 @@ rows from the gate itself (see batch.group).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from pathlib import Path
 
@@ -16,13 +16,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, functions as F
 
-from pipeline_runtime.batch.columns import column
+from pipeline_runtime.batch.decode import TIMESTAMP
 from pipeline_runtime.batch.gate_client import GateClient, gate, is_connected
-from pipeline_runtime.batch.processors import processor_work
-from pipeline_runtime.batch.rows import Inputs, PortRows, ProcessorWork
+from pipeline_runtime.batch.processors import processor_inputs, processor_work
+from pipeline_runtime.batch.rows import Inputs, Ports, ProcessorWork, port_schema
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.sdk import KeyedProcessor, Processor
 from pipeline_runtime.spark.garbage import freeze
+from pipeline_runtime.spark.schema import column
+from pipeline_runtime.spark.tagged import tagged
 
 _OUTPUT = "_out string, _key string, _time_ms long, _value string"
 
@@ -80,24 +82,35 @@ def process_batches(
     client = gate(address)
     arrived = list(batches)
     at_end = any(pc.any(batch["flush"]).as_py() for batch in arrived)
-    made = _work(client, address, element).made_of(by_port(arrived), client, at_end=at_end)
-    if made.num_rows:
-        yield from made.to_batches()
+    work, spec = _work(client, address, element)
+    made = work.process(by_port(arrived, processor_inputs(spec, element)), client, at_end=at_end)
+    rows = tagged(element, made, spec.schemas[f"{element}.out"])
+    if rows.num_rows:
+        yield from rows.to_batches()
 
 
-def by_port(batches: Iterable[pa.RecordBatch]) -> Iterator[PortRows]:
-    """Of rows as `apply_processor` selects them, those that hold data."""
-    for batch in batches:
-        data = batch.filter(pc.invert(batch["flush"]))
-        for index in pc.unique(data["port"]).to_pylist():
-            yield index, data.filter(pc.equal(data["port"], index))
+def by_port(batches: Sequence[pa.RecordBatch], inputs: Inputs) -> Ports:
+    """The rows that hold data, of rows as `apply_processor` selects them."""
+    rows = pa.Table.from_batches(batches) if batches else None
+    data = None if rows is None else rows.filter(pc.invert(rows["flush"]))
+    ports = {}
+    for place, (port, schema) in enumerate(inputs):
+        target = port_schema(schema)
+        if data is None:
+            ports[port] = target.empty_table()
+            continue
+        mine = data.filter(pc.equal(data["port"], place))
+        columns = [mine[column(place, name)] for name in schema.names]
+        columns += [mine["key"], mine["time_us"].cast(TIMESTAMP), mine["partition"], mine["offset"]]
+        ports[port] = pa.table(columns, schema=target)
+    return ports
 
 
-_works: dict[tuple[str, str], ProcessorWork] = {}
+_works: dict[tuple[str, str], tuple[ProcessorWork, GroupSpec]] = {}
 
 
-def _work(client: GateClient, address: str, element: str) -> ProcessorWork:
-    """This worker process's, for that gate."""
+def _work(client: GateClient, address: str, element: str) -> tuple[ProcessorWork, GroupSpec]:
+    """This worker process's work for that gate, and its group."""
     found = _works.get((address, element))
     if found is None:
         # Spark uses its worker processes for all groups: those that have left the node are dropped here.
@@ -107,6 +120,6 @@ def _work(client: GateClient, address: str, element: str) -> ProcessorWork:
         hello = client.ask("hello")
         spec = GroupSpec.model_validate(hello["spec"])
         work = processor_work(spec, element, hello["files"], Path(hello["directory"]))
-        found = _works[address, element] = work
+        found = _works[address, element] = work, spec
         freeze(dropped=bool(departed))
     return found

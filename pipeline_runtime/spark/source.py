@@ -18,6 +18,7 @@ from pyspark.sql.types import StructType
 
 from pipeline_runtime.batch.gate_client import Slice, gate, is_connected
 from pipeline_runtime.spark.garbage import freeze
+from pipeline_runtime.spark.schema import enveloped, flush_rows, source_schema
 
 if TYPE_CHECKING:
     from pipeline_runtime.batch.reader import GroupReader
@@ -62,8 +63,14 @@ class GatedReader(DataSourceStreamReader):
             freeze(dropped=False)
             run_batches(client, work, partition.token, partition.task)
             return
-        for item in client.ask("rows", token=partition.token, task=partition.task) or ():
-            yield from reader.read(Slice(**item))
+        schema = source_schema([item.schema for item in reader.inputs])
+        for granted in client.ask("rows", token=partition.token, task=partition.task) or ():
+            part = Slice(**granted)
+            if part.input < 0:
+                yield from flush_rows(len(reader.inputs), part.batch_time_ms, schema)
+                continue
+            for rows in reader.read(part):
+                yield from enveloped(rows, reader.inputs[part.input], schema)
 
     def commit(self, end: dict[str, Any]) -> None:
         """What is done is in the journal, not here."""

@@ -18,9 +18,9 @@ import pyarrow as pa
 from pipeline_runtime.batch.gate_client import GateClient
 from pipeline_runtime.batch.group import GroupWork, run_batches
 from pipeline_runtime.batch.reader import GroupReader
-from pipeline_runtime.batch.rows import TAGGED
 from pipeline_runtime.replica.engine import OnBatch
 from pipeline_runtime.spark.frame import GroupFrame
+from pipeline_runtime.spark.tagged import TAGGED
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import given, strategies as st
 
 from pipeline_runtime.batch.decode import arrow_schema, decode
-from pipeline_runtime.batch.encode import json_texts
+from pipeline_runtime.batch.encode import finite_rows, json_texts
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 
 SCHEMA = StreamSchema(
@@ -55,10 +55,12 @@ def test_what_is_written_reads_as_it_was(rows: list[tuple[object, ...]]) -> None
         assert type(number) is type(row["number"]), "1.0 is not written as 1"
 
 
-def test_a_number_that_json_does_not_have_leaves_no_text() -> None:
+def test_rows_with_a_number_that_json_does_not_have_are_told() -> None:
     table = table_of([("a", 1, value, True, None) for value in (1.5, float("nan"), float("inf"), None)])
-    written = [text is not None for text in json_texts(table, SCHEMA).to_pylist()]
-    assert written == [True, False, False, True]
+    finite = finite_rows(table, SCHEMA)
+    assert finite is not None
+    assert finite.to_pylist() == [True, False, False, True]
+    assert finite_rows(table.slice(0, 1), SCHEMA) is None
 
 
 def test_rows_without_columns_are_empty_objects() -> None:

@@ -13,7 +13,8 @@ import pytest
 
 from pipeline_runtime.batch.decode import TIMESTAMP
 from pipeline_runtime.batch.gate_client import Slice
-from pipeline_runtime.batch.group import GroupWork, run_batches, unpacked
+from pipeline_runtime.batch.group import GroupWork, run_batches
+from pipeline_runtime.batch.output import BatchOutput, unpacked
 from pipeline_runtime.batch.reader import GroupReader
 from pipeline_runtime.model.document import parse_document
 from pipeline_runtime.model.spec import GroupSpec
@@ -135,7 +136,7 @@ class Gate:
             "directory": str(directory),
         }
         self._granted: list[Any] = [[Slice(0, 1, 0, 0, 3).__dict__], None]
-        self.made: list[pa.Table] = []
+        self.made: list[BatchOutput] = []
         self.read: list[dict[str, Any]] = []
 
     def ask(self, op: str, **arguments: Any) -> Any:
@@ -180,15 +181,15 @@ def test_a_sources_rows_leave_as_they_are_and_what_json_cannot_say_is_a_dead_let
     run_batches(gate, GroupWork(gate, reader), 1, 0)
 
     [made] = gate.made
-    rows = [(row["_out"], row["_key"], json.loads(row["_value"])) for row in made.to_pylist()]
-    first, last, (out, key, letter) = rows
-    assert (first, last) == (
-        ("in.out", "a", {"key": "a", "n": 1, "x": 1.5}),
-        ("in.out", "a", {"key": "a", "n": 3, "x": None}),
-    )
-    assert (out, key, letter["raw"]) == ("in.dead", None, '{"key":"b","n":2,"x":Infinity}')
+    records = made.records["in.out"]
+    assert [(row["key"], json.loads(row["value"])) for row in records.to_pylist()] == [
+        ("a", {"key": "a", "n": 1, "x": 1.5}),
+        ("a", {"key": "a", "n": 3, "x": None}),
+    ]
+    assert records["time_ms"].to_pylist() == [1704067200001 + 1000 * n for n in (0, 2)]
+    [letter] = made.letters.to_pylist()
+    assert (letter["element"], letter["raw"]) == ("in", '{"key":"b","n":2,"x":Infinity}')
     assert "JSON has no such" in letter["reason"]
-    assert made["_time_ms"].to_pylist() == [*(1704067200001 + 1000 * n for n in (0, 2)), 0]
     assert [told["rows"] for told in gate.read] == [3]
 
 
@@ -197,7 +198,8 @@ def record(offset: int, **data: Any) -> list[Any]:
 
 
 def made_of(spec: GroupSpec, directory: Path, *inputs: list[list[Any]]) -> dict[str, list[Any]]:
-    """What comes of one batch of these records of its inputs, by where it goes."""
+    """What comes of one batch of these records of its inputs, by where it goes: key and row; for a sink the
+    row alone; dead letters."""
     gate: Any = Gate(spec, directory)
     slices = [
         {**Slice(index, 5, 0, 0, len(records)).__dict__, "records": records}
@@ -206,8 +208,13 @@ def made_of(spec: GroupSpec, directory: Path, *inputs: list[list[Any]]) -> dict[
     gate._granted = [slices, None]
     run_batches(gate, GroupWork(gate, GroupReader(gate)), 1, 0)
     found: dict[str, list[Any]] = {}
-    for row in gate.made[0].to_pylist():
-        found.setdefault(row["_out"], []).append((row["_key"], json.loads(row["_value"])))
+    [output] = gate.made
+    for source, rows in output.records.items():
+        found[source] = [(row["key"], json.loads(row["value"])) for row in rows.to_pylist()]
+    for source, rows in output.sinks.items():
+        found[f"{source} to sink"] = rows.to_pylist()
+    for letter in output.letters.to_pylist():
+        found.setdefault(f"{letter['element']}.dead", []).append(letter)
     return found
 
 
@@ -235,7 +242,7 @@ def test_elements_of_a_group_are_given_what_those_before_have_made(tmp_path: Pat
     spec = spec_of(TOPIC, RATIO, {**POSITIVE, "params": {"condition": "r > 0"}})
     found = made_of(spec, tmp_path, RECORDS)
     assert found["positive.out"] == [("a", {"k": "a", "n": 1, "x": 2.5, "r": 2.5, "twice": 5.0})]
-    [(_, letter)] = found["ratio.dead"]
+    [letter] = found["ratio.dead"]
     assert letter["reason"] == 'column "r" has no value for this row'
     assert json.loads(letter["raw"])["k"] == "b"
 
@@ -258,7 +265,8 @@ def test_only_streams_that_leave_the_group_are_written(tmp_path: Path) -> None:
     found = made_of(spec_of(TOPIC, RATIO, POSITIVE), tmp_path, RECORDS)
     assert set(found) == {"positive.out", "ratio.dead"}
     both = made_of(spec_of(TOPIC, RATIO, POSITIVE, {**FILE, "inputs": {"in": "ratio"}}), tmp_path, RECORDS)
-    assert [row["k"] for _, row in both["ratio.out"]] == ["a", "a", "c"]
+    assert set(both) == {*found, "ratio.out to sink"}
+    assert [row["k"] for row in both["ratio.out to sink"]] == ["a", "a", "c"]
 
 
 def test_the_key_is_what_the_streams_schema_says(tmp_path: Path) -> None:
@@ -272,7 +280,7 @@ def test_the_key_is_what_the_streams_schema_says(tmp_path: Path) -> None:
     assert [key for key, _ in found["renamed.out"]] == ["1", "0", "2", "3"]
 
 
-def test_the_key_of_an_aggregate_is_written_as_sparks_elements_write_it(tmp_path: Path) -> None:
+def test_the_key_of_an_aggregate_is_written_as_other_elements_write_it(tmp_path: Path) -> None:
     truth = {
         "id": "truth",
         "type": "derive",

@@ -10,10 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from pipeline_runtime.batch.encode import json_texts
 from pipeline_runtime.batch.keyed import KeyedWork, KeyState, KeyTimers, process_row
+from pipeline_runtime.batch.rows import Processed, port_schema
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 from pipeline_runtime.operators.sdk import KeyedProcessor, Params, Port, Timers
-from pipeline_runtime.spark.handed_over import by_port
 from pipeline_runtime.trial import StatesInMemory
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -69,30 +70,24 @@ class Stored(StatesInMemory):
 
 def run(
     values: list[tuple[int, int, int]], stored: Stored | None = None, processor: Summing | None = None
-) -> tuple[list[tuple[str, Any]], dict[str, Any]]:
-    """(partition, offset, v) one second apart by offset -> tagged output values, state."""
+) -> tuple[Processed, dict[str, Any]]:
+    """(partition, offset, v) one second apart by offset -> what comes of them, and the key's state."""
     stored = stored or Stored()
-    work = KeyedWork(processor or Summing(), "sum", [("in", SCHEMA)], SCHEMA)
-    batches = [
-        pa.record_batch(
-            {
-                "key": ["key"],
-                "port": [0],
-                "partition": [partition],
-                "offset": [offset],
-                "time_us": [(START_MS + offset * 1000) * 1000],
-                "flush": [False],
-                "i0_v": [v],
-            }
-        )
+    work = KeyedWork(processor or Summing(), [("in", SCHEMA)], SCHEMA)
+    rows = [
+        {"v": v, "_key": "key", "_partition": partition, "_offset": offset, "_time": time_of(offset)}
         for partition, offset, v in values
     ]
-    made = work.made_of(by_port(batches), stored).to_pylist()
-    return [(row["_out"], json.loads(row["_value"])) for row in made], json.loads(stored.texts["key"])
+    made = work.process({"in": pa.Table.from_pylist(rows, port_schema(SCHEMA))}, stored)
+    return made, json.loads(stored.texts["key"])
 
 
-def sums(found: list[tuple[str, Any]]) -> list[int]:
-    return [value["v"] for tag, value in found if tag == "sum.out" and value["v"] != -1]
+def time_of(offset: int) -> datetime:
+    return START + timedelta(seconds=offset)
+
+
+def sums(found: Processed) -> list[int]:
+    return [v for v in found.rows["v"].to_pylist() if v != -1]
 
 
 def test_rows_are_taken_in_the_order_of_their_offsets() -> None:
@@ -104,9 +99,8 @@ def test_a_row_that_fails_is_as_if_it_never_was() -> None:
     found, kept = run([(0, 0, 1), (0, 1, -5), (0, 2, 2)])
     without, expected = run([(0, 0, 1), (0, 2, 2)])
     assert kept == expected
-    assert [item for item in found if item[0] == "sum.out"] == without
-    [letter] = [value for tag, value in found if tag == "sum.dead"]
-    assert letter == {"reason": "ValueError: negative", "raw": '{"v":-5}'}
+    assert found.rows == without.rows
+    assert found.letters == [("ValueError: negative", '{"v":-5}')]
 
 
 def test_what_earlier_batches_left_is_kept_when_the_first_row_fails() -> None:
@@ -183,21 +177,86 @@ def test_what_a_batch_does_not_change_is_not_kept_again() -> None:
 
 
 def test_the_rows_of_several_inputs_are_told_apart() -> None:
-    work = KeyedWork(Both(), "both", [("in", SCHEMA), ("other", SCHEMA)], SCHEMA)
-    batch = pa.record_batch(
-        {
-            "key": ["a", "a", "b"],
-            "port": [1, 0, 1],
-            "partition": [0, 0, 0],
-            "offset": [5, 9, 6],
-            "time_us": [START_MS * 1000] * 3,
-            "flush": [False] * 3,
-            "i0_v": [None, 1, None],
-            "i1_v": [2, None, 3],
-        }
+    work = KeyedWork(Both(), [("in", SCHEMA), ("other", SCHEMA)], SCHEMA)
+    ports = {
+        "in": given({"v": 1, "_key": "a", "_offset": 9}),
+        "other": given({"v": 2, "_key": "a", "_offset": 5}, {"v": 3, "_key": "b", "_offset": 6}),
+    }
+    made = work.process(ports, Stored()).rows
+    assert list(zip(made["_key"].to_pylist(), made["v"].to_pylist(), strict=True)) == [
+        ("a", 1),
+        ("a", -2),
+        ("b", -3),
+    ]
+
+
+def given(*rows: dict[str, Any]) -> pa.Table:
+    return pa.Table.from_pylist(
+        [{"_partition": 0, "_time": START, **row} for row in rows], port_schema(SCHEMA)
     )
-    made = work.made_of(by_port([batch]), Stored()).to_pylist()
-    assert [(row["_key"], json.loads(row["_value"])["v"]) for row in made] == [("a", 1), ("a", -2), ("b", -3)]
+
+
+class Naming(Summing):
+    """Gives a field of each type that may be a key, as the state's JSON has it or as Python has it."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__()
+        self.value = value
+
+    def process(
+        self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
+    ) -> Iterable[dict[str, Any]]:
+        yield {"k": self.value}
+
+
+@pytest.mark.parametrize(
+    ("type_", "value", "key"),
+    [
+        (FieldType.BOOLEAN, True, "true"),
+        (FieldType.TIMESTAMP, START, "2024-01-01T00:00:00.000000Z"),
+        (FieldType.TIMESTAMP, START.isoformat(), "2024-01-01T00:00:00.000000Z"),
+        (FieldType.NUMBER, 2, "2.0"),
+        (FieldType.NUMBER, 0.1, "0.1"),
+        (FieldType.INTEGER, 2, "2"),
+        (FieldType.STRING, "a b", "a b"),
+        (FieldType.STRING, None, None),
+    ],
+)
+def test_the_record_key_is_the_fields_text_as_json_has_it(
+    type_: FieldType, value: Any, key: str | None
+) -> None:
+    outputs = StreamSchema(fields=(Field(name="k", type=type_),), key="k")
+    work = KeyedWork(Naming(value), [("in", SCHEMA)], outputs)
+    rows = work.process({"in": given({"v": 1, "_key": "a", "_offset": 0})}, Stored()).rows
+    assert rows["_key"].to_pylist() == [key]
+    [text] = json_texts(rows, outputs).to_pylist()
+    assert text == f'{{"k":{json.dumps(key) if isinstance(value, str | datetime) else key or "null"}}}'
+
+
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        (FieldType.INTEGER, 2.5),
+        (FieldType.INTEGER, True),
+        (FieldType.INTEGER, 2**63),
+        (FieldType.NUMBER, "2"),
+        (FieldType.NUMBER, float("nan")),
+        (FieldType.STRING, 2),
+        (FieldType.BOOLEAN, 1),
+        (FieldType.TIMESTAMP, "yesterday"),
+        (FieldType.TIMESTAMP, datetime(2024, 1, 1)),  # noqa: DTZ001 - that it has no zone is the point
+    ],
+)
+def test_a_value_that_does_not_fit_its_field_makes_a_dead_letter_of_the_row(
+    type_: FieldType, value: Any
+) -> None:
+    outputs = StreamSchema(fields=(Field(name="k", type=type_),))
+    work = KeyedWork(Naming(value), [("in", SCHEMA)], outputs)
+    made = work.process({"in": given({"v": 1, "_key": "a", "_offset": 0})}, Stored())
+    assert made.rows.num_rows == 0
+    [(reason, raw)] = made.letters
+    assert reason.partition(":")[0] in ("TypeError", "ValueError")
+    assert raw == '{"v":1}'
 
 
 class Both(Summing):

@@ -10,7 +10,7 @@ import pytest
 
 from pipeline_runtime.batch.batched import BatchWork
 from pipeline_runtime.operators.sdk import OperatorContext
-from pipeline_runtime.trial import StatesInMemory, _port_rows, at, processed, trial
+from pipeline_runtime.trial import StatesInMemory, at, port_table, processed, trial
 from tests.unit.operators.conftest import dicts, schema_of
 
 SCHEMA = schema_of(key="k", k="string", n="integer", x="number", t="timestamp")
@@ -154,11 +154,9 @@ def test_a_row_that_no_window_takes_goes_to_the_dead_letters_and_says_why(operat
 
 def test_a_late_row_is_quoted_also_with_a_time_that_python_does_not_have(operator):
     window = operator("window-aggregate", {"size_s": 1, "aggregates": COUNT})
-    [table] = _port_rows(0, given([(5, "a", 1, 1.0), (0, "a", 2, 1.0, at(0))]), SCHEMA, 0)
+    table = port_table(given([(5, "a", 1, 1.0), (0, "a", 2, 1.0, at(0))]), SCHEMA)
     before_christ = pa.array([0, -62167219200000000], pa.timestamp("us", "UTC"))
-    [(_, row)] = letters(
-        window, [], [table.set_column(table.schema.names.index("i0_t"), "i0_t", before_christ)]
-    )
+    [(_, row)] = letters(window, [], table.set_column(table.schema.names.index("t"), "t", before_christ))
     assert row == {"k": "a", "n": 2, "x": 1.0, "t": "0000-01-01T00:00:00.000000Z"}
 
 
@@ -169,14 +167,13 @@ def test_a_row_for_windows_that_ended_with_the_input_says_so(operator):
     assert reason == "it came late: its result had been emitted already"
 
 
-def letters(window, rows, tables=None, states=None, at_end=False):
+def letters(window, rows, table=None, states=None, at_end=False):
     output = window.output_schema({"in": SCHEMA})
     context = OperatorContext("w", output, {"in": SCHEMA}, Path(), Path)
     work = BatchWork(window, [("in", SCHEMA)], context)
-    arrived = [(0, each) for each in tables or _port_rows(0, rows, SCHEMA, 0)]
-    made = work.made_of(arrived, states or StatesInMemory(), at_end=at_end)
-    told = [json.loads(row["_value"]) for row in made.to_pylist() if row["_out"] == "w.dead"]
-    return [(each["reason"], json.loads(each["raw"])) for each in told]
+    ports = {"in": port_table(rows, SCHEMA) if table is None else table}
+    made = work.process(ports, states or StatesInMemory(), at_end=at_end)
+    return [(reason, json.loads(raw)) for reason, raw in made.letters]
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from pipeline_runtime.batch.output import LETTERS, RECORDS, BatchOutput
 from pipeline_runtime.kafka.transactions import END_HEADER
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import ElementSpec, GroupSpec, OutputStream
@@ -23,24 +26,29 @@ SPEC = GroupSpec(
         OutputStream(source="y.out", topic="users", data_schema=SCHEMA, external=True),
     ),
 )
-COLLECTED = pa.schema(
-    [("_out", pa.string()), ("_key", pa.string()), ("_time_ms", pa.int64()), ("_value", pa.string())]
-)
 
 
-def table(*rows: tuple[str, str | None, int, str]) -> pa.Table:
-    return pa.Table.from_pylist([dict(zip(COLLECTED.names, row, strict=True)) for row in rows], COLLECTED)
+def made(
+    records: dict[str, list[tuple[str | None, int, str]]] | None = None,
+    letters: list[tuple[str, str, str]] | None = None,
+) -> BatchOutput:
+    streams = {
+        output.source: table((records or {}).get(output.source, []), RECORDS) for output in SPEC.outputs
+    }
+    return BatchOutput(streams, {}, table(letters or [], LETTERS), {})
+
+
+def table(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
+    return pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
 
 
 def rejected(raw: str = "abc") -> RejectedRecord:
     return RejectedRecord("x", "in.out", 3, 17, raw, "because")
 
 
-def test_rows_go_where_they_are_tagged_in_their_order() -> None:
-    rows = table(
-        ("x.out", "k", 1, "{1}"), ("y.out", None, 2, "{2}"), ("x.out", None, 3, "{3}"), ("z.out", "", 4, "")
-    )
-    out = outgoing(SPEC, rows, [], ending=False)
+def test_rows_go_to_the_topics_of_their_streams_in_their_order() -> None:
+    rows = {"x.out": [("k", 1, "{1}"), (None, 3, "{3}")], "y.out": [(None, 2, "{2}")]}
+    out = outgoing(SPEC, made(rows), [], ending=False)
     assert [(r.topic, r.key, r.timestamp_ms, r.value) for r in out.records] == [
         ("fl.d.x.out", b"k", 1, b"{1}"),
         ("fl.d.x.out", None, 3, b"{3}"),
@@ -51,8 +59,7 @@ def test_rows_go_where_they_are_tagged_in_their_order() -> None:
 
 
 def test_dead_letters_say_whose_they_are_and_why() -> None:
-    rows = table(("x.dead", None, 1, json.dumps({"reason": "r", "raw": "raw"})))
-    out = outgoing(SPEC, rows, [rejected()], ending=False)
+    out = outgoing(SPEC, made(letters=[("x", "r", "raw")]), [rejected()], ending=False)
     assert (out.rows_out, out.dead_letters) == (0, 2)
     assert [(r.topic, json.loads(r.value)) for r in out.records] == [
         ("fl.d.x.dead", {"reason": "r", "raw": "raw", "element": "x"}),
@@ -65,14 +72,13 @@ def test_dead_letters_say_whose_they_are_and_why() -> None:
 
 def test_a_dead_letter_fits_into_a_record_whatever_it_quotes() -> None:
     huge = "\N{REPLACEMENT CHARACTER}" * 3_000_000
-    rows = table(("x.dead", None, 1, json.dumps({"reason": "r", "raw": huge})))
-    for record in outgoing(SPEC, rows, [rejected(huge)], ending=False).records:
+    for record in outgoing(SPEC, made(letters=[("x", "r", huge)]), [rejected(huge)], ending=False).records:
         assert len(record.value) < 4 * RAW_CHARACTERS_MAX
         assert json.loads(record.value)["raw"].endswith("... (3000000 characters)")
 
 
 def test_an_end_is_told_in_every_partition_of_fogline_s_own_streams() -> None:
-    out = outgoing(SPEC, table(), [], ending=True)
+    out = outgoing(SPEC, made(), [], ending=True)
     assert [(r.topic, r.partition, r.headers) for r in out.records] == [
         ("fl.d.x.out", 0, (END_HEADER,)),
         ("fl.d.x.out", 1, (END_HEADER,)),
@@ -91,8 +97,7 @@ def test_each_element_of_a_group_counts_its_own_rows() -> None:
             "outputs": (OutputStream(source="x.out", topic="fl.d.x.out", data_schema=SCHEMA),),
         }
     )
-    collected = table(("x.out", None, 1, "{}"), ("x.out", None, 2, "{}"))
-    assert element_rows(spec, collected, rows_in=7) == {
+    assert element_rows(spec, {"x.out": 2}, rows_in=7) == {
         "keep": (7, None),  # what it passes on stays inside Spark
         "x": (None, 2),
         "file": (2, None),
@@ -115,10 +120,10 @@ def test_what_an_element_read_is_told_only_where_it_is_known(
         ElementSpec(id="a", type="filter", inputs=left),
         ElementSpec(id="b", type="filter", inputs=right),
     )
-    found = element_rows(SPEC.model_copy(update={"elements": elements}), table(), rows_in=7)
+    found = element_rows(SPEC.model_copy(update={"elements": elements}), {}, rows_in=7)
     assert (found["a"][0], found["b"][0]) == expected
 
 
 def test_an_element_of_its_own_is_counted_as_its_group() -> None:
     spec = SPEC.model_copy(update={"elements": SPEC.elements[:1]})
-    assert element_rows(spec, table(), rows_in=7) == {}
+    assert element_rows(spec, {}, rows_in=7) == {}

@@ -10,19 +10,28 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipeline_runtime.batch.group import packed
+from pipeline_runtime.batch.decode import TIMESTAMP
+from pipeline_runtime.batch.output import LETTERS, BatchOutput, packed
 from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.journal.records import Boundary, Claim, Commit
 from pipeline_runtime.kafka.transactions import Fenced
 from pipeline_runtime.model.ids import Epoch, Seq
+from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 from pipeline_runtime.model.spec import ElementSpec, GroupSpec
 from pipeline_runtime.operators.csv_sink import CsvSinkParams, CsvSinkWriter
 from pipeline_runtime.replica.local_state import note_end
 from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.sink import BatchSink, NotCommitted, NotDeterministic, Stopped
 from pipeline_runtime.replica.state import ReplicaState
+from pipeline_runtime.spark.tagged import TAGGED
 
-SPEC = GroupSpec(deployment="d", pipeline="p", group="g", elements=(ElementSpec(id="out", type="csv-sink"),))
+SPEC = GroupSpec(
+    deployment="d",
+    pipeline="p",
+    group="g",
+    elements=(ElementSpec(id="out", type="csv-sink", inputs={"in": "a.out"}),),
+    schemas={"a.out": StreamSchema(fields=(Field(name="n", type=FieldType.INTEGER),))},
+)
 PATH = "elements/out/power.csv"
 
 
@@ -41,15 +50,12 @@ class Frame:
         return CsvSinkWriter(self._path, CsvSinkParams(header=False), ("n",))
 
     def toArrow(self) -> pa.Table:
-        numbers = pa.array(range(self.rows), pa.int64())
-        texts = pa.array(["a.out"] * self.rows, pa.string())
-        return pa.table({"n": numbers, "_out": texts, "_key": texts, "_time_ms": numbers, "_value": texts})
+        values = [f'{{"n": {n}}}' for n in range(self.rows)]
+        columns = [["a.out"] * self.rows, [None] * self.rows, range(self.rows), values]
+        return pa.table(columns, schema=TAGGED)
 
     def in_order(self, table: pa.Table) -> pa.Table:
         return table
-
-    def rows_of(self, collected: pa.Table, _: str) -> pa.Table:
-        return collected
 
 
 class Unpaced:
@@ -108,10 +114,10 @@ def staying(directory: Path) -> tuple[BatchSink, Frame, ReplicaState]:
     return sink, frame, state
 
 
-def made(frame: Frame, rows: int) -> bytes:
-    frame.rows = rows
-    [batch] = frame.toArrow().to_batches()
-    return bytes(packed(pa.Table.from_batches([batch])))
+def made(rows: int) -> bytes:
+    times = pa.array([0] * rows, TIMESTAMP)
+    sinks = {"a.out": pa.table({"n": range(rows), "_time": times})}
+    return bytes(packed(BatchOutput({}, sinks, LETTERS.empty_table(), {"a.out": rows})))
 
 
 def grant(state: ReplicaState, seq: int) -> None:
@@ -120,23 +126,23 @@ def grant(state: ReplicaState, seq: int) -> None:
 
 
 def test_what_tasks_that_stay_have_made_ends_a_batch_in_their_order(tmp_path: Path) -> None:
-    sink, frame, state = staying(tmp_path)
+    sink, _, state = staying(tmp_path)
     assert state.local == 0, "Spark's batch has no rows"
     grant(state, 1)
-    sink.resident_batch([made(frame, 2)])
+    sink.resident_batch([made(2)])
     assert state.local == 1
     grant(state, 2)
-    sink.resident_batch([made(frame, 1)])
+    sink.resident_batch([made(1)])
     assert (tmp_path / PATH).stat().st_size == 9
     sink.close()
 
 
 def test_a_task_that_stays_longer_than_its_query_is_refused_and_nobody_fails_of_it(tmp_path: Path) -> None:
-    sink, frame, state = staying(tmp_path)
+    sink, _, state = staying(tmp_path)
     sink.close()
     grant(state, 1)  # by the query that is on by now
     with pytest.raises(Stopped):
-        sink.resident_batch([made(frame, 2)])
+        sink.resident_batch([made(2)])
     assert state.failure is None
     assert state.local == 0
 
@@ -146,7 +152,7 @@ def test_the_first_failure_counts(tmp_path: Path) -> None:
     sink, frame, state = staying(tmp_path)
     grant(state, 1)
     with pytest.raises(NotDeterministic):
-        sink.resident_batch([made(frame, 5)])
+        sink.resident_batch([made(5)])
 
     def toArrow() -> pa.Table:
         raise RuntimeError("the task has failed")

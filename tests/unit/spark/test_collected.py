@@ -13,6 +13,7 @@ from pipeline_runtime.model.document import parse_document
 from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.planning.plan import plan_groups
 from pipeline_runtime.spark.frame import GroupFrame
+from pipeline_runtime.spark.tagged import output_of
 
 GENERATOR = {"id": "gen", "type": "generator", "params": {"signals": [{"name": "value"}]}}
 WINDOWS = {
@@ -27,6 +28,7 @@ BEHIND = {
     "inputs": {"in": "work"},
     "params": {"condition": "average > 0"},
 }
+FILE = {"id": "file", "type": "csv-sink", "inputs": {"in": "work"}}
 # As Spark writes numbers that JSON has no form for.
 VALUES = ['{"average":1.0}', '{"average":"NaN"}', '{"average":2.0}', '{"average":"Infinity"}']
 
@@ -59,8 +61,8 @@ def group_frame() -> GroupFrame:
             "kind": "Pipeline",
             "metadata": {"name": "collected"},
             "spec": {
-                "elements": [GENERATOR, WINDOWS, BEHIND],
-                "groups": [{"id": "g", "elements": ["work", "keep"]}],
+                "elements": [GENERATOR, WINDOWS, BEHIND, FILE],
+                "groups": [{"id": "g", "elements": ["work", "keep", "file"]}],
             },
         }
     )
@@ -68,7 +70,7 @@ def group_frame() -> GroupFrame:
 
 
 def collected(values: list[str]) -> pa.Table:
-    others = [("work.dead", "{}")]
+    others = [("work.dead", '{"reason": "r"}')]
     rows = [("work.out", value) for value in values] + others
     return pa.table(
         {
@@ -85,14 +87,14 @@ def at(second: int) -> datetime:
 
 
 def test_a_sink_is_given_the_readable_rows_with_their_own_times() -> None:
-    rows = group_frame().rows_of(collected(VALUES), "work.out")
+    rows = output_of(collected(VALUES), group_frame().spec).sinks["work.out"]
     assert rows["average"].to_pylist() == [1.0, 2.0]
     assert rows["_time"].to_pylist() == [at(0), at(2)]
 
 
 @pytest.mark.parametrize("values", [[], VALUES[1:2]])
 def test_a_sink_is_given_no_rows_when_none_can_be_read(values: list[str]) -> None:
-    rows = group_frame().rows_of(collected(values), "work.out")
+    rows = output_of(collected(values), group_frame().spec).sinks["work.out"]
     assert rows.num_rows == 0
     assert "_time" in rows.column_names
 

@@ -1,0 +1,159 @@
+"""What a batch of a group makes: records for topics, rows for sinks, and dead letters.
+
+Inside a group rows are Arrow tables with a column for each field. A row becomes JSON text only here, where it
+leaves the group for a topic, and only once. A sink of the group gets the columns as they are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline_runtime.batch.decode import TIMESTAMP
+from pipeline_runtime.batch.encode import finite_rows, json_texts
+from pipeline_runtime.batch.streams import sink_streams
+from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.operators.expressions.arrow import floored
+from pipeline_runtime.operators.tables import RAW, REJECT, quoted_rows
+
+RECORDS = pa.schema([("key", pa.string()), ("time_ms", pa.int64()), ("value", pa.string())])
+"""The records of a stream: `value` is the row as a JSON object."""
+LETTERS = pa.schema([("element", pa.string()), ("reason", pa.string()), ("raw", pa.string())])
+"""Dead letters: the element that could not take a row, why, and what it was given."""
+_NOT_FINITE = "ValueError: a number is not finite: JSON has no such"
+
+
+@dataclass(frozen=True)
+class BatchOutput:
+    """All that a batch makes, or one task's part of it. Streams are named "element.port"."""
+
+    records: Mapping[str, pa.Table]  # by the stream that leaves into a topic: RECORDS
+    sinks: Mapping[str, pa.Table]  # by the stream that a sink of the group writes: its columns, and `_time`
+    letters: pa.Table  # LETTERS
+    counts: Mapping[str, int]  # the rows of each stream of which the rows were seen
+
+
+class OutputBuilder:
+    """Collects what the elements of one batch make. Each stream is added once."""
+
+    def __init__(self, spec: GroupSpec) -> None:
+        self._spec = spec
+        self._leaving = {output.source for output in spec.outputs}
+        self._to_sinks = set(sink_streams(spec).values())
+        self._records: dict[str, pa.Table] = {}
+        self._sinks: dict[str, pa.Table] = {}
+        self._letters: list[pa.Table] = []
+        self._counts: dict[str, int] = {}
+
+    def add(self, source: str, rows: pa.Table) -> pa.Table:
+        """Take a stream's rows: its columns, `_key`, `_time`, and perhaps `_reject` and `_raw`. Returns the
+        rows that are good, which the next elements may read; the others are dead letters of the element."""
+        schema = self._spec.schemas[source]
+        good = self._good(source.partition(".")[0], rows, schema)
+        self._counts[source] = good.num_rows
+        if source in self._leaving or source in self._to_sinks:
+            time_ms = floored(good["_time"].cast(pa.int64()), 1000)
+            if source in self._leaving:
+                columns = [good["_key"], time_ms, json_texts(good, schema)]
+                self._records[source] = pa.table(columns, schema=RECORDS)
+            if source in self._to_sinks:
+                times = time_ms.cast(pa.timestamp("ms", tz="UTC")).cast(TIMESTAMP)
+                self._sinks[source] = good.select(schema.names).append_column("_time", times)
+        return good
+
+    def reject(self, element: str, reasons: Sequence[str | None], raws: Sequence[str | None]) -> None:
+        """Take dead letters of an element."""
+        if reasons:
+            self._letters.append(pa.table([[element] * len(reasons), reasons, raws], schema=LETTERS))
+
+    def output(self) -> BatchOutput:
+        return BatchOutput(self._records, self._sinks, _together(self._letters, LETTERS), self._counts)
+
+    def _good(self, element: str, rows: pa.Table, schema: StreamSchema) -> pa.Table:
+        good = finite_rows(rows, schema)
+        if REJECT in rows.column_names:
+            accepted = pc.is_null(rows[REJECT])
+            good = accepted if good is None else pc.and_(good, accepted)
+        if good is None or pc.all(good).as_py():
+            return _without_marks(rows)
+        bad = rows.filter(pc.invert(good))
+        reasons, raws = (
+            bad[name].to_pylist() if name in bad.column_names else [None] * bad.num_rows
+            for name in (REJECT, RAW)
+        )
+        texts = quoted_rows(bad, schema.names)
+        self.reject(
+            element,
+            [reason or _NOT_FINITE for reason in reasons],
+            [raw or text for raw, text in zip(raws, texts, strict=True)],
+        )
+        return _without_marks(rows.filter(good))
+
+
+def merged(parts: Iterable[BatchOutput]) -> BatchOutput:
+    """What several tasks have made of one batch, as if one had made it: their rows one after another."""
+    parts = list(parts)
+    if len(parts) == 1:
+        return parts[0]
+    counts: dict[str, int] = {}
+    for part in parts:
+        for source, count in part.counts.items():
+            counts[source] = counts.get(source, 0) + count
+    return BatchOutput(
+        {source: pa.concat_tables([part.records[source] for part in parts]) for source in parts[0].records},
+        {source: pa.concat_tables([part.sinks[source] for part in parts]) for source in parts[0].sinks},
+        pa.concat_tables([part.letters for part in parts]),
+        counts,
+    )
+
+
+def packed(output: BatchOutput) -> memoryview:
+    """The output as bytes, for the gate: one Arrow stream for each table, which says what it is."""
+    sink = pa.BufferOutputStream()
+    _write(sink, output.letters, {"counts": dict(output.counts)})
+    for kind, tables in (("records", output.records), ("sinks", output.sinks)):
+        for source, table in tables.items():
+            _write(sink, table, {"kind": kind, "source": source})
+    return memoryview(sink.getvalue())
+
+
+def unpacked(payload: bytes) -> BatchOutput:
+    """What `packed` was given."""
+    buffer = pa.BufferReader(payload)
+    letters, about = _read(buffer)
+    tables: dict[str, dict[str, pa.Table]] = {"records": {}, "sinks": {}}
+    while buffer.tell() < len(payload):
+        table, which = _read(buffer)
+        tables[which["kind"]][which["source"]] = table
+    return BatchOutput(tables["records"], tables["sinks"], letters, about["counts"])
+
+
+def _write(sink: pa.BufferOutputStream, table: pa.Table, about: Mapping[str, Any]) -> None:
+    schema = table.schema.with_metadata({_ABOUT: json.dumps(about).encode()})
+    with pa.ipc.new_stream(sink, schema) as stream:
+        stream.write_table(table.replace_schema_metadata(schema.metadata))
+
+
+def _read(buffer: pa.BufferReader) -> tuple[pa.Table, dict[str, Any]]:
+    with pa.ipc.open_stream(buffer) as stream:
+        table = stream.read_all()
+    about = json.loads(table.schema.metadata[_ABOUT])
+    return table.replace_schema_metadata(None), about
+
+
+_ABOUT = b"fogline"
+
+
+def _together(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
+    return pa.concat_tables(tables) if tables else schema.empty_table()
+
+
+def _without_marks(rows: pa.Table) -> pa.Table:
+    marks = [name for name in (REJECT, RAW) if name in rows.column_names]
+    return rows.drop_columns(marks) if marks else rows

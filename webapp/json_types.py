@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, WithJsonSchema
+from pydantic import WithJsonSchema
 from typing_extensions import TypedDict
 
 Number = int | float
@@ -16,9 +16,6 @@ Document = Annotated[dict[str, Any], WithJsonSchema({"type": "object", "x-typesc
 
 Follow = Literal["exact", "coalesced", "none"]
 """How a standby can follow an element; `none`: it cannot."""
-
-STORED = ConfigDict(extra="allow")
-"""Of what is sent as it was stored: another version may have stored more."""
 
 
 class Allowed(TypedDict):

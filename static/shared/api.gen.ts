@@ -26,7 +26,7 @@ export interface Allowed {
   note: string | null;
 }
 
-/** No node runs more than `most` groups of `pipeline`; None: than half of them, rounded up. */
+/** No node runs more than `most` groups of `pipeline`. Without `most`, half of them, rounded up. */
 export interface Apart {
   kind: "apart";
   pipeline: string;
@@ -64,7 +64,7 @@ export interface BadLine {
   text: string;
 }
 
-/** A node runs on a battery that is below `threshold` (0..1) for `for_s` in one go. */
+/** A node runs on a battery that is below `threshold` (0..1) for `for_s` without a break. */
 export interface BatteryBelow {
   kind: "battery";
   threshold: number;
@@ -139,7 +139,7 @@ export interface CopiesIn {
   sites: string[];
 }
 
-/** A node's CPU is above `threshold` (0..1) for `for_s` in one go. */
+/** A node's CPU is above `threshold` (0..1) for `for_s` without a break. */
 export interface CpuAbove {
   threshold: number;
   for_s: number;
@@ -365,8 +365,8 @@ export interface FileColumn {
 }
 
 /**
- * An element of `pipeline` runs on the node that is nearest to where its user has been for `for_s`;
- * `along`: so does what reads only from it, and from what goes along, and is not pinned.
+ * An element of `pipeline` runs on the node that is nearest to where its user has been for `for_s`. With
+ * `along`, so do unpinned elements that read only from it, or from elements that go along.
  */
 export interface FollowUser {
   kind: "follow";
@@ -432,7 +432,7 @@ export interface Handover {
   bytes_copied: number;
   cancel_requested: boolean;
   pause: HandoverPause | null;
-  begun: Begun | null;
+  begun: Begun;
   created_at: string;
   created_by: string | null;
   ended_at: string | null;
@@ -499,8 +499,8 @@ export interface KeptPage {
 }
 
 /**
- * The 95th percentile of the latency of an element of `pipeline` is above `ms` for `for_s` in one go;
- * `element` empty: of any of its elements.
+ * The 95th percentile of the latency of an element of `pipeline` is above `ms` for `for_s` without a
+ * break. With an empty `element`, any of its elements counts.
  */
 export interface LatencyAbove {
   kind: "latency";
@@ -576,8 +576,8 @@ export interface Look {
 }
 
 /**
- * A node, or each node of a site, is to be empty from `begins` on for `minutes`; `weekly`: and so each
- * week at the same time. What runs there leaves `lead_minutes` before.
+ * A node, or each node of a site, is empty from `begins` on for `minutes`; with `weekly` each week at the
+ * same time. What runs there leaves `lead_minutes` before.
  */
 export interface Maintenance {
   kind: "maintenance";
@@ -865,7 +865,10 @@ export interface Overview {
   throughput: Record<string, Throughput>;
 }
 
-/** All that a node runs fits on busier ones for `for_s`: their CPU stays MARGIN under `threshold`. */
+/**
+ * Everything that a node runs fits on busier nodes for `for_s`: their CPU stays MARGIN under
+ * `threshold`.
+ */
 export interface Pack {
   threshold: number;
   for_s: number;
@@ -1024,9 +1027,10 @@ export interface Restore {
 }
 
 /**
- * When a site appears (a node there takes elements, for `for_s` in one go), what `pipeline` (empty: each)
- * has copies of gets one there; when one goes (no node of it was heard for `gone_s`), its copies wait for
- * it, are taken out of the pipeline, or go on elsewhere.
+ * When a site appears, the parts of `pipeline` that are copied to sites get a copy there; an empty
+ * `pipeline` means each. A site appears when a node there takes elements for `for_s` without a break. A site
+ * is gone when none of its nodes was heard for `gone_s`. Its copies then wait for it, are taken out of the
+ * pipeline, or go on elsewhere.
  */
 export interface Sites {
   kind: "sites";
@@ -1050,7 +1054,10 @@ export interface SnapshotMessage {
   data: SnapshotData;
 }
 
-/** The CPU of a node is `difference` (0..1) above that of the least busy one, for `for_s` in one go. */
+/**
+ * The CPU of a node is `difference` (0..1) above that of the least busy one, for `for_s` without a
+ * break.
+ */
 export interface Spread {
   kind: "spread";
   difference: number;

@@ -103,7 +103,7 @@ export function phaseWords(handover: Handover, row: Pick<PhaseRow, "phase" | "be
   const origin = handover.origin || "the origin";
   const { target } = handover;
   // said while it lasts: it may well be most of the time
-  const slow = handover.begun?.start === "cold" && row.state === "active";
+  const slow = handover.begun.start === "cold" && row.state === "active";
   switch (row.phase) {
     case "PENDING":
       return "Waits for the control process to begin";

@@ -55,15 +55,15 @@ export function copiedTold(handover: Handover): Told {
       why: `As it travelled, compressed. What ${target} had already was not copied again.`,
       known: true,
     };
-  if (begun?.start === "follows" || strategy === "hot-standby")
+  if (begun.start === "follows" || strategy === "hot-standby")
     return word("nothing", `${target} followed as a standby already, so it had all of the state.`);
   if (outcome === null) return word("nothing yet", "");
-  if (begun?.had)
+  if (begun.had)
     return word(
       "nothing new",
       `${target} keeps copies of its checkpoints, so it had the state already${begun.bytes ? ` (${bytes(begun.bytes)})` : ""}.`,
     );
-  if (begun && begun.bytes === null) return word("nothing", "There was no checkpoint of it yet to copy.");
+  if (begun.bytes === null) return word("nothing", "There was no checkpoint of it yet to copy.");
   return word("nothing new", `${target} had the state already, from before.`);
 }
 

@@ -43,7 +43,7 @@ class Past:
     group: str
     target: str
     strategy: str
-    start: Start | None  # None: not known, it was ordered by an earlier version
+    start: Start
     ready_ms: int | None  # from the order until ownership passed; of a restoration: until the target owned
     pause_ms: int | None
 

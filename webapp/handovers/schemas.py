@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired
 
-from pydantic import with_config
 from typing_extensions import TypedDict
 
-from webapp.json_types import STORED, Number
+from webapp.json_types import Number
 
 StrategyName = Literal["standby", "stop-and-copy", "hot-standby", "checkpoint", "rewind"]
 Start = Literal["follows", "warm", "cold"]
@@ -15,7 +14,6 @@ Start = Literal["follows", "warm", "cold"]
 Basis = Literal["group", "node", "pipeline", "typical"]
 
 
-@with_config(STORED)
 class PhaseEntry(TypedDict):
     phase: str
     start_ms: int
@@ -37,7 +35,6 @@ class HandoverPause(TypedDict):
     """null: there were too few before to tell"""
 
 
-@with_config(STORED)
 class Measured(TypedDict, total=False):
     """By the broker's clock, ms since the epoch, and usual intervals in ms."""
 
@@ -49,7 +46,6 @@ class Measured(TypedDict, total=False):
     usual_commit_ms: int | None
 
 
-@with_config(STORED)
 class Begun(TypedDict):
     start: Start
     bytes: int | None
@@ -84,8 +80,8 @@ class Handover(TypedDict):
     """somebody asked for its end: it ends when it has not passed the cut by then"""
     pause: HandoverPause | None
     """null: it was not measured, or nothing came to be processed"""
-    begun: Begun | None
-    """what the target had when it was ordered; null: ordered by an earlier version"""
+    begun: Begun
+    """what the target had when it was ordered"""
     created_at: str
     created_by: str | None
     """null: the control side ordered it by itself"""

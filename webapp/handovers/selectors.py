@@ -49,7 +49,7 @@ def handover_json(handover: Handover) -> schemas.Handover:
         "bytes_copied": handover.bytes_copied,
         "cancel_requested": handover.cancel_requested,
         "pause": pause_json(handover.measured),
-        "begun": handover.begun or None,
+        "begun": handover.begun,
         "created_at": handover.created_at.isoformat(),
         "created_by": handover.created_by.username if handover.created_by else None,
         "ended_at": handover.ended_at.isoformat() if handover.ended_at else None,
@@ -116,7 +116,7 @@ def _as_past(row: Handover) -> Past:
         group=row.group,
         target=row.target,
         strategy=row.strategy,
-        start=row.begun.get("start"),
+        start=row.begun["start"],
         ready_ms=max(0, passing["start_ms"] - ordered_ms) if passing else None,
         pause_ms=pause.ms if pause else None,
     )

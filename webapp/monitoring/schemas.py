@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, NotRequired
 
-from pydantic import WithJsonSchema, with_config
+from pydantic import WithJsonSchema
 from typing_extensions import TypedDict
 
 from webapp.handovers.schemas import OtherNode
-from webapp.json_types import STORED, Allowed, Document, Follow, Number
+from webapp.json_types import Allowed, Document, Follow, Number
 from webapp.nodes.schemas import Node
 from webapp.pipelines.schemas import Elsewhere
 from webapp.placements.schemas import CheckpointNote, ElementAction, ElementStatus
@@ -188,7 +188,6 @@ class LiveElement(TypedDict):
     actions: dict[ElementAction, Allowed]
 
 
-@with_config(STORED)
 class ElementPoint(TypedDict):
     """A figure that is not there is unknown."""
 
@@ -216,7 +215,7 @@ class WhyHere(TypedDict):
     """null: it has none"""
     sentence: str
     at: str | None
-    """when it came there; null: that was not recorded, or it has no node"""
+    """when it came there; null: it has no node"""
     handover: str | None
     """the one that has brought it there"""
     policy: str | None

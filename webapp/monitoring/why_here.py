@@ -16,8 +16,6 @@ from webapp.placements.selectors import active_deployment
 from webapp.policies.facts import policy_of
 from webapp.policies.models import Decision
 
-NOT_RECORDED = "It was placed by an earlier version of Fogline, which did not record why."
-
 
 def why_here(pipeline: Pipeline, id: str) -> WhyHere:
     """Missing where there is no such element."""
@@ -36,8 +34,7 @@ def why_here(pipeline: Pipeline, id: str) -> WhyHere:
     placement = rows.get(deployment=deployment, group=group.group)
     why = _of_placement(placement)
     why |= {"node": placement.node.name, "others": other_nodes(deployment, group)}
-    if placement.placed_at is not None:
-        why["at"] = placement.placed_at.isoformat()
+    why["at"] = placement.placed_at.isoformat()
     return why
 
 
@@ -54,8 +51,6 @@ def _told(sentence: str, handover: str | None = None, policy: str | None = None)
 
 def _of_placement(placement: GroupPlacement) -> WhyHere:
     """Without where, when, and the other nodes."""
-    if placement.placed_at is None:
-        return _told(NOT_RECORDED)
     if not placement.placed_by:
         return _told(f"Placed on {placement.node.name} when it was deployed: {placement.placed_why}.")
     handover = Handover.objects.select_related("created_by").filter(pk=placement.placed_by).first()

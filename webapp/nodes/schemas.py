@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired
 
-from pydantic import with_config
 from typing_extensions import TypedDict
 
-from webapp.json_types import STORED, Allowed, Number
+from webapp.json_types import Allowed, Number
 
 
-@with_config(STORED)
 class NodeLoad(TypedDict, total=False):
     cpu_ratio: Number
     memory_bytes: Number
@@ -24,7 +22,6 @@ class NodeLoad(TypedDict, total=False):
     on_battery: bool | None
 
 
-@with_config(STORED)
 class NodeAlert(TypedDict):
     message: str
     since: str
@@ -87,7 +84,6 @@ class Node(TypedDict):
     """how far its drain has come, or its leaving; null: neither"""
 
 
-@with_config(STORED)
 class NodePoint(TypedDict):
     t: int
     """when it was reported, ms since the epoch"""

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired
 
-from pydantic import with_config
 from typing_extensions import TypedDict
 
-from webapp.json_types import STORED
 from webapp.problems import Fault
 
 
-@with_config(STORED)
 class Step(TypedDict):
     name: str
     state: str

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import with_config
 from typing_extensions import TypedDict
 
 from pipeline_runtime.model.schema import StreamSchema
-from webapp.json_types import STORED, Document, Follow
+from webapp.json_types import Document, Follow
 from webapp.problems import Fault
 
 
@@ -96,7 +95,6 @@ NamedDifference = TypedDict(
 )
 
 
-@with_config(STORED)
 class FileColumn(TypedDict):
     name: str
     type: str

@@ -320,7 +320,7 @@ def _mappings(value: object) -> list[dict[str, Any]]:
 
 def _use(node: Node) -> NodeUse:
     load = _mapping(node.load)
-    java = load.get("java_bytes") or 0  # 0: it does not run, or the node is of a version that does not say
+    java = load.get("java_bytes") or 0  # 0: it does not run
     return NodeUse(
         node.cores, load.get("cpu_ratio") or 0.0, (load.get("memory_bytes") or 0) - java if java else 0
     )

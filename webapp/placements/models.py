@@ -98,8 +98,7 @@ class GroupPlacement(models.Model):
     backup_node = models.CharField(max_length=40, blank=True, default="")
     recovery_node = models.CharField(max_length=40, blank=True, default="")
     # Why it is there, as recorded when it came there: in words, if by its deployment, else by which handover.
-    # Without a time it was placed by an earlier version.
-    placed_at = models.DateTimeField(null=True, blank=True)
+    placed_at = models.DateTimeField(default=timezone.now)
     placed_why = models.TextField(blank=True, default="")
     placed_by = models.CharField(max_length=64, blank=True, default="")
     # [{topic, until}]: what earlier specs read, and a copy at a seq before `until` still does; null: any.

@@ -80,7 +80,7 @@ class NodeCheckpoints:
         self._central_url = central_url
         self._kept = kept
         self._changed = changed
-        self._work = directory / "cuts"  # of snapshots; the name is older than the word
+        self._work = directory / "snapshots"  # of a checkpoint that is being taken
         shutil.rmtree(self._work, ignore_errors=True)  # of a process that was killed
         self._lock = threading.Lock()
         self._wanted: frozenset[str] | None = None  # groups; None: not told yet

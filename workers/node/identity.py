@@ -124,21 +124,17 @@ def enrolled_identity(name: str, settings: Settings) -> Identity | None:
     identity = Identity(
         name=name,
         directory=settings.node_directory(name),
-        kafka=KafkaSettings(document["kafka"]["bootstrap"], dict(document["kafka"].get("security") or {})),
+        kafka=KafkaSettings(document["kafka"]["bootstrap"], dict(document["kafka"]["security"])),
         redis_url=document["redis_url"],
         cluster_key=document["cluster_key"],
         central_url=document["central_url"],
         listen_host="127.0.0.1" if urlsplit(url).hostname in LOOPBACK else "0.0.0.0",
         port=urlsplit(url).port or settings.local_node_port(name),
         url=url,
-        # One that joined before ports were chosen has what FOGLINE_NODE_PORT said.
-        port_fixed=bool(document.get("port_fixed", True)),
-        checkpoint_s=float(document.get("checkpoint_s") or settings.checkpoint_s),
-        checkpoint_batches=int(document.get("checkpoint_batches", settings.checkpoint_batches)),
-        kept=Retention(
-            int(document.get("checkpoints_kept", settings.node_checkpoints_kept)),
-            int(document.get("checkpoints_hours", settings.node_checkpoints_hours)),
-        ),
+        port_fixed=bool(document["port_fixed"]),
+        checkpoint_s=float(document["checkpoint_s"]),
+        checkpoint_batches=int(document["checkpoint_batches"]),
+        kept=Retention(int(document["checkpoints_kept"]), int(document["checkpoints_hours"])),
         **_limits(settings),
     )
     if not settings.node_port_named or identity.port == settings.node_port:

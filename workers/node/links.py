@@ -172,7 +172,7 @@ def _fetched_rate(connection: http.client.HTTPConnection, token: str, rtt_ms: fl
     connection.request("GET", "/probe", headers={"Authorization": f"Bearer {token}"})
     answer = connection.getresponse()
     if answer.status != http.client.OK:
-        return None  # an older Fogline; the line works all the same
+        return None  # the peer refuses; the line works all the same
     received = 0
     while received < RATE_BYTES_MAX and time.perf_counter() - started < RATE_S:
         piece = answer.read1(min(_PIECE_BYTES, RATE_BYTES_MAX - received))

@@ -21,7 +21,7 @@ export function handover(change: Partial<Handover> = {}): Handover {
     gap_ms: null,
     pause: null,
     measured: {},
-    begun: null,
+    begun: { start: "warm", bytes: null, had: false },
     round_trips: null,
     bytes_copied: 0,
     created_at: new Date(T0).toISOString(),

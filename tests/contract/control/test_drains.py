@@ -135,6 +135,7 @@ def test_a_move_that_a_user_has_ordered_is_waited_for(deployed: Deployed, operat
         strategy="standby",
         origin="edge-a",
         target="edge-c",
+        begun={"start": "warm", "bytes": None, "had": False},
         created_by=operator,
     )
     actions.drain(operator, "edge-a")
@@ -154,6 +155,7 @@ def test_what_is_on_its_way_to_the_node_leaves_again(deployed: Deployed, operato
         strategy="standby",
         origin="edge-b",
         target="edge-a",
+        begun={"start": "warm", "bytes": None, "had": False},
     )
     actions.drain(operator, "edge-a")
     assert look() == [("power", "edge-a")]

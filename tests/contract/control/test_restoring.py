@@ -39,6 +39,7 @@ def restored(placement: GroupPlacement, times: int, **fields: object) -> None:
             target="edge-a",
             outcome=Handover.Outcome.DONE,
             ended_at=timezone.now(),
+            begun={"start": "warm", "bytes": None, "had": False},
             **fields,
         )
 

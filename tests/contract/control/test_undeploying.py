@@ -144,17 +144,3 @@ def test_while_redis_is_away_nobody_is_given_up(retired: GroupPlacement, context
     operation.refresh_from_db()
     assert operation.phase == "RETIRE"
     assert operation.waits_for == "power on edge-a to end. Nodes cannot be heard: Redis is away"
-
-
-@pytest.mark.parametrize("role", ["owner", "stopped"])
-def test_one_that_an_earlier_version_of_fogline_has_begun_is_taken_over(
-    role: str, retired: GroupPlacement, context: ControlContext, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(operation_effects, "delete_topics", lambda *_: None)
-    steps = [{"name": name, "state": "running", "at": None} for name in ("retire", "stop", "delete topics")]
-    Operation.objects.create(kind="undeploy", deployment=retired.deployment, status="running", steps=steps)
-    GroupPlacement.objects.update(role=role)
-    operation = undeployed(retired, context)
-    assert operation.status == "done"
-    assert [step["state"] for step in operation.steps] == ["done"] * 3
-    assert "did not confirm" not in operation.message

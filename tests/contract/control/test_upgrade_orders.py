@@ -47,7 +47,7 @@ def wait(placement: GroupPlacement, context: ControlContext, *script: Callable[[
         phase="OWN",
         deadline=timezone.now() + timedelta(minutes=3),
         orders=1,
-        steps=[{"name": placement.group, "state": "running", "at": None}],
+        steps=[{"name": placement.group, "change": "changed", "state": "running", "at": None}],
     )
     driver = _Driver(str(operation.pk), context)
     for told in script:
@@ -182,7 +182,7 @@ def test_what_the_upgrade_before_did_not_bring_to_run_is_part_of_the_next(
     placement = deployed("power", "edge-a")
     if not runs:  # an upgrade before that one had failed at it
         refused(placement, 5)
-    steps = [{"name": "power", "state": state, "at": None}]
+    steps = [{"name": "power", "change": "changed", "state": state, "at": None}]
     make = placement.deployment.operations.create
     make(kind="upgrade", status="failed", steps=steps)
     found = groups_to_upgrade(make(kind="upgrade"), (GroupSpec.model_validate(placement.spec),))

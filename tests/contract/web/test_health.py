@@ -74,6 +74,7 @@ def test_metrics_have_the_names_and_labels_of_the_design(
         target="cloud",
         outcome="done",
         gap_ms=250,
+        begun={"start": "warm", "bytes": None, "had": False},
     )
     response = Client().get("/metrics")
     assert response.headers["Content-Type"].startswith("text/plain; version=0.0.4")

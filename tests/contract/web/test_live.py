@@ -253,7 +253,13 @@ async def test_when_something_under_way_is_gone_a_snapshot_says_so(
     session: str, deployment: Deployment, do: Callable[..., Awaitable[Any]]
 ) -> None:
     """It ended while many others did, or was deleted: no message is about it any more."""
-    handover = await do(Handover.objects.create, deployment=deployment, group="watch", element="watch")
+    handover = await do(
+        Handover.objects.create,
+        deployment=deployment,
+        group="watch",
+        element="watch",
+        begun={"start": "warm", "bytes": None, "had": False},
+    )
     async with connected(session) as socket:
         assert [each["id"] for each in (await socket.take())["data"]["handovers"]] == [str(handover.pk)]
         await do(handover.delete)

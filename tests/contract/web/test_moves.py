@@ -48,7 +48,7 @@ def moved(deployment: Deployment, group: str, origin: str, target: str, **fields
         target=target,
         outcome="done",
         ended_at=timezone.now(),
-        **fields,
+        **({"begun": {"start": "warm", "bytes": None, "had": False}} | fields),
     )
 
 
@@ -84,7 +84,13 @@ def test_what_a_move_will_take_is_told_before_from_what_earlier_ones_took(
 
     # one that took 8 s to get ready, and paused for 0.3 s
     handover = moved(
-        deployment, "power", "cloud", "edge-a", measured=MEASURED, begun={"start": "warm"}, timeline=[]
+        deployment,
+        "power",
+        "cloud",
+        "edge-a",
+        measured=MEASURED,
+        begun={"start": "warm", "bytes": None, "had": False},
+        timeline=[],
     )
     ordered_ms = int(handover.created_at.timestamp() * 1000)
     cut = {"phase": "CUT", "start_ms": ordered_ms + 8_000, "end_ms": None, "bytes": 0, "note": ""}

@@ -158,6 +158,7 @@ def test_a_node_that_something_moves_to_is_not_removed(caller: Call, deployment:
         strategy="standby",
         origin="cloud",
         target="spare",
+        begun={"start": "warm", "bytes": None, "had": False},
     )
     admin = caller("admin")
     assert "is being moved" in assert_problem(admin.delete("/nodes/spare"), 409)["detail"]

@@ -88,6 +88,7 @@ def test_each_view_loads_its_entry_and_knows_what_it_shows(caller: Call, deploym
         strategy="stop-and-copy",
         origin="cloud",
         target="edge-b",
+        begun={"start": "warm", "bytes": None, "had": False},
     )
     http = caller("viewer").http
     editor = http.get(f"/pipelines/{PIPELINE}?mode=live")

@@ -20,6 +20,8 @@ from webapp.operations.models import Operation
 from webapp.pipelines.models import Pipeline, PipelineVersion
 from webapp.placements.models import Deployment
 
+BEGUN = {"start": "warm", "bytes": None, "had": False}
+
 
 @contextmanager
 def loaded() -> Iterator[Counter[type[models.Model]]]:
@@ -94,7 +96,8 @@ def test_the_newest_are_found_without_sorting_all(model: Any, rows: Any, transac
 
 def test_a_handover_that_ends_while_they_are_read_has_ended(deployment: Deployment) -> None:
     """Else a dashboard would be sent its end first and then its last phase, and show that for good."""
-    handover = Handover.objects.create(deployment=deployment, group="watch", element="watch", phase="FINISH")
+    row = {"deployment": deployment, "group": "watch", "element": "watch", "begun": BEGUN}
+    handover = Handover.objects.create(**row, phase="FINISH")
 
     def end_it(execute: Any, sql: str, *rest: Any) -> Any:
         answer = execute(sql, *rest)
@@ -108,7 +111,7 @@ def test_a_handover_that_ends_while_they_are_read_has_ended(deployment: Deployme
 
 
 def test_what_ended_last_is_read_however_long_ago_it_began(deployment: Deployment) -> None:
-    row = {"deployment": deployment, "group": "watch", "element": "watch", "outcome": "done"}
+    row = {"deployment": deployment, "group": "watch", "element": "watch", "outcome": "done", "begun": BEGUN}
     long, *_ = [Handover.objects.create(ended_at=timezone.now(), **row) for _ in range(RECENT + 1)]
     assert str(long.pk) not in {each["id"] for each in recent_handovers()}
     Handover.objects.filter(pk=long.pk).update(ended_at=timezone.now())

@@ -62,6 +62,7 @@ def ordered(deployment: Deployment, strategy: str, origin: str, target: str, **f
         strategy=strategy,
         origin=origin,
         target=target,
+        begun={"start": "warm", "bytes": None, "had": False},
         **fields,
     )
 

@@ -73,7 +73,7 @@ def test_a_node_whose_checkpoints_fail_says_so_and_its_elements_go_on(
 ) -> None:
     cluster = cluster_without_periodic_checkpoints
     deployment = owned(cluster)
-    in_the_way = cluster.directory / "nodes" / "edge-a" / "cuts"
+    in_the_way = cluster.directory / "nodes" / "edge-a" / "snapshots"
     in_the_way.write_text("where a directory must be")
     cluster.order_checkpoint(deployment, "power")
     told = Event.objects.filter(kind="node.alert", node="edge-a")

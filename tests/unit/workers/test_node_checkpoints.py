@@ -282,12 +282,12 @@ def test_what_keeps_a_checkpoint_from_being_taken_is_told_until_one_is(
 ) -> None:
     node = open_node()
     node.direct(desired())
-    (tmp_path / "edge-a" / "cuts").write_text("a file where the directory of snapshots must be")
+    (tmp_path / "edge-a" / "snapshots").write_text("a file where the directory of snapshots must be")
     with pytest.raises((SnapshotFailed, OSError)):
         take(node, replica)
     (alert,) = node.alerts()
     assert alert.startswith("No checkpoint of p/power: ")
-    (tmp_path / "edge-a" / "cuts").unlink()
+    (tmp_path / "edge-a" / "snapshots").unlink()
     take(node, replica)
     assert node.alerts() == ()
 

@@ -354,7 +354,7 @@ class _Driver:
                 changed = {
                     step["name"]
                     for step in operation.steps
-                    if step.get("change", "changed") == "changed" or step.get("regrouped")
+                    if step["change"] == "changed" or step.get("regrouped")
                 }
                 sizes = {spec.group: len(spec.elements) for spec in self._planned(operation)}
                 started = sum(size for group, size in sizes.items() if group in changed)

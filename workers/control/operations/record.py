@@ -50,8 +50,7 @@ def groups_left(operation: Operation, change: Change) -> tuple[str, ...]:
     """Of an upgrade, those that are not done."""
     if operation.kind != Operation.Kind.UPGRADE:
         return ()
-    # One that was begun by a version of Fogline in which groups could only change says nothing else.
-    steps = [step for step in operation.steps if step.get("change", "changed") == change]
+    steps = [step for step in operation.steps if step["change"] == change]
     return tuple(step["name"] for step in steps if step["state"] != "done")
 
 
@@ -168,15 +167,13 @@ def end_upgraded(operation: Operation, started: int, elements: int, topics_left:
     again = f"{started} of {elements} elements were started again"
     text = f"{name} runs version {deployment.version.number}: {again}."
     regrouped = [
-        step["title"] for step in operation.steps if step.get("regrouped") and step.get("change") == "added"
+        step["title"] for step in operation.steps if step.get("regrouped") and step["change"] == "added"
     ]
     if regrouped:
         text += f" Grouped otherwise: {', '.join(regrouped)}."
     for change, verb in (("added", "Added"), ("removed", "Removed")):
         titles = [
-            step["title"]
-            for step in operation.steps
-            if step.get("change") == change and "regrouped" not in step
+            step["title"] for step in operation.steps if step["change"] == change and "regrouped" not in step
         ]
         if titles:
             text += f" {verb}: {', '.join(titles)}."

@@ -62,7 +62,7 @@ def test_a_move_says_before_what_it_takes_and_after_what_it_took_and_the_draft_f
     expect(took).to_have_text(PAUSE)
     dashboard.hover(took)
     expect(page.get_by_role("tooltip")).to_contain_text("From the last output of edge-a")
-    expect(card).to_contain_text("The draft pinned it to edge-a, and now says edge-b.")
+    expect(card).to_contain_text("The draft pinned it to edge-a; it now pins it to edge-b.")
 
     # the draft says so, and nothing is left to deploy
     expect(page.get_by_text("differs from deployed")).to_have_count(0)

@@ -1,4 +1,4 @@
-"""Lets what is wrong with one row stop nobody but that row."""
+"""Keeps a fault in one row from stopping the work on all others."""
 
 from __future__ import annotations
 
@@ -17,27 +17,28 @@ from webapp.audit.records import record_event
 log = logging.getLogger(__name__)
 
 NOT_OF_ONE_ROW = (redis.RedisError, OperationalError, InterfaceError)
-"""Redis or the database is away: all of the round is done again, nothing of it is passed over."""
+"""Redis or the database is away. Then the whole round is done again, and nothing is passed over."""
 LOG_AGAIN_S = 60.0
 TELL_AGAIN_S = 600.0
-"""What fails, works and fails again is not told each time."""
+"""How long a fault that was told and comes back is not told again."""
 REASON_LENGTH_MAX = 300
 
 
 class Bulkhead:
-    """Of one thread. What fails is logged with its traceback, told as an alert of the node, and passed over.
+    """Passes over what fails, logs it with its traceback, and tells it as an alert of the node.
 
-    Told once while it lasts, and logged once a minute: heartbeats come every second.
+    While a fault lasts it is told once and logged once a minute: heartbeats come every second. Belongs to one
+    thread.
     """
 
     def __init__(self) -> None:
         self._failing: dict[str, tuple[str, float]] = {}  # key -> (what was logged, when, monotonic s)
-        self._told: set[str] = set()  # those that fail, and that it was told of
+        self._told: set[str] = set()  # keys of faults that last and were told
         self._told_at_s: dict[str, float] = {}
 
     @contextmanager
     def only(self, key: str, alert: str, node: str) -> Iterator[None]:
-        """Passes over what fails inside, but for NOT_OF_ONE_ROW. `alert`: what follows from that."""
+        """Passes over what fails inside, except NOT_OF_ONE_ROW. `alert` says what follows from the fault."""
         try:
             yield
         except NOT_OF_ONE_ROW:
@@ -59,11 +60,11 @@ class Bulkhead:
         logged, logged_at_s = self._failing.get(key, ("", 0.0))
         if what != logged or now_s - logged_at_s > LOG_AGAIN_S:
             self._failing[key] = (what, now_s)
-            # The frames alone: an error's own text, as Python prints it, may show what stood in the row.
+            # Only the frames: an error's own text, as Python prints it, may show what the row holds.
             log.error("%s failed, the others go on: %s\n%s", key, reason(error), "".join(frames.format()))
         if key not in self._told and now_s - self._told_at_s.get(key, -TELL_AGAIN_S) >= TELL_AGAIN_S:
             self._tell(f"{alert} ({type(error).__name__}; see the log of the control process)", node)
-            # Once that is committed: else an alert that was rolled back would count as told.
+            # Only when it is committed: an alert that is rolled back was not told.
             transaction.on_commit(lambda: self._was_told(key, now_s))
 
     def _was_told(self, key: str, at_s: float) -> None:
@@ -80,7 +81,7 @@ class Bulkhead:
 
 
 def reason(error: Exception) -> str:
-    """One line without the values that were refused: they may be a user's secrets."""
+    """Returns one line about an error, without the refused values: they may be a user's secrets."""
     if isinstance(error, ValidationError):
         faults = error.errors(include_url=False, include_context=False, include_input=False)
         text = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in faults)

@@ -15,7 +15,7 @@ from pipeline_runtime.settings import Settings
 
 
 class Changes:
-    """Wakes those who wait for something that nodes report or users ask."""
+    """Wakes the threads that wait for what nodes report or users ask."""
 
     def __init__(self) -> None:
         self._condition = threading.Condition()
@@ -31,7 +31,7 @@ class Changes:
         return self._count
 
     def wait(self, seen: int, timeout_s: float) -> int:
-        """Until there is a change after `seen`, or the time is over; returns the newest count."""
+        """Waits until there is a change after `seen`, or the time is over. Returns the newest count."""
         with self._condition:
             self._condition.wait_for(lambda: self._count != seen, timeout_s)
             return self._count
@@ -39,14 +39,14 @@ class Changes:
 
 @dataclass(frozen=True)
 class Tuning:
-    """What no user has to set. Tests do: they are in a hurry, also on a machine that is slow and busy."""
+    """What no user has to set. Tests set it: they are in a hurry, also on a machine that is slow and busy."""
 
-    sweep_s: float = 2.0  # between two looks at what is left to do
-    resend_s: float = 2.0  # before a node that says nothing is told again what it shall run
+    sweep_s: float = 2.0  # between two looks for unfinished work
+    resend_s: float = 2.0  # before a node that does not answer is told again what it shall run
     sample_s: float = 30.0  # between two samples of a node, by which policies decide
     policies_s: float = 5.0  # between two looks at the policies
     backup_cpu_ratio_max: float = 0.9  # a busier node becomes nobody's backup node
-    # By which clock a node's silence is measured, given Redis's; ms to ms.
+    # From Redis's clock to the clock by which silence is measured, in ms. Tests let it stand still.
     silence_ms: Callable[[int], int] = lambda redis_ms: redis_ms
 
 
@@ -55,18 +55,20 @@ class ControlContext:
     settings: Settings
     kafka: KafkaSettings
     app: Celery  # sends to the nodes
-    central: StateDatabase  # this process owns it
+    central: StateDatabase  # the checkpoints; this process owns it
     tuning: Tuning = Tuning()
     reports: Changes = field(default_factory=Changes)  # a node has reported
-    desired: Changes = field(default_factory=Changes)  # the desired state may be another one
+    desired: Changes = field(default_factory=Changes)  # the desired state may have changed
     work: Changes = field(default_factory=Changes)  # there may be something to begin
-    # Since when nodes are heard without a break, by our clock; None: they are not.
+    # Since when nodes are heard without a break, by our clock. It is None while they are not heard.
     hearing_since_ms: int | None = 0
     closing: threading.Event = field(default_factory=threading.Event)
 
     def heard_since(self, at_ms: int) -> int:
-        """From when something that began at `at_ms` is waited for in vain: while control was away, or nodes
-        could not be heard, what is waited for may have come."""
+        """Returns from when it counts that something that began at `at_ms` has not come yet.
+
+        It may have come unseen while control was away, or while nodes could not be heard.
+        """
         return now_ms() if self.hearing_since_ms is None else max(at_ms, self.hearing_since_ms)
 
 

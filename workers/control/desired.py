@@ -1,4 +1,4 @@
-"""Derives what a node shall run from the database, and tells it until it says that it knows."""
+"""Derives from the database what each node shall run, and tells the node until it says that it knows."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ TOKEN_DAYS = 7
 def replicas_of(
     node: Node, cluster_key: str, has_checkpoint: Callable[[str], bool]
 ) -> tuple[DesiredReplica, ...]:
-    """All that the database wants of one node, in a fixed order.
+    """Returns everything that the database wants of one node, in a fixed order.
 
-    `has_checkpoint(group id)`: the central store has one, which a node that lost its disk starts from.
+    `has_checkpoint(group id)` says whether the central store has one. A node that lost its disk starts there.
     """
     placements = GroupPlacement.objects.filter(node=node, deployment__status__in=Deployment.ACTIVE)
     wanted = {}
@@ -63,7 +63,7 @@ def replicas_of(
     for extra in extras:
         id = f"{extra.deployment_id}.{extra.group}"
         owner = GroupPlacement.objects.filter(deployment=extra.deployment_id, group=extra.group).first()
-        if owner is not None and id not in wanted:  # a group never has two wishes on one node
+        if owner is not None and id not in wanted:  # a node never has two replicas of one group
             follows = extra.role == Role.STANDBY.value
             fallback = {"url": CENTRAL, "seq": None} if follows and has_checkpoint(id) else None
             wanted[id] = _of_extra(extra, owner, extra.source or fallback, cluster_key)
@@ -88,7 +88,7 @@ def _of_placement(
         spec=spec,
         role=Role.OWNER if owner else Role.STOPPED,
         order=order if owner else None,
-        # A stopped one is not fetched anew: it only keeps what it has.
+        # A stopped one fetches nothing: it only keeps what it has.
         source=_source(source, spec, cluster_key) if owner else None,
         release=placement.release or None if owner else None,
         followed=owner and spec.follow == "exact" and _is_followed(placement),
@@ -125,10 +125,13 @@ def _of_extra(
 
 
 def _source(source: dict[str, Any] | None, spec: GroupSpec, cluster_key: str) -> CheckpointSource | None:
-    """The database keeps `{url, seq}`; the token is minted anew, for that group alone."""
+    """Returns where to fetch a checkpoint.
+
+    The database keeps `{url, seq}`; the token is minted here, for one group.
+    """
     if source is None:
         return None
-    # Whole days, so that the desired state does not change with every look at it.
+    # Whole days, so that the desired state does not change at every look.
     expires_at = (int(time.time()) // 86_400 + TOKEN_DAYS) * 86_400
     seq = source.get("seq")
     return CheckpointSource(
@@ -139,14 +142,20 @@ def _source(source: dict[str, Any] | None, spec: GroupSpec, cluster_key: str) ->
 
 
 def peers_of(node: Node, nodes: Iterable[Node]) -> tuple[Peer, ...]:
-    """Also of nodes that are down: that they come and go is not to change what the others are told."""
+    """Returns which peers a node probes.
+
+    Nodes that are down count too, so that what others are told stays the same.
+    """
     urls = {other.name: other.url for other in nodes if other.url or other.name == node.name}
     places = [Place(other.name, other.place) for other in nodes if other.name in urls]
     return tuple(Peer(node=name, url=urls[name]) for name in peers(node.name, places))
 
 
 class DesiredSender:
-    """A thread. Derives, compares, numbers and sends; so whoever changes the database only wakes it."""
+    """A thread that derives, compares, numbers and sends.
+
+    Whoever changes the database only has to wake it.
+    """
 
     def __init__(self, context: ControlContext) -> None:
         self._context = context
@@ -154,12 +163,12 @@ class DesiredSender:
         self._sent: dict[int, tuple[int, float]] = {}  # Node.pk -> (revision, monotonic seconds)
         self._bulkhead = Bulkhead()
         self._backups = Backups(context, self._bulkhead)
-        self._with_checkpoint: set[str] = set()  # groups of which the central store has one
+        self._with_checkpoint: set[str] = set()  # groups with a checkpoint in the central store
         self._redis = redis.Redis.from_url(
             context.settings.redis_url, socket_timeout=10, socket_connect_timeout=5, health_check_interval=10
         )
-        self._known: set[str] = set()  # names of the nodes that there were at the last look
-        self._emptied: set[str] = set()  # nodes that are away, and whose queues were deleted since
+        self._known: set[str] = set()  # names of all nodes at the last look
+        self._emptied: set[str] = set()  # nodes that are away and whose queues were deleted
         self._away = False
         self._thread = threading.Thread(target=self._run, name="desired", daemon=True)
 
@@ -183,15 +192,15 @@ class DesiredSender:
         backups, nodes = self._backups.plan(), list(Node.objects.all())
         self._empty_queues_of_absent(nodes)
         for node in nodes:
-            # Of the whole node: without one of its replicas, what is sent would be an order to stop that.
-            alert = f"What {node.name} shall run cannot be derived: it goes on with what it was told last."
+            # The node as a whole: a list without one of its replicas would order it to stop that one.
+            alert = f"What {node.name} shall run cannot be derived. It goes on with what it was told last."
             with self._bulkhead.only(f"deriving what {node.name} shall run", alert, node.name):
                 self._tend(node, backups, peers_of(node, nodes))
 
     def _empty_queues_of_absent(self, nodes: list[Node]) -> None:
-        """Nobody reads the queue of a node that is away, and what waits there would never go.
+        """Deletes the queues of nodes that are away: nobody reads them.
 
-        Nothing is missed: a node that is back is sent all that is wanted of it.
+        Nothing is missed, because a node that is back is told everything that is wanted of it.
         """
         up = {node.name for node in nodes if node.up}
         there = {node.name for node in nodes}
@@ -213,7 +222,7 @@ class DesiredSender:
             else:
                 self._with_checkpoint.discard(group)
         except CheckpointError:
-            pass  # the central store is being mended: what was known before holds
+            pass  # the central store is being repaired, so what was known before counts
         return group in self._with_checkpoint
 
     def _tend(self, node: Node, backups: BackupPlan, peers: tuple[Peer, ...]) -> None:
@@ -226,19 +235,19 @@ class DesiredSender:
         )
         digest = hashlib.sha256(content.encode()).hexdigest()
         if self._digests.get(node.pk) != digest:
-            # A node ignores what is not newer than what it has, also after the database was restored
-            # from a backup: so go past what it has seen.
+            # A node ignores a revision that is not newer than its own. The database may have been restored
+            # from a backup, so the number goes past what the node has seen.
             revision = max(node.revision_wanted, node.revision_seen) + 1
             updated = Node.objects.filter(pk=node.pk, revision_wanted=node.revision_wanted)
             if not updated.update(revision_wanted=revision):
-                return  # somebody else counted it up: look again
+                return  # somebody else has counted it up; the next look sees that
             self._digests[node.pk] = digest
             node.revision_wanted = revision
         elif node.revision_seen > node.revision_wanted:
             Node.objects.filter(pk=node.pk).update(revision_wanted=F("revision_seen") + 1)
             return
         if not node.up:
-            # It cannot read, and its queue would grow without end. Its first report says that it is up.
+            # It cannot read, and its queue would grow without end. Its first report will say that it is up.
             self._sent.pop(node.pk, None)
             return
         if node.revision_seen >= node.revision_wanted or not node.run_id:
@@ -260,12 +269,14 @@ class DesiredSender:
         self._send(desired, node.pk)
 
     def _waits_for(self, node: str) -> bool:
-        """What was sent before is not read yet, so there is no use in sending it again. A node that does
-        not read may count as up: when all fall silent at once, none is counted as down."""
+        """Returns whether what was sent before is not read yet, so that it is no use to send it again.
+
+        A node that does not read may count as up: when all fall silent at once, none is counted as down.
+        """
         try:
             return bool(self._redis.llen(tasks.node_queue(node)))
         except redis.RedisError:
-            return False  # whether Redis answers is seen by sending
+            return False  # sending will show whether Redis answers
 
     def _send(self, desired: NodeDesired, key: int) -> None:
         try:
@@ -277,7 +288,7 @@ class DesiredSender:
             )
         except (OperationalError, OSError) as error:
             if not self._away:
-                log.warning("Redis is away, nodes go on with what they have: %s", error)
+                log.warning("Redis is away. Nodes go on with what they have. (%s)", error)
             self._away = True
             return
         self._away = False

@@ -1,7 +1,7 @@
-"""Does what policies say: orders the move, or lets the dashboard advise it; and writes down what was decided.
+"""Does what policies say: orders the move, or lets the dashboard advise it. Writes down what was decided.
 
-Level-triggered, as drains are: the verdicts follow from rows and samples alone, and a handover's reason says
-which policy ordered it. So control may end at any moment and decides the same afterwards.
+Verdicts follow from rows and samples alone, and a handover's reason says which policy ordered it. So control
+may end at any moment, and decides the same afterwards.
 """
 
 from __future__ import annotations
@@ -56,23 +56,25 @@ DECISIONS_PRUNED_EVERY = 100
 
 
 class PolicyKeeper:
-    """Of one thread: the sweeper's."""
+    """Belongs to the sweeper's thread."""
 
     def __init__(self, context: ControlContext) -> None:
         self._context = context
         self._looked_at_s = float("-inf")
 
     def look(self, bulkhead: Bulkhead) -> None:
-        """One look each policies_s. While nodes cannot be heard, nothing is decided."""
+        """Looks once each policies_s. Decides nothing while nodes cannot be heard."""
         if self._context.hearing_since_ms is None:
             return
         if time.monotonic() - self._looked_at_s < self._context.tuning.policies_s:
             return
         self._looked_at_s = time.monotonic()
         rows, nodes = list(Policy.objects.filter(enabled=True)), list(Node.objects.all())
-        with bulkhead.only("maintenance", "What is in maintenance is not known now; all else goes on.", ""):
+        with bulkhead.only(
+            "maintenance", "Control cannot see now which nodes are in maintenance. All else goes on.", ""
+        ):
             _close([pure(row) for row in rows], nodes)
-        alert = "Policies decide nothing now; all else goes on."
+        alert = "Policies decide nothing now. All else goes on."
         with bulkhead.only("looking at policies", alert, ""):
             self._evaluate(rows, nodes, bulkhead)
 
@@ -88,7 +90,7 @@ class PolicyKeeper:
             samples = samples_of([node.name for node in nodes], newest, redis_url)
             measured = with_users(with_latencies(groups, policies, redis_url), groups, policies)
         except BackendAway:
-            return  # the ingest says so
+            return  # the thread that reads reports tells of it
         verdicts = evaluate(
             policies,
             nodes_now(nodes, samples),
@@ -103,13 +105,13 @@ class PolicyKeeper:
         )
         for row in rows:
             own = [verdict for verdict in verdicts if verdict.policy == row.name]
-            alert = f"What the policy {row.name} decides cannot be done now; the others go on."
+            alert = f"What the policy {row.name} decides cannot be done now. The other policies go on."
             with bulkhead.only(f"the policy {row.name}", alert, ""), transaction.atomic():
                 _take(row, own, groups, now)
 
 
 def _close(policies: list[PurePolicy], nodes: list[Node]) -> None:
-    """Nodes in maintenance take nothing new, and do again when it is over or nobody wants it any more."""
+    """Writes down until when nodes are in maintenance. Such nodes take nothing new."""
     until = closed(policies, nodes_now(nodes, {}), timezone.now().timestamp())
     for node in nodes:
         wanted = datetime.fromtimestamp(until[node.name], UTC) if node.name in until else None
@@ -120,7 +122,7 @@ def _close(policies: list[PurePolicy], nodes: list[Node]) -> None:
 
 
 def _advised(rows: list[Policy]) -> dict[str, str]:
-    """Group -> target, of what stands as advice."""
+    """Returns group -> target of the moves that are advised now."""
     return {
         each["group"]: each["target"]
         for row in rows
@@ -131,8 +133,8 @@ def _advised(rows: list[Policy]) -> dict[str, str]:
 
 
 def _take(known: Policy, verdicts: list[Verdict], groups: Mapping[str, DeployedGroup], now: datetime) -> None:
-    """Do what the verdicts say, and write down those that are others than before."""
-    # Locked: who changes, disables or removes it meanwhile does that before or after, and not in between.
+    """Does what the verdicts say, and writes down those that have changed."""
+    # Locked: a change, a disabling or a removal happens before this or after it.
     row = Policy.objects.select_for_update().filter(pk=known.pk, enabled=True).first()
     if row is None or pure(row) != pure(known):
         return
@@ -145,7 +147,7 @@ def _take(known: Policy, verdicts: list[Verdict], groups: Mapping[str, DeployedG
         elif verdict.code in ("move", "restore") and row.mode == Policy.Mode.AUTOMATIC:
             ordered = _order(row, verdict, groups[verdict.group or ""])
             if ordered is None:
-                continue  # somebody else was faster; the next look sees that
+                continue  # somebody else was faster; the next look sees it
         said = _standing(verdict, groups, now)
         standing.append(before.get(verdict.what, said))
         if verdict.what not in before and _is_news(verdict, row.standing):
@@ -157,7 +159,7 @@ def _take(known: Policy, verdicts: list[Verdict], groups: Mapping[str, DeployedG
 
 
 def _order(row: Policy, verdict: Verdict, group: DeployedGroup) -> Handover | None:
-    """None: it cannot be moved any more, or somebody else moves it."""
+    """Returns None if the group cannot be moved any more, or somebody else moves it."""
     target, restores = verdict.target or "", verdict.code == "restore"
     refusal = restore_refusal(group.facts, target) if restores else migrate_refusal(group.facts, target)
     if refusal is not None:
@@ -183,7 +185,7 @@ def _order(row: Policy, verdict: Verdict, group: DeployedGroup) -> Handover | No
 
 
 def _change(row: Policy, verdict: Verdict) -> tuple[Verdict, Operation | None]:
-    """A pipeline's copies at a site; with what is in the way, if anything is."""
+    """Changes a pipeline's copies at a site. The verdict returned says why, if that is refused."""
     name, site = verdict.pipeline or "", verdict.site or ""
     change: Change = "copy" if verdict.code == "copy" else "take-out"
     if row.mode == Policy.Mode.ADVICE:
@@ -199,7 +201,7 @@ def _change(row: Policy, verdict: Verdict) -> tuple[Verdict, Operation | None]:
 
 
 def _what(standing: Standing) -> What:
-    """As Verdict.what."""
+    """Returns the same as Verdict.what."""
     site = standing.get("site")
     about = (site, standing["pipeline"] if site else None)
     return (standing["node"], standing["group"], standing["code"], standing["target"], *about)
@@ -222,7 +224,10 @@ def _standing(verdict: Verdict, groups: Mapping[str, DeployedGroup], now: dateti
 
 
 def _is_news(verdict: Verdict, before: list[Standing]) -> bool:
-    """Whether it belongs in the log: not that a move goes on, nor that all is as well as ever."""
+    """Returns whether the verdict belongs in the log.
+
+    A move that goes on does not, nor does a calm that goes on.
+    """
     if verdict.code == "moving":
         return False
     if verdict.code in QUIET:

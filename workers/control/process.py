@@ -1,7 +1,7 @@
-"""The control process: commands, ingest, work, desired state, the central chunk service.
+"""The control process: commands, reports, work, desired state, the central store of checkpoints.
 
-SIGTERM ends it within seconds; what was under way goes on at the next start, because every phase is
-in the database before its effect is asked for.
+SIGTERM ends it within seconds. What was under way goes on at the next start, because every phase is in the
+database before its effect is asked for.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ KEPT_AFTER_END = timedelta(days=7)
 
 
 class ControlAlreadyRuns(RuntimeError):
-    """Another process holds the central store's directory."""
+    """Another process uses the central store's directory."""
 
 
 class ControlProcess:
@@ -75,7 +75,7 @@ class ControlProcess:
         self._commands = messages.CommandReceiver(app, "control", threads=4)
 
     def run(self) -> int:
-        """Until SIGTERM, SIGINT or an error that ends one of its threads; the exit code."""
+        """Runs until SIGTERM, SIGINT or an error that ends one of its threads. Returns the exit code."""
         stopping = Stopping()
         set_by_signals(stopping)
         failed_by_threads(stopping)
@@ -87,7 +87,7 @@ class ControlProcess:
 
     def start(self) -> None:
         for name in self.context.settings.nodes:
-            Node.objects.get_or_create(name=name)  # those that are started here need no token
+            Node.objects.get_or_create(name=name)  # nodes that are started on this machine need no token
         self._store.start()
         self._ingest.start()
         self._desired.start()
@@ -111,7 +111,10 @@ class ControlProcess:
 
 
 def register_commands(app: Celery, context: ControlContext, work: Work) -> None:
-    """The tasks that the web sends. They come late, twice or never: each only says "look now"."""
+    """Registers the tasks that the web sends.
+
+    They come late, twice or never, so each only says "look now".
+    """
 
     @app.task(name=tasks.OPERATION, shared=False)
     def operation(operation_id: str) -> None:
@@ -141,16 +144,16 @@ def register_commands(app: Celery, context: ControlContext, work: Work) -> None:
 
 
 def _alert(text: str) -> None:
-    """Something is wrong with the central store; it goes on, and so do the pipelines."""
+    """Records that something is wrong with the central store. It goes on, and so do the pipelines."""
     close_old_connections()
     record_event(STORE, text, severity="error")
 
 
 def _is_forgotten(group: str, newest_at_ms: int) -> bool:
-    """Its deployment has ended so long ago that its checkpoints' grace is over.
+    """Returns whether the checkpoints of a group may go: its deployment ended more than KEPT_AFTER_END ago.
 
-    A deployment that is not in the database may have been deleted, or the database may be the wrong
-    one: then the grace begins with the newest checkpoint. So it does for a group that was removed from one
+    A deployment that is not in the database may have been deleted, or the database may be the wrong one. Then
+    the time counts from the newest checkpoint. The same holds for a group that was removed from a deployment
     that runs.
     """
     close_old_connections()

@@ -16,21 +16,25 @@ def reported(row: Replica | None) -> ReplicaStatus | None:
 
 
 def epoch_known(placement: GroupPlacement) -> Epoch:
-    """The newest that a copy of the group has reported; 0: none has."""
+    """Returns the newest epoch that a copy of the group has reported, or 0 if none has."""
     rows = Replica.objects.filter(deployment=placement.deployment_id, group=placement.group)
     return Epoch(rows.aggregate(newest=Max("epoch"))["newest"] or 0)
 
 
 def note_new_state(deployment: str, group: str, status: ReplicaStatus) -> None:
-    """Keep where its state was begun anew: a copy that has just been started has not read that yet, and then
-    reports 0."""
+    """Keeps where the group's state began fresh.
+
+    A copy that has just started reports 0 until it has read it.
+    """
     rows = GroupPlacement.objects.filter(deployment=deployment, group=group, anew_from__lt=status.anew_from)
     rows.update(anew_from=status.anew_from)
 
 
 def note_java_ends(deployment: str, group: str, status: ReplicaStatus) -> None:
-    """Keep what a node tells of them, for the nodes that come after it. A report that is older than a user's
-    word changes nothing."""
+    """Keeps a node's reports of ends of Spark's Java process, for the nodes that run the group after it.
+
+    A report that is older than what a user has decided since changes nothing.
+    """
     rows = GroupPlacement.objects.filter(deployment=deployment, group=group, vouched=status.vouched)
     placement = rows.first()
     if placement is None:

@@ -1,7 +1,7 @@
 """Runs operations and handovers, each in a thread of its own, until they have an outcome.
 
-What is to be done stands in the database. A command only says "look now"; a sweep finds what a lost
-command, an expired one or a crash of this process has left.
+The database has what there is to do. A command only says "look now". A sweep finds work whose command was
+lost or has expired, and work that a crash of this process interrupted.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ log = logging.getLogger(__name__)
 class Work:
     def __init__(self, context: ControlContext) -> None:
         self._context = context
-        self._bulkhead = Bulkhead()  # the sweeper's
-        self._policies = PolicyKeeper(context)  # likewise
+        self._bulkhead = Bulkhead()  # belongs to the sweeper
+        self._policies = PolicyKeeper(context)  # belongs to the sweeper
         self._lock = threading.Lock()
         self._threads: dict[str, threading.Thread] = {}
         self._sweeper = threading.Thread(target=self._sweep, name="sweep", daemon=True)
@@ -51,11 +51,11 @@ class Work:
         self._ensure(f"handover {id}", lambda: self._hand_over(id))
 
     def look(self) -> None:
-        """Sweep now: something was ordered that stands in the database."""
+        """Sweeps now: something was ordered and is in the database."""
         self._context.work.notify()
 
     def _ensure(self, key: str, do: Callable[[], None]) -> None:
-        """At most one thread for each; asked again meanwhile, it is woken instead."""
+        """Starts a thread for `key`, or wakes the one that runs already."""
         with self._lock:
             if self._context.closing.is_set():
                 return
@@ -70,8 +70,8 @@ class Work:
         try:
             do()
         except Exception:
-            # The sweep starts it again: its steps can be repeated.
-            log.exception("%s broke off; it is taken up again", key)
+            # Its steps can be repeated, so the sweep starts it again.
+            log.exception("%s failed; it is started again", key)
             self._context.closing.wait(self._context.tuning.sweep_s)
         finally:
             connection.close()
@@ -80,7 +80,7 @@ class Work:
 
     def _hand_over(self, id: str) -> None:
         drive_handover(id, self._context)
-        self.look()  # the drain that waits for it may go on
+        self.look()  # a drain that waits for this handover may go on
 
     def _sweep(self) -> None:
         seen = -1
@@ -93,7 +93,7 @@ class Work:
                 tidy_copies(self._context)
                 self._start_what_is_left()
             except Exception:
-                log.exception("unfinished work could not be looked up; it is tried again")
+                log.exception("the look for unfinished work failed; it is tried again")
             seen = self._context.work.wait(seen, self._context.tuning.sweep_s)
 
     def _start_what_is_left(self) -> None:

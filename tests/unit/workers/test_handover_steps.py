@@ -17,6 +17,7 @@ from workers.control.handovers.steps import (
     FRESH_WAIT_MS,
     GAP_MS_MAX,
     ORDERS_MAX,
+    ORIGIN_IS_BACK,
     RELEASED_MS_MAX,
     STALLED_MS_MAX,
     STOP_MS_MAX,
@@ -326,13 +327,13 @@ STANDBY_ROWS: list[tuple[str, Progress, Observed, type[Step] | Step]] = [
         "the origin dies in the cut: the target claims",
         CUTTING,
         replace(GONE, target=ARMED),
-        Enter(Phase.CLAIM, "the origin fell silent while it handed over: the target takes over by itself"),
+        Enter(Phase.CLAIM, "the origin fell silent while it handed over: the target is ordered to take over"),
     ),
     (
         "the target dies after the release: the origin claims back",
         CUTTING,
         replace(SEEN, origin=RELEASED, target=ARMED, target_up=False),
-        ClaimBack("the target fell silent after it was handed over: the origin takes it back"),
+        ClaimBack("the target fell silent after the release: the origin takes the element back"),
     ),
     (
         "the target dies before the release: it may still come",
@@ -344,14 +345,14 @@ STANDBY_ROWS: list[tuple[str, Progress, Observed, type[Step] | Step]] = [
         "the target stays away without a release",
         CUTTING,
         later(replace(SEEN, target=ARMED, target_up=False), CUT_MS_MAX),
-        ClaimBack("the target fell silent while it took over: the origin takes it back"),
+        ClaimBack("the target fell silent while it took over: the origin takes the element back"),
     ),
     ("both are away: wait", CUTTING, replace(GONE, target_up=False), Wait()),
     (
         "the target was restarted after the release",
         CUTTING,
         replace(SEEN, origin=RELEASED, target=FOLLOWING, released_for_ms=RELEASED_MS_MAX + 1),
-        Enter(Phase.CLAIM, "the target did not take what was handed to it: it takes over by itself"),
+        Enter(Phase.CLAIM, "the target did not take over by the release: it is ordered to take over"),
     ),
     (
         "a release that came late",
@@ -363,7 +364,7 @@ STANDBY_ROWS: list[tuple[str, Progress, Observed, type[Step] | Step]] = [
         "no release though all are up",
         CUTTING,
         later(replace(SEEN, target=ARMED), CUT_MS_MAX),
-        Enter(Phase.CLAIM, "nothing was handed over within 60 s: the target takes over by itself"),
+        Enter(Phase.CLAIM, "nothing was handed over within 60 s: the target is ordered to take over"),
     ),
     (
         "a claim is over when the release was seen after all",
@@ -393,7 +394,7 @@ STANDBY_ROWS: list[tuple[str, Progress, Observed, type[Step] | Step]] = [
         "and ends when the origin is back",
         AUTOMATIC,
         SEEN,
-        GiveBack("The origin answers again and owns, so it goes on there.", cancelled=True),
+        GiveBack(ORIGIN_IS_BACK, cancelled=True),
     ),
     (
         "but not when it has to start again",

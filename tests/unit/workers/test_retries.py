@@ -22,7 +22,7 @@ FAILED = Attempt("edge-b", "The target fell silent.", T0)
 def verdict(*attempts: Attempt, after_s: float = 0.0) -> Now | Later | GivenUp:
     """Newest first, as the function takes them."""
     now = T0 + timedelta(seconds=after_s)
-    return tries_again(attempts, now, doing="move", anew="drain edge-a again")
+    return tries_again(attempts, now, doing="move", by_hand="drain edge-a again")
 
 
 def test_what_was_not_tried_yet_goes_at_once() -> None:
@@ -60,12 +60,12 @@ def test_it_gives_up_after_some_tries_however_long_ago_and_says_why_and_what_to_
 def test_what_stops_the_element_is_tried_once() -> None:
     given_up = verdict(replace(FAILED, stops=True), after_s=3600)
     assert isinstance(given_up, GivenUp)
-    assert given_up.why.endswith("Each try stops it for a while; drain edge-a again to try anew")
+    assert given_up.why.endswith("Each try stops it for a while; drain edge-a again to try again")
 
 
 def test_what_a_user_has_cancelled_is_not_tried_again_whatever_failed_before_or_after() -> None:
     cancelled = replace(FAILED, cancelled=True)
     for attempts in ([cancelled], [FAILED, cancelled], [cancelled, FAILED]):
         assert verdict(*attempts, after_s=3600) == GivenUp(
-            "its move was cancelled; drain edge-a again to try anew", cancelled=True
+            "its move was cancelled; drain edge-a again to try again", cancelled=True
         )

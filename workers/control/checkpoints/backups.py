@@ -1,5 +1,7 @@
-"""Which node holds the checkpoints of which group beside the central store, and where each group would go on:
-the plan of `placement.backup` for the installation as the database has it."""
+"""Which node keeps the checkpoints of which group beside the central store, and where each group would go on.
+
+The plan is made by `placement.backup`, from what the database has.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,9 @@ from workers.control.context import ControlContext
 from workers.messages import CENTRAL
 
 RATE_OF = 5
-"""Checkpoints over which a group's average rate is taken."""
+"""A group's rate is the mean over this many checkpoints."""
 REPLAN_S = 30.0
-"""For what changes all the time: load, sizes, rates. Another node, site or owner is planned for at once."""
+"""How often the plan follows load, sizes and rates. It follows nodes, sites and owners at once."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +35,10 @@ class BackupPlan:
     places: dict[str, BackupPlace] = field(default_factory=dict)  # group id -> its backup node
 
     def applied(self, replica: DesiredReplica, node: str) -> DesiredReplica:
-        """With where an owner's checkpoints go, and where one is to be had without the central store."""
+        """Returns the replica with where its checkpoints go, and where it gets one without the central
+        store."""
         place = self.places.get(replica.spec.id)
-        if place is None or place.node == node:  # its own database is looked into anyway
+        if place is None or place.node == node:  # it looks into its own database anyway
             return replica
         update: dict[str, object] = {"backup": place} if replica.role is Role.OWNER else {}
         if replica.source is not None and replica.source.url == CENTRAL:
@@ -47,7 +50,7 @@ class BackupPlan:
 
 
 class Backups:
-    """What was planned stands with the placements: a backup stays where it is when control starts anew."""
+    """The plan is kept with the placements, so a backup stays where it is when control starts again."""
 
     def __init__(self, context: ControlContext, bulkhead: Bulkhead) -> None:
         settings = context.settings
@@ -105,9 +108,7 @@ class Backups:
         self._stores = {group: backup.store for group, backup in found.items() if backup.store is not None}
 
     def _node(self, node: Node) -> BackupNode:
-        alert = (
-            f"The load of {node.name} cannot be read: what is backed up there stays, nothing new goes there."
-        )
+        alert = f"The load of {node.name} cannot be read. Its backups stay there, and nothing new goes there."
         with self._bulkhead.only(f"reading the load of {node.name}", alert, node.name):
             return _node(node)
         return BackupNode(name=node.name, up=node.up, cordoned=True, disk_free_bytes=sys.maxsize)
@@ -115,7 +116,7 @@ class Backups:
     def _group(self, placement: GroupPlacement, cpu: float) -> GroupToBackUp:
         group, owner = _id(placement), placement.node.name
         called = document_group(placement.group)
-        alert = f"The size of {called} on {owner} cannot be read: its backup stays where it is."
+        alert = f"The size of {called} on {owner} cannot be read. Its backup stays where it is."
         with self._bulkhead.only(f"reading the size of {group}", alert, owner):
             return self._measured(placement, cpu)
         return GroupToBackUp(
@@ -129,7 +130,7 @@ class Backups:
         try:
             manifests = self._central.manifests(_id(placement))[:RATE_OF]
         except CheckpointError:
-            manifests = ()  # the central store is being mended
+            manifests = ()  # the central store is being repaired
         return GroupToBackUp(
             group=_id(placement),
             owner=placement.node.name,
@@ -146,7 +147,7 @@ def _id(placement: GroupPlacement) -> str:
 
 
 def _between_sites() -> dict[frozenset[str], float]:
-    """Bytes/s as measured, the slower way of the two."""
+    """Returns the measured bytes/s between two sites, in the slower direction."""
     found: dict[frozenset[str], float] = {}
     for link in site_links():
         if link.bytes_per_s is not None:
@@ -156,7 +157,10 @@ def _between_sites() -> dict[frozenset[str], float]:
 
 
 def _cpu_of_groups(nodes: list[BackupNode]) -> dict[str, float]:
-    """Cores that each takes: its node's load, shared by the rows that pass. Nothing measures it closer."""
+    """Returns the cores that each group takes: its node's load, shared by the rows that pass.
+
+    Nothing measures it more closely.
+    """
     rows: dict[str, dict[str, float]] = {}  # node -> group id -> rows/s
     owners = Replica.objects.filter(role="owner", deployment__status__in=Deployment.ACTIVE)
     for replica in owners.select_related("node"):
@@ -171,7 +175,10 @@ def _cpu_of_groups(nodes: list[BackupNode]) -> dict[str, float]:
 
 
 def rate(manifests: tuple[Manifest, ...]) -> float:
-    """Bytes per second that these checkpoints (newest first) brought anew; the oldest only begins it."""
+    """Returns the new bytes per second in these checkpoints, newest first.
+
+    The oldest only begins the time.
+    """
     if len(manifests) < 2:
         return 0.0
     seconds = (manifests[0].created_at_ms - manifests[-1].created_at_ms) / 1000
@@ -192,7 +199,7 @@ def _node(node: Node) -> BackupNode:
 
 
 def _reported(placement: GroupPlacement) -> str | None:
-    """Where the owner said that its newest checkpoint lies."""
+    """Returns the node at which the owner's newest checkpoint is, as the owner said."""
     row = Replica.objects.filter(
         deployment=placement.deployment_id, group=placement.group, node=placement.node_id
     ).first()

@@ -1,4 +1,5 @@
-"""The central chunk service: the StateDatabase that all checkpoints are replicated to, and the files."""
+"""The central store: the database that all checkpoints are replicated to, the files, and their HTTP
+service."""
 
 from __future__ import annotations
 
@@ -18,9 +19,9 @@ PRUNE_INTERVAL_S = 60.0
 
 
 class CentralStore:
-    """`forgotten(group id, newest checkpoint's time in ms)`: nobody will ask for its checkpoints again.
+    """`forgotten(group id, newest checkpoint's time in ms)` says that its checkpoints may be deleted.
 
-    `alert(text)` is called once for each thing that goes wrong with it; it may write to the database.
+    `alert(text)` is called once for each thing that goes wrong with the store. It may write to the database.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class CentralStore:
         self._host, self._port = host, port
 
     def start(self) -> None:
-        """Raises ServiceUnavailable when the port is taken."""
+        """Raises ServiceUnavailable if the port is taken."""
         self._server = serve(self._app, self._host, self._port)
         self._care.start()
         self._care.tell()
@@ -62,17 +63,18 @@ class CentralStore:
         self._care.close()
 
     def alerts(self) -> tuple[str, ...]:
-        """What is the matter with it now."""
+        """Returns what is wrong with the store now."""
         return self._care.alerts()
 
     def _changed(self) -> None:
         if self._server is None:
-            return  # not started yet: told then
+            return  # it is told when the store starts
         alerts = self._care.alerts()
         self._alerted &= set(alerts)
         for text in alerts:
             if text not in self._alerted:
-                # It may raise, when its database lies on the same full disk: then it is not told yet.
+                # It may raise, for example if its database is on the same full disk. Then it was not told
+                # yet.
                 self._alert(text)
                 self._alerted.add(text)
 

@@ -1,7 +1,7 @@
-"""Trims journals and streams behind the oldest retained checkpoints, now and then.
+"""Trims journals and streams up to the oldest checkpoints that are kept, now and then.
 
-The control side does it because it alone knows all three: what the central store retains, which group
-reads which topic, and where every replica stands. The decision is checkpoint.trimming's.
+The control side does it because it alone knows which checkpoints the central store keeps, which group reads
+which topic, and where every replica stands. `checkpoint.trimming` decides.
 """
 
 from __future__ import annotations
@@ -30,12 +30,14 @@ from workers.control.context import ControlContext
 log = logging.getLogger(__name__)
 
 WAITED_FOR = timedelta(hours=1)
-"""A replica that has failed, or whose node is away, for longer no longer holds trimming back: should its
-local state then reach too far back, it starts from a checkpoint."""
+"""How long a replica that has failed, or whose node is away, holds trimming back.
+
+If its local state is too old afterwards, it starts from a checkpoint.
+"""
 
 
 class Trimmer:
-    """A thread. `every_s` 0: it never trims."""
+    """A thread that trims each `every_s`; with 0 it never does."""
 
     def __init__(self, context: ControlContext, every_s: float) -> None:
         self._context = context
@@ -51,11 +53,11 @@ class Trimmer:
             self._thread.join(timeout_s)
 
     def trim(self) -> dict[Point, int]:
-        """Once; returns how many offsets went of each partition that was trimmed."""
+        """Trims once. Returns how many offsets were deleted of each partition."""
         close_old_connections()
         groups = []
         active = GroupPlacement.objects.filter(deployment__status__in=Deployment.ACTIVE)
-        # Where an upgrade is to connect elements otherwise, or failed to, others may go on from any row.
+        # After an upgrade that failed to connect elements otherwise, others may go on from any row.
         for placement in active.filter(deployment__left={}):
             groups.append(self._group(placement))
         trimmed = trim_topics(self._context.kafka, trim_points(groups))
@@ -68,12 +70,12 @@ class Trimmer:
             try:
                 self.trim()
             except Exception as error:
-                # Nothing depends on it: topics are a little longer until the next time.
+                # Nothing depends on it: topics stay a little longer until the next time.
                 log.warning("nothing was trimmed this time: %s", error, exc_info=True)
 
     def _group(self, placement: GroupPlacement) -> TrimGroup:
         spec = GroupSpec.model_validate(placement.spec)
-        # Before the checkpoints, so that a replica which is wanted meanwhile starts from what is kept.
+        # Read before the checkpoints, so that a replica that is ordered meanwhile starts from a kept one.
         replicas_at = _replicas_at(placement)
         kept = self._oldest(spec)
         if kept is not None and kept.journal_offset:
@@ -100,7 +102,8 @@ class Trimmer:
 
 
 def _replicas_at(placement: GroupPlacement) -> Seq | None:
-    """The lowest seq at which a wanted replica of the group stands; None: one has not reported it."""
+    """Returns the lowest seq at which a wanted replica of the group stands, or None if one has not
+    reported."""
     wanted: list[GroupPlacement | ExtraReplica] = [
         placement,
         *ExtraReplica.objects.filter(deployment=placement.deployment_id, group=placement.group),

@@ -45,17 +45,17 @@ class Stuck:
 
     name: str  # what people call it
     reason: str
-    passing: bool = False  # nobody has to do anything about it
+    passing: bool = False  # it can move later without anybody doing anything
 
 
 def tend_drains(context: ControlContext, bulkhead: Bulkhead) -> None:
-    """The next step for each node that is drained, or leaving, and not empty yet."""
+    """Takes the next step for each node that is drained, or leaving, and not empty yet."""
     emptied = Node.objects.filter(Q(draining_since__isnull=False) | Q(leaving_since__isnull=False))
     for name in emptied.values_list("name", flat=True):
-        alert = f"Moving away what {name} runs broke off; it is taken up again."
+        alert = f"Moving away what {name} runs has failed. It is tried again."
         with bulkhead.only(f"the drain of {name}", alert, name), transaction.atomic():
-            # Locked: an uncordon that comes meanwhile ends the drain before or after this step. Without
-            # the key: rows that refer to the node can still be written.
+            # Locked: an uncordon that comes meanwhile ends the drain before or after this step. The key is
+            # not locked, so rows that refer to the node can still be written.
             node = Node.objects.select_for_update(no_key=True).filter(name=name).first()
             if node is not None and node.emptied_since is not None:
                 _step(node, context)
@@ -68,7 +68,7 @@ def _step(node: Node, context: ControlContext) -> None:
         .filter(node=node, deployment__status__in=Deployment.ACTIVE)
         .order_by("deployment__pipeline__name", "group")
     )
-    # Both ways: what was on its way here when the drain was ordered has to leave again.
+    # In both directions: a group that was on its way here when the drain was ordered has to leave again.
     under_way = Handover.objects.filter(Q(origin=node.name) | Q(target=node.name), outcome__isnull=True)
     moving = set(under_way.values_list("deployment", "group"))
     copies = list(ExtraReplica.objects.filter(node=node, deployment__status__in=Deployment.ACTIVE))
@@ -92,13 +92,13 @@ def _step(node: Node, context: ControlContext) -> None:
 
 
 def _end(node: Node) -> None:
-    """A node that is leaving sees by itself that nothing is left: nothing is wanted of it any more."""
+    """Ends the drain of an empty node. A node that is leaving sees by itself that nothing is left."""
     if node.draining_since is None:
         if node.drain_blocked:
             Node.objects.filter(pk=node.pk).update(drain_blocked="")
             announce()
         return
-    # By their end: the drain may have been ordered again while one was moving.
+    # Counted by when they ended: the drain may have been ordered again while a group was moving.
     done = _moves(node).filter(outcome=Handover.Outcome.DONE, ended_at__gte=node.draining_since)
     what = elements_moved(done)
     Node.objects.filter(pk=node.pk).update(draining_since=None, drain_blocked="")
@@ -108,7 +108,7 @@ def _end(node: Node) -> None:
 
 
 def _tell_node(node: Node, is_stuck: bool, context: ControlContext) -> None:
-    """One that is leaving need not wait for what cannot be moved."""
+    """Tells a node that is leaving not to wait for groups that cannot be moved."""
     is_stuck = is_stuck and node.leaving_since is not None
     if is_stuck != node.leaving_stuck:
         Node.objects.filter(pk=node.pk).update(leaving_stuck=is_stuck)
@@ -116,7 +116,7 @@ def _tell_node(node: Node, is_stuck: bool, context: ControlContext) -> None:
 
 
 def elements_moved(moves: QuerySet[Handover]) -> str:
-    """How many elements these handovers have moved: "2 elements were"."""
+    """Returns how many elements these handovers have moved, such as "2 elements were"."""
     count = sum(
         len(groups_of(each.deployment.version.document).get(document_group(each.group), [each.element]))
         for each in moves.select_related("deployment__version")
@@ -125,7 +125,7 @@ def elements_moved(moves: QuerySet[Handover]) -> str:
 
 
 def _moves(node: Node) -> QuerySet[Handover]:
-    """The handovers by which this drain, or a former one, has moved groups off the node, newest first."""
+    """Returns the handovers by which drains have moved groups off the node, newest first."""
     moves = Handover.objects.filter(kind=Handover.Kind.MIGRATION, origin=node.name)
     return moves.filter(reason=_reason(node))
 
@@ -135,11 +135,11 @@ def _reason(node: Node) -> str:
 
 
 def _drop_standbys(node: Node, context: ControlContext) -> None:
-    """Those that wait here for a former owner's return, or because a user wanted them."""
+    """Drops the standbys on the node."""
     busy = set(Handover.objects.filter(outcome__isnull=True).values_list("deployment", "group"))
     for extra in ExtraReplica.objects.filter(node=node, role="standby"):
         if (extra.deployment_id, extra.group) in busy:
-            continue  # its handover decides; a cordoned node keeps none after it
+            continue  # its handover decides, and leaves no standby on a cordoned node
         if extra.wanted:
             name = extra.deployment.name_of(extra.group)
             why = "is leaving" if node.draining_since is None else "is drained"
@@ -159,18 +159,18 @@ def _drop_standbys(node: Node, context: ControlContext) -> None:
 
 
 def _move_next(node: Node, placements: list[GroupPlacement], names: Names) -> list[Stuck]:
-    """Order the move of the next group that can go, unless one is moving; those that cannot."""
+    """Orders the move of the next group, unless one is moving. Returns the groups that cannot be moved."""
     facts = group_facts({placement.deployment for placement in placements})
     fleet, stuck = Fleet(coming()), []
     under_way = Handover.objects.filter(origin=node.name, outcome__isnull=True)
     if node.leaving_since is not None:
-        # Its time is short, and a move that is finishing needs it no more: others own, its pause is measured.
+        # Its time is short, and a move that is finishing no longer needs this node.
         under_way = under_way.exclude(phase=Phase.FINISH.value)
     moving = under_way.exists()
     for placement in placements:
         group = facts[placement.deployment_id].get(placement.group)
         if group is None or group.handover is not None or group.deployment_status == "undeploying":
-            continue  # it goes anyway
+            continue  # it leaves anyway
         target = _target(node, placement, group, fleet, names)
         if isinstance(target, Stuck):
             stuck.append(target)
@@ -184,16 +184,16 @@ def _move_next(node: Node, placements: list[GroupPlacement], names: Names) -> li
 def _target(
     node: Node, placement: GroupPlacement, group: GroupFacts, fleet: Fleet, names: Names
 ) -> str | Stuck:
-    """Where the group goes now, or why it does not."""
+    """Returns the node to which the group goes now, or why it does not go."""
     tried = _moves(node).filter(
         deployment=placement.deployment_id, group=placement.group, created_at__gte=node.emptied_since
     )
     name = names.of(placement.deployment_id, placement.group)
-    anew = "move it yourself" if node.draining_since is None else f"drain {node.name} again"
-    again = tries_again(attempts_of(tried), timezone.now(), doing="move", anew=anew)
+    by_hand = "move it yourself" if node.draining_since is None else f"drain {node.name} again"
+    again = tries_again(attempts_of(tried), timezone.now(), doing="move", by_hand=by_hand)
     if not isinstance(again, Now):
         return Stuck(name, again.why, passing=isinstance(again, Later))
-    # A node that is leaving ends: what stays on it stands still.
+    # A node that is leaving will end, and what stays on it then stands still.
     at_any_cost = node.draining_since is None
     try:
         try:
@@ -214,7 +214,7 @@ def _target(
 
 
 def _is_starting(group: GroupFacts) -> bool:
-    """It has no owner yet that could hand over, and will have one."""
+    """Returns whether the group has no owner yet that could hand over, but will have one."""
     owner = group.owner
     failed = owner is not None and bool(owner.status.get("error") or owner.status.get("order_refused"))
     not_yet = owner is None or owner.role != "owner"
@@ -226,8 +226,10 @@ def _is_starting(group: GroupFacts) -> bool:
 def order_move(
     deployment: Deployment, group: GroupFacts, element: str, target: str, reason: str
 ) -> Handover | None:
-    """A migration that nobody has asked for, told by `reason`. None: somebody else has just ordered another
-    handover of the group. Part of a transaction."""
+    """Orders a migration that nobody has asked for. `reason` says why. Runs in a transaction.
+
+    Returns None if somebody else has just ordered another handover of the group.
+    """
     try:
         return order(
             None,
@@ -245,7 +247,7 @@ def order_move(
 
 
 def _show(node: Node, stuck: list[Stuck]) -> None:
-    """On the node's page as long as it is so; as an event, once, when a person has to do something."""
+    """Shows on the node's page why groups stay. Tells it as an event, once, if a person has to act."""
     text = _in_words(stuck)
     if text != node.drain_blocked:
         Node.objects.filter(pk=node.pk).update(drain_blocked=text)
@@ -255,13 +257,13 @@ def _show(node: Node, stuck: list[Stuck]) -> None:
         return
     if node.draining_since is None:
         message = (
-            f"{node.name} is leaving, and these cannot be handed over: {lasting} They stand from its end on, "
-            "until it is started again or they are restored on another node."
+            f"{node.name} is leaving, and these cannot be handed over: {lasting} They stand still when it "
+            "has ended, until it is started again or they are restored on another node."
         )
     else:
         message = (
-            f"The drain of {node.name} cannot go on. {lasting} It goes on by itself when that has changed; "
-            f"uncordon {node.name} to end it."
+            f"The drain of {node.name} cannot go on. {lasting} It goes on by itself when that has changed. "
+            f"Uncordon {node.name} to end it."
         )
     told = Event.objects.filter(kind="node.drain_waits", node=node.name, at__gte=node.emptied_since).first()
     if told is None or told.message != message:
@@ -269,7 +271,7 @@ def _show(node: Node, stuck: list[Stuck]) -> None:
 
 
 def _in_words(stuck: list[Stuck]) -> str:
-    """One sentence for each reason, with all groups that stay for it."""
+    """Returns one sentence for each reason, with all groups that stay because of it."""
     groups: dict[str, list[str]] = {}
     for each in stuck:
         groups.setdefault(each.reason.removesuffix("."), []).append(each.name)

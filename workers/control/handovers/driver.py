@@ -1,7 +1,7 @@
-"""Drives one handover: decides by `handovers/steps.py`, persists each phase together with its effect.
+"""Drives one handover: decides by `handovers/steps.py`, and stores each phase together with its effect.
 
-Every effect is a change of desired state in the same transaction as the phase it belongs to. So a
-control process that dies anywhere is followed by one that looks and goes on.
+Every effect is a change of desired state, in the same transaction as the phase to which it belongs. So when a
+control process dies anywhere, the next one looks and goes on.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ MEASURED = {
     "first_commit_at_ms",
     "usual_commit_ms",
 }
-"""What is kept of a Takeover, for `webapp.handovers.pause`."""
+"""The fields of a Takeover that are stored, for `webapp.handovers.pause`."""
 
 
 def drive_handover(id: str, context: ControlContext) -> None:
-    """Until it has an outcome, or the process ends."""
+    """Drives the handover until it has an outcome, or the process ends."""
     driver = _Driver(id, context)
     while not context.closing.is_set():
         seen = context.reports.count
@@ -74,10 +74,10 @@ class _Driver:
         self._target_seen: tuple[object, ...] = ()
         self._target_moved_at_ms = 0
         self._shown_at_s = 0.0
-        self._released_at_ms: int | None = None  # when that was seen first
+        self._released_at_ms: int | None = None  # when the release was first seen
 
     def advance(self) -> bool:
-        """Take one step; True: the handover has ended."""
+        """Takes one step. Returns whether the handover has ended."""
         with transaction.atomic():
             handover = (
                 Handover.objects.select_for_update(of=("self",))
@@ -120,7 +120,7 @@ class _Driver:
         return handover.outcome is not None
 
     def _show(self, handover: Handover, moved: bool) -> None:
-        """What a phase has come to is shown now and then; nothing depends on it."""
+        """Shows the progress inside a phase, now and then. Nothing depends on it."""
         if moved and monotonic() - self._shown_at_s > SHOW_EVERY_S:
             self._shown_at_s = monotonic()
             handover.save(update_fields=["timeline", "bytes_copied"])
@@ -162,7 +162,7 @@ class _Driver:
 
 
 def _is_let_go(handover: Handover, extra: ExtraReplica | None) -> bool:
-    """Nothing of the deployment is wanted of any node any more, or the copy that was to own is not."""
+    """Returns whether an undeployment has taken away the deployment, or the copy that should own."""
     status = handover.deployment.status
     if status not in Deployment.ACTIVE:
         return True
@@ -200,7 +200,7 @@ def _progress(
 
 
 def _follows(target: ReplicaStatus | None) -> bool:
-    """It is a hot standby, from before the handover; a copy that has failed there is made anew."""
+    """Returns whether the target has a hot standby from before the handover. A failed copy does not count."""
     return target is not None and target.role is Role.STANDBY and target.error is None
 
 
@@ -214,7 +214,7 @@ def _apply(step: Step, handover: Handover, effects: Effects) -> None:
         case CopyFromCentral(why):
             effects.copy_from_central()
             handover.timeline[-1]["note"] = (
-                f"from the central store, since {handover.origin} gave none: {why}"
+                f"from the central store, because {handover.origin} gave no checkpoint: {why}"
             )
         case Reorder(over):
             effects.order_again(over)
@@ -226,7 +226,7 @@ def _apply(step: Step, handover: Handover, effects: Effects) -> None:
             effects.give_back()
             outcome = Handover.Outcome.CANCELLED if cancelled else Handover.Outcome.FAILED
             where = f" It runs on {handover.origin} as before."
-            # A restoration's origin may well be dead; nothing was done to it.
+            # The origin of a restoration may well be dead, and nothing was done to it.
             restores = Strategy(handover.strategy).restores
             end(handover, outcome, message + ("" if restores else where))
         case Fail(message):
@@ -259,8 +259,10 @@ def _on_entering(phase: Phase, effects: Effects) -> None:
 
 
 def _is_to_stay(handover: Handover) -> bool:
-    """A restoration is for as long as a node is down, and so is what a node that is leaving hands over: the
-    draft says where it is meant to run."""
+    """Returns whether the move is meant to last, so that the draft should follow it.
+
+    A restoration lasts as long as a node is down. The same holds for what a leaving node hands over.
+    """
     leaves = handover.reason == leave_reason(handover.origin)
     return handover.kind == Handover.Kind.MIGRATION and not leaves
 
@@ -268,10 +270,7 @@ def _is_to_stay(handover: Handover) -> bool:
 def _done_message(handover: Handover, followed: list[str]) -> str:
     message = f"{handover.deployment.name_of(handover.element)} runs on {handover.target}."
     if followed:
-        message += f" The draft pinned it to {handover.origin}, and now says {handover.target}."
+        message += f" The draft pinned it to {handover.origin}; it now pins it to {handover.target}."
     if handover.strategy == Strategy.REWIND:
-        message += (
-            " It writes again what was written after that checkpoint; the checkpoints that were newer are "
-            "gone."
-        )
+        message += " It writes again what was written after that checkpoint. The newer checkpoints are gone."
     return message

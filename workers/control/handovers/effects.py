@@ -1,6 +1,6 @@
-"""What a handover's steps change in the desired state: its placement, its copies, its timeline.
+"""What a handover's steps change in the desired state: the placement, the copies, the timeline.
 
-All of it is called inside the transaction in which the step is persisted.
+Everything here runs in the transaction in which the step is stored.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MOVED = ("node", "role", "source", "generation", *GroupPlacement.ORDER, "releas
 
 
 class Effects:
-    """Of one handover, whose row and placement the caller has read and saves."""
+    """The effects of one handover, whose row and placement the caller has read and will save."""
 
     def __init__(self, handover: Handover, placement: GroupPlacement, context: ControlContext) -> None:
         self.handover = handover
@@ -47,7 +47,10 @@ class Effects:
     # -- the copy on the target --------------------------------------------------------------------
 
     def ask_for_checkpoint(self) -> None:
-        """Of the origin, when its newest is old. Sent once: without an answer, the old one does."""
+        """Asks the origin for a checkpoint if its newest is old.
+
+        Asks once: without an answer, the old one does.
+        """
         origin = self.status_on(self.handover.origin)
         if wants_fresh_checkpoint(origin, now_ms()):
             queue, app, group = tasks.node_queue(self.handover.origin), self._context.app, self._group
@@ -56,12 +59,12 @@ class Effects:
                 try:
                     messages.send(app, tasks.NODE_CHECKPOINT, [group], queue)
                 except (OperationalError, OSError) as error:
-                    log.warning("Redis is away, %s is not asked for a checkpoint: %s", group, error)
+                    log.warning("Redis is away, so %s is not asked for a checkpoint: %s", group, error)
 
             transaction.on_commit(send)
 
     def order_standby(self) -> None:
-        """A copy on the target that follows, from the origin's newest checkpoint."""
+        """Orders a copy on the target that follows, from the origin's newest checkpoint."""
         origin = self.status_on(self.handover.origin)
         source = None
         if origin is not None and origin.checkpoint_seq is not None:
@@ -71,19 +74,19 @@ class Effects:
         self._order_copy(Role.STANDBY, source)
 
     def copy_from_central(self) -> None:
-        # Of another generation, so that nobody takes a late report of the first try for the second one's.
+        # With a new generation, so that a late report of the first try is not taken for one of the second.
         self.copies().filter(node__name=self.handover.target).update(
             source={"url": messages.CENTRAL, "seq": None},
             generation=next_generation(self.handover.deployment_id, self.handover.group),
         )
 
     def order_copy(self) -> None:
-        """For stop-and-copy and restorations: of the checkpoint that counts there."""
+        """Orders a copy on the target of the checkpoint that counts, for stop-and-copy and restorations."""
         source: dict[str, Any] | None
         if Strategy(self.handover.strategy).restores:
             source = {"url": messages.CENTRAL, "seq": self.handover.checkpoint_seq}
             if self.handover.checkpoint_seq is None and not self._has_replicated_checkpoint():
-                source = None  # nothing was ever replicated: it starts empty and reads from the beginning
+                source = None  # nothing was ever replicated, so it starts empty and reads from the beginning
         else:
             origin = self.status_on(self.handover.origin)
             node = Node.objects.get(name=self.handover.origin)
@@ -117,7 +120,8 @@ class Effects:
         )
 
     def _stop_all_others(self) -> None:
-        """Before a rewind: what has read on in the journal must not meet its new end."""
+        """Stops all other copies before a rewind: one that has read further must not meet the journal's new
+        end."""
         self.placement.role = "stopped"
         self.placement.save(update_fields=["role"])
         others = self.copies().exclude(node__name=self.handover.target)
@@ -137,7 +141,7 @@ class Effects:
     # -- the owner changes -------------------------------------------------------------------------
 
     def order_claim(self) -> None:
-        """The placement moves to the target, which is ordered to own."""
+        """Moves the placement to the target, and orders that to own."""
         self._move_to_target()
         rewinds = self.handover.strategy == Strategy.REWIND
         rewind = self.handover.checkpoint_seq if rewinds else None
@@ -149,25 +153,25 @@ class Effects:
         self.placement.save(update_fields=GroupPlacement.ORDER)
 
     def order_origin_back(self) -> None:
-        """The placement is still the origin's: it claims what it has released."""
+        """Orders the origin, which still has the placement, to claim what it has released."""
         self.placement.release = ""
         self.placement.give_order(epoch_known(self.placement))
         self.placement.save(update_fields=_MOVED)
         self._drop_target()
 
     def finish(self) -> None:
-        """The target owns: by the release, or by the order to claim that was given when that took long."""
+        """The target owns, by the release or by an order to claim: tidies the placement and the copies."""
         target, id = self.status_on(self.handover.target), str(self.handover.pk)
         released = self.placement.node.name != self.handover.target
         if released:
             self._move_to_target()
         if released or (target is not None and target.order_id == id):
             self.placement.give_order(max(0, epoch_known(self.placement) - 1), id=id)
-        self.placement.order_rewind = None  # a rewind is done once: a node that restarts goes on behind it
-        # The checkpoint that it began with may be pruned: from now on the newest is where to start again.
+        self.placement.order_rewind = None  # done once: a node that restarts goes on after it
+        # The checkpoint that it began with may be deleted. From now on it starts again from the newest one.
         self.placement.source = None
         self.placement.save(update_fields=_MOVED)
-        # What only the handover needed goes: the origin's stopped copy.
+        # The origin's stopped copy goes: only the handover needed it.
         self.copies().filter(handover=str(self.handover.pk), wanted=False, until__isnull=True).delete()
         self.copies().filter(handover=str(self.handover.pk)).update(handover="")
         if self.handover.strategy == Strategy.REWIND:
@@ -187,7 +191,7 @@ class Effects:
             self._keep_origin(origin, generation, wanted)
 
     def _keep_origin(self, origin: Node, generation: int, wanted: bool) -> None:
-        """What becomes of the old owner's copy: a standby for a while or for good, or a stopped copy."""
+        """Turns the old owner's copy into a standby, for a while or for good, or into a stopped copy."""
         strategy, standby_s = Strategy(self.handover.strategy), self._context.settings.standby_s
         kept = {"role": Role.STANDBY.value, "source": None, "generation": generation, "succeed": ""}
         if wanted and origin.takes_new and strategy is not Strategy.REWIND:
@@ -195,7 +199,7 @@ class Effects:
         elif strategy is Strategy.STANDBY and standby_s > 0 and origin.takes_new:
             kept |= {"wanted": False, "until": timezone.now() + timedelta(seconds=standby_s)}
         elif strategy is Strategy.STOP_AND_COPY:
-            # It stays until the target owns: were the target to fail, its state is the newest there is.
+            # It stays until the target owns. If the target fails, this is the newest state that there is.
             kept |= {"role": Role.STOPPED.value, "handover": str(self.handover.pk)}
         else:
             if wanted:
@@ -209,7 +213,7 @@ class Effects:
         name = self.handover.deployment.name_of(self.handover.element)
         record_event(
             "standby.dropped",
-            f"{name} has no standby any more: the one on {self.handover.target} owns now, and "
+            f"{name} has no standby any more: the one on {self.handover.target} now owns, and "
             f"{origin.name} takes nothing new. Keep one elsewhere.",
             severity="warning",
             pipeline=self.handover.deployment.pipeline.name,
@@ -218,14 +222,17 @@ class Effects:
         )
 
     def _void_checkpoints(self) -> None:
-        """After a rewind: those that are newer say what was undone. The owner tells the other places."""
+        """Voids the newer checkpoints after a rewind: they hold what was undone.
+
+        The owner tells the other stores.
+        """
         seq, undone_up_to = Seq(self.handover.checkpoint_seq or 0), Epoch(self.placement.order_over)
         self._context.central.void(self._group, seq, undone_up_to)
 
     # -- giving back -------------------------------------------------------------------------------
 
     def give_back(self) -> None:
-        """Before the cut: forget the copy; an origin that was stopped owns again."""
+        """Drops the copy, before the cut. An origin that was stopped owns again."""
         self._drop_target()
         self.copies().filter(wanted=True, role=Role.STOPPED.value).update(role=Role.STANDBY.value)
         if self.placement.role == "stopped":
@@ -253,8 +260,11 @@ class Effects:
         return reported(row)
 
     def _has_replicated_checkpoint(self) -> bool:
-        """By the central store; or, since that may have been begun anew, by what the origin said last: its
-        backup node is asked, too."""
+        """Returns whether a checkpoint of the group was replicated, so that the target may find one.
+
+        The central store may be new and empty. So what the origin said last counts too: the target also asks
+        the backup node.
+        """
         if self._context.central.manifests(self._group):
             return True
         origin = self.status_on(self.handover.origin)
@@ -278,9 +288,9 @@ def enter(handover: Handover, phase: Phase, note: str = "") -> None:
 
 
 def note_progress(handover: Handover, target: ReplicaStatus | None, copies: bool) -> bool:
-    """Keep what the target's copy has come to; True: there is something new to show.
+    """Keeps how far the target's copy has come. Returns whether there is something new to show.
 
-    `copies`: the copy was made by this handover, so what it fetched counts.
+    `copies` says that this handover made the copy, so what the copy fetched counts.
     """
     if target is None or not handover.timeline:
         return False
@@ -323,12 +333,12 @@ def end(handover: Handover, outcome: str, message: str) -> None:
 
 
 def _ordered_why(handover: Handover) -> str:
-    """What the message of one that was ordered by itself begins with."""
+    """Returns how the message of a handover begins that control has ordered by itself."""
     return f"{handover.reason[:1].upper()}{handover.reason[1:]}: " if handover.reason else ""
 
 
 def attempts_of(handovers: Iterable[Handover]) -> list[Attempt]:
-    """Those of them, newest first, that came to nothing."""
+    """Returns those of the handovers, newest first, that failed or were cancelled."""
     to_nothing = (Handover.Outcome.FAILED, Handover.Outcome.CANCELLED)
     return [
         Attempt(

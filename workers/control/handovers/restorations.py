@@ -1,9 +1,10 @@
-"""Restores by itself what a silent node ran. Level-triggered: whatever was missed, the next look sees.
+"""Orders restorations of what silent nodes ran. Each look starts from the database, so nothing is missed.
 
-Not restored by itself: what its operator makes inexact (a person decides on that), what a user has
-cancelled, what has failed too often, what is held because it ends its nodes, and what was restored so often
-that it may be what ends them. A node that said goodbye was stopped on purpose. Copies that a policy keeps at
-their site are restored there alone.
+Some groups are left to people: one whose operator may give other results when it runs again, one whose
+restoration a user has cancelled, one whose restoration has failed too often, one that is held because it ends
+its nodes, and one that was restored so often that it may be what ends them. A node that said goodbye was
+stopped on purpose, so nothing of it is restored. Copies that a policy keeps at a site are restored only
+there.
 """
 
 from __future__ import annotations
@@ -40,20 +41,20 @@ from workers.control.handovers.retries import GivenUp, Later, tries_again
 
 log = logging.getLogger(__name__)
 
-# A group that ends each node that runs it is not to end them all, with all else that they run.
+# A group that ends every node that runs it must not end them all, together with everything else there.
 RESTORED_WITHIN = timedelta(minutes=15)
 RESTORED_MAX = 5
 
 
 def order_restorations(context: ControlContext, bulkhead: Bulkhead) -> None:
-    """A handover for each group whose node fell silent and that has none."""
+    """Orders a handover for each group whose node fell silent, unless it has one."""
     if context.settings.restore != "auto":
         return
     names, policies = Names(), keeping_policies()
-    fleet: Fleet | None = None  # of this look: each that is ordered counts for those that follow
+    fleet: Fleet | None = None  # what this look has ordered counts for the groups that come after
     for placement in on_silent_nodes().select_related("node", "deployment__pipeline", "deployment__version"):
         name = names.of(placement.deployment_id, placement.group)
-        alert = f"{name} could not be restored from {placement.node.name}; it is tried again."
+        alert = f"{name} could not be restored from {placement.node.name}. It is tried again."
         key = f"restoring {placement.deployment_id}.{placement.group}"
         with bulkhead.only(key, alert, placement.node.name), transaction.atomic():
             facts = group_facts([placement.deployment])[placement.deployment_id].get(placement.group)
@@ -66,7 +67,7 @@ def order_restorations(context: ControlContext, bulkhead: Bulkhead) -> None:
 
 
 def on_silent_nodes() -> QuerySet[GroupPlacement]:
-    """What is to be restored: a node that fell silent is to run it."""
+    """Returns the groups that a node which fell silent should run."""
     return GroupPlacement.objects.filter(
         node__up=False,
         node__silent_at__isnull=False,
@@ -78,21 +79,21 @@ def on_silent_nodes() -> QuerySet[GroupPlacement]:
 def _restore(
     placement: GroupPlacement, group: GroupFacts, name: str, kept: tuple[str, str] | None, fleet: Fleet
 ) -> None:
-    """`kept`: the site at which a policy keeps it, and that policy."""
+    """`kept` has the site at which a policy keeps the group, and that policy."""
     node = placement.node
     if group.follow == "none":
         _tell_once(
             placement,
             "element.not_restored",
-            f"{name} is not restored by itself: run twice on the same rows it may give other results, so "
-            f"those since its checkpoint may differ. Restore it by hand, or wait for {node.name}.",
+            f"{name} is not restored by itself. When it processes the same rows again, its results since the "
+            f"checkpoint may differ. Restore it by hand, or wait for {node.name}.",
         )
         return
     again = tries_again(
-        attempts_of(_tried(placement)), timezone.now(), doing="restoration", anew="restore it by hand"
+        attempts_of(_tried(placement)), timezone.now(), doing="restoration", by_hand="restore it by hand"
     )
     if isinstance(again, GivenUp):
-        if not again.cancelled:  # else a person wants to wait for the node
+        if not again.cancelled:  # a person who cancelled wants to wait for the node
             _tell_once(
                 placement,
                 "element.not_restored",
@@ -113,10 +114,10 @@ def _restore(
         _tell_once(
             placement,
             "element.not_restored",
-            f"{name} was restored {RESTORED_MAX} times within "
-            f"{RESTORED_WITHIN.seconds // 60} minutes, and each time its node fell silent: perhaps it is "
-            "what ends them (see their logs, for instance whether memory was short). Restore it by hand, or "
-            f"wait for {node.name}. Nothing committed is lost.",
+            f"{name} was restored {RESTORED_MAX} times within {RESTORED_WITHIN.seconds // 60} minutes, and "
+            "each time its node fell silent. Perhaps it is what ends the nodes: see their logs, for instance "
+            f"whether memory was short. Restore it by hand, or wait for {node.name}. "
+            "Nothing committed is lost.",
         )
         return
     if isinstance(again, Later):
@@ -124,7 +125,7 @@ def _restore(
     only = group.nodes if kept is not None else None
     target, refusal = restoration_target(placement.deployment, group, fleet, again.without, only=only)
     if target is None:
-        waits = f"{name} waits to be restored: {refusal}. It is when a node comes up."
+        waits = f"{name} waits to be restored: {refusal}. It is restored when a node comes up."
         if kept is not None:
             site, policy = kept
             waits = f"{name} waits for {site}: the policy {policy} keeps its copies there. Nothing is lost."
@@ -135,7 +136,7 @@ def _restore(
 
 
 def _order(placement: GroupPlacement, group: GroupFacts, target: str, name: str) -> bool:
-    """False: something else was done with it meanwhile."""
+    """Orders the restoration. Returns False if something else was done with the group meanwhile."""
     node, deployment = placement.node, placement.deployment
     silent_s = (timezone.now() - node.last_seen_at).total_seconds() if node.last_seen_at else 0.0
     reason = f"automatically, {silent_s:.1f} s after {node.name} fell silent"
@@ -167,7 +168,7 @@ def _order(placement: GroupPlacement, group: GroupFacts, target: str, name: str)
 
 
 def _tried(placement: GroupPlacement) -> QuerySet[Handover]:
-    """Restorations of the group since its node fell silent, newest first."""
+    """Returns the restorations of the group since its node fell silent, newest first."""
     return Handover.objects.filter(
         deployment=placement.deployment_id,
         group=placement.group,
@@ -178,7 +179,7 @@ def _tried(placement: GroupPlacement) -> QuerySet[Handover]:
 
 
 def _restored_lately(placement: GroupPlacement) -> int:
-    """How often the group was restored by itself, with success, before its node fell silent."""
+    """Returns how often control has restored the group shortly before its node fell silent."""
     return Handover.objects.filter(
         deployment=placement.deployment_id,
         group=placement.group,
@@ -190,7 +191,7 @@ def _restored_lately(placement: GroupPlacement) -> int:
 
 
 def _tell_once(placement: GroupPlacement, kind: str, message: str) -> None:
-    """Once for each time that the node falls silent."""
+    """Tells it once for each time that the node falls silent."""
     node: Node = placement.node
     pipeline, element = placement.deployment.pipeline.name, placement.spec["elements"][0]["id"]
     told = Event.objects.filter(kind=kind, pipeline=pipeline, element=element, at__gte=node.silent_at)

@@ -1,4 +1,4 @@
-"""Tidies copies that nobody needs any more: standbys whose time is over, rests of handovers."""
+"""Drops copies that nobody needs any more: standbys whose time is over, and what handovers left."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from workers.control.context import ControlContext
 
 
 def tidy_copies(context: ControlContext) -> None:
-    """Repeatable at any time; a group that has a running handover is left to that."""
+    """Drops the copies that nobody needs. Leaves a group alone while a handover of it is under way."""
     changed = False
     for pk in ExtraReplica.objects.order_by("pk").values_list("pk", flat=True):
         with transaction.atomic():
-            # Read here, and locked: a user may keep the standby whose time is just over.
+            # Read here, and locked: a user may just now decide to keep this standby.
             rows = ExtraReplica.objects.select_for_update(of=("self",))
             extra = rows.select_related("deployment__pipeline").filter(pk=pk).first()
             if extra is None:
@@ -32,12 +32,12 @@ def tidy_copies(context: ControlContext) -> None:
 
 
 def _tidied(extra: ExtraReplica) -> bool:
-    """True: it was changed or dropped."""
+    """Returns whether the copy was changed or dropped."""
     if extra.wanted and extra.role != "standby":
-        # A rewind that failed has left it stopped.
+        # A rewind that failed left it stopped.
         return bool(ExtraReplica.objects.filter(pk=extra.pk).update(role="standby", handover="", succeed=""))
     over = extra.until is not None and extra.until <= timezone.now()
-    # The rest of a handover that failed after the cut: kept until the new owner really owns.
+    # What a handover that failed after the cut left is kept until the new owner really owns.
     left = bool(extra.handover) and not extra.wanted and _is_owned(extra)
     if over or left:
         extra.delete()

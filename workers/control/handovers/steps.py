@@ -1,4 +1,4 @@
-"""What a handover does next: a pure decision from what is persisted and what nodes report.
+"""What a handover does next: a pure decision from what is stored and what nodes report.
 
 Which phase may follow which (made by `make reference`):
 
@@ -17,17 +17,18 @@ Which phase may follow which (made by `make reference`):
 The phases:
 
     PREPARE the target fetches the newest checkpoint and starts a copy that follows the journal
-    WARM    it catches up, and arms itself to be the successor
-    CUT     the owner is ordered to release to it, and does; nobody else has a part in that
+    WARM    the target catches up, and arms itself as the successor
+    CUT     the owner is ordered to release to the target, and does so without anybody else
     STOP    the origin ends after its running batch and keeps a checkpoint of exactly that seq
-    COPY    the target fetches it (a restoration: the newest replicated one) and starts a copy
+    COPY    the target fetches that checkpoint (in a restoration: the newest replicated one) and starts a copy
     CLAIM   the target is ordered to own; the journal decides, and fences whoever owned before
-    FINISH  what is left over is tidied; the gap is measured
+    FINISH  what nobody needs any more is tidied; the gap is measured
 
-A failure or a cancellation before CUT or CLAIM leaves the group with its origin (a restoration: just
-drops the new copy). After that was ordered nobody knows whether it was done, so nothing is given
-back: the target owns, now or when it can. Only when the target falls silent in CUT, the origin, which
-still has all of the state, claims again: at once if it says that it has released, else after a while.
+If a handover fails or is cancelled before CUT or CLAIM, the group stays with its origin, and a restoration
+only drops the new copy. Once CUT or CLAIM was ordered, nobody knows whether it was done. So nothing is given
+back: the target owns, now or when it can. There is one exception: if the target falls silent in CUT, the
+origin, which still has all of the state, claims again. It does so at once if it says that it has released,
+else after a while.
 """
 
 from __future__ import annotations
@@ -40,49 +41,51 @@ from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.names import sentence
 
 FRESH_MS = 5_000
-"""A checkpoint that is older is taken anew before a live migration: there is less to follow then."""
+"""If the newest checkpoint is older, a live migration first asks for a new one: then there is less to
+follow."""
 FRESH_WAIT_MS = 2_000
-"""How long that is waited for; an older one does as well."""
+"""How long the new checkpoint is waited for. After that, the older one is used."""
 STOP_MS_MAX = 60_000
 STALLED_MS_MAX = 120_000
-"""A copy may take long, but not stand still for so long. A busy node needs a minute to start a query."""
+"""A copy may take long, but must not stand still for longer. A busy node needs a minute to start a query."""
 CAUGHT_UP_BEHIND = 20
-"""A standby that is no further behind, in batches, can be expected to arm itself."""
+"""A standby that is at most so many batches behind is expected to arm itself."""
 CUT_MS_MAX = 60_000
 RELEASED_MS_MAX = 10_000
-"""How long a target may take to say that it owns what was released to it: one that was restarted cannot
-own by that any more."""
+"""How long a target may take to say that it owns what was released to it. After a restart it cannot own by
+that release any more."""
 CLAIM_MS_MAX = 90_000
-"""How long a claimant may stand still: it starts its query and follows all that came since its checkpoint."""
+"""How long a claimant may stand still. It starts its query and follows all that came since its checkpoint."""
 GAP_MS_MAX = 15_000
-"""How long FINISH waits for the new owner's first output: a quiet stream has none."""
+"""How long FINISH waits for the new owner's first output. A quiet stream has none."""
 COMMIT_MS_MAX = 3_000
-"""How long it waits for the first commit of what writes nothing, or seldom."""
+"""How long FINISH waits for the first commit of an element that writes nothing, or seldom."""
 ORDERS_MAX = 5
+ORIGIN_IS_BACK = "The origin answers again and still owns the element, so nothing is restored."
 NO_EPOCH = Epoch(0)
 
 
 @dataclass(frozen=True)
 class Progress:
-    """A handover as it is persisted."""
+    """A handover as it is stored."""
 
     id: str
     strategy: Strategy
     phase: Phase
     cancel_requested: bool
     phase_since_ms: int
-    copy_ordered: bool = False  # a copy on the target is wanted already
-    fallback_left: bool = False  # the copy comes from the origin, and could come from the central store
+    copy_ordered: bool = False  # a copy on the target is already wanted
+    fallback_left: bool = False  # the copy comes from the origin, but could come from the central store
     order_id: str | None = None  # the newest claim order, from CLAIM on
     order_over: Epoch = NO_EPOCH
-    orders: int = 0  # given so far
-    back: bool = False  # that order is the origin's
-    automatic: bool = False  # nobody asked for it: the origin had fallen silent
+    orders: int = 0  # to claim, given so far
+    back: bool = False  # the origin has that order
+    automatic: bool = False  # control ordered it, because the origin had fallen silent
 
 
 @dataclass(frozen=True)
 class Observed:
-    """What the nodes report. `target` only when it is of the generation that was ordered."""
+    """What the nodes report. `target` is None unless it is of the ordered generation."""
 
     now_ms: int
     origin: ReplicaStatus | None
@@ -120,7 +123,7 @@ class CopyFromCentral:
 
 @dataclass(frozen=True)
 class Reorder:
-    """The order was refused, for the time being: order again, over the newest epoch that is known."""
+    """The order was refused for now: it is given again, over the newest epoch that is known."""
 
     over: Epoch
 
@@ -145,7 +148,7 @@ class Fail:
 
 @dataclass(frozen=True)
 class Done:
-    measured: Takeover | None  # as far as it could be within the time for that
+    measured: Takeover | None  # what could be measured in time
 
 
 Step = Enter | Wait | OrderCopy | CopyFromCentral | Reorder | ClaimBack | GiveBack | Fail | Done
@@ -161,7 +164,7 @@ def next_step(progress: Progress, seen: Observed) -> Step:
             return GiveBack("The target node does not answer.")
         owns = seen.origin_up and seen.origin is not None and seen.origin.role is Role.OWNER
         if progress.automatic and progress.strategy.restores and owns:
-            return GiveBack("The origin answers again and owns, so it goes on there.", cancelled=True)
+            return GiveBack(ORIGIN_IS_BACK, cancelled=True)
     match progress.phase:
         case Phase.PENDING:
             return _begin(progress, seen)
@@ -184,12 +187,12 @@ def next_step(progress: Progress, seen: Observed) -> Step:
 def _begin(progress: Progress, seen: Observed) -> Step:
     if progress.strategy is Strategy.HOT_STANDBY:
         if seen.target is None or seen.target.role is not Role.STANDBY or seen.target.error is not None:
-            return GiveBack("The hot standby is not there any more: restore from a checkpoint instead.")
+            return GiveBack("The hot standby is gone. Restore the element from a checkpoint instead.")
         return Enter(Phase.CLAIM)
     if progress.strategy.restores:
         return Enter(Phase.COPY)
     if not seen.origin_up:
-        return GiveBack("The node that runs it does not answer: restore the element instead.")
+        return GiveBack("The node that runs it does not answer. Restore the element instead.")
     return Enter(Phase.PREPARE if progress.strategy is Strategy.STANDBY else Phase.STOP)
 
 
@@ -204,7 +207,7 @@ def _prepare(progress: Progress, seen: Observed) -> Step:
     target = seen.target
     if not seen.origin_up:
         return GiveBack(
-            "The origin fell silent before it had handed over. Restore the element if it stays so."
+            "The origin fell silent before it had handed over. If it stays silent, restore the element."
         )
     if not progress.copy_ordered:
         fresh = not wants_fresh_checkpoint(seen.origin, progress.phase_since_ms)
@@ -223,7 +226,7 @@ def _warm(progress: Progress, seen: Observed) -> Step:
     origin, target = seen.origin, seen.target
     if not seen.origin_up:
         return GiveBack(
-            "The origin fell silent before it had handed over. Restore the element if it stays so."
+            "The origin fell silent before it had handed over. If it stays silent, restore the element."
         )
     if target is not None and target.error is not None:
         return GiveBack(f"The target's copy failed: {sentence(target.error.message)}")
@@ -245,7 +248,7 @@ def _wait_unless_stalled(progress: Progress, seen: Observed) -> Step:
 
 
 def _still_for_ms(progress: Progress, seen: Observed) -> int:
-    """How long nothing has moved on the target in this phase."""
+    """Returns for how long nothing has moved on the target in this phase, in ms."""
     return seen.now_ms - max(progress.phase_since_ms, seen.target_moved_at_ms)
 
 
@@ -256,28 +259,28 @@ def _cut(progress: Progress, seen: Observed) -> Step:
         return Enter(Phase.FINISH)
     if not seen.target_up:
         if has_released(progress, origin) and seen.origin_up:
-            return ClaimBack("the target fell silent after it was handed over: the origin takes it back")
+            return ClaimBack("the target fell silent after the release: the origin takes the element back")
         if waited_ms > CUT_MS_MAX:
-            # Nobody can say who is to own: the target stays it, as whoever restores next will see.
+            # Nobody can say who owns. The target stays wanted, as the next restoration will see.
             return _back_or_claim(seen, "the target fell silent while it took over")
         return Wait()
     if not seen.origin_up:
         return Enter(
-            Phase.CLAIM, "the origin fell silent while it handed over: the target takes over by itself"
+            Phase.CLAIM, "the origin fell silent while it handed over: the target is ordered to take over"
         )
     if has_released(progress, origin) and seen.released_for_ms > RELEASED_MS_MAX:
-        return Enter(Phase.CLAIM, "the target did not take what was handed to it: it takes over by itself")
+        return Enter(Phase.CLAIM, "the target did not take over by the release: it is ordered to take over")
     if waited_ms > CUT_MS_MAX:
         return Enter(
             Phase.CLAIM,
-            f"nothing was handed over within {CUT_MS_MAX // 1000} s: the target takes over by itself",
+            f"nothing was handed over within {CUT_MS_MAX // 1000} s: the target is ordered to take over",
         )
     return Wait()
 
 
 def _back_or_claim(seen: Observed, why: str) -> Step:
     if seen.origin_up:
-        return ClaimBack(f"{why}: the origin takes it back")
+        return ClaimBack(f"{why}: the origin takes the element back")
     return Enter(Phase.CLAIM, f"{why}, and so did the origin: the target takes over when it is back")
 
 
@@ -286,7 +289,7 @@ def has_released(progress: Progress, origin: ReplicaStatus | None) -> bool:
 
 
 def _owns(progress: Progress, target: ReplicaStatus | None) -> bool:
-    """By the release of this handover, or by its newest claim order."""
+    """Returns whether the target owns by this handover's release, or by its newest order to claim."""
     by = (progress.id, progress.order_id)
     return target is not None and target.role is Role.OWNER and target.order_id in by
 
@@ -298,7 +301,7 @@ def _stop(progress: Progress, seen: Observed) -> Step:
     if is_stopped_at_its_checkpoint(seen.origin):
         return Enter(Phase.COPY)
     if not seen.origin_up:
-        return GiveBack("The origin fell silent while it stopped. Restore the element if it stays so.")
+        return GiveBack("The origin fell silent while it stopped. If it stays silent, restore the element.")
     if seen.now_ms - progress.phase_since_ms > STOP_MS_MAX:
         return GiveBack(f"The origin did not stop within {STOP_MS_MAX // 1000} s.")
     return Wait()
@@ -325,14 +328,14 @@ def _copy(progress: Progress, seen: Observed) -> Step:
 
 def _is_copied(progress: Progress, seen: Observed, target: ReplicaStatus) -> bool:
     if progress.strategy is Strategy.REWIND:
-        # It must not follow the journal past the checkpoint, so it is fetched and not started.
+        # It must not follow the journal past the checkpoint, so it is fetched but not started.
         fetched = target.role is Role.STOPPED and target.phase in ("fetched", "stopped")
         return fetched and seen.others_stopped
     return target.role is Role.STANDBY and target.seq >= _seq_to_reach(progress, seen)
 
 
 def _seq_to_reach(progress: Progress, seen: Observed) -> Seq:
-    # A restored copy may claim at once: it reads the journal to its end before it owns.
+    # A restored copy may claim at once, because it reads the journal to its end before it owns.
     if progress.strategy.restores or seen.origin is None or seen.origin.checkpoint_seq is None:
         return Seq(0)
     return seen.origin.checkpoint_seq
@@ -353,7 +356,7 @@ def _claim(progress: Progress, seen: Observed) -> Step:
     if waited_ms > CLAIM_MS_MAX:
         return Fail(
             f"The target was ordered to own but does not yet: {_why_not(target, seen.target_up)}. It stays "
-            "the wanted owner; restore the element elsewhere if it does not come back. Nothing committed "
+            "the wanted owner. If it does not come back, restore the element elsewhere. Nothing committed "
             "is lost."
         )
     return Wait()
@@ -371,8 +374,8 @@ def _claim_back(progress: Progress, seen: Observed) -> Step:
         waited_ms = seen.now_ms - progress.phase_since_ms
         if origin.released != progress.id and waited_ms > RELEASED_MS_MAX:
             return Fail(
-                "The target fell silent before it was handed to it: it runs on the origin as before. Nothing "
-                "is lost. Move it again when the target is well."
+                "The target fell silent before the element was handed to it. It runs on the origin as "
+                "before. Nothing is lost. Move it again when the target is well."
             )
     again = _refused(progress, seen, origin, "The origin")
     if again is not None:
@@ -380,8 +383,8 @@ def _claim_back(progress: Progress, seen: Observed) -> Step:
     if seen.now_ms - progress.phase_since_ms > CLAIM_MS_MAX:
         return Fail(
             "The target fell silent while it took over, and the origin was told to take it back but does not "
-            f"own yet: {_why_not(origin, seen.origin_up)}. It stays the wanted owner; restore the element "
-            "elsewhere if it does not come back. Nothing committed is lost."
+            f"own yet: {_why_not(origin, seen.origin_up)}. It stays the wanted owner. If it does not come "
+            "back, restore the element elsewhere. Nothing committed is lost."
         )
     return Wait()
 
@@ -390,7 +393,7 @@ def _refused(progress: Progress, seen: Observed, claimant: ReplicaStatus | None,
     if claimant is None or claimant.order_id != progress.order_id or claimant.order_refused is None:
         return None
     shows_newer = claimant.epoch > progress.order_over
-    # Who lost to another that claimed at the same time may not have read of that one's epoch yet.
+    # A claimant that lost to another one at the same moment may not have read the other's epoch yet.
     in_time = seen.now_ms - progress.phase_since_ms <= CLAIM_MS_MAX
     if not claimant.retired and progress.orders < ORDERS_MAX and (shows_newer or in_time):
         return Reorder(max(claimant.epoch, progress.order_over))
@@ -408,14 +411,14 @@ def _finish(progress: Progress, seen: Observed) -> Step:
     waited_ms = seen.now_ms - progress.phase_since_ms
     if takeover is None:
         return Done(None) if waited_ms > GAP_MS_MAX else Wait()
-    # What writes nothing, or seldom, is measured by its commits: they come with each batch.
+    # An element that writes nothing, or seldom, is measured by its commits: they come with each batch.
     seldom = takeover.last_output_at_ms is None or (takeover.usual_output_ms or 0) > GAP_MS_MAX
     known = takeover.gap_ms is not None or (seldom and takeover.first_commit_at_ms is not None)
     return Done(takeover) if known or waited_ms > (COMMIT_MS_MAX if seldom else GAP_MS_MAX) else Wait()
 
 
 def takeover_of(progress: Progress, seen: Observed) -> Takeover | None:
-    """What the new owner's journal says of the change of owner, by the broker's clock."""
+    """Returns what the new owner's journal says about this change of owner, by the broker's clock."""
     takeover = seen.target.takeover if seen.target is not None else None
     if takeover is None or takeover.order not in (progress.id, progress.order_id):
         return None

@@ -1,4 +1,4 @@
-"""Which nodes' clocks are wrong: a comparison of when reports were made with when they were heard."""
+"""Which nodes' clocks are wrong: compares when reports were made with when they were heard."""
 
 from __future__ import annotations
 
@@ -7,23 +7,24 @@ from collections.abc import Collection
 
 OFF_MS = 5_000
 RIGHT_MS = 4_000
-"""Less than what is told, so that a clock just about there is not told of again and again."""
+"""Less than OFF_MS, so that a clock that is off by about that much is not reported again and again."""
 REPORTS = 3
-"""A report may be late because Redis or the network was. Of so many one is in time."""
+"""Redis or the network may delay a report. One of this many is taken to be in time."""
 
 
 class Clocks:
-    """The nodes' clocks against Redis's, which control goes by."""
+    """Compares the nodes' clocks with Redis's, which control goes by."""
 
     def __init__(self) -> None:
-        # Of each node's newest reports; below 0: made in the future.
+        # node -> by how much its newest reports were late; below 0 for one that was made in the future
         self._late_ms: dict[str, deque[int]] = {}
-        self._off: set[str] = set()  # nodes whose clock is told to be wrong
+        self._off: set[str] = set()  # nodes with an alert about their clock
 
     def alerts(self, node: str, at_ms: int, heard_ms: int, before: Collection[str] = ()) -> tuple[str, ...]:
-        """What is wrong after a report of `at_ms` by the node's clock; the same text as long as it lasts.
+        """Returns the alerts about a node's clock after a report that it made at `at_ms` by that clock.
 
-        `before`: what is told of the node; it stays until enough is known, such as after a start of control.
+        The text stays the same as long as the clock is wrong. `before` has the node's alerts so far. They
+        stay until enough reports have come, for example after a start of control.
         """
         late = self._late_ms.setdefault(node, deque(maxlen=REPORTS))
         late.append(heard_ms - at_ms)
@@ -42,6 +43,6 @@ class Clocks:
 def _alert(late_ms: int) -> str:
     return (
         f"Its clock is several seconds or more {'behind' if late_ms > 0 else 'ahead of'} Redis's. What runs "
-        "there goes on, but times that it reports are wrong, and if it is hours behind, its checkpoints are "
-        "refused elsewhere. Set its clock, best by NTP."
+        "there goes on, but the times that it reports are wrong. If it is hours behind, other machines "
+        "refuse its checkpoints. Set its clock, best by NTP."
     )

@@ -1,5 +1,7 @@
-"""The points behind the dashboard's curves, and the samples by which policies decide: a Redis list of each
-node and element, oldest first."""
+"""The points of the dashboard's curves, and the samples by which policies decide.
+
+Redis has a list of them for each node and element, oldest first.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,10 @@ _KEPT_S = 86_400  # after the last point
 
 
 class Histories:
-    """Of one thread. Collects the points of a round, for one trip to Redis behind its transactions."""
+    """Collects the points of a round, and writes them in one trip to Redis after its transactions.
+
+    Belongs to one thread.
+    """
 
     def __init__(self, client: redis.Redis) -> None:
         self._redis = client
@@ -27,7 +32,7 @@ class Histories:
         self._points: list[tuple[str, dict[str, Any], int]] = []
 
     def due(self, of: str, each_s: float | None = None) -> bool:
-        """True once each HISTORY_INTERVAL_S, or `each_s`: a point of it is to be added."""
+        """Returns True once each HISTORY_INTERVAL_S, or `each_s`: then a point of it should be added."""
         now_s = time.monotonic()
         each_s = messages.HISTORY_INTERVAL_S if each_s is None else each_s
         if now_s - self._at_s.get(of, float("-inf")) < each_s - 0.1:
@@ -36,11 +41,11 @@ class Histories:
         return True
 
     def add(self, key: str, point: dict[str, Any], most: int = messages.HISTORY_POINTS_MAX) -> None:
-        """`most`: that many are kept."""
+        """Adds a point to the list of `key`, which keeps the newest `most`."""
         self._points.append((key, point, most))
 
     def write(self) -> None:
-        """What was added. Raises redis.RedisError, and then that is left out."""
+        """Writes what was added. Raises redis.RedisError; the points are then left out."""
         points, self._points = self._points, []
         if not points:
             return
@@ -52,20 +57,20 @@ class Histories:
         try:
             pipe.execute()
         except redis.exceptions.OutOfMemoryError as error:
-            # The reports themselves may be what fills Redis: they must go on being read, and deleted.
+            # The reports themselves may be what fills Redis. They must still be read, and so be deleted.
             log.debug("%d points are left out: %s", len(points), error)
 
 
 class NodeSamples:
-    """One of each node each `each_s`: the mean CPU since the last one, so that none is only a moment's."""
+    """Takes one sample of each node every `each_s`, with the mean CPU since the one before it."""
 
     def __init__(self, each_s: float) -> None:
         self._each_ms = each_s * 1000
-        self._cpu: dict[str, list[float]] = {}  # node -> since its last sample
+        self._cpu: dict[str, list[float]] = {}  # node -> the CPU in its reports since the last sample
         self._from_ms: dict[str, int] = {}
 
     def take(self, node: str, heard_ms: int, load: NodeLoad) -> dict[str, Any] | None:
-        """What a report says; the sample, if one is due."""
+        """Takes in the load of a report. Returns the sample if one is due."""
         cpu = self._cpu.setdefault(node, [])
         cpu.append(load.cpu_ratio)
         from_ms = self._from_ms.setdefault(node, heard_ms)
@@ -83,6 +88,6 @@ class NodeSamples:
 
 
 def _short(point: dict[str, Any]) -> str:
-    """Redis keeps 1,800 of them for each element, so no digit and no blank that nobody sees."""
+    """Returns the point as JSON, short: Redis keeps 1,800 of them for each element."""
     rounded = {name: round(value, 3) if isinstance(value, float) else value for name, value in point.items()}
     return json.dumps(rounded, separators=(",", ":"))

@@ -1,10 +1,10 @@
-"""A node that was told to stop and hands over what it owns first: what its reports mean for its row.
+"""A node that was told to stop and first hands over what it owns: what its reports mean for its row.
 
-    report with leaving_until_ms --> the mark (Node.leaving_since); handovers/drains.py moves its groups away
-    goodbye, silence, or a report without --> no mark: started again, it takes new elements
+    report with leaving_until_ms --> its row is marked (Node.leaving_since); handovers/drains.py empties it
+    goodbye, silence, or a report without it --> no mark; when it is started again, it takes new elements
 
-The mark is what the newest report says, so a control process that was away goes on where it finds it. The
-node itself sees when it owns nothing any more, and ends.
+The mark follows the newest report, so a control process that was away goes on with what it finds. The node
+sees itself when it owns nothing any more, and ends.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FIELDS = ("leaving_since", "leaving_until", "leaving_stuck", "drain_blocked")
 
 
 def note_leaving(node: Node, report: NodeReport) -> bool:
-    """Set the mark that the report asks for, on the row in memory; True: it is another than before."""
+    """Sets or takes away the mark on the row in memory, as the report says. Returns whether it changed."""
     until_ms = report.leaving_until_ms
     if (until_ms is None) == (node.leaving_since is None):
         return False
@@ -42,16 +42,16 @@ def note_leaving(node: Node, report: NodeReport) -> bool:
 
 
 def forget_leaving(node: Node) -> None:
-    """Take the mark off the row in memory; a drain that a person has ordered stays."""
+    """Takes the mark off the row in memory. A drain that a person has ordered stays."""
     node.leaving_since, node.leaving_until, node.leaving_stuck = None, None, False
     if node.draining_since is None:
         node.drain_blocked = ""
 
 
 def tell_left(node: Node) -> None:
-    """The node says goodbye: what it has handed over, and what it leaves behind."""
+    """Records what a node that says goodbye has handed over, and what it leaves behind."""
     done = Q(outcome=Handover.Outcome.DONE, ended_at__gte=node.leaving_since)
-    # Those run elsewhere already: the node has not waited for their figures.
+    # These already run elsewhere. The node did not wait until their pause was measured.
     finishing = Q(outcome__isnull=True, phase=Phase.FINISH.value)
     moves = Handover.objects.filter(done | finishing, kind=Handover.Kind.MIGRATION, origin=node.name)
     names = Names()
@@ -62,8 +62,8 @@ def tell_left(node: Node) -> None:
         .values_list("deployment", "group")
     ]
     rest = (
-        f"Not handed over: {', '.join(left)}. That stands until {node.name} is started again, or it is "
-        "restored on another node."
+        f"Not handed over: {', '.join(left)}. This stands still until {node.name} is started again, or until "
+        "it is restored on another node."
         if left
         else "Nothing is left there to run."
     )

@@ -11,13 +11,13 @@ from webapp.nodes.models import Link, Node
 
 
 class LinkRows:
-    """Each report repeats the newest probes; only what is new in them is written."""
+    """Writes probes of links to their rows. Reports repeat the newest ones; only new ones are written."""
 
     def __init__(self) -> None:
-        self._taken: dict[str, tuple[LinkReport, ...]] = {}  # node -> as last written
+        self._taken: dict[str, tuple[LinkReport, ...]] = {}  # node -> what was written last
 
     def take(self, node: Node, report: NodeReport) -> None:
-        """In the transaction of the report. No links say nothing: the node has just started."""
+        """Runs in the transaction of the report. Without links nothing changes: the node has just started."""
         if not report.links or self._taken.get(node.name) == report.links:
             return
         targets = {
@@ -35,7 +35,7 @@ class LinkRows:
 
 
 def note_broker(node: Node, report: NodeReport) -> None:
-    """The node after its newest probe of the broker; it is not saved here."""
+    """Sets what the newest probe of the broker says on the node's row; the caller saves it."""
     if report.broker is None:
         return
     at = moment_of_ms(report.broker.at_ms)
@@ -45,9 +45,9 @@ def note_broker(node: Node, report: NodeReport) -> None:
 
 
 def followed(row: Link, link: LinkReport) -> Link:
-    """The row after the newest probe; it is not saved here.
+    """Returns the row after the newest probe; the caller saves it.
 
-    After a time without an answer the values begin anew: it may be another line.
+    After a time without an answer no earlier value counts: it may be another line.
     """
     at = moment_of_ms(link.at_ms)
     if link.rtt_ms is None:
@@ -55,11 +55,11 @@ def followed(row: Link, link: LinkReport) -> Link:
         row.measured_at = row.measured_at or at
         return row
     row.measured_at = at
-    anew = row.unreachable_since is not None
+    fresh = row.unreachable_since is not None
     row.unreachable_since = None
-    row.rtt_ms = smoothed(None if anew else row.rtt_ms, link.rtt_ms)
+    row.rtt_ms = smoothed(None if fresh else row.rtt_ms, link.rtt_ms)
     rate_at = None if link.bytes_at_ms is None else moment_of_ms(link.bytes_at_ms)
     if link.bytes_per_s is not None and rate_at != row.rate_measured_at:
-        row.bytes_per_s = smoothed(None if anew else row.bytes_per_s, link.bytes_per_s)
+        row.bytes_per_s = smoothed(None if fresh else row.bytes_per_s, link.bytes_per_s)
         row.rate_measured_at = rate_at
     return row

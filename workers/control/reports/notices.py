@@ -1,4 +1,4 @@
-"""What a person should know of a replica's report: a pure comparison with the report before it."""
+"""What a person should know of a replica's report. Pure: compares it with the report before it."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ class Notice:
 def notices(
     before: ReplicaStatus | None, now: ReplicaStatus, name: Callable[[], str], node: str
 ) -> list[Notice]:
-    """What is new in `now`; told once, not at each heartbeat. `name()`: what people call the group, which is
-    looked up only when there is something to tell."""
+    """Returns what is new in `now`, so that it is told once and not at each heartbeat.
+
+    `name()` is what people call the group. It is looked up only if there is something to tell.
+    """
     found = []
     old_error = before.error if before is not None else None
     if now.error is not None and (old_error is None or old_error.at_ms != now.error.at_ms):
         text = f"{name()} on {node}: {now.error.message} {now.error.safe} {now.error.next}"
-        if now.phase == "fenced":  # another owner took over: nothing is broken
+        if now.phase == "fenced":  # another owner took over, so nothing is broken
             found.append(Notice("replica.fenced", "warning", text))
         else:
             found.append(Notice("element.failed", "error", text))
@@ -45,8 +47,8 @@ def notices(
             Notice(
                 "element.dead_letters",
                 "warning",
-                f"{name()} sends records to its dead letters. The rest is processed; look at the "
-                "reasons there.",
+                f"{name()} sends records to its dead letters. The rest is processed. Look there for the "
+                "reasons.",
             )
         )
     return found

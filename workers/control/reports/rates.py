@@ -10,7 +10,7 @@ from pipeline_runtime.model.desired import ElementRows, ReplicaStatus
 RATE_WINDOW_MS = 5_000
 _WHOLE = ""
 _Point = tuple[int, dict[str, ElementRows], dict[str, int]]
-"""Heard at, ms; rows in all by element; bytes in all by output."""
+"""When it was heard, ms; total rows by element; total bytes by output."""
 
 
 def _fell(before: ElementRows, now: ElementRows) -> bool:
@@ -30,15 +30,20 @@ def _rate(before: ElementRows | None, now: ElementRows, name: str, elapsed_ms: i
 
 
 class Rates:
-    """Rows per second of each replica and its elements, and bytes per second of its streams, over the last
-    seconds of its totals."""
+    """Rows per second of each replica and its elements, and bytes per second of its streams.
+
+    They are means over the last RATE_WINDOW_MS of the totals that its node reports.
+    """
 
     def __init__(self) -> None:
         self._points: dict[tuple[str, str, int], deque[_Point]] = {}
 
     def update(self, node: str, status: ReplicaStatus, at_ms: int) -> dict[str, Any]:
-        """{"rows_in_per_s", "rows_out_per_s", "elements": {id: the same two, None where unknown},
-        "bytes_per_s": {"element.port": of that output}}"""
+        """Returns the rates after a report that was heard at `at_ms`.
+
+        {"rows_in_per_s", "rows_out_per_s", "elements": {id: the same two, None if unknown},
+        "bytes_per_s": {"element.port": bytes per second of that output}}
+        """
         key = (node, status.group, status.generation)
         points = self._points.setdefault(key, deque())
         whole = ElementRows(rows_in_total=status.rows_in_total, rows_out_total=status.rows_out_total)
@@ -64,5 +69,6 @@ class Rates:
         return {**rates.pop(_WHOLE), "elements": rates, "bytes_per_s": sent}
 
     def forget(self, node: str, keep: set[str]) -> None:
+        """Forgets the node's replicas of groups that are not in `keep`."""
         for key in [key for key in self._points if key[0] == node and key[1] not in keep]:
             del self._points[key]

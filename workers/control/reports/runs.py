@@ -1,4 +1,4 @@
-"""Which run of each node is listened to."""
+"""Which run of each node counts. A run is one life of its process."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections import deque
 
 
 class Runs:
-    """Which run of each node is listened to: the newest that was heard of, and only forwards.
+    """Accepts reports of the newest run of each node only, and each of them only once.
 
-    A run that was superseded is never listened to again, so two processes under one name, or a
-    report that was under way while its node was restarted, cannot make the rows jump to and fro.
+    A run that was replaced is never accepted again. So two processes under one name, or a report that was on
+    its way while its node was restarted, cannot make the rows jump to and fro.
     """
 
     def __init__(self) -> None:
@@ -17,7 +17,11 @@ class Runs:
         self._superseded: dict[str, deque[str]] = {}
 
     def accepts(self, node: str, run_id: str, number: int, stored: tuple[str, int]) -> bool:
-        """`stored`: run and number in the database, for the first report after a start of control."""
+        """Returns whether a report counts.
+
+        `stored` has the run and the number in the database. They count for the first report after a start of
+        control.
+        """
         newest_run, newest_number = self._newest.get(node, stored)
         if run_id == newest_run:
             if number <= newest_number:
@@ -32,5 +36,5 @@ class Runs:
         return True
 
     def forget(self, node: str) -> None:
-        """What was accepted last was not written: the database says again what is the newest."""
+        """The report that was accepted last was not written, so the database says which one is the newest."""
         self._newest.pop(node, None)

@@ -323,7 +323,7 @@ class ReplicaStatus(Frozen):
 class NodeLoad(Frozen):
     cpu_ratio: float  # 0..1 over all cores
     memory_bytes: int  # of the agent and its children
-    java_bytes: int = 0  # of these, Java's: all groups on the node share its heap
+    java_bytes: int  # of these, Java's: all groups on the node share its heap
     memory_total_bytes: int
     memory_ratio: float
     disk_free_bytes: int

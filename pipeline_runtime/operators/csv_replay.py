@@ -120,8 +120,6 @@ class CsvReplayParams(Params):
     delimiter: Delimiter = ","
     decimal: Decimal = Field(
         default=".",
-        # What runs since before there was this parameter keeps its version, and can be upgraded in place.
-        exclude_if=lambda decimal: decimal == ".",
         title="Decimal mark",
         description="a point, as in 1.5, or a comma, as in 1,5",
         json_schema_extra={"x-choices": _DECIMALS},

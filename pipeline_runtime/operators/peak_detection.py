@@ -25,8 +25,6 @@ class PeakDetectionParams(Params):
     also: tuple[ColumnName, ...] = Field(
         default=(),
         max_length=50,
-        # What runs since before there was this parameter keeps its version, and can be upgraded in place.
-        exclude_if=lambda also: not also,
         description="more columns to copy from the peak's row",
     )
     key: ColumnName | None = Field(default=None, description=EACH_KEY)

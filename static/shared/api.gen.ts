@@ -892,8 +892,8 @@ export interface PhaseEntry {
   phase: string;
   start_ms: number;
   end_ms: number | null;
-  bytes?: number | null;
-  note?: string | null;
+  bytes: number;
+  note: string;
   behind?: number | null;
 }
 

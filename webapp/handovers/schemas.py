@@ -18,8 +18,8 @@ class PhaseEntry(TypedDict):
     phase: str
     start_ms: int
     end_ms: int | None
-    bytes: NotRequired[int | None]
-    note: NotRequired[str | None]
+    bytes: int
+    note: str
     behind: NotRequired[int | None]
     """WARM: committed batches that the target has still to follow"""
 

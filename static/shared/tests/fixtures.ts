@@ -40,6 +40,8 @@ export function phase(name: string, from_s: number, to_s: number | null, more: P
     phase: name,
     start_ms: T0 + from_s * 1000,
     end_ms: to_s === null ? null : T0 + to_s * 1000,
+    bytes: 0,
+    note: "",
     ...more,
   };
 }

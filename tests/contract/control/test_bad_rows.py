@@ -36,6 +36,7 @@ SECRET = "hunter2-in-a-row"
 LOAD = NodeLoad(
     cpu_ratio=0.5,
     memory_bytes=1,
+    java_bytes=0,
     memory_total_bytes=2,
     memory_ratio=0.5,
     disk_free_bytes=10**12,

@@ -66,7 +66,7 @@ def test_a_handover_tells_its_pause_and_what_it_was_computed_from(
     assert (shown["gap_ms"], shown["measured"]) == (1_300, MEASURED)
     Handover.objects.update(measured=MEASURED | {"first_output_at_ms": None, "usual_output_ms": 60_000})
     assert caller("viewer").get(f"/handovers/{handover.pk}").json()["pause"]["by"] == "commits"
-    Handover.objects.update(measured={})  # of before it was measured
+    Handover.objects.update(measured={})  # it was not measured
     assert caller("viewer").get(f"/handovers/{handover.pk}").json()["pause"] is None
 
 

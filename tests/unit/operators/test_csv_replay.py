@@ -199,17 +199,11 @@ def test_times_are_read_in_other_formats(replay, time_format, values):
     assert milliseconds(everything(reader)) == [100_000, 100_500]
 
 
-def test_a_decimal_comma_is_read_and_a_point_is_not_told_to_nodes(replay, operator):
-    """What runs was told its parameters before there was this one, and could not be upgraded with another."""
+def test_a_decimal_comma_is_read(replay):
     assert [row["a"] for row in everything(replay("a;b\n1,5;x\n-2;y\n", delimiter=";", decimal=","))] == [
         1.5,
         -2,
     ]
-    told = [
-        operator("csv-replay", {"path": "demo:debs2012", "decimal": decimal}).params.model_dump(mode="json")
-        for decimal in (".", ",")
-    ]
-    assert [params.get("decimal") for params in told] == [None, ","]
 
 
 def test_a_number_beyond_the_calendar_is_no_time(replay):

@@ -10,6 +10,7 @@ def load(cpu: float, battery: float | None = None) -> NodeLoad:
     return NodeLoad(
         cpu_ratio=cpu,
         memory_bytes=0,
+        java_bytes=0,
         memory_total_bytes=1,
         memory_ratio=0,
         disk_free_bytes=0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from pipeline_runtime.operators.expressions.texts import TEXT_MAX
 from pipeline_runtime.operators.registry import BUILT_IN, default_registry
 from pipeline_runtime.operators.sdk import Operator, Port
 
+LINE_MAX = 120
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "operators.md"
 _CATEGORIES = {
     "sources": "Sources",
@@ -38,12 +40,12 @@ def page() -> str:
     lines = [
         "# Operators",
         "",
-        "Made by `python -m pipeline_runtime.operators.reference`; edit the docstrings, not this page.",
+        "This page is made by `make reference` from the operators' docstrings and parameters.",
         "",
     ]
     for category, title in _CATEGORIES.items():
         names = [f"[{o.type}](#{o.type})" for o in operators if o.category == category]
-        lines.append(f"- {title}: {', '.join(names)}")
+        lines += _wrapped(f"- {title}: {', '.join(names)}")
     lines.append("- [Expressions](#expressions)")
     for operator in operators:
         lines += ["", *_section(operator)]
@@ -132,30 +134,40 @@ def _expressions() -> Iterator[str]:
     yield ""
     yield inspect.getdoc(expressions) or ""
     yield ""
-    yield (
-        "A null input makes a null. Where an expression should have a value and has none (a division by zero,"
-        " an overflow, a text that is no number), the row goes to the dead letters with the reason. Besides"
-        " the columns, `_time` (event time), `_batch_time` and `_key` can be used."
+    yield "A null input makes a null."
+    yield "A row goes to the dead letters with the reason if an expression should have a value and has none."
+    yield "That is so for a division by zero, an overflow, or a text that is no number."
+    yield "Besides the columns, `_time` (event time), `_batch_time` and `_key` can be used."
+    yield ""
+    yield f"`||`, `concat` and `replace` make texts of at most {TEXT_MAX:,} characters."
+    yield "`replace` may leave a longer text as long as it is."
+    yield "An expression whose literals alone make a longer text is refused when it is written."
+    yield "A row for which a text would get longer goes to the dead letters."
+    yield "So does a row in which `contains` or `replace` would look for a text for more than a second."
+    yield "`like` takes no more time for many `%` than for one."
+    yield ""
+    yield from _wrapped(
+        "Functions: " + ", ".join(f"`{function.usage}`" for function in FUNCTIONS.values()) + "."
     )
     yield ""
-    yield (
-        f"`||`, `concat` and `replace` make texts of at most {TEXT_MAX:,} characters (`replace` may leave a"
-        " longer one as long as it is). What literals alone make longer is refused when it is written; a row"
-        " for which a text would get longer goes to the dead letters. So does one in which `contains` or"
-        " `replace` would look for a long text in a longer one for more than a second. `like` takes no more"
-        " time for many `%` than for one."
-    )
+    yield "Arrow computes most of this."
+    yield "Where Spark alone computes something, a batch of its element costs some 65 ms of CPU and not"
+    yield "10 (docs/decisions/0030-elements-in-arrow.md). Spark alone computes:"
     yield ""
-    yield "Functions: " + ", ".join(f"`{function.usage}`" for function in FUNCTIONS.values()) + "."
-    yield ""
-    by_spark = ", ".join(f"`{name}`" for name in FUNCTIONS if name not in IN_ARROW)
-    yield (
-        "Most of this is computed by Arrow. Some Spark alone computes as it should be, and a batch of an"
-        " element that uses it costs some 65 ms of CPU where others cost 10"
-        " (docs/decisions/0030-elements-in-arrow.md):"
-        f" {by_spark}; `like`; `contains`, `startswith` and `endswith` with a part that is no literal; texts"
-        " made of numbers with decimals or of times, and numbers or times read from texts."
-    )
+    yield from _wrapped("- " + ", ".join(f"`{name}`" for name in FUNCTIONS if name not in IN_ARROW))
+    yield "- `like`; `contains`, `startswith` and `endswith` with a part that is no literal"
+    yield "- texts made of numbers with decimals or of times, and numbers or times read from texts"
+
+
+def _wrapped(text: str) -> list[str]:
+    """The text in lines of a page. Breaks lie between words and never inside of a code span."""
+    lines = [""]
+    for word in re.split(r" (?=(?:[^`]*`[^`]*`)*[^`]*$)", text):
+        if lines[-1] and len(lines[-1]) + 1 + len(word) > LINE_MAX:
+            lines.append("  " + word if text.startswith("- ") else word)
+        else:
+            lines[-1] = f"{lines[-1]} {word}" if lines[-1] else word
+    return lines
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = r"(?:pipeline_runtime|workers|webapp|static|templates|tests|docs|\.ci)"
-CODE_PATH = re.compile(rf"`({FOLDERS}/[\w./*-]*)`(?: `(\w[\w.]*)`)?")
+CODE_PATH = re.compile(rf"`({FOLDERS}/[\w./*-]*)`((?:\s+`\w[\w.]*`(?:,(?=\s+`))?)*)")
 DOCS_PATH = re.compile(r"(?<![\w/])docs/[\w/-]+\.md")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 MADE_BY_BUILDS = ("static/dist", "static/node_modules")
@@ -68,11 +68,13 @@ def _exists(path: str) -> bool:
 
 
 def _missing_code(page: str) -> Iterator[str]:
-    for path, name in CODE_PATH.findall(_text(page)):
+    for path, names in CODE_PATH.findall(_text(page)):
         if not _exists(path):
             yield f"{path}: there is no such file or folder"
-        elif name and (ROOT / path).is_file() and name.split(".")[-1] not in _text(path):
-            yield f"{path}: nothing in there is called {name}"
+        elif (ROOT / path).is_file():
+            for name in re.findall(r"`([\w.]+)`", names):
+                if name.split(".")[-1] not in _text(path):
+                    yield f"{path}: nothing in there is called {name}"
 
 
 @pytest.mark.parametrize("page", _pages())

@@ -62,10 +62,11 @@ api-types: ## write the browser's types of the REST API and the live messages: s
 	@$(PY) manage.py api_types > build/api.gen.ts
 	@mv build/api.gen.ts static/shared/api.gen.ts
 
-reference: ## write what is made from the code: pages in docs/reference, drawings of phases
+reference: ## write what is made from the code: docs/reference, docs/errors, drawings of phases
 	@.ci/install python
 	@$(PY) -m pipeline_runtime.settings_page
 	@$(PY) -m pipeline_runtime.operators.reference
+	@$(PY) -m pipeline_runtime.error_pages
 	@$(PY) -m workers.control.phase_diagrams
 
 bench: ## every benchmark; QUICK=1 is short

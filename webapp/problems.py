@@ -25,8 +25,10 @@ class Fault(TypedDict):
 
 
 class Problem(Exception):
-    status: ClassVar[int] = 400
-    kind: ClassVar[str] = "bad-request"
+    """A refusal; its subclasses are the kinds. `code` names its page in docs/errors."""
+
+    status: ClassVar[int]
+    kind: ClassVar[str]
 
     def __init__(
         self,
@@ -35,6 +37,7 @@ class Problem(Exception):
         safe: str | None = None,
         next: str | None = None,
         faults: list[Fault] | None = None,
+        code: str | None = None,
         **extra: Any,
     ) -> None:
         super().__init__(detail)
@@ -42,15 +45,24 @@ class Problem(Exception):
         self.safe = safe
         self.next = next
         self.faults = faults or []
+        self.code = code or self.kind
         self.extra = extra
 
     def document(self) -> dict[str, Any]:
         return problem_document(
-            self.status, self.detail, self.kind, self.safe, self.next, self.faults, **self.extra
+            self.status,
+            self.detail,
+            self.kind,
+            self.safe,
+            self.next,
+            self.faults,
+            code=self.code,
+            **self.extra,
         )
 
 
 class Unreadable(Problem):
+    status = 400
     kind = "unreadable"
 
 

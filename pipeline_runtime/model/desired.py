@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field as PydanticField, ValidationError
 
+from pipeline_runtime.model.error_codes import ERRORS
 from pipeline_runtime.model.faults import join_path, pydantic_faults
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.plain_data import unfit
@@ -221,12 +222,29 @@ def _refused(part: Any, error: ValueError) -> RefusedReplica:
 
 
 class ReplicaError(Frozen):
+    code: str = ""  # one of error_codes.AT_ELEMENTS
     message: str  # what happened
     safe: str  # what was kept safe
     next: str  # what to do
     traceback: str | None = None
     at_ms: int = 0
     damaged: bool = False  # the local state cannot be used, but a checkpoint can
+
+    @classmethod
+    def of(
+        cls, code: str, message: str, at_ms: int, *, traceback: str | None = None, damaged: bool = False
+    ) -> ReplicaError:
+        """The error with this code: what is safe and what to do are the table's."""
+        known = ERRORS[code]
+        return cls(
+            code=code,
+            message=message,
+            safe=known.safe,
+            next=known.next,
+            traceback=traceback,
+            at_ms=at_ms,
+            damaged=damaged,
+        )
 
 
 class ElementRows(Frozen):

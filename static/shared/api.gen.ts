@@ -285,6 +285,7 @@ export interface ElementCost {
 }
 
 export interface ElementError {
+  code: string | null;
   message: string | null;
   safe: string | null;
   next: string | null;

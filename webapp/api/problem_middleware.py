@@ -22,6 +22,15 @@ DETAILS = {
     413: "The request is too large.",
     500: "The server failed; its log has the details.",
 }
+# The pages of docs/errors for answers that no action has given.
+CODES = {
+    400: "unreadable",
+    401: "unauthenticated",
+    403: "forbidden",
+    404: "not-found",
+    413: "too-large",
+    500: "server-failed",
+}
 # What Django and its parsers raise of a request that is malformed, or has too many fields or files.
 UNREADABLE = (
     BadRequest,
@@ -82,4 +91,6 @@ def problem_response(problem: Problem) -> HttpResponse:
 
 def problem_response_of(status: int, detail: str | None = None) -> HttpResponse:
     text = detail or DETAILS.get(status, "The request was refused.")
-    return HttpResponse(json.dumps(problem_document(status, text)), status=status, content_type=PROBLEM_TYPE)
+    code = {"code": CODES[status]} if status in CODES else {}
+    document = problem_document(status, text, **code)
+    return HttpResponse(json.dumps(document), status=status, content_type=PROBLEM_TYPE)

@@ -282,6 +282,7 @@ def _error(error: dict[str, Any] | None) -> ElementError | None:
     if not error:
         return None
     return {
+        "code": error.get("code"),
         "message": error.get("message"),
         "safe": error.get("safe"),
         "next": error.get("next"),

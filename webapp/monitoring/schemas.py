@@ -111,6 +111,8 @@ class StandbyNote(TypedDict):
 
 
 class ElementError(TypedDict):
+    code: str | None
+    """a page of docs/errors"""
     message: str | None
     safe: str | None
     next: str | None

@@ -79,6 +79,7 @@ def enrol(secret: str, machine: Machine) -> Node:
             safe="The token can still be used.",
             next=f"Install Fogline {settings.FOGLINE_VERSION} on it, then start it again.",
             version=settings.FOGLINE_VERSION,
+            code="version-differs",
         )
     existing = Node.objects.filter(name=machine.name).first()
     if existing is not None and existing.up:

@@ -64,6 +64,7 @@ def deploy(
             overtaken(pipeline, revision),
             safe="Nothing was deployed.",
             next="Look at the draft as it is now, then deploy again.",
+            code="draft-overtaken",
         )
     running = active_deployment(pipeline)
     if running is not None and running.status == Deployment.Status.RUNNING:

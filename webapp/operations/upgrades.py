@@ -56,6 +56,7 @@ def refuse_upgrade(
             f"take over from it: {named}.",
             safe=SAFE,
             next=_way_out(wrong),
+            code="upgrade-refused",
             deployment=deployment.pk,
             faults=[
                 {

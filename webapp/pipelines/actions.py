@@ -50,6 +50,7 @@ def save_draft(actor: User, name: str, document: dict[str, Any], revision: int) 
             overtaken(pipeline, revision),
             safe="Both versions are in this answer; the saved one is unchanged.",
             next=f'Merge them and save with If-Match: "{pipeline.draft_revision}".',
+            code="draft-overtaken",
             yours=document,
             theirs=pipeline.draft,
             revision=pipeline.draft_revision,

@@ -168,13 +168,7 @@ class Agent:
         if before is not None and before.message == message:
             return before  # at its old time, so that it is not told as something new
         log.error("%s: %s The other groups go on.", part.group, message)
-        return ReplicaError(
-            message=message,
-            safe="Its state and its checkpoints on this node are kept, and what ran of it goes on.",
-            next="Correct the element's parameters and deploy again. If they are right, see whether the node "
-            "has the same version of Fogline as the control side.",
-            at_ms=self._runtime.now_ms(),
-        )
+        return ReplicaError.of("definition-refused", message, self._runtime.now_ms())
 
     def _checkpoint_all(self) -> None:
         """By time. When batches are counted, also at each change of a replica, and each second: not every

@@ -133,11 +133,9 @@ def has_come_through(ends: tuple[JavaEnd, ...], batch_done: bool, for_ms: int) -
 
 def held_error(ends: tuple[JavaEnd, ...]) -> ReplicaError:
     nodes = " and ".join(dict.fromkeys(end.node for end in ends))
-    return ReplicaError(
-        message=f"It is held: it has ended Spark's Java process {len(ends)} times (on {nodes}), each "
+    return ReplicaError.of(
+        "java-ended-twice",
+        f"It is held: it has ended Spark's Java process {len(ends)} times (on {nodes}), each "
         "time while it started or in one of its batches.",
-        safe="Committed batches are in the journal and its state is kept; the other elements go on.",
-        next="See those nodes' logs, for instance whether memory was short. Deploy a changed version, "
-        "restore the element on another node, or pause and resume it: then it is started again.",
-        at_ms=ends[-1].at_ms,
+        ends[-1].at_ms,
     )

@@ -351,12 +351,11 @@ class Slot:
             self._runtime.java_ends.tried(self.group)
         now_ms = self._runtime.now_ms()
         self._state = self._state.failed(
-            ReplicaError(
-                message=f"{_FAILED.get(type(action), 'It could not be brought to what is wanted')}: {error}",
-                safe="What was committed stays committed; no state was lost.",
-                next="It is tried again by itself; see the node's log when that does not help.",
+            ReplicaError.of(
+                "checkpoint-not-fetched" if isinstance(action, Fetch) else "order-failed",
+                f"{_FAILED.get(type(action), 'It could not be brought to what is wanted')}: {error}",
+                now_ms,
                 traceback="".join(traceback.format_exception(error)),
-                at_ms=now_ms,
             ),
             now_ms,
             of_others=isinstance(error, ServiceUnavailable),

@@ -85,15 +85,8 @@ class SlotState:
         if status.retired or status.order_refused is not None or status.phase == "fenced":
             return replace(down, ended_for=order.id if order else None, error=status.error)
         if status.error is None:
-            return down.failed(
-                ReplicaError(
-                    message="It ended without being told to.",
-                    safe="What was committed stays committed; the local state is kept.",
-                    next="It is started again from its local state.",
-                    at_ms=now_ms,
-                ),
-                now_ms,
-            )
+            error = ReplicaError.of("ended-unasked", "It ended without being told to.", now_ms)
+            return down.failed(error, now_ms)
         if status.error.damaged:
             return down.with_damage(status.error, now_ms)
         return down.failed(status.error, now_ms)

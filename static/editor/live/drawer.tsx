@@ -136,7 +136,7 @@ const NOT_DEPLOYED = "It does not run yet. Deploy the pipeline to see its figure
 
 export function ElementErrorNote({ element }: { element: LiveElement }) {
   if (!element.error) return null;
-  const { message, safe, next, traceback, at } = element.error;
+  const { code, message, safe, next, traceback, at } = element.error;
   return (
     <div className="notice notice--error" role="alert">
       <div className="stack stack--tight drawer__error">
@@ -144,6 +144,11 @@ export function ElementErrorNote({ element }: { element: LiveElement }) {
         {safe && <span>{safe}</span>}
         {next && <span>{next}</span>}
         <span className="muted small">
+          {code && (
+            <>
+              Error <code title={`docs/errors/${code}.md says more`}>{code}</code>,{" "}
+            </>
+          )}
           <Ago at={at} />
         </span>
         {traceback && (

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pipeline_runtime.model.desired import ReplicaError
 from tests.contract.web.conftest import PIPELINE, Caller, audited, report
 from tests.contract.web.test_permissions import assert_problem
 from webapp.nodes.models import Node
@@ -88,11 +89,11 @@ def test_while_it_is_restored_the_figures_of_its_silent_node_are_not_shown(
 def test_an_error_is_shown_where_it_happened(
     caller: Call, deployment: Deployment, nodes: dict[str, Node]
 ) -> None:
-    error = {"message": "boom", "safe": "all", "next": "mend it", "traceback": "Traceback", "at_ms": 1000}
+    error = ReplicaError.of("operator-failed", "boom", 1000, traceback="Traceback").model_dump()
     report(deployment, "power", nodes["cloud"], error=error)
     power = caller("viewer").get(f"{P}/elements/power").json()
     assert power["status"] == "failed"
-    assert power["error"]["message"] == "boom"
+    assert (power["error"]["code"], power["error"]["message"]) == ("operator-failed", "boom")
     assert power["error"]["at"] == "1970-01-01T00:00:01+00:00"
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pipeline_runtime.model.error_codes import ERRORS
 from tests.contract.web.conftest import PIPELINE, Caller
 from webapp.accounts.models import Role
 from webapp.audit.models import AuditRecord
@@ -105,6 +106,7 @@ def assert_problem(response: Any, status: int) -> dict[str, Any]:
     assert problem["type"]
     assert problem["detail"]
     assert isinstance(problem["faults"], list)
+    assert status == 405 or problem["code"] in ERRORS
     return problem
 
 

@@ -1,0 +1,75 @@
+"""Makes docs/errors/ from model/error_codes.py, a page for each error: `make reference`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pipeline_runtime.model.error_codes import AT_ELEMENTS, ERRORS, IN_ANSWERS, KnownError
+
+FOLDER = Path(__file__).parents[1] / "docs" / "errors"
+_MADE = "This page is made by `make reference` from `pipeline_runtime/model/error_codes.py`."
+
+
+def pages() -> dict[str, str]:
+    """Returns the text of each page by its file's name, the index included."""
+    return {"README.md": _index()} | {f"{error.code}.md": _page(error) for error in ERRORS.values()}
+
+
+def write() -> None:
+    """Writes all pages, and deletes those of codes that there are no longer."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for page in FOLDER.glob("*.md"):
+        page.unlink()
+    for name, text in pages().items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
+
+
+def _index() -> str:
+    return _joined(
+        "# Errors",
+        _MADE,
+        "Each error says what happened, what is safe and what to do. Its code leads to a page with more.",
+        "## Shown at an element",
+        _table(AT_ELEMENTS),
+        "## In answers of the REST API and in messages of the dashboard",
+        "The code is the member `code` of the problem document.",
+        _table(IN_ANSWERS),
+    )
+
+
+def _table(errors: Sequence[KnownError]) -> str:
+    rows = [f"| [`{error.code}`]({error.code}.md) | {error.title} |" for error in errors]
+    return "\n".join(["| code | what it means |", "|---|---|", *rows])
+
+
+def _page(error: KnownError) -> str:
+    where = (
+        "Shown at an element." if error in AT_ELEMENTS else "In an answer of the REST API, or in a message."
+    )
+    return _joined(
+        f"# {error.code}",
+        f"{error.title}.",
+        where,
+        "## What happened",
+        _lines(error.happened),
+        "## What is safe",
+        _lines(error.safe),
+        "## What to do",
+        _lines(error.next),
+        "[All errors](README.md)",
+    )
+
+
+def _lines(text: str) -> str:
+    """One sentence per line."""
+    return text.replace(". ", ".\n")
+
+
+def _joined(*parts: str) -> str:
+    return "\n\n".join(parts) + "\n"
+
+
+if __name__ == "__main__":
+    write()
+    print(f"wrote {FOLDER}")

@@ -1,0 +1,287 @@
+"""The errors that a user may look up. `make reference` makes docs/errors/ from this table, a page for each.
+
+A code is shown at the element that failed, or in the answer of the REST API.
+It is made of words, so that it says something by itself and is found by any search.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class KnownError(NamedTuple):
+    code: str
+    title: str
+    happened: str
+    safe: str
+    next: str
+
+
+_COMMITTED = "Everything up to the last committed batch is kept. The batch that failed left nothing behind."
+_UNCHANGED = "Nothing was changed. What runs goes on."
+
+AT_ELEMENTS = (
+    KnownError(
+        "operator-failed",
+        "An operator raised an error",
+        "The element's code failed on a batch: its parameters do not suit the rows, or it has a bug. The"
+        " message is the operator's own, and the traceback shows the line.",
+        _COMMITTED,
+        "Look at the traceback, correct the element's parameters or its data, and deploy again.",
+    ),
+    KnownError(
+        "not-deterministic",
+        "A batch came out differently when it was processed again",
+        "A standby or a restored element processes the same rows as the owner before it, and must get the"
+        " same result. It got another one. An operator of the group uses the clock, chance, the network or a"
+        " file that changes.",
+        "The replica that noticed it committed nothing. The owner is not affected.",
+        "Correct the operator: its output may depend on its rows, its state and the batch's time alone."
+        " Then deploy again.",
+    ),
+    KnownError(
+        "state-damaged",
+        "The local state cannot be used",
+        "The files that a node keeps for the element are damaged, incomplete, or do not fit its journal. A"
+        " failing disk is the usual cause.",
+        "Everything up to the last committed batch is kept: in the journal, and in the checkpoints on other"
+        " nodes.",
+        "Nothing at first: the node takes the newest checkpoint by itself. If it happens again within an"
+        " hour, look at the disk and restore the element on another node.",
+    ),
+    KnownError(
+        "journal-trimmed",
+        "The journal no longer reaches back to the local state",
+        "The node was away for so long that the batches after its state were trimmed from the journal.",
+        "Everything up to the last committed batch is kept, in the journal and in newer checkpoints.",
+        "Nothing: the node takes a newer checkpoint by itself.",
+    ),
+    KnownError(
+        "rewind-undone",
+        "The element cannot go back to that checkpoint",
+        "You asked to go back to a point that another restoration has undone, or from which the element"
+        " cannot continue with its present parameters or inputs.",
+        _COMMITTED,
+        "Choose another checkpoint of the list, or restore the newest one.",
+    ),
+    KnownError(
+        "rows-gone",
+        "Rows were deleted before they were read",
+        "The topic no longer holds the rows that come next. Its retention is shorter than the time by which"
+        " the element lags behind, or somebody deleted the rows or the topic.",
+        "Everything up to the last committed batch is kept. No later row is processed in place of the"
+        " missing ones.",
+        "Give the topic a longer retention. If the rows are lost for good, undeploy the pipeline and deploy"
+        " it again: it then begins with what the topic holds.",
+    ),
+    KnownError(
+        "rows-unreadable",
+        "Records of a topic cannot be decoded",
+        "The records are there, but Kafka's client cannot read them: they are damaged, or compressed in a"
+        " way that is not known here.",
+        _COMMITTED,
+        "See which producer wrote them. Once the topic holds readable records, pause and resume the element.",
+    ),
+    KnownError(
+        "topic-partitions-differ",
+        "A topic has another number of partitions than the element reads",
+        "Somebody added partitions to the topic, or its element was told another number.",
+        _COMMITTED,
+        "Set the element's parameter `partitions` to the number that the message names, and deploy again.",
+    ),
+    KnownError(
+        "keys-in-several-partitions",
+        "Rows of one key are in several partitions",
+        "Each partition is processed by itself, so all rows of a key must be in the same one. The producer"
+        " of this topic does not send them by key.",
+        _COMMITTED,
+        "Let the producer use the key for its partition, or use a topic with one partition.",
+    ),
+    KnownError(
+        "records-refused",
+        "Kafka does not take a record",
+        "The broker refuses a record that the element wrote, for good: it is too large for the topic, or"
+        " its time is not allowed there.",
+        "Nothing of the batch was committed. Everything before it is kept.",
+        "Raise the topic's limit, or let the element write smaller records. Then deploy again.",
+    ),
+    KnownError(
+        "output-file-changed",
+        "Another program changed the output file",
+        "The CSV file is shorter than what was committed to it.",
+        "Nothing was written to the changed file. What was committed before is in the element's checkpoints.",
+        "Keep other programs away from the file, and restore the element from a checkpoint.",
+    ),
+    KnownError(
+        "node-starved",
+        "The node had no time to start a process",
+        "Spark waited 10 s for a Python process of the element. Only a machine without any CPU or memory to"
+        " spare takes that long.",
+        _COMMITTED,
+        "The node starts the element again by itself. If this happens again, move elements to another node.",
+    ),
+    KnownError(
+        "java-ended-twice",
+        "The element is held, because it ended the node's Java twice",
+        "Spark's Java process ended while this element started or ran, twice within an hour. The element is"
+        " not started any more, so that the others can run. Lack of memory is the usual cause.",
+        "Committed batches are in the journal and the state is kept. The other elements go on.",
+        "See the nodes' logs, for instance whether memory was short. Deploy a changed version, restore the"
+        " element on another node, or pause and resume it: then it is started again.",
+    ),
+    KnownError(
+        "owner-replaced",
+        "Another node owns the element now",
+        "This node was cut off or silent, and the element was restored elsewhere. What this node still"
+        " tried to write was refused.",
+        "Nothing was written twice. What this node had not committed is processed by the new owner.",
+        "Nothing. The element starts here again only when somebody moves it here.",
+    ),
+    KnownError(
+        "ended-unasked",
+        "The element ended without being told to",
+        "Its process on the node is gone, without an error of its own.",
+        "What was committed stays committed. The local state is kept.",
+        "Nothing: it is started again from its local state. If it happens again, see the node's log.",
+    ),
+    KnownError(
+        "order-failed",
+        "The node could not do what it was told",
+        "The node could not start or stop the element, or take its last checkpoint. The message says why.",
+        "What was committed stays committed. No state was lost.",
+        "The node tries again by itself. See its log if that does not help.",
+    ),
+    KnownError(
+        "checkpoint-not-fetched",
+        "The checkpoint could not be fetched",
+        "The node that has the checkpoint, or the central checkpoint service, does not answer or refuses.",
+        "The checkpoint is kept where it is. No state was lost.",
+        "The node tries again by itself. See whether the other machine runs and its port can be reached.",
+    ),
+    KnownError(
+        "definition-refused",
+        "The node cannot read the element's definition",
+        "What the control process wants of the node does not fit what the node can do. The two may have"
+        " different versions of Fogline, or of an operator's package.",
+        "The element's state and checkpoints on this node are kept. What ran of it goes on.",
+        "Correct the element's parameters and deploy again. If they are right, install the same version of"
+        " Fogline on the node as on the control side.",
+    ),
+)
+"""Errors that are shown at an element."""
+
+IN_ANSWERS = (
+    KnownError(
+        "unreadable",
+        "The request cannot be read",
+        "The body is not the JSON, form or file that the route expects.",
+        _UNCHANGED,
+        "Correct the body. `/api/v1/openapi.json` describes what each route takes.",
+    ),
+    KnownError(
+        "unauthenticated",
+        "You are not signed in",
+        "The request has no session and no valid API token. A new password revokes all tokens of its"
+        " account.",
+        _UNCHANGED,
+        "Sign in, or send `Authorization: Bearer <token>` with a token from *Your account*.",
+    ),
+    KnownError(
+        "forbidden",
+        "Your role may not do this",
+        "You are signed in, but the action needs a higher role.",
+        _UNCHANGED,
+        "Ask an admin for that role, or ask somebody who has it to do this.",
+    ),
+    KnownError(
+        "not-found",
+        "There is nothing of that name",
+        "The pipeline, element, node or other thing does not exist, or exists no longer.",
+        _UNCHANGED,
+        "See whether the name is right. The overview lists what there is.",
+    ),
+    KnownError(
+        "conflict",
+        "This is not possible now",
+        "The request is right, but what it is about is in a state that does not allow it: it runs, moves,"
+        " does not run, or its name is taken.",
+        _UNCHANGED,
+        "`next` in the answer says what to do first.",
+    ),
+    KnownError(
+        "draft-overtaken",
+        "Somebody else saved the draft meanwhile",
+        "You saved or deployed a draft that you had opened before somebody else saved it.",
+        "Both versions are kept: the saved one is unchanged, and yours is in the answer or in your browser.",
+        "Look at both, merge them, and save or deploy again. The editor offers that.",
+    ),
+    KnownError(
+        "upgrade-refused",
+        "This version cannot take over from the one that runs",
+        "A change cannot be made while the pipeline runs. `faults` names each element and the reason.",
+        _UNCHANGED,
+        "Change back what is named, or undeploy the pipeline first. docs/explanation/operations.md says"
+        " what an upgrade may change.",
+    ),
+    KnownError(
+        "version-differs",
+        "The machine has another version of Fogline",
+        "All nodes must have the version of the control side.",
+        "The machine has not joined. Its token can still be used.",
+        "Install the version that the message names on it, and start it again.",
+    ),
+    KnownError(
+        "length-required",
+        "The request does not say how long it is",
+        "An upload needs the header `Content-Length`.",
+        "Nothing was stored.",
+        "Send the length. With curl, `--data-binary @file` does it.",
+    ),
+    KnownError(
+        "too-large",
+        "The file or request is too large",
+        "It is larger than the limit that the message names.",
+        "Nothing was stored.",
+        "Split it. For data files, an admin can raise `FOGLINE_UPLOAD_BYTES_MAX`.",
+    ),
+    KnownError(
+        "invalid",
+        "The content has mistakes",
+        "The request can be read, but values in it are missing or not allowed. `faults` names each place.",
+        _UNCHANGED,
+        "Correct what `faults` names, and send it again.",
+    ),
+    KnownError(
+        "precondition-required",
+        "The request does not say which draft it changes",
+        "Saving a draft needs the header `If-Match` with the draft's revision, so that nobody's work is"
+        " overwritten.",
+        _UNCHANGED,
+        "Read the draft, and send its `ETag` as `If-Match`.",
+    ),
+    KnownError(
+        "too-soon",
+        "The same was done a moment ago",
+        "This may be done only once in a while. The header `Retry-After` says for how many seconds to wait.",
+        _UNCHANGED,
+        "Wait that long, and send it again.",
+    ),
+    KnownError(
+        "backend-away",
+        "Kafka, Redis, a checkpoint service or a node does not answer",
+        "The dashboard needs it to do this, and got no answer.",
+        "Running pipelines are not affected by this request. An order that could not be sent was not"
+        " carried out.",
+        "See whether the service that is named runs, then try again. `/readyz` says which of them answer.",
+    ),
+    KnownError(
+        "server-failed",
+        "The dashboard itself failed",
+        "The server met an error that nobody foresaw.",
+        "Running pipelines are not affected: no pipeline needs the dashboard.",
+        "The log `web.log` in `FOGLINE_DATA/logs` has the details. Please report it.",
+    ),
+)
+"""Errors that are in an answer of the REST API, and in the dashboard's messages."""
+
+ERRORS = {error.code: error for error in (*AT_ELEMENTS, *IN_ANSWERS)}

@@ -11,8 +11,7 @@ import pyarrow.compute as pc
 
 from pipeline_runtime.batch.decode import TIMESTAMP, arrow_schema
 from pipeline_runtime.batch.encode import key_texts
-from pipeline_runtime.batch.rows import BY_OFFSET, Asked, Inputs, Ports, Processed, current_state
-from pipeline_runtime.operators.expressions.arrow import floored
+from pipeline_runtime.batch.rows import BY_OFFSET, Asked, Inputs, Ports, Processed, current_state, in_ms
 from pipeline_runtime.operators.sdk import BatchProcessor, OperatorContext
 from pipeline_runtime.operators.tables import RAW, REJECT
 
@@ -49,8 +48,7 @@ class BatchWork:
             keys = made["_key"]
         else:
             keys = pa.nulls(made.num_rows, pa.string())
-        times_ms = floored(made["_time"].cast(TIMESTAMP).cast(pa.int64()), 1000)
-        times = times_ms.cast(pa.timestamp("ms", tz="UTC")).cast(TIMESTAMP)
+        times = in_ms(made["_time"]).cast(TIMESTAMP)
         return Processed(rows.append_column("_key", keys).append_column("_time", times), letters)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from functools import reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,26 +19,35 @@ def json_texts(rows: pa.Table, schema: StreamSchema) -> pa.ChunkedArray:
     """A JSON object for each row. The rows have no number that JSON does not have (see `finite_rows`)."""
     if not schema.fields:
         return pa.chunked_array([pa.repeat("{}", rows.num_rows)])
+    texts: dict[str, pa.ChunkedArray] = {}
+    for type_ in {field.type for field in schema.fields}:
+        # All columns of a type at once: a batch of few rows costs by the call, not by the row.
+        names = [field.name for field in schema.fields if field.type is type_]
+        values = pc.coalesce(_value_texts(_end_to_end(rows, names), type_), "null")
+        for place, name in enumerate(names):
+            texts[name] = values.slice(place * rows.num_rows, rows.num_rows)
     parts: list[pa.ChunkedArray | str] = []
     for place, field in enumerate(schema.fields):
         before = "," if place else "{"
-        parts += [
-            f"{before}{json.dumps(field.name, ensure_ascii=False)}:",
-            pc.fill_null(_value_texts(rows[field.name], field.type), "null"),
-        ]
+        parts += [f"{before}{json.dumps(field.name, ensure_ascii=False)}:", texts[field.name]]
     return pc.binary_join_element_wise(*parts, "}", "")
 
 
 def finite_rows(rows: pa.Table, schema: StreamSchema) -> pa.ChunkedArray | None:
     """Which rows have only numbers that JSON has: a truth value for each row. Returns None if all do."""
-    finite = None
-    for field in schema.fields:
-        if field.type is not FieldType.NUMBER:
-            continue
-        these = pc.fill_null(pc.is_finite(rows[field.name]), True)
-        if not pc.all(these).as_py():
-            finite = these if finite is None else pc.and_(finite, these)
-    return finite
+    names = [field.name for field in schema.fields if field.type is FieldType.NUMBER]
+    if not names or pc.all(pc.is_finite(_end_to_end(rows, names))).as_py() in (True, None):
+        return None  # a null is no number, and `all` passes over it
+    columns = [pc.coalesce(pc.is_finite(rows[name]), True) for name in names]
+    return reduce(pc.and_, columns)
+
+
+def _end_to_end(rows: pa.Table, names: Sequence[str]) -> pa.ChunkedArray:
+    """Columns of one type, one behind the other."""
+    first = rows[names[0]]
+    if len(names) == 1:
+        return first
+    return pa.chunked_array([chunk for name in names for chunk in rows[name].chunks], first.type)
 
 
 def key_texts(values: pa.ChunkedArray, type_: FieldType) -> pa.ChunkedArray:

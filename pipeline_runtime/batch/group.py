@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from pipeline_runtime.batch.gate_client import GateClient, Slice
 from pipeline_runtime.batch.inputs import GroupInput, operator_context, operator_of
-from pipeline_runtime.batch.output import BatchOutput, OutputBuilder, packed
+from pipeline_runtime.batch.output import BatchOutput, Destinations, OutputBuilder, packed
 from pipeline_runtime.batch.processors import processor_inputs, processor_work
 from pipeline_runtime.batch.reader import GroupReader, input_schema, keyed, with_meta
 from pipeline_runtime.batch.rows import Letter, ProcessorWork
@@ -129,14 +129,16 @@ class GroupWork:
         found = staying(spec, reader.files, reader.directory)
         assert found is not None, f"{spec.id} is Spark's to run"
         self._staying = found
+        self._destinations = Destinations.of(spec)
         self._ports = {item.id: dict(item.inputs) for item in spec.elements}
+        self._read_inside = {source for id in found.elements for source in self._ports[id].values()}
         self._processor: ProcessorWork | None = None
         if found.processor is not None:
             self._processor = processor_work(spec, found.processor, reader.files, reader.directory)
 
     def run(self, slices: Sequence[Slice], task: int) -> BatchOutput:
         """Read a batch's rows, and run all elements on them."""
-        output = OutputBuilder(self._spec)
+        output = OutputBuilder(self._destinations)
         streams = {source: output.add(source, rows) for source, rows in self._read(slices).items()}
         batch_time_ms = slices[0].batch_time_ms if slices else 0
         at_end = any(part.input < 0 for part in slices)
@@ -148,7 +150,8 @@ class GroupWork:
             if id == self._staying.processor:
                 rows, letters = self._processed(given, task, at_end=at_end)
                 output.reject(id, [reason for reason, _ in letters], [raw for _, raw in letters])
-                rows = with_meta(rows, batch_time_ms)
+                if source in self._read_inside:
+                    rows = with_meta(rows, batch_time_ms)
             else:
                 rows = keyed(self._staying.transforms[id](given), self._spec.schemas[source])
             streams[source] = output.add(source, rows)
@@ -170,7 +173,10 @@ class GroupWork:
         assert self._processor is not None
         # A processor is given the empty text as the key of a row without one.
         ports = {
-            port: with_column(rows, "_key", pc.fill_null(rows["_key"], "")) for port, rows in given.items()
+            port: with_column(rows, "_key", pc.coalesce(rows["_key"], ""))
+            if rows["_key"].null_count
+            else rows
+            for port, rows in given.items()
         }
         made = self._processor.process(ports, self._gate, task, at_end=at_end)
         return made.rows, made.letters

@@ -74,7 +74,7 @@ class KeyedWork:
     def _keys(self, table: pa.Table, schema: StreamSchema) -> pa.ChunkedArray:
         """The key of each row; a row without one has the empty text."""
         field = None if self._key_field is None else schema.field(self._key_field)
-        return table["_key"] if field is None else pc.fill_null(key_texts(table[field.name], field.type), "")
+        return table["_key"] if field is None else pc.coalesce(key_texts(table[field.name], field.type), "")
 
     def _rows_of(self, table: pa.Table, place: int) -> Iterator[Arrived]:
         schema = self._inputs[place][1]

@@ -16,10 +16,10 @@ import pyarrow.compute as pc
 
 from pipeline_runtime.batch.decode import TIMESTAMP
 from pipeline_runtime.batch.encode import finite_rows, json_texts
+from pipeline_runtime.batch.rows import in_ms
 from pipeline_runtime.batch.streams import sink_streams
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import GroupSpec
-from pipeline_runtime.operators.expressions.arrow import floored
 from pipeline_runtime.operators.tables import RAW, REJECT, quoted_rows
 
 RECORDS = pa.schema([("key", pa.string()), ("time_ms", pa.int64()), ("value", pa.string())])
@@ -33,19 +33,31 @@ _NOT_FINITE = "ValueError: a number is not finite: JSON has no such"
 class BatchOutput:
     """All that a batch makes, or one task's part of it. Streams are named "element.port"."""
 
-    records: Mapping[str, pa.Table]  # by the stream that leaves into a topic: RECORDS
+    records: Mapping[str, pa.Table]  # by the stream that leaves into a topic: RECORDS; not one without rows
     sinks: Mapping[str, pa.Table]  # by the stream that a sink of the group writes: its columns, and `_time`
     letters: pa.Table  # LETTERS
     counts: Mapping[str, int]  # the rows of each stream of which the rows were seen
 
 
+@dataclass(frozen=True)
+class Destinations:
+    """Where the streams of a group go."""
+
+    schemas: Mapping[str, StreamSchema]
+    topics: frozenset[str]  # the streams that leave the group
+    sinks: frozenset[str]  # the streams that sinks of the group write
+
+    @staticmethod
+    def of(spec: GroupSpec) -> Destinations:
+        topics = frozenset(output.source for output in spec.outputs)
+        return Destinations(spec.schemas, topics, frozenset(sink_streams(spec).values()))
+
+
 class OutputBuilder:
     """Collects what the elements of one batch make. Each stream is added once."""
 
-    def __init__(self, spec: GroupSpec) -> None:
-        self._spec = spec
-        self._leaving = {output.source for output in spec.outputs}
-        self._to_sinks = set(sink_streams(spec).values())
+    def __init__(self, destinations: Destinations) -> None:
+        self._destinations = destinations
         self._records: dict[str, pa.Table] = {}
         self._sinks: dict[str, pa.Table] = {}
         self._letters: list[pa.Table] = []
@@ -54,17 +66,16 @@ class OutputBuilder:
     def add(self, source: str, rows: pa.Table) -> pa.Table:
         """Take a stream's rows: its columns, `_key`, `_time`, and perhaps `_reject` and `_raw`. Returns the
         rows that are good, which the next elements may read; the others are dead letters of the element."""
-        schema = self._spec.schemas[source]
+        to = self._destinations
+        schema = to.schemas[source]
         good = self._good(source.partition(".")[0], rows, schema)
         self._counts[source] = good.num_rows
-        if source in self._leaving or source in self._to_sinks:
-            time_ms = floored(good["_time"].cast(pa.int64()), 1000)
-            if source in self._leaving:
-                columns = [good["_key"], time_ms, json_texts(good, schema)]
-                self._records[source] = pa.table(columns, schema=RECORDS)
-            if source in self._to_sinks:
-                times = time_ms.cast(pa.timestamp("ms", tz="UTC")).cast(TIMESTAMP)
-                self._sinks[source] = good.select(schema.names).append_column("_time", times)
+        if source in to.topics and good.num_rows:
+            columns = [good["_key"], in_ms(good["_time"]).cast(pa.int64()), json_texts(good, schema)]
+            self._records[source] = pa.table(columns, schema=RECORDS)
+        if source in to.sinks:
+            times = in_ms(good["_time"]).cast(TIMESTAMP)
+            self._sinks[source] = good.select(schema.names).append_column("_time", times)
         return good
 
     def reject(self, element: str, reasons: Sequence[str | None], raws: Sequence[str | None]) -> None:
@@ -76,7 +87,7 @@ class OutputBuilder:
         return BatchOutput(self._records, self._sinks, _together(self._letters, LETTERS), self._counts)
 
     def _good(self, element: str, rows: pa.Table, schema: StreamSchema) -> pa.Table:
-        good = finite_rows(rows, schema)
+        good = finite_rows(rows, schema) if rows.num_rows else None
         if REJECT in rows.column_names:
             accepted = pc.is_null(rows[REJECT])
             good = accepted if good is None else pc.and_(good, accepted)
@@ -106,8 +117,8 @@ def merged(parts: Iterable[BatchOutput]) -> BatchOutput:
         for source, count in part.counts.items():
             counts[source] = counts.get(source, 0) + count
     return BatchOutput(
-        {source: pa.concat_tables([part.records[source] for part in parts]) for source in parts[0].records},
-        {source: pa.concat_tables([part.sinks[source] for part in parts]) for source in parts[0].sinks},
+        _by_stream([part.records for part in parts]),
+        _by_stream([part.sinks for part in parts]),
         pa.concat_tables([part.letters for part in parts]),
         counts,
     )
@@ -148,6 +159,13 @@ def _read(buffer: pa.BufferReader) -> tuple[pa.Table, dict[str, Any]]:
 
 
 _ABOUT = b"fogline"
+
+
+def _by_stream(parts: Sequence[Mapping[str, pa.Table]]) -> dict[str, pa.Table]:
+    streams = {source: None for part in parts for source in part}
+    return {
+        source: pa.concat_tables([part[source] for part in parts if source in part]) for source in streams
+    }
 
 
 def _together(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from pipeline_runtime.batch.decode import ARROW_TYPES, TIMESTAMP
 from pipeline_runtime.model.schema import FieldType, StreamSchema
+from pipeline_runtime.operators.expressions.arrow import floored
 from pipeline_runtime.operators.sdk import Processor
 from pipeline_runtime.operators.tables import quoted
 
@@ -68,6 +69,15 @@ def current_state(state: Any, version: int, processor: Processor) -> Any:
 
 def rejected(data: Mapping[str, Any], error: Exception) -> Letter:
     return f"{type(error).__name__}: {error}", quoted(data)
+
+
+def in_ms(times: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Points in time in whole milliseconds, as a record has them, rounded down."""
+    unit = pa.timestamp("ms", tz="UTC")
+    try:
+        return times.cast(unit)  # most often they are, since they come from records
+    except pa.ArrowInvalid:
+        return floored(times.cast(TIMESTAMP).cast(pa.int64()), 1000).cast(unit)
 
 
 def python_values(values: pa.ChunkedArray, type_: FieldType) -> list[Any]:

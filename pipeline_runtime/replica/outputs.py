@@ -46,7 +46,10 @@ def outgoing(
     records: list[OutgoingRecord] = []
     stream_bytes: dict[str, int] = {}
     for output in spec.outputs:
-        rows = made.records[output.source]
+        rows = made.records.get(output.source)
+        if rows is None:
+            stream_bytes[output.source] = 0
+            continue
         records += _stream_records(output.topic, rows)
         stream_bytes[output.source] = sum(_bytes(rows[name]) for name in ("key", "value"))
     rows_out = len(records)

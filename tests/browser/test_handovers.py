@@ -171,7 +171,7 @@ def test_a_change_that_cannot_keep_its_state_restarts_that_element_alone_when_it
     axe.expect_nothing()
     restart.get_by_role("checkbox", name="Restart Per second without its state").check()
     go.click()
-    told = page.get_by_text("Without the state that it had, as was agreed: Per second.")
+    told = page.get_by_text("Begun with a fresh state, as was agreed: Per second.")
     expect(told).to_be_visible(timeout=SLOW_MS)
 
     # the others have not been touched; its windows are of 2 s, and go on where the former ones ended

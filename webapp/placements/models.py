@@ -116,7 +116,7 @@ class GroupPlacement(models.Model):
     ORDER = ("order_id", "order_over", "order_rewind")
     """The fields that give_order sets."""
 
-    ANEW = ("order_anew", "order_anew_but_for")
+    FRESH = ("order_anew", "order_anew_but_for")
 
     def give_order(self, over: int, *, id: str | None = None, rewind: int | None = None) -> None:
         """Another order to own, over that epoch; not saved. `id` None: a new one; `rewind`: to that seq."""

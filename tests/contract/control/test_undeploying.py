@@ -62,7 +62,7 @@ def test_topics_that_kafka_does_not_delete_are_named_and_the_pipeline_is_undeplo
     assert event.severity == "warning"
     for told in (operation.message, event.message):
         assert REFUSED in told
-        assert "delete them in Kafka" in told
+        assert "Delete them in Kafka" in told
         assert "did not confirm" not in told
 
 
@@ -112,7 +112,7 @@ def test_who_has_retired_is_remembered_when_undeploying_is_taken_up_again(
     monkeypatch.setattr(operation_effects, "delete_topics", lambda *_: None)
     operation = undeployed(retired, context)
     assert operation.status == "done"
-    assert "These did not confirm their end, they stop when their nodes answer: saved." in operation.message
+    assert "These did not confirm their end. They stop when their nodes answer: saved." in operation.message
 
 
 def test_it_waits_for_handovers_and_for_the_operation_before(

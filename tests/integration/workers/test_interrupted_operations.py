@@ -187,7 +187,7 @@ def test_after_a_change_of_connections_that_failed_the_former_version_goes_on_wh
         failing.setattr(driver, "next_step", fails)
         operation = ended(connecting(cluster))
     assert operation.status == "failed"
-    assert "What lies behind an element that is missing now waits." in operation.message
+    assert "What reads from an element that is missing now waits." in operation.message
     deployment = Deployment.objects.get(pk=operation.deployment_id)
     assert set(deployment.left) == {"saved"}
     deployment.version = operation.replaces
@@ -455,7 +455,7 @@ def test_what_was_removed_and_did_not_end_is_named(
     cluster.signal_node("edge-b", signal.SIGSTOP)
     operation = ended(reshape(deployment, "edge-a"))
     assert operation.status == "done", operation.message
-    assert operation.message.endswith("they stop when their nodes answer: saved.")
+    assert operation.message.endswith("They stop when their nodes answer: saved.")
     cluster.signal_node("edge-b", signal.SIGCONT)
     wait_until(lambda: cluster.owns(deployment, "kept", "edge-a"), "what came runs")
 
@@ -541,7 +541,7 @@ def test_the_deadline_of_an_undeployment_outlives_control_and_who_did_not_end_is
     cluster.start_control()
     operation = ended(operation)
     assert operation.status == "done"
-    assert "they stop when their nodes answer: saved." in operation.message
+    assert "They stop when their nodes answer: saved." in operation.message
     cluster.signal_node("edge-b", signal.SIGCONT)
 
 

@@ -257,7 +257,7 @@ def test_topics_that_cannot_be_deleted_are_named_at_the_end(answer: Answer) -> N
     ends = next_step(undeploy(P.DELETE), seen, DEADLINE)
     assert isinstance(ends, Done)
     assert (answer.refused or answer.away) in ends.left_over
-    assert "delete them in Kafka" in ends.left_over
+    assert "Delete them in Kafka" in ends.left_over
 
 
 def test_a_failed_deployment_asks_once_for_the_end_of_its_topics() -> None:

@@ -1,8 +1,7 @@
-"""Drives one operation: decides by `operations/steps.py`, persists each phase together with its effect.
+"""Drives one operation: decides by `operations/steps.py`, and stores each phase together with its effect.
 
-Whatever changes the database does so in the transaction of its phase; Kafka is asked after its phase was
-persisted, and can be asked twice. So a control process that dies anywhere is followed by one that looks and
-goes on.
+The database is changed in the transaction of the phase. Kafka is asked after the phase was stored, and can be
+asked twice. So when a control process dies anywhere, the next one looks and goes on.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ UNFINISHED = (Operation.Status.PENDING, Operation.Status.RUNNING)
 
 
 def drive_operation(id: str, context: ControlContext) -> None:
-    """Until it has ended, or the process ends: it is taken up again by the next one."""
+    """Drives the operation until it has ended, or the process ends. The next process goes on with it."""
     driver = _Driver(id, context)
     while not context.closing.is_set():
         seen = context.reports.count
@@ -76,11 +75,11 @@ class _Driver:
     def __init__(self, id: str, context: ControlContext) -> None:
         self._id = id
         self._context = context
-        self._answer: Answer | None = None  # Kafka's, to what this phase asks
+        self._answer: Answer | None = None  # from Kafka, to what this phase asks
         self._specs: tuple[GroupSpec, ...] | None = None
 
     def advance(self) -> Step | None:
-        """Take one step, which is returned; None: the operation has ended."""
+        """Takes one step and returns it. Returns None if the operation has ended."""
         try:
             with transaction.atomic():
                 operation = self._locked()
@@ -89,7 +88,7 @@ class _Driver:
                 step = self._decide(operation)
                 self._apply(step, operation)
         except DatabaseError:
-            raise  # taken up again when the database is back
+            raise  # it goes on when the database is back
         except Exception as error:
             return self._failed(error)
         if isinstance(step, CreateTopics):
@@ -106,19 +105,20 @@ class _Driver:
         return step
 
     def _locked(self) -> Operation | None:
-        """With its deployment: a user who undeploys it does so before this step or after it."""
+        """Locks the deployment as well, so that a user undeploys it before this step or after it."""
         rows = Operation.objects.select_for_update(of=("self", "deployment"), no_key=True)
         rows = rows.select_related("deployment__pipeline", "deployment__version")
         return rows.filter(pk=self._id, status__in=UNFINISHED).first()
 
     def _failed(self, error: Exception) -> Step | None:
-        """Nobody foresaw that, or the document has become invalid since."""
+        """Ends the operation after an error that nobody foresaw, or because its document is no longer
+        valid."""
         with transaction.atomic():
             operation = self._locked()
             if operation is None:
                 return None
             if operation.kind == Operation.Kind.UNDEPLOY:
-                raise error  # it is taken up again: what it leaves, nobody clears away
+                raise error  # it is tried again: nobody else would clear away what it leaves
             if isinstance(error, DocumentInvalid):
                 message, faults = str(error), _json(error)
             else:
@@ -163,7 +163,7 @@ class _Driver:
         return progress
 
     def _observe(self, operation: Operation, progress: Progress) -> Observed:
-        """What the phase depends on."""
+        """Returns what the phase depends on."""
         deployment = operation.deployment
         status, heard_ms = deployment.status, self._context.hearing_since_ms
         match progress.phase:
@@ -180,13 +180,13 @@ class _Driver:
             case P.PLACE | P.START:
                 document = parse_document(deployment.version.document)
                 placement = effects.choose_nodes(document, self._to_place(operation), deployment)
-                # What START leads to makes none.
+                # After START no topics are made.
                 new_topics = progress.phase is P.PLACE and self._has_new_topics(operation)
                 return Observed(
                     status, heard_ms, placement=placement, new_topics=new_topics, kafka=self._answer
                 )
             case P.TOPICS:
-                self._planned(operation)  # what it asks for, outside of this transaction
+                self._planned(operation)  # it is needed after this transaction
                 return Observed(status, heard_ms, kafka=self._answer)
             case P.DELETE:
                 return Observed(status, heard_ms, kafka=self._answer)
@@ -223,7 +223,10 @@ class _Driver:
         return bool(obsolete_topics(specs, specs_of(operation.deployment)))
 
     def _to_place(self, operation: Operation) -> tuple[GroupSpec, ...]:
-        """An upgrade leaves what runs where it is, also what is pinned elsewhere by now."""
+        """Returns what to place.
+
+        An upgrade leaves what runs where it is, even if it is now pinned elsewhere.
+        """
         specs = self._planned(operation)
         if operation.kind != Operation.Kind.UPGRADE:
             return specs
@@ -235,12 +238,12 @@ class _Driver:
         return reconnecting.connections(operation.deployment, self._planned(operation))
 
     def _next_to_end(self, operation: Operation) -> tuple[str, ...]:
-        """Of an upgrade, the groups that go now: others may have to read what these have written."""
+        """Returns the groups that an upgrade removes now. Others may have to read what these have written."""
         going = record.groups_left(operation, "removed")
         return self._connected(operation).next_to_end(going) if going else ()
 
     def _at_work(self, operation: Operation) -> tuple[str, ...]:
-        """The groups that the phase orders next, or ends."""
+        """Returns the groups that the phase orders next, or ends."""
         if operation.phase == P.START:
             return record.groups_left(operation, "added")
         if operation.phase == P.READ:
@@ -326,16 +329,16 @@ class _Driver:
         return reconnecting.order_starts(connected, group, self._answer.starts if self._answer else {})
 
     def _take_over(self, operation: Operation, connected: Reconnections) -> None:
-        """The groups at work are ordered in this transaction: from here on nobody else is to begin there."""
+        """Notes that the groups at work are ordered in this transaction, so nobody else begins there."""
         reconnecting.taken_over(operation.deployment, connected, self._at_work(operation))
         operation.deployment.save(update_fields=["left"])
 
     def _begin(self, operation: Operation) -> None:
-        """Not saved: with the step that is decided next."""
+        """Sets the first steps. They are saved with the step that is decided next."""
         if operation.kind != Operation.Kind.UPGRADE:
             record.begin(operation, record.STEPS[operation.kind])
             return
-        # One whose document is invalid says so by what is observed.
+        # If the document is invalid, what is observed says so.
         with contextlib.suppress(DocumentInvalid):
             specs = self._planned(operation)
             effects.plan_upgrade(operation, specs)
@@ -377,7 +380,7 @@ def _progress(operation: Operation) -> Progress:
 
 
 def _said(refused: Mapping[str, str], names: Mapping[str, str]) -> str:
-    groups = {group: document_group(group) for group in refused}  # two may be called the same
+    groups = {group: document_group(group) for group in refused}  # two groups may have the same title
     return "; ".join(
         f"{names.get(groups[group], groups[group])}: {with_names(why, names)}"
         for group, why in refused.items()
@@ -389,7 +392,7 @@ def _json(error: DocumentInvalid) -> tuple[GroupFault, ...]:
 
 
 def _only(operation: Operation, groups: Collection[str]) -> Collection[str] | None:
-    """The groups that a phase concerns; None: all of the deployment."""
+    """Returns the groups that a phase concerns, or None for all of the deployment."""
     return groups if operation.kind == Operation.Kind.UPGRADE else None
 
 
@@ -400,7 +403,7 @@ def _groups(operation: Operation, only: Collection[str] | None) -> tuple[GroupSe
 
 
 def _names(operation: Operation) -> dict[str, str]:
-    """What people call its groups, also those that the present version has no more, or names otherwise."""
+    """Returns what people call the groups, also those that the present version lacks or names otherwise."""
     names = names_of(operation.deployment.version.document)
     placed = operation.deployment.placements.values_list("group", flat=True)
     called = {group: names.get(document_group(group), group) for group in placed}
@@ -436,8 +439,11 @@ def _group(placement: GroupPlacement, names: Mapping[str, str]) -> GroupSeen:
 
 
 def _unsettled(operation: Operation, removed: Collection[str]) -> tuple[str, ...]:
-    """Handovers that are under way, which an undeployment ends by the deployment's status; so it does with an
-    operation that was begun before. An upgrade waits for those of the groups that go."""
+    """Returns what else is under way, in words.
+
+    An undeployment waits for all handovers and for the operation before it. They end when they see the
+    deployment's status. An upgrade waits for handovers of the groups that it removes.
+    """
     deployment, names = operation.deployment, _names(operation)
     handovers = Handover.objects.filter(deployment=deployment, outcome__isnull=True).order_by("group")
     if operation.kind == Operation.Kind.UPGRADE:
@@ -460,7 +466,7 @@ def _running(operation: Operation, only: Collection[str] | None) -> tuple[str, .
 
 
 def _copies(operation: Operation, only: Collection[str] | None, **where: object) -> tuple[str, ...]:
-    """That have not stopped, in words."""
+    """Returns the copies that have not stopped, in words."""
     rows = Replica.objects.filter(deployment=operation.deployment, **where)
     rows = rows.exclude(role=Role.STOPPED.value)
     rows, names = rows if only is None else rows.filter(group__in=only), _names(operation)

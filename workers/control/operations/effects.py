@@ -1,7 +1,7 @@
 """What an operation's steps change: placements, orders and copies in the database, topics in Kafka.
 
-What changes the database is called inside the transaction in which the step is persisted, and each can be
-done twice. Kafka is asked outside of it, after the phase that asks was persisted.
+The database is changed in the transaction in which the step is stored. Kafka is asked outside of it, after
+the phase that asks was stored. Everything here can be done twice.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Change = Literal["added", "changed", "removed"]
 
 
 def status_on(placement: GroupPlacement) -> ReplicaStatus | None:
-    """Of the placement's node, of the generation that was ordered."""
+    """Returns what the placement's node reports of the ordered generation, or None."""
     row = Replica.objects.filter(
         deployment=placement.deployment_id,
         group=placement.group,
@@ -54,7 +54,7 @@ def status_on(placement: GroupPlacement) -> ReplicaStatus | None:
 
 
 def refusal(placement: GroupPlacement, status: ReplicaStatus | None) -> str | None:
-    """Why the newest order was refused; None: it was not. An earlier order's refusal says nothing of it."""
+    """Returns why the newest order was refused, or None. The refusal of an earlier order does not count."""
     if status is None or status.order_id != placement.order_id:
         return None
     return status.order_refused
@@ -72,7 +72,7 @@ def set_status(deployment: Deployment, status: str, message: str = "") -> None:
 def choose_nodes(
     document: PipelineDocument, specs: Iterable[GroupSpec], deployment: Deployment
 ) -> dict[str, Placed] | Unplaced:
-    """By group; what was placed already stays there."""
+    """Returns the node of each group. A group that is already placed stays there."""
     specs, fleet = tuple(specs), Fleet()
     groups, ground = groups_to_place(specs, document, deployment, fleet)
     keep = {p.group: p.node.name for p in deployment.placements.select_related("node")}
@@ -103,9 +103,12 @@ def order_owners(
     deployment: Deployment,
     starts: Mapping[str, Mapping[str, Any]],
 ) -> bool:
-    """`starts`: group -> ClaimOrder.positions. False: a node was cordoned, removed or told to stop since it
-    was chosen, and nothing was ordered."""
-    # Locked: a drain that finds the node empty ends before this, or sees what is placed there.
+    """Orders nodes to own the groups that have none. `starts`: group -> ClaimOrder.positions.
+
+    Returns False if a node was cordoned, removed or told to stop since it was chosen. Then nothing is
+    ordered.
+    """
+    # Locked: a drain that finds the node empty ends before this, or sees what was placed there.
     locked = Node.objects.select_for_update(no_key=True).filter(
         name__in={each.node for each in placed.values()}
     )
@@ -130,10 +133,10 @@ def order_owners(
 
 
 def plan_upgrade(operation: Operation, specs: Sequence[GroupSpec]) -> None:
-    """The operation's groups as its steps, and what nobody needs when it is done; not saved."""
+    """Sets the operation's steps, one for each group, and its obsolete topics. The caller saves it."""
     deployment = operation.deployment
     running, before = specs_of(deployment), _upgrade_before(operation)
-    # Who goes on where another one stops comes behind it.
+    # A group that goes on where another one stops comes after it.
     connected = connections(deployment, specs)
     changes, changing = group_changes(running, specs), connected.in_order(groups_to_upgrade(operation, specs))
     names = names_of(deployment.version.document)
@@ -155,20 +158,22 @@ def plan_upgrade(operation: Operation, specs: Sequence[GroupSpec]) -> None:
             "state": "pending",
             "at": None,
         }
-        # Its elements come or go with it in no sense that their user has: they go on in another group.
+        # For its users the elements neither come nor go with it: they go on in another group.
         | ({"regrouped": True} if group in elsewhere.get(change, ()) else {})
         for change, found in groups.items()
         for group in found
     ]
-    # What an upgrade before has failed to clear away is cleared away by this one.
+    # This upgrade also clears away what an earlier one left when it failed.
     left = before.obsolete if before is not None and before.status == Operation.Status.FAILED else []
     needed = {topic.name for topic in _topics(specs)}
     operation.obsolete = sorted({*obsolete_topics(running, specs), *left} - needed)
 
 
 def left_over(operation: Operation, specs: Iterable[GroupSpec]) -> list[str]:
-    """What an upgrade that failed leaves in Kafka: also what it has made for groups that it did not bring to
-    run. The next upgrade clears it away, or the end of the deployment."""
+    """Returns the topics that a failed upgrade leaves, with those of groups that it made but did not start.
+
+    The next upgrade clears them away, or the end of the deployment.
+    """
     made = obsolete_topics([*specs], specs_of(operation.deployment))
     return sorted({*operation.obsolete, *made})
 
@@ -179,8 +184,11 @@ def _upgrade_before(operation: Operation) -> Operation | None:
 
 
 def groups_to_upgrade(operation: Operation, specs: Iterable[GroupSpec]) -> list[str]:
-    """Of those that run, those that differ, those with which this operation has begun, and those that have
-    the definition by an upgrade before, which did not bring them to run."""
+    """Returns which of the groups that run this operation has to change.
+
+    They are the groups whose definition differs, those that this operation has begun to change, and those to
+    which an earlier upgrade gave the definition without bringing them to run.
+    """
     begun = {step["name"] for step in operation.steps}
     before = _upgrade_before(operation)
     states = {step["name"]: step["state"] for step in before.steps} if before else {}
@@ -193,7 +201,7 @@ def groups_to_upgrade(operation: Operation, specs: Iterable[GroupSpec]) -> list[
         if placement.spec["version"] != spec.version or spec.group in begun:
             return True
         state = states.get(spec.group, "done")
-        # One that was not begun with runs as it is, unless an upgrade before that one has failed at it.
+        # A group that was not begun runs as it is, unless a still earlier upgrade failed at it.
         return _is_down(placement) if state == "pending" else state != "done"
 
     return [spec.group for spec in specs if concerned(spec)]
@@ -202,12 +210,13 @@ def groups_to_upgrade(operation: Operation, specs: Iterable[GroupSpec]) -> list[
 def order_group(
     spec: GroupSpec, deployment: Deployment, restart: Collection[str], starts: Mapping[str, Any]
 ) -> None:
-    """The new definition with an order to own, which begins there in streams that it has not read before.
+    """Gives a group its new definition, with an order to own.
 
-    Its node stops the replica after its running batch, starts it from its local state with the new
-    parameters, and it claims: the journal decides as ever, and nothing is lost or written twice. `restart`:
-    elements that begin without the state that the former definition has left. That stays with this
-    definition, whoever takes it up: an order that comes after its first CLAIM leaves nothing behind any more.
+    Its node stops the replica after the running batch and starts it from its local state with the new
+    parameters, and the replica claims. The journal decides as ever, so nothing is lost or written twice.
+    `restart` are the elements that begin with a fresh state. That belongs to this definition, whichever order
+    brings it to run: after its first CLAIM, an order begins nothing fresh any more. `starts` says where the
+    group begins in streams that it has not read before.
     """
     placement = deployment.placements.get(group=spec.group)
     changes = placement.spec["version"] != spec.version
@@ -216,14 +225,17 @@ def order_group(
         deployment.save(update_fields=["left"])
         _connect(placement, spec, starts)
     if changes or _is_down(placement):
-        anew = any(element.id in restart for element in spec.elements)
+        fresh = any(element.id in restart for element in spec.elements)
         was = GroupSpec.model_validate(placement.spec)
-        _ask_anew(placement, spec, anew=anew or begins_another_query(was, spec))
+        _ask_again(placement, spec, fresh=fresh or begins_another_query(was, spec))
         announce()
 
 
 def _connect(placement: GroupPlacement, spec: GroupSpec, starts: Mapping[str, Any]) -> None:
-    """Not saved. Where it was to begin by an order before, which may have come to nothing, holds on."""
+    """Notes where the group begins, and what it no longer reads. The caller saves it.
+
+    Where an earlier order let it begin still counts: that order may never have been carried out.
+    """
     read = {stream.topic for stream in spec.inputs}
     placement.starts = {
         key: at
@@ -237,14 +249,17 @@ def _connect(placement: GroupPlacement, spec: GroupSpec, starts: Mapping[str, An
     ]
 
 
-def _ask_anew(placement: GroupPlacement, spec: GroupSpec, *, anew: bool) -> None:
-    """With another order only for another definition, or where the one that it has came to nothing. What only
-    failed may be starting again by itself right now: it then owns by its order, and carries out no other."""
+def _ask_again(placement: GroupPlacement, spec: GroupSpec, *, fresh: bool) -> None:
+    """Asks the node again to run the group. `fresh` says that its state begins fresh.
+
+    Gives a new order only with a new definition, or if the present order was not carried out. A group that
+    only failed may be starting again right now. It then owns by its present order, and carries out no other.
+    """
     status, changes = status_on(placement), placement.spec["version"] != spec.version
     if changes:
-        # One before that was to begin anew, and never owned, leaves that to this one: its own state could be
-        # gone on with, but not what lay before it.
-        if anew:
+        # An earlier definition that was to begin fresh and never owned passes that on to this one. Its own
+        # state could still be used, but no state from before it.
+        if fresh:
             placement.order_anew, placement.order_anew_but_for = True, []
         elif placement.order_anew:
             placement.order_anew_but_for = [*placement.order_anew_but_for, placement.spec["version"]]
@@ -257,7 +272,7 @@ def _ask_anew(placement: GroupPlacement, spec: GroupSpec, *, anew: bool) -> None
         "spec",
         "starts",
         "former_inputs",
-        *GroupPlacement.ANEW,
+        *GroupPlacement.FRESH,
         *GroupPlacement.ORDER,
         *GroupPlacement.VOUCHED,
     ]
@@ -265,7 +280,10 @@ def _ask_anew(placement: GroupPlacement, spec: GroupSpec, *, anew: bool) -> None
 
 
 def _is_down(placement: GroupPlacement) -> bool:
-    """Its node has given up on it, or may: only when it is asked anew does it try again."""
+    """Returns whether its node has given up on it, or may give up.
+
+    It tries again only if it is asked again.
+    """
     status = status_on(placement)
     if status is None or status.role is Role.OWNER:
         return False
@@ -279,18 +297,18 @@ def order_again(deployment: Deployment, group: str) -> None:
 
 
 def keep_as_upgraded(deployment: Deployment, group: str) -> None:
-    """It owns: the journal has its definition, and there is nothing left to begin without."""
+    """Notes that the group owns with its new definition, so nothing begins fresh any more."""
     placement = deployment.placements.get(group=group)
     placement.order_anew, placement.order_anew_but_for = False, []
     status = status_on(placement)
     for former in placement.former_inputs:
         if former["until"] is None and status is not None:
             former["until"] = status.seq
-    placement.save(update_fields=["former_inputs", *GroupPlacement.ANEW])
+    placement.save(update_fields=["former_inputs", *GroupPlacement.FRESH])
 
 
 def retune(deployment: Deployment, specs: Iterable[GroupSpec]) -> None:
-    """What an upgrade changes of groups that run on as they are: how often they start a batch."""
+    """Changes how often groups start a batch that an upgrade lets run on as they are."""
     wanted = {spec.group: spec for spec in specs}
     for placement in deployment.placements.filter(group__in=wanted):
         spec = wanted[placement.group].model_dump(mode="json")
@@ -301,9 +319,11 @@ def retune(deployment: Deployment, specs: Iterable[GroupSpec]) -> None:
 
 
 def forget_groups(deployment: Deployment, groups: Collection[str]) -> set[str]:
-    """They are gone for good: nothing is wanted of any node, and nothing else may ever have their names. But
-    elements that go on in other groups keep theirs, with their streams and dead letters. Returns those of the
-    groups that did not confirm their end."""
+    """Forgets groups that are gone for good. Returns those of them that did not confirm their end.
+
+    Nothing of them is wanted of any node, and nothing else may ever have their names. Elements that go on in
+    other groups keep their names, streams and dead letters.
+    """
     placements = deployment.placements.filter(group__in=groups)
     unconfirmed = {placement.group for placement in placements if placement.retire}
     names: set[str] = set()
@@ -326,13 +346,15 @@ def forget_groups(deployment: Deployment, groups: Collection[str]) -> set[str]:
 
 
 def retire(deployment: Deployment, only: Collection[str] | None = None) -> None:
-    # Not those that were let go of already, before this was broken off: nobody would retire them.
+    # Groups that were let go of before an interruption stay out: nobody would retire them.
     _placements(deployment, only).filter(role="owner").update(retire=True)
 
 
 def run_on(deployment: Deployment) -> None:
-    """What an upgrade was to end, and what has not confirmed that when the upgrade failed, runs as the rest
-    does: else nobody could restore it where its node is lost. What it reads, nobody else goes on with."""
+    """Lets groups run on that a failed upgrade was to end, and that have not confirmed their end.
+
+    Otherwise nobody could restore them when their node is lost. Nobody else goes on with what they read.
+    """
     for placement in deployment.placements.filter(retire=True):
         if not _retired(placement):
             deployment.left.pop(placement.group, None)
@@ -342,7 +364,10 @@ def run_on(deployment: Deployment) -> None:
 
 
 def note_removed(deployment: Deployment, groups: Collection[str], staying: Collection[str]) -> None:
-    """What they read now, from which others may go on. `staying`: the elements of the new version."""
+    """Notes what these groups read now, from which others may go on.
+
+    `staying`: elements of the new version.
+    """
     for placement in deployment.placements.filter(group__in=groups).select_related("node"):
         elements = (element["id"] for element in placement.spec["elements"])
         note_left(placement, None, [id for id in elements if id in staying])
@@ -350,11 +375,10 @@ def note_removed(deployment: Deployment, groups: Collection[str], staying: Colle
 
 
 def let_go(deployment: Deployment, only: Collection[str] | None = None) -> None:
-    """Stop it everywhere. The placements stay as history: of a deployment that has ended, nothing is wanted
-    of any node. `only`: these groups; None: all."""
+    """Stops the deployment everywhere, or only the groups in `only`. The placements stay as history."""
     placements = _placements(deployment, only)
     ExtraReplica.objects.filter(deployment=deployment, group__in=placements.values("group")).delete()
-    # Noted now: once it is stopped, its node lets go of it, and nothing of it is reported any more.
+    # Noted now: once a group is stopped, its node lets go of it and reports nothing of it any more.
     retired = [p.pk for p in placements.filter(retire=True) if _retired(p)]
     placements.filter(pk__in=retired).update(retire=False)
     placements.update(role="stopped")
@@ -371,16 +395,19 @@ def _retired(placement: GroupPlacement) -> bool:
 
 
 def left_running(deployment: Deployment) -> str:
-    """Which groups did not confirm their end, if any, as the end of a message."""
+    """Returns which groups did not confirm their end, as the end of a message. It is empty if all did."""
     return unconfirmed(
         deployment.name_of(placement.group) for placement in deployment.placements.filter(retire=True)
     )
 
 
 def unconfirmed(titles: Iterable[str]) -> str:
-    """Of groups that did not confirm their end, as the end of a message; empty: of none."""
+    """Returns the titles of groups that did not confirm their end, as the end of a message.
+
+    It may be empty.
+    """
     left = ", ".join(titles)
-    return left and f" These did not confirm their end, they stop when their nodes answer: {left}."
+    return left and f" These did not confirm their end. They stop when their nodes answer: {left}."
 
 
 # -- topics ----------------------------------------------------------------------------------------
@@ -397,16 +424,16 @@ def create_topics(specs: Iterable[GroupSpec], kafka: KafkaSettings) -> Answer:
 
 
 def remove_topics(operation: Operation, kafka: KafkaSettings) -> Answer:
-    """Of an upgrade, what nobody needs any more; else all of the deployment's."""
+    """Deletes the topics that an upgrade leaves and nobody needs; otherwise all topics of the deployment."""
     deployment = operation.deployment
-    # Older copies and checkpoints of what stays may still read these, until it is undeployed.
+    # Older copies and checkpoints of groups that stay may still read these, until the undeployment.
     former = {each["topic"] for placement in deployment.placements.all() for each in placement.former_inputs}
     names = [name for name in operation.obsolete if name not in former]
     if operation.kind != Operation.Kind.UPGRADE:
-        # Of elements that an upgrade has ended, and did not bring to run again, as well.
+        # With those of elements that an upgrade has ended and did not bring to run again.
         left = [GroupSpec.model_validate(each["spec"]) for each in deployment.left.values()]
         names = [topic.name for topic in _topics([*_deployed_specs(deployment), *left])]
-        # And what upgrades that were broken off have left.
+        # And those that failed upgrades have left.
         names += [name for broken in deployment.operations.exclude(obsolete=[]) for name in broken.obsolete]
     names = [*dict.fromkeys(names)]
     if not names:
@@ -431,11 +458,12 @@ def _topics(specs: Iterable[GroupSpec]) -> list[Topic]:
 
 
 def _deployed_specs(deployment: Deployment) -> tuple[GroupSpec, ...]:
-    """Of its placements; when it was not placed yet, of its document: it may have topics already."""
+    """Returns the groups of its placements, or of its document if it was not placed: it may have topics
+    already."""
     placed = specs_of(deployment)
     if placed:
         return placed
     try:
         return planned_for(deployment, deployment.version.document)
     except DocumentInvalid:
-        return ()  # it never came as far as its topics
+        return ()  # its topics were never made

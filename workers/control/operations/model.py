@@ -1,4 +1,4 @@
-"""What an operation's next step is decided from, and the steps that there are: plain data."""
+"""What an operation's next step is decided from, and which steps there are: plain data."""
 
 from __future__ import annotations
 
@@ -15,41 +15,40 @@ GroupFault = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Progress:
-    """An operation as it is persisted."""
+    """An operation as it is stored. `groups`, `added`, `removed` and `later` belong to upgrades only."""
 
     kind: Kind
     phase: OperationPhase
     deadline_ms: int | None = None
-    error: str = ""  # why a deployment gives up: what it has made is being cleared away
-    groups: tuple[str, ...] = ()  # of an upgrade: to change yet; in ORDER and OWN it is at the first
-    added: tuple[str, ...] = ()  # of an upgrade: groups that come, and do not run yet
-    removed: tuple[str, ...] = ()  # of an upgrade: groups that go next, and may run yet
-    later: tuple[str, ...] = ()  # of an upgrade: groups that go when those have gone
-    gives: frozenset[str] = frozenset()  # those of them where others go on reading
-    asks: bool = (
-        False  # of SETTLE, ORDER and START: some begin where others stop, or have rows to read before
-    )
-    obsolete: bool = False  # of an upgrade: there are topics that nobody needs then
-    orders: int = 0  # to own, that this one was given
+    error: str = ""  # why a deployment gives up; what it has made is being cleared away
+    groups: tuple[str, ...] = ()  # still to change; ORDER and OWN are at the first
+    added: tuple[str, ...] = ()  # to add, and do not run yet
+    removed: tuple[str, ...] = ()  # to remove next, and may still run
+    later: tuple[str, ...] = ()  # to remove when those have gone
+    gives: frozenset[str] = frozenset()  # groups to remove from which others go on
+    # In SETTLE, ORDER and START: some groups begin where others stop, or have rows to read first.
+    asks: bool = False
+    obsolete: bool = False  # an upgrade leaves topics that nobody needs
+    orders: int = 0  # to own, given to the group at work
     failing: Mapping[str, int] = field(default_factory=dict)  # group -> since when it shows an error, ms
 
 
 @dataclass(frozen=True)
 class GroupSeen:
-    """A group that is placed, and what its node says of the generation that was ordered."""
+    """A placed group, and what its node reports of the ordered generation."""
 
     group: str
     title: str  # what people call it
-    element: str  # its first, at which its faults are shown
+    element: str  # its first one, at which its faults are shown
     node: str
     node_up: bool
-    state: str | None = None  # "starting"; None: its node has not reported it
+    state: str | None = None  # such as "starting", or None if its node has not reported it
     owns: bool = False  # by its newest order
     error: str | None = None
     traceback: str | None = None
-    refused: str | None = None  # why the newest order was
+    refused: str | None = None  # why the newest order was refused
     retired: bool = False
-    wanted: bool = True  # its owner was not let go of yet
+    wanted: bool = True  # whether it is still to have an owner
     moving: bool = False
 
 
@@ -57,35 +56,36 @@ class GroupSeen:
 class Unplaced:
     message: str
     faults: tuple[GroupFault, ...]
-    passing: bool  # nodes that are starting may change it
+    passing: bool  # whether nodes that are starting may change it
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Kafka's, to what was asked for in this phase. No text in it: it is done."""
+    """Kafka's answer to what this phase asked for. Without any text, it was done."""
 
     at_ms: int
-    refused: str = ""  # with the names of the topics, without a full stop
-    away: str = ""  # it did not answer: likewise
-    unread: str = ""  # what is waited for, in words: rows that are to be read first
+    refused: str = ""  # why, with the names of the topics, without a full stop
+    away: str = ""  # that Kafka did not answer, without a full stop
+    unread: str = ""  # which rows have to be read first, in words
     starts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # group -> ClaimOrder.positions
 
 
 @dataclass(frozen=True)
 class Observed:
-    """What the phase depends on; the rest may be left out."""
+    """What the phase depends on. The rest may be left out."""
 
     status: str  # the deployment's
-    heard_since_ms: int | None = 0  # since when nodes are heard without a break; None: they are not
+    heard_since_ms: int | None = 0  # since when nodes are heard, None if they are not
     invalid: str | None = None  # what is wrong with the document
     faults: tuple[GroupFault, ...] = ()  # of the document
     placement: Mapping[str, Placed] | Unplaced = field(default_factory=dict)  # by group
-    kafka: Answer | None = None  # None: it was not asked yet by this process
-    new_topics: bool = False  # of an upgrade, before TOPICS: there are some to make
+    kafka: Answer | None = None  # None if this process has not asked yet
+    new_topics: bool = False  # before TOPICS of an upgrade: there are some to make
     groups: tuple[GroupSeen, ...] = ()
-    unsettled: tuple[str, ...] = ()  # what else of the deployment has not ended, in words
+    unsettled: tuple[str, ...] = ()  # what else is under way, in words
     running: tuple[str, ...] = ()  # copies on nodes that answer, in words
-    unconfirmed: tuple[str, ...] = ()  # copies, on any node, of those that give and did not confirm their end
+    # Copies of groups from which others go on and that did not confirm their end, in words.
+    unconfirmed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -111,12 +111,12 @@ class DeleteTopics:
 
 @dataclass(frozen=True)
 class ReadPositions:
-    """Where others have stopped from whom the groups at work go on."""
+    """Asks where the groups have stopped from which the groups at work go on."""
 
 
 @dataclass(frozen=True)
 class OrderOwners:
-    """With it RUN begins. It comes to nothing when one of these nodes was cordoned at the same moment."""
+    """Orders groups to own: RUN begins. Nothing is ordered if a node was cordoned at the same moment."""
 
     placement: Mapping[str, Placed]  # by group
     deadline_ms: int
@@ -124,14 +124,14 @@ class OrderOwners:
 
 @dataclass(frozen=True)
 class OrderAgain:
-    """The group's order was refused: another one, over the newest epoch that is known."""
+    """Gives a group whose order was refused another one, over the newest epoch that is known."""
 
     group: str
 
 
 @dataclass(frozen=True)
 class GiveUp:
-    """What the deployment has made is cleared away: STOP begins."""
+    """Clears away what the deployment has made: STOP begins."""
 
     message: str
     faults: tuple[GroupFault, ...]
@@ -142,12 +142,12 @@ class GiveUp:
 class Fail:
     message: str  # why
     faults: tuple[GroupFault, ...] = ()
-    overtaken: bool = False  # by an undeployment, which says the rest
+    overtaken: bool = False  # an undeployment ended it, and tells the rest
 
 
 @dataclass(frozen=True)
 class Done:
-    left_over: str = ""  # what of it could not be cleared away, as a sentence
+    left_over: str = ""  # what could not be cleared away, as a sentence
 
 
 Step = (

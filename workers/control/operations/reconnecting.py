@@ -1,9 +1,8 @@
-"""Where groups go on whose inputs an upgrade changes, and elements that it groups otherwise: what they leave
-is noted, and who goes on from there.
+"""Where groups go on if an upgrade changes their inputs, or runs their elements in other groups.
 
-`Deployment.left` holds each input that a group no longer reads until somebody else has been ordered to begin
-there, or the upgrade has ended well, and likewise each element that is to run in another group. So one that
-fails anywhere is followed by one that still knows it. How far a group has come says its journal, which is
+`Deployment.left` holds each input that a group no longer reads, and each element that is to run in another
+group, until another group was ordered to begin there or the upgrade has ended well. So an upgrade that fails
+anywhere is followed by one that still knows it. A group's journal says how far it has come. The journal is
 neither trimmed nor deleted until then.
 """
 
@@ -30,12 +29,15 @@ log = logging.getLogger(__name__)
 
 
 def connections(deployment: Deployment, specs: Sequence[GroupSpec]) -> Reconnections:
-    """What of `specs` is connected otherwise than what runs now; of a group that was changed, nothing."""
+    """Returns how the connections in `specs` differ from those that run now.
+
+    Changed groups differ no more.
+    """
     return reconnections(specs_of(deployment), specs, left_by(deployment))
 
 
 def asks(connected: Reconnections, groups: Collection[str]) -> bool:
-    """Whether positions have to be read before these groups can be ordered."""
+    """Returns whether positions have to be read before these groups can be ordered."""
     return any(
         connected.sources_of(group)
         or any(item.giver is not None or item.behind for item in connected.of(group))
@@ -46,7 +48,10 @@ def asks(connected: Reconnections, groups: Collection[str]) -> bool:
 def positions(
     deployment: Deployment, connected: Reconnections, groups: Collection[str], kafka: KafkaSettings
 ) -> Answer:
-    """From Kafka, outside of a transaction: where these groups begin in what others have read before them."""
+    """Asks Kafka where these groups begin in streams that others have read before them.
+
+    Must not run in a transaction.
+    """
     starts: dict[str, dict[str, Any]] = {}
     try:
         journals = _Journals(deployment, kafka)
@@ -73,7 +78,7 @@ def positions(
 
 
 class _Journals:
-    """Of the groups of a deployment; each is read once."""
+    """The journals of a deployment's groups. Each is read once."""
 
     def __init__(self, deployment: Deployment, kafka: KafkaSettings) -> None:
         self._deployment = deployment
@@ -86,7 +91,7 @@ class _Journals:
         return self._read[group]
 
     def begins(self, group: str, connected: Reconnections) -> dict[str, Any] | str:
-        """Where this group goes on in what others have read before it; or that it is not known."""
+        """Returns where this group goes on in what others have read before it, or why nobody knows that."""
         found: dict[str, Any] = {}
         ended: set[str] = set()
         taken: list[tuple[str, str, str]] = []
@@ -97,15 +102,15 @@ class _Journals:
             taken += [(item.giver, key, producer_of(item.stream)) for key in _keys(item.stream) if item.giver]
         taken += [(item.giver, item.element, item.element) for item in connected.sources_of(group)]
         for giver, key, name in taken:
-            # Where it stands, or was to begin.
+            # Where it stands, or was ordered to begin.
             stands = {**self._was_to_begin(giver), **self.of(giver)}
             if key in stands:
                 found[key] = stands[key]
                 ended |= {key}.intersection(stands.get(ENDED, ()))
             elif self.of(giver) or group not in connected.begins:
                 names = self._deployment.name_of(giver), self._deployment.name_of(name)
-                return f"It is not known where {names[0]} stopped reading {names[1]}"
-            # Else it has never owned: who comes instead of it begins as it would have.
+                return f"Nobody knows where {names[0]} stopped reading {names[1]}"
+            # Otherwise it has never owned, and the group that comes instead begins as it would have.
         return {**found, ENDED: sorted(ended)} if ended else found
 
     def _was_to_begin(self, group: str) -> dict[str, Any]:
@@ -131,14 +136,16 @@ class _Journals:
 def order_starts(
     connected: Reconnections, group: str, found: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """ClaimOrder.positions of the group; `found`: from `positions`."""
+    """Returns ClaimOrder.positions of the group. `found` comes from `positions`."""
     whole = {_key(item.stream): 0 for item in connected.of(group) if item.whole}
     return {**whole, **found.get(group, {})}
 
 
 def note_left(placement: GroupPlacement, spec: GroupSpec | None, halted: Collection[str] = ()) -> None:
-    """Before it gets this spec, or is ended for good (None): what it reads now and will not. `halted`: its
-    elements that are to go on in another group. Its deployment is not saved."""
+    """Notes what a group reads now and will not read with this spec, or with None, which ends it for good.
+
+    `halted` are its elements that are to go on in another group. The caller saves its deployment.
+    """
     deployment, was = placement.deployment, GroupSpec.model_validate(placement.spec)
     kept = set() if spec is None else {stream.topic for stream in spec.inputs}
     before = [each for each in left_by(deployment) if each.group == placement.group]
@@ -157,7 +164,10 @@ def note_left(placement: GroupPlacement, spec: GroupSpec | None, halted: Collect
 
 
 def taken_over(deployment: Deployment, connected: Reconnections, groups: Collection[str]) -> None:
-    """These groups have been ordered to own: nobody else is to begin where they do. Not saved."""
+    """Notes that these groups were ordered to own, so nobody else begins where they do.
+
+    The caller saves it.
+    """
     for item in (item for group in groups for item in connected.of(group)):
         left = deployment.left.get(item.giver or "")
         if left is not None:
@@ -169,7 +179,7 @@ def taken_over(deployment: Deployment, connected: Reconnections, groups: Collect
         halted = left.get("halted", [])
         left["halted"] = [id for id in halted if id not in runs]
         if halted and not left["halted"]:
-            del deployment.left[group]  # who holds its elements now knows where each begins
+            del deployment.left[group]  # the groups that have its elements know where each begins
 
 
 def _key(stream: InputStream) -> str:

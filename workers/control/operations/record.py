@@ -1,6 +1,6 @@
 """How an operation's progress and its end are written down and told.
 
-All of it is called inside the transaction in which the step is persisted.
+Everything here runs in the transaction in which the step is stored.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ STEPS: dict[str, tuple[str, ...]] = {
     "deploy": ("validate", "place", "topics", "start", "run"),
     "undeploy": ("retire", "stop", "delete topics"),
 }
-"""What the dashboard shows; an upgrade's are its groups."""
+"""The steps that the dashboard shows. The steps of an upgrade are its groups."""
 STEP_OF: dict[tuple[str, P], str] = {
     ("deploy", P.VALIDATE): "validate",
     ("deploy", P.PLACE): "place",
@@ -47,7 +47,7 @@ def begin(operation: Operation, names: Iterable[str]) -> None:
 
 
 def groups_left(operation: Operation, change: Change) -> tuple[str, ...]:
-    """Of an upgrade, those that are not done."""
+    """Returns the groups that an upgrade has not yet added, changed or removed."""
     if operation.kind != Operation.Kind.UPGRADE:
         return ()
     steps = [step for step in operation.steps if step["change"] == change]
@@ -72,7 +72,7 @@ def enter(operation: Operation, phase: P, deadline_ms: int | None, removed: Coll
 
 
 def _shown(operation: Operation, phase: P, removed: Collection[str]) -> Collection[str]:
-    """The steps that are under way in a phase."""
+    """Returns the steps that are under way in a phase."""
     match phase:
         case P.ORDER | P.OWN:
             return groups_left(operation, "changed")[:1]
@@ -85,14 +85,14 @@ def _shown(operation: Operation, phase: P, removed: Collection[str]) -> Collecti
 
 
 def mark_running(operation: Operation, state: str) -> None:
-    """What becomes of the step that is under way."""
+    """Sets the state of the steps that are under way."""
     for step in operation.steps:
         if step["state"] == "running":
             _set(step, state)
 
 
 def mark_unconfirmed(operation: Operation, groups: Collection[str]) -> None:
-    """Groups that an upgrade has removed, and whose nodes did not say that they have ended."""
+    """Marks groups that an upgrade has removed, and that did not confirm their end."""
     for step in operation.steps:
         if step["name"] in groups:
             step["unconfirmed"] = True
@@ -133,11 +133,11 @@ def _deployment_failed(operation: Operation, why: Fail) -> None:
 def _upgrade_failed(operation: Operation, why: Fail) -> None:
     deployment, name = operation.deployment, operation.deployment.pipeline.name
     run_on(deployment)
-    anew = ", ".join(deployment.name_of(element) for element in operation.restart)
-    kept = f"Lost is at most what was agreed to, the state of {anew}" if anew else "Nothing is lost"
-    waits = " What lies behind an element that is missing now waits." if deployment.left else ""
+    fresh = ", ".join(deployment.name_of(element) for element in operation.restart)
+    kept = f"At most the state of {fresh} is lost, as was agreed." if fresh else "Nothing is lost."
+    waits = " What reads from an element that is missing now waits." if deployment.left else ""
     text = (
-        f"{why.message} What was upgraded before it runs on, the rest runs as before.{waits} {kept}: deploy "
+        f"{why.message} What was upgraded before it runs on, the rest runs as before.{waits} {kept} Deploy "
         "a corrected version, or the former one, to go on from where it is."
     )
     log.warning("%s was not upgraded: %s", name, why.message)
@@ -161,7 +161,7 @@ def end_deployed(operation: Operation) -> None:
 
 
 def end_upgraded(operation: Operation, started: int, elements: int, topics_left: str) -> None:
-    """`started` of so many elements were started again."""
+    """`started` says how many of the `elements` were started again."""
     mark_running(operation, "done")
     deployment, name = operation.deployment, operation.deployment.pipeline.name
     again = f"{started} of {elements} elements were started again"
@@ -178,8 +178,8 @@ def end_upgraded(operation: Operation, started: int, elements: int, topics_left:
         if titles:
             text += f" {verb}: {', '.join(titles)}."
     if operation.restart:
-        anew = ", ".join(deployment.name_of(element) for element in operation.restart)
-        text += f" Without the state that it had, as was agreed: {anew}."
+        fresh = ", ".join(deployment.name_of(element) for element in operation.restart)
+        text += f" Begun with a fresh state, as was agreed: {fresh}."
     text += unconfirmed(step["title"] for step in operation.steps if step.get("unconfirmed"))
     if topics_left:
         text += f" {topics_left}"

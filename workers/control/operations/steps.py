@@ -1,4 +1,4 @@
-"""What an operation does next: a pure decision from what is persisted and what nodes and Kafka answer.
+"""What an operation does next: a pure decision from what is stored and what nodes and Kafka answer.
 
 Which phase may follow which (made by `make reference`):
 
@@ -20,35 +20,37 @@ Which phase may follow which (made by `make reference`):
 
 The phases:
 
-    phase     with it is ordered                  waits for                                       at most
+    phase     what it orders                      what it waits for                              at most
     PENDING   -                                   -
-    VALIDATE  -                                   -: an invalid document fails
-    PLACE     -                                   a node for each group, where nodes are starting    90 s
-    TOPICS    Kafka is asked to make the topics   its answer                                         30 s
-    START     Kafka is asked for positions        as PLACE: a node may have been cordoned since      90 s
-    RUN       of each group's node, to own        each to own; one with an error 10 s               180 s
-    ORDER     likewise                            nobody to move the group; it to read last rows    180 s
-    OWN       the new definition, to own with it  the group to own by that; with an error 10 s      180 s
-    SETTLE    -                                   handovers and the operation before to end          90 s
-    READ      -                                   those that go to have read last rows              600 s
-    RETIRE    of each group, to end for good      those to confirm it that can                       40 s
-    STOP      nothing of it is wanted any more    nodes that answer to run nothing of it             30 s
-    DELETE    Kafka is asked to delete the topics its answer; for a failed deployment once           30 s
+    VALIDATE  -                                   -, an invalid document fails
+    PLACE     -                                   a node for each group, while nodes are starting   90 s
+    TOPICS    Kafka is asked to make the topics   its answer                                        30 s
+    START     Kafka is asked for positions        a node for each group: one may be cordoned now    90 s
+    RUN       each group's node is to own it      each group to own, 10 s for an error             180 s
+    ORDER     Kafka is asked for positions        moves of the group to end, last rows to be read  180 s
+    OWN       a group is to own, newly defined    the group to own by that, 10 s for an error      180 s
+    SETTLE    -                                   handovers and the operation before to end         90 s
+    READ      Kafka is asked for positions        groups to remove to have read last rows          600 s
+    RETIRE    groups are to end for good          those to confirm it that can                      40 s
+    STOP      nothing of the groups is wanted     nodes that answer to run nothing of them          30 s
+    DELETE    Kafka is asked to delete topics     its answer; a failed deployment asks once         30 s
 
-Of an upgrade, SETTLE to STOP concern the groups that go; PLACE, START and RUN those that come. In ORDER and
-START each group gets to know where it begins in streams that it has not read before (`planning.reconnect`):
-where those have stopped that went or were changed before. What it no longer reads and nobody writes any more
-it reads to its end first. An upgrade fails where one that others go on from does not confirm its end.
+In an upgrade, SETTLE to STOP concern the groups to remove, and PLACE, START and RUN the groups to add. In
+ORDER and START each group is told where it begins in streams that it has not read before
+(`planning.reconnect`): where groups have stopped that were removed or changed before it. A stream that the
+group no longer reads, and that nobody writes any more, it first reads to its end. An upgrade fails if a group
+from which others go on does not confirm its end.
 
-Where elements come to run as one, those that go end one after another: in READ what comes behind reads to the
-end what those before it have written, which comes to it in another way from then on.
+If elements of several groups are to run as one group, the groups to remove end one after another. In READ, a
+later one reads everything that the earlier ones have written: in the new group those rows come another way.
 
-A deployment that cannot go on leaves nothing running. When it is undeployed meanwhile, it just ends, as an
-upgrade does: the undeployment clears away. That one always ends as done, and says what it had to leave.
+A deployment that cannot go on leaves nothing running. A deployment or an upgrade that is undeployed meanwhile
+just ends, and the undeployment clears away. An undeployment always ends as done, and says what it had to
+leave.
 
-Deadlines are instants that were stored when the phase began. A restart of control changes none; but nothing
-is concluded from what nodes say until they have been heard for HEARD_MS, or the phase's own time, since they
-may have been started together with control; and nothing at all while Redis is away.
+Deadlines are instants, stored when the phase began. A restart of control changes none. But nodes may have
+been started together with control, so nothing is concluded from what they say until they have been heard for
+HEARD_MS, or for the phase's own time. Nothing at all is concluded while Redis is away.
 """
 
 from __future__ import annotations
@@ -83,22 +85,22 @@ LIMIT_MS: dict[OperationPhase, int] = {
     P.RUN: 180_000,
     P.ORDER: 180_000,
     P.OWN: 180_000,
-    P.READ: 600_000,  # what one that lags has to catch up with
+    P.READ: 600_000,  # a group that lags has to catch up
     P.SETTLE: 90_000,  # longer than Kafka may take to answer an operation that is under way
     P.RETIRE: 40_000,
     P.STOP: 30_000,
     P.DELETE: 30_000,
 }
-"""How long after it began a phase has come to nothing. The others wait for nobody."""
+"""How long a phase may take. The other phases wait for nobody."""
 ERROR_MS_MAX = 10_000
-"""A replica that has shown an error for so long, in spite of its node's own restarts, has failed."""
+"""A replica that has shown an error for this long, although its node restarts it, has failed."""
 HEARD_MS = 90_000
-"""So long after control began to hear nodes those have come up that were started together with it."""
+"""Nodes that were started together with control have come up this long after it began to hear nodes."""
 ASK_AGAIN_MS = 1_000
-"""After Kafka did not answer, or refused."""
+"""The pause after Kafka did not answer, or refused."""
 ORDERS_MAX = 5
 NAMED_MAX = 3
-"""Of what is waited for; the others are counted."""
+"""How many things that it waits for are named. The others are counted."""
 UNDEPLOYED_BEFORE = "It was undeployed before it was running."
 UNDEPLOYED_BEFORE_UPGRADE = "It was undeployed before it was upgraded."
 
@@ -137,7 +139,7 @@ def next_step(progress: Progress, seen: Observed, now_ms: int) -> Step:
 
 
 def overtaken(progress: Progress, status: str) -> Fail | None:
-    """The end of an operation whose deployment has another status by now: it was undeployed."""
+    """Returns the end of an operation whose deployment was undeployed meanwhile, or None."""
     if progress.kind == "deploy" and status != "deploying":
         return Fail(f"{progress.error} {UNDEPLOYED_BEFORE}".lstrip(), overtaken=True)
     if progress.kind == "upgrade" and status != "running":
@@ -146,7 +148,7 @@ def overtaken(progress: Progress, status: str) -> Fail | None:
 
 
 def failing_since(progress: Progress, seen: Observed, now_ms: int) -> dict[str, int]:
-    """Group -> since when it shows an error: what `Progress.failing` is to be from now on."""
+    """Returns the new `Progress.failing`: group -> since when it shows an error."""
     return {
         each.group: progress.failing.get(each.group, now_ms)
         for each in seen.groups
@@ -155,7 +157,7 @@ def failing_since(progress: Progress, seen: Observed, now_ms: int) -> dict[str, 
 
 
 def gives_up(progress: Progress, message: str, faults: tuple[GroupFault, ...], now_ms: int) -> GiveUp | Fail:
-    """It cannot go on, whatever the reason."""
+    """Returns how an operation ends that cannot go on."""
     message = sentence(message)
     if progress.error:
         return Fail(f"{progress.error} {message}", faults)
@@ -182,7 +184,7 @@ def _begin(progress: Progress, seen: Observed, now_ms: int) -> Step:
 
 
 def _in_vain(progress: Progress, seen: Observed, now_ms: int) -> bool:
-    """The phase's time is over, and what had come until then would be known."""
+    """Returns whether the phase's time is over, and everything that came until then is known."""
     if progress.deadline_ms is None:
         return False
     return _is_over(progress.deadline_ms, min(HEARD_MS, LIMIT_MS[progress.phase]), seen, now_ms)
@@ -193,7 +195,7 @@ def _is_over(at_ms: int, heard_ms: int, seen: Observed, now_ms: int) -> bool:
 
 
 def _on(phase: OperationPhase, progress: Progress, seen: Observed, now_ms: int) -> Step:
-    """To the phase that follows in a deployment; in an upgrade, to the next one that has something to do."""
+    """Enters `phase` in a deployment; in an upgrade, the next phase that has something to do."""
     return (
         _upgrade_on(progress.phase, progress, seen, now_ms)
         if progress.kind == "upgrade"
@@ -246,7 +248,7 @@ def _asked_long_enough(progress: Progress, now_ms: int) -> bool:
 
 
 def _asks_again(answer: Answer, now_ms: int) -> bool:
-    return not 0 <= now_ms - answer.at_ms < ASK_AGAIN_MS  # below 0: the clock was set back
+    return not 0 <= now_ms - answer.at_ms < ASK_AGAIN_MS  # it is below 0 if the clock was set back
 
 
 def _run(progress: Progress, seen: Observed, now_ms: int) -> Step:
@@ -289,7 +291,7 @@ def _state(each: GroupSeen) -> str:
 
 
 def _fault(each: GroupSeen, message: str, traceback: str | None) -> GroupFault:
-    """In the shape of the document's faults."""
+    """Returns a fault of a group, in the form of a document's faults."""
     fault = {
         "element": each.element,
         "path": f"spec.elements.{each.element}",
@@ -303,11 +305,11 @@ def _fault(each: GroupSeen, message: str, traceback: str | None) -> GroupFault:
 # --- upgrade
 
 _UPGRADE = (P.PENDING, P.PLACE, P.TOPICS, P.SETTLE, P.ORDER, P.START, P.RUN, P.DELETE)
-"""From SETTLE it comes to STOP by itself, as often as there are some that go."""
+"""From SETTLE it comes to STOP by itself, as often as there are groups to remove."""
 
 
 def _upgrade_on(phase: OperationPhase, progress: Progress, seen: Observed, now_ms: int) -> Enter | Done:
-    """What follows the phase that is over: the next one that has something to do."""
+    """Returns what follows `phase`: the next one that has something to do, or the end."""
     concerns = {
         P.PLACE: progress.added,
         P.TOPICS: seen.new_topics,
@@ -337,7 +339,7 @@ def _order(progress: Progress, seen: Observed, now_ms: int) -> Step:
 
 
 def _read_positions(progress: Progress, seen: Observed, now_ms: int) -> Step | None:
-    """None: it is known where the groups at work begin."""
+    """Returns how to learn where the groups at work begin, or None if that is known."""
     answer = seen.kafka
     if answer is None:
         return ReadPositions()
@@ -360,10 +362,10 @@ def _own(progress: Progress, seen: Observed, now_ms: int) -> Step:
     if group is None:
         return _order(progress, seen, now_ms)
     if group.owns:
-        return _enter(P.ORDER, now_ms)  # of the next one
+        return _enter(P.ORDER, now_ms)  # for the next group
     if group.refused is not None:
-        # The epoch in the report says nothing about that: who lost to another that claimed at the same time
-        # may not have read of that one's epoch yet, and the next order may be right.
+        # The epoch in the report does not matter: a group that lost to another claim at the same moment may
+        # not have read the other's epoch yet, and the next order may be right.
         if group.retired or progress.orders >= ORDERS_MAX:
             return Fail(sentence(f"{group.title} was refused on {group.node}: {group.refused}"))
         return OrderAgain(group.group)
@@ -388,7 +390,7 @@ def _settle(progress: Progress, seen: Observed, now_ms: int) -> Step:
 
 def _read(progress: Progress, seen: Observed, now_ms: int) -> Step:
     if seen.unsettled:
-        return _enter(P.SETTLE, now_ms)  # it may be rewound by that, and has more to read then
+        return _enter(P.SETTLE, now_ms)  # a rewind may give it more to read
     for each in seen.groups:
         if _has_failed(each, progress, seen, now_ms):
             return Fail(sentence(f"{each.title} does not read on, on {each.node}: {each.error}"))
@@ -408,19 +410,22 @@ def _retire(progress: Progress, seen: Observed, now_ms: int) -> Step:
         if silent is None:
             return _enter(P.STOP, now_ms)
         return Fail(
-            f"{silent.title} on {silent.node} did not confirm its end, so it is not known from where others "
+            f"{silent.title} on {silent.node} did not confirm its end, so nobody knows from where others "
             "go on. Restore it on another node, then deploy again."
         )
     return _wait(seen, *(f"{each.title} on {each.node} to end" for each in awaited))
 
 
 def _may_confirm(each: GroupSeen) -> bool:
-    """There is no hope for those whose node is away, and that have failed."""
+    """Returns whether the group may still confirm its end: its node answers, and it has not failed."""
     return each.node_up and each.error is None
 
 
 def _has_to_confirm(each: GroupSeen, progress: Progress) -> bool:
-    """Others go on where it has stopped. One that has failed cannot say so, but its node can stop it."""
+    """Returns whether others go on from where it has stopped, and its node is away.
+
+    A group that has failed cannot confirm its end, but its node can stop it.
+    """
     return each.group in progress.gives and not each.node_up
 
 
@@ -429,7 +434,7 @@ def _stop(progress: Progress, seen: Observed, now_ms: int) -> Step:
         if _in_vain(progress, seen, now_ms):
             names = ", ".join(seen.unconfirmed[:NAMED_MAX])
             return Fail(
-                f"These may still run, so it is not known from where others go on: {names}. See that these "
+                f"These may still run, so nobody knows from where others go on: {names}. See that their "
                 "nodes answer, then deploy again."
             )
         return _wait(seen, *(f"{what} to stop" for what in seen.unconfirmed))
@@ -438,7 +443,7 @@ def _stop(progress: Progress, seen: Observed, now_ms: int) -> Step:
             return (
                 _enter(P.SETTLE, now_ms) if progress.later else _upgrade_on(P.SETTLE, progress, seen, now_ms)
             )
-        # A deployment that failed is not made longer by a broker that may be the reason.
+        # A broker that may be why the deployment failed does not make it longer.
         return Enter(P.DELETE, now_ms) if progress.kind == "deploy" else _enter(P.DELETE, now_ms)
     return _wait(seen, *(f"{what} to stop" for what in seen.running))
 
@@ -455,5 +460,5 @@ def _delete_topics(progress: Progress, seen: Observed, now_ms: int) -> Step:
     if progress.kind == "deploy":
         return Fail(progress.error)
     if trouble:
-        return Done(f"{trouble}. They are left over and nothing uses them any more: delete them in Kafka.")
+        return Done(f"{trouble}. They are left over, and nothing uses them any more. Delete them in Kafka.")
     return Done()

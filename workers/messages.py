@@ -1,11 +1,13 @@
-"""How commands and reports travel over Redis between web, control and nodes. Names: pipeline_runtime.wire.
+"""How commands and reports travel over Redis between web, control and nodes.
+
+The names are in pipeline_runtime.wire.
 
     web  --task, queue control-->  control  --fogline.node.sync, queue node.<name>-->  node
     node --XADD fogline:reports-->  control  --channel layer "live"-->  web
     web  --fogline.node.look, queue node.<name>-->  node  --RPUSH fogline:kept:<id>-->  web
 
-Every message may be lost, late or doubled. So a task only says "look again" or carries a whole
-desired state with its revision; nothing depends on a message that is sent once.
+Every message may be lost, late or doubled. So a task only says "look again", or carries a whole desired state
+with its revision. Nothing depends on a message that is sent once.
 """
 
 from __future__ import annotations
@@ -21,20 +23,23 @@ from kombu.entity import Queue
 from pipeline_runtime.wire.tasks import COMMAND_EXPIRES_S, CONTROL_QUEUE
 
 REPORTS_LENGTH_MAX = 500
-"""For while control is away, which deletes what it has read: reports are whole, so it misses nothing but
-what each node has said again since. Many more of some 10 KB would fill Redis."""
+"""How many reports Redis keeps while control is away. Control deletes those that it has read.
+
+A report is whole, so control needs only the newest of each node. Many more, of some 10 KB each, would fill
+Redis.
+"""
 
 HISTORY_POINTS_MAX = 1_800  # an hour at one point each 2 s
 HISTORY_INTERVAL_S = 2.0
 
 CENTRAL = "central"
-"""As a CheckpointSource's url: the central chunk service, at the address by which the node knows it."""
+"""Stands for the central store in a CheckpointSource's url. Each node knows its address."""
 
 
 STEADY_S = 60.0
-"""A receiver that took commands for so long has not failed "in a row"."""
+"""After a receiver has taken commands for this long, its next failure is counted from one again."""
 TRIES = 5
-PAUSE_S = 1.0  # before the second try; before each further one twice as long
+PAUSE_S = 1.0  # before the second try; it doubles before each further one
 
 
 class CommandsLost(RuntimeError):
@@ -42,12 +47,12 @@ class CommandsLost(RuntimeError):
 
 
 def celery_app(name: str, redis_url: str, queue: str | None = None) -> Celery:
-    """A Celery app that speaks JSON only and never gives up its broker.
+    """Returns a Celery app that speaks only JSON and never gives up its broker.
 
-    `queue`: the one that a worker of this app reads; None for a mere sender.
+    `queue` is the one that a worker of this app reads, or None for an app that only sends.
     """
-    # Without fixups: where Django's settings are named in the environment, Celery imports the whole web when
-    # a worker starts, in a node, too. Whoever asks the database in a task looks after its connection.
+    # Without fixups: if the environment names Django's settings, Celery imports the whole web when a worker
+    # starts, also in a node. A task that uses the database looks after its connection itself.
     app = Celery(name, broker=redis_url, set_as_current=False, fixups=())
     app.conf.update(
         task_serializer="json",
@@ -56,8 +61,8 @@ def celery_app(name: str, redis_url: str, queue: str | None = None) -> Celery:
         result_accept_content=["json"],
         task_ignore_result=True,
         task_store_errors_even_if_ignored=False,
-        # Commands are idempotent and sent again: one lost with a killed worker is no loss, one
-        # redelivered an hour later would be a surprise. So they are acknowledged on receipt.
+        # Commands are idempotent and sent again. One that is lost with a killed worker is no loss, but one
+        # that comes again an hour later would be a surprise. So they are acknowledged on receipt.
         task_acks_late=False,
         worker_prefetch_multiplier=1,
         worker_hijack_root_logger=False,
@@ -83,9 +88,9 @@ def celery_app(name: str, redis_url: str, queue: str | None = None) -> Celery:
 
 
 def send(app: Celery, task: str, args: list[Any], queue: str) -> None:
-    """Send a command; raises kombu's OperationalError at once when Redis is away.
+    """Sends a command. Raises kombu's OperationalError at once if Redis is away.
 
-    No retry here: whoever sends does so again from what the database or the disk wants.
+    It is not tried again here: the sender sends again, from what the database or the disk wants.
     """
     expires_s = COMMAND_EXPIRES_S if queue == CONTROL_QUEUE else None
     app.send_task(task, args=args, queue=queue, expires=expires_s, retry=False, ignore_result=True)
@@ -94,8 +99,8 @@ def send(app: Celery, task: str, args: list[Any], queue: str) -> None:
 class CommandReceiver:
     """A Celery worker in a thread of this process, without signal handlers of its own.
 
-    Celery's command-line worker takes over SIGTERM and the root logger; these processes have more
-    to end than Celery, so they keep both and run its bare controller instead.
+    Celery's command-line worker takes over SIGTERM and the root logger. These processes have more to end than
+    Celery, so they keep both, and run its bare controller instead.
     """
 
     def __init__(self, app: Celery, name: str, threads: int) -> None:
@@ -107,8 +112,8 @@ class CommandReceiver:
 
     def start(self) -> None:
         worker_state.should_stop = None
-        # The pool's threads look a task up in Celery's default app, which the bare controller leaves
-        # to whoever asked first: without this, a command may be dropped without a word.
+        # The pool's threads look a task up in Celery's default app. The bare controller does not set it, and
+        # without it a command may be dropped silently.
         self._app.set_default()
         self._thread.start()
 
@@ -126,8 +131,8 @@ class CommandReceiver:
                 without_mingle=True,
                 without_gossip=True,
             )
-            # Returns when asked to stop, and on an error that Celery itself does not retry, which it logs. A
-            # Redis that is away is none of those: it is waited for in there.
+            # Returns when it is asked to stop, and on an error that Celery does not retry, which it logs. If
+            # Redis is away, it waits in there.
             controller.start()
             failures = 1 if monotonic() - began_s > STEADY_S else failures + 1
             if failures == TRIES and not self._stopping.is_set():
@@ -135,7 +140,7 @@ class CommandReceiver:
             self._stopping.wait(PAUSE_S * 2 ** (failures - 1))
 
     def stop(self, timeout_s: float) -> None:
-        """Takes no more commands; returns after `timeout_s` even when one is still running."""
+        """Takes no more commands. Returns after `timeout_s` at the latest, even if one is still running."""
         self._stopping.set()
         worker_state.should_stop = 0
         self._thread.join(timeout_s)

@@ -1,4 +1,4 @@
-"""What ends the node and the control process: a signal, or an error that ends one of their threads."""
+"""What ends a node or the control process: a signal, or an error that ends one of its threads."""
 
 from __future__ import annotations
 
@@ -15,27 +15,29 @@ _OURS = ("pipeline_runtime", "workers")
 
 
 class Stopping(threading.Event):
-    """Set once the process is to end; `failure` says why, when nobody asked for it."""
+    """Is set when the process should end. `failure` says why, unless somebody asked for it."""
 
     def __init__(self) -> None:
         super().__init__()
         self.failure: BaseException | None = None
 
     def fail(self, error: BaseException) -> None:
-        """The process is of no use any more. Without effect when it ends already."""
+        """Ends the process because of an error. Has no effect if it is already ending."""
         if not self.is_set():
             self.failure = error
             self.set()
 
     @property
     def code(self) -> int:
-        """What the process exits with."""
+        """The exit code of the process."""
         return 0 if self.failure is None else 1
 
 
 def set_by_signals(stopping: threading.Event, *, first: threading.Event | None = None) -> None:
-    """From now on SIGTERM and SIGINT set it; where `first` is given, the first signal sets only that. For the
-    main thread."""
+    """Lets SIGTERM and SIGINT set `stopping`. With `first`, the first signal sets only that.
+
+    Must be called in the main thread.
+    """
 
     def asked(*_: object) -> None:
         (stopping if first is None or first.is_set() else first).set()
@@ -45,11 +47,11 @@ def set_by_signals(stopping: threading.Event, *, first: threading.Event | None =
 
 
 def failed_by_threads(stopping: Stopping) -> None:
-    """From now on an error that ends a thread fails it.
+    """Lets an error that ends a thread end the process.
 
-    Whoever waits for what that thread did would wait for ever, while the process looks well: its supervisor
-    starts it anew, and should that not help, the detector sees its silence. What a thread can live with, or
-    tries again, it catches itself. Threads of libraries are left to them: those tell their callers.
+    Others would wait for ever for what the thread did, while the process looks well. Its supervisor starts it
+    again, and if that does not help, the detector sees its silence. A thread catches itself what it can live
+    with or tries again. Threads of libraries are left alone: the libraries tell their callers.
     """
 
     def ended(args: threading.ExceptHookArgs) -> None:
@@ -59,8 +61,8 @@ def failed_by_threads(stopping: Stopping) -> None:
         error = args.exc_value or args.exc_type()
         try:
             log.critical(
-                "The thread %r cannot go on: %s: %s. What was committed is safe. This process ends, to be"
-                " started again. If that happens each time, mend what the message names; when a module is"
+                "The thread %r cannot go on: %s: %s. What was committed is safe. This process ends and is"
+                " started again. If that happens each time, mend what the message names. If a module is"
                 " missing, delete .venv and start as before.",
                 args.thread.name if args.thread else "?",
                 args.exc_type.__name__,
@@ -74,14 +76,17 @@ def failed_by_threads(stopping: Stopping) -> None:
 
 
 def wait_for(*any_of: threading.Event) -> None:
-    """By looking again and again: the kernel may hand a signal to another thread, as in a process that was
-    continued just before, and that does not wake up a main thread that waits in `stopping.wait()`."""
+    """Waits until one of the events is set, by looking again and again.
+
+    The kernel may give a signal to another thread, for example in a process that was just continued. That
+    does not wake up a main thread that waits in `stopping.wait()`.
+    """
     while not any(event.is_set() for event in any_of):
         sleep(_LOOK_S)
 
 
 def _is_ours(traceback: TracebackType | None) -> bool:
-    """Whether the thread's body, the first function that `threading` called, is of this project."""
+    """Returns whether the first function that `threading` called in the thread belongs to this project."""
     while traceback is not None and traceback.tb_frame.f_globals.get("__name__") == threading.__name__:
         traceback = traceback.tb_next
     name = str(traceback.tb_frame.f_globals.get("__name__")) if traceback is not None else ""

@@ -20,7 +20,7 @@ def main() -> int:
     parser.add_argument("--name", default=os.environ.get("FOGLINE_NODE"), help="this node's name")
     parser.add_argument("--join", metavar="URL", help="enrol at this dashboard first")
     arguments = parser.parse_args()
-    token = os.environ.get("FOGLINE_TOKEN", "")  # no argument: everybody may read those
+    token = os.environ.get("FOGLINE_TOKEN", "")  # not an argument: everybody can read those
     if not arguments.name:
         parser.error("--name is needed (or FOGLINE_NODE)")
     if arguments.join and not token:
@@ -42,7 +42,7 @@ def main() -> int:
         if arguments.join:
             enrol(arguments.join, token, arguments.name, settings)
         identity = enrolled_identity(arguments.name, settings) or local_identity(arguments.name, settings)
-        # Late, because it loads Spark's and Kafka's code: a wrong token should be told at once.
+        # Late, because it loads Spark's and Kafka's code, and a wrong token should be reported at once.
         from workers.node.process import NodeAlreadyRuns, NodeProcess
 
         try:
@@ -55,12 +55,13 @@ def main() -> int:
         return 1
     logging.shutdown()
     sys.stdout.flush()
-    # Threads of Spark and of Celery may still hang in calls that nobody waits for any more.
+    # Threads of Spark and Celery may still hang in calls that nobody waits for any more.
     os._exit(code)
 
 
 def _allow_many_open_files() -> None:
-    """As many as the system lets this user have: the usual 1,024 are too few for a node of many groups."""
+    """Raises the limit as far as the system allows: the usual 1,024 are too few for a node with many
+    groups."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(OSError, ValueError):  # macOS refuses "unlimited"
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -18,7 +18,7 @@ from workers.node.slot import Slot
 
 log = logging.getLogger(__name__)
 
-# How often batches are counted when nothing else tells of them.
+# How often batches are counted if nothing else tells of them.
 LOOK_S = 1.0
 _NEVER = Tried(float("-inf"), Seq(-1))
 
@@ -33,14 +33,14 @@ class Agent:
         checkpoint_batches: int = 0,
         directed: Callable[[NodeDesired], None] = lambda _: None,
     ) -> None:
-        """`directed`: told each desired state before the slots are."""
+        """`directed` is told each desired state before the slots are."""
         self._node = node
         self._runtime = runtime
         self._store = store
-        # Held over writes to a slow disk: what a batch or a heartbeat waits for must not need it.
+        # Held during writes to a slow disk, so nothing that a batch or a heartbeat waits for may need it.
         self._applying = threading.Lock()
         self._slots: dict[str, Slot] = {}  # replaced as a whole, so it is read without a lock
-        self._refused: dict[str, tuple[int, ReplicaError]] = {}  # group -> its generation, what to say
+        self._refused: dict[str, tuple[int, ReplicaError]] = {}  # group -> its generation, the error
         self._desired = NodeDesired(node=node, revision=0)
         self._closing = threading.Event()
         self._every_s = checkpoint_s
@@ -51,7 +51,7 @@ class Agent:
         self._checkpointer = threading.Thread(target=self._checkpoint_all, name="checkpoints", daemon=True)
 
     def start(self) -> None:
-        """Bring up what the disk says, without asking anybody."""
+        """Brings up what the disk says, without asking anybody."""
         stored = self._store.load()
         if stored is not None and stored.node == self._node:
             with self._applying:
@@ -63,7 +63,7 @@ class Agent:
         return self._desired.revision
 
     def apply(self, desired: NodeDesired) -> bool:
-        """Work on a newer desired state; False when it is not newer, or not for this node."""
+        """Takes over a newer desired state. Returns False if it is not newer, or not for this node."""
         if desired.node != self._node:
             log.error("ignored the desired state of %s, which came to %s", desired.node, self._node)
             return False
@@ -73,15 +73,15 @@ class Agent:
             try:
                 self._store.save(desired)
             except (OSError, ValueError) as error:
-                # Neither a full disk nor a part that cannot be written down may keep a node from letting
-                # elements go. After a restart it is told again.
+                # Not even a full disk may keep a node from letting elements go. After a restart it is told
+                # again.
                 log.error("what is wanted of this node could not be written down: %s", error)
             self._tell_slots(desired)
         self._runtime.changed()
         return True
 
     def wake(self) -> None:
-        """Something changed in a replica: look at it now rather than at the next second."""
+        """Lets the slots look at their replicas now: something has changed in one."""
         for slot in self._slots.values():
             slot.wake()
         if self._every_batches:
@@ -89,11 +89,11 @@ class Agent:
 
     @property
     def is_stuck(self) -> bool:
-        """Control says of a node that is leaving that nothing it still owns can be moved away."""
+        """Whether control says that nothing this leaving node still owns can be moved away."""
         return self._desired.stuck
 
     def to_hand_over(self) -> int:
-        """How many elements would stand if the node ended now."""
+        """Returns how many elements would stand still if the node ended now."""
         return elements_held(self._desired, self.statuses())
 
     def statuses(self) -> tuple[ReplicaStatus, ...]:
@@ -106,14 +106,17 @@ class Agent:
         return tuple(found.values())
 
     def java_ended(self) -> None:
-        """Note whose doing it may have been, so that it does not go on for ever."""
+        """Notes which groups may have ended Java, so that it does not happen for ever."""
         slots = ((slot.group, slot.wanted_at_work()) for slot in self._slots.values())
         at_work = {group: want for group, want in slots if want is not None}
         self._runtime.java_ends.note(at_work, self._runtime.now_ms())
         self._runtime.changed()
 
     def checkpoint(self, group: str) -> bool:
-        """Take a checkpoint now; False: it does not own here, or has not moved on since the last."""
+        """Takes a checkpoint now.
+
+        Returns False if the group does not own here, or has no batch since the last one.
+        """
         slot = self._slots.get(group)
         return slot is not None and slot.checkpoint()
 
@@ -122,11 +125,11 @@ class Agent:
         return slot.look(question) if slot is not None else KeptAnswer(refused="away")
 
     def close(self, timeout_s: float) -> None:
-        """End all replicas after their running batches, at the same time; local state is kept."""
+        """Ends all replicas at the same time, each after its running batch. Local state is kept."""
         self._closing.set()
         self._look.set()
         deadline = monotonic() + timeout_s
-        with self._applying:  # what is begun in there is to be ended as well
+        with self._applying:  # so that slots which are being started are ended as well
             slots = list(self._slots.values())
         threads = [
             threading.Thread(target=slot.close, args=(max(0.1, deadline - monotonic()),), daemon=True)
@@ -140,12 +143,12 @@ class Agent:
     def _tell_slots(self, desired: NodeDesired) -> None:
         self._directed(desired)
         wanted = {replica.spec.id: replica for replica in desired.replicas}
-        # Also what lies on the disk and nobody wants: it is let go after its grace.
+        # Groups that are on the disk and that nobody wants are let go of after a while.
         on_disk = {path.name for path in (self._runtime.directory / "replicas").glob("*") if path.is_dir()}
         slots = {group: slot for group, slot in self._slots.items() if not slot.gone}
         self._refused = {part.group: (part.generation, self._refusal(part)) for part in desired.refused}
         new = []
-        # What is refused stays as it is: it is not known what is wanted of it, but nobody gave it up.
+        # A refused group stays as it is: nobody knows what is wanted of it, but nobody gave it up.
         for group in (wanted.keys() | slots.keys() | on_disk) - self._refused.keys():
             slot = slots.get(group)
             if slot is None or not slot.want(wanted.get(group)):
@@ -157,8 +160,8 @@ class Agent:
                 slot.start()
                 slots[slot.group] = slot
         finally:
-            # The machine may have no thread to give: then there is no such slot, and the revision counts as
-            # not seen, so it comes again.
+            # The machine may have no thread left. Then the slot is missing, and the revision does not count
+            # as seen, so it comes again.
             self._slots = slots
         self._desired = desired
 
@@ -166,13 +169,15 @@ class Agent:
         message = f"{self._node} cannot take what is wanted of it: {part.reason}."
         _, before = self._refused.get(part.group, (0, None))
         if before is not None and before.message == message:
-            return before  # at its old time, so that it is not told as something new
+            return before  # with its old time, so that it is not told as something new
         log.error("%s: %s The other groups go on.", part.group, message)
         return ReplicaError.of("definition-refused", message, self._runtime.now_ms())
 
     def _checkpoint_all(self) -> None:
-        """By time. When batches are counted, also at each change of a replica, and each second: not every
-        batch is told of."""
+        """Takes checkpoints when they are due by time or, if batches are counted, by batches.
+
+        For batches it looks at each change of a replica, and each second, because not every batch is told.
+        """
         while not self._closing.is_set():
             now_s = monotonic()
             left_s = (tried.at_s + self._every_s - now_s for tried in self._tried.values())
@@ -197,5 +202,5 @@ class Agent:
             self._tried[slot.group] = Tried(now_s, status.seq)
             slot.checkpoint()
         except Exception:
-            # The group runs on; the age of its newest checkpoint shows in the dashboard.
+            # The group runs on. The dashboard shows the age of its newest checkpoint.
             log.exception("%s: no checkpoint this time", slot.group)

@@ -1,4 +1,4 @@
-"""Answers to who asks the node what an element keeps: by Redis, where they wait under the question's id."""
+"""Answers the question what an element keeps. Answers wait in Redis, under the question's id."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 class Answers:
-    """What people's rows have left in a state is told to who asks for it, and never to a log."""
+    """What people's rows have left in a state is told to those who ask, and never to a log."""
 
     def __init__(self, redis_url: str) -> None:
         self._redis = redis.Redis.from_url(
@@ -36,10 +36,10 @@ class Answers:
             answer = KeptAnswer(refused="failed")
         key = kept_answer(asked.id)
         try:
-            # Both at once: what nobody fetches any more must not stay.
+            # Both at once, so that an answer that nobody fetches does not stay.
             pipe = self._redis.pipeline(transaction=True)
             pipe.rpush(key, answer.model_dump_json().encode())
             pipe.expire(key, KEPT_LASTS_S)
             pipe.execute()
         except redis.RedisError as error:
-            log.warning("an answer was not sent, Redis is away: %s", error)
+            log.warning("an answer was not sent because Redis is away: %s", error)

@@ -1,4 +1,4 @@
-"""The node's checkpoints: taken of running replicas, kept here, pushed to other places."""
+"""The node's checkpoints: taken of running replicas, kept here, sent to other places."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ log = logging.getLogger(__name__)
 TOKEN_S = 3600
 TEND_S = 60.0
 UNWANTED_S = 3600.0
-"""How long the checkpoints of a group are kept that this node neither runs nor is the backup of."""
+"""How long checkpoints are kept of a group for which this node is neither owner, standby nor backup."""
 ASKED_S, ASKED_ALONE_S = 3.0, 30.0
-"""How long a place is asked again that does not answer: when there are others, and when not."""
+"""How long a place that does not answer is asked again: if there are others, and if there are none."""
 
 
 @dataclass(frozen=True)
 class Tried:
-    """When a group's checkpoint was tried last, and at which seq; it need not have succeeded."""
+    """When a group's checkpoint was last tried, and at which seq. It may have failed."""
 
     at_s: float  # monotonic
     seq: Seq
 
 
 def due(tried: Tried, seq: Seq, now_s: float, every_s: float, batches: int) -> bool:
-    """Whether an owner that stands at `seq` shall be checkpointed now. Pure.
+    """Returns whether an owner that stands at `seq` should take a checkpoint now. Pure.
 
-    After `every_s` seconds, or after `batches` batches when that is not 0; never without a new batch.
-    What failed counts as tried, so a full disk is not asked again at each batch.
+    It is due after `every_s` seconds, or after `batches` batches if that is not 0, and never without a new
+    batch. A failed try counts, so that a full disk is not tried again at each batch.
     """
     if seq <= tried.seq:
         return False
@@ -58,7 +58,7 @@ def due(tried: Tried, seq: Seq, now_s: float, every_s: float, batches: int) -> b
 
 
 def token_minter(cluster_key: str) -> Callable[[str], str]:
-    """Tokens for one scope and an hour, made when they are needed."""
+    """Returns a function that makes tokens for one scope, valid for an hour."""
     return lambda scope: access.mint(cluster_key, scope, time.time() + TOKEN_S)
 
 
@@ -80,13 +80,13 @@ class NodeCheckpoints:
         self._central_url = central_url
         self._kept = kept
         self._changed = changed
-        self._work = directory / "snapshots"  # of a checkpoint that is being taken
-        shutil.rmtree(self._work, ignore_errors=True)  # of a process that was killed
+        self._work = directory / "snapshots"  # while a checkpoint is taken
+        shutil.rmtree(self._work, ignore_errors=True)  # a killed process may have left some
         self._lock = threading.Lock()
-        self._wanted: frozenset[str] | None = None  # groups; None: not told yet
+        self._wanted: frozenset[str] | None = None  # groups, or None before it is told
         self._keeps: frozenset[str] = frozenset()
         self._unwanted_since_s: dict[str, float] = {}
-        self._failed: dict[str, str] = {}  # group -> that it has no new checkpoint, and why
+        self._failed: dict[str, str] = {}  # group -> why it has no new checkpoint
         self._care = Caretaker(
             directory / "state", self._tend, changed, every_s=TEND_S, reserve_bytes=reserve_bytes
         )
@@ -104,9 +104,9 @@ class NodeCheckpoints:
         self._care.close()
 
     def direct(self, desired: NodeDesired) -> None:
-        """What this node runs and keeps for others, and where its own checkpoints go."""
+        """Takes over what this node runs, what it keeps for others, and where its own checkpoints go."""
         with self._lock:
-            # What is refused is wanted all the same: its checkpoints are kept.
+            # A refused group is wanted all the same, so its checkpoints are kept.
             self._wanted = frozenset(
                 [replica.spec.id for replica in desired.replicas] + [part.group for part in desired.refused]
             )
@@ -119,7 +119,7 @@ class NodeCheckpoints:
                 self._void(replica.spec.id, replica.order.rewind, replica.order.over)
 
     def alerts(self) -> tuple[str, ...]:
-        """What a person should know of this node's checkpoints, one text each."""
+        """Returns what people should know of this node's checkpoints, as one text for each fault."""
         with self._lock:
             failed = [text for _, text in sorted(self._failed.items())]
         return (*self._care.alerts(), *failed, *self._replication.alerts())
@@ -145,14 +145,14 @@ class NodeCheckpoints:
         return Taken(manifest.seq, manifest.epoch, manifest.created_at_ms, manifest.bytes_total)
 
     def _take(self, spec: GroupSpec, epoch: Epoch, directory: Path, growing: GrowingFiles | None) -> Manifest:
-        """With one try more when the database was damaged, in the new one."""
+        """Takes a checkpoint. If the database was damaged, it tries once more with a new one."""
         unusable: StateDatabaseUnavailable | None = None
         try:
             return self._store(spec, epoch, directory, growing)
         except StateDatabaseUnavailable as error:
             if error.reason not in ("damaged", "closed", "other"):
                 raise
-            # Its traceback would keep open what is to be set aside.
+            # Its traceback would keep the files open that are set aside now.
             unusable = error.with_traceback(None)
         if not self._care.mend():
             raise self.database.failure or unusable
@@ -170,7 +170,7 @@ class NodeCheckpoints:
     def fetch(
         self, group: str, source: CheckpointSource, directory: Path, note: Callable[[str], None]
     ) -> int:
-        """From wherever the newest whole one is: the source, its fallbacks, or this node's database."""
+        """Fetches from where the newest whole one is: the source, its fallbacks or this node's database."""
         urls = [self._central_url if source.url == CENTRAL else source.url, *source.fallbacks]
         what = "the newest checkpoint" if source.seq is None else f"checkpoint {source.seq}"
         note(f"fetching {what} from {', '.join(urls)}")
@@ -199,7 +199,7 @@ class NodeCheckpoints:
             self.database.drop_group(group)
 
     def _void(self, group: str, after: Seq, up_to: Epoch) -> None:
-        """Its owner goes back to `after`: what was checkpointed behind it must never be restored."""
+        """Its owner goes back to `after`, so later checkpoints must never be restored."""
         try:
             self.database.void(group, after, up_to)
         except CheckpointError as error:
@@ -213,11 +213,11 @@ class NodeCheckpoints:
             log.warning("%s: old checkpoints could not be removed: %s", group, error)
 
     def _tend(self) -> None:
-        """Also of groups that this node holds for others: nobody else prunes them here."""
+        """Removes old checkpoints, also of groups that this node keeps for others: nobody else does that."""
         with self._lock:
             wanted, keeps = self._wanted, self._keeps
         if wanted is None:
-            return  # nobody has said yet what this node is for
+            return  # nobody has said yet what this node runs and keeps
         now_s = time.monotonic()
         groups = set(self.database.groups())
         unwanted = groups - wanted - keeps
@@ -225,7 +225,7 @@ class NodeCheckpoints:
         self._unwanted_since_s = since
         for group in sorted(groups):
             if now_s - since.get(group, now_s) >= UNWANTED_S:
-                log.info("%s: its checkpoints are not wanted here any more", group)
+                log.info("%s: its checkpoints are no longer wanted here", group)
                 self.database.drop_group(group)
             else:
                 self._retain(group)

@@ -21,7 +21,7 @@ def register_commands(app: Celery, agent: Agent, answers: Answers) -> None:
         try:
             parsed = read_desired(desired)
         except ValueError as error:
-            # Of another version of the control side: what runs goes on as it is.
+            # It may come from another version of the control side. What runs goes on as it is.
             log.error("ignored a desired state that cannot be read: %s", error)
             return
         if agent.apply(parsed):

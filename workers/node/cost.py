@@ -1,8 +1,8 @@
 """What each group of a node costs of its CPU.
 
 The node's processes are one tree, and none of them belongs to one group: Java and Spark's Python serve all.
-So their CPU is shared out by the time that each group's batches ran. What the node takes while no batch ends
-is nobody's: it is taken off, once there was a quiet interval.
+So their CPU is divided by the time that each group's batches ran. The CPU that the node takes while no batch
+runs belongs to nobody. It is subtracted as soon as there was a quiet interval.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pipeline_runtime.model.desired import ReplicaStatus
 
 WINDOW_S = 30.0
-"""A batch may come every few seconds: over less than some of them the figures would jump."""
+"""A batch may come only every few seconds, so the figures would jump over a shorter time."""
 
 IDLE_CORES_MAX = 0.1
-"""A node that waits takes some hundredths: more without a batch is a start, or a batch that has not ended."""
+"""A node that waits takes a few hundredths. If it takes more, it starts, or a batch has not ended yet."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Work:
 
     def since(self, before: Work) -> Work:
         if self.batches < before.batches:
-            return self  # it was started again, and counts from nothing
+            return self  # it was started again and counts from zero
         busy_ms, rows = self.busy_ms - before.busy_ms, self.rows - before.rows
         return Work(self.batches - before.batches, busy_ms, rows)
 
@@ -38,7 +38,7 @@ class Work:
 @dataclass(frozen=True)
 class Interval:
     span_s: float
-    cpu_s: float  # of all processes of the node
+    cpu_s: float  # taken by all processes of the node
     work: Mapping[str, Work]  # by group
 
 
@@ -50,7 +50,7 @@ class GroupCost:
 
 
 def shared_out(interval: Interval, idle_cores: float = 0.0) -> dict[str, float]:
-    """Group -> cores. `idle_cores`: what the node takes without any batch."""
+    """Returns group -> cores. `idle_cores` is what the node takes without any batch."""
     busy_ms = sum(work.busy_ms for work in interval.work.values())
     cores = max(0.0, interval.cpu_s / interval.span_s - idle_cores)
     return {
@@ -59,7 +59,7 @@ def shared_out(interval: Interval, idle_cores: float = 0.0) -> dict[str, float]:
 
 
 def mean_cost(group: str, intervals: Iterable[Interval], idle_cores: float = 0.0) -> GroupCost | None:
-    """Over the intervals in which the group was there; None: there is none yet."""
+    """Returns the mean over the intervals in which the group was there, or None if there are none yet."""
     known = [interval for interval in intervals if group in interval.work]
     span_s = sum(interval.span_s for interval in known)
     if span_s <= 0:
@@ -71,7 +71,7 @@ def mean_cost(group: str, intervals: Iterable[Interval], idle_cores: float = 0.0
 
 
 class CostMeter:
-    """Told the node's CPU time and its replicas' counts, from one thread at a time."""
+    """Is told the node's CPU time and its replicas' counts, by one thread at a time."""
 
     def __init__(self) -> None:
         self._intervals: deque[Interval] = deque()
@@ -82,7 +82,7 @@ class CostMeter:
     def with_costs(
         self, cpu_time: tuple[float, float], statuses: tuple[ReplicaStatus, ...]
     ) -> tuple[ReplicaStatus, ...]:
-        """`cpu_time`: (when it was measured, the node's CPU seconds by then), as LoadMeter.cpu_time."""
+        """Returns the statuses with their costs. `cpu_time` is LoadMeter.cpu_time."""
         if self._last is None or self._last[0] != cpu_time[0]:
             self._note(*cpu_time, {status.group: _work(status) for status in statuses})
         return tuple(self._with_cost(status) for status in statuses)

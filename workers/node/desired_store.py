@@ -17,7 +17,10 @@ class DesiredStore:
         self._path = path
 
     def load(self) -> NodeDesired | None:
-        """None when there is none, or none that can be read: then the control side sends it again."""
+        """Returns the stored state.
+
+        Returns None if there is none that can be read: control then sends it again.
+        """
         try:
             return read_desired(json.loads(self._path.read_bytes()))
         except FileNotFoundError:
@@ -32,7 +35,7 @@ class DesiredStore:
             return None
 
     def save(self, desired: NodeDesired) -> None:
-        """Durable when this returns: a crash leaves the old or the new one, never half of it."""
+        """Writes the state durably: a crash leaves the old one or the new one, never half of it."""
         draft = self._path.with_suffix(".new")
         with open(draft, "wb") as file:
             file.write(desired.model_dump_json().encode())

@@ -24,7 +24,7 @@ class Engine(Protocol):
 
 
 EngineFactory = Callable[[Identity, Callable[[], None], FileResolver], Engine]
-"""(who, called when a replica's status changes, finds the files that sources read)"""
+"""Arguments: who the node is; called when a replica's status changes; finds the files that sources read."""
 
 
 class SparkEngine:
@@ -35,7 +35,7 @@ class SparkEngine:
         self._host.start()
 
     def open_replica(self, spec: GroupSpec, directory: Path) -> RunningReplica:
-        # Late: it loads Spark's code, which takes a second that the enrolment need not wait for.
+        # Late, because it loads Spark's code for a second, and the enrolment need not wait for that.
         from pipeline_runtime.replica.replica import Replica
 
         return Replica(spec, directory, self._host)

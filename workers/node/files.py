@@ -14,11 +14,11 @@ from workers.node.checkpoints import token_minter
 class NodeFiles:
     def __init__(self, directory: Path, central_url: str, cluster_key: str) -> None:
         self._cache = FileCache(directory, ChunkClient(central_url, token_minter(cluster_key)))
-        self._hashes: dict[str, str] = {}  # reference -> sha256, of all groups that came here
+        self._hashes: dict[str, str] = {}  # reference -> sha256, for all groups that came here
         self._uploaded = self._cache.resolver(self._hashes)
 
     def fetch(self, spec: GroupSpec) -> None:
-        """Before a group starts: bring what it reads onto this node. Raises CheckpointError."""
+        """Brings the files that a group reads onto this node, before it starts. Raises CheckpointError."""
         self._hashes.update(spec.files)
         for sha in spec.files.values():
             self._cache.path(sha)

@@ -1,4 +1,4 @@
-"""Reports to the control side: each second by default, and soon after each change. Redis may be away."""
+"""Sends reports to the control side, each second by default and soon after each change. Redis may be away."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ def new_run_id() -> str:
 
 
 class Heartbeat:
-    """A thread that sends `make_report(number)`; nothing is queued while Redis is away, because the
-    next report says all that the lost ones said."""
+    """A thread that sends `make_report(number)`.
+
+    Nothing is queued while Redis is away: the next report says everything that the lost ones said.
+    """
 
     def __init__(
         self, redis_url: str, make_report: Callable[[int], NodeReport], interval_s: float = 1.0
@@ -50,15 +52,19 @@ class Heartbeat:
         self._changed.set()
 
     def control_is_there(self) -> bool:
-        """Redis answers, and holds what a control process that works tells again each second."""
+        """Returns whether Redis answers and a control process works: such a process writes there each
+        second."""
         try:
             return bool(self._redis.exists(CONTROL_STATE))
         except redis.RedisError:
             return False
 
     def close(self, bye: bool = True) -> None:
-        """Stop, then say goodbye if Redis is there. Without `bye` the control side notices the silence, and
-        the last report says what there is to know of the cause."""
+        """Stops, then says goodbye if Redis is there.
+
+        Without `bye` it sends a last report, which tells of the cause, and the control side notices the
+        silence.
+        """
         self._closing.set()
         self._changed.set()
         if self._thread.ident is not None:
@@ -66,7 +72,7 @@ class Heartbeat:
         try:
             self._send("bye" if bye else "heartbeat")
         except redis.RedisError:
-            log.info("Redis is away: the control side will notice the silence instead")
+            log.info("Redis is away, so there is no goodbye. The control side will notice the silence.")
 
     def _run(self) -> None:
         delay_s = 0.0
@@ -79,7 +85,7 @@ class Heartbeat:
             except redis.RedisError as error:
                 if not delay_s:
                     log.warning(
-                        "Redis is away (%s). The replicas go on; reports are retried for ever.", error
+                        "Redis is away (%s). The replicas go on. Reports are tried again for ever.", error
                     )
                 delay_s = min(max(self._interval_s, delay_s * 2), BACKOFF_S_MAX)
             except Exception:

@@ -22,7 +22,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class EnrolmentFailed(RuntimeError):
-    """The machine was not admitted; the message says why, what is safe and what to do."""
+    """The machine was not admitted. The message says why, what is safe and what to do."""
 
 
 @dataclass(frozen=True)
@@ -32,21 +32,21 @@ class Identity:
     kafka: KafkaSettings
     redis_url: str
     cluster_key: str
-    central_url: str  # of the central chunk service, as this node reaches it
+    central_url: str  # at which this node reaches the central store
     listen_host: str
-    port: int  # of this node's chunk service; at `port_fixed` False, the one that is tried first
-    url: str  # of it, as others reach it
+    port: int  # of this node's chunk service; without `port_fixed`, the first one to try
+    url: str  # at which others reach that service
     checkpoint_s: float
     checkpoint_batches: int = 0
     kept: Retention = ON_NODES  # checkpoints on this node
-    bytes_per_s: int | None = None  # for sending checkpoints; None: no limit
+    bytes_per_s: int | None = None  # the limit for sending checkpoints
     reserve_bytes: int = 0  # free disk that checkpoints leave
-    leave_s: float = 0.0  # for handing over what it owns, when it is told to stop; 0: it ends at once
-    heartbeat_s: float = 1.0  # control's detector counts on that
-    port_fixed: bool = True  # somebody chose it
+    leave_s: float = 0.0  # time to hand over what it owns when it is told to stop
+    heartbeat_s: float = 1.0  # control's detector relies on this
+    port_fixed: bool = True  # somebody chose the port
 
     def at_port(self, port: int) -> Identity:
-        """The same node, whose chunk service got that port; also after a restart."""
+        """Returns the same node with that port for its chunk service, and keeps it for the next start."""
         url = urlsplit(self.url)
         url = url._replace(netloc=f"{url.netloc.rpartition(':')[0]}:{port}")
         path = self.directory / CREDENTIAL_FILE
@@ -56,7 +56,7 @@ class Identity:
 
 
 def local_identity(name: str, settings: Settings) -> Identity:
-    """A node on the machine where everything else runs: it knows what the settings know."""
+    """Returns the identity of a node on the machine where everything else runs, from the settings."""
     port = settings.local_node_port(name)
     host = "127.0.0.1" if settings.host in LOOPBACK else settings.host
     shown = _own_address("192.0.2.1") if host in ("0.0.0.0", "::") else host
@@ -79,8 +79,10 @@ def local_identity(name: str, settings: Settings) -> Identity:
 
 
 def _limits(settings: Settings) -> dict[str, Any]:
-    """Of this machine itself, its network, disk and how it is stopped: its own environment says them, also
-    after it has joined."""
+    """Returns what depends on this machine: network, disk, and how it is stopped.
+
+    Its own environment says it, also after the machine has joined.
+    """
     return {
         "leave_s": settings.leave_s,
         "bytes_per_s": int(settings.checkpoint_mb_s * 1_000_000) or None,
@@ -89,9 +91,9 @@ def _limits(settings: Settings) -> dict[str, Any]:
 
 
 def enrol(server: str, token: str, name: str, settings: Settings) -> None:
-    """Ask the dashboard to admit this machine, and keep what it answers in credential.json (0600).
+    """Asks the dashboard to admit this machine, and keeps the answer in credential.json (0600).
 
-    The token works once; a machine that has joined is started without it afterwards.
+    The token works once. A machine that has joined is started without it afterwards.
     """
     host = urlsplit(server).hostname or ""
     body = {
@@ -114,7 +116,10 @@ def enrol(server: str, token: str, name: str, settings: Settings) -> None:
 
 
 def enrolled_identity(name: str, settings: Settings) -> Identity | None:
-    """What credential.json says; None: this machine did not join, the settings say all."""
+    """Returns what credential.json says.
+
+    Returns None if this machine did not join: the settings say it then.
+    """
     path = settings.node_directory(name) / CREDENTIAL_FILE
     try:
         document = json.loads(path.read_text())
@@ -143,7 +148,7 @@ def enrolled_identity(name: str, settings: Settings) -> Identity | None:
 
 
 def _own_address(peer: str) -> str:
-    """The address of this machine on its way to `peer`; nothing is sent."""
+    """Returns the address from which this machine reaches `peer`. Nothing is sent."""
     if peer in LOOPBACK:
         return "127.0.0.1"
     try:

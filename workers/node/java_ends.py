@@ -1,9 +1,9 @@
-"""Which groups may be what ended this node's Java process, and who of them may start.
+"""Which groups may have ended this node's Java process, and which of them may start.
 
-All groups of a node share one. When it ends, each group that was starting or in a batch comes into question:
-if it is one, it was that; if there are several, they start one after another the next time, each alone among
-them until a batch of it is done or some time has passed. So the next end tells which it was. One that was it
-twice is held (`is_held`), until a user asks for it anew.
+All groups of a node share one Java process. When it ends, every group that was starting or in a batch is a
+suspect. If there is one suspect, it was that group. If there are several, they start one after another the
+next time, each as the only suspect until it has done a batch or some time has passed. So the next end tells
+which group it was. A group that has ended Java twice is held (`is_held`) until a user asks for it again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from pipeline_runtime.replica.local_state import replace_text
 log = logging.getLogger(__name__)
 
 TRIED_MS = 30_000
-"""How long one that comes into question is tried without a batch; for each further end as long again."""
+"""How long a suspect is tried without a batch. Each further end adds the same time."""
 
 
 class _Known(Frozen):
@@ -41,7 +41,7 @@ class _Known(Frozen):
 
 
 class JavaEnds:
-    """Thread-safe. On disk, since the process ends with Java's."""
+    """Thread-safe. It is kept on disk, because this process ends together with Java's."""
 
     def __init__(self, path: Path, node: str) -> None:
         self._path = path
@@ -51,7 +51,7 @@ class JavaEnds:
         self._trying: str | None = None
 
     def of(self, group: str, want: DesiredReplica | None) -> tuple[JavaEnd, ...]:
-        """Of what is wanted now: seen here, or told by the control side."""
+        """Returns the ends that count for what is wanted now: seen here, or told by the control side."""
         if want is None:
             return ()
         known = self._known.get(group)
@@ -62,7 +62,7 @@ class JavaEnds:
         return self._trying in (None, group)
 
     def try_(self, group: str) -> bool:
-        """It starts as the only one of those that come into question; False: another one is tried."""
+        """Lets a suspect start. Returns False if another one is being tried."""
         with self._lock:
             if self._trying not in (None, group):
                 return False
@@ -70,13 +70,13 @@ class JavaEnds:
             return True
 
     def tried(self, group: str) -> None:
-        """It has come through, or is down."""
+        """The group has passed its trial, or is down."""
         with self._lock:
             if self._trying == group:
                 self._trying = None
 
     def note(self, at_work: Mapping[str, DesiredReplica], now_ms: int) -> None:
-        """Java has ended. `at_work`: the groups that were starting or in a batch, and what was wanted."""
+        """Java has ended. `at_work` has the groups that were starting or in a batch, and what was wanted."""
         with self._lock:
             before = {group: self.of(group, want) for group, want in at_work.items()}
             suspected = {group for group, ends in before.items() if _lately(ends, now_ms)}
@@ -101,7 +101,7 @@ class JavaEnds:
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, AttributeError, ValidationError) as error:
-            log.error("%s cannot be read, it counts as empty: %s", self._path, error)
+            log.error("%s cannot be read and counts as empty: %s", self._path, error)
             return {}
 
     def _save(self) -> None:
@@ -121,13 +121,16 @@ def _matters(known: _Known, now_ms: int) -> bool:
 
 
 def is_suspect(ends: tuple[JavaEnd, ...], now_ms: int) -> bool:
-    """Whether it starts in turn."""
+    """Returns whether the group is a suspect, so that it has to wait for its turn to start."""
     return _lately(ends, now_ms)
 
 
 def has_come_through(ends: tuple[JavaEnd, ...], batch_done: bool, for_ms: int) -> bool:
-    """`batch_done` since it was started, `for_ms` ago. The batch that ended Java comes first; where it did
-    so twice, and others were in question each time, only time tells."""
+    """Returns whether a suspect that started `for_ms` ago did not end Java.
+
+    The batch that ended Java comes first, so `batch_done` is enough. After two ends, with other suspects each
+    time, only time tells.
+    """
     return (batch_done and len(ends) < 2) or for_ms >= TRIED_MS * len(ends)
 
 

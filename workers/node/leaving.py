@@ -1,9 +1,9 @@
-"""A node that is told to stop leaves: it goes on until control has moved away what it owns, for some time.
+"""A node that is told to stop leaves: it goes on until control has moved away what it owns, or time is over.
 
     SIGTERM --> reports say leaving_until_ms --> control moves all away --> nothing is wanted here --> end
 
-It does not wait for what nobody can do: while control or Redis is away, or when control says that nothing
-of what is left can be moved. Whatever it still owns then stands until it is started again, as after any stop.
+It does not wait in vain: it ends if control or Redis is away, or if control says that nothing of what is left
+can be moved. What it still owns then stands still until it is started again, as after any stop.
 """
 
 from __future__ import annotations
@@ -20,25 +20,28 @@ log = logging.getLogger(__name__)
 
 LOOK_S = 0.5
 AWAY_S = 5.0
-"""After so long without control nobody helps. What control says of itself lasts some seconds longer than it,
-so that one which is only started again is waited for."""
+"""How long a node waits for a control process that is away. What control says of itself lasts some seconds
+longer than control, so the node also waits while control is only started again."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """Of a node that is leaving, at one look."""
+    """What a leaving node sees at one look."""
 
-    elements: int  # that it still holds
-    stuck: bool
+    elements: int  # which the node still holds
+    stuck: bool  # control cannot move what is left
     away_s: float  # for how long control was not there
-    over: bool  # its time
+    over: bool  # whether its time is over
 
 
 def elements_held(desired: NodeDesired, statuses: Iterable[ReplicaStatus]) -> int:
-    """How many elements need this node: it owns them or is to, keeps the only state of some for a moment, or
-    is about to be given them. A standby that only follows is not needed. Pure."""
+    """Returns how many elements need this node. Pure.
+
+    It owns them or should, is about to be given them, or keeps for a moment the only state of them. A standby
+    that only follows is not needed.
+    """
     held = {replica.spec.id: len(replica.spec.elements) for replica in desired.replicas if _needed(replica)}
-    held |= {part.group: 1 for part in desired.refused}  # not known what is wanted of it
+    held |= {part.group: 1 for part in desired.refused}  # nobody knows what is wanted of it
     known = {replica.spec.id: len(replica.spec.elements) for replica in desired.replicas}
     owned = {status.group for status in statuses if status.role is Role.OWNER}
     return sum((held | {group: known.get(group, 1) for group in owned}).values())
@@ -49,7 +52,7 @@ def _needed(replica: DesiredReplica) -> bool:
 
 
 def why_end(seen: Seen) -> str | None:
-    """Why the node ends now; None: it waits on. Pure."""
+    """Returns why the node ends now, or None if it goes on waiting. Pure."""
     if not seen.elements:
         return "nothing is left here to hand over"
     left = f"{elements(seen.elements)} could not be handed over"
@@ -68,7 +71,7 @@ def leave(
     is_stuck: Callable[[], bool],
     control_is_there: Callable[[], bool],
 ) -> None:
-    """Blocks until the node shall end, then sets `stopping`; returns early when that is set meanwhile."""
+    """Blocks until the node should end, then sets `stopping`. Returns early if that is set meanwhile."""
     began_s = heard_s = monotonic()
     left = held()
     if left:

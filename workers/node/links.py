@@ -1,8 +1,8 @@
-"""Measures the lines to the node's peers: how long a small request takes, and how fast a peer sends; and how
-long one to the Kafka broker takes.
+"""Measures the links to the node's peers and to the Kafka broker.
 
-Bounded: one probe at a time, never more than control named as peers, each within seconds. What that costs is
-in docs/explanation/map.md.
+For a peer it measures how long a small request takes and how fast the peer sends; for the broker, how long a
+request takes. One probe runs at a time, for no more peers than control has named, and each takes at most some
+seconds. docs/explanation/map.md says what that costs.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ log = logging.getLogger(__name__)
 EVERY_S = 30.0
 RATE_EVERY_S = 600.0
 RATE_AFTER_S = 60.0
-"""A node that has just started is busy with itself, and would measure that."""
+"""A node that has just started is busy, and would measure that."""
 ROUND_TRIPS = 3
-"""The least of them counts: what is more is waiting in one of the two processes."""
+"""The smallest of them counts: the rest is time in one of the two processes."""
 ANSWER_S = 2.0
 """A peer that takes longer for one step counts as unreachable."""
 RATE_S = 5.0
-"""A slower line is measured by what has come until then."""
+"""A slower link is measured by what has come until then."""
 RATE_BYTES_MAX = 1 << 20
 _PIECE_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
 class Rate:
-    bytes_per_s: float | None  # None: the peer does not offer it
+    bytes_per_s: float | None  # None if the peer does not offer it
     at_ms: int
     at_s: float  # monotonic
 
 
 def rate_of(received_bytes: int, elapsed_s: float, rtt_ms: float) -> float | None:
-    """Bytes per second of an answer that was complete `elapsed_s` after it was asked for.
+    """Returns the bytes per second of an answer that was complete `elapsed_s` after it was asked for.
 
-    The round trip before the first byte is not the line's doing; at least half of the time is, however.
+    The round trip before the first byte does not count, but at least half of the time does.
     """
     if received_bytes <= 0 or elapsed_s <= 0:
         return None
@@ -54,7 +54,7 @@ def rate_of(received_bytes: int, elapsed_s: float, rtt_ms: float) -> float | Non
 
 
 class LinkProbe:
-    """A thread. A change of the peers is followed at once."""
+    """A thread that probes the peers, and follows a change of the peers at once."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class LinkProbe:
         every_s: float = EVERY_S,
         rate_after_s: float = RATE_AFTER_S,
     ) -> None:
-        """`tokens(scope)` mints what a peer's service asks for."""
+        """`tokens(scope)` makes the token that a peer's service asks for."""
         self._tokens = tokens
         self._kafka = kafka
         self._every_s = every_s
@@ -80,7 +80,7 @@ class LinkProbe:
         self._thread.start()
 
     def close(self) -> None:
-        """A probe that runs ends with the process."""
+        """Starts no further probe. One that runs ends with the process."""
         self._closing.set()
         self._wake.set()
 
@@ -90,11 +90,11 @@ class LinkProbe:
             self._wake.set()
 
     def links(self) -> tuple[LinkReport, ...]:
-        """Of the newest round: one for each peer of then."""
+        """Returns the probes of the newest round, one for each peer at that time."""
         return self._links
 
     def broker(self) -> BrokerReport | None:
-        """The newest that was answered."""
+        """Returns the newest probe of the broker that was answered, or None."""
         return self._broker
 
     def _run(self) -> None:
@@ -121,7 +121,7 @@ class LinkProbe:
             log.debug("the broker does not answer a probe: %s", error)
             return
         except Exception:
-            # The lines to the peers are to be measured whatever kafka-python makes of a broker.
+            # The links to the peers are measured whatever kafka-python does with a broker.
             log.warning("the way to the broker could not be measured", exc_info=True)
             return
         self._broker = BrokerReport(rtt_ms=round(rtt_ms, 3), at_ms=_now_ms())
@@ -172,12 +172,12 @@ def _fetched_rate(connection: http.client.HTTPConnection, token: str, rtt_ms: fl
     connection.request("GET", "/probe", headers={"Authorization": f"Bearer {token}"})
     answer = connection.getresponse()
     if answer.status != http.client.OK:
-        return None  # the peer refuses; the line works all the same
+        return None  # the peer refuses, but the link works
     received = 0
     while received < RATE_BYTES_MAX and time.perf_counter() - started < RATE_S:
         piece = answer.read1(min(_PIECE_BYTES, RATE_BYTES_MAX - received))
         if not piece:
-            if answer.length:  # that are still to come
+            if answer.length:  # more bytes were to come
                 raise ConnectionError("the line broke")
             break
         received += len(piece)

@@ -1,4 +1,4 @@
-"""How loaded this machine is, and how much of that is the agent's."""
+"""How loaded this machine is, and how much memory and CPU the node takes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import psutil
 from pipeline_runtime.model.desired import NodeLoad
 
 TREE_INTERVAL_S = 5.0
-"""Walking all processes costs some milliseconds, so this is done less often than reported."""
+"""To walk all processes costs some milliseconds, so it is done less often than reports are sent."""
 
 
 class LoadMeter:
@@ -19,7 +19,7 @@ class LoadMeter:
         self._process = psutil.Process()
         self._tree_bytes, self._java_bytes = 0, 0
         self._tree_at_s = float("-inf")
-        self._tree_cpu_s: float | None = None  # of the processes that were there at the last walk
+        self._tree_cpu_s: float | None = None  # taken by the processes that the last walk found
         self._cpu_s = 0.0
         psutil.cpu_percent(None)  # the first call only sets the start of the interval
 
@@ -42,21 +42,23 @@ class LoadMeter:
 
     @property
     def cpu_time(self) -> tuple[float, float]:
-        """When the processes were walked last (monotonic), and the CPU seconds that they have taken since the
-        first walk. It never falls, whatever ends."""
+        """When the processes were last walked (monotonic), and the CPU seconds since the first walk.
+
+        The seconds never fall, whichever process ends.
+        """
         return self._tree_at_s, self._cpu_s
 
     def _look_at_tree(self) -> None:
-        """Resident bytes of the agent, its JVM and the Python workers, which share most of theirs; CPU."""
+        """Measures the resident bytes and the CPU of the agent, its JVM and the Python workers."""
         if monotonic() - self._tree_at_s < TREE_INTERVAL_S:
             return
         java, python, cpu_s = 0, 0, 0.0
         for process in [self._process, *self._process.children(recursive=True)]:
             try:
-                # With that of children that have ended and were waited for: theirs goes over to the parent.
+                # The time of children that have ended and were waited for goes over to the parent.
                 times = process.cpu_times()
                 cpu_s += times.user + times.system + times.children_user + times.children_system
-                # To sort out what is shared holds a process up, so not Java: some 20 ms there.
+                # Shared memory is counted in parts for Python. For Java that would hold it up for some 20 ms.
                 if process.name() == "java":
                     java += process.memory_info().rss
                 else:
@@ -65,7 +67,7 @@ class LoadMeter:
                 continue  # it ended meanwhile
         self._tree_bytes, self._java_bytes, self._tree_at_s = java + python, java, monotonic()
         if self._tree_cpu_s is not None:
-            # Less: one has ended without its parent, and took its time along.
+            # It is less if a process has ended without its parent having waited for it.
             self._cpu_s += max(0.0, cpu_s - self._tree_cpu_s)
         self._tree_cpu_s = cpu_s
 

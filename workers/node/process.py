@@ -1,17 +1,19 @@
 """One node process: Spark, the agent, its chunk service, its commands and its heartbeat.
 
-Started in an order in which nothing waits for Redis:
-1. the lock on the node's directory; 2. the chunk service, from which others fetch; 3. the agent,
-which begins from the desired state on disk; 4. commands and heartbeat, which retry Redis for ever;
+It starts in an order in which nothing waits for Redis:
+1. the lock on the node's directory;
+2. the chunk service, from which others fetch;
+3. the agent, which begins with the desired state on disk;
+4. commands and heartbeat, which try Redis again for ever;
 5. the Spark session, for which the replicas wait.
 
-Stopped on SIGTERM or SIGINT: what it owns is handed over first (`leaving.py`), within FOGLINE_LEAVE_S; a
-second signal ends that. Then it is gone within 10 s: no more commands, replicas end after their running
-batch, `bye`. SIGKILL at any moment loses nothing: the same start follows.
+It stops on SIGTERM or SIGINT. First it hands over what it owns (`leaving.py`), within FOGLINE_LEAVE_S. A
+second signal ends that. Then it is gone within 10 s: it takes no more commands, replicas end after their
+running batch, and it says `bye`. SIGKILL at any moment loses nothing: the next start is the same.
 
-When Spark does not start, its Java process ends, or an error ends one of the threads, this process stops
-too, without `bye`: whoever watches it starts it again, and should that not help, the control side sees
-silence and restores its groups.
+If Spark does not start, its Java process ends, or an error ends one of the threads, this process stops as
+well, without `bye`. Its supervisor starts it again. If that does not help, the control side sees the silence
+and restores its groups.
 """
 
 from __future__ import annotations
@@ -59,18 +61,18 @@ log = logging.getLogger(__name__)
 
 WATCH_S = 1.0
 PORTS_TRIED = 100
-# Somebody has asked Java to end; it says so in one way or the other.
+# The exit codes of a Java process that somebody has asked to end.
 _TOLD_TO_END = {sign for number in (SIGHUP, SIGINT, SIGTERM) for sign in (-number, 128 + number)}
 STOP_S = 8.0
-"""For the replicas' last batches, of the 10 s in which the process is gone."""
+"""The part of the 10 s in which replicas may end their last batches."""
 
 
 class SparkEnded(RuntimeError):
-    """The Java process of the Spark session is gone, for instance killed because memory was short."""
+    """The Java process of the Spark session has ended, for instance because memory was short."""
 
 
 class NodeAlreadyRuns(RuntimeError):
-    """Another process holds this node's directory."""
+    """Another process uses this node's directory."""
 
 
 class NodeProcess:
@@ -121,7 +123,7 @@ class NodeProcess:
         self._commands = CommandReceiver(app, identity.name, threads=4)
 
     def run(self) -> int:
-        """Until SIGTERM, SIGINT or the end of something without which it is of no use; the exit code."""
+        """Runs until SIGTERM, SIGINT, or until a part ends that it needs. Returns the exit code."""
         set_by_signals(self._stopping, first=self._asked)
         failed_by_threads(self._stopping)
         self.start()
@@ -132,7 +134,7 @@ class NodeProcess:
         return self._stopping.code
 
     def _leave(self) -> None:
-        # Without Spark nothing runs here yet that could be handed over.
+        # Without Spark, nothing runs here yet that could be handed over.
         if self.identity.leave_s <= 0 or not self._spark_up.is_set() or not self._agent.to_hand_over():
             self._stopping.set()
             return
@@ -193,13 +195,13 @@ class NodeProcess:
             if code is not None:
                 self._spark_up.clear()
                 error = SparkEnded(
-                    f"Spark's Java process ended with code {code}; at -9, see whether memory was short. "
-                    "What was committed is safe. The node stops, so that it is started again."
+                    f"Spark's Java process ended with code {code}. If that is -9, see whether memory was "
+                    "short. What was committed is safe. The node stops, so that it is started again."
                 )
                 log.critical("node %s: %s", self.identity.name, error)
                 if code in _TOLD_TO_END and self._asked.is_set():
-                    # Whoever stops the node has told all its processes to stop: systemd, for instance, does
-                    # unless it is told KillMode=mixed. Nothing runs here that could be handed over.
+                    # All processes of the node were told to stop. systemd does that, unless it has
+                    # KillMode=mixed. Nothing runs here any more that could be handed over.
                     log.warning("node %s: Spark's Java was told to stop, too; it ends", self.identity.name)
                     self._stopping.set()
                 elif not self._stopping.is_set() and code not in _TOLD_TO_END:
@@ -207,7 +209,7 @@ class NodeProcess:
                 self._spark_lost(error)
 
     def _spark_lost(self, error: BaseException) -> None:
-        # Without effect when it stops in order: a signal to the whole process group ends Java as well.
+        # It has no effect while the node stops in order: a signal to the process group ends Java as well.
         self._stopping.fail(error)
         self._changed()
 
@@ -221,7 +223,7 @@ class NodeProcess:
             if identity.port_fixed:
                 raise
         for port in range(identity.port + 1, identity.port + PORTS_TRIED):
-            # Tried by listening: of two nodes that start at the same time, each gets one of its own.
+            # Tried by listening, so that two nodes that start at the same time get different ports.
             with suppress(ServiceUnavailable):
                 server = serve(app, identity.listen_host, port)
                 self.identity = identity.at_port(port)
@@ -230,7 +232,7 @@ class NodeProcess:
             f"None of the ports {identity.port} to {identity.port + PORTS_TRIED - 1} is free for the node's"
             " checkpoint service.",
             "Nothing was started.",
-            "Name one that is, by FOGLINE_NODE_PORT.",
+            "Name a free one in FOGLINE_NODE_PORT.",
         )
 
     # -- what the agent acts through ---------------------------------------------------------------
@@ -251,7 +253,7 @@ class NodeProcess:
     # -- reports -----------------------------------------------------------------------------------
 
     def _changed(self) -> None:
-        heartbeat = getattr(self, "_heartbeat", None)  # not yet, while the process is being built
+        heartbeat = getattr(self, "_heartbeat", None)  # not there while the process is being made
         if heartbeat is not None:
             heartbeat.changed()
 
@@ -281,7 +283,7 @@ class NodeProcess:
 
 
 def _lock(directory: Path) -> IO[Any]:
-    """Two processes of one node would corrupt its state; the lock ends with the process."""
+    """Locks the node's directory: two processes would corrupt its state. The lock ends with the process."""
     file = open(directory / "lock", "a")  # noqa: SIM115 - held as long as the process lives
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -2,13 +2,13 @@
 
     want: OWNER    (nothing) --Fetch--> local state --Start--> running --Tell--> owner
     want: STANDBY  (nothing) --Fetch--> local state --Start--> running --Tell--> armed, or just following
-                   owner that has released: runs on as a standby; one that still owns: Stop, Start
+                   an owner that has released runs on as a standby; one that still owns: Stop, Start
     want: STOPPED  running --Stop--> local state --FinalCheckpoint--> kept
                    (nothing) --Fetch--> kept
     want: nothing  running --Stop--> local state --grace--> Forget --> (nothing)
 
-No step remembers the one before: whatever crashed, was lost or came twice, the next decision is
-made from what is wanted and what is there.
+No step remembers the one before. Whatever crashed, was lost or came twice, the next decision is made from
+what is wanted and what is there.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from pipeline_runtime.model.desired import CheckpointSource, DesiredReplica, Dir
 from pipeline_runtime.model.spec import GroupSpec
 
 FORGET_AFTER_MS = 60_000
-"""How long the state of a group that is no longer wanted here is kept, should it be asked back."""
+"""How long the state of a group that is no longer wanted here is kept: it may be wanted again."""
 
 
 @dataclass(frozen=True)
 class Have:
-    """What there is of one group on this node."""
+    """What this node has of one group."""
 
     group: str  # GroupSpec.id
-    generation: int | None = None  # of the local state; None: there is none
+    generation: int | None = None  # of the local state, None if there is none
     running: bool = False
     version: str | None = None  # GroupSpec.version of what runs
     told: Directive | None = None  # what the running replica was told last
-    may_own: bool = False  # the running replica owns, or may do so any moment
+    may_own: bool = False  # the running replica owns, or may own at any moment
     owns_by: str | None = None  # the order, or the handover that released to it, by which it owns
     ended_for: str | None = None  # the order under which it stopped for good: fenced, refused, retired
-    damaged: bool = False  # the local state cannot be used, and may be replaced
-    final_checkpoint: bool = False  # taken since it stopped, or the state is a fetched one
-    retry_at_ms: int | None = None  # after a failure; None: nothing failed
+    damaged: bool = False  # the local state cannot be used and may be replaced
+    final_checkpoint: bool = False  # one was taken since it stopped, or the state was fetched
+    retry_at_ms: int | None = None  # after a failure, None if nothing failed
     gave_up: bool = False
-    held: bool = False  # it has ended Java processes: only a user may have it started again
-    in_turn: bool = True  # no other one is tried that may have ended a Java process, or this is none
+    held: bool = False  # it has ended Java processes, so only a user may start it again
+    in_turn: bool = True  # it is no suspect of ending Java, or no other suspect is tried now
     unwanted_since_ms: int | None = None
 
 
@@ -53,7 +53,7 @@ class Fetch:
 class Start:
     spec: GroupSpec
     generation: int
-    directive: Directive  # told before it begins, so that it begins nothing that it should not
+    directive: Directive  # told before it begins, so that it does nothing that it should not
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class FinalCheckpoint:
 
 @dataclass(frozen=True)
 class Discard:
-    """Drop the local state: it is of another generation, or damaged."""
+    """Drops the local state: it has another generation, or is damaged."""
 
     generation: int
 
@@ -85,12 +85,12 @@ class MarkUnwanted:
 
 @dataclass(frozen=True)
 class Forget:
-    """Drop all that this node has of the group; there is nothing more to do."""
+    """Drops everything that this node has of the group. Nothing more is to do."""
 
 
 @dataclass(frozen=True)
 class Idle:
-    until_ms: int | None = None  # None: until something changes
+    until_ms: int | None = None  # None to wait until something changes
 
 
 Action = Fetch | Start | Tell | Stop | FinalCheckpoint | Discard | MarkUnwanted | Forget | Idle
@@ -132,17 +132,17 @@ def _keep_stopped(want: DesiredReplica, have: Have, now_ms: int) -> Action:
 
 
 def _steer(want: DesiredReplica, have: Have) -> Action:
-    """Bring a running replica to what is wanted of it."""
+    """Brings a running replica to what is wanted of it."""
     if have.version != want.spec.version:
         return Stop("its definition changed")
     if want.role is Role.STANDBY and have.may_own and not _has_succeeded(want, have):
-        # One that owns gives that up only by a release or by its end.
+        # An owner gives up ownership only by a release or by its end.
         return Stop("demoted to standby")
     return Idle() if want.directive == have.told else Tell(want.directive)
 
 
 def _has_succeeded(want: DesiredReplica, have: Have) -> bool:
-    """It owns by the very release that it was to wait for; who wants it there has not heard of it yet."""
+    """Returns whether it owns by the release that it was to wait for. Control has not heard of that yet."""
     return want.succeed is not None and have.owns_by == want.succeed
 
 
@@ -160,7 +160,7 @@ def _bring_up(want: DesiredReplica, have: Have, now_ms: int) -> Action:
 def _held_back(want: DesiredReplica, have: Have, now_ms: int) -> Idle | None:
     order_id = want.order.id if want.order else None
     if have.ended_for is not None and have.ended_for == order_id:
-        return Idle()  # it lost that order for good: only a new one may wake it
+        return Idle()  # it lost that order for good, so only a new one may start it again
     if have.gave_up or have.held:
         return Idle()
     if have.retry_at_ms is not None and now_ms < have.retry_at_ms:
@@ -170,7 +170,7 @@ def _held_back(want: DesiredReplica, have: Have, now_ms: int) -> Idle | None:
 
 @dataclass(frozen=True)
 class Failures:
-    """When a replica failed lately, and what follows from it."""
+    """When a replica failed lately, and what follows from that."""
 
     at_ms: tuple[int, ...] = ()
 
@@ -179,7 +179,10 @@ class Failures:
     BACKOFF_MS_MAX = 60_000
 
     def and_one_at(self, now_ms: int, *, of_others: bool = False) -> Failures:
-        """`of_others`: somebody who is needed was away. That is waited for, however long it takes."""
+        """Returns the failures with one more.
+
+        `of_others` says that somebody was away who is needed. Such failures never make it give up.
+        """
         lately = (*(at for at in self.at_ms if now_ms - at < self.WINDOW_MS), now_ms)
         return Failures(lately[-(self.COUNT_MAX - 1) :] if of_others else lately)
 
@@ -189,7 +192,7 @@ class Failures:
 
     @property
     def retry_at_ms(self) -> int | None:
-        """1, 2, 4 .. 60 s after the newest one."""
+        """When it is tried again: 1, 2, 4 .. 60 s after the newest failure."""
         if not self.at_ms:
             return None
         return self.at_ms[-1] + min(1000 * 2 ** (len(self.at_ms) - 1), self.BACKOFF_MS_MAX)

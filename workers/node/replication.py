@@ -20,17 +20,17 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class _Line:
-    """To one place."""
+    """The way to one place."""
 
     url: str
     replicator: Replicator
 
 
 class Replication:
-    """Thread-safe. All places share one allowance of bytes per second.
+    """Sends checkpoints to their places. Thread-safe.
 
-    Of each group only the newest checkpoint is on its way, to each place for itself: one that is away
-    gets what is the newest when it is back, and holds up no other.
+    All places share one limit of bytes per second. For each group and place, only the newest checkpoint is on
+    its way. A place that is away holds up no other, and gets the newest checkpoint when it is back.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Replication:
         self._lock = threading.RLock()
         self._backups: dict[str, BackupPlace | None] = {}  # group that runs here -> its backup node
         self._whole: dict[tuple[str, str], Seq] = {}  # (group, place) -> the newest that is whole there
-        self._voided: dict[str, tuple[Seq, Epoch]] = {}  # group -> the newest that was told
+        self._voided: dict[str, tuple[Seq, Epoch]] = {}  # group -> the newest rewind that was told
         self._lines: dict[str, _Line] = {}
         self._central = self._lines[CENTRAL] = self._line(CENTRAL, central_url)
 
@@ -65,10 +65,9 @@ class Replication:
             line.replicator.close(timeout_s=2.0)
 
     def direct(self, backups: Mapping[str, BackupPlace | None]) -> None:
-        """Where the checkpoints of each group go from now on, beside the central store.
+        """Sets where the checkpoints of each group go beside the central store.
 
-        A group that is new here, or has another backup node, sends the one that it has: it may never
-        have arrived.
+        A group that is new here, or has another backup node, sends its newest one: it may never have arrived.
         """
         with self._lock:
             if self._closed.is_set():
@@ -89,7 +88,7 @@ class Replication:
             self._offer_what_is_there(group)
 
     def void(self, group: str, after: Seq, up_to: Epoch) -> None:
-        """A rewind has undone what followed `after`: tell the places, before they get anything newer."""
+        """A rewind has undone what followed `after`. The places are told before they get anything newer."""
         with self._lock:
             if self._voided.get(group) == (after, up_to):
                 return
@@ -113,7 +112,7 @@ class Replication:
                 del self._whole[key]
 
     def where(self, group: str, seq: Seq) -> tuple[str, ...]:
-        """The places that hold this checkpoint or a newer one."""
+        """Returns the places that have this checkpoint or a newer one."""
         with self._lock:
             return tuple(n for n in self._places(group) if self._whole.get((group, n), -1) >= seq)
 
@@ -153,7 +152,7 @@ class Replication:
         try:
             newest = self._database.manifests(group)[:1]
         except CheckpointError as error:
-            log.warning("%s: the next checkpoint goes to its backup node, not this one: %s", group, error)
+            log.warning("%s: only the next checkpoint goes to its backup node: %s", group, error)
             return
         for manifest in newest:
             self.offer(group, manifest.seq)

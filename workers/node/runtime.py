@@ -1,7 +1,7 @@
-"""What the agent needs of the engine, as narrow as it is used.
+"""What the agent needs of the engine, and no more.
 
-The real ones are `pipeline_runtime.replica` and `checkpoints.NodeCheckpoints`; tests of the agent's
-own logic put stand-ins here, because Spark is not their point.
+`pipeline_runtime.replica` and `checkpoints.NodeCheckpoints` provide it. Tests of the agent use stand-ins,
+because they do not need Spark.
 """
 
 from __future__ import annotations
@@ -20,16 +20,19 @@ from workers.node.java_ends import JavaEnds
 
 
 class RunningReplica(Protocol):
-    """See pipeline_runtime.replica.replica.Replica. What it is told before `start` holds from its start."""
+    """See pipeline_runtime.replica.replica.Replica.
+
+    What it is told before `start` counts from its start on.
+    """
 
     @property
     def growing(self) -> GrowingFiles:
-        """Of its run, or of the last one when it has ended."""
+        """The growing files of its run, or of its last run when it has ended."""
         ...
 
     @property
     def looking(self) -> Looking | None:
-        """At what it keeps by key, once that is open; None: it keeps none, or Spark does."""
+        """What lets others look at the state by key. It is None if there is none, or before it is open."""
         ...
 
     def start(self) -> None: ...
@@ -53,29 +56,34 @@ class Checkpoints(Protocol):
     def take(
         self, spec: GroupSpec, epoch: Epoch, directory: Path, growing: GrowingFiles | None
     ) -> Taken | None:
-        """Store a snapshot of a replica directory's newest committed batch; None: nothing committed.
+        """Stores a snapshot of the newest committed batch in a replica's directory.
 
-        `growing`: of the replica that runs there, or ran there last; None: not known."""
+        Returns None if nothing was committed. `growing` has the growing files of the replica that runs there,
+        or ran there last, and is None if they are not known.
+        """
         ...
 
     def fetch(
         self, group: str, source: CheckpointSource, directory: Path, note: Callable[[str], None]
     ) -> int:
-        """Put a checkpoint into `directory`, which must not exist; returns the bytes that came over."""
+        """Puts a checkpoint into `directory`, which must not exist.
+
+        Returns the bytes that were transferred.
+        """
         ...
 
     def where(self, group: str, seq: Seq) -> tuple[str, ...]:
-        """Names of the places that hold this checkpoint."""
+        """Returns the names of the places that have this checkpoint."""
         ...
 
     def forget(self, group: str) -> None:
-        """Drop this node's own copies; the central ones stay."""
+        """Drops this node's own copies. The central ones stay."""
         ...
 
 
 @dataclass(frozen=True)
 class NodeRuntime:
-    """All that a slot acts through."""
+    """Everything through which a slot acts."""
 
     directory: Path  # holds replicas/<group id>/g<generation>/
     open_replica: Callable[[GroupSpec, Path], RunningReplica]
@@ -87,7 +95,7 @@ class NodeRuntime:
 
 
 class LocalState:
-    """A group's replica directories on this node: `g<generation>`, whole or not there."""
+    """A group's replica directories on this node. A directory `g<generation>` is whole or not there."""
 
     def __init__(self, node_directory: Path, group: str) -> None:
         self._directory = node_directory / "replicas" / group
@@ -97,7 +105,7 @@ class LocalState:
         return self._directory
 
     def generation(self) -> int | None:
-        """The newest one that is whole."""
+        """Returns the newest generation that is whole, or None."""
         found = [
             int(path.name[1:])
             for path in self._directory.glob("g*")

@@ -1,6 +1,6 @@
 """One group's place on this node: a thread that carries out `next_action` until nothing is left to do.
 
-Each group has its own, so that a slow fetch or stop never holds up another group.
+Each group has its own thread, so a slow fetch or stop never holds up another group.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ log = logging.getLogger(__name__)
 
 STOP_TIMEOUT_S = 20.0
 AT_WORK_MS = 10_000
-"""A replica whose Java process ends fails soon after, and the node may see that first."""
+"""A replica fails soon after its Java process has ended, and the node may see the failure first."""
 LOOK_AGAIN_S = 1.0
-"""How often a slot looks at its replica when nobody woke it."""
+"""How often a slot looks at its replica if nobody wakes it."""
 
 
 class Slot:
@@ -59,11 +59,11 @@ class Slot:
         self._want: DesiredReplica | None = None
         self._closing = False
         self.gone = False  # nothing is left of the group here, and nothing is wanted
-        # Below: changed by the slot's thread alone, read by others.
+        # What follows is changed only by the slot's thread, and read by others.
         self._replica: RunningReplica | None = None
-        self._growing: GrowingFiles | None = None  # of the replica that ended last
+        self._growing: GrowingFiles | None = None  # the files of the replica that ended last
         self._state = SlotState(last=ReplicaStatus(group=group, role=Role.STOPPED))
-        self._taken: Taken | None = None  # the newest checkpoint; also by who takes them
+        self._taken: Taken | None = None  # the newest checkpoint; also changed by who takes one
         # A snapshot must not see its directory being replaced.
         self._files = threading.Lock()
         self._thread = threading.Thread(target=self._run, name=f"slot {group}", daemon=True)
@@ -72,7 +72,7 @@ class Slot:
         self._thread.start()
 
     def want(self, desired: DesiredReplica | None) -> bool:
-        """Tell what is wanted; False: this slot has ended, make another."""
+        """Tells what is wanted. Returns False if this slot has ended: then another one is needed."""
         with self._wake:
             if self.gone:
                 return desired is None
@@ -85,7 +85,7 @@ class Slot:
             self._wake.notify_all()
 
     def close(self, timeout_s: float) -> None:
-        """Ends the replica after its running batch and keeps its local state. Blocks."""
+        """Ends the replica after its running batch and keeps the local state. Blocks."""
         with self._wake:
             self._closing = True
             self._wake.notify_all()
@@ -123,14 +123,14 @@ class Slot:
         return status.model_copy(update=update)
 
     def wanted_at_work(self) -> DesiredReplica | None:
-        """What is wanted, if the replica was starting or in a batch until just now."""
+        """Returns what is wanted, if the replica was starting or in a batch until just now."""
         replica = self._replica
         just_now = self._runtime.now_ms() - self._state.fell_at_work_ms < AT_WORK_MS
         return self._want if just_now or (replica is not None and replica.status().at_work) else None
 
     @property
     def failures(self) -> Failures:
-        """Of the present wish: another one begins anew."""
+        """The failures since the present wish was made."""
         return self._state.failures
 
     @property
@@ -139,7 +139,7 @@ class Slot:
         return self._state.told
 
     def checkpoint(self) -> bool:
-        """Take one now if the replica owns and has moved on since; True: there is a new one."""
+        """Takes a checkpoint if the replica owns and has a new batch. Returns whether there is a new one."""
         replica, spec = self._replica, self._state.spec
         if replica is None or spec is None:
             return False
@@ -159,7 +159,7 @@ class Slot:
         return True
 
     def look(self, question: KeptQuestion) -> KeptAnswer:
-        """At what its replica keeps by key, while that runs."""
+        """Answers what its replica keeps by key, while the replica runs."""
         looking = self._replica.looking if self._replica is not None else None
         return looking.answer(question) if looking is not None else KeptAnswer(refused="away")
 
@@ -175,8 +175,9 @@ class Slot:
                 self._observe(want)
                 action = next_action(want, self._have(want), self._runtime.now_ms())
             except Exception:
-                # Say, no more files may be opened: without this thread the node would hear nothing any more.
-                log.exception("%s: cannot be looked at, it is tried again", self.group)
+                # For example, no more files can be opened. Without this thread, nothing would reach the
+                # group.
+                log.exception("%s: could not be looked at; it is tried again", self.group)
                 action = Idle()
             if isinstance(action, Idle):
                 self._wait(want, action.until_ms)
@@ -225,13 +226,13 @@ class Slot:
         return is_suspect(self._runtime.java_ends.of(self.group, want), self._runtime.now_ms())
 
     def _may_own(self, status: ReplicaStatus) -> bool:
-        """An order that it was given and has not carried out may make it an owner any moment."""
+        """Returns whether it owns, or may own at any moment by an order that it has not carried out yet."""
         told = self._state.told
         order = told.order if told else None
         return status.role is Role.OWNER or (order is not None and order.id != status.order_id)
 
     def _observe(self, want: DesiredReplica | None) -> None:
-        """Take note of a replica that ended by itself, and of a new wish that clears old failures."""
+        """Takes note of a replica that ended by itself, and of a new wish, which clears old failures."""
         self._state = self._state.wished(want)
         replica = self._replica
         if replica is None:
@@ -242,12 +243,12 @@ class Slot:
             return
         if status.at_work:
             self._state = replace(self._state, fell_at_work_ms=self._runtime.now_ms())
-        # It has ended, but its query may still be closing files of the directory we go on with.
+        # It has ended, but its query may still be closing files in the directory that is used next.
         replica.stop(STOP_TIMEOUT_S)
         self._put_down(replica, self._state.ended_by_itself(replica.status(), self._runtime.now_ms()))
 
     def _give_turn_on(self, want: DesiredReplica | None, status: ReplicaStatus) -> None:
-        """When it has done what ended Java before, and Java is still there."""
+        """Lets the next suspect start, once this one has done what ended Java before and Java still runs."""
         if status.at_work or status.phase in ("starting", "reading the journal"):
             return
         ends = self._runtime.java_ends.of(self.group, want)
@@ -296,7 +297,7 @@ class Slot:
 
     def _start_replica(self, action: Start) -> None:
         if self._is_suspect(self._want) and not self._runtime.java_ends.try_(self.group):
-            return  # another slot was faster: it is looked at again
+            return  # another slot was faster; this one looks again
         self._set_phase("starting")
         directory = self._local.at(action.generation)
         directory.mkdir(parents=True, exist_ok=True)
@@ -337,7 +338,7 @@ class Slot:
         return True
 
     def _put_down(self, replica: RunningReplica, state: SlotState) -> None:
-        """It has ended, which has left this `state`."""
+        """Takes over the `state` after the replica has ended."""
         self._state, self._growing, self._replica = state, replica.growing, None
         self._runtime.java_ends.tried(self.group)
 

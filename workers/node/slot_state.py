@@ -1,7 +1,7 @@
-"""What a slot remembers from one action to the next: frozen, and each change is a new one.
+"""What a slot remembers from one action to the next. It is frozen: each change makes a new one.
 
-So whoever reads it beside the slot's thread has all of one moment, and what follows from what is pure:
-`reconcile` decides by it, the slot acts, and what came of that is the next state.
+So a reader in another thread sees everything as of one moment. Changes are pure: `reconcile` decides by the
+state, the slot acts, and the outcome is the next state.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from workers.node.reconcile import Failures
 from workers.node.runtime import Taken
 
 REPLACE_EVERY_MS = 3_600_000
-"""Local state that cannot be used is replaced by a checkpoint at most this often: a state that goes bad
-again and again is to be seen, not to be hidden."""
+"""Local state that cannot be used is replaced by a checkpoint at most this often. If it goes bad again and
+again, people should see that."""
 _FINAL_PHASES = ("fenced", "failed", "retired", "refused")
 
 
 @dataclass(frozen=True)
 class SlotState:
     last: ReplicaStatus  # of the replica that ended last
-    spec: GroupSpec | None = None  # that was started last
+    spec: GroupSpec | None = None  # which was started last
     told: Directive | None = None  # what the running replica was told last
     ended_for: str | None = None  # the order under which it stopped for good
-    damaged: bool = False  # the local state cannot be used, and may be replaced
+    damaged: bool = False  # the local state cannot be used and may be replaced
     replaced_at_ms: int | None = None
-    final_checkpoint: bool = False  # taken since it stopped, or the state is a fetched one
-    failures: Failures = field(default_factory=Failures)  # of the wish below
+    final_checkpoint: bool = False  # one was taken since it stopped, or the state was fetched
+    failures: Failures = field(default_factory=Failures)  # since the wish below was made
     wish: tuple[object, ...] = ()
-    error: ReplicaError | None = None  # like the phase, what came of that wish
+    error: ReplicaError | None = None  # belongs to that wish, as the phase does
     phase: str = ""
     unwanted_since_ms: int | None = None
     bytes_fetched: int = 0
@@ -41,7 +41,9 @@ class SlotState:
     # -- what is wanted
 
     def wished(self, want: DesiredReplica | None) -> SlotState:
-        """Another wish clears old failures: whoever gave it must not take the former one's error for its
+        """Returns the state with a wish.
+
+        A new wish clears old failures, so that nobody takes an old error for its
         answer."""
         if want is None:
             return self
@@ -52,7 +54,7 @@ class SlotState:
         return replace(self, wish=wish, failures=Failures(), error=None, phase=phase, unwanted_since_ms=None)
 
     def error_for(self, want: DesiredReplica | None) -> ReplicaError | None:
-        """A new wish may have come while the slot was still busy with the one before."""
+        """Returns the error, if it belongs to what is wanted: a new wish may have come meanwhile."""
         return self.error if want is None or key_of(want) == self.wish else None
 
     # -- a replica begins and ends
@@ -73,13 +75,13 @@ class SlotState:
         )
 
     def put_down(self, status: ReplicaStatus) -> SlotState:
-        """The replica has ended, and says so."""
+        """Returns the state after the replica has ended, with this status."""
         last = status.model_copy(update={"role": Role.STOPPED, "error": None})
         phase = status.phase if status.phase in _FINAL_PHASES else "stopped"
         return replace(self, last=last, phase=phase, told=None, final_checkpoint=False)
 
     def ended_by_itself(self, status: ReplicaStatus, now_ms: int) -> SlotState:
-        """Likewise, and nobody had told it to."""
+        """Returns the state after the replica has ended although nobody had told it to."""
         order = self.told.order if self.told else None
         down = self.put_down(status)
         if status.retired or status.order_refused is not None or status.phase == "fenced":
@@ -92,20 +94,25 @@ class SlotState:
         return down.failed(status.error, now_ms)
 
     def with_damage(self, error: ReplicaError, now_ms: int) -> SlotState:
-        """Let the local state be replaced, unless that was done lately."""
+        """Lets the local state be replaced, unless that was done lately."""
         if self.replaced_at_ms is not None and now_ms - self.replaced_at_ms < REPLACE_EVERY_MS:
             next_step = (
-                "Its state was replaced by a checkpoint within the last hour already, so look for the "
-                "cause: the disk, or the operator. Restore the element on another node meanwhile."
+                "Its state was already replaced by a checkpoint within the last hour, so look for the "
+                "cause: the disk, or the operator. Meanwhile, restore the element on another node."
             )
             return self.failed(error.model_copy(update={"next": next_step}), now_ms)
-        next_step = "The node takes the newest checkpoint instead, by itself, and goes on from there."
+        next_step = (
+            "The node takes the newest checkpoint instead and goes on from there. You need not do anything."
+        )
         state = replace(self, damaged=True, replaced_at_ms=now_ms)
         return state.failed(error.model_copy(update={"next": next_step}), now_ms)
 
     def checkpointed(self, taken: Taken | None) -> SlotState:
-        """After its end. Where the local state stands is what a successor gets: after a kill that may be
-        behind the journal, which the successor then follows."""
+        """Returns the state after the last checkpoint was taken.
+
+        A successor gets the local state as it stands. After a kill that may be behind the journal, which the
+        successor then follows.
+        """
         update: dict[str, object] = {"seq": Seq(0), "checkpoint_seq": Seq(0)}
         if taken is not None:
             update = {"seq": taken.seq, "epoch": max(self.last.epoch, taken.epoch)}
@@ -114,21 +121,21 @@ class SlotState:
     # -- what fails
 
     def failed(self, error: ReplicaError, now_ms: int, *, of_others: bool = False) -> SlotState:
-        """`of_others`: as Failures.and_one_at."""
+        """Returns the state after a failure. `of_others` is that of Failures.and_one_at."""
         failures = self.failures.and_one_at(now_ms, of_others=of_others)
         if failures.gave_up:
             error = error.model_copy(
                 update={
                     "next": "It failed 5 times in 10 minutes and stays down. Mend the cause, then restart "
-                    "this node or restore the element on another one; when its parameters are the cause, "
-                    "change them and deploy again. Each way it goes on from its state."
+                    "this node, or restore the element on another one. If its parameters are the cause, "
+                    "change them and deploy again. Each of these ways goes on from its state."
                 }
             )
         return replace(self, error=error, phase="failed", failures=failures)
 
 
 def key_of(want: DesiredReplica) -> tuple[object, ...]:
-    """What makes it another wish, for which nothing has failed yet."""
+    """Returns what tells wishes apart: for a new one, nothing has failed yet."""
     source = (want.source.url, want.source.seq) if want.source else None
     order_id = want.order.id if want.order else None
     return (want.generation, order_id, want.spec.version, want.role, source, want.vouched)

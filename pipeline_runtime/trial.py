@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
@@ -33,8 +33,11 @@ from pipeline_runtime.operators.sdk import (
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from pipeline_runtime.batch.gate_messages import Request
+
 START = datetime(2024, 5, 1, 12, 0, tzinfo=UTC)
 Row = Mapping[str, Any]
+A = TypeVar("A")
 _ELEMENT = "element"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PATIENCE_S = 600
@@ -107,29 +110,32 @@ def _key(operator_key: str | None, row: Mapping[str, Any], schema: StreamSchema)
 
 
 class StatesInMemory:
-    """Implements batch.rows.Asked: as a replica whose batches are committed at once."""
+    """Implements batch.rows.Asked for states, as a replica does whose batches are committed at once."""
 
     def __init__(self) -> None:
         self.texts: dict[str | None, str] = {}
 
-    def ask(self, op: str, **arguments: Any) -> Any:
-        match op:
-            case "states":
-                return [self.texts.get(key) for key in arguments["keys"]]
-            case "between":
-                return [(key, self.texts[key]) for key in self._keys(arguments)]
-            case "keys":
-                return self._keys(arguments)[: arguments["most"]]
-            case "keep":
-                for key, text in arguments["states"]:
-                    self.texts.pop(key, None)
-                    if text is not None:
-                        self.texts[key] = text
-        return None
+    def ask(self, request: Request[A]) -> A:
+        keeper: Any = self  # of the keeper's methods it has those for states
+        return request.answered_by(keeper)
 
-    def _keys(self, asked: Mapping[str, Any]) -> list[str]:
-        found = (key for key in self.texts if key is not None and asked["first"] <= key < asked["end"])
-        return sorted(found)
+    def states_of(self, keys: Sequence[str | None], task: int) -> list[str | None]:
+        return [self.texts.get(key) for key in keys]
+
+    def states_between(self, first: str, end: str) -> list[tuple[str, str]]:
+        return [(key, self.texts[key]) for key in self._keys(first, end)]
+
+    def keys_between(self, first: str, end: str, most: int) -> list[str]:
+        return self._keys(first, end)[:most]
+
+    def keep_states(self, states: Sequence[tuple[str | None, str | None]]) -> None:
+        for key, text in states:
+            self.texts.pop(key, None)
+            if text is not None:
+                self.texts[key] = text
+
+    def _keys(self, first: str, end: str) -> list[str]:
+        return sorted(key for key in self.texts if key is not None and first <= key < end)
 
 
 def processed(

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from pipeline_runtime.batch.decode import TIMESTAMP, arrow_schema
 from pipeline_runtime.batch.encode import key_texts
+from pipeline_runtime.batch.gate_messages import KeepStates, KeysBetween, StatesBetween, StatesOf
 from pipeline_runtime.batch.rows import BY_OFFSET, Asked, Inputs, Ports, Processed, current_state, in_ms
 from pipeline_runtime.operators.sdk import BatchProcessor, OperatorContext
 from pipeline_runtime.operators.tables import RAW, REJECT
@@ -64,23 +65,21 @@ class GateStates:
     def get(self, keys: Sequence[str | None]) -> list[Any]:
         texts: list[str | None] = []
         for place in range(0, len(keys), _KEYS_AT_ONCE):
-            texts += self._gate.ask("states", keys=keys[place : place + _KEYS_AT_ONCE], task=self._task)
+            texts += self._gate.ask(StatesOf(keys[place : place + _KEYS_AT_ONCE], self._task))
         return [None if text is None else self._value(text) for text in texts]
 
     def between(self, first: str, end: str) -> dict[str, Any]:
-        found = self._gate.ask("between", first=first, end=end)
-        return {key: self._value(text) for key, text in found}
+        return {key: self._value(text) for key, text in self._gate.ask(StatesBetween(first, end))}
 
     def keys(self, first: str, end: str, most: int) -> list[str]:
-        found: list[str] = self._gate.ask("keys", first=first, end=end, most=most)
-        return found
+        return self._gate.ask(KeysBetween(first, end, most))
 
     def put(self, key: str | None, value: Any) -> None:
         self._changed[key] = None if value is None else state_text(value, self._processor)
 
     def hand_over(self) -> None:
         if self._changed:
-            self._gate.ask("keep", states=list(self._changed.items()))
+            self._gate.ask(KeepStates(list(self._changed.items())))
 
     def _value(self, text: str) -> Any:
         data = json.loads(text)

@@ -16,7 +16,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline_runtime.batch.gate_client import GateClient, Slice
+from pipeline_runtime.batch.gate_client import GateClient
+from pipeline_runtime.batch.gate_messages import PartProcessed, Slice, SlicesOf
 from pipeline_runtime.batch.inputs import GroupInput, operator_context, operator_of
 from pipeline_runtime.batch.output import BatchOutput, Destinations, OutputBuilder, packed
 from pipeline_runtime.batch.processors import processor_inputs, processor_work
@@ -114,9 +115,9 @@ def partitions_apart(spec: GroupSpec, inputs: Sequence[GroupInput], processor: s
 
 def run_batches(gate: GateClient, work: GroupWork, token: int, task: int) -> None:
     """Run one batch after another, until the gate lets go of the task."""
-    while (granted := gate.ask("rows", token=token, task=task)) is not None:
-        output = work.run([Slice(**part) for part in granted], task)
-        gate.ask("done", payload=packed(output), task=task)
+    while (slices := gate.ask(SlicesOf(token, task))) is not None:
+        output = work.run(slices, task)
+        gate.ask(PartProcessed(task, packed(output)))
 
 
 class GroupWork:

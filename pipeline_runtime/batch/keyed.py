@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from pipeline_runtime.batch.encode import key_texts
 from pipeline_runtime.batch.fields import Fields
+from pipeline_runtime.batch.gate_messages import KeepStates, StatesOf
 from pipeline_runtime.batch.rows import (
     BY_OFFSET,
     EPOCH,
@@ -52,12 +53,12 @@ class KeyedWork:
         names = iter(keys)
         while some := list(islice(names, _KEYS_AT_ONCE)):
             changed: list[tuple[str, str]] = []
-            for name, stored in zip(some, gate.ask("states", keys=some, task=task), strict=True):
+            for name, stored in zip(some, gate.ask(StatesOf(some, task)), strict=True):
                 state = KeyState(stored, self._version)
                 self._rows.process(name, keys[name], state, output)
                 if state.text != stored:
                     changed.append((name, state.text))
-            gate.ask("keep", states=changed)
+            gate.ask(KeepStates(changed))
         return Processed(self._rows.table(output), output.letters)
 
     def _by_key(self, ports: Ports) -> dict[str, list[Arrived]]:

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from pipeline_runtime.batch.decode import TIMESTAMP, arrow_schema, decode
 from pipeline_runtime.batch.encode import key_texts
-from pipeline_runtime.batch.gate_client import GateClient, Slice
+from pipeline_runtime.batch.gate_client import GateClient
+from pipeline_runtime.batch.gate_messages import Describe, Reject, Slice, SliceRead
 from pipeline_runtime.batch.inputs import GroupInput, group_inputs, open_source
 from pipeline_runtime.kafka.ahead import unpack
 from pipeline_runtime.kafka.clients import KafkaSettings
@@ -53,11 +54,11 @@ class GroupReader:
 
     def __init__(self, gate: GateClient) -> None:
         self._gate = gate
-        hello = gate.ask("hello")
-        spec = GroupSpec.model_validate(hello["spec"])
-        self._kafka = KafkaSettings(**hello["kafka"])
-        self.files: dict[str, str] = hello["files"]
-        self.directory = Path(hello["directory"])
+        group = gate.ask(Describe())
+        spec = GroupSpec.model_validate(group.spec)
+        self._kafka = KafkaSettings(**group.kafka)
+        self.files = group.files
+        self.directory = Path(group.directory)
         self.spec = spec
         self.inputs: tuple[GroupInput, ...] = group_inputs(spec)
         self._partitions: dict[tuple[str, int], PartitionReader] = {}
@@ -73,7 +74,8 @@ class GroupReader:
         return self._read_source(item, part) if item.topic is None else self._read_topic(item, part)
 
     def _read_topic(self, item: GroupInput, part: Slice) -> Iterator[pa.Table]:
-        rows, rejects, ended = 0, [], False
+        rows, ended = 0, False
+        rejects: list[Reject] = []
         for records in self._records(item, part):
             ends = _ends(records) if not item.external else set()
             if ends:
@@ -116,7 +118,8 @@ class GroupReader:
         if source is None:
             source = open_source(self.spec, item, self.files, self.directory)
             self._sources[item.source] = source
-        rows, rejects = 0, []
+        rows = 0
+        rejects: list[Reject] = []
         for batch in source.read(part.start, part.end):
             table = pa.Table.from_batches([batch])
             rows += table.num_rows
@@ -133,16 +136,9 @@ class GroupReader:
                 yield _rows(item, part, table, key=key, time=time, offset=table["_offset"])
         self._report(part, rows, rejects, False)
 
-    def _report(self, part: Slice, rows: int, rejects: list[dict[str, Any]], ended: bool) -> None:
-        """Tell the gate, before the task ends, what is not in the rows: the sink commits it with them."""
-        self._gate.ask(
-            "read",
-            input=part.input,
-            partition=part.partition,
-            rows=rows,
-            rejects=rejects,
-            ended=ended,
-        )
+    def _report(self, part: Slice, rows: int, rejects: list[Reject], ended: bool) -> None:
+        """Tell the gate what is not in the rows, before the task ends: it is committed with them."""
+        self._gate.ask(SliceRead(part.input, part.partition, rows, rejects, ended))
 
 
 def _rows(item: GroupInput, part: Slice, table: pa.Table, *, key: Any, time: Any, offset: Any) -> pa.Table:
@@ -183,8 +179,8 @@ def _ends(records: Records) -> set[int]:
     }
 
 
-def _rejected(offset: int, raw: bytes | None, reason: str) -> dict[str, Any]:
-    return {"offset": offset, "raw": (raw or b"").decode(errors="replace"), "reason": reason}
+def _rejected(offset: int, raw: bytes | None, reason: str) -> Reject:
+    return Reject(offset, (raw or b"").decode(errors="replace"), reason)
 
 
 def _instants(time_ms: int, count: int) -> pa.Array:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
 from pipeline_runtime.batch.decode import ARROW_TYPES, TIMESTAMP
+from pipeline_runtime.batch.gate_messages import Request
 from pipeline_runtime.model.schema import FieldType, StreamSchema
 from pipeline_runtime.operators.expressions.arrow import floored
 from pipeline_runtime.operators.sdk import Processor
@@ -18,6 +19,8 @@ from pipeline_runtime.operators.tables import quoted
 BY_OFFSET = [("_partition", "ascending"), ("_offset", "ascending")]
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+
+A = TypeVar("A")
 
 Inputs = Sequence[tuple[str, StreamSchema]]
 """The connected ports of a processor and the schema of what comes there, the first port first."""
@@ -42,11 +45,10 @@ class Processed:
 
 
 class Asked(Protocol):
-    """The gate: `states` gives those of `keys`, `between` those of the keys from `first` to before `end`, and
-    `keys` the first `most` of these keys, as the newest committed batch has left them; `keep` tells it which
-    this one changes (pipeline_runtime.replica.batch_planner)."""
+    """The gate: a processor's work asks it for states (`StatesOf`, `StatesBetween`, `KeysBetween`), and says
+    which of them the batch changes (`KeepStates`)."""
 
-    def ask(self, op: str, **arguments: Any) -> Any: ...
+    def ask(self, request: Request[A]) -> A: ...
 
 
 class ProcessorWork(Protocol):

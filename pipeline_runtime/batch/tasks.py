@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+
+from pipeline_runtime.batch.gate_messages import Slice, TaskPart
 
 # One more task for each so many rows of the batch before. Chosen, not measured.
 ROWS_A_TASK = 5_000
@@ -45,13 +46,14 @@ class Tasks:
         """Those that stay: they are to end, so that Spark starts more."""
         return self.stay and self._wanted > self._count
 
-    def planned(self, token: int) -> list[dict[str, Any]]:
-        """The next ones, as spark.source.Part."""
+    def planned(self, token: int) -> list[TaskPart]:
+        """Returns the tasks of the batch with that token."""
         self._count = self._wanted
-        return [{"token": token, "task": task, "resident": self.stay} for task in range(self._count)]
+        return [TaskPart(token, task, self.stay) for task in range(self._count)]
 
-    def share(self, slices: Sequence[dict[str, Any]], task: int) -> list[dict[str, Any]]:
-        """Whole partitions, one after the other: the order of the rows does not depend on the tasks."""
+    def share(self, slices: Sequence[Slice], task: int) -> list[Slice]:
+        """The task's part of the slices. Each task has neighbours, so that the rows' order does not depend on
+        the number of tasks."""
         count = len(slices)
         return list(slices[count * task // self._count : count * (task + 1) // self._count])
 

@@ -17,14 +17,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from math import inf
 from time import monotonic, time
-from typing import Any
 
+from pipeline_runtime.batch.gate_messages import GroupDescription, Payload, Slice, SliceRead, TaskPart
 from pipeline_runtime.batch.inputs import GroupInput
 from pipeline_runtime.batch.tasks import KeysShared, Tasks
 from pipeline_runtime.checkpoint.keyed_state import KeyedState
-from pipeline_runtime.checkpoint.spark_state import TOKEN
 from pipeline_runtime.journal.records import END_STAGE, Boundary, Ends
 from pipeline_runtime.kafka.ahead import pack
 from pipeline_runtime.kafka.clients import KafkaError
@@ -65,7 +65,7 @@ class BatchPlanner:
         state: ReplicaState,
         offsets: InputOffsets,
         cpu: CpuLoad,
-        hello: dict[str, Any],
+        description: GroupDescription,
         ended: Boundary,
         *,
         flushes: bool,
@@ -81,7 +81,7 @@ class BatchPlanner:
         self._keys = {key for item in inputs for key in item.end_keys()}
         self._state = state
         self._offsets = offsets
-        self._hello = hello
+        self._description = description
         self._ended = ended  # where the newest batch that counts has
         self._flushes = flushes
         self._end_stages = 2 if flushes else 1
@@ -95,40 +95,38 @@ class BatchPlanner:
         self._closed = False
         self._deciding = threading.Lock()  # by one of its tasks, for all
         self._decided: int | None = None  # the token of the batch that `_slices` are of
-        self._slices: list[dict[str, Any]] = []
+        self._slices: list[Slice] = []
 
-    def answer(self, op: str, arguments: dict[str, Any]) -> Any:
-        match op:
-            case "hello":
-                return self._hello
-            case "initial":
-                self._state.connected.set()
-                return {TOKEN: 0}
-            case "latest":
-                self._state.connected.set()
-                return {TOKEN: self._next_token(arguments["start"][TOKEN])}
-            case "plan":
-                return self._tasks.planned(arguments["end"][TOKEN])
-            case "rows":
-                return self._rows(arguments["token"], arguments["task"])
-            case "read":
-                return self._read(arguments)
-            case "done":
-                assert self.at_end is not None, f"{self._spec.id} has no resident task"
-                return self._tasks.meet(arguments["task"], arguments["payload"], self.at_end)
-            case "states":
-                return self._states(arguments["keys"], arguments["task"])
-            case "between":
-                with _damage_named():
-                    return self._keyed_state.between(arguments["first"], arguments["end"])
-            case "keys":
-                with _damage_named():
-                    return self._keyed_state.keys(arguments["first"], arguments["end"], arguments["most"])
-            case "keep":
-                return self._keyed_state.keep(arguments["states"])
-        raise ValueError(f"the gate does not know {op!r}")
+    def describe(self) -> GroupDescription:
+        return self._description
 
-    def _states(self, keys: Sequence[str | None], task: int) -> list[str | None]:
+    def first_token(self) -> int:
+        self._state.connected.set()
+        return 0
+
+    def next_token(self, done: int) -> int:
+        self._state.connected.set()
+        return self._next_token(done)
+
+    def tasks_of(self, token: int) -> list[TaskPart]:
+        return self._tasks.planned(token)
+
+    def part_processed(self, task: int, payload: Payload) -> None:
+        assert self.at_end is not None, f"{self._spec.id} has no resident task"
+        self._tasks.meet(task, bytes(payload), self.at_end)
+
+    def states_between(self, first: str, end: str) -> list[tuple[str, str]]:
+        with _damage_named():
+            return self._keyed_state.between(first, end)
+
+    def keys_between(self, first: str, end: str, most: int) -> list[str]:
+        with _damage_named():
+            return self._keyed_state.keys(first, end, most)
+
+    def keep_states(self, states: Sequence[tuple[str | None, str | None]]) -> None:
+        self._keyed_state.keep(states)
+
+    def states_of(self, keys: Sequence[str | None], task: int) -> list[str | None]:
         try:
             self._tasks.take(keys, task)
         except KeysShared as error:
@@ -196,8 +194,8 @@ class BatchPlanner:
 
     # --- a task asks what to read
 
-    def _rows(self, token: int, task: int) -> list[dict[str, Any]] | None:
-        """Its part of the batch, once that is granted; None where the query ends before."""
+    def slices_of(self, token: int, task: int) -> list[Slice] | None:
+        """The task's part of the batch, once that is granted. Returns None if the query ends before."""
         with self._deciding:
             if self._decided != token:
                 if self._tasks.are_too_few:
@@ -206,7 +204,7 @@ class BatchPlanner:
                 granted = self._granted()
                 if granted is None:
                     return None
-                self._slices = self._slices_of(*granted)
+                self._slices = self._slices_between(*granted)
                 self._decided = token
             return self._tasks.share(self._slices, task)
 
@@ -355,37 +353,26 @@ class BatchPlanner:
     def is_last_stage(self, ends: Ends) -> bool:
         return bool(ends.get(END_STAGE, 0) == self._end_stages)
 
-    def _slices_of(self, start: Boundary, end: Boundary) -> list[dict[str, Any]]:
+    def _slices_between(self, start: Boundary, end: Boundary) -> list[Slice]:
         slices = slices_between(self._inputs, start.ends, end.ends, end.batch_time_ms, flushes=self._flushes)
-        for part in slices:
-            self._put_records(part)
-        return slices
+        return [self._with_records(part) for part in slices]
 
-    def _put_records(self, part: dict[str, Any]) -> None:
-        """A slice that has been read ahead carries its rows along."""
-        item = self._inputs[part["input"]] if part["input"] >= 0 else None
+    def _with_records(self, part: Slice) -> Slice:
+        """The slice, with its rows if they have been read ahead."""
+        item = self._inputs[part.input] if part.input >= 0 else None
         if item is None or item.topic is None:
-            return
-        found = self._offsets.records(item.end_keys()[part["partition"]], part["start"], part["end"])
-        if found is not None:
-            part["records"] = [pack(record) for record in found]
+            return part
+        found = self._offsets.records(item.end_keys()[part.partition], part.start, part.end)
+        return part if found is None else replace(part, records=[pack(record) for record in found])
 
-    def _read(self, told: dict[str, Any]) -> None:
-        item = self._inputs[told["input"]]
-        key = (told["input"], told["partition"])
+    def slice_read(self, read: SliceRead) -> None:
+        item = self._inputs[read.input]
         rejected = [
-            RejectedRecord(
-                consumer=item.consumer,
-                input=item.source,
-                partition=told["partition"],
-                offset=reject["offset"],
-                raw=reject["raw"],
-                reason=reject["reason"],
-            )
-            for reject in told["rejects"]
+            RejectedRecord(item.consumer, item.source, read.partition, each.offset, each.raw, each.reason)
+            for each in read.rejects
         ]
-        ended = [item.end_keys()[told["partition"]]] if told["ended"] else []
-        self._state.task_has_read(key, told["rows"], rejected, ended)
+        ended = [item.end_keys()[read.partition]] if read.ended else []
+        self._state.task_has_read((read.input, read.partition), read.rows, rejected, ended)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from math import inf
 from typing import Any
 
+from pipeline_runtime.batch.gate_messages import FLUSH, Slice
 from pipeline_runtime.batch.inputs import GroupInput
 from pipeline_runtime.journal.records import END_STAGE, Ends
 from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, close_spent, open_consumer
@@ -17,23 +18,17 @@ _AHEAD_WAIT_S = 1.0
 
 def slices_between(
     inputs: Sequence[GroupInput], start: Ends, end: Ends, batch_time_ms: int, *, flushes: bool
-) -> list[dict[str, Any]]:
-    """What tasks read for a batch: `batch.gate_client.Slice`s as JSON. Pure."""
-    parts: list[dict[str, Any]] = []
-    for item in inputs:
-        for partition, key in enumerate(item.end_keys()):
-            if end.get(key) != start.get(key):
-                parts.append(
-                    {
-                        "input": item.index,
-                        "partition": partition,
-                        "start": start[key],
-                        "end": end[key],
-                        "batch_time_ms": batch_time_ms,
-                    }
-                )
+) -> list[Slice]:
+    """What tasks read for a batch: one slice for each partition that has moved, and a flush if the inputs
+    have come a stage nearer to their end. Pure."""
+    parts = [
+        Slice(item.index, batch_time_ms, partition, start[key], end[key])
+        for item in inputs
+        for partition, key in enumerate(item.end_keys())
+        if end.get(key) != start.get(key)
+    ]
     if flushes and end.get(END_STAGE, 0) != start.get(END_STAGE, 0):
-        parts.append({"input": -1, "batch_time_ms": batch_time_ms})
+        parts.append(Slice(FLUSH, batch_time_ms))
     return parts
 
 

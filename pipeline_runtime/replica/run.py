@@ -15,6 +15,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+from pipeline_runtime.batch.gate_messages import GroupDescription
 from pipeline_runtime.batch.inputs import open_source
 from pipeline_runtime.batch.tasks import Tasks
 from pipeline_runtime.checkpoint.growing import GrowingFiles
@@ -85,7 +86,7 @@ class Run:
                 state,
                 self.offsets,
                 host.cpu,
-                self._hello(files),
+                self._description(files),
                 start.local,
                 flushes=frame.flushes,
                 release=release,
@@ -119,14 +120,14 @@ class Run:
         }
         return InputOffsets(self._host.kafka, inputs, sources, definition.pace.batch_rows_max, state.poke)
 
-    def _hello(self, files: dict[str, str]) -> dict[str, Any]:
+    def _description(self, files: dict[str, str]) -> GroupDescription:
         kafka = self._host.kafka
-        return {
-            "spec": self.definition.model_dump(mode="json"),
-            "kafka": {"bootstrap": kafka.bootstrap, "security": kafka.security},
-            "files": files,
-            "directory": str(self._directory),
-        }
+        return GroupDescription(
+            spec=self.definition.model_dump(mode="json"),
+            kafka={"bootstrap": kafka.bootstrap, "security": kafka.security},
+            files=files,
+            directory=str(self._directory),
+        )
 
     def _make_sink(self, state: ReplicaState, release: OwnerRelease) -> BatchSink:
         ended = partial(note_end, self._directory)

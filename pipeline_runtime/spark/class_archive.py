@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from pipeline_runtime.batch.gate import GateServer
+from pipeline_runtime.batch.gate_messages import GroupDescription, Payload, Slice, SliceRead, TaskPart
 from pipeline_runtime.batch.tasks import Tasks
-from pipeline_runtime.checkpoint.spark_state import TOKEN
 from pipeline_runtime.model.document import parse_document
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.registry import default_registry
@@ -57,38 +57,45 @@ class _Rows:
     def __init__(self, spec: GroupSpec, directory: Path, *, stays: bool) -> None:
         self._tasks = Tasks(1, stay=stays)
         self._read = 0  # the token of the batch that was read last
-        self._hello = {
-            "spec": spec.model_dump(mode="json"),
-            "kafka": {"bootstrap": "localhost:0", "security": {}},
-            "files": {},
-            "directory": str(directory),
-        }
+        kafka = {"bootstrap": "localhost:0", "security": {}}
+        self._description = GroupDescription(spec.model_dump(mode="json"), kafka, {}, str(directory))
 
-    def answer(self, op: str, arguments: dict[str, Any]) -> Any:
-        match op:
-            case "hello":
-                return self._hello
-            case "initial":
-                return {TOKEN: 0}
-            case "latest":
-                done: int = arguments["start"][TOKEN]
-                if done == BATCHES:
-                    time.sleep(_EVERY_S)  # the query is stopped while it waits here
-                    return {TOKEN: done}
-                return {TOKEN: done + 1}
-            case "plan":
-                return self._tasks.planned(arguments["end"][TOKEN])
-            case "rows":
-                seq = arguments["token"]
-                if seq == self._read:  # a resident task asks for more: each of its batches ends the task here
-                    return None
-                self._read = seq
-                rows = [[seq, seq * 1000, "a", f'{{"sensor": "a", "value": {seq}}}', []]]
-                return [{"input": 0, "batch_time_ms": seq * 1000, "records": rows}]
-            case "states":
-                return [None for _ in arguments["keys"]]
-            case _:
-                return None
+    def describe(self) -> GroupDescription:
+        return self._description
+
+    def first_token(self) -> int:
+        return 0
+
+    def next_token(self, done: int) -> int:
+        if done == BATCHES:
+            time.sleep(_EVERY_S)  # the query is stopped while it waits here
+            return done
+        return done + 1
+
+    def tasks_of(self, token: int) -> list[TaskPart]:
+        return self._tasks.planned(token)
+
+    def slices_of(self, token: int, task: int) -> list[Slice] | None:
+        if token == self._read:  # a resident task asks for more: each of its batches ends the task here
+            return None
+        self._read = token
+        rows = [[token, token * 1000, "a", f'{{"sensor": "a", "value": {token}}}', []]]
+        return [Slice(input=0, batch_time_ms=token * 1000, records=rows)]
+
+    def slice_read(self, read: SliceRead) -> None: ...
+
+    def part_processed(self, task: int, payload: Payload) -> None: ...
+
+    def states_of(self, keys: Sequence[str | None], task: int) -> list[str | None]:
+        return [None for _ in keys]
+
+    def states_between(self, first: str, end: str) -> list[tuple[str, str]]:
+        return []
+
+    def keys_between(self, first: str, end: str, most: int) -> list[str]:
+        return []
+
+    def keep_states(self, states: Sequence[tuple[str | None, str | None]]) -> None: ...
 
 
 def make(archive: Path) -> None:

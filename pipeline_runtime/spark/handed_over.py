@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, functions as F
 
 from pipeline_runtime.batch.decode import TIMESTAMP
 from pipeline_runtime.batch.gate_client import GateClient, gate, is_connected
+from pipeline_runtime.batch.gate_messages import Describe
 from pipeline_runtime.batch.processors import processor_inputs, processor_work
 from pipeline_runtime.batch.rows import Inputs, Ports, ProcessorWork, port_schema
 from pipeline_runtime.model.spec import GroupSpec
@@ -117,9 +118,9 @@ def _work(client: GateClient, address: str, element: str) -> tuple[ProcessorWork
         departed = [key for key in _works if not is_connected(key[0])]
         for each in departed:
             del _works[each]
-        hello = client.ask("hello")
-        spec = GroupSpec.model_validate(hello["spec"])
-        work = processor_work(spec, element, hello["files"], Path(hello["directory"]))
+        group = client.ask(Describe())
+        spec = GroupSpec.model_validate(group.spec)
+        work = processor_work(spec, element, group.files, Path(group.directory))
         found = _works[address, element] = work, spec
         freeze(dropped=bool(departed))
     return found

@@ -16,7 +16,9 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 from pyspark.sql.types import StructType
 
-from pipeline_runtime.batch.gate_client import Slice, gate, is_connected
+from pipeline_runtime.batch.gate_client import gate, is_connected
+from pipeline_runtime.batch.gate_messages import FirstToken, NextToken, SlicesOf, TasksOf
+from pipeline_runtime.checkpoint.spark_state import TOKEN
 from pipeline_runtime.spark.garbage import freeze
 from pipeline_runtime.spark.schema import enveloped, flush_rows, source_schema
 
@@ -40,18 +42,16 @@ class GatedReader(DataSourceStreamReader):
         self._address = address
 
     def initialOffset(self) -> dict[str, Any]:
-        start: dict[str, Any] = gate(self._address).ask("initial")
-        return start
+        return {TOKEN: gate(self._address).ask(FirstToken())}
 
     def getDefaultReadLimit(self) -> ReadLimit:
         return ReadAllAvailable()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        end: dict[str, Any] = gate(self._address).ask("latest", start=start)
-        return end
+        return {TOKEN: gate(self._address).ask(NextToken(start[TOKEN]))}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        return [Part(**item) for item in gate(self._address).ask("plan", start=start, end=end)]
+        return [Part(**vars(part)) for part in gate(self._address).ask(TasksOf(end[TOKEN]))]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Part)
@@ -64,8 +64,7 @@ class GatedReader(DataSourceStreamReader):
             run_batches(client, work, partition.token, partition.task)
             return
         schema = source_schema([item.schema for item in reader.inputs])
-        for granted in client.ask("rows", token=partition.token, task=partition.task) or ():
-            part = Slice(**granted)
+        for part in client.ask(SlicesOf(partition.token, partition.task)) or ():
             if part.input < 0:
                 yield from flush_rows(len(reader.inputs), part.batch_time_ms, schema)
                 continue

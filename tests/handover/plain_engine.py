@@ -16,6 +16,7 @@ from typing import NoReturn
 import pyarrow as pa
 
 from pipeline_runtime.batch.gate_client import GateClient
+from pipeline_runtime.batch.gate_messages import FirstToken, NextToken, TasksOf
 from pipeline_runtime.batch.group import GroupWork, run_batches
 from pipeline_runtime.batch.reader import GroupReader
 from pipeline_runtime.replica.engine import OnBatch
@@ -86,14 +87,14 @@ class PlainQuery:
 
     def _run_batches(self, reader: GroupReader) -> None:
         work = GroupWork(self._reading, reader)
-        start, batch = self._asker.ask("initial"), 0
+        start, batch = self._asker.ask(FirstToken()), 0
         while not self._stopping.is_set():
-            end = self._asker.ask("latest", start=start)
+            end = self._asker.ask(NextToken(start))
             if end == start and batch > 0:
                 self._stopping.wait(_POLLING_DELAY_S)
                 continue
-            [part] = self._asker.ask("plan", start=start, end=end)
-            self._on_batch(PlainRows(self._reading, work, part["token"]), batch)
+            [part] = self._asker.ask(TasksOf(end))
+            self._on_batch(PlainRows(self._reading, work, part.token), batch)
             start, batch = end, batch + 1
 
 

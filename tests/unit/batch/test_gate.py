@@ -15,24 +15,31 @@ import pytest
 from pipeline_runtime.batch import gate as gate_module
 from pipeline_runtime.batch.gate import GateServer
 from pipeline_runtime.batch.gate_client import GateClient, GateClosed
+from pipeline_runtime.batch.gate_messages import GateKeeper, NextToken, PartProcessed, Payload
 from tests.shortages import no_more_files, no_more_threads
 from tests.waiting import PATIENCE_S, wait_until
 
 
-class Echo:
-    def answer(self, op: str, arguments: dict[str, Any]) -> Any:
-        return [op, arguments]
+class NextOne(GateKeeper):
+    """Answers as a group does that always has a next batch."""
+
+    def next_token(self, done: int) -> int:
+        return done + 1
 
 
-class Hesitant:
+class Hesitant(NextOne):
     """Answers when it is told to."""
 
     def __init__(self) -> None:
         self.asked, self.told = threading.Event(), threading.Event()
 
-    def answer(self, op: str, arguments: dict[str, Any]) -> Any:
+    def next_token(self, done: int) -> int:
         self.asked.set()
-        return self.told.wait(PATIENCE_S)
+        self.told.wait(PATIENCE_S)
+        return super().next_token(done)
+
+    def part_processed(self, task: int, payload: Payload) -> None:
+        self.asked.set()
 
 
 class Caller:
@@ -46,8 +53,9 @@ class Caller:
     def connect(self) -> None:
         self._socket.connect(self._path)
 
-    def send(self, op: str) -> None:
-        self._socket.sendall(json.dumps({"op": op, "keeper": self._keeper}).encode() + b"\n")
+    def send(self, ask: str, **fields: Any) -> None:
+        request = {"ask": ask, "keeper": self._keeper, **fields}
+        self._socket.sendall(json.dumps(request).encode() + b"\n")
 
     def heard(self) -> str:
         with self._socket, self._socket.makefile() as file:
@@ -70,15 +78,15 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[GateServer]:
 def test_who_came_during_a_shortage_is_answered_after_it(
     gate: GateServer, shortage: Any, said: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    address = gate.open("group", Echo())
+    address = gate.open("group", NextOne())
     callers = [Caller(address), Caller(address)]
     with shortage():
         for caller in callers:
             caller.connect()
         wait_until(lambda: said in caplog.text)
     for caller in callers:
-        caller.send("hello")
-        assert caller.heard() == '{"value": ["hello", {}]}\n'
+        caller.send("NextToken", done=7)
+        assert caller.heard() == '{"value": 8}\n'
 
 
 def test_a_closed_gate_leaves_no_thread() -> None:
@@ -92,10 +100,10 @@ def test_a_closed_gate_leaves_no_thread() -> None:
 
 def test_who_asked_a_departed_keeper_is_hung_up_on_and_nobody_else(gate: GateServer) -> None:
     before = set(threading.enumerate())
-    departing, staying = gate.open("moved", Echo()), gate.open("kept", Echo())
+    departing, staying = gate.open("moved", NextOne()), gate.open("kept", NextOne())
     its, others = [GateClient(departing), GateClient(departing)], GateClient(staying)
     for client in (*its, others):
-        client.ask("hello")
+        client.ask(NextToken(1))
     assert len(set(threading.enumerate()) - before) == 3
 
     gate.shut(departing)
@@ -104,10 +112,10 @@ def test_who_asked_a_departed_keeper_is_hung_up_on_and_nobody_else(gate: GateSer
     assert all(client.hung_up() for client in its)
     for client in its:
         with pytest.raises(GateClosed, match="the gate is gone"):
-            client.ask("hello")
+            client.ask(NextToken(1))
         client.close()
     assert not others.hung_up()
-    assert others.ask("hello") == ["hello", {}]
+    assert others.ask(NextToken(1)) == 2
     others.close()
 
 
@@ -117,7 +125,7 @@ def test_a_question_that_is_under_way_does_not_keep_a_departed_keepers_connectio
     address = gate.open("moved", keeper)
     caller = Caller(address)
     caller.connect()
-    caller.send("latest")
+    caller.send("NextToken", done=1)
     assert keeper.asked.wait(PATIENCE_S)
     gate.shut(address)
     assert caller.heard() == ""
@@ -126,11 +134,11 @@ def test_a_question_that_is_under_way_does_not_keep_a_departed_keepers_connectio
 
 
 def test_who_asks_for_a_keeper_that_has_left_is_told_and_hung_up_on(gate: GateServer) -> None:
-    address = gate.open("moved", Echo())
+    address = gate.open("moved", NextOne())
     gate.shut(address)
     client = GateClient(address)
     with pytest.raises(RuntimeError, match=r"moved@1 is not running on this node"):
-        client.ask("hello")
+        client.ask(NextToken(1))
     wait_until(client.hung_up)
     client.close()
 
@@ -145,21 +153,26 @@ def test_what_a_killed_process_has_left_is_removed_and_what_is_in_use_stays(
     (left / "gate").touch()
     first, second = GateServer(), GateServer()
     assert set(tmp_path.iterdir()) == {first.directory, second.directory}
-    assert first.open("g", Echo()).startswith(str(first.directory))
+    assert first.open("g", NextOne()).startswith(str(first.directory))
     first.close()
     second.close()
     assert not list(tmp_path.iterdir())
 
 
-class Weighing:
-    def answer(self, op: str, arguments: dict[str, Any]) -> Any:
-        return [op, len(arguments["payload"]), arguments["task"]]
+class Weighing(GateKeeper):
+    def __init__(self) -> None:
+        self.weighed: list[tuple[int, int]] = []
+
+    def part_processed(self, task: int, payload: Payload) -> None:
+        self.weighed.append((task, len(payload)))
 
 
 def test_bytes_come_behind_their_request_and_the_next_request_behind_them(gate: GateServer) -> None:
-    client = GateClient(gate.open("group", Weighing()))
+    keeper = Weighing()
+    client = GateClient(gate.open("group", keeper))
     for size in (0, 1, 1_000_000):
-        assert client.ask("done", payload=b"\n" * size, task=3) == ["done", size, 3]
+        client.ask(PartProcessed(3, b"\n" * size))
+    assert keeper.weighed == [(3, 0), (3, 1), (3, 1_000_000)]
     client.close()
 
 
@@ -167,8 +180,8 @@ def test_of_bytes_that_do_not_all_come_nobody_hears(gate: GateServer) -> None:
     heard = Hesitant()
     caller = Caller(gate.open("group", heard))
     caller.connect()
-    request = {"op": "done", "keeper": caller._keeper, "payload": 100}
-    caller._socket.sendall(json.dumps(request).encode() + b"\n" + b"only these")
+    caller.send("PartProcessed", task=0, payload=100)
+    caller._socket.sendall(b"only these")
     caller._socket.shutdown(socket.SHUT_WR)
     assert caller.heard() == ""
     assert not heard.asked.is_set()

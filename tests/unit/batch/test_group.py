@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,14 @@ import pyarrow as pa
 import pytest
 
 from pipeline_runtime.batch.decode import TIMESTAMP
-from pipeline_runtime.batch.gate_client import Slice
+from pipeline_runtime.batch.gate_messages import (
+    GateKeeper,
+    GroupDescription,
+    Payload,
+    Request,
+    Slice,
+    SliceRead,
+)
 from pipeline_runtime.batch.group import GroupWork, run_batches
 from pipeline_runtime.batch.output import BatchOutput, unpacked
 from pipeline_runtime.batch.reader import GroupReader
@@ -125,35 +132,38 @@ def test_partitions_are_shared_where_no_key_can_be_in_two(
     assert GroupFrame(spec_of(*elements), {}, Path()).tasks_max == expected
 
 
-class Gate:
+class Gate(GateKeeper):
     """Grants one batch, and takes what comes of it."""
 
     def __init__(self, spec: GroupSpec, directory: Path) -> None:
-        self._hello = {
-            "spec": spec.model_dump(mode="json"),
-            "kafka": {"bootstrap": "localhost:0", "security": {}},
-            "files": {},
-            "directory": str(directory),
-        }
-        self._granted: list[Any] = [[Slice(0, 1, 0, 0, 3).__dict__], None]
+        kafka = {"bootstrap": "localhost:0", "security": {}}
+        self._description = GroupDescription(spec.model_dump(mode="json"), kafka, {}, str(directory))
+        self._granted: list[list[Slice] | None] = [[Slice(0, 1, 0, 0, 3)], None]
         self.made: list[BatchOutput] = []
-        self.read: list[dict[str, Any]] = []
+        self.read: list[SliceRead] = []
 
-    def ask(self, op: str, **arguments: Any) -> Any:
-        match op:
-            case "hello":
-                return self._hello
-            case "rows":
-                return self._granted.pop(0)
-            case "done":
-                self.made.append(unpacked(bytes(arguments["payload"])))
-            case "read":
-                self.read.append(arguments)
-            case "states":
-                return [None for _ in arguments["keys"]]
-            case "between":
-                return []
-        return None
+    def ask(self, request: Request[Any]) -> Any:
+        return request.answered_by(self)
+
+    def describe(self) -> GroupDescription:
+        return self._description
+
+    def slices_of(self, token: int, task: int) -> list[Slice] | None:
+        return self._granted.pop(0)
+
+    def part_processed(self, task: int, payload: Payload) -> None:
+        self.made.append(unpacked(bytes(payload)))
+
+    def slice_read(self, read: SliceRead) -> None:
+        self.read.append(read)
+
+    def states_of(self, keys: Sequence[str | None], task: int) -> list[str | None]:
+        return [None for _ in keys]
+
+    def states_between(self, first: str, end: str) -> list[tuple[str, str]]:
+        return []
+
+    def keep_states(self, states: Sequence[tuple[str | None, str | None]]) -> None: ...
 
 
 class Three:
@@ -190,7 +200,7 @@ def test_a_sources_rows_leave_as_they_are_and_what_json_cannot_say_is_a_dead_let
     [letter] = made.letters.to_pylist()
     assert (letter["element"], letter["raw"]) == ("in", '{"key":"b","n":2,"x":Infinity}')
     assert "JSON has no such" in letter["reason"]
-    assert [told["rows"] for told in gate.read] == [3]
+    assert [told.rows for told in gate.read] == [3]
 
 
 def record(offset: int, **data: Any) -> list[Any]:
@@ -201,10 +211,7 @@ def made_of(spec: GroupSpec, directory: Path, *inputs: list[list[Any]]) -> dict[
     """What comes of one batch of these records of its inputs, by where it goes: key and row; for a sink the
     row alone; dead letters."""
     gate: Any = Gate(spec, directory)
-    slices = [
-        {**Slice(index, 5, 0, 0, len(records)).__dict__, "records": records}
-        for index, records in enumerate(inputs)
-    ]
+    slices = [Slice(index, 5, 0, 0, len(records), records) for index, records in enumerate(inputs)]
     gate._granted = [slices, None]
     run_batches(gate, GroupWork(gate, GroupReader(gate)), 1, 0)
     found: dict[str, list[Any]] = {}

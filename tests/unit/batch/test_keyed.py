@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -62,10 +62,9 @@ class Stored(StatesInMemory):
         super().__init__()
         self.kept: list[set[str]] = []
 
-    def ask(self, op: str, **arguments: Any) -> Any:
-        if op == "keep":
-            self.kept.append({key for key, _ in arguments["states"]})
-        return super().ask(op, **arguments)
+    def keep_states(self, states: Sequence[tuple[str | None, str | None]]) -> None:
+        self.kept.append({key for key, _ in states})
+        super().keep_states(states)
 
 
 def run(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from pipeline_runtime.batch.gate_messages import Slice
 from pipeline_runtime.batch.tasks import ROWS_A_TASK, KeysShared, Tasks
 from tests.waiting import PATIENCE_S, wait_until
 
@@ -44,7 +45,7 @@ def test_each_has_whole_partitions_in_order() -> None:
     tasks = Tasks(2)
     tasks.processed(ROWS_A_TASK)
     assert count(tasks) == 2
-    slices = [{"partition": number} for number in range(5)]
+    slices = [Slice(0, 1, partition) for partition in range(5)]
     assert [tasks.share(slices, 0), tasks.share(slices, 1)] == [slices[:2], slices[2:]]
     assert [tasks.share(slices[:1], 0), tasks.share(slices[:1], 1)] == [[], slices[:1]]
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
+from pipeline_runtime.batch.gate_messages import FLUSH, GroupDescription, Slice, TaskPart
 from pipeline_runtime.batch.inputs import GroupInput
 from pipeline_runtime.batch.tasks import Tasks
 from pipeline_runtime.checkpoint.keyed_state import KeyedState
@@ -31,6 +32,7 @@ from pipeline_runtime.replica.state import ReplicaState
 from tests.waiting import PATIENCE_S
 
 SCHEMA = StreamSchema(fields=())
+GROUP = GroupDescription({}, {}, {}, "")
 INPUTS = (
     GroupInput(index=0, source="a.out", schema=SCHEMA, topic="ta", partitions=2),
     GroupInput(index=1, source="b.out", schema=SCHEMA),
@@ -135,7 +137,7 @@ def gate(
 ) -> BatchPlanner:
     spec = GroupSpec(deployment="d", pipeline="p", group="g", elements=(), follow=follow)
     ended = Boundary(made.local, {"in-0": made.local, "in-1": made.local}, made.local)
-    untyped: Any = (spec, inputs, made, offsets or Arrived(), Arrived(), {}, ended)
+    untyped: Any = (spec, inputs, made, offsets or Arrived(), Arrived(), GROUP, ended)
     unarmed: Any = OwnerRelease(made, object())  # type: ignore[arg-type]
     asked = {"asked": lambda _: None, "keyed": keyed, "tasks": tasks}
     return BatchPlanner(*untyped, flushes=False, release=unarmed, **asked)
@@ -207,13 +209,13 @@ def test_what_a_far_successor_cannot_have_yet_is_left_to_it(round_trip_ms: float
 def test_spark_is_told_of_a_batch_before_there_are_rows_and_its_tasks_wait_for_them() -> None:
     made = state([])
     planner = gate(made)
-    assert planner.answer("initial", {}) == {"token": 0}
-    assert planner.answer("latest", {"start": {"token": 7}}) == {"token": 8}
-    [part] = planner.answer("plan", {"start": {"token": 7}, "end": {"token": 8}})
+    assert planner.first_token() == 0
+    assert planner.next_token(7) == 8
+    assert len(planner.tasks_of(8)) == 1
     answers: list[object] = []
-    task = threading.Thread(target=lambda: answers.append(planner.answer("rows", part)), daemon=True)
+    task = threading.Thread(target=lambda: answers.append(planner.slices_of(8, 0)), daemon=True)
     task.start()
-    assert planner.answer("hello", {}) == {}
+    assert planner.describe() is GROUP
     assert made.granted is None
     with made.changed:
         made.view.apply(Commit(Epoch(1), Boundary(Seq(1), {"in-0": 1}, 1), rows_in=1, definition="1"))
@@ -227,10 +229,10 @@ def test_spark_is_told_of_a_batch_before_there_are_rows_and_its_tasks_wait_for_t
 def test_tasks_that_wait_are_let_go_and_what_they_waited_for_comes_to_nothing() -> None:
     made = state([])
     planner = gate(made)
-    [part] = planner.answer("plan", {"end": planner.answer("latest", {"start": {"token": 0}})})
+    assert len(planner.tasks_of(planner.next_token(0))) == 1
     answers: list[object] = []
     tasks = [
-        threading.Thread(target=lambda: answers.append(planner.answer("rows", part)), daemon=True)
+        threading.Thread(target=lambda: answers.append(planner.slices_of(1, 0)), daemon=True)
         for _ in range(2)
     ]
     for task in tasks:
@@ -239,7 +241,7 @@ def test_tasks_that_wait_are_let_go_and_what_they_waited_for_comes_to_nothing() 
     for task in tasks:
         task.join(PATIENCE_S)
     assert answers == [None, None]
-    assert planner.answer("latest", {"start": {"token": 1}}) == {"token": 1}, "there is no next one"
+    assert planner.next_token(1) == 1, "there is no next one"
 
 
 def test_tasks_share_a_batch_in_its_order_as_large_as_the_one_before_was() -> None:
@@ -256,10 +258,8 @@ def test_tasks_share_a_batch_in_its_order_as_large_as_the_one_before_was() -> No
         Epoch(1), Boundary(Seq(1), {"in-0": 9, "in-1": 8}, 1), rows_in=17, definition="1"
     )
     made.reads.rows = {(0, 0): 4_000, (0, 1): 4_000}
-    end = planner.answer("latest", {"start": {"token": 0}})
-    parts = planner.answer("plan", {"end": end})
-    assert parts == [{"token": 1, "task": task, "resident": False} for task in (0, 1)]
-    read = [[(item["partition"], item["end"]) for item in planner.answer("rows", part)] for part in parts]
+    assert planner.tasks_of(planner.next_token(0)) == [TaskPart(1, task, False) for task in (0, 1)]
+    read = [[(item.partition, item.end) for item in planner.slices_of(1, task) or ()] for task in (0, 1)]
     assert read == [[(0, 9)], [(1, 8)]]
 
 
@@ -276,21 +276,18 @@ def test_a_task_that_stays_is_given_one_batch_after_another_and_all_of_them_are_
         planner.finished()
 
     planner.at_end = at_end
-    end = planner.answer("latest", {"start": {"token": 0}})
-    [part] = planner.answer("plan", {"end": end})
-    assert part == {"token": 1, "task": 0, "resident": True}
-    asked = {"token": 1, "task": 0}
+    assert planner.tasks_of(planner.next_token(0)) == [TaskPart(1, 0, True)]
     for seq in (1, 2):
         with made.changed:
             made.view.apply(
                 Commit(Epoch(1), Boundary(Seq(seq), {"in-0": seq}, seq), rows_in=1, definition="1")
             )
             made.tell()
-        assert planner.answer("rows", asked) == []
-        planner.answer("done", {"payload": b"%d" % seq, "task": 0})
+        assert planner.slices_of(1, 0) == []
+        planner.part_processed(0, b"%d" % seq)
     assert ended == [([b"1"], 1), ([b"2"], 2)]
     assert planner.close(), "nothing is granted"
-    assert planner.answer("rows", asked) is None
+    assert planner.slices_of(1, 0) is None
 
 
 def test_who_is_fenced_when_it_announces_says_so_and_lets_its_task_go() -> None:
@@ -301,8 +298,7 @@ def test_who_is_fenced_when_it_announces_says_so_and_lets_its_task_go() -> None:
         raise Fenced("another one")
 
     planner._next = fenced  # type: ignore[method-assign, assignment]
-    [part] = planner.answer("plan", {"end": planner.answer("latest", {"start": {"token": 0}})})
-    assert planner.answer("rows", part) is None
+    assert planner.slices_of(planner.next_token(0), 0) is None
     assert isinstance(made.failure, Fenced)
 
 
@@ -365,8 +361,8 @@ def test_tasks_read_what_has_moved_and_nothing_else() -> None:
     start = {"ta-0": 5, "ta-1": 7, "b": {"row": 1}}
     end = {"ta-0": 5, "ta-1": 9, "b": {"row": 4}}
     assert slices_between(INPUTS, start, end, 42, flushes=True) == [
-        {"input": 0, "partition": 1, "start": 7, "end": 9, "batch_time_ms": 42},
-        {"input": 1, "partition": 0, "start": {"row": 1}, "end": {"row": 4}, "batch_time_ms": 42},
+        Slice(input=0, partition=1, start=7, end=9, batch_time_ms=42),
+        Slice(input=1, partition=0, start={"row": 1}, end={"row": 4}, batch_time_ms=42),
     ]
     assert slices_between(INPUTS, start, start, 42, flushes=True) == []
 
@@ -374,7 +370,7 @@ def test_tasks_read_what_has_moved_and_nothing_else() -> None:
 def test_a_stage_of_the_end_is_a_flush_where_something_is_kept_back() -> None:
     start = {"ta-0": 5, "ta-1": 7, "b": {"row": 1}}
     end = {**start, END_STAGE: 1}
-    assert slices_between(INPUTS, start, end, 42, flushes=True) == [{"input": -1, "batch_time_ms": 42}]
+    assert slices_between(INPUTS, start, end, 42, flushes=True) == [Slice(FLUSH, 42)]
     assert slices_between(INPUTS, start, end, 42, flushes=False) == []
 
 
@@ -406,15 +402,14 @@ def test_who_has_released_plans_nothing_until_its_successor_has_committed(
     made.view.takeover = takeover
     assert planner._release.gives_way
     answers: list[object] = []
-    asked = {"start": {"token": 0}}
-    spark = threading.Thread(target=lambda: answers.append(planner.answer("latest", asked)), daemon=True)
+    spark = threading.Thread(target=lambda: answers.append(planner.next_token(0)), daemon=True)
     spark.start()
     with made.changed:
         assert answers == []
         made.view.takeover = takeover.model_copy(update={"first_commit_at_ms": 2})
         made.tell()
     spark.join(PATIENCE_S)
-    assert answers == [{"token": 1}]
+    assert answers == [1]
     assert not planner._release.gives_way
 
 
@@ -428,11 +423,11 @@ def test_a_batch_that_is_granted_begins_with_what_the_last_committed_one_has_lef
     KeyedState.create(tmp_path / "keyed")
     keyed = KeyedState(tmp_path / "keyed")
     planner = gate(state([1]), keyed=keyed)
-    assert planner.answer("states", {"keys": ["a"], "task": 0}) == [None]
-    planner.answer("keep", {"states": {"a": "of a batch that came to nothing"}})
+    assert planner.states_of(["a"], 0) == [None]
+    planner.keep_states([("a", "of a batch that came to nothing")])
     planner._grant(START, Boundary(Seq(2), {"in-0": 2}, 2))
     keyed.commit(Boundary(Seq(2), {"in-0": 2}, 2).to_json())
-    assert planner.answer("states", {"keys": ["a"], "task": 0}) == [None]
+    assert planner.states_of(["a"], 0) == [None]
 
 
 # -- the latency target ------------------------------------------------------------------------------

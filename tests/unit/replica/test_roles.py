@@ -10,6 +10,7 @@ import pytest
 
 from pipeline_runtime.batch.gate import GateServer
 from pipeline_runtime.batch.gate_client import GateClient
+from pipeline_runtime.batch.gate_messages import FirstToken, GroupDescription
 from pipeline_runtime.handover.ownership import CommitPermit, Ownership
 from pipeline_runtime.handover.protocol import JournalEnd, Owning, Refused
 from pipeline_runtime.journal.records import Boundary, Claim, Commit
@@ -67,7 +68,8 @@ def test_a_new_groups_replica_claims_once_its_query_has_connected_to_the_gate(ga
     state, ownership = ReplicaState(), Claims()
     roles = Roles(SPEC.id, state, ownership, lambda: None, lambda: None)
     planner = BatchPlanner(
-        SPEC, (), state, InputOffsets(NOWHERE, (), {}, 1, state.poke), CpuLoad(), {},
+        SPEC, (), state, InputOffsets(NOWHERE, (), {}, 1, state.poke), CpuLoad(),
+        GroupDescription({}, {}, {}, ""),
         Boundary(Seq(0), {}, 0), flushes=False, release=OwnerRelease(state, ownership), asked=lambda _: None,
     )  # fmt: skip
     address = gate.open(SPEC.id, planner)
@@ -78,7 +80,7 @@ def test_a_new_groups_replica_claims_once_its_query_has_connected_to_the_gate(ga
     assert ownership.orders == [], "its query does not run yet"
 
     query = GateClient(address)
-    query.ask("initial")
+    query.ask(FirstToken())
     roles.step()
     assert ownership.orders == ["first"]
     assert planner._start().ends == {}

@@ -10,16 +10,18 @@ import pytest
 
 from pipeline_runtime.batch import gate_client
 from pipeline_runtime.batch.gate import GateServer
+from pipeline_runtime.batch.gate_messages import GateKeeper, GroupDescription
 from pipeline_runtime.model.document import parse_document
 from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.planning.plan import plan_groups
 from pipeline_runtime.spark import source
+from tests.waiting import wait_until
 
 
-class Keeper:
+class Keeper(GateKeeper):
     """What a replica says to a reader that comes to it."""
 
-    def answer(self, op: str, arguments: dict[str, Any]) -> Any:
+    def describe(self) -> GroupDescription:
         document = {
             "apiVersion": "fogline/v1",
             "kind": "Pipeline",
@@ -29,12 +31,8 @@ class Keeper:
             },
         }
         [spec] = plan_groups(parse_document(document), "d1", default_registry(), {})
-        return {
-            "spec": spec.model_dump(mode="json"),
-            "kafka": {"bootstrap": "none:1", "security": {}},
-            "files": {},
-            "directory": "/nowhere",
-        }
+        kafka = {"bootstrap": "none:1", "security": {}}
+        return GroupDescription(spec.model_dump(mode="json"), kafka, {}, "/nowhere")
 
 
 class Partition:
@@ -87,7 +85,7 @@ def test_a_group_that_left_before_its_reader_was_opened_leaves_no_connection(gat
     gate.shut(moved)
     with pytest.raises(RuntimeError, match="not running"):
         source._reader(moved)
-    gate_client.gate(moved)._file.read(1)  # until it has hung up
+    wait_until(gate_client.gate(moved).hung_up)
     source._reader(kept)
     assert list(gate_client._clients) == [kept]
 

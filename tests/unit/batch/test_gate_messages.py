@@ -1,0 +1,142 @@
+"""What a request is on the wire, and that its keeper is asked exactly that."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from pipeline_runtime.batch import gate_messages as messages
+from pipeline_runtime.batch.gate import GateServer
+from pipeline_runtime.batch.gate_client import GateClient
+from pipeline_runtime.batch.gate_messages import (
+    Describe,
+    FirstToken,
+    GroupDescription,
+    KeepStates,
+    KeysBetween,
+    NextToken,
+    NotUnderstood,
+    PartProcessed,
+    Reject,
+    Request,
+    Slice,
+    SliceRead,
+    SlicesOf,
+    StatesBetween,
+    StatesOf,
+    TaskPart,
+    TasksOf,
+    Wire,
+)
+from tests.waiting import PATIENCE_S
+
+GROUP = GroupDescription({"group": "g"}, {"bootstrap": "none:1"}, {"a.csv": "/a.csv"}, "/here")
+ROWS = [[7, 1_000, "k", '{"v": 1}', []]]
+
+
+class Recorded:
+    """A keeper that answers with what it is given, and takes note of what it is asked."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+        self.asked: list[tuple[str, tuple[Any, ...]]] = []
+
+    def __getattr__(self, method: str) -> Any:
+        def answered(*arguments: Any) -> Any:
+            self.asked.append((method, arguments))
+            return self.answer
+
+        return answered
+
+
+EXCHANGES: list[tuple[Request[Any], str, tuple[Any, ...], Any]] = [
+    (Describe(), "describe", (), GROUP),
+    (FirstToken(), "first_token", (), 0),
+    (NextToken(7), "next_token", (7,), 8),
+    (TasksOf(8), "tasks_of", (8,), [TaskPart(8, 0, True), TaskPart(8, 1, True)]),
+    (SlicesOf(8, 1), "slices_of", (8, 1), [Slice(0, 42, 1, 5, 9, ROWS), Slice(-1, 42)]),
+    (SlicesOf(8, 1), "slices_of", (8, 1), None),
+    (PartProcessed(1, b"\n{}\n"), "part_processed", (1, b"\n{}\n"), None),
+    (StatesOf(["a", None], 1), "states_of", (["a", None], 1), ["{}", None]),
+    (StatesBetween("a", "c"), "states_between", ("a", "c"), [["a", "{}"], ["b", "{}"]]),
+    (KeysBetween("a", "c", 1), "keys_between", ("a", "c", 1), ["a"]),
+    (KeepStates([["a", "{}"], [None, None]]), "keep_states", ([["a", "{}"], [None, None]],), None),  # type: ignore[list-item]
+]
+
+
+@pytest.fixture
+def gate() -> Iterator[GateServer]:
+    server = GateServer()
+    yield server
+    server.close()
+
+
+@pytest.mark.parametrize(("request_", "method", "arguments", "answer"), EXCHANGES)
+def test_a_request_is_one_method_of_the_keeper_and_its_answer_comes_back(
+    gate: GateServer, request_: Request[Any], method: str, arguments: tuple[Any, ...], answer: Any
+) -> None:
+    keeper: Any = Recorded(answer)
+    client = GateClient(gate.open("g", keeper))
+    assert client.ask(request_) == answer
+    assert keeper.asked == [(method, arguments)]
+    client.close()
+
+
+def test_what_a_task_says_of_its_slice_arrives_as_it_was_said(gate: GateServer) -> None:
+    keeper: Any = Recorded(None)
+    client = GateClient(gate.open("g", keeper))
+    read = SliceRead(0, 1, 3, [Reject(7, "{", "no JSON")], ended=True)
+    client.ask(read)
+    assert keeper.asked == [("slice_read", (read,))]
+    client.close()
+
+
+def test_every_request_is_tested() -> None:
+    assert {type(each[0]) for each in EXCHANGES} | {SliceRead} == set(Request.__subclasses__())
+
+
+def test_a_message_that_is_too_long_is_refused_on_either_side(
+    gate: GateServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(messages, "MESSAGE_BYTES_MAX", 1_000)
+    keeper: Any = Recorded(["x" * 2_000])
+    client = GateClient(gate.open("g", keeper))
+    with pytest.raises(NotUnderstood, match="a message of the gate has more than"):
+        client.ask(KeepStates([("a", "x" * 2_000)]))
+    with pytest.raises(NotUnderstood, match="a message of the gate has more than"):
+        client.ask(PartProcessed(0, b"x" * 2_000))
+    assert keeper.asked == []
+    with pytest.raises(RuntimeError, match="a message of the gate has more than"):
+        client.ask(KeysBetween("a", "b", 1))
+    assert keeper.asked == [("keys_between", ("a", "b", 1))], "and the connection is still of use"
+    client.close()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"no JSON\n", b'{"ask": "Hello", "keeper": "g"}\n', b'{"ask": "NextToken", "keeper": "g"}\n', b"[]\n"],
+)
+def test_what_is_no_request_is_refused(line: bytes) -> None:
+    one, other = socket.socketpair()
+    with one, other, Wire(other) as wire:
+        one.sendall(line)
+        with pytest.raises(NotUnderstood):
+            wire.read_request()
+
+
+def test_who_sends_what_is_no_request_is_told_and_hung_up_on(gate: GateServer) -> None:
+    before = set(threading.enumerate())
+    address = gate.open("g", Recorded(None))  # type: ignore[arg-type]
+    with socket.socket(socket.AF_UNIX) as caller, caller.makefile("rb") as answers:
+        caller.settimeout(PATIENCE_S)
+        caller.connect(address.rpartition("#")[0])
+        caller.sendall(b"no JSON\n")
+        assert b"error" in answers.readline()
+        assert answers.readline() == b""
+    for thread in set(threading.enumerate()) - before:
+        thread.join(PATIENCE_S)
+        assert not thread.is_alive()

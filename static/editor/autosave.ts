@@ -208,7 +208,7 @@ class Autosave {
       toast({
         tone: "info",
         title: repinWords(repins, (id) => nameOfId(current(), operators, id)),
-        text: "Your own changes and undo are as they were.",
+        text: "Your own changes and your undo steps are still there.",
       });
     return true;
   }

@@ -83,7 +83,8 @@ export function CanvasTools({ editable }: { editable: boolean }) {
 function GroupTool() {
   const selected = useEditor((state) => state.selected);
   const grouped = useEditor((state) => [...state.selected].some((id) => groupOf(state.history.present, id)));
-  if (grouped) return <Tool label="Run apart again" keys="Ctrl G" icon={<Ungroup />} run={toggleGroup} />;
+  if (grouped)
+    return <Tool label="Run separately again" keys="Ctrl G" icon={<Ungroup />} run={toggleGroup} />;
   return (
     <Tool
       label={selected.size > 1 ? "Run as one" : "Run as one: select two or more elements first"}

@@ -72,7 +72,7 @@ function takeConnection(connection: Connection, instead?: Edge): void {
     toast({
       tone: "info",
       title: `Replaced the stream from ${streamName(current(), useEditor.getState().operators, parseReference(verdict.replaces))}`,
-      text: "An input takes one stream. Ctrl Z brings it back.",
+      text: "An input takes only one stream. Ctrl Z brings the old one back.",
     });
   }
 }

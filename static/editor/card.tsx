@@ -195,10 +195,10 @@ function StatusRow({ element }: { element: LiveElement }) {
     failed: element.error?.message ?? "see its error",
     silent: "restore it elsewhere",
     unheard: "see Needs attention",
-    view: "open it to look",
+    view: "open it to see why",
     paused: `${rate(element.lag_rows)} rows wait`,
     draft: "not deployed",
-    ended: "the recording is over",
+    ended: "the recording has ended",
   };
   return (
     <div className={`el-card__figures el-card__figures--word status--${toneOf(element.status)}`}>

@@ -87,9 +87,9 @@ export function misfits(operator: Operator, params: Record<string, unknown>, str
     const found = fields.find((field) => field.name === use.column);
     if (found ? fits(found) : !use.column && fitting.length > 0) return [];
     const reason = found
-      ? `${found.name} is ${typeWords(found.type)}, but ${typesNeeded(use.types ?? [])} is needed there.`
+      ? `${found.name} is ${typeWords(found.type)}, but that parameter needs ${typesNeeded(use.types ?? [])}.`
       : use.column
-        ? `The stream has no column ${use.column}, which is named there.`
+        ? `The stream has no column ${use.column}, which that parameter names.`
         : `It needs ${typesNeeded(use.types ?? []) || "a column"}, and the stream has ${
             fields.length ? `only ${described(fields)}` : "no columns"
           }.`;

@@ -46,11 +46,11 @@ function useMerge({ theirs, revision }: ChoiceProps, by: string) {
       if (stable(merge.document) !== stable(current())) adopt(merge.document);
       select(selected.filter((id) => findElement(merge.document, id)));
       autosave.resolve(theirs, revision);
-      const where = kept ? ` What ${by} had is kept as version ${kept.number}.` : "";
+      const where = kept ? ` The draft of ${by} is kept as version ${kept.number}.` : "";
       toast({
         tone: "done",
         title: "Both drafts are merged",
-        text: `Ctrl Z brings back what you had.${where}`,
+        text: `Ctrl Z brings back your own draft.${where}`,
       });
     } catch (problem) {
       setError(`Their draft could not be kept as a version, so nothing was changed. ${problemText(problem)}`);
@@ -90,7 +90,9 @@ function Choice(props: ChoiceProps) {
         <DialogAction
           title={conflicts.length ? "Save the merged draft" : "Merge both"}
           refused={
-            open.length ? `Still to choose: ${open.map((each) => titleOf(each, nameOf)).join(", ")}.` : null
+            open.length
+              ? `You still have to choose: ${open.map((each) => titleOf(each, nameOf)).join(", ")}.`
+              : null
           }
           busy={busy}
           run={() => void finish()}
@@ -134,14 +136,14 @@ function Choice(props: ChoiceProps) {
 
 function aboutMerging(conflicts: number): string {
   const what = conflicts
-    ? `You both changed ${plural(conflicts, "thing")} differently: choose what to keep of each. Everything else is merged.`
-    : "Nothing that you both changed differs, so both can be merged.";
-  return `${what} Nothing is lost: Ctrl Z brings back what you had, and what you do not take of theirs is kept as a version.`;
+    ? `You both changed ${plural(conflicts, "thing")} in different ways: choose which change to keep. Everything else is merged.`
+    : "Your changes do not contradict each other, so both can be merged.";
+  return `${what} Nothing is lost: Ctrl Z brings back your own draft, and the other draft is kept as a version.`;
 }
 
 /** The server's draft becomes a version before ours replaces it. */
 function keepTheirs(name: string, by: string): Promise<PipelineVersion> {
-  const note = `as ${by} had it, before it was merged`;
+  const note = `the draft of ${by} before the merge`;
   return post<PipelineVersion>(`/pipelines/${encodeURIComponent(name)}/versions`, { note });
 }
 
@@ -207,7 +209,8 @@ function valuesOf(
   nameOf: (id: string) => string,
 ): [string, string][] {
   if (conflict.kind === "metadata") return [["Description", String(conflict[side]?.description || GONE)]];
-  if (conflict.kind === "group") return [["Elements", groupWords(conflict[side], nameOf) ?? "run apart"]];
+  if (conflict.kind === "group")
+    return [["Elements", groupWords(conflict[side], nameOf) ?? "run separately"]];
   if (conflict.kind === "groups") {
     const groups = (conflict[side] ?? []).map((group) => groupWords(group, nameOf));
     return [["Groups", groups.join("; ") || "none"]];
@@ -226,7 +229,7 @@ function valuesOf(
   // kept by one and removed by the other
   const changes = was ? elementChanges(was, element, operators, nameOf) : [];
   return [
-    ["The element", "kept, and changed"],
+    ["The element", "kept, with changes"],
     ...changes.map(({ what, to }): [string, string] => [what, to ?? GONE]),
   ];
 }
@@ -244,7 +247,7 @@ function Merged({
   operators: ReadonlyMap<string, Operator>;
 }) {
   const lines = [
-    ["Your changes in all:", counted(difference(base, yours, operators))],
+    ["All your changes:", counted(difference(base, yours, operators))],
     ["Theirs:", counted(difference(base, theirs, operators))],
   ];
   return (

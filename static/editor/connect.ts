@@ -29,7 +29,7 @@ export function judge(
   if (into && !into.inputs.some((port) => port.name === to.port))
     return refuse(`${name(target.id)} has no input ${to.port}.`);
   if (reaches(document, target.id, source.id)) {
-    return refuse(`${name(target.id)} already feeds ${name(source.id)}: this would make a circle.`);
+    return refuse(`${name(target.id)} already feeds ${name(source.id)}: this would make a cycle.`);
   }
   const stream = schemas[`${from.element}.${from.port}`];
   const misfit = into?.inputs.length === 1 && stream && unfit(into, target.params ?? {}, stream);

@@ -9,30 +9,30 @@ const ORDER: readonly Change[] = ["incompatible", "restart", "upgraded", "retune
 
 export const CHANGE_WORDS: Record<Change, { title: string; text: string }> = {
   incompatible: {
-    title: "Does not fit what runs",
-    text: "Take these changes back, or undeploy the pipeline and deploy it anew: then it begins without the state it has now.",
+    title: "Does not fit the running pipeline",
+    text: "Take these changes back, or undeploy the pipeline and deploy it again: it then starts without its present state.",
   },
   restart: {
     title: "Cannot keep its state",
-    text: "It alone starts again, with an empty state, and goes on in its input where it stands: no row is skipped or read twice. What is lost does not come back by deploying the former version.",
+    text: "Only this element starts again, with an empty state, and reads on in its input: no row is skipped or read twice. Deploying the earlier version does not bring the lost state back.",
   },
   upgraded: {
     title: "Starts again with its state",
-    text: "It stops after its running batch and goes on where it was, on the same node if no other is named. Nothing is lost or repeated; output pauses for a few seconds.",
+    text: "It stops after its current batch and continues from there, on the same node unless another is named. Nothing is lost or repeated; its output pauses for a few seconds.",
   },
   retuned: {
     title: "Changes while it runs",
-    text: "It is told at once, and does not stop.",
+    text: "It changes at once and does not stop.",
   },
   added: {
     title: "Is added",
-    text: "It starts with an empty state and reads what its inputs still hold, then what comes. What runs is not touched.",
+    text: "It starts with an empty state and reads the rows that its inputs still hold, then the new ones. Running elements are not affected.",
   },
   removed: {
     title: "Is removed",
-    text: "It ends after its running batch, for good: its state, its streams and its checkpoints do not come back by deploying the former version. Download what it has written to files before.",
+    text: "It ends for good after its current batch. Deploying the earlier version does not bring back its state, its streams and its checkpoints. Download the files that it has written first.",
   },
-  unchanged: { title: "Goes on untouched", text: "" },
+  unchanged: { title: "Keeps running unchanged", text: "" },
 };
 
 /** What there is to agree to: the changes, or that an upgrade that failed is tried again; else nothing. */
@@ -49,11 +49,11 @@ export function grouped(changes: readonly DeployChange[]): { change: Change; ele
   })).filter(({ elements }) => elements.length > 0);
 }
 
-/** "3 elements go on untouched."; empty: there are none. */
+/** "3 elements keep running unchanged."; empty: there are none. */
 export function untouched(changes: readonly DeployChange[]): string {
   const n = changes.filter((each) => each.change === "unchanged").length;
   if (n === 0) return "";
-  return n === 1 ? "1 element goes on untouched." : `${plural(n, "element")} go on untouched.`;
+  return n === 1 ? "1 element keeps running unchanged." : `${plural(n, "element")} keep running unchanged.`;
 }
 
 /**
@@ -68,11 +68,11 @@ export function deployRefusal(
   const named = (which: (each: DeployChange) => boolean) =>
     listed(changes.filter(which).map((each) => name(each.element)));
   const wrong = named((each) => each.change === "incompatible");
-  if (wrong) return `${wrong} cannot take over from what runs: see above what to do.`;
+  if (wrong) return `${wrong} cannot take over from the running pipeline: see above what to do.`;
   const open = named((each) => each.change === "restart" && !agreed.has(each.element));
-  if (open) return `Tick that ${open} may lose its state, or take the change back.`;
+  if (open) return `Tick the box to agree: ${open} may lose the state. Or take the change back.`;
   const homeless = named((each) => !!each.problem && !each.waits);
-  return homeless ? `No node can take ${homeless}: see above why.` : null;
+  return homeless ? `No node can take ${homeless}: the reason is above.` : null;
 }
 
 /** Whether it is a first deployment: there is nothing yet that could change. */

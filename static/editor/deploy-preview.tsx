@@ -66,8 +66,8 @@ function Preview({ changes, what, answer }: PreviewProps) {
       title={first ? `Deploy ${what.title}?` : `Deploy changes of ${what.title}?`}
       description={
         first
-          ? "This is where each element goes, and why. It can be moved to another node while it runs."
-          : "It runs. This is what happens to each element that differs from what is deployed."
+          ? "You see where each element will run, and why. You can move it to another node while it runs."
+          : "The pipeline is running. You see what will happen to each element that differs from the deployed version."
       }
       footer={
         <>
@@ -218,8 +218,8 @@ function Places({ changes, document }: { changes: DeployChange[]; document: Pipe
       </div>
       <p className="muted small">
         {nodes.size > 0 && `On ${plural(nodes.size, "node")}. `}
-        {waits && "A node that does not answer yet is waited for, up to 90 s. "}A node that is chosen by
-        Fogline may be another one if the load has changed until then.
+        {waits && "Fogline waits up to 90 s for a node that does not answer yet. "}If the load changes before
+        you deploy, Fogline may choose another node.
       </p>
     </div>
   );

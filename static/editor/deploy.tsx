@@ -41,7 +41,7 @@ function showFaults(title: string, n: number): void {
   toast({
     tone: "error",
     title,
-    text: `${plural(n, "problem")} to mend first; each is listed below the canvas. Nothing was changed on the nodes.`,
+    text: `Mend ${plural(n, "problem")} first; the list is below the canvas. Nothing was changed on the nodes.`,
   });
 }
 
@@ -59,7 +59,7 @@ export async function deploy(): Promise<void> {
       return;
     }
     const { revision } = autosave; // what is validated and agreed to: another may save meanwhile
-    useDeploy.setState({ preparing: "Validating" });
+    useDeploy.setState({ preparing: "Checking the pipeline" });
     const result = await validateNow();
     if (result && result.faults.length > 0) return showFaults("Not deployed", result.faults.length);
     if (elementsOf(current()).length === 0) {
@@ -101,7 +101,7 @@ async function agreeAndStart(
   what: Deployed,
   which: { revision: number } | { version: number },
 ): Promise<void> {
-  useDeploy.setState({ preparing: "Looking at what it will do" });
+  useDeploy.setState({ preparing: "Looking at what will change" });
   const restart = await agreed(what, which);
   if (!restart) return;
   useDeploy.setState({ kind: "deploy", preparing: "Starting" });
@@ -117,12 +117,12 @@ async function agreed(what: Deployed, which: object): Promise<string[] | null> {
   if (asked === "again") {
     const yes = await confirm({
       title: `Try to change ${what.title} again?`,
-      text: "It is what was deployed last, but that failed. What did not come up by then starts again with its state; what runs goes on untouched.",
+      text: "The last deployment of this version failed. The elements that did not start then start again with their state; running elements are not affected.",
       action: "Try again",
     });
     return yes ? [] : null;
   }
-  toast({ tone: "info", title: "Nothing to deploy", text: "That is what runs already." });
+  toast({ tone: "info", title: "Nothing to deploy", text: "This version runs already." });
   return null;
 }
 
@@ -131,7 +131,7 @@ export async function undeploy(): Promise<void> {
   const { name } = useEditor.getState();
   const agreed = await confirm({
     title: `Undeploy ${name}?`,
-    text: `All elements of ${name} stop after their running batch. Its checkpoints and files are kept for a while, the draft stays as it is. A later deployment starts anew.`,
+    text: `All elements of ${name} stop after their current batch. Its checkpoints and files are kept for a while, and the draft stays as it is. A later deployment starts from the beginning.`,
     action: "Undeploy",
     danger: true,
   });
@@ -245,7 +245,7 @@ export function DeployPanel() {
         <p className={state === "failed" ? "handover__wrong" : "muted"}>{operation.message}</p>
       )}
       {state === "failed" && operation && operation.faults.length === 0 && !operation.message && (
-        <p>{problemText(new Error("The server gave no reason; see Events."))}</p>
+        <p>{problemText(new Error("The server gave no reason. See Events."))}</p>
       )}
     </section>
   );

@@ -26,7 +26,7 @@ export async function parseText(text: string): Promise<PipelineDocument> {
   }
   const document = data as Partial<PipelineDocument> | null;
   if (!document || typeof document !== "object" || document.kind !== "Pipeline" || !document.metadata?.name) {
-    throw new Error("This is no pipeline: it needs kind: Pipeline and metadata.name.");
+    throw new Error("This is not a pipeline: it needs kind: Pipeline and metadata.name.");
   }
   const elements = document.spec?.elements;
   if (

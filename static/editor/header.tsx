@@ -77,8 +77,8 @@ export function Header() {
         <Tip
           text={
             mode === "live" && seesWhatRuns
-              ? `Shown is what runs, version ${version}. The draft differs: see it with Edit, bring it to the nodes with Deploy.`
-              : `The draft differs from what runs (version ${version}). Deploy to bring it to the nodes.`
+              ? `You see the running version ${version}. The draft differs: choose Edit to see it, or Deploy to run it.`
+              : `The draft differs from the running version ${version}. Choose Deploy to run the draft.`
           }
         >
           <span className="badge badge--warning" tabIndex={0}>
@@ -122,7 +122,7 @@ export function Header() {
           aria-disabled={busy}
           title={
             roleReason("editor") ??
-            (settled ? "The draft is what runs already" : "Validate the draft and bring it to the nodes")
+            (settled ? "The draft runs already" : "Check the draft and run it on the nodes")
           }
           onClick={() => void deploy()}
         >
@@ -190,7 +190,7 @@ async function importFile(): Promise<void> {
     toast({
       tone: "done",
       title: `Imported ${file.name}`,
-      text: "It replaced the draft; Ctrl Z brings the old one back.",
+      text: "It replaced the draft. Ctrl Z brings the old one back.",
     });
   } catch (error) {
     toast({ tone: "error", title: `${file.name} was not imported`, text: problemText(error) });
@@ -209,7 +209,7 @@ async function rename(deployed: boolean): Promise<void> {
     toast({
       tone: "error",
       title: "Not renamed",
-      text: "Its name is in use by what runs. Undeploy it first, or duplicate it under the new name.",
+      text: "The running pipeline uses its name. Undeploy it first, or duplicate it under the new name.",
     });
     return;
   }
@@ -243,7 +243,7 @@ async function remove(): Promise<void> {
   const { name } = useEditor.getState();
   const agreed = await confirm({
     title: `Delete ${name}?`,
-    text: `The draft and all versions of ${name} are removed. This cannot be undone; export it first if you may want it back.`,
+    text: `The draft and all versions of ${name} are removed. This cannot be undone. Export it first if you may need it again.`,
     action: "Delete",
     danger: true,
   });
@@ -304,7 +304,7 @@ export function useHeaderCommands(): Command[] {
         run: () => void undeploy(),
       },
       { id: "edit-mode", title: "Edit the draft", run: editDraft },
-      { id: "versions", title: "Versions: look, compare, restore", run: () => openVersions() },
+      { id: "versions", title: "Versions: view, compare, restore", run: () => openVersions() },
       { id: "live-mode", title: "Watch it live", run: () => setMode("live") },
       { id: "export-yaml", title: "Export as YAML", run: () => void exportDocument(current(), "yaml") },
       { id: "import", title: "Import a file", disabled: roleReason("editor"), run: () => void importFile() },

@@ -5,10 +5,10 @@ type Row = readonly [what: string, keys: string];
 
 /** What is not the editor's own, but works in it. */
 const MORE: Row[] = [
-  ["Commands, also for what is selected; jump anywhere", "Ctrl K"],
+  ["Run a command or jump to anything", "Ctrl K"],
   ["To the next card, and to the selected card's ports", "Tab"],
-  ["On a port: choose what it is connected with", "Enter"],
-  ["Move the selected elements; in larger steps with Shift", "← ↑ → ↓"],
+  ["On a port: choose what to connect it to", "Enter"],
+  ["Move the selected elements; with Shift in larger steps", "← ↑ → ↓"],
   ["Select several", "Shift click"],
   ["Pan", "drag"],
 ];

@@ -170,7 +170,7 @@ const EDITING: Binding[] = [
   },
   {
     id: "group",
-    title: "Run the selection as one, or apart again",
+    title: "Run the selection as one, or separately again",
     keys: "Ctrl G",
     match: withCtrl("g"),
     run: store.toggleGroup,

@@ -64,7 +64,7 @@ async function load(name: string): Promise<void> {
     toast({
       tone: "info",
       title: "Your unsaved changes are back",
-      text: "They were kept in this browser and are saved now.",
+      text: "They were kept in this browser and are now saved.",
     });
   // after what an earlier visit could not save, for that is what the steps led to
   const kept = takeHistory(name, current());
@@ -149,7 +149,7 @@ function useTheirs(): void {
         toast({
           tone: "info",
           title: `${pipeline.updated_by ?? "Somebody"} changed this draft`,
-          text: "The canvas shows it as it is now; undo begins anew from here.",
+          text: "The canvas shows the new draft. Undo starts again from here.",
         });
       },
       () => undefined, // a change of ours would be refused as a conflict, and lose nothing
@@ -240,8 +240,8 @@ function EmptyCanvas() {
       <FilePlus2 aria-hidden="true" />
       <h2>Draw your pipeline</h2>
       <p>
-        Drag a source from the left, then what shall happen to its rows, then a sink. Connect them from the
-        right edge of one to the left edge of the next.
+        Drag a source from the left, then the steps for its rows, then a sink. Connect the right edge of one
+        to the left edge of the next.
       </p>
     </div>
   );

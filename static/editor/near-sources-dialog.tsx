@@ -19,7 +19,7 @@ export function askSites(): void {
 }
 
 const READY = { busy: false, refused: "" };
-const CHANGED = "The draft has changed meanwhile. Copy again.";
+const CHANGED = "The draft has changed in the meantime. Copy again.";
 
 const close = () => useAsked.setState({ open: false });
 
@@ -66,9 +66,9 @@ export function NearSourcesDialog() {
       title={`Copy ${plural(ids.length, "element")} to each site`}
       description={
         <p>
-          Each site gets a copy that runs on a node there, near its part of the sources. Whoever reads them
-          reads all of them, merged. Where a parameter says <code>{SITE_MARK}</code>, each copy says its own
-          site.
+          Each site gets a copy that runs on a node there, near its part of the sources. Elements that read
+          from them read all copies, merged. If a parameter contains <code>{SITE_MARK}</code>, each copy uses
+          the name of its own site.
         </p>
       }
       footer={
@@ -110,7 +110,7 @@ export function NearSourcesDialog() {
 }
 
 function fewWords(known: string[], chosen: string[], own: string | null): string | null {
-  if (known.length < 2) return "Fewer than two sites are known: a node's page says where it stands.";
+  if (known.length < 2) return "Fewer than two sites are known: set the sites of your nodes on their pages.";
   if (chosen.length < 2) return own === null ? "Choose two sites or more." : "Choose another site.";
   return null;
 }

@@ -103,11 +103,11 @@ export function Palette({ onAdd }: { onAdd: (type: string) => void }) {
         ))}
         {groups.length === 0 && (
           <p className="muted small palette-none">
-            {operators.size ? `No element fits “${words}”.` : "The element library is empty."}
+            {operators.size ? `No element matches “${words}”.` : "The element library is empty."}
           </p>
         )}
       </div>
-      <p className="palette-foot muted small">Drag onto the canvas, or press Enter to add.</p>
+      <p className="palette-foot muted small">Drag an element onto the canvas, or press Enter to add it.</p>
     </aside>
   );
 }

@@ -46,9 +46,9 @@ export function repinned(document: PipelineDocument, repins: readonly Repin[]): 
   return changed ? { ...document, spec: { ...document.spec, elements } } : document;
 }
 
-/** "The draft pins power to edge-b now". */
+/** "The draft now pins power to edge-b". */
 export const repinWords = (repins: readonly Repin[], nameOf: (id: string) => string): string =>
-  `The draft pins ${listed(repins.map(({ id, to }) => `${nameOf(id)} to ${to}`))} now`;
+  `The draft now pins ${listed(repins.map(({ id, to }) => `${nameOf(id)} to ${to}`))}`;
 
 /** What runs elsewhere than the draft says: the mark, and what it means; null: nothing does. */
 export function elsewhereWords(
@@ -65,6 +65,6 @@ export function elsewhereWords(
       elsewhere.length === 1
         ? `${nameOf(first.element)} runs elsewhere`
         : `${elsewhere.length} run elsewhere`,
-    text: `${each.join(" ")} Deploying changes moves nothing that runs: migrate it there, or change its node in the draft.`,
+    text: `${each.join(" ")} Deploying changes does not move running elements: migrate them, or change their nodes in the draft.`,
   };
 }

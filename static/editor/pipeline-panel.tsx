@@ -95,7 +95,7 @@ function Outline({ document }: { document: PipelineDocument }) {
           </li>
         ))}
       </ul>
-      {elementsOf(document).length === 0 && <p className="muted small">Nothing drawn yet.</p>}
+      {elementsOf(document).length === 0 && <p className="muted small">The pipeline has no elements yet.</p>}
     </section>
   );
 }
@@ -154,7 +154,7 @@ export function SelectionPanel() {
           <div className="stack stack--tight">
             <button className="button" onClick={toggleGroup}>
               {grouped ? <Ungroup aria-hidden="true" /> : <Layers aria-hidden="true" />}
-              {grouped ? "Run apart again" : "Run as one"}
+              {grouped ? "Run separately again" : "Run as one"}
             </button>
             <Arrange count={selected.size} />
             <button className="button" onClick={duplicateSelected}>
@@ -172,8 +172,8 @@ export function SelectionPanel() {
           </div>
         )}
         <p className="field__help">
-          Elements that run as one are one query on one node: no stream between them leaves it, and they move
-          together.
+          Elements that run as one are one query on one node: the streams between them stay on that node, and
+          they move together.
         </p>
       </div>
     </div>

@@ -113,7 +113,7 @@ function existingWays({ port: mine, side, at }: Choice, words: string): Way[] {
         const way = {
           value: `${element.id}.${port.name}`,
           title: ports.length > 1 ? `${name}, ${port.name}` : name,
-          refused: joined ? "connected already" : verdict.ok ? null : verdict.reason,
+          refused: joined ? "already connected" : verdict.ok ? null : verdict.reason,
           note:
             verdict.ok && verdict.replaces
               ? `replaces ${streamName(document, operators, parseReference(verdict.replaces))}`
@@ -253,11 +253,11 @@ function Ways({ choice, onDone }: { choice: Choice; onDone: () => void }) {
         autoFocus
         value={words}
         onValueChange={setWords}
-        aria-label={out ? `What reads from ${name}` : `What ${name} reads`}
+        aria-label={out ? `Elements that read from ${name}` : `Elements that ${name} reads`}
         placeholder={out ? `After ${name}…` : `Before ${name}…`}
       />
       <Command.List>
-        <Command.Empty>No element fits.</Command.Empty>
+        <Command.Empty>No element matches.</Command.Empty>
         {existing.length > 0 && (
           <Command.Group heading={out ? "Connect to" : "Connect from"}>
             {existing.map((way) => (

@@ -12,8 +12,8 @@ export function ReplaceNote({ element, editable }: { element: DocElement; editab
           <span className="badge badge--accent">{REPLACE}</span>
         </span>
         <span>
-          It came with the template. Choose a file of your own below, or add another source and let what reads
-          this one read that.
+          This source came with the template. Choose a file of your own below, or add another source and
+          connect it to the elements that read this one.
         </span>
         {editable && (
           <span>

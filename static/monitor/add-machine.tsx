@@ -47,9 +47,9 @@ function Form({ onClose }: { onClose: () => void }) {
   const taken = useLive((state) => state.nodes.some((node) => node.name === name && node.up));
   const wrong =
     name && !NAME.test(name)
-      ? "Lower-case letters, digits and hyphens."
+      ? "Use lower-case letters, digits and hyphens."
       : !enrolment && taken
-        ? "A node of that name is up."
+        ? "A node with that name is running."
         : "";
   const create = async () => {
     setError("");
@@ -65,7 +65,7 @@ function Form({ onClose }: { onClose: () => void }) {
       open
       onClose={onClose}
       title="Add a machine"
-      description="The machine needs Python 3.11 or newer, Java 17, and a way to reach this address and Kafka. You get one command to run on it."
+      description="The machine needs Python 3.11 or newer, Java 17, and a connection to this address and to Kafka. You get one command to run on it."
       footer={
         <>
           <button className="button" onClick={onClose}>
@@ -128,7 +128,7 @@ function Command({ name, enrolment, onClose }: { name: string; enrolment: Enrolm
       onClose={onClose}
       size="m"
       title={`Run this on ${name}`}
-      description={`The token in it works once${enrolment.expires_at ? `, until ${exact(enrolment.expires_at)}` : ""}. It is shown only now.`}
+      description={`Its token works once${enrolment.expires_at ? `, until ${exact(enrolment.expires_at)}` : ""}. It is shown only now.`}
       footer={
         <button className="button button--primary" onClick={onClose}>
           Done

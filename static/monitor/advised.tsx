@@ -32,7 +32,7 @@ function AdvisedMove({
   return restores ? (
     <Click
       title={`Restore on ${target}`}
-      says="It goes on there from where it stood. You can move it back when its node answers."
+      says="It continues there from where it stopped. You can move it back when its node answers."
       refused={refusal(allowed) ?? nodeRefusal(node, element.node)}
       failed="Nothing was restored"
       run={() => restore(pipeline, element, { target, checkpoint: null, rewind: false })}
@@ -40,7 +40,7 @@ function AdvisedMove({
   ) : (
     <Click
       title={`Migrate to ${target}`}
-      says="Live migration: output pauses for a moment, nothing is lost. You can move it back."
+      says="A live migration: the output pauses for a moment, and nothing is lost. You can move it back."
       refused={refusal(allowed) ?? nodeRefusal(node, element.node)}
       failed="Nothing was moved"
       run={() => migrate(pipeline, element, target, element.follow === "none" ? "stop-and-copy" : "standby")}
@@ -61,7 +61,7 @@ function AdvisedCopies({
   return (
     <Click
       title={change === "copy" ? `Add the copies at ${site}` : `Take out the copies at ${site}`}
-      says="The draft is changed, and what runs is upgraded. The version before takes it back."
+      says="The draft is changed and the running pipeline is upgraded. Deploy the earlier version to undo it."
       refused={roleReason("editor")}
       failed="Nothing was changed"
       run={() => changeCopies(pipeline, site, change)}

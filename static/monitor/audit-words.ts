@@ -12,7 +12,7 @@ const STRATEGIES: Record<string, string> = {
   "stop-and-copy": "by stop and copy",
   "hot-standby": "from its standby",
   checkpoint: "from a checkpoint",
-  rewind: "back to a checkpoint, to write again what followed",
+  rewind: "back to a checkpoint, with the later results written again",
 };
 
 const way = (detail: Detail): string => {
@@ -29,9 +29,9 @@ const ACTIONS: Record<string, (detail: Detail, entry: AuditEntry) => string> = {
   "pipeline.rename": ({ before }) => `renamed it, from ${text(before)}`,
   "pipeline.delete": () => "deleted it",
   "pipeline.follow_move": ({ elements, to }) =>
-    `the draft followed a move: ${Array.isArray(elements) ? listed(elements.map(String)) : "it"} is pinned to ${text(to)} now`,
+    `the draft followed a move: ${Array.isArray(elements) ? listed(elements.map(String)) : "it"} is now pinned to ${text(to)}`,
   "pipeline.copies": ({ site, change, reason }) =>
-    `${change === "copy" ? "gave it its copies at" : "took its copies out at"} ${text(site)}${
+    `${change === "copy" ? "added its copies at" : "removed its copies at"} ${text(site)}${
       reason ? `, by the ${text(reason)}` : ""
     }`,
   "pipeline.version": ({ version }) => `saved version ${text(version)}`,
@@ -45,26 +45,26 @@ const ACTIONS: Record<string, (detail: Detail, entry: AuditEntry) => string> = {
   "element.resume": () => "resumed it",
   "element.checkpoint": () => "asked for a checkpoint",
   "element.place": ({ site }) =>
-    site ? `said that its user is at ${text(site)}` : "took away where its user is",
-  "element.keep_standby": ({ node }) => `keeps a standby on ${text(node)}`,
+    site ? `set the place of its user to ${text(site)}` : "removed the place of its user",
+  "element.keep_standby": ({ node }) => `ordered a standby on ${text(node)}`,
   "element.drop_standby": ({ nodes }) =>
     `dropped its standby${Array.isArray(nodes) ? ` on ${listed(nodes.map(String))}` : ""}`,
   "handover.cancel": () => "cancelled its handover",
   "node.invite": () => "invited it to join",
   "node.enrol": () => "let it join",
-  "node.site": ({ site }) => (site ? `said that it stands at ${text(site)}` : "took its site away"),
+  "node.site": ({ site }) => (site ? `set its site to ${text(site)}` : "removed its site"),
   "node.cordon": () => "cordoned it",
   "node.uncordon": ({ drain }) => (drain ? "uncordoned it, which ended its drain" : "uncordoned it"),
   "node.drain": () => "drained it",
   "node.remove": () => "removed it",
   "map.latencies": ({ sites }) =>
-    `gave the latencies between ${Array.isArray(sites) ? listed(sites.map(String)) : "sites"}`,
+    `set the latencies between ${Array.isArray(sites) ? listed(sites.map(String)) : "sites"}`,
   "map.rates": ({ sites }) =>
-    `gave the rates between ${Array.isArray(sites) ? listed(sites.map(String)) : "sites"}`,
-  "map.rates_removed": () => "removed the rates that were given",
-  "map.latencies_removed": () => "removed the latencies that were given",
+    `set the rates between ${Array.isArray(sites) ? listed(sites.map(String)) : "sites"}`,
+  "map.rates_removed": () => "removed the rates that were set",
+  "map.latencies_removed": () => "removed the latencies that were set",
   "policy.create": ({ mode }) =>
-    `made the policy, ${mode === "automatic" ? "which acts by itself" : "which advises"}`,
+    `created the policy, which ${mode === "automatic" ? "acts by itself" : "advises"}`,
   "policy.change": ({ enabled }) =>
     enabled === true
       ? "switched the policy on"
@@ -84,7 +84,7 @@ const ACTIONS: Record<string, (detail: Detail, entry: AuditEntry) => string> = {
       ]) || "nothing"
     }`,
   "user.password": () => "changed their password",
-  "token.create": () => "made an access token",
+  "token.create": () => "created an access token",
   "token.revoke": () => "revoked an access token",
 };
 

@@ -17,7 +17,7 @@ const LIMIT = 300;
 /** Who did what. The saves of one sitting are one line; the address keeps the filter. */
 export function Audit() {
   const locked = roleReason("operator");
-  if (locked) return <p className="muted">The audit log is for operators. {locked}</p>;
+  if (locked) return <p className="muted">Only operators can see the audit log. {locked}</p>;
   return <Log />;
 }
 
@@ -62,7 +62,7 @@ function Log() {
       {!entries && !error && <Skeleton lines={6} />}
       {entries?.length === 0 && (
         <p className="muted">
-          {pipeline || person || kind ? "Nothing fits the filter." : "Nobody has changed anything yet."}
+          {pipeline || person || kind ? "Nothing matches the filter." : "Nobody has changed anything yet."}
         </p>
       )}
       {entries && entries.length > 0 && <Entries entries={entries} />}

@@ -100,7 +100,9 @@ function Events() {
       {shown.length ? (
         <Feed events={shown} />
       ) : (
-        <p className="muted">{events.length ? "No event fits the filter." : "Nothing has happened yet."}</p>
+        <p className="muted">
+          {events.length ? "No event matches the filter." : "Nothing has happened yet."}
+        </p>
       )}
     </div>
   );

@@ -16,14 +16,14 @@ export const matrixText = ({ sites, rows }: Given): string =>
 const KINDS = {
   latencies: {
     path: "/map/latencies",
-    hint: "Say how long the ways between sites are, instead of what is measured",
-    values: "its latencies to all of them, in ms, one way",
+    hint: "Set the latencies between sites instead of the measured ones",
+    values: "its latencies to all sites, one way, in ms",
     example: "Hall,Cloud\n0,12\n12,0",
   },
   rates: {
     path: "/map/rates",
-    hint: "Say what the lines between sites carry, instead of what is measured",
-    values: "what its lines to all of them carry, in Mbit/s; 0 leaves what is measured",
+    hint: "Set the rates between sites instead of the measured ones",
+    values: "its rates to all sites, in Mbit/s; 0 keeps the measured rate",
     example: "Hall,Cloud\n0,3.5\n20,0",
   },
 };
@@ -48,7 +48,7 @@ export function GivenMatrix(props: Props) {
         onClick={() => setOpen(true)}
       >
         <Upload aria-hidden="true" />
-        {given.sites.length ? `Change given ${kind}` : `Give ${kind}`}
+        {given.sites.length ? `Change the ${kind}` : `Set ${kind}`}
       </button>
       {open && <MatrixDialog {...props} onClose={() => setOpen(false)} />}
     </>
@@ -76,13 +76,16 @@ function MatrixDialog({ kind, given, onChanged, onClose }: Props & { onClose: ()
     <Dialog
       open
       onClose={onClose}
-      title={`Give ${kind} between sites`}
-      description={`They count instead of what the nodes measure, for all who decide where elements run. The first line names the sites; then, in the same order, a line for each with ${values}.`}
+      title={`Set ${kind} between sites`}
+      description={`Fogline uses them instead of the measured ones to decide where elements run. The first line names the sites. Then comes a line for each site, in the same order, with ${values}.`}
       footer={
         <>
           {given.sites.length > 0 && (
-            <button className="button" onClick={() => void ended(del(path), "What is measured counts again")}>
-              Remove given {kind}
+            <button
+              className="button"
+              onClick={() => void ended(del(path), "The measured ${kind} count again")}
+            >
+              Remove {kind}
             </button>
           )}
           <button className="button" onClick={onClose}>
@@ -91,7 +94,7 @@ function MatrixDialog({ kind, given, onChanged, onClose }: Props & { onClose: ()
           <button
             className="button button--primary"
             disabled={!text.trim()}
-            onClick={() => void ended(put(path, { matrix: text }), `The given ${kind} count now`)}
+            onClick={() => void ended(put(path, { matrix: text }), `The new ${kind} are in use`)}
           >
             Save {kind}
           </button>

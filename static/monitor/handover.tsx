@@ -59,7 +59,7 @@ function HandoverPage() {
       </Section>
       <p className="muted small">
         Ordered by {handover.created_by ?? "Fogline itself"} on {exact(handover.created_at)}
-        {handover.group !== handover.element && `, for what runs as one (${group})`}.
+        {handover.group !== handover.element && `, for the elements that run as one (${group})`}.
       </p>
     </Frame>
   );
@@ -79,7 +79,7 @@ function Measured({ handover }: { handover: Handover }) {
         ))}
         {handover.strategy === "standby" && (
           <div title="Messages to the broker and back that the new owner waited for, from the commit that handed over to its first">
-            <dt>Round trips to the broker while it passed</dt>
+            <dt>Round trips to the broker during the handover</dt>
             <dd className="num">{handover.round_trips ?? "not known"}</dd>
           </div>
         )}

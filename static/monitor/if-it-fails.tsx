@@ -41,7 +41,7 @@ function Outcomes({ name, failure }: { name: string; failure: NodeFailure }) {
           <thead>
             <tr>
               <th>Element</th>
-              <th>Goes on at</th>
+              <th>Continues on</th>
               <th>How</th>
               <th>Runs again after</th>
             </tr>
@@ -67,7 +67,8 @@ function Outcomes({ name, failure }: { name: string; failure: NodeFailure }) {
       </div>
       {failure.backups.length > 0 && (
         <p className="muted small">
-          A copy of the checkpoints of {failure.backups.join(", ")} lies here: another node would get one.
+          A copy of the checkpoints of {failure.backups.join(", ")} is stored here; another node would get
+          one.
         </p>
       )}
     </>

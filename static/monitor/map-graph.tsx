@@ -62,7 +62,7 @@ export function MapGraph({ sites, lines }: { sites: Site[]; lines: Line[] }) {
             width={width}
             height={height}
             role="img"
-            aria-label="The sites and the lines between them; the table below has the same figures"
+            aria-label="The sites and the lines between them. The table below has the same figures."
           >
             {shown.map((line) => {
               const [from, to] = [places[numberOf.get(line.a) ?? 0], places[numberOf.get(line.b) ?? 0]];
@@ -89,7 +89,7 @@ export function MapGraph({ sites, lines }: { sites: Site[]; lines: Line[] }) {
         )}
       </div>
       <p className="small muted">
-        A thicker line sends more bytes a second. A dashed one is broken: no probe gets through.
+        A thicker line carries more bytes per second. A dashed line is broken: no probe gets through.
       </p>
     </div>
   );
@@ -126,7 +126,7 @@ function Point({ site, x, y, above }: { site: Site; x: number; y: number; above:
         {shortName(site.name)}
       </text>
       <text className="map-graph__words map-graph__rate" x={x} y={countY}>
-        {up ? plural(site.nodes.length, "node") : "no node is up"}
+        {up ? plural(site.nodes.length, "node") : "no node is running"}
         {site.sources.length > 0 && ` · ${plural(site.sources.length, "source")}`}
       </text>
     </g>

@@ -53,13 +53,13 @@ function Shown({ map, sites }: { map: SiteMap; sites: Site[] }) {
   return (
     <>
       <p className="muted">
-        Latency is how long a row is on its way from one site to another: half the time in which a small
-        request is answered. What elements send each other goes by the Kafka broker, so a row takes the way
-        there and on to who reads it.
+        Latency is the time that a row needs from one site to another: half the time until a small request is
+        answered. Elements send their rows through the Kafka broker, so a row travels to the broker and from
+        there to its reader.
       </p>
       {unknown.length > 0 && (
         <Warning>
-          Lines are given for {listed(unknown)}, where no node stands. See whether the names are those of the
+          Figures were set for {listed(unknown)}, but no node is there. Check whether the names match the
           sites here.
         </Warning>
       )}
@@ -88,7 +88,7 @@ function Alone({ sites }: { sites: Site[] }) {
       <div className="card empty">
         <Server aria-hidden="true" />
         <h2>There is no machine yet</h2>
-        <p>The map shows where machines stand and how far they are from each other.</p>
+        <p>The map shows where your machines are and how far they are from each other.</p>
         <a className="button" href="/nodes/">
           Add a machine
         </a>
@@ -97,10 +97,10 @@ function Alone({ sites }: { sites: Site[] }) {
   return (
     <div className="card empty">
       <MapPin aria-hidden="true" />
-      <h2>All nodes stand at one site: {only.name}</h2>
+      <h2>All nodes are at one site: {only.name}</h2>
       <p>
-        Once nodes stand at two sites, they measure the line between them. Open a node and choose its site;
-        one without a site counts as a site of its own.
+        When nodes are at two sites, they measure the line between them. Open a node to set its site. A node
+        without a site counts as a site of its own.
       </p>
       <a className="button" href={`/nodes/${encodeURIComponent(only.nodes[0]?.name ?? "")}`}>
         Open {only.nodes[0]?.name}
@@ -160,7 +160,7 @@ function Cell({ same, link }: { same: boolean; link: MapLink | undefined }) {
   const broken = link.unreachable_since;
   const measured = link.measured_at ? `Measured ${exact(link.measured_at)}` : undefined;
   return (
-    <span title={link.source === "given" ? "Given by a person" : measured}>
+    <span title={link.source === "given" ? "Set by a person" : measured}>
       {link.latency_ms != null && latency(link.latency_ms)}
       {link.source === "given" && <span className="muted"> given</span>}
       {broken ? (
@@ -195,7 +195,7 @@ function Sites({ sites }: { sites: Site[] }) {
             <th className="num">CPU</th>
             <th className="num roomy-only">Memory</th>
             <th className="num roomy-only">Battery</th>
-            <th>Reads from outside</th>
+            <th>External sources</th>
           </tr>
         </thead>
         <tbody>
@@ -216,7 +216,7 @@ function Row({ site, all, node }: { site: Site | null; all: Site; node: ClusterN
   const sources = all.sources.filter((source) => source.node === node.name);
   return (
     <tr>
-      <td>{site && (site.named ? <b>{site.name}</b> : <span className="muted">not said</span>)}</td>
+      <td>{site && (site.named ? <b>{site.name}</b> : <span className="muted">not set</span>)}</td>
       <td>
         <a href={`/nodes/${encodeURIComponent(node.name)}`}>{node.name}</a>
       </td>

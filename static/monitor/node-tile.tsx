@@ -51,7 +51,7 @@ function Silence({ node, care }: { node: ClusterNode; care: Care[] }) {
       </span>
       {care.length > 0 && <CareLines care={care} />}
       {care.length === 0 && (
-        <span className="small">{node.heard ? "It owned nothing." : `${NOT_HEARD}.`}</span>
+        <span className="small">{node.heard ? "It owned no elements." : `${NOT_HEARD}.`}</span>
       )}
     </div>
   );

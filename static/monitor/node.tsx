@@ -60,8 +60,8 @@ function NodePage() {
       {(node.draining || node.leaving_until) && <DrainNote node={node} />}
       {node.maintenance_until && (
         <p className="muted">
-          A policy wants it empty until {exact(node.maintenance_until)}: it takes nothing new until then. See{" "}
-          <a href="/policies/">Policies</a>.
+          A policy keeps it empty until {exact(node.maintenance_until)}: it takes no new elements until then.
+          See <a href="/policies/">Policies</a>.
         </p>
       )}
       <Figures node={node} />
@@ -78,7 +78,7 @@ function Removed({ name }: { name: string }) {
     <div className="card empty">
       <Server aria-hidden="true" />
       <h2>{name} is no node of this cluster any more</h2>
-      <p>It was removed. No pipeline ran there, and what lies on its disk is still there.</p>
+      <p>It was removed. No pipeline ran there, and the files on its disk are still there.</p>
       <a className="button" href="/nodes/">
         All nodes
       </a>
@@ -94,8 +94,8 @@ function SilenceNote({ node }: { node: ClusterNode }) {
         <span>
           {node.name} was last heard <Ago at={node.last_seen_at} />.{" "}
           {node.heard
-            ? "If it still runs, its elements go on there until they are restored elsewhere; from then on it cannot write for them any more."
-            : `${NOT_HEARD}. What runs there goes on.`}
+            ? "If it still runs, its elements keep running there until they are restored on other nodes. From then on it can no longer write for them."
+            : `${NOT_HEARD}. Its elements keep running.`}
         </span>
         {care.length > 0 && (
           <ul className="care">
@@ -122,10 +122,10 @@ function SilenceNote({ node }: { node: ClusterNode }) {
 
 function DrainNote({ node }: { node: ClusterNode }) {
   const elements = useLive((state) => state.elements);
-  const moves = `What ${node.name} runs moves to other nodes, one group after another.`;
+  const moves = `The elements of ${node.name} move to other nodes, one group after another.`;
   const how = node.leaving_until
-    ? `It was told to stop. ${moves} Then it ends, at the latest when its time is over; started again, it takes new elements.`
-    : `${moves} Uncordon it to end that.`;
+    ? `The node was told to stop. ${moves} Then it ends, or earlier if its time runs out. When it is started again, it takes new elements.`
+    : `${moves} Uncordon the node to stop this.`;
   const title = node.leaving_until ? `${node.name} is leaving` : `Drain of ${node.name}`;
   return (
     <section className="card card__body stack stack--tight" aria-label={title}>
@@ -145,7 +145,7 @@ function DrainNote({ node }: { node: ClusterNode }) {
       {node.drain_blocked && (
         <Warning>
           <div className="stack stack--tight">
-            <span>These cannot leave now:</span>
+            <span>These elements cannot move now:</span>
             <span>{node.drain_blocked}</span>
           </div>
         </Warning>
@@ -163,7 +163,7 @@ function Actions({ node }: { node: ClusterNode }) {
       <button
         className="button"
         disabled={!!locked}
-        title={locked ?? (node.draining ? "What was not moved yet stays here" : undefined)}
+        title={locked ?? (node.draining ? "Elements that have not moved yet stay here" : undefined)}
         onClick={() => void setCordoned(node, !node.cordoned)}
       >
         {node.cordoned ? <CircleCheck aria-hidden="true" /> : <Ban aria-hidden="true" />}
@@ -172,7 +172,7 @@ function Actions({ node }: { node: ClusterNode }) {
       <button
         className="button"
         disabled={refused !== null}
-        title={refused ?? (node.draining ? "Try again what failed" : "Move all elements to other nodes")}
+        title={refused ?? (node.draining ? "Try the failed moves again" : "Move all elements to other nodes")}
         onClick={() => void drain(node)}
       >
         <LogOut aria-hidden="true" />
@@ -256,7 +256,7 @@ function chartsOf(points: NodePoint[]): ChartData[] {
   const battery = points.some((point) => point.battery_ratio != null);
   return [
     chart("CPU", "of all cores", "cpu_ratio", 1),
-    chart("Memory", "of the machine's", "memory_ratio", 3),
+    chart("Memory", "of the machine's memory", "memory_ratio", 3),
     chart("Disk", "used", "disk_ratio", 7),
     ...(battery ? [chart("Battery", "charge", "battery_ratio", 2)] : []),
   ];

@@ -31,7 +31,7 @@ function NodesPage() {
           <Server aria-hidden="true" />
           <h2>Add the first machine</h2>
           <p>
-            Any machine with Python and Java that reaches this one can run elements. You get one command to
+            Any machine with Python and Java that can reach this one can run elements. You get one command to
             run on it.
           </p>
           <AddMachine />
@@ -86,7 +86,10 @@ function LoadCharts({ nodes }: { nodes: ClusterNode[] }) {
       const lines = names.map((name, index) => ({ name, values: values[index] ?? [] }));
       return { title, unit, times, lines, marks: shown, scale: "ratio" as const };
     };
-    return [chart("CPU", "of all cores", "cpu_ratio"), chart("Memory", "of the machine's", "memory_ratio")];
+    return [
+      chart("CPU", "of all cores", "cpu_ratio"),
+      chart("Memory", "of the machine's memory", "memory_ratio"),
+    ];
     // a new answer is what changes them, or another range; the names are part of its key
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [data, range, marks]);

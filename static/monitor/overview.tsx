@@ -54,10 +54,10 @@ function OverviewPage() {
           ) : (
             <p className="muted">
               {trouble.length
-                ? "Nothing runs without trouble."
+                ? "Every running pipeline needs attention."
                 : resting.length
-                  ? "Nothing runs now."
-                  : "Nothing runs. Open a draft and deploy it."}
+                  ? "No pipeline runs now."
+                  : "No pipeline runs. Open a draft and deploy it."}
             </p>
           )}
         </Section>
@@ -146,8 +146,8 @@ function FirstPipeline() {
         <Workflow aria-hidden="true" />
         <h3>No pipelines yet</h3>
         <p>
-          A pipeline reads data, works on it and writes it, over as many machines as you have. Start from a
-          template or from nothing.
+          A pipeline reads data, processes it and writes it, on as many machines as you have. Start from a
+          template or from an empty canvas.
         </p>
         <div className="row row--wrap">
           <a className="button" href="/templates/">
@@ -174,8 +174,8 @@ function Nodes({ nodes }: { nodes: ClusterNode[] }) {
           <Server aria-hidden="true" />
           <h3>No nodes yet</h3>
           <p>
-            A node is a machine that runs elements. Add the first under Nodes: one command on the machine is
-            all.
+            A node is a machine that runs elements. Add the first one under Nodes: it takes one command on
+            that machine.
           </p>
           <a className="button" href="/nodes/">
             Add a machine
@@ -197,7 +197,7 @@ function Summary({ pipelines, nodes }: { pipelines: PipelineItem[]; nodes: Clust
     <div className="card summary">
       <Figure label="Pipelines running" value={heard ? running : "–"} unit={`of ${pipelines.length}`} />
       <Figure
-        label="Nodes up"
+        label="Nodes running"
         value={heard ? up : "–"}
         unit={`of ${nodes.length}`}
         tone={heard && up < nodes.length ? "failed" : undefined}

@@ -63,7 +63,7 @@ function ThroughputSpark({ name, throughput }: { name: string; throughput: Throu
   const { rows_per_s, step_ms } = throughput;
   const known = rows_per_s.filter((value) => value !== null);
   const minutes = Math.round((rows_per_s.length * step_ms) / 60_000);
-  const most = known.length ? `at most ${rate(Math.max(...known))} rows/s` : "nothing known";
+  const most = known.length ? `at most ${rate(Math.max(...known))} rows/s` : "no figures";
   return (
     <span className="tile__spark">
       <Spark

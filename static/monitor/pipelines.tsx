@@ -26,7 +26,9 @@ function PipelinesPage() {
         <div className="card empty">
           <Workflow aria-hidden="true" />
           <h2>Draw the first pipeline</h2>
-          <p>Start from a template that runs at once, and change it as you like, or from an empty canvas.</p>
+          <p>
+            Start from a template that runs at once and change it as you like, or start from an empty canvas.
+          </p>
           <div className="row row--wrap">
             <a className="button" href="/templates/">
               See the templates
@@ -78,7 +80,7 @@ function Table({ pipelines }: { pipelines: PipelineItem[] }) {
           {pipelines.length === 0 && (
             <tr>
               <td colSpan={7} className="muted">
-                No name fits the filter.
+                No name matches the filter.
               </td>
             </tr>
           )}

@@ -43,10 +43,10 @@ function PoliciesPage() {
           <Scale aria-hidden="true" />
           <h2>No policies yet</h2>
           <p>
-            A policy says when elements move: a node's CPU is too busy, its battery runs down, it is to be
-            empty for maintenance, an element takes longer than it may, its user is elsewhere, or the load or
-            a pipeline lies unevenly; and what becomes of copies when a site comes or goes. It advises you, or
-            does it by itself. Try it out on the last day before you switch it on.
+            A policy says when elements move: when a node's CPU is too busy, its battery runs down or it must
+            be empty for maintenance, when an element takes too long or its user is elsewhere, or when the
+            load or a pipeline is spread unevenly. It also says what happens to copies when a site comes or
+            goes. A policy advises you or acts by itself. Try it on the last day before you switch it on.
           </p>
         </div>
       )}
@@ -84,7 +84,7 @@ function Item({ policy, onEdit, onChange }: { policy: Policy; onEdit: () => void
   const remove = async () => {
     const agreed = await confirm({
       title: `Delete ${policy.name}?`,
-      text: "It moves and advises nothing any more. What it has ordered goes on, and its part of the log stays.",
+      text: "The policy no longer moves or advises anything. Moves that it has ordered continue, and its log entries stay.",
       action: `Delete ${policy.name}`,
       danger: true,
     });
@@ -159,7 +159,7 @@ function Said({ said, advises }: { said: Standing; advises: boolean }) {
   );
 }
 
-/** What was decided, and why; only what was another verdict than before. */
+/** Decisions, and why; only what was another verdict than before. */
 function Log() {
   const { data, error, reload } = useLoaded(
     "policy log",
@@ -167,9 +167,9 @@ function Log() {
     5000,
   );
   return (
-    <Section title="What was decided">
+    <Section title="Decisions">
       {!data && (error ? <Problem error={error} onRetry={reload} /> : <Skeleton lines={4} />)}
-      {data?.length === 0 && <p className="muted">No policy has had anything to decide yet.</p>}
+      {data?.length === 0 && <p className="muted">No policy has decided anything yet.</p>}
       {data && data.length > 0 && (
         <div className="card table-wrap">
           <table className="table">

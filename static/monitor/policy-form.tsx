@@ -56,7 +56,9 @@ export function PolicyForm({
       onClose={onClose}
       size="m"
       title={policy ? `Change ${policy.name}` : "New policy"}
-      description={sent ? policySentence({ ...sent, mode }) : "Fill in the figures to see what it means."}
+      description={
+        sent ? policySentence({ ...sent, mode }) : "Fill in the figures to see what the policy does."
+      }
       footer={
         <>
           <button className="button" onClick={onClose}>
@@ -94,13 +96,13 @@ export function PolicyForm({
           label="What it does"
           value={mode}
           options={[
-            ["advice", "advises: you do it with one click"],
-            ["automatic", "does it by itself"],
+            ["advice", "advises you: you act with one click"],
+            ["automatic", "acts by itself"],
           ]}
           onChange={setMode}
         />
         <Text
-          label={kind === "sites" ? "Upgrades and restorations an hour, at most" : "Moves an hour, at most"}
+          label={kind === "sites" ? "Upgrades and restorations per hour, at most" : "Moves per hour, at most"}
           value={moves}
           onChange={setMoves}
           fault={movesFault}
@@ -137,7 +139,7 @@ function TryOut({ figures, note }: { figures: object | null; note: string }) {
         <button className="button button--small" disabled={!figures || state.busy} onClick={start}>
           {state.busy ? "Trying…" : "Try it on the last day"}
         </button>
-        <span className="muted small">Changes nothing. {note}</span>
+        <span className="muted small">This changes nothing. {note}</span>
       </div>
       {state.error && (
         <p className="field__error" role="alert">

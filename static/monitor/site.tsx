@@ -16,7 +16,10 @@ export function Site({ node }: { node: ClusterNode }) {
       <button
         className="button button--quiet button--small"
         disabled={!!locked}
-        title={locked ?? "Say where it stands: nodes of one site fail together, so backups go to another"}
+        title={
+          locked ??
+          "Set where the node is: nodes of one site may fail together, so backups go to another site"
+        }
         onClick={() => setOpen(true)}
       >
         <MapPin aria-hidden="true" />
@@ -24,8 +27,8 @@ export function Site({ node }: { node: ClusterNode }) {
       </button>
       {open && (
         <SiteDialog
-          title={`Where does ${node.name} stand?`}
-          description="Nodes of one site share its power and its network. Checkpoints are backed up to a node of another site, where there is one. A node without a site counts as a site of its own."
+          title={`Where is ${node.name}?`}
+          description="Nodes of one site share its power and its network. Checkpoints are backed up to a node of another site if there is one. A node without a site counts as a site of its own."
           action="Save site"
           site={node.site}
           known={nodes.map((each) => each.site)}

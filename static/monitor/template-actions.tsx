@@ -70,7 +70,7 @@ export function DeployButton({ busy, deploy, of, primary }: Use & { of?: string;
       className={`button ${primary ? "button--primary" : ""}`}
       disabled={busy || !!locked}
       aria-label={of && `Deploy ${of}`}
-      title={locked ?? "A pipeline of it, which runs at once"}
+      title={locked ?? "Make a pipeline from it and run it at once"}
       onClick={() => void deploy()}
     >
       <Play aria-hidden="true" />
@@ -88,7 +88,7 @@ export function UseButtons(use: Use) {
         type="button"
         className="button"
         disabled={busy || !!locked}
-        title={locked ?? "A copy as a draft, in the editor"}
+        title={locked ?? "Open a copy as a draft in the editor"}
         onClick={() => void makeMine()}
       >
         <Pencil aria-hidden="true" />
@@ -106,8 +106,8 @@ export function UseProblem({ failed }: Use) {
       <Problem error={failed.error} />
       {failed.made && (
         <p className="small">
-          The pipeline is kept as a draft: <a href={pipelinePage(failed.made)}>{failed.made}</a>. It can be
-          deployed from there, or deleted.
+          The pipeline is kept as a draft: <a href={pipelinePage(failed.made)}>{failed.made}</a>. You can
+          deploy or delete it there.
         </p>
       )}
     </div>

@@ -19,15 +19,15 @@ function TemplatesPage() {
   return (
     <Frame title="Templates">
       <p className="gallery__words">
-        Pipelines that run as they are. Deploy one to see it work, or make it yours: replace its source by
-        your own, and change what you like.
+        These pipelines run as they are. Deploy one to see it work, or make it yours: replace its source with
+        your own and change what you like.
       </p>
       {!data && (error ? <Problem error={error} onRetry={reload} /> : <Skeleton lines={4} height={120} />)}
       {data?.found.length === 0 && (
         <div className="card empty">
           <LayoutTemplate aria-hidden="true" />
           <h2>This installation has no templates</h2>
-          <p>A pipeline can be drawn from nothing all the same.</p>
+          <p>You can still draw a pipeline from an empty canvas.</p>
           <a className="button" href="/pipelines/">
             All pipelines
           </a>

@@ -42,13 +42,13 @@ export function refusal(allowed: Allowed | undefined): string | null {
 
 /** Why an element cannot go to that node; null when it can. */
 export function nodeRefusal(node: ClusterNode, owner: string | null): string | null {
-  if (node.name === owner) return "It runs here.";
+  if (node.name === owner) return "It runs here already.";
   if (!node.heard) return NOT_HEARD;
-  if (!node.up) return "The node is silent.";
+  if (!node.up) return "The node does not answer.";
   if (!node.ready) return "The node is still starting.";
-  if (node.cordoned) return "The node is cordoned: it takes nothing new.";
-  if (node.leaving_until) return "The node is leaving: it takes nothing new.";
-  if (node.maintenance_until) return "The node is in maintenance: it takes nothing new.";
+  if (node.cordoned) return "The node is cordoned: it takes no new elements.";
+  if (node.leaving_until) return "The node is leaving: it takes no new elements.";
+  if (node.maintenance_until) return "The node is in maintenance: it takes no new elements.";
   return null;
 }
 
@@ -65,7 +65,7 @@ export function groupNote(pipeline: string, element: LiveElement): string {
     (each) => each.group === element.group && each.id !== element.id,
   );
   if (!element.group || together.length === 0) return "";
-  return ` ${together.map(nameOf).join(", ")} ${together.length === 1 ? "runs" : "run"} as one with it and ${together.length === 1 ? "moves" : "move"} along.`;
+  return ` ${together.map(nameOf).join(", ")} ${together.length === 1 ? "runs" : "run"} as one with it and ${together.length === 1 ? "moves" : "move"} with it.`;
 }
 
 /** Orders a live migration; throws ApiError when it is refused. */
@@ -119,8 +119,8 @@ export async function moveBack(pipeline: string, element: LiveElement, back: Way
   const how = back.instant
     ? `${back.target} still follows as a standby, so nothing is copied.`
     : strategy === "standby"
-      ? `${back.target} starts as a standby first and takes over when it has caught up.`
-      : "It stops, its state is copied, and output pauses meanwhile.";
+      ? `${back.target} starts as a standby and takes over when it has caught up.`
+      : "It stops, its state is copied, and it starts again there; its output pauses for that time.";
   // without it the question is asked all the same
   const forecast = await get<Forecast>(forecastPath(pipeline, element.id)).catch(() => null);
   const expected = expectation(forecast, back.target, strategy, name);
@@ -165,7 +165,7 @@ export async function keepStandby(pipeline: string, element: LiveElement, node: 
   toast({
     tone: "info",
     title: `${node} becomes a standby of ${nameOf(element)}`,
-    text: "It fetches the newest checkpoint and follows. The owner goes on.",
+    text: "It fetches the newest checkpoint and follows. The element keeps running on its node.",
   });
 }
 
@@ -177,7 +177,7 @@ export async function dropStandbys(pipeline: string, element: LiveElement): Prom
   const what = nodes.length > 1 ? "standbys" : "standby";
   const agreed = await confirm({
     title: `Drop the ${what} of ${name} on ${where}?`,
-    text: `${name} goes on unchanged on ${element.node ?? "its node"}. Without a standby a restoration starts from a checkpoint, which takes longer, and moving there has to copy the state first. You can keep a standby again at any time.${groupNote(pipeline, element)}`,
+    text: `${name} keeps running on ${element.node ?? "its node"}. Without a standby, a restoration starts from a checkpoint, which takes longer, and a move has to copy the state first. You can keep a standby again at any time.${groupNote(pipeline, element)}`,
     action: `Drop the ${what} on ${where}`,
   });
   if (!agreed) return;
@@ -187,8 +187,8 @@ export async function dropStandbys(pipeline: string, element: LiveElement): Prom
       tone: "done",
       title:
         nodes.length > 1
-          ? `${where} are no standbys of ${name} any more`
-          : `${where} is no standby of ${name} any more`,
+          ? `${where} are no longer standbys of ${name}`
+          : `${where} is no longer a standby of ${name}`,
     });
   } catch (error) {
     toastError(nodes.length > 1 ? "The standbys were not dropped" : "The standby was not dropped", error);
@@ -201,13 +201,13 @@ export async function setPaused(pipeline: string, element: LiveElement, paused: 
     !paused ||
     (await confirm({
       title: `Pause ${name}?`,
-      text: `${name} stops after its running batch; what arrives meanwhile waits in its input and is processed after Resume. A replayed recording stops its clock.${groupNote(pipeline, element)}`,
+      text: `${name} stops after its current batch. Rows that arrive in the meantime wait in its input and are processed when you resume it. A replayed recording stops its clock.${groupNote(pipeline, element)}`,
       action: "Pause",
     }));
   if (!agreed) return;
   try {
     await post(`${elementPath(pipeline, element.id)}/${paused ? "pause" : "resume"}`);
-    toast({ tone: "done", title: paused ? `${name} pauses` : `${name} goes on` });
+    toast({ tone: "done", title: paused ? `${name} is paused` : `${name} is resumed` });
   } catch (error) {
     toastError(paused ? `${name} was not paused` : `${name} was not resumed`, error);
   }
@@ -219,7 +219,7 @@ export async function checkpointNow(pipeline: string, element: LiveElement): Pro
     toast({
       tone: "done",
       title: `Checkpoint of ${nameOf(element)} ordered`,
-      text: "It is listed as soon as it is stored. When nothing has come since the last one, none is taken.",
+      text: "It is listed as soon as it is stored. If no row has arrived since the last checkpoint, none is taken.",
     });
   } catch (error) {
     toastError("No checkpoint was taken", error);
@@ -231,7 +231,7 @@ export async function setCordoned(node: ClusterNode, cordoned: boolean): Promise
     !cordoned ||
     (await confirm({
       title: `Cordon ${node.name}?`,
-      text: `${node.name} keeps what runs there and takes nothing new, until you uncordon it.`,
+      text: `The elements on ${node.name} keep running, and it takes no new ones until you uncordon it.`,
       action: `Cordon ${node.name}`,
     }));
   if (!agreed) return;
@@ -239,7 +239,7 @@ export async function setCordoned(node: ClusterNode, cordoned: boolean): Promise
     await post(`/nodes/${encodeURIComponent(node.name)}/${cordoned ? "cordon" : "uncordon"}`);
     toast({
       tone: "done",
-      title: cordoned ? `${node.name} takes nothing new` : `${node.name} takes elements again`,
+      title: cordoned ? `${node.name} takes no new elements` : `${node.name} takes elements again`,
     });
   } catch (error) {
     toastError(`${node.name} was not changed`, error);
@@ -255,7 +255,7 @@ export async function setUserPlace(pipeline: string, element: LiveElement, site:
     tone: "done",
     title: at
       ? `The user of ${nameOf(element)} is at ${at}`
-      : `It is not known where the user of ${nameOf(element)} is`,
+      : `The place of the user of ${nameOf(element)} is no longer known`,
   });
 }
 
@@ -264,7 +264,7 @@ export async function setSite(node: ClusterNode, site: string): Promise<void> {
   await patch(`/nodes/${encodeURIComponent(node.name)}`, { site });
   toast({
     tone: "done",
-    title: site.trim() ? `${node.name} stands at ${site.trim()}` : `${node.name} has no site`,
+    title: site.trim() ? `${node.name} is at ${site.trim()}` : `${node.name} has no site`,
   });
 }
 
@@ -279,17 +279,17 @@ export function removalText(node: ClusterNode): string {
   const { name } = node;
   const standbys = node.elements.filter((element) => element.role === "standby");
   return [
-    `${name} leaves the list of nodes, and open invitations for its name are revoked. No pipeline runs there; what lies on its disk stays there.`,
+    `${name} leaves the list of nodes, and open invitations for its name are revoked. No pipeline runs there. The files on its disk stay.`,
     ...(standbys.length
-      ? [`These lose their standby: ${standbys.map((element) => element.title).join(", ")}.`]
+      ? [`These elements lose their standby: ${standbys.map((element) => element.title).join(", ")}.`]
       : []),
     ...(mayRun(node)
       ? [
-          `It ${node.up ? "still runs" : "may still run"}: stop it there as well. What it reports from then on is ignored.`,
+          `It ${node.up ? "still runs" : "may still run"}: stop it there, too. Its reports are ignored from then on.`,
         ]
       : []),
     `This does not lock the machine out: every node holds the cluster's key. To do that, change the key (FOGLINE_CLUSTER_KEY) and let all other machines join again.`,
-    `You can add it again under Nodes, Add a machine. One that "make up" starts (FOGLINE_NODES) is added again by its next start.`,
+    `You can add it again: open Nodes and choose Add a machine. A node that "make up" starts (FOGLINE_NODES) is added again at its next start.`,
   ].join(" ");
 }
 
@@ -311,7 +311,7 @@ export async function removeNode(node: ClusterNode): Promise<boolean> {
   }
 }
 
-const SHORTLY = "Output of each pauses shortly while it moves.";
+const SHORTLY = "The output of each pauses briefly while it moves.";
 const ASKED_MAX = 4;
 
 /** Of the first few that leave the node, what is foretold of their moves; null where there is no answer. */

@@ -75,8 +75,8 @@ function unreachable(): Problem {
     title: "The server cannot be reached",
     status: 0,
     detail: "The dashboard's server did not answer.",
-    safe: "Running pipelines go on without it.",
-    next: "Check the connection; this is tried again by itself.",
+    safe: "Running pipelines do not need it and keep running.",
+    next: "Check your connection. The page tries again automatically.",
   };
 }
 
@@ -90,7 +90,7 @@ function problemOf(response: Response, body: unknown): Problem {
     return {
       title: "You are signed out",
       status: 401,
-      detail: "Sign in again; your draft is kept in this browser.",
+      detail: "Sign in again. Your draft is kept in this browser.",
     };
   }
   return { title: response.statusText || `HTTP ${response.status}`, status: response.status };

@@ -37,7 +37,7 @@ export function contactWords(
   now_ms: number,
 ): string | null {
   if (contact === "lost" && heard !== null)
-    return `No contact for ${lasting(now_ms - heard)}; figures are from ${timeOf(heard, now_ms)}.`;
+    return `No contact for ${lasting(now_ms - heard)}; the figures are from ${timeOf(heard, now_ms)}.`;
   if (contact === "connecting" && now_ms - opened > FIRST_MS)
     return `No contact for ${lasting(now_ms - opened)}; there are no figures yet.`;
   return null;

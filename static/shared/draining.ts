@@ -12,14 +12,14 @@ export function drainWords(
   if (total === 0) return "Nothing is left to move.";
   const element = moving && elements[moving.pipeline]?.find((each) => each.id === moving.element);
   const name = element ? nameOf(element) : moving?.element;
-  return `${moved} of ${plural(total, "group")} moved${moving ? `; ${name} goes to ${moving.target} now` : ""}.`;
+  return `${moved} of ${plural(total, "group")} moved${moving ? `; ${name} is moving to ${moving.target}` : ""}.`;
 }
 
-/** "leaving: 2 elements left, until 14:03:10", of a node that was told to stop. */
+/** "leaving: 2 elements to move, until 14:03:10", of a node that was told to stop. */
 export function leavingWords(node: Pick<ClusterNode, "elements" | "leaving_until">): string {
   if (!node.leaving_until) return "";
   const left = node.elements.filter((element) => element.role === "owner").length;
-  return `leaving: ${plural(left, "element")} left, until ${toTheSecond(Date.parse(node.leaving_until))}`;
+  return `leaving: ${plural(left, "element")} to move, until ${toTheSecond(Date.parse(node.leaving_until))}`;
 }
 
 /** Of an element that a node has a copy of: what that copy is, in one word, and how it does. */
@@ -35,5 +35,5 @@ export function hosted(role: string, element: LiveElement | undefined, node: str
   if (role === "owner" || !element) return { role, status: element?.status ?? "" };
   if (role === "standby") return { role, status: "standby", word: "follows" };
   if (element.node === node) return { role, status: element.status };
-  return { role: "left behind", status: "stopped", word: `runs on ${element.node ?? "no node"} now` };
+  return { role: "left behind", status: "stopped", word: `now runs on ${element.node ?? "no node"}` };
 }

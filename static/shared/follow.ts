@@ -9,7 +9,7 @@ interface FollowWords {
 export const FOLLOW: Record<Follow, FollowWords> = {
   exact: {
     title: "Followed batch by batch",
-    text: "Its results depend on how rows are cut into batches, so a standby repeats the very same batches. It moves almost without a pause, and a restoration loses and repeats nothing. While a standby catches up, the element may work a little slower.",
+    text: "Its results depend on how rows are cut into batches, so a standby repeats exactly the same batches. It moves almost without a pause, and a restoration loses and repeats nothing. While a standby catches up, the element may work a little slower.",
   },
   coalesced: {
     title: "Followed in large steps",
@@ -17,6 +17,6 @@ export const FOLLOW: Record<Follow, FollowWords> = {
   },
   none: {
     title: "Cannot be followed",
-    text: "Run twice on the same rows it may give other results, so no standby can follow it. It moves by stop and copy, with a pause, and after a restoration results since the checkpoint may differ.",
+    text: "It may give different results when it runs again on the same rows, so a standby cannot follow it. It moves by stop and copy, with a pause. After a restoration, the results since the checkpoint may differ.",
   },
 };

@@ -6,7 +6,7 @@ export type RestoreWay = keyof NodeForecast["restore"];
 export type MoveWay = "standby" | "stop-and-copy";
 
 export interface Expectation {
-  /** null: nothing is prepared, all of it is the pause */
+  /** null: nothing to prepare, all of it is the pause */
   ready: string | null;
   readyNote: string;
   pause: string;
@@ -51,21 +51,21 @@ export function basisWords({ basis, n }: Expected, name: string, node: string, k
   const times = n === 1 ? `the last ${kind.one}` : `the last ${n} ${kind.many}`;
   switch (basis) {
     case "group":
-      return n === 1 ? `As the last time that ${name} ${kind.past}.` : `By ${times} of ${name}.`;
+      return n === 1 ? `From the last time that ${name} ${kind.past}.` : `From ${times} of ${name}.`;
     case "node":
-      return `By ${times} ${kind.to} ${node}.`;
+      return `From ${times} ${kind.to} ${node}.`;
     case "pipeline":
-      return `By ${times} in this pipeline.`;
+      return `From ${times} in this pipeline.`;
     case "typical":
-      return "A typical value: none was measured here yet.";
+      return "A typical value: nothing has been measured here yet.";
   }
 }
 
 const STARTS: Record<NodeForecast["start"], (node: string, name: string) => string> = {
-  follows: (node, name) => `${node} follows already; ${name} goes on meanwhile.`,
-  warm: (node, name) => `${node} fetches the state and starts a query; ${name} goes on meanwhile.`,
+  follows: (node, name) => `${node} follows already; ${name} keeps running meanwhile.`,
+  warm: (node, name) => `${node} fetches the state and starts a query; ${name} keeps running meanwhile.`,
   cold: (node, name) =>
-    `${node} runs nothing yet, and the first query of a node takes much longer to start; ${name} goes on meanwhile.`,
+    `${node} runs nothing yet, and the first query of a node takes much longer to start; ${name} keeps running meanwhile.`,
 };
 
 const STOPS: Record<NodeForecast["start"], (node: string) => string> = {
@@ -100,7 +100,8 @@ export function inSentences({ ready, pause, pauseNote }: Expectation): string {
 
 const COMES: Record<RestoreWay, (node: string) => string> = {
   "hot-standby": (node) => `${node} follows already and takes over.`,
-  checkpoint: (node) => `${node} fetches it, starts a query, and reads again what was committed since.`,
+  checkpoint: (node) =>
+    `${node} fetches the checkpoint, starts a query, and reads the rows since then again.`,
   rewind: (node) => `${node} fetches the checkpoint and starts a query.`,
 };
 
@@ -126,8 +127,8 @@ export function expectRows(
     return [
       {
         title: "Getting ready",
-        value: ready ?? "nothing is prepared",
-        note: readyNote || "It stops first, so all of it is the pause.",
+        value: ready ?? "nothing to prepare",
+        note: readyNote || "It stops first, so the pause is the whole time.",
       },
       { title: "Pause", value: pause, note: pauseNote },
     ];
@@ -181,13 +182,13 @@ export function leavingSentence(leaving: readonly Leaving[], all: number): strin
   if (!pause) return "";
   const ready = longest(leaving, "ready");
   const typical = [ready, pause].some((each) => each?.expected.basis === "typical");
-  const basis = typical ? " (typical values: too little was measured here yet)" : "";
+  const basis = typical ? " (typical values: too little has been measured here so far)" : "";
   const pauses = `for ${atMost(pause.expected.ms)}${basis}`;
   if (all === 1) {
     if (!ready) return `Its output pauses ${pauses}.`;
-    return `Getting ready takes ${atMost(ready.expected.ms)}, while it goes on; then its output pauses ${pauses}.`;
+    return `Getting ready takes ${atMost(ready.expected.ms)} while it keeps running; then its output pauses ${pauses}.`;
   }
   const each = leaving.length < all ? `Each of the first ${leaving.length}` : "Each";
   if (!ready) return `${each} pauses ${pauses}.`;
-  return `${each} gets ready while it goes on, ${ready.name} the longest (${atMost(ready.expected.ms)}); then its output pauses ${pauses}.`;
+  return `${each} gets ready while it keeps running, which takes longest for ${ready.name} (${atMost(ready.expected.ms)}); then its output pauses ${pauses}.`;
 }

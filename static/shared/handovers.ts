@@ -106,17 +106,17 @@ export function phaseWords(handover: Handover, row: Pick<PhaseRow, "phase" | "be
   const slow = handover.begun.start === "cold" && row.state === "active";
   switch (row.phase) {
     case "PENDING":
-      return "Waits for the control process to begin";
+      return "Waiting for the control process to begin";
     case "PREPARE":
-      return `${target} fetches the newest checkpoint and starts; ${origin} goes on`;
+      return `${target} fetches the newest checkpoint and starts; ${origin} keeps running`;
     case "WARM":
       return row.behind === null || row.state !== "active"
-        ? `${target} catches up with ${origin}, which goes on`
+        ? `${target} catches up with ${origin}, which keeps running`
         : row.behind === 0
-          ? `${target} ${slow ? "starts its first query, which takes a while" : "has caught up and opens its paths"}; ${origin} goes on`
-          : `${target} is ${behindWords(row.behind)}${slow ? ": its first query takes a while to start" : ""}; ${origin} goes on`;
+          ? `${target} ${slow ? "starts its first query, which takes a while" : "has caught up and opens its connections"}; ${origin} keeps running`
+          : `${target} is ${behindWords(row.behind)}${slow ? ": its first query takes a while to start" : ""}; ${origin} keeps running`;
     case "CUT":
-      return `${origin} commits its last batch and hands over with it; ${target} owns from then on`;
+      return `${origin} commits its last batch and so hands over to ${target}`;
     case "STOP":
       return `${origin} finishes its batch, commits and stops`;
     case "COPY":
@@ -124,11 +124,11 @@ export function phaseWords(handover: Handover, row: Pick<PhaseRow, "phase" | "be
         ? `${target} fetches the checkpoint to go back to`
         : `${target} fetches the checkpoint`;
     case "CLAIM":
-      return `${target} takes over, which shuts every older copy out, and reads on`;
+      return `${target} takes over, which locks out every older copy, and reads on`;
     case "FINISH":
       return handover.strategy === "standby"
-        ? `${target} goes on, and its first output is awaited to measure the pause; ${origin} stays as a standby for a while`
-        : `${target} goes on, and its first output is awaited to measure the pause; what is left on ${origin} goes`;
+        ? `${target} runs, and its first output is awaited to measure the pause; ${origin} stays a standby for a while`
+        : `${target} runs, and its first output is awaited to measure the pause; the old copy on ${origin} is removed`;
     default:
       return "";
   }
@@ -166,24 +166,24 @@ export function afterCancel(handover: Handover, element: string, originUp: boole
   const origin = handover.origin || "its node";
   const again = automatic(handover);
   if (handover.kind === "migration" && handover.reason.startsWith("shutdown of "))
-    return `${element} stays on ${origin}, which is leaving: it stands there until that is started again or somebody restores it.`;
+    return `${element} stays on ${origin}, which is leaving. It does not run until ${origin} is started again or somebody restores it.`;
   if (handover.reason.startsWith("policy "))
-    return `${element} stays on ${origin}. The ${handover.reason} may move it again later: switch that off if it is not to.`;
+    return `${element} stays on ${origin}. The ${handover.reason} may move it again later: switch the policy off if you do not want that.`;
   if (handover.kind === "migration")
-    return `${element} stays on ${origin}.${again ? ` The drain does not move it again, unless ${origin} is drained anew.` : ""}`;
+    return `${element} stays on ${origin}.${again ? ` The drain does not move it again, unless ${origin} is drained again.` : ""}`;
   const now = originUp
-    ? `${element} stays on ${origin} as it is there now.`
+    ? `${element} stays on ${origin}.`
     : `${element} stays down until ${origin} answers again or somebody restores it.`;
-  return `${now}${again ? ` It is not restored by itself again until ${origin} falls silent anew.` : ""}`;
+  return `${now}${again ? ` Fogline restores it again only when ${origin} stops answering once more.` : ""}`;
 }
 
 /** Why a handover cannot be cancelled now; null when it can. */
 export function cancelRefusal(handover: Handover): string | null {
-  if (cancelling(handover)) return "It ends at its next step.";
+  if (cancelling(handover)) return "It is being cancelled: it ends at its next step.";
   if (handover.cancellable) return null;
   return handover.kind === "migration"
-    ? "Too late to cancel: ownership is passing. It can be moved back afterwards."
-    : `Too late to cancel: ${handover.target} is taking it over.`;
+    ? "It is too late to cancel: ownership is being passed on. You can move the element back afterwards."
+    : `It is too late to cancel: ${handover.target} is taking over.`;
 }
 
 /** Of two states of one handover the later one: an answer that was asked for may be older than a push. */

@@ -6,15 +6,17 @@ import type { GroupAfter, NodeFailure } from "./types";
 /** How it goes on at its target; why it does not. */
 export function afterWords(group: GroupAfter): string {
   const { target, way, reason, by_itself } = group;
-  if (target === null || way === null) return `Stands still: ${reason ?? "no node can take it"}.`;
+  if (target === null || way === null) return `It does not run: ${reason ?? "no node can take it"}.`;
   const how = way === "hot-standby" ? "its hot standby takes over" : checkpointWords(group.bytes);
-  return by_itself ? `By itself: ${how}.` : `When somebody restores it (${reason ?? "by hand"}): ${how}.`;
+  return by_itself
+    ? `Automatically: ${how}.`
+    : `Only when somebody restores it (${reason ?? "by hand"}): ${how}.`;
 }
 
 function checkpointWords(toFetch: number | null): string {
-  if (toFetch === null) return "it begins from its newest checkpoint";
+  if (toFetch === null) return "it starts from its newest checkpoint";
   return toFetch === 0
-    ? "its newest checkpoint lies there already"
+    ? "its newest checkpoint is there already"
     : `its newest checkpoint is fetched, ${bytes(toFetch)}`;
 }
 
@@ -25,8 +27,8 @@ export function afterTime(group: GroupAfter, silence_s: number): { value: string
   const name = group.titles.join(", ");
   const found = group.by_itself ? silence_s * 1000 : 0;
   const first = group.by_itself
-    ? `With the ${silence_s} s until the silence is noticed. `
-    : "From the order to restore it. ";
+    ? `Including the ${silence_s} s until the failure is noticed. `
+    : "Counted from the order to restore it. ";
   return {
     value: roughly(expected.ms + found),
     note: first + basisWords(expected, name, target, RESTORED[way]),
@@ -37,14 +39,16 @@ export function afterTime(group: GroupAfter, silence_s: number): { value: string
 export function failureWords(node: string, { groups, silence_s }: NodeFailure): string {
   const standing = groups.filter((group) => group.target === null).length;
   const byHand = groups.filter((group) => group.target !== null && !group.by_itself).length;
-  const first = `If ${node} died now, that would be noticed after ${silence_s} s.`;
+  const first = `If ${node} failed now, this would be noticed after ${silence_s} s.`;
   if (!standing && !byHand)
-    return `${first} Everything would go on elsewhere by itself; nothing committed is lost.`;
+    return `${first} Everything would continue on other nodes automatically, and nothing committed would be lost.`;
   const parts = [
-    standing ? `${count(standing)} would stand still until a node can take what it ran` : "",
-    byHand ? `${count(byHand)} would wait for somebody to restore it` : "",
+    standing
+      ? `${count(standing)} would not run until a node can take ${standing === 1 ? "it" : "them"}`
+      : "",
+    byHand ? `${count(byHand)} would wait until somebody restores ${byHand === 1 ? "it" : "them"}` : "",
   ].filter(Boolean);
-  return `${first} Of these, ${parts.join(", and ")}; nothing committed is lost.`;
+  return `${first} Of its groups, ${parts.join(", and ")}. Nothing committed would be lost.`;
 }
 
 const count = (groups: number): string => (groups === 1 ? "one" : String(groups));

@@ -6,9 +6,9 @@ import "./contact.css";
 
 const TITLES: Record<Contact, string> = {
   live: "Connected to the server",
-  connecting: "The server is being connected.",
-  lost: "What you see is old; the connection is being opened again.",
-  "signed out": "You are signed out: what you see is old.",
+  connecting: "Connecting to the server.",
+  lost: "The figures are old; the page is reconnecting to the server.",
+  "signed out": "You are signed out, and the figures are old.",
 };
 
 const SAID: Record<Contact, string> = {
@@ -77,7 +77,7 @@ function contactBar() {
   const said = part("span", "visually-hidden");
   said.role = "alert";
   const more = part("span", "contact-bar__more");
-  more.textContent = "Running pipelines go on. It is tried again by itself.";
+  more.textContent = "Running pipelines keep running. The page tries again automatically.";
   const again = document.createElement("button");
   again.type = "button";
   again.className = "button button--small";
@@ -88,6 +88,6 @@ function contactBar() {
   return (words: string | null) => {
     bar.hidden = words === null;
     setText(text, words ?? "");
-    setText(said, words === null ? "" : "No contact with the server: figures are old.");
+    setText(said, words === null ? "" : "No contact with the server: the figures are old.");
   };
 }

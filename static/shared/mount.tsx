@@ -37,7 +37,7 @@ function SignedOut() {
   const next = encodeURIComponent(window.location.pathname + window.location.search);
   return (
     <div className="signed-out" role="alert">
-      You are signed out, so what you see is old. A draft that was not saved is kept in this browser.
+      You are signed out, so this page no longer changes. An unsaved draft is kept in this browser.
       <a className="button button--small" href={`/accounts/login/?next=${next}`}>
         Sign in again
       </a>

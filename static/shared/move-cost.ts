@@ -36,11 +36,11 @@ export function costRows(
 function copyWords(there: NodeForecast, cost: MoveCost, way: MoveWay): string {
   const { bytes_per_s, same_site } = cost;
   const follows = there.start === "follows";
-  if (follows && way === "standby") return "nothing, a standby follows there";
-  if (there.had) return "only what is new, its newest checkpoint lies there";
+  if (follows && way === "standby") return "nothing: a standby follows there";
+  if (there.had) return "only what is new: its newest checkpoint is there already";
   // where it stops first, the standby does not go on with what it has
   const size = follows ? there.bytes : cost.bytes;
-  if (size === null) return "its state, of which there is no checkpoint yet";
+  if (size === null) return "its state; there is no checkpoint of it yet";
   if (same_site) return `${bytes(size)}, within the site`;
   if (!bytes_per_s) return `${bytes(size)}, over a line of unknown speed`;
   return `${bytes(size)} at ${bytes(bytes_per_s)}/s, ${roughly((size / bytes_per_s) * 1000)}`;
@@ -49,8 +49,8 @@ function copyWords(there: NodeForecast, cost: MoveCost, way: MoveWay): string {
 function cpuWords({ before, after }: Change): string {
   if (before === null) return "not known";
   if (after === null) return `${percent(before)} now`;
-  if (percent(after) === percent(before)) return `${percent(before)} now and then`;
-  const much = after > 1 ? ", more than it has" : "";
+  if (percent(after) === percent(before)) return `${percent(before)}, the same as now`;
+  const much = after > 1 ? ", which is more than it has" : "";
   return `${percent(before)} now, then about ${percent(after)}${much}`;
 }
 

@@ -7,7 +7,7 @@ const PATTERN = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/;
 export const nameFault = (name: string): string | null =>
   PATTERN.test(name) && name.length <= NAME_MAX
     ? null
-    : `Lower-case letters, digits and hyphens, at most ${NAME_MAX}; it starts and ends with a letter or digit.`;
+    : `Use lower-case letters, digits and hyphens, at most ${NAME_MAX}. Start and end with a letter or digit.`;
 
 const SITE = /^[A-Za-z0-9][A-Za-z0-9 ._-]*$/;
 
@@ -16,5 +16,5 @@ export const siteFault = (name: string): string | null => {
   const site = name.trim().replace(/\s+/g, " ");
   return site === "" || (SITE.test(site) && site.length <= NAME_MAX)
     ? null
-    : `Letters, digits, spaces, dots, hyphens and underscores, at most ${NAME_MAX}; it starts with a letter or digit.`;
+    : `Use letters, digits, spaces, dots, hyphens and underscores, at most ${NAME_MAX}. Start with a letter or digit.`;
 };

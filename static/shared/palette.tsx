@@ -65,7 +65,7 @@ function CommandPalette() {
         <Command label="Command palette" loop>
           <Command.Input autoFocus placeholder="Jump to a pipeline, element or node, or run a command" />
           <Command.List>
-            <Command.Empty>Nothing fits. Try a shorter word.</Command.Empty>
+            <Command.Empty>Nothing matches. Try a shorter word.</Command.Empty>
             <OwnCommands />
             <Jumps />
             <Pages />

@@ -15,22 +15,20 @@ const word = (value: string, why: string): Told => ({ value, why, known: false }
 export function pauseTold(handover: Handover): Told {
   const { outcome, pause, gap_ms } = handover;
   const origin = handover.origin || "the old owner";
-  if (outcome === null) return word("not yet", "It is measured when the new owner has written something.");
+  if (outcome === null)
+    return word("not yet", "It is measured when the new owner has written its first output.");
   if (outcome !== "done")
-    return word(
-      "not measured",
-      "The owner did not change as it was ordered, so there is nothing to measure.",
-    );
+    return word("not measured", "The element did not move, so there is nothing to measure.");
   if (!pause && gap_ms !== null)
     return {
       value: `at most ${millis(gap_ms)}`,
-      why: `From the last output of ${origin} to the first of ${handover.target}. How much of that is usual for it was not recorded.`,
+      why: `From the last output of ${origin} to the first of ${handover.target}. How long it usually takes between two outputs was not recorded.`,
       known: true,
     };
   if (!pause)
     return word(
-      "nothing came in",
-      `Nothing came to be processed on ${handover.target} at first, so there was nothing to pause.`,
+      "no input",
+      `There was nothing to process on ${handover.target} at first, so nothing could pause.`,
     );
   const { ms, usual_ms, by, between_ms } = pause;
   return {
@@ -38,10 +36,10 @@ export function pauseTold(handover: Handover): Told {
     why: [
       by === "outputs"
         ? `From the last output of ${origin} to the first of ${handover.target} it took ${millis(between_ms)}.`
-        : `It writes too seldom to tell by its outputs, so this is the time in which nobody processed: from the last commit of ${origin} to the first of ${handover.target} it took ${millis(between_ms)}.`,
+        : `It writes too seldom to measure this by its outputs, so its commits were used: from the last commit of ${origin} to the first of ${handover.target} it took ${millis(between_ms)}.`,
       usual_ms === null
-        ? "How much of that is usual for it could not be told: there were too few before."
-        : `Usually it is ${millis(usual_ms)} from one to the next, so that much is no pause.`,
+        ? "How long it usually takes is not known: there were too few before."
+        : `Usually it takes ${millis(usual_ms)} from one to the next, which does not count as a pause.`,
     ].join(" "),
     known: true,
   };
@@ -52,19 +50,19 @@ export function copiedTold(handover: Handover): Told {
   if (bytes_copied)
     return {
       value: bytes(bytes_copied),
-      why: `As it travelled, compressed. What ${target} had already was not copied again.`,
+      why: `The compressed size that was sent. What ${target} had already was not copied again.`,
       known: true,
     };
   if (begun.start === "follows" || strategy === "hot-standby")
-    return word("nothing", `${target} followed as a standby already, so it had all of the state.`);
+    return word("nothing", `${target} followed as a standby already, so it had the whole state.`);
   if (outcome === null) return word("nothing yet", "");
   if (begun.had)
     return word(
       "nothing new",
       `${target} keeps copies of its checkpoints, so it had the state already${begun.bytes ? ` (${bytes(begun.bytes)})` : ""}.`,
     );
-  if (begun.bytes === null) return word("nothing", "There was no checkpoint of it yet to copy.");
-  return word("nothing new", `${target} had the state already, from before.`);
+  if (begun.bytes === null) return word("nothing", "There was no checkpoint to copy yet.");
+  return word("nothing new", `${target} had the state already.`);
 }
 
 /** The raw figures that the pause was computed from, for who wants them. */
@@ -73,10 +71,10 @@ export function measuredRows(handover: Handover): [string, string][] {
   const between = (last: number | null | undefined, first: number | null | undefined) =>
     last == null || first == null ? null : first - last;
   const rows: [string, number | null | undefined][] = [
-    ["Gap: last output before to first output after", handover.gap_ms],
+    ["From the last output before to the first output after", handover.gap_ms],
     ["Usual time between two outputs", measured?.usual_output_ms],
     [
-      "Last commit before to first commit after",
+      "From the last commit before to the first commit after",
       between(measured?.last_commit_at_ms, measured?.first_commit_at_ms),
     ],
     ["Usual time between two commits", measured?.usual_commit_ms],

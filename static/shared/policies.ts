@@ -9,7 +9,8 @@ export type PolicyFigures = Pick<Policy, "rule" | "moves_per_hour" | "mode">;
 export function policySentence({ rule, moves_per_hour, mode }: PolicyFigures): string {
   if (rule.kind === "sites") return sitesSentence(rule, mode, moves_per_hour);
   const [when, what, where = ""] = IN_WORDS[rule.kind](rule as never);
-  const closes = rule.kind === "maintenance" ? " From then to its end nothing new comes there." : "";
+  const closes =
+    rule.kind === "maintenance" ? " From then until its end, no new elements are placed there." : "";
   if (mode === "advice")
     return `${when}, you are advised to move ${what.replace(/,$/, "")}${where}.${closes}`;
   return `${when}, ${what} is moved${where}, at most ${moves_per_hour} an hour.${closes}`;
@@ -24,39 +25,39 @@ const IN_WORDS: {
 } = {
   cpu: ({ threshold, for_s }) => [
     `When a node's CPU has been above ${percent(threshold)}${lasted(for_s)}`,
-    "its busiest element that fits elsewhere",
+    "its busiest element that fits on another node",
   ],
   battery: ({ threshold, for_s }) => [
     `When a node runs on a battery that has been below ${percent(threshold)}${lasted(for_s)}`,
-    "all that it runs, the element with the least state first,",
+    "everything that it runs, the element with the least state first,",
   ],
   maintenance: (rule) => [
     `${rule.lead_minutes} min before ${rule.of === "node" ? rule.name : `each node at ${rule.name}`} is to be empty (${windowWords(rule)})`,
-    "all that it runs, the element with the least state first,",
+    "everything that it runs, the element with the least state first,",
   ],
   latency: ({ pipeline, element, ms, for_s }) => [
     `When the slowest 5 % of the batches of ${element || "an element"} of ${pipeline} have taken more than ${ms} ms${lasted(for_s)}`,
     "it",
-    " to a node that is nearer to what it reads, or as near and less busy",
+    " to a node that is nearer to its inputs, or as near and less busy",
   ],
   spread: ({ difference, for_s }) => [
     `When a node's CPU has been more than ${Math.round(difference * 100)} points above that of the least busy one${lasted(for_s)}`,
     "its busiest element that fits there",
   ],
   pack: ({ threshold, for_s }) => [
-    `When all that the least busy node runs has fitted on busier ones${lasted(for_s)}, whose CPU stays under ${percent(threshold - 0.1)}`,
+    `When everything on the least busy node has fitted on busier nodes${lasted(for_s)}, whose CPU stays under ${percent(threshold - 0.1)}`,
     "it",
     " there, one element after another",
   ],
   apart: ({ pipeline, most }) => [
     `When a node runs more than ${most ?? "half (rounded up)"} of the groups of ${pipeline}`,
-    "the one of them with the least state",
+    "the group with the least state",
     " to the node that runs the fewest",
   ],
   follow: ({ pipeline, element, along, for_s }) => [
     `When the user of ${element} of ${pipeline} ${for_s ? `has been at a site for ${for_s} s` : "has come to a site"}`,
-    along ? "it (and what reads only from it, unless pinned)" : "it",
-    " to the node that is nearest there, if that is nearer by more than 10 ms",
+    along ? "it (with the elements that read only from it, unless they are pinned)" : "it",
+    " to the node that is nearest to that site, if it is more than 10 ms nearer",
   ],
 };
 
@@ -69,7 +70,7 @@ function sitesSentence(
   const who = pipeline || "each pipeline whose elements are copied to each site";
   const comes = for_s > 0 ? `When a site has been there${lasted(for_s)}` : "When a site appears";
   const goes =
-    gone_s > 0 ? `When no node of a site has been heard${lasted(gone_s)}` : "When no node of a site answers";
+    gone_s > 0 ? `When no node of a site has answered${lasted(gone_s)}` : "When no node of a site answers";
   const advises = mode === "advice";
   const first = advises
     ? `${comes}, you are advised to give ${who} its copy there.`
@@ -81,7 +82,7 @@ function sitesSentence(
       : "its copies are taken out of the pipeline, with the state that they keep; until then they wait for it.",
     elsewhere: advises
       ? "you are advised to restore its copies on other nodes."
-      : "its copies go on at other nodes, if they do not already.",
+      : "its copies continue on other nodes, if they do not already.",
   };
   return `${first} ${goes}, ${then[gone]}`;
 }
@@ -101,15 +102,15 @@ const CODES: Record<PolicyCode, string> = {
   unknown: "not known",
   calm: "calm",
   "not-yet": "not for long enough",
-  moving: "something moves first",
-  draining: "is drained already",
-  empty: "runs nothing",
+  moving: "another move comes first",
+  draining: "being drained already",
+  empty: "nothing runs there",
   refused: "cannot move",
-  resting: "rests after a move",
-  "no-target": "fits nowhere",
+  resting: "resting after a move",
+  "no-target": "no node has room",
   budget: "budget used up",
   move: "to be moved",
-  waits: "waits for its site",
+  waits: "waiting for its site",
   copy: "to get its copies",
   "take-out": "to be taken out",
   restore: "to be restored elsewhere",
@@ -129,11 +130,11 @@ const acts = (code: PolicyCode): boolean => ["move", "copy", "take-out", "restor
 /** One sentence for a dry run, and one for what held it back. */
 export function dryRunSentences(run: DryRun): string[] {
   if (run.since === null || run.until === null)
-    return ["Nothing has been measured yet. A node is measured each 30 s: try again in some minutes."];
+    return ["Nothing has been measured yet. Nodes are measured every 30 s: try again in a few minutes."];
   const hours = (Date.parse(run.until) - Date.parse(run.since)) / 3_600_000;
   const span = hours < 1 ? `${Math.max(1, Math.round(hours * 60))} min` : `${hours.toFixed(1)} h`;
   const first = run.acts.length
-    ? `In the last ${span} it would have acted ${run.acts.length === 1 ? "once" : `${run.acts.length} times`}, had every element been where it is now.`
+    ? `In the last ${span} it would have acted ${run.acts.length === 1 ? "once" : `${run.acts.length} times`} if every element had been where it is now.`
     : `In the last ${span} it would have done nothing.`;
   const held = run.held.map(({ code, seconds }) => `${codeWords(code)}: ${Math.ceil(seconds / 60)} min`);
   return held.length ? [first, `It would have acted, but for this: ${held.join(", ")}.`] : [first];
@@ -145,7 +146,7 @@ export function dryActWords({ code, title, pipeline, origin, target, site }: Dry
   if (code === "copy") return `${pipeline} gets its copies at ${site ?? ""}`;
   if (code === "take-out") return `${pipeline} loses its copies at ${site ?? ""}`;
   return code === "restore"
-    ? `${what} goes on at ${target ?? ""}`
+    ? `${what} continues on ${target ?? ""}`
     : `${what} from ${origin} to ${target ?? ""}`;
 }
 
@@ -173,6 +174,6 @@ export function doneWords({ code, handover, operation, target }: Decision): stri
 export function sitesNow(standing: readonly Standing[]): string {
   const pipelines = [...new Set(standing.flatMap(({ pipeline }) => pipeline ?? []))];
   return pipelines.length
-    ? `Each site that is there has its copies of ${listed(pipelines)}.`
-    : "No pipeline that runs has elements that were copied to each site.";
+    ? `Every site has its copies of ${listed(pipelines)}.`
+    : "No running pipeline has elements that were copied to each site.";
 }

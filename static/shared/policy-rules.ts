@@ -81,9 +81,9 @@ export const KINDS: Record<Kind, KindSpec> = {
     fields: [threshold("Battery below, %", "20", [1, 90]), forAtLeast(0, "0")],
   },
   maintenance: {
-    when: "a node or a site is to be empty for maintenance",
+    when: "a node or a site must be empty for maintenance",
     moves: "60",
-    tried: "As if the window had been in the last day, at the same time of the day.",
+    tried: "As if the maintenance had been in the last day, at the same time of day.",
     fields: [
       {
         type: "choice",
@@ -109,14 +109,13 @@ export const KINDS: Record<Kind, KindSpec> = {
         ],
         yesNo: true,
       },
-      number("lead_minutes", "Elements leave before, min", "30", [0, DAY_MINUTES], " min"),
+      number("lead_minutes", "Elements leave this long before, min", "30", [0, DAY_MINUTES], " min"),
     ],
   },
   latency: {
     when: "an element takes longer than it may",
     moves: "6",
-    tried:
-      "What its latency would have been elsewhere nobody knows: of each element only the first move is told.",
+    tried: "The latency on another node cannot be known, so only the first move of each element is shown.",
     fields: [
       { type: "name", name: "pipeline", label: "Pipeline", usual: "", known: "pipelines" },
       {
@@ -125,9 +124,9 @@ export const KINDS: Record<Kind, KindSpec> = {
         label: "Element",
         usual: "",
         known: "elements",
-        empty: "each of the pipeline",
+        empty: "every element of the pipeline",
       },
-      number("ms", "Slowest 5 % of batches above, ms", "1000", [1, 600_000], " ms"),
+      number("ms", "Slowest 5 % of batches take more than, ms", "1000", [1, 600_000], " ms"),
       forAtLeast(30, "60"),
     ],
   },
@@ -136,7 +135,7 @@ export const KINDS: Record<Kind, KindSpec> = {
     moves: "6",
     fields: [
       {
-        ...number("difference", "Difference of CPU above, points", "40", [20, 90], " points"),
+        ...number("difference", "CPU differs by more than, points", "40", [20, 90], " points"),
         ratio: true,
       },
       forAtLeast(30, "300"),
@@ -145,7 +144,7 @@ export const KINDS: Record<Kind, KindSpec> = {
   pack: {
     when: "fewer nodes are enough",
     moves: "6",
-    fields: [threshold("CPU stays 10 points under, %", "80", [20, 99]), forAtLeast(30, "600")],
+    fields: [threshold("CPU stays 10 points below, %", "80", [20, 99]), forAtLeast(30, "600")],
   },
   apart: {
     when: "too much of one pipeline runs on one node",
@@ -153,7 +152,7 @@ export const KINDS: Record<Kind, KindSpec> = {
     fields: [
       { type: "name", name: "pipeline", label: "Pipeline", usual: "", known: "pipelines" },
       {
-        ...number("most", "On one node at most, groups", "", [1, 100], ""),
+        ...number("most", "Groups on one node, at most", "", [1, 100], ""),
         empty: "half of them, rounded up",
       },
     ],
@@ -161,29 +160,29 @@ export const KINDS: Record<Kind, KindSpec> = {
   follow: {
     when: "the user of an element is elsewhere",
     moves: "12",
-    tried: "By where its user was, as was told.",
+    tried: "From the places of its user that were reported.",
     fields: [
       { type: "name", name: "pipeline", label: "Pipeline", usual: "", known: "pipelines" },
       { type: "name", name: "element", label: "Element", usual: "", known: "elements" },
       {
         type: "choice",
         name: "along",
-        label: "What goes along",
+        label: "What moves with it",
         usual: "no",
         options: [
           ["no", "nothing"],
-          ["yes", "what reads only from it, unless it is pinned"],
+          ["yes", "the elements that read only from it, unless they are pinned"],
         ],
         yesNo: true,
       },
-      number("for_s", "Its user has been there for at least, s", "60", [0, 1800], " s"),
+      number("for_s", "Its user has been at the site for at least, s", "60", [0, 1800], " s"),
     ],
   },
   sites: {
     when: "a site comes or goes",
     moves: "6",
     tried:
-      "With what is copied to each site now; copies at a site that was not there at first are taken to have come later.",
+      "With the elements that are copied to each site now. A site that was not there at first counts as one that came later.",
     fields: [
       {
         type: "name",
@@ -191,19 +190,19 @@ export const KINDS: Record<Kind, KindSpec> = {
         label: "Pipeline",
         usual: "",
         known: "pipelines",
-        empty: "each with copies at each site",
+        empty: "every pipeline with copies at each site",
       },
-      number("for_s", "A site is there for at least, s", "120", [0, 1800], " s"),
-      number("gone_s", "It has gone when silent for, s", "600", [0, 86_400], " s"),
+      number("for_s", "A site has been there for at least, s", "120", [0, 1800], " s"),
+      number("gone_s", "A site is gone after silence of, s", "600", [0, 86_400], " s"),
       {
         type: "choice",
         name: "gone",
-        label: "Then its copies",
+        label: "What happens to its copies",
         usual: "wait",
         options: [
-          ["wait", "wait for it"],
-          ["take-out", "are taken out of the pipeline"],
-          ["elsewhere", "go on at other nodes"],
+          ["wait", "they wait for it"],
+          ["take-out", "they are taken out of the pipeline"],
+          ["elsewhere", "they continue on other nodes"],
         ],
       },
     ],
@@ -245,14 +244,15 @@ export function numberFault(
 ): string | undefined {
   if (empty !== undefined && text.trim() === "") return undefined;
   const value = numberOf(text);
-  if (!(value >= least && value <= most)) return `Between ${least} and ${most}${unit}.`;
-  return ratio || Number.isInteger(value) ? undefined : "A whole number.";
+  if (!(value >= least && value <= most)) return `Enter a number between ${least} and ${most}${unit}.`;
+  return ratio || Number.isInteger(value) ? undefined : "Enter a whole number.";
 }
 
 function faultOf(field: Field, text: string): string | undefined {
   if (field.type === "number") return numberFault(text, field);
-  if (field.type === "moment") return momentOf(text) ? undefined : "A day and a time, as 2026-11-26 02:00.";
-  return field.type === "name" && field.empty === undefined && !text.trim() ? "A name." : undefined;
+  if (field.type === "moment")
+    return momentOf(text) ? undefined : "Enter a day and a time, such as 2026-11-26 02:00.";
+  return field.type === "name" && field.empty === undefined && !text.trim() ? "Enter a name." : undefined;
 }
 
 function valueOf(field: Field, text: string): unknown {

@@ -5,7 +5,7 @@ import type { ClusterNode, LiveElement, ReplicaNote } from "./types";
 
 /** What a replica does now, in words: "following, 2 batches behind". */
 export function replicaWords(replica: ReplicaNote): string {
-  if (replica.phase === "fenced") return "shut out: another one took over";
+  if (replica.phase === "fenced") return "locked out: another one took over";
   if (replica.role !== "standby") return replica.phase || replica.role;
   if (replica.armed) return "ready to take over at once";
   if (replica.phase && replica.phase !== "following") return replica.phase;

@@ -56,7 +56,7 @@ function handoverCare(handover: Handover, name: string): Pick<Care, "tone" | "te
       tone: "moving",
       text: `${name} is being restored on ${handover.target}: ${shortPhase(handover)}`,
     };
-  if (handover.outcome === "done") return { tone: "running", text: `${name} runs on ${handover.target} now` };
+  if (handover.outcome === "done") return { tone: "running", text: `${name} now runs on ${handover.target}` };
   return { tone: "failed", text: `${name} was not restored on ${handover.target}` };
 }
 

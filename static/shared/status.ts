@@ -11,7 +11,7 @@ const TONES: Record<string, Tone> = {
   standby: "standby",
   draining: "moving",
   leaving: "moving",
-  "drain waits": "lagging",
+  "drain is waiting": "lagging",
   deploying: "moving",
   undeploying: "moving",
   moving: "moving",
@@ -34,7 +34,7 @@ const WORDS: Record<string, string> = {
   attention: "needs attention",
   view: "view",
   ended: "ended",
-  silent: "node silent",
+  silent: "node does not answer",
   unheard: "not heard",
 };
 
@@ -47,7 +47,7 @@ export function nodeStatus(node: ClusterNode): string {
   if (!node.up) return "silent";
   if (!node.ready) return "starting up";
   if (node.leaving_until) return "leaving";
-  if (node.draining) return node.drain_blocked ? "drain waits" : "draining";
+  if (node.draining) return node.drain_blocked ? "drain is waiting" : "draining";
   return node.cordoned ? "cordoned" : "up";
 }
 
@@ -59,7 +59,7 @@ export const loadNow = (node: Pick<ClusterNode, "up" | "load">): Partial<NodeLoa
 export const alertsNow = (node: Pick<ClusterNode, "up" | "alerts">): ClusterNode["alerts"] =>
   node.up ? node.alerts : [];
 
-export const NOT_HEARD = "No node is heard now: see Needs attention";
+export const NOT_HEARD = "No node can be heard now: see Needs attention";
 
 /** Whether it may well run: of a node that was up when nodes were heard last, nobody knows. */
 export const mayRun = (node: Pick<ClusterNode, "up" | "heard" | "silent_at">): boolean =>
@@ -67,12 +67,12 @@ export const mayRun = (node: Pick<ClusterNode, "up" | "heard" | "silent_at">): b
 
 /** Why the node cannot be drained now, or drained anew; null when it can. */
 export function drainRefusal(node: ClusterNode): string | null {
-  if (node.leaving_until) return "It is leaving: what it owns moves to other nodes already";
-  if (node.draining && !node.drain_blocked) return "It is being drained";
+  if (node.leaving_until) return "The node is leaving: its elements are already moving to other nodes";
+  if (node.draining && !node.drain_blocked) return "The node is already being drained";
   const owns = node.elements.some((element) => element.role === "owner");
   if (!owns && !node.drain_blocked) return "Nothing runs here";
   if (!node.heard) return NOT_HEARD;
-  return node.up ? null : "The node is silent: restore its elements instead";
+  return node.up ? null : "The node does not answer: restore its elements instead";
 }
 
 /** Whether there is a deployment to upgrade or to undeploy: one that failed is over, though it is shown. */

@@ -87,18 +87,19 @@ export function basisOf(element: Costing): string {
   if (!cost || cost.batches_per_s <= 0) return "";
   const each = cpuTime(cost.cpu_cores / cost.batches_per_s);
   return (
-    `An estimate, from the last half minute: ${each} of CPU a batch, ${rate(cost.batches_per_s)} batches and ` +
-    `${rate(cost.rows_per_s)} rows a second. It holds as long as a batch of more rows costs no more and the node is ` +
-    "less than half busy: beyond that, batches are further apart."
+    `An estimate, from the last half minute: ${each} of CPU per batch, ${rate(cost.batches_per_s)} batches and ` +
+    `${rate(cost.rows_per_s)} rows per second. It holds as long as a batch with more rows does not cost more and the node is ` +
+    "less than half busy; above that, batches are further apart."
   );
 }
 
 /** Why there is no estimate. */
 export function missing({ cost, lag_rows, paused }: Costing): string {
-  if (lag_rows === null) return "Not known while its node is not heard.";
-  if (!cost) return "Not measured yet.";
-  if (paused) return "It is paused and costs nothing; the last half minute is what an estimate would go by.";
-  return "Nothing came in the last half minute, which is what an estimate would go by.";
+  if (lag_rows === null) return "It is not known while the node does not answer.";
+  if (!cost) return "It has not been measured yet.";
+  if (paused)
+    return "The element is paused and costs nothing. An estimate needs the figures of the last half minute.";
+  return "No row arrived in the last half minute, and an estimate needs its figures.";
 }
 
 /** CPU of a row: "57 µs"; null: none came, or it is not measured. */

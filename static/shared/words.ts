@@ -28,11 +28,11 @@ export function optionWords(option: unknown): string {
 const STEPS: Record<string, string> = {
   validate: "Check the pipeline",
   place: "Choose the nodes",
-  topics: "Make the streams",
+  topics: "Create the streams",
   start: "Start the elements",
   run: "Wait until all of them run",
   retire: "End the elements",
-  stop: "Stop what still runs",
+  stop: "Stop the elements that still run",
   "delete topics": "Delete the streams",
 };
 
@@ -40,7 +40,7 @@ const OF_GROUP: Record<NonNullable<Step["change"]>, string> = { added: "Add ", c
 
 /** A step of an operation; of an upgrade its steps are groups. `name`: what people call a group. */
 export function stepWords(step: Step, name: (id: string) => string): string {
-  if (step.regrouped && step.change === "added") return `Go on with ${step.title ?? name(step.name)}`;
+  if (step.regrouped && step.change === "added") return `Continue with ${step.title ?? name(step.name)}`;
   if (step.change) return OF_GROUP[step.change] + (step.title ?? name(step.name));
   return STEPS[step.name] ?? name(step.name);
 }
@@ -58,7 +58,7 @@ export const TERMS = {
   },
   seq: {
     title: "Batch",
-    text: "The number of the newest batch that was committed since the deployment. In the REST API it is the seq.",
+    text: "The number of the newest committed batch, counted from the deployment. The REST API calls it seq.",
   },
   id: { title: "Id", text: "The element's name in files, topics and the REST API." },
   group: {
@@ -67,9 +67,9 @@ export const TERMS = {
   },
   round_trips: {
     title: "Round trips",
-    text: "How often a message went to Kafka and back between the commit that hands over and that of the first output. Each costs as long as the way to the broker.",
+    text: "How many messages went to Kafka and back between the commit that hands over and the commit of the first output. Each takes as long as the way to the broker and back.",
   },
-  strategy: { title: "How", text: "By which way the state came to the node that took over." },
-  rows_in: { title: "Rows in", text: "Read since it started on its node." },
-  rows_out: { title: "Rows out", text: "Written since it started on its node." },
+  strategy: { title: "How", text: "How the state came to the node that took over." },
+  rows_in: { title: "Rows in", text: "Rows read since the element started on its node." },
+  rows_out: { title: "Rows out", text: "Rows written since the element started on its node." },
 } satisfies Record<string, Term>;

@@ -119,7 +119,7 @@ def look_at_pages(axe: Axe, handover: str) -> None:
         "/nodes/edge-a": page.get_by_role("region", name="Elements here")
         .get_by_role("row")
         .filter(has_text="positive"),
-        "/policies/": page.get_by_text("No policy has had anything to decide yet."),
+        "/policies/": page.get_by_text("No policy has decided anything yet."),
         "/map/": page.get_by_role("img", name=re.compile("^The sites and the lines between them")),
         "/events/": page.locator(".feed__item").first,
         "/events/?tab=audit": page.get_by_role("row").filter(has_text="watched").first,
@@ -143,12 +143,12 @@ def look_at_pages(axe: Axe, handover: str) -> None:
     page.goto("/policies/")
     look_at_dialog(axe, page.get_by_role("button", name="New policy"), "New policy")
     page.goto("/map/")
-    give = page.get_by_role("button", name="Give latencies")
-    look_at_dialog(axe, give, "Give latencies between sites")
+    give = page.get_by_role("button", name="Set latencies")
+    look_at_dialog(axe, give, "Set latencies between sites")
     page.goto("/nodes/edge-a")
     look_at_dialog(axe, page.get_by_role("button", name="Drain", exact=True), "Drain edge-a?")
     site = page.get_by_role("button", name="Set its site")
-    look_at_dialog(axe, site, "Where does edge-a stand?")
+    look_at_dialog(axe, site, "Where is edge-a?")
     page.keyboard.press("Control+k")
     expect(page.get_by_role("dialog", name="Command palette").get_by_text("positive")).to_be_visible()
     axe.look("the command palette")

@@ -65,5 +65,5 @@ def test_a_stream_back_to_its_own_origin_is_not_drawn(dashboard: Dashboard) -> N
     dashboard.drag_from_palette("Derive", 480, 160)
     dashboard.connect("filter", "derive")
     dashboard.draw_stream("derive", "filter")
-    expect(dashboard.toast).to_contain_text("this would make a circle")
+    expect(dashboard.toast).to_contain_text("this would make a cycle")
     expect(dashboard.canvas.locator(".react-flow__edge")).to_have_count(1)

@@ -47,8 +47,8 @@ def test_a_first_csv_file_is_understood_by_looking_at_it(
 
     # the time was found, with its format and zone; pace and end are asked in words, and nothing is wrong
     expect(inspector.get_by_label("Time: measured")).to_be_checked()
-    expect(inspector).to_contain_text("The first row is of 1 Feb 2024, 10:00:00 UTC")
-    expect(inspector).to_contain_text("No zone is written in it: UTC is taken.")
+    expect(inspector).to_contain_text("The time of the first row is 1 Feb 2024, 10:00:00 UTC")
+    expect(inspector).to_contain_text("It names no time zone, so it is read as UTC.")
     expect(inspector).to_contain_text("read as day.month.year hour:minute:second.")
     pace = inspector.get_by_role("radiogroup", name="Playback pace")
     expect(pace.get_by_label("As recorded")).to_be_checked()
@@ -59,8 +59,8 @@ def test_a_first_csv_file_is_understood_by_looking_at_it(
     # another time column, and none
     inspector.get_by_label("Time: stored").check()
     expect(inspector).to_contain_text("stored is the time of a row, read as ISO 8601.")
-    inspector.get_by_label("No column is the time").check()
-    expect(inspector).to_contain_text("Each row then gets the time at which it is played")
+    inspector.get_by_label("No time column").check()
+    expect(inspector).to_contain_text("Each row gets the time at which it is played")
     expect(dashboard.field("Rate")).to_have_value("10")
     expect(pace.get_by_label("As recorded")).to_be_disabled()
     dashboard.field("Rate").fill("25")
@@ -78,7 +78,7 @@ def test_a_first_csv_file_is_understood_by_looking_at_it(
     column.fill("power")
     dashboard.draw_stream("csv-replay", "live-chart")
     refusal = dashboard.toast.filter(has_text="Not connected")
-    expect(refusal).to_contain_text("power is text, but a number is needed there.")
+    expect(refusal).to_contain_text("power is text, but that parameter needs a number.")
     streams = dashboard.canvas.locator(".react-flow__edge")
     expect(streams).to_have_count(0)
     # ... and the two ways out are buttons: another column, or an element that converts

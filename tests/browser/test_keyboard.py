@@ -50,7 +50,7 @@ def test_ports_names_places_and_undo_by_keyboard(dashboard: Dashboard) -> None:
     dashboard.tab_to(dashboard.canvas.get_by_label("Input of Filter", exact=True), most=3)
     dashboard.press("Enter")
     choice = page.get_by_role("dialog", name="Connect the input of Filter")
-    expect(choice.get_by_role("option", name="Generator connected already")).to_be_disabled()
+    expect(choice.get_by_role("option", name="Generator already connected")).to_be_disabled()
     assert_within(choice, dashboard.canvas)
     page.keyboard.type("second")
     expect(choice.get_by_role("option", selected=True)).to_contain_text("replaces Generator")

@@ -66,7 +66,7 @@ def test_without_contact_nobody_takes_old_figures_for_new_ones(
 
     line.cut()
     expect(bar).to_contain_text(
-        re.compile(r"No contact for \d+ s; figures are from \d\d:\d\d:\d\d\."), timeout=60_000
+        re.compile(r"No contact for \d+ s; the figures are from \d\d:\d\d:\d\d\."), timeout=60_000
     )
     grey = page.evaluate("""() => {
       const probe = document.body.appendChild(document.createElement("i"));
@@ -190,7 +190,7 @@ def test_the_drawer_is_made_wider_by_mouse_and_keyboard_and_opens_as_a_page(
     chart = page.get_by_role("img", name="Latency, ms")
     chart.scroll_into_view_if_needed()  # charts are drawn where they can be seen
     expect(chart.locator(".main-svg").first).to_be_visible()
-    cost = page.get_by_role("region", name="CPU by latency target")
+    cost = page.get_by_role("region", name="CPU for each latency target")
     expect(cost).to_contain_text(re.compile(r"At a target of 1 s: about .*cores.*An estimate"))
     expect(cost.get_by_role("img", name=re.compile(r"^Estimated: [\d.]+ cores at 20 ms, "))).to_be_visible()
     page.get_by_role("tab", name="Records").click()

@@ -31,8 +31,8 @@ def test_nodes_measure_the_lines_between_them_and_a_person_says_better(
     expect(graph).to_contain_text("ms")
     axe.look("the map")
 
-    page.get_by_role("button", name="Give latencies").click()
-    dialog = page.get_by_role("dialog", name="Give latencies between sites")
+    page.get_by_role("button", name="Set latencies").click()
+    dialog = page.get_by_role("dialog", name="Set latencies between sites")
     file = {
         "name": "ms.csv",
         "mimeType": "text/csv",
@@ -43,7 +43,7 @@ def test_nodes_measure_the_lines_between_them_and_a_person_says_better(
     expect(dialog).to_have_count(0)
     expect(cell).to_contain_text("40 ms given")
     expect(graph).to_contain_text("40 / 42 ms")
-    expect(page.get_by_text("Lines are given for yard, where no node stands")).to_be_visible()
+    expect(page.get_by_text("Figures were set for yard, but no node is there")).to_be_visible()
     axe.look("the map with given latencies")
 
     phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
@@ -55,20 +55,20 @@ def test_nodes_measure_the_lines_between_them_and_a_person_says_better(
     beside = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     assert small.evaluate(beside) <= 0
 
-    page.get_by_role("button", name="Give rates").click()
-    rates = page.get_by_role("dialog", name="Give rates between sites")
+    page.get_by_role("button", name="Set rates").click()
+    rates = page.get_by_role("dialog", name="Set rates between sites")
     rates.get_by_label("Matrix").fill("edge-a,edge-b\n0,4\n0,0")
     rates.get_by_role("button", name="Save rates").click()
     expect(rates).to_have_count(0)
     expect(cell).to_contain_text("500 KB/s given")
-    page.get_by_role("button", name="Change given rates").click()
-    rates.get_by_role("button", name="Remove given rates").click()
+    page.get_by_role("button", name="Change the rates").click()
+    rates.get_by_role("button", name="Remove rates").click()
     expect(cell).not_to_contain_text("/s given")
 
-    page.get_by_role("button", name="Change given latencies").click()
+    page.get_by_role("button", name="Change the latencies").click()
     axe.look("the dialog of a matrix")
-    dialog.get_by_role("button", name="Remove given latencies").click()
+    dialog.get_by_role("button", name="Remove latencies").click()
     expect(cell).to_have_text(MEASURED)
     page.goto("/events/?tab=audit&kind=map")
-    expect(page.get_by_text("gave the latencies between edge-a, edge-b and yard")).to_be_visible()
+    expect(page.get_by_text("set the latencies between edge-a, edge-b and yard")).to_be_visible()
     axe.expect_nothing()

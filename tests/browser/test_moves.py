@@ -47,7 +47,7 @@ def test_a_move_says_before_what_it_takes_and_after_what_it_took_and_the_draft_f
     expect(announced).to_contain_text(re.compile("CPU of edge-b.*now"))
     expect(announced).to_contain_text("Copied first")
     dialog.get_by_role("radio", name="Stop and copy").check()
-    expect(ready).to_have_text("nothing is prepared")
+    expect(ready).to_have_text("nothing to prepare")
     dialog.get_by_role("radio", name=re.compile("^Live")).check()
     dialog.get_by_role("button", name="Migrate to edge-b").click()
     dashboard.expect_handover_done("edge-b")

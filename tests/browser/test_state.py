@@ -65,7 +65,7 @@ def test_what_an_element_keeps_is_looked_at_key_by_key(keeps: str, dashboard: Da
     page, panel = dashboard.page, dashboard.live_panel
     page.goto(f"/pipelines/{keeps}?mode=live&element=figures")
     dashboard.open_tab("State")
-    rows = panel.get_by_role("region", name="What is kept").get_by_role("row")
+    rows = panel.get_by_role("region", name="State").get_by_role("row")
     expect(panel.get_by_text(f"{KEYS} keys. Read")).to_be_visible()
     expect(rows).to_have_count(1 + 20)
     axe.look("what an element keeps")
@@ -76,7 +76,7 @@ def test_what_an_element_keeps_is_looked_at_key_by_key(keeps: str, dashboard: Da
     more.press("Enter")
     expect(rows).to_have_count(1 + KEYS)
     expect(more).to_have_count(0)
-    expect(panel.get_by_role("region", name="What is kept")).to_be_focused()
+    expect(panel.get_by_role("region", name="State")).to_be_focused()
 
     search = panel.get_by_label("Search keys")
     search.fill("sensor-4")
@@ -93,7 +93,7 @@ def test_what_an_element_keeps_is_looked_at_key_by_key(keeps: str, dashboard: Da
     wait_until(lambda: kept_anew(panel, rows.nth(1)) != before, "what is kept to have moved on")
 
     search.fill("nobody")
-    expect(panel.get_by_text("No key fits “nobody”.")).to_be_visible()
+    expect(panel.get_by_text("No key matches “nobody”.")).to_be_visible()
     axe.look("a search that finds nothing")
     dashboard.select("numbers")
     expect(panel.get_by_role("tab", name="Records")).to_be_visible()
@@ -106,7 +106,7 @@ def test_windows_are_read_as_times_and_searched_by_the_values_of_their_keys(
 ) -> None:
     page = dashboard.page
     page.goto(f"/pipelines/{keeps}/elements/hourly?tab=state")
-    rows = page.get_by_role("region", name="What is kept").get_by_role("row")
+    rows = page.get_by_role("region", name="State").get_by_role("row")
     expect(rows.nth(1)).to_contain_text(re.compile(r"\d\d:00:00 to [-\d]+ \d\d:00:00 UTC, sensor-\d"))
     expect(rows.nth(1)).to_contain_text(re.compile(r'{"average":-?\d'))
     page.get_by_label("Search keys").fill("SENSOR-44")

@@ -116,7 +116,7 @@ def test_versions_are_compared_in_words_and_on_the_canvas_and_restored(
     expect(told).to_contain_text("Against the draft: 1 added, 1 changed")
     expect(page.get_by_label("Stream from Per second to file, added")).to_have_count(1)
     changes(page).get_by_role("button", name="Restore into the draft").click()
-    expect(dashboard.toast).to_contain_text("Version 1 is the draft now")
+    expect(dashboard.toast).to_contain_text("Version 1 is now the draft")
     expect(dashboard.card("file")).to_be_visible()
     expect(page.get_by_label("Stream from Per second to file", exact=True)).to_have_count(1)
     expect(page.get_by_role("status", name="Draft saved")).to_be_visible()
@@ -171,11 +171,11 @@ def test_an_earlier_version_is_deployed_by_the_same_dialog(
     deploy = changes(page).get_by_role("button", name=re.compile("^Deploy version"))
     expect(deploy).to_have_attribute("aria-disabled", "true")
     deploy.focus()  # also without a pointer it is told why
-    expect(page.get_by_role("tooltip")).to_have_text("It is what runs.")
+    expect(page.get_by_role("tooltip")).to_have_text("This version runs already.")
     page.keyboard.press("Enter")
     expect(page.get_by_role("dialog")).to_have_count(0)
     changes(page).get_by_role("button", name="Restore into the draft").click()
-    expect(dashboard.toast).to_contain_text("is the draft now")
+    expect(dashboard.toast).to_contain_text("is now the draft")
     after = draft(client, watched)
     assert after["document"] == before["document"]
     assert (after["differs"], after["deployed_version"]) == (False, before["deployed_version"])
@@ -244,7 +244,7 @@ def test_of_what_two_editors_changed_each_element_is_chosen(
     assert merged["file"]["params"]["file"] == "mine.csv"
     assert merged["numbers"]["params"]["rate"] == 9
     [kept] = client.get("/api/v1/pipelines/shared/versions").json()
-    assert kept["note"] == "as grace had it, before it was merged"
+    assert kept["note"] == "the draft of grace before the merge"
     mine.select("window")  # in a text field, Ctrl Z is the field's
     mine.page.keyboard.press("Control+z")
     expect(size_of(mine)).to_have_value("3")

@@ -131,12 +131,12 @@ def test_the_overview_has_what_needs_attention_then_what_runs_then_drafts_and_th
     expect(rows.last).to_contain_text("created it")
     expect(page).to_have_url(re.compile(r"tab=audit&pipeline=often-saved$"))
     page.get_by_label("Kind").select_option("Nodes")
-    expect(page.get_by_text("Nothing fits the filter.")).to_be_visible()
+    expect(page.get_by_text("Nothing matches the filter.")).to_be_visible()
     page.get_by_label("Kind").select_option("Pipelines")
     page.reload()
     expect(rows).to_have_count(2)
     page.get_by_label("Person").select_option("Fogline itself")
-    expect(page.get_by_text("Nothing fits the filter.")).to_be_visible()
+    expect(page.get_by_text("Nothing matches the filter.")).to_be_visible()
 
 
 def above(upper: Locator, lower: Locator) -> bool:

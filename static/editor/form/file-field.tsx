@@ -58,7 +58,7 @@ export function FileField({ field, value, onChange, id, invalid, describedBy }: 
         toast({
           tone: "done",
           title: `${file.name} is uploaded`,
-          text: "Choose it in the element's file field, which was closed meanwhile.",
+          text: "The element's form was closed in the meantime: open it and choose the file there.",
         });
     } catch (problem) {
       if (put.current) setError(`${file.name} was not uploaded: ${problemText(problem)}`);
@@ -94,7 +94,7 @@ export function FileField({ field, value, onChange, id, invalid, describedBy }: 
             </optgroup>
           )}
           {shipped.length > 0 && (
-            <optgroup label="To try out">
+            <optgroup label="Samples">
               {shipped.map((file) => (
                 <option key={file.reference} value={file.reference}>
                   {file.name}

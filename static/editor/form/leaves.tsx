@@ -259,7 +259,7 @@ export function JsonControl({ field, value, onChange, id, describedBy }: LeafPro
         spellCheck={false}
         onChange={(event) => take(event.target.value)}
       />
-      {wrong && <p className="field__error">This is not JSON yet; the last good value is kept.</p>}
+      {wrong && <p className="field__error">This is not valid JSON yet. The last valid value is kept.</p>}
     </>
   );
 }

@@ -68,7 +68,7 @@ function Rows({ table, found }: { table: TableHint; found: TablePreview }) {
     <fieldset className="look__rows" data-path={`params.${column}`} disabled={readOnly}>
       <legend className="field__label">First rows</legend>
       {/* it is scrolled by keyboard too */}
-      <div className="look__scroll" tabIndex={0} role="group" aria-label="First rows, to look at">
+      <div className="look__scroll" tabIndex={0} role="group" aria-label="The first rows">
         <table className="look__table">
           <thead>
             <tr>
@@ -116,7 +116,7 @@ function Rows({ table, found }: { table: TableHint; found: TablePreview }) {
       {!found.fixed && (
         <label className="check">
           <input type="radio" name={group} checked={chosen === ""} onChange={() => choose(null)} />
-          No column is the time
+          No time column
         </label>
       )}
       <TimeText key={chosen} table={table} found={found} chosen={chosen} />
@@ -137,7 +137,7 @@ function TimeText({ table, found, chosen }: { table: TableHint; found: TablePrev
   if (!chosen)
     return (
       <p className="field__help">
-        Each row then gets the time at which it is played: evenly, as many a second as you say below.
+        Each row gets the time at which it is played, evenly at the rate that you set below.
       </p>
     );
   const times = found.columns.find((each) => each.name === chosen)?.times ?? [];
@@ -159,7 +159,7 @@ function TimeText({ table, found, chosen }: { table: TableHint; found: TablePrev
       {known && times.length === 1 ? null : (
         <div className="field" data-path={`params.${formatName}`}>
           <label className="field__label" htmlFor={id}>
-            Its text is read as
+            Read its text as
           </label>
           <select
             className="select"
@@ -199,7 +199,7 @@ function NearNote({ found, column }: { found: TablePreview; column: TableColumn 
         <button
           type="button"
           className="link"
-          title="Rows with another value then go to the dead letters, with the reason"
+          title="Rows with other values then go to the dead letters with the reason"
           onClick={() => patch({ columns: withType(found.columns, name, near.type) }, "params.columns")}
         >
           Read {name} as a {typeWords(near.type)}

@@ -119,16 +119,16 @@ export function timeSays(column: string, reading: TimeReading): string[] {
   const says = [
     reading.elapsed
       ? `${column} counts ${reading.words}${every}.`
-      : `${column} is the time of a row, read as ${reading.words}. The first row is of ${(timeOfDay ? CLOCK : DAY).format(first)} UTC${every}.`,
+      : `${column} is the time of a row, read as ${reading.words}. The time of the first row is ${(timeOfDay ? CLOCK : DAY).format(first)} UTC${every}.`,
   ];
-  if (reading.zone === "assumed") says.push("No zone is written in it: UTC is taken.");
+  if (reading.zone === "assumed") says.push("It names no time zone, so it is read as UTC.");
   if (reading.back > reading.rows / 10)
     says.push(
-      "Most rows go back in time, as in a file with the newest first: as recorded they would come all at once. Sort the file by time, or choose rows per second.",
+      "Most rows go back in time, as in a file with the newest row first. At their recorded times they would all come at once. Sort the file by time, or choose rows per second.",
     );
   else if (reading.back > 0)
     says.push(
-      `${reading.back} of ${reading.rows} rows go back in time; they come right after the row before them.`,
+      `${reading.back} of ${reading.rows} rows go back in time. They are sent right after the row before them.`,
     );
   return says;
 }
@@ -140,7 +140,7 @@ export function rowsSay(found: TablePreview): string {
     found.columns_total > found.columns.length
       ? ` and the first ${found.columns.length} of ${found.columns_total.toLocaleString("en")} columns`
       : "";
-  if (found.whole && found.rows === shown) return `All of it: ${plural(shown, "row")}${columns}.`;
+  if (found.whole && found.rows === shown) return `The whole file: ${plural(shown, "row")}${columns}.`;
   const all = found.rows_about?.toLocaleString("en");
   const total = all ? ` of ${found.whole ? "" : "about "}${all}` : "";
   return `The first ${shown === 1 ? "row" : `${shown} rows`}${total}${columns}.`;

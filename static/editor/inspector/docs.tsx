@@ -8,10 +8,10 @@ export function Docs({ operator }: { operator: Operator }) {
     <div className="stack">
       <Markdown text={operator.docs || operator.summary} />
       <p className="field__help">
-        {operator.stateful ? "Keeps state, which moves along with it. " : "Keeps no state. "}
+        {operator.stateful ? "It keeps state, which moves with it. " : "It keeps no state. "}
         <b>{FOLLOW[operator.follow].title}.</b> {FOLLOW[operator.follow].text}
         {operator.follow_depends &&
-          " With some parameters it is otherwise: its state says so once it is deployed."}
+          " This differs for some parameters: its state shows it once the element is deployed."}
       </p>
       {Object.keys(operator.example ?? {}).length > 0 && (
         <section className="stack stack--tight">

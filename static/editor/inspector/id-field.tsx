@@ -13,7 +13,7 @@ export function IdField({ element, editable }: { element: DocElement; editable: 
     if (text === element.id) return setError("");
     const wrong = nameFault(text);
     if (wrong) return setError(wrong);
-    if (findElement(current(), text)) return setError(`There is another element ${text}.`);
+    if (findElement(current(), text)) return setError(`Another element has the id ${text}.`);
     setError("");
     commit(renameElement(current(), element.id, text));
     select([text]);

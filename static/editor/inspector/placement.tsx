@@ -49,7 +49,7 @@ export function NodePin({ element, editable }: { element: DocElement; editable: 
         ))}
       </select>
       <span className="field__help">
-        Where it runs when the pipeline is deployed. It can be moved later while it runs.
+        Where the element runs when the pipeline is deployed. You can move it later while it runs.
       </span>
     </label>
   );
@@ -73,7 +73,7 @@ export function LatencyTarget({ element, editable }: { element: DocElement; edit
           commit(changeElement(current(), element.id, { latency_ms: value === "" ? null : Number(value) }))
         }
       >
-        <option value="">As the installation has it</option>
+        <option value="">The installation's default</option>
         {choices.map((each) => (
           <option key={each} value={each}>
             {millis(each)}
@@ -81,8 +81,8 @@ export function LatencyTarget({ element, editable }: { element: DocElement; edit
         ))}
       </select>
       <span className="field__help">
-        Its results are out so soon after a row has come. A longer one takes less CPU: rows are processed
-        together. Of elements that run as one, the shortest counts.
+        How soon after a row arrives its results should be written. A longer target needs less CPU, because
+        more rows are processed together. For elements that run as one, the shortest target counts.
       </span>
     </label>
   );
@@ -110,7 +110,7 @@ export function Apart({ element, editable }: { element: DocElement; editable: bo
           </label>
         ))}
         <span className="field__help">
-          Fogline never puts the two on one node by itself, so that not both fail with it.
+          Fogline does not place the two on one node, so that they do not fail together.
         </span>
       </fieldset>
     </Details>

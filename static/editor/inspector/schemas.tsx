@@ -21,7 +21,8 @@ export function Schemas({ element, operator }: { element: DocElement; operator: 
     schema: schemas[`${element.id}.${port.name}`],
   }));
   const all = [...inputs, ...outputs];
-  if (all.length === 0) return <p className="muted small">Connect the element to see what it reads.</p>;
+  if (all.length === 0)
+    return <p className="muted small">Connect the element to see the columns that it reads.</p>;
   return (
     <div className="stack">
       {all.map(({ title, schema }) => (
@@ -30,13 +31,18 @@ export function Schemas({ element, operator }: { element: DocElement; operator: 
           <SchemaTable schema={schema} />
         </section>
       ))}
-      <p className="field__help">Every record also has its event time, as _time.</p>
+      <p className="field__help">Every record also has its event time in the column _time.</p>
     </div>
   );
 }
 
 function SchemaTable({ schema }: { schema: StreamSchema | undefined }) {
-  if (!schema) return <p className="muted small">Not known yet: something before it is missing or faulty.</p>;
+  if (!schema)
+    return (
+      <p className="muted small">
+        It is not known yet: an element before this one is missing or has problems.
+      </p>
+    );
   if (schema.fields.length === 0) return <p className="muted small">No columns.</p>;
   return (
     <table className="table table--tight">

@@ -60,7 +60,9 @@ function List({ pipeline, element, onRestore }: Props) {
   if (error && rows.length === 0) return <Problem error={error} onRetry={reload} />;
   if (loading) return <Skeleton lines={4} />;
   if (rows.length === 0)
-    return <Nothing text="No checkpoint yet. The first is taken a few seconds after the element starts." />;
+    return (
+      <Nothing text="There is no checkpoint yet. The first is taken a few seconds after the element starts." />
+    );
   return (
     <div className="table-wrap">
       <table className="table table--tight">
@@ -85,7 +87,7 @@ function List({ pipeline, element, onRestore }: Props) {
                 title={
                   row.bytes_new === null
                     ? undefined
-                    : `${bytes(row.bytes_new)} of it were new; after batch ${row.seq}`
+                    : `${bytes(row.bytes_new)} of it were new; taken after batch ${row.seq}`
                 }
               >
                 {bytes(row.bytes)}

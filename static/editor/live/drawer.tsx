@@ -101,7 +101,7 @@ function Drawer({ pipeline, element }: { pipeline: string; element: LiveElement 
             className="button button--quiet button--small button--icon"
             href={elementPage(pipeline, element.id)}
             aria-label="Open as a page"
-            title="Open as a page, with charts and records in full width"
+            title="Open as a page, with charts and records at full width"
           >
             <Maximize2 aria-hidden="true" />
           </a>
@@ -277,8 +277,8 @@ function Latency({ element }: { element: LiveElement }) {
       unit={`of ${millis(target)}`}
       title={
         most === null
-          ? `from a row's arrival to its results; the target is ${millis(target)}`
-          : `19 of 20 batches had their results out within ${millis(most)} of their oldest row's arrival, ` +
+          ? `from the arrival of a row to its results; the target is ${millis(target)}`
+          : `19 of 20 batches wrote their results within ${millis(most)} after their oldest row arrived, ` +
             `half of them within ${millis(usual)}; the target is ${millis(target)}`
       }
       tone={missed ? "lagging" : undefined}
@@ -290,7 +290,7 @@ function Latency({ element }: { element: LiveElement }) {
 function Cpu({ element }: { element: LiveElement }) {
   const { cost } = element;
   const title = cost
-    ? "of its node, in the last half minute: shared out by the time that batches ran, with what runs as one with it"
+    ? "of its node in the last half minute, by the time that its batches ran, including elements that run as one with it"
     : "not measured yet";
   return (
     <>
@@ -301,7 +301,7 @@ function Cpu({ element }: { element: LiveElement }) {
 }
 
 function keysOf({ state_keys: keys }: LiveElement): string | undefined {
-  return keys === null ? undefined : `what is kept for ${plural(keys, "key")}`;
+  return keys === null ? undefined : `state for ${plural(keys, "key")}`;
 }
 
 function Details(shown: Shown) {

@@ -74,6 +74,6 @@ function Warnings({ node, warnings }: { node: string; warnings: string[] }) {
 
 function unknownWords(target: string | null, data: Forecast | undefined, error: unknown): string {
   if (target === null) return "Choose a node.";
-  if (data) return `Nothing is known of ${target}.`;
-  return error ? "It could not be asked. You can go on all the same." : "Asking…";
+  if (data) return `Nothing is known about ${target}.`;
+  return error ? "The forecast is not available. You can continue anyway." : "Loading…";
 }

@@ -33,7 +33,7 @@ export function keysSay({ keys }: KeptPage): string {
 /** Why no key is shown. */
 export function noneSays(page: KeptPage, search: string): string {
   if (search && page.looked !== null)
-    return `None of the ${count(page.looked)} keys that were looked through fits “${search}”.`;
-  if (search) return `No key fits “${search}”.`;
-  return "Nothing is kept now. A key shows here once a row has come that it keeps something of.";
+    return `None of the ${count(page.looked)} keys that were searched matches “${search}”.`;
+  if (search) return `No key matches “${search}”.`;
+  return "The state is empty. A key appears here when a row has arrived for which something is kept.";
 }

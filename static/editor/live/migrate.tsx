@@ -41,7 +41,7 @@ export function MigrateDialog({
       <Expect pipeline={pipeline} element={element} target={target} way={way} />
       {element.follow === "none" && (
         <p className="field__help">
-          <b>Why there is no other way.</b> {element.follow_note}
+          <b>Why other ways are not possible</b> {element.follow_note}
         </p>
       )}
     </OrderDialog>

@@ -23,7 +23,8 @@ export function NodeChoice({
   if (nodes.length < 2)
     return (
       <p className="muted small">
-        There is no other node. Add a machine under <a href="/nodes/">Nodes</a>: one command on it is all.
+        There is no other node. Add a machine under <a href="/nodes/">Nodes</a>: it takes one command on that
+        machine.
       </p>
     );
   const choices: Choice<string>[] = nodes.map((node) => {

@@ -91,7 +91,7 @@ function Gone() {
       <h2>
         {id} is no element of {name} any more
       </h2>
-      <p>It was taken out of the pipeline. What it had written is kept.</p>
+      <p>It was removed from the pipeline. The data that it wrote is kept.</p>
       <a className="button" href={livePage(name)}>
         Open {name}
       </a>

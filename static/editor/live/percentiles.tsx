@@ -14,7 +14,7 @@ type Timed = Pick<
   "latency_ms_p50" | "latency_ms_p95" | "latency_ms_p99" | "batch_ms_p50" | "batch_ms_p95" | "batch_ms_p99"
 >;
 
-/** How long rows and batches take: half of them, 95 % and 99 % take at most so long. */
+/** How long rows and batches take: half of them, 95 % and 99 % take at most this long. */
 export function Percentiles({ element }: { element: Timed }) {
   return (
     <table className="table percentiles">
@@ -22,7 +22,7 @@ export function Percentiles({ element }: { element: Timed }) {
         <tr>
           <th>Time</th>
           {PLACES.map((place) => (
-            <th key={place} className="num" title={`${place.slice(1)} % take at most so long`}>
+            <th key={place} className="num" title={`${place.slice(1)} % take at most this long`}>
               {place}
             </th>
           ))}

@@ -70,7 +70,7 @@ export function Records({ pipeline, element }: { pipeline: string; element: stri
         </button>
       </div>
       {records.length === 0 ? (
-        <Nothing text="No record yet. They show here as soon as the element writes one." />
+        <Nothing text="There are no records yet. They appear here as soon as the element writes one." />
       ) : (
         <RecordTable records={records} />
       )}
@@ -134,7 +134,7 @@ export function DeadLetters({ pipeline, element }: { pipeline: string; element: 
   if (!records) return <Skeleton lines={4} />;
   if (records.length === 0)
     return (
-      <Nothing text="None. A row that cannot be parsed or processed, or comes too late, lands here with its reason, and never stops the pipeline." />
+      <Nothing text="There are none. A row that cannot be read or processed, or that arrives too late, is put here with the reason. It never stops the pipeline." />
     );
   const newest = [...records].reverse();
   return (
@@ -161,7 +161,7 @@ export function DeadLetters({ pipeline, element }: { pipeline: string; element: 
 
 /** Above records that were read before something went wrong. */
 export function Stale({ error }: { error: unknown }) {
-  return error ? <Warning>Not read anew since: {problemText(error)}</Warning> : null;
+  return error ? <Warning>These are old; reading again failed: {problemText(error)}</Warning> : null;
 }
 
 export function Nothing({ text }: { text: string }) {

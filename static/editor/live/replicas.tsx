@@ -44,8 +44,8 @@ export function Replicas({ pipeline, element }: { pipeline: string; element: Liv
       </div>
       {standby && !standby.wanted && (
         <p className="field__help">
-          {standby.node} stays a standby for a while after the move, so that the way back is instant. Keep it
-          to have it for good.
+          {standby.node} stays a standby for a while after the move, so that you can move back instantly. Keep
+          it to make it permanent.
         </p>
       )}
       <FollowNote element={element} />
@@ -88,7 +88,7 @@ function ReplicaTable({ element }: { element: LiveElement }) {
               <td>
                 <StatusMark status="standby" />
               </td>
-              <td className="muted">asked for, not heard of yet</td>
+              <td className="muted">ordered; nothing reported yet</td>
             </tr>
           )}
         </tbody>
@@ -153,14 +153,14 @@ export function StandbyDialog({
   const name = nameOf(element);
   const kept = element.standby?.wanted ? element.standby.node : null;
   const refused = (node: ClusterNode) =>
-    node.name === kept ? "It keeps the standby already." : actions.nodeRefusal(node, element.node);
+    node.name === kept ? "This node keeps the standby already." : actions.nodeRefusal(node, element.node);
   const [target, setTarget] = useState(() => bestTarget(element, useLive.getState().nodes, refused));
   const chosen = useLive((state) => state.nodes.find((node) => node.name === target));
   const why = actions.refusal(element.actions.keep_standby) ?? (chosen ? refused(chosen) : "Choose a node.");
   return (
     <OrderDialog
       title={`Keep a standby of ${name}`}
-      text={`A standby computes along without emitting anything, so that it can take over at once: by a live migration, or by itself when ${element.node ?? "the owner's node"} fails. It takes about as much CPU and memory as ${name} itself.${kept ? ` The one on ${kept} goes.` : ""}${actions.groupNote(pipeline, element)}`}
+      text={`A standby computes the same without emitting anything, so that it can take over at once: in a live migration, or automatically when ${element.node ?? "the owner's node"} fails. It needs about as much CPU and memory as ${name} itself.${kept ? ` The standby on ${kept} is dropped.` : ""}${actions.groupNote(pipeline, element)}`}
       action={target ? `Keep a standby on ${target}` : "Keep a standby"}
       refused={why}
       run={() => actions.keepStandby(pipeline, element, target ?? "")}

@@ -54,9 +54,7 @@ function useChoice(element: LiveElement, checkpoint: number | null, checkpoints:
   const needsSeq = pastStandby || rewind || source === "older";
   const why =
     actions.refusal(rewind ? element.actions.rewind : element.actions.restore) ??
-    (source === "hot-standby" && !hot
-      ? "The standby does not follow any more: choose a checkpoint."
-      : null) ??
+    (source === "hot-standby" && !hot ? "The standby no longer follows: choose a checkpoint." : null) ??
     (needsSeq && seq === null ? (unknown ?? goneWords(rows, picked)) : null) ??
     refusedAt(target);
   const known = { hotRefused, unknown, named };
@@ -83,14 +81,16 @@ export function RestoreDialog({
   const { unknown } = choice.known;
   const rewind = source === "rewind";
   const rewindRefused =
-    actions.refusal(element.actions.rewind) ?? unknown ?? (rows.length ? null : "No checkpoint yet.");
+    actions.refusal(element.actions.rewind) ??
+    unknown ??
+    (rows.length ? null : "There is no checkpoint yet.");
   return (
     <OrderDialog
       title={rewind ? `Rewind ${name}` : `Restore ${name}`}
       text={
         rewind
           ? `${name} goes back to a checkpoint and computes again from there.${actions.groupNote(pipeline, element)}`
-          : `${name} starts elsewhere and takes over where it had committed: what was written is not written again. ${actions.noteOf(element.actions.restore) || `Its copy on ${element.node ?? "the old node"}, should it still run, is shut out.`}${actions.groupNote(pipeline, element)}`
+          : `${name} starts on another node and continues after its last commit: nothing is written twice. ${actions.noteOf(element.actions.restore) || `If its copy on ${element.node ?? "the old node"} still runs, it is locked out.`}${actions.groupNote(pipeline, element)}`
       }
       action={rewind ? `Rewind${target ? ` on ${target}` : ""}` : `Restore${target ? ` on ${target}` : ""}`}
       danger={rewind}
@@ -105,7 +105,7 @@ export function RestoreDialog({
         onChange={choice.choose}
       />
       <Choices
-        legend="Or, on purpose"
+        legend="Or go back on purpose"
         value={rewind ? "rewind" : null}
         choices={[{ ...REWIND, disabled: rewindRefused }]}
         onChange={choice.choose}

@@ -56,7 +56,7 @@ function Found({ pipeline, element, search }: Place & { search: string }) {
       <Stale error={error} />
       <div className="row row--between">
         <span className="muted small">
-          {keysSay(data)}. Read <Ago at={data.at} />; it moves on with each batch.
+          {keysSay(data)}. Read <Ago at={data.at} />; it changes with each batch.
         </span>
         <button type="button" className="button button--small" onClick={reload}>
           Read again
@@ -104,7 +104,7 @@ function Pages({ pipeline, element, search, first }: Place & { search: string; f
           ref={table}
           tabIndex={0}
           role="region"
-          aria-label="What is kept"
+          aria-label="State"
         >
           <KeptTable entries={entries} />
         </div>
@@ -132,7 +132,7 @@ export function KeptTable({ entries }: { entries: KeptKey[] }) {
       <thead>
         <tr>
           <th>Key</th>
-          <th>What is kept</th>
+          <th>State</th>
         </tr>
       </thead>
       <tbody>
@@ -162,11 +162,11 @@ function Kept({ entry }: { entry: KeptKey }) {
             <code className="mono">{compact(entry)}</code>
           </summary>
           <pre className="code">{whole}</pre>
-          {entry.state_cut && <p className="muted">Only the beginning of it is shown.</p>}
+          {entry.state_cut && <p className="muted">Only the beginning is shown.</p>}
         </details>
       )}
       {entry.timers.length > 0 && (
-        <p className="muted" title="Its timers, of event time">
+        <p className="muted" title="Its timers, in event time">
           Waits for {entry.timers.map(timer).join("; ")}
         </p>
       )}
@@ -176,5 +176,5 @@ function Kept({ entry }: { entry: KeptKey }) {
 
 const timer = (at: string | null): string => {
   const then = instant(at);
-  return then === null ? "a time far away" : moment(then);
+  return then === null ? "a time in the far future" : moment(then);
 };

@@ -42,7 +42,7 @@ export function LiveSummary({ pipeline }: { pipeline: string }) {
   if (elements.every((element) => element.status === "draft")) {
     return (
       <div className="inspector">
-        <Nothing text="Nothing of this pipeline runs. Deploy it to see its elements live." />
+        <Nothing text="This pipeline does not run. Deploy it to see its elements live." />
       </div>
     );
   }

@@ -16,7 +16,7 @@ import type { LiveElement } from "../../shared/types";
 import { Details } from "../../shared/ui/details";
 import "./target-cost.css";
 
-const TITLE = "CPU by latency target";
+const TITLE = "CPU for each latency target";
 
 /** What the element would cost with another latency target: in words, folded away the curve. */
 export function TargetCost({ element }: { element: LiveElement }) {

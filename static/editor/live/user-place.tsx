@@ -33,7 +33,7 @@ export function UserPlace({
       <button
         className="button button--quiet button--small"
         disabled={!!locked}
-        title={locked ?? "A policy may have it run on the node that is nearest to its user"}
+        title={locked ?? "A policy may keep it on the node that is nearest to its user"}
         onClick={() => setOpen(true)}
       >
         <MapPin aria-hidden="true" />
@@ -42,8 +42,8 @@ export function UserPlace({
       {open && (
         <SiteDialog
           title={`Where is the user of ${nameOf(element)}?`}
-          description="A site of the map: where a node stands, or one of which latencies are given. It stays until another one is told, here or by the user's device. A policy may have the element follow; without one nothing moves."
-          label="Site, empty: not known"
+          description="Enter a site of the map: one with a node, or one whose latencies are given. It stays until you or the user's device report another one. A policy may move the element to its user; without a policy nothing moves."
+          label="Site (empty: not known)"
           action="Save place"
           site={element.user?.site ?? ""}
           known={nodes.map((node) => node.site || node.name)}

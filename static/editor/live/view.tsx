@@ -65,10 +65,10 @@ function useStream(pipeline: string, source: string | null) {
 export function View({ pipeline, element, source, type, params, height = HEIGHT }: Props) {
   const { records, error } = useStream(pipeline, source);
   const name = useName(pipeline, source ?? "");
-  if (!source) return <Nothing text="Nothing is connected to it." />;
+  if (!source) return <Nothing text="Nothing is connected to this view." />;
   if (error && !records) return <Problem error={error} />;
   if (!records) return <Skeleton lines={3} height={60} />;
-  if (records.length === 0) return <Nothing text={`No record of ${name} yet.`} />;
+  if (records.length === 0) return <Nothing text={`${name} has not written a record yet.`} />;
   return (
     <>
       <Stale error={error} />

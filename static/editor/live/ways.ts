@@ -18,7 +18,7 @@ export function waysFor(element: LiveElement, target: string | null): Choice<Mov
   const stop: Choice<MoveWay> = {
     value: "stop-and-copy",
     title: "Stop and copy",
-    note: `It stops on ${here}, ${copied} is copied${why}, and it starts on ${there}: output pauses meanwhile.`,
+    note: `It stops on ${here}, ${copied} is copied${why}, and it starts on ${there}. Its output pauses for that time.`,
   };
   if (element.follow === "none") return [stop];
   const following = target !== null && standbyOn(element, target);
@@ -28,8 +28,8 @@ export function waysFor(element: LiveElement, target: string | null): Choice<Mov
       title: "Live, with a standby (almost no pause)",
       tag: "default",
       note: following
-        ? `${there} follows already, so nothing is copied; it takes over when it has caught up.`
-        : `${there} fetches ${copied}${why} and catches up while ${here} goes on, then takes over.`,
+        ? `${there} follows already, so nothing is copied. It takes over when it has caught up.`
+        : `${there} fetches ${copied}${why} and catches up while ${here} keeps running. Then it takes over.`,
     },
     stop,
   ];
@@ -43,17 +43,13 @@ export const wayOf = (source: Source): RestoreWay =>
 /** Why it is not known which checkpoints there are; null: it is. */
 export function unknownWords(state: Omit<CheckpointState, "reload">): string | null {
   if (state.loading) return "The checkpoints are being loaded.";
-  return state.error && state.rows.length === 0
-    ? "The checkpoints could not be loaded, so it is not known which there are."
-    : null;
+  return state.error && state.rows.length === 0 ? "The checkpoints could not be loaded." : null;
 }
 
 /** Why there is no checkpoint to order. */
 export function goneWords(rows: readonly CheckpointRow[], picked: number | null): string {
   if (rows.length === 0) return "There is no checkpoint yet.";
-  return picked === null
-    ? "Choose a checkpoint."
-    : "That checkpoint is not kept any more: choose another one.";
+  return picked === null ? "Choose a checkpoint." : "That checkpoint is no longer kept: choose another one.";
 }
 
 /** What is known of the places, and how the dialog was opened. */
@@ -81,28 +77,30 @@ export function sourcesFor(
       note:
         hot &&
         `It ${hot.behind === 0 ? "has caught up" : `is ${behindWords(hot.behind)}`} and takes over at once: nothing is copied.`,
-      disabled: hot ? hotRefused : "No standby follows it. Keep one, and the next restoration takes no copy.",
+      disabled: hot
+        ? hotRefused
+        : "No standby follows it. If you keep one, the next restoration does not have to copy anything.",
     },
     {
       value: "newest",
       title: "The newest checkpoint",
       tag: hot && !hotRefused ? undefined : "default",
       note: newest
-        ? `${checkpointWords(newest)}. It is copied, and what was committed since is read again without being emitted.`
+        ? `${checkpointWords(newest)}. It is copied. The rows since then are read again, but their results are not emitted again.`
         : (unknown ??
-          "There is none yet: it reads its input from the start, and what was committed is not emitted again."),
+          "There is none yet. The element reads its input from the start, but results that were committed are not emitted again."),
     },
     named
       ? {
           value: "older",
           title: "A checkpoint of the list",
-          note: "It ends at the same place from each of them; from an older one it takes longer.",
+          note: "The result is the same with each of them; an older one takes longer.",
         }
       : {
           value: "older",
           title: "An older checkpoint",
-          note: "For when the newest is damaged. It ends at the same place, and takes longer.",
-          disabled: unknown ?? (rows.length > 1 ? null : "There is no older one."),
+          note: "Use it if the newest is damaged. The result is the same, but it takes longer.",
+          disabled: unknown ?? (rows.length > 1 ? null : "There is no older checkpoint."),
         },
   ];
 }
@@ -130,5 +128,5 @@ export const checkpointWords = (row: CheckpointRow): string => `${capital(ago(ro
 export const REWIND: Choice<"rewind"> = {
   value: "rewind",
   title: "Rewind: go back and emit again",
-  note: "Computes again from a checkpoint on. Outputs committed since then will be emitted again.",
+  note: "The element computes again from a checkpoint. Results that were committed since then are emitted again.",
 };

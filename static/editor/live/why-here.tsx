@@ -63,16 +63,16 @@ function OtherNodes({ element, others }: { element: LiveElement; others: OtherNo
         <thead>
           <tr>
             <th>Other nodes</th>
-            <th className="num" title="Cores that are idle there, of all">
+            <th className="num" title="Idle cores of all cores">
               Cores free
             </th>
             <th
               className="num"
-              title="One way, to the farthest node of what it reads from and of what reads from it"
+              title="Latency one way to the farthest node that it reads from or that reads from it"
             >
               To neighbours
             </th>
-            <th title="What it has of the element's state">State there</th>
+            <th title="How much of the element's state the node has">State there</th>
           </tr>
         </thead>
         <tbody>

@@ -102,7 +102,7 @@ describe("a text column where a number is needed", () => {
   test("is refused in words, and another column of the stream mends it", () => {
     const document = drawn("live-chart", { columns: ["machine"] });
     const { reason, mends } = verdict(document, MIXED);
-    expect(reason).toBe("machine is text, but a number is needed there.");
+    expect(reason).toBe("machine is text, but that parameter needs a number.");
     expect(mends.map((mend) => mend.title)).toEqual([
       "Use v1 instead",
       "Use v2 instead",

@@ -13,7 +13,7 @@ describe("which ports may be joined", () => {
 
   test.each([
     ["itself", out("big"), into("big"), /own output/],
-    ["a circle", out("big"), into("readings"), /no input in/],
+    ["a cycle", out("big"), into("readings"), /no input in/],
     ["an output that is none", { element: "file", port: "out" }, into("big"), /no output out/],
     ["an unknown port", out("readings"), into("file", "left"), /no input left/],
     ["an element that is gone", out("ghost"), into("file"), /gone/],
@@ -23,13 +23,13 @@ describe("which ports may be joined", () => {
     expect(verdict.ok ? "" : verdict.reason).toMatch(reason);
   });
 
-  test("a longer circle is found", () => {
+  test("a longer cycle is found", () => {
     const document = {
       ...DOCUMENT,
       spec: { elements: [...elementsOf(DOCUMENT), { id: "late", type: "filter", inputs: { in: "big" } }] },
     };
     const verdict = judge(document, OPERATORS, out("late"), into("big"));
-    expect(verdict.ok ? "" : verdict.reason).toMatch(/circle/);
+    expect(verdict.ok ? "" : verdict.reason).toMatch(/cycle/);
   });
 
   test("a stream without the column that the target names is refused", () => {

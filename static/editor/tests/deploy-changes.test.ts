@@ -22,7 +22,7 @@ test("the most serious first; what does not change is only counted", () => {
     ["upgraded", ["c"]],
     ["added", ["b"]],
   ]);
-  expect(untouched(changes)).toBe("2 elements go on untouched.");
+  expect(untouched(changes)).toBe("2 elements keep running unchanged.");
 });
 
 test("an upgrade that failed can be tried again when nothing differs any more", () => {
@@ -39,10 +39,10 @@ test("one incompatible element refuses the deployment, and is named", () => {
 test("each element that loses its state has to be agreed to", () => {
   const changes = [change("window", "restart"), change("sums", "restart"), change("a", "upgraded")];
   expect(deployRefusal(changes)).toContain("window and sums may lose");
-  expect(deployRefusal(changes, new Set(["window"]))).toContain("that sums may lose");
+  expect(deployRefusal(changes, new Set(["window"]))).toContain("agree: sums may lose");
   expect(deployRefusal(changes, new Set(["window", "sums"]))).toBeNull();
   expect(deployRefusal(changes, new Set(["sums"]), (id) => `The ${id}`)).toContain(
-    "that The window may lose",
+    "agree: The window may lose",
   );
   expect(grouped(changes).map((each) => each.change)).toEqual(["restart", "upgraded"]);
 });
@@ -53,5 +53,5 @@ test("a first deployment is refused for what no node can take, not for what a st
   expect(isFirst([starts, never])).toBe(true);
   expect(isFirst([starts, change("c", "unchanged")])).toBe(false);
   expect(deployRefusal([starts])).toBeNull();
-  expect(deployRefusal([starts, never])).toBe("No node can take b: see above why.");
+  expect(deployRefusal([starts, never])).toBe("No node can take b: the reason is above.");
 });

@@ -55,16 +55,16 @@ test("timers are times, and nothing of a key or state is taken for markup", () =
     createElement(KeptTable, { entries: [entry({ key: "<b>", state: "<i>", timers })] }),
   );
   expect(drawn).toContain("2 Jan 2020");
-  expect(drawn).toContain("a time far away");
+  expect(drawn).toContain("a time in the far future");
   expect(drawn).not.toMatch(/<b>|<i>/);
 });
 
 test("how many keys there are, and why none is shown", () => {
   expect(keysSay(page({ keys: 1 }))).toBe("1 key");
   expect(keysSay(page({ keys: 12_000 }))).toBe("12,000 keys");
-  expect(noneSays(page(), "")).toMatch(/^Nothing is kept now/);
-  expect(noneSays(page({ keys: 5 }), "x")).toBe("No key fits “x”.");
+  expect(noneSays(page(), "")).toMatch(/^The state is empty/);
+  expect(noneSays(page({ keys: 5 }), "x")).toBe("No key matches “x”.");
   expect(noneSays(page({ keys: 9000, looked: 5000, next: "k" }), "x")).toBe(
-    "None of the 5,000 keys that were looked through fits “x”.",
+    "None of the 5,000 keys that were searched matches “x”.",
   );
 });

@@ -61,7 +61,7 @@ describe("places to restore from", () => {
   });
 
   test("a standby on a node that takes nothing is not offered, with the reason", () => {
-    const cordoned = { hotRefused: "The node is cordoned: it takes nothing new." };
+    const cordoned = { hotRefused: "The node is cordoned: it takes no new elements." };
     expect(open(replica(), [row(40)], cordoned)).toEqual(["newest"]);
     expect(first(replica(), [row(40)], cordoned)).toBe("newest");
     expect(sources(replica(), [row(40)], cordoned)[0]?.disabled).toContain("cordoned");
@@ -92,7 +92,7 @@ describe("places to restore from", () => {
     expect(pickFor([row(60), ...listed], 40)).toBe(40);
     expect(pickFor([row(20)], 40)).toBe(20);
     expect(pickFor([], 40)).toBeNull();
-    expect(goneWords(listed, 10)).toContain("That checkpoint is not kept any more");
+    expect(goneWords(listed, 10)).toContain("That checkpoint is no longer kept");
     expect(goneWords(listed, null)).toBe("Choose a checkpoint.");
   });
 });

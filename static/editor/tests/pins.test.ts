@@ -47,7 +47,7 @@ describe("pins that changed", () => {
 
   test("are said in words", () => {
     const words = repinWords(repinsOf(BEFORE, AFTER) ?? [], (id) => `The ${id}`);
-    expect(words).toBe("The draft pins The big to edge-b now");
+    expect(words).toBe("The draft now pins The big to edge-b");
   });
 });
 
@@ -59,7 +59,7 @@ describe("what runs elsewhere than the draft says", () => {
     const words = elsewhereWords([one], name);
     expect(words?.mark).toBe("The big runs elsewhere");
     expect(words?.text).toContain("The big runs on edge-b, and the draft pins it to edge-a.");
-    expect(words?.text).toContain("migrate it there");
+    expect(words?.text).toContain("migrate them");
     expect(elsewhereWords([one, { ...one, element: "file" }], name)?.mark).toBe("2 run elsewhere");
   });
 

@@ -88,18 +88,18 @@ describe("a file that is chosen", () => {
 describe("what is said of it", () => {
   test("the time, its zone and its pace", () => {
     expect(timeSays("ts", READING)).toEqual([
-      "ts is the time of a row, read as ISO 8601. The first row is of 22 Feb 2012, 16:46:28 UTC, and one follows about every 10 ms.",
-      "No zone is written in it: UTC is taken.",
+      "ts is the time of a row, read as ISO 8601. The time of the first row is 22 Feb 2012, 16:46:28 UTC, and one follows about every 10 ms.",
+      "It names no time zone, so it is read as UTC.",
     ]);
     expect(timeSays("ts", { ...READING, zone: "written", back: 3 })[1]).toMatch(
       /^3 of 100 rows go back in time/,
     );
-    expect(timeSays("ts", { ...READING, back: 99 }).at(-1)).toMatch(/all at once/);
+    expect(timeSays("ts", { ...READING, back: 99 }).at(-1)).toMatch(/all come at once/);
     const steps = [1, 0.25, 90, 900, 3600, 86_460, 604_800].map((step_s) => {
       return /about every (.+)\.$/.exec(timeSays("ts", { ...READING, step_s })[0]!)?.[1];
     });
     expect(steps).toEqual(["1 s", "250 ms", "1 min 30 s", "15 min", "1 h", "24 h", "7 days"]);
-    expect(timeSays("t", { ...READING, first: "1900-01-01T10:00:00+00:00" })[0]).toContain("of 10:00:00 UTC");
+    expect(timeSays("t", { ...READING, first: "1900-01-01T10:00:00+00:00" })[0]).toContain("is 10:00:00 UTC");
     const elapsed = { ...READING, elapsed: true, words: "seconds since the start", zone: "written" as const };
     expect(timeSays("t", elapsed)).toEqual([
       "t counts seconds since the start, and one follows about every 10 ms.",
@@ -113,7 +113,7 @@ describe("what is said of it", () => {
     expect(rowsSay({ ...six, rows_about: null, columns_total: 2000 })).toBe(
       "The first 6 rows and the first 2 of 2,000 columns.",
     );
-    expect(rowsSay({ ...FOUND, whole: true, rows: 1 })).toBe("All of it: 1 row.");
+    expect(rowsSay({ ...FOUND, whole: true, rows: 1 })).toBe("The whole file: 1 row.");
     expect(rowsSay({ ...FOUND, rows: 0, first: [] })).toBe("The file has no rows.");
   });
 

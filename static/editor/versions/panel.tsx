@@ -70,7 +70,11 @@ export function VersionList() {
           looked="draft"
           title="Draft"
           chosen={looked === "draft"}
-          line={save.state === "saved" && save.at !== null ? `saved ${ago(save.at, now)}` : "as you edit it"}
+          line={
+            save.state === "saved" && save.at !== null
+              ? `saved ${ago(save.at, now)}`
+              : "as you are editing it"
+          }
         />
         {data?.map((item) => (
           <Entry
@@ -89,7 +93,7 @@ export function VersionList() {
       {!data && error === undefined && <Skeleton lines={5} height={44} />}
       {data?.length === 0 && (
         <p className="versions__none muted small">
-          None yet. One is made with each deployment, and whenever you save one.
+          There are none yet. Each deployment makes one, and you can save one at any time.
         </p>
       )}
     </aside>
@@ -215,7 +219,7 @@ export function VersionDetails() {
               </option>
               {looked !== "draft" && <option value="draft">The draft</option>}
               <option value="deployed" disabled={deployed === null}>
-                {deployed === null ? "What runs (nothing does)" : `What runs (version ${deployed})`}
+                {deployed === null ? "The running version (none)" : `The running version (${deployed})`}
               </option>
             </select>
           </label>
@@ -245,7 +249,7 @@ function Changes({ compared }: { compared: Compared }) {
       <h3 className="section-title">
         {none ? `The same as ${beforeName}` : `Against ${beforeName}: ${counted(found)}`}
       </h3>
-      {none && <p className="field__help">Where things were drawn does not count.</p>}
+      {none && <p className="field__help">The places of elements on the canvas do not count.</p>}
       <ul className="plain-list stack stack--tight">
         {found.elements.map((each) => (
           <li key={each.id} className={`diff diff--${each.change}`}>
@@ -297,12 +301,12 @@ function VersionActions({ version, deployed }: { version: PipelineVersion; deplo
   const isDraft = useEditor((state) => stable(state.history.present) === stable(version.document));
   const locked = roleReason("editor");
   const noRestore = locked ?? (isDraft ? "The draft is this version already." : null);
-  const noDeploy = locked ?? (version.number === deployed ? "It is what runs." : null);
+  const noDeploy = locked ?? (version.number === deployed ? "This version runs already." : null);
   return (
     <div className="versions__actions">
       <Tip
         text={
-          noRestore ?? "Make it the draft; the present one is kept as a version, and Ctrl Z brings it back"
+          noRestore ?? "Make it the draft. The present draft is kept as a version, and Ctrl Z brings it back."
         }
       >
         <button
@@ -315,7 +319,7 @@ function VersionActions({ version, deployed }: { version: PipelineVersion; deplo
           Restore into the draft
         </button>
       </Tip>
-      <Tip text={noDeploy ?? "Bring this version to the nodes; what it will do is shown first"}>
+      <Tip text={noDeploy ?? "Run this version on the nodes. You first see what will change."}>
         <button
           type="button"
           className="button"
@@ -354,7 +358,7 @@ function SaveVersion() {
         <input
           className="input"
           maxLength={NOTE_MAX}
-          placeholder="What is so now, and why"
+          placeholder="What this version is, and why"
           value={note}
           onChange={(event) => setNote(event.target.value)}
         />

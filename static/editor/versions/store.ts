@@ -76,7 +76,7 @@ export async function restore(version: PipelineVersion): Promise<void> {
       toast({
         tone: "error",
         title: "Not restored",
-        text: "The draft could not be saved first, so it was left as it is.",
+        text: "The draft could not be saved first, so it was not changed.",
       });
       return;
     }
@@ -86,8 +86,8 @@ export async function restore(version: PipelineVersion): Promise<void> {
     useVersions.setState((state) => ({ turn: state.turn + 1 }));
     toast({
       tone: "done",
-      title: `Version ${version.number} is the draft now`,
-      text: "Ctrl Z brings the former draft back; it is kept as a version, too. What runs was not touched.",
+      title: `Version ${version.number} is now the draft`,
+      text: "Ctrl Z brings the earlier draft back, and it is also kept as a version. The running pipeline was not changed.",
     });
   } catch (error) {
     toastError("Not restored", error);
@@ -100,7 +100,7 @@ export async function saveVersion(note: string): Promise<boolean> {
     if (!(await autosave.flush())) return false;
     const version = await post<PipelineVersion>(`${path()}/versions`, { note });
     useVersions.setState((state) => ({ turn: state.turn + 1 }));
-    const text = note && version.note !== note ? "It had been saved before, with another note." : undefined;
+    const text = note && version.note !== note ? "It was saved before, with another note." : undefined;
     toast({ tone: "done", title: `The draft is version ${version.number}`, ...(text ? { text } : {}) });
     return true;
   } catch (error) {

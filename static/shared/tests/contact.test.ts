@@ -32,13 +32,13 @@ describe("what the bar says", () => {
 
   test("for how long there was no contact, and from when the figures are", () => {
     expect(contactWords("lost", HEARD, HEARD, HEARD + 14_300)).toBe(
-      `No contact for 14 s; figures are from ${clock}.`,
+      `No contact for 14 s; the figures are from ${clock}.`,
     );
   });
 
   test("figures of another day are told with their date", () => {
     const words = contactWords("lost", HEARD, HEARD, HEARD + 36 * 3_600_000) ?? "";
-    expect(words).toMatch(/^No contact for 36 h; figures are from .*2026/);
+    expect(words).toMatch(/^No contact for 36 h; the figures are from .*2026/);
   });
 
   test("a page that never had contact says so, though not at once", () => {

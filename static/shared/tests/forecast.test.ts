@@ -36,10 +36,10 @@ test("a time to come is no exact figure", () => {
 
 test("what it is known from is said, and that a typical value is one", () => {
   const words = (basis: Expected["basis"], n: number) => basisWords(figure(1, basis, n), "power", "edge-b");
-  expect(words("group", 1)).toBe("As the last time that power moved.");
-  expect(words("group", 3)).toBe("By the last 3 moves of power.");
-  expect(words("node", 1)).toBe("By the last move to edge-b.");
-  expect(words("pipeline", 2)).toBe("By the last 2 moves in this pipeline.");
+  expect(words("group", 1)).toBe("From the last time that power moved.");
+  expect(words("group", 3)).toBe("From the last 3 moves of power.");
+  expect(words("node", 1)).toBe("From the last move to edge-b.");
+  expect(words("pipeline", 2)).toBe("From the last 2 moves in this pipeline.");
   expect(words("typical", 0)).toContain("typical value");
 });
 
@@ -48,10 +48,10 @@ describe("what to expect", () => {
     const expected = expectation(forecast(), "edge-b", "standby", "power");
     expect(expected).toMatchObject({ ready: "about 8.0 s", pause: "about 0.2 s" });
     expect(expected?.readyNote).toContain(
-      "edge-b fetches the state and starts a query; power goes on meanwhile",
+      "edge-b fetches the state and starts a query; power keeps running meanwhile",
     );
     expect(expected && inSentences(expected)).toBe(
-      "Getting ready takes about 8.0 s; then output pauses for about 0.2 s. By the last 3 moves of power.",
+      "Getting ready takes about 8.0 s; then output pauses for about 0.2 s. From the last 3 moves of power.",
     );
   });
 
@@ -85,7 +85,7 @@ describe("what to expect of a restoration", () => {
       {
         title: "Until it runs on edge-b",
         value: "about 3.1 s",
-        note: "edge-b fetches it, starts a query, and reads again what was committed since. By the last 2 restorations from a checkpoint on edge-b.",
+        note: "edge-b fetches the checkpoint, starts a query, and reads the rows since then again. From the last 2 restorations from a checkpoint on edge-b.",
       },
     ]);
     expect(rows("rewind")?.[0]?.note).toContain("typical value");
@@ -96,7 +96,7 @@ describe("what to expect of a restoration", () => {
     const [row] = rows("hot-standby", { start: "follows", restore }) ?? [];
     expect(row?.value).toBe("about 0.5 s");
     expect(row?.note).toBe(
-      "edge-b follows already and takes over. As the last time that power was restored from a standby.",
+      "edge-b follows already and takes over. From the last time that power was restored from a standby.",
     );
     expect(rows("hot-standby"), "where none follows").toBeNull();
   });
@@ -125,21 +125,21 @@ describe("what to expect of a drain", () => {
 
   test("of one: how long it gets ready, and the pause", () => {
     expect(leavingSentence([leaving("power")], 1)).toBe(
-      "Getting ready takes up to about 8.0 s, while it goes on; then its output pauses for up to about 0.2 s.",
+      "Getting ready takes up to about 8.0 s while it keeps running; then its output pauses for up to about 0.2 s.",
     );
   });
 
   test("of several: the longest of them", () => {
     const both = [leaving("power"), leaving("Alarm", { forecast: slow })];
     expect(leavingSentence(both, 2)).toBe(
-      "Each gets ready while it goes on, Alarm the longest (up to about 46 s); then its output pauses for up to about 0.3 s.",
+      "Each gets ready while it keeps running, which takes longest for Alarm (up to about 46 s); then its output pauses for up to about 0.3 s.",
     );
     expect(leavingSentence(both, 9)).toMatch(/^Each of the first 2 gets ready/);
   });
 
   test("of one that stops to move, and that the figure is a typical one", () => {
     expect(leavingSentence([leaving("power", { way: "stop-and-copy" })], 1)).toBe(
-      "Its output pauses for up to about 12 s (typical values: too little was measured here yet).",
+      "Its output pauses for up to about 12 s (typical values: too little has been measured here so far).",
     );
   });
 
@@ -148,6 +148,6 @@ describe("what to expect of a drain", () => {
     expect(leavingSentence([leaving("power", { targets: ["edge-c"] })], 1)).toBe("");
     expect(leavingSentence([], 0)).toBe("");
     const half = [leaving("power", { forecast: null }), leaving("Alarm")];
-    expect(leavingSentence(half, 2)).toContain("Alarm the longest");
+    expect(leavingSentence(half, 2)).toContain("takes longest for Alarm");
   });
 });

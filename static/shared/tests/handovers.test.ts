@@ -118,7 +118,9 @@ describe("in words", () => {
   const warm = (behind: number) => handover({ timeline: [phase("WARM", 1, null, { behind })] });
 
   test("how far behind the target is", () => {
-    expect(phaseWords(warm(3), row(warm(3), "WARM"))).toBe("edge-b is 3 batches behind; edge-a goes on");
+    expect(phaseWords(warm(3), row(warm(3), "WARM"))).toBe(
+      "edge-b is 3 batches behind; edge-a keeps running",
+    );
     expect(phaseWords(warm(1), row(warm(1), "WARM"))).toContain("1 batch behind");
     expect(phaseWords(warm(0), row(warm(0), "WARM"))).toContain("has caught up");
   });
@@ -148,7 +150,7 @@ describe("a cancellation", () => {
   test("leaves a migration with its origin; a drain does not order it again", () => {
     expect(afterCancel(handover(), "Power", true)).toBe("Power stays on edge-a.");
     const drain = handover({ created_by: null, reason: "drain of edge-a" });
-    expect(afterCancel(drain, "Power", true)).toContain("unless edge-a is drained anew");
+    expect(afterCancel(drain, "Power", true)).toContain("unless edge-a is drained again");
     const leaving = handover({ created_by: null, reason: "shutdown of edge-a" });
     expect(afterCancel(leaving, "Power", true)).toContain("stays on edge-a, which is leaving");
     const byPolicy = handover({ created_by: null, reason: "policy night" });
@@ -157,9 +159,9 @@ describe("a cancellation", () => {
 
   test("leaves an element down whose node is down, and says when nobody tries again", () => {
     expect(afterCancel(restoration, "Power", false)).toContain("stays down until edge-a answers again");
-    expect(afterCancel(restoration, "Power", true)).toBe("Power stays on edge-a as it is there now.");
+    expect(afterCancel(restoration, "Power", true)).toBe("Power stays on edge-a.");
     expect(afterCancel(byItself, "Power", false)).toContain(
-      "not restored by itself again until edge-a falls silent",
+      "restores it again only when edge-a stops answering",
     );
     expect(afterCancel(restoration, "Power", false)).not.toContain("by itself");
   });
@@ -168,10 +170,10 @@ describe("a cancellation", () => {
     expect(cancelRefusal(handover())).toBeNull();
     const asked = handover({ phase: "WARM", cancellable: false, cancel_requested: true });
     expect(cancelling(asked)).toBe(true);
-    expect(cancelRefusal(asked)).not.toContain("Too late");
+    expect(cancelRefusal(asked)).not.toContain("too late");
     const late = { ...asked, phase: "CUT" };
     expect(cancelling(late)).toBe(false);
-    expect(cancelRefusal(late)).toContain("Too late to cancel");
+    expect(cancelRefusal(late)).toContain("too late to cancel");
     expect(cancelRefusal({ ...restoration, phase: "CLAIM", cancellable: false })).toContain(
       "edge-b is taking",
     );

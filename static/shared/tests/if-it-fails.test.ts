@@ -16,13 +16,13 @@ const after = (changes: Partial<GroupAfter> = {}): GroupAfter => ({
 });
 
 test("how each goes on, and why one does not", () => {
-  expect(afterWords(after())).toBe("By itself: its newest checkpoint is fetched, 5.0 KB.");
-  expect(afterWords(after({ bytes: 0 }))).toContain("lies there already");
-  expect(afterWords(after({ bytes: null }))).toContain("it begins from its newest checkpoint");
+  expect(afterWords(after())).toBe("Automatically: its newest checkpoint is fetched, 5.0 KB.");
+  expect(afterWords(after({ bytes: 0 }))).toContain("is there already");
+  expect(afterWords(after({ bytes: null }))).toContain("it starts from its newest checkpoint");
   expect(afterWords(after({ way: "hot-standby", bytes: null }))).toContain("its hot standby takes over");
   expect(afterWords(after({ by_itself: false, reason: "it is held" }))).toContain("(it is held)");
   expect(afterWords(after({ target: null, way: null, reason: "there is no other node" }))).toBe(
-    "Stands still: there is no other node.",
+    "It does not run: there is no other node.",
   );
 });
 
@@ -32,12 +32,12 @@ test("the time counts the silence only where nobody has to order it", () => {
   expect(afterTime(after({ target: null, way: null }), 3)).toBeNull();
 });
 
-test("one sentence says what would stand still and what would wait", () => {
+test("one sentence says what would not run and what would wait", () => {
   const words = (...groups: GroupAfter[]) => failureWords("edge-a", { groups, silence_s: 3, backups: [] });
-  expect(words(after())).toContain("Everything would go on elsewhere by itself");
+  expect(words(after())).toContain("Everything would continue on other nodes automatically");
   const still = after({ target: null, way: null });
-  expect(words(after(), still, still)).toContain("Of these, 2 would stand still");
+  expect(words(after(), still, still)).toContain("Of its groups, 2 would not run");
   expect(words(after({ by_itself: false }), still)).toContain(
-    "Of these, one would stand still until a node can take what it ran, and one would wait",
+    "Of its groups, one would not run until a node can take it, and one would wait",
   );
 });

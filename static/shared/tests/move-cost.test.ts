@@ -34,10 +34,10 @@ test("a line each; ways of which nothing is known for any node are left out", ()
 
 test("what need not be copied says why, and what is not known is not made up", () => {
   const copied = (...given: Parameters<typeof told>) => told(...given)["Copied first"];
-  expect(copied({ bytes: 0, copy_s: 0 }, { had: true })).toContain("newest checkpoint lies there");
+  expect(copied({ bytes: 0, copy_s: 0 }, { had: true })).toContain("newest checkpoint is there");
   expect(copied({ bytes: 0, copy_s: 0 }, { start: "follows" })).toContain("a standby follows");
   expect(told({ bytes: 0, copy_s: 0 }, { start: "follows" }, "stop-and-copy").Copied).toContain("6.0 MB");
-  expect(copied({ bytes: null, copy_s: null })).toContain("no checkpoint yet");
+  expect(copied({ bytes: null, copy_s: null })).toContain("no checkpoint of it yet");
   expect(copied({ bytes_per_s: null, copy_s: null })).toBe("6.0 MB, over a line of unknown speed");
   expect(copied({ same_site: true, bytes_per_s: null, copy_s: null })).toBe("6.0 MB, within the site");
 });
@@ -45,8 +45,8 @@ test("what need not be copied says why, and what is not known is not made up", (
 test("a node that would not keep up is told", () => {
   const cpu = (before: number | null, after: number | null) =>
     told({ cpu: { before, after } })["CPU of edge-b"];
-  expect(cpu(0.8, 1.2)).toBe("80 % now, then about 120 %, more than it has");
-  expect(cpu(0.8, 0.8)).toBe("80 % now and then");
+  expect(cpu(0.8, 1.2)).toBe("80 % now, then about 120 %, which is more than it has");
+  expect(cpu(0.8, 0.8)).toBe("80 %, the same as now");
   expect(cpu(0.8, null)).toBe("80 % now");
   expect(cpu(null, null)).toBe("not known");
 });

@@ -16,7 +16,7 @@ describe("the pause", () => {
     const told = pauseTold(done({ gap_ms: 1300, pause: pause(300, 1000) }));
     expect(told.value).toBe("300 ms");
     expect(told.why).toContain("From the last output of edge-a to the first of edge-b it took 1.30 s");
-    expect(told.why).toContain("Usually it is 1.00 s from one to the next");
+    expect(told.why).toContain("Usually it takes 1.00 s from one to the next");
   });
 
   test("of an output that came as usual is none", () => {
@@ -26,7 +26,7 @@ describe("the pause", () => {
   test("of what writes seldom is the time in which nobody processed", () => {
     const told = pauseTold(done({ pause: pause(250, 100, "commits") }));
     expect([told.value, told.known]).toEqual(["250 ms", true]);
-    expect(told.why).toContain("nobody processed");
+    expect(told.why).toContain("its commits were used");
   });
 
   test("is an upper bound where it is not known what is usual", () => {
@@ -42,7 +42,7 @@ describe("the pause", () => {
     for (const [given, value] of [
       [handover(), "not yet"],
       [handover({ outcome: "failed" }), "not measured"],
-      [done({}), "nothing came in"],
+      [done({}), "no input"],
     ] as const)
       expect(pauseTold(given)).toMatchObject({ value, known: false });
   });
@@ -78,7 +78,7 @@ describe("what was copied", () => {
     expect(told({ begun: { ...begun, start: "follows" } }).why).toContain("followed as a standby");
     expect(told({ strategy: "hot-standby" }).why).toContain("followed as a standby");
     expect(told({ begun: { ...begun, bytes: null } }).why).toContain("no checkpoint");
-    expect(told({ begun }).why).toContain("from before");
+    expect(told({ begun }).why).toContain("had the state already");
     expect(told({ begun, outcome: null }).value).toBe("nothing yet");
   });
 });

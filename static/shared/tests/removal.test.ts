@@ -28,6 +28,6 @@ test("the confirmation says what follows, and that the machine still knows the c
       elements: [{ pipeline: "p", element: "power", title: "Power", group: "power", role: "standby" }],
     }),
   );
-  expect(running).toContain("stop it there as well");
+  expect(running).toContain("stop it there, too");
   expect(running).toContain("lose their standby: Power");
 });

@@ -8,7 +8,7 @@ describe("what a replica does", () => {
     [replica({ behind: 2 }), "following, 2 batches behind"],
     [replica({ phase: "reading the journal", behind: 90 }), "reading the journal"],
     [replica({ phase: "armed", armed: "h1" }), "ready to take over at once"],
-    [replica({ role: "stopped", phase: "fenced" }), "shut out: another one took over"],
+    [replica({ role: "stopped", phase: "fenced" }), "locked out: another one took over"],
     [replica({ role: "owner", phase: "owning" }), "owning"],
   ])("%#", (given, words) => expect(replicaWords(given)).toBe(words));
 });
@@ -61,7 +61,7 @@ test("all standbys are named: the wanted one, heard of or not, and what stays af
 });
 
 describe("the node that is offered first", () => {
-  const refused = (each: { name: string }) => (each.name === "edge-a" ? "It runs here." : null);
+  const refused = (each: { name: string }) => (each.name === "edge-a" ? "It runs here already." : null);
   const busy = node("edge-b", { load: { cpu_ratio: 0.9 } });
   const idle = node("edge-c", { load: { cpu_ratio: 0.1 } });
 

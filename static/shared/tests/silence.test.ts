@@ -20,7 +20,7 @@ test("a restoration that runs is told with its phase, once for its group", () =>
 test("what was restored since the node fell silent is told, what moved long before is not", () => {
   const ended = (minutes: number) =>
     handover({ outcome: "done", ended_at: new Date(T0 + minutes * 60_000).toISOString() });
-  expect(texts(SILENT, {}, [ended(0.1)])).toEqual(["power runs on edge-b now"]);
+  expect(texts(SILENT, {}, [ended(0.1)])).toEqual(["power now runs on edge-b"]);
   expect(texts(SILENT, {}, [ended(-30)])).toEqual([]);
 });
 

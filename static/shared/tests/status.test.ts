@@ -7,13 +7,13 @@ test("a node that is drained shows it, and that its drain waits, until it is emp
   expect(nodeStatus(draining)).toBe("draining");
   expect(toneOf(nodeStatus(draining))).toBe("moving");
   const waits = { ...draining, drain_blocked: "power: no node can take it." };
-  expect(nodeStatus(waits)).toBe("drain waits");
+  expect(nodeStatus(waits)).toBe("drain is waiting");
   expect(toneOf(nodeStatus(waits))).toBe("lagging");
   expect(nodeStatus({ ...waits, up: false })).toBe("silent");
   expect(nodeStatus({ ...draining, draining: false })).toBe("cordoned");
   const leaving = { ...draining, leaving_until: "2026-11-25T14:03:10+00:00" };
   expect([nodeStatus(leaving), toneOf("leaving")]).toEqual(["leaving", "moving"]);
-  expect(drainRefusal(leaving)).toContain("It is leaving");
+  expect(drainRefusal(leaving)).toContain("The node is leaving");
 });
 
 test("a deployment that failed is shown, but there is nothing to undeploy", () => {
@@ -27,7 +27,7 @@ test("a deployment that failed is shown, but there is nothing to undeploy", () =
 test("a drain can be ordered again only when it waits", () => {
   const elements = [{ pipeline: "p", element: "power", title: "Power", group: "power", role: "owner" }];
   const draining = node("edge-a", { cordoned: true, draining: true, elements });
-  expect(drainRefusal(draining)).toBe("It is being drained");
+  expect(drainRefusal(draining)).toBe("The node is already being drained");
   expect(drainRefusal({ ...draining, drain_blocked: "power: no node can take it." })).toBeNull();
   expect(drainRefusal({ ...draining, draining: false })).toBeNull();
   expect(drainRefusal({ ...draining, draining: false, elements: [] })).toBe("Nothing runs here");

@@ -65,13 +65,13 @@ test("it takes no more than all cores of its node", () => {
 });
 
 test("it says from what it is estimated, and why it is not", () => {
-  expect(basisOf(running())).toContain("80 ms of CPU a batch, 2.5 batches and 200 rows a second");
+  expect(basisOf(running())).toContain("80 ms of CPU per batch, 2.5 batches and 200 rows per second");
   expect(perRow(running())).toBe("1 ms");
   expect(estimate(running({ cost: null }))).toBeNull();
-  expect(missing(running({ cost: null }))).toBe("Not measured yet.");
-  expect(missing(running({ cost: null, lag_rows: null }))).toContain("not heard");
+  expect(missing(running({ cost: null }))).toBe("It has not been measured yet.");
+  expect(missing(running({ cost: null, lag_rows: null }))).toContain("does not answer");
   const idle = running({ cost: { cpu_cores: 0, batches_per_s: 0, rows_per_s: 0, wait_ms_max: null } });
   expect(estimate(idle)).toBeNull();
-  expect(missing(idle)).toContain("Nothing came in the last half minute");
+  expect(missing(idle)).toContain("No row arrived in the last half minute");
   expect(perRow(idle)).toBeNull();
 });

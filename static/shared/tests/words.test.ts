@@ -32,12 +32,12 @@ test("the steps of a deployment are words, those of an upgrade are what its elem
     at: null,
     ...more,
   });
-  expect(stepWords(step("topics"), name)).toBe("Make the streams");
+  expect(stepWords(step("topics"), name)).toBe("Create the streams");
   expect(stepWords(step("power"), name)).toBe("Power of machines");
   expect(stepWords(step("power", { change: "changed", title: "Power" }), name)).toBe("Power");
   expect(stepWords(step("run", { change: "added", title: "Long run" }), name)).toBe("Add Long run");
   expect(stepWords(step("alarm", { change: "removed" }), name)).toBe("End alarm");
-  expect(stepWords(step("both", { change: "added", regrouped: true }), name)).toBe("Go on with both");
+  expect(stepWords(step("both", { change: "added", regrouped: true }), name)).toBe("Continue with both");
 });
 
 test("an element and a group have their titles, what is not known its id", () => {

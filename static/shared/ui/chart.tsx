@@ -58,7 +58,7 @@ export function Chart(props: Props) {
           type="button"
           className="button button--quiet button--small"
           aria-label={`CSV of ${name}`}
-          title="Download the figures that are shown, and what happened meanwhile"
+          title="Download the figures that are shown, with the events of that time"
           onClick={() => download(csvName(props.of, name), "text/csv", csvOf(props))}
         >
           CSV

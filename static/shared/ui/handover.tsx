@@ -120,7 +120,7 @@ function BackButton({ handover }: { handover: Handover }) {
   if (!back || !element) return null;
   const refused = moveBackRefusal(element, node);
   const hint = back.instant
-    ? `${back.target} still follows as a standby: nothing is copied`
+    ? `${back.target} still follows as a standby, so nothing is copied`
     : `Live migration to ${back.target}`;
   return (
     <Tip text={refused ?? hint}>

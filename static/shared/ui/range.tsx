@@ -18,7 +18,7 @@ export function RangeBar({ follows = true }: { follows?: boolean }) {
     (followed ?? bar.current?.querySelector("button"))?.focus();
     follow();
   };
-  const text = held ? `Shown is ${toTheSecond(held.from)} to ${toTheSecond(held.to)}` : "";
+  const text = held ? `Shows ${toTheSecond(held.from)} to ${toTheSecond(held.to)}` : "";
   return (
     <div ref={bar} className="range-bar" role="group" aria-label="Time range">
       {follows && (
@@ -47,16 +47,16 @@ export function RangeBar({ follows = true }: { follows?: boolean }) {
       </Tool>
       <Tool
         label="Later"
-        title={held ? "Later" : "Later: what is newest is shown already"}
+        title={held ? "Later" : "Later: the newest figures are shown already"}
         off={!held}
         run={() => shift(1)}
       >
         <ChevronRight aria-hidden="true" />
       </Tool>
-      <Tool label="Closer" title="Closer: half of the time" off={!follows && !held} run={() => scale(0.5)}>
+      <Tool label="Closer" title="Zoom in: half the time" off={!follows && !held} run={() => scale(0.5)}>
         <ZoomIn aria-hidden="true" />
       </Tool>
-      <Tool label="Wider" title="Wider: twice the time" off={!follows && !held} run={() => scale(2)}>
+      <Tool label="Wider" title="Zoom out: twice the time" off={!follows && !held} run={() => scale(2)}>
         <ZoomOut aria-hidden="true" />
       </Tool>
       <button

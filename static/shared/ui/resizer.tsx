@@ -65,7 +65,7 @@ export function Resizer({ name, label }: { name: string; label: string }) {
       aria-valuenow={shown}
       aria-valuemin={MIN}
       aria-valuemax={Math.max(shown, widest(panel()))}
-      title="Drag, or use the arrow keys; double-click for the usual width"
+      title="Drag, or use the arrow keys. Double-click for the usual width."
       onPointerDown={(event) => {
         event.preventDefault(); // or the drag selects the text that it passes
         event.currentTarget.setPointerCapture(event.pointerId);

@@ -43,7 +43,7 @@ def test_a_move_says_before_what_it_takes_and_after_what_it_took_and_the_draft_f
     ready, pause = announced.locator("dd b").nth(0), announced.locator("dd b").nth(1)
     expect(ready).to_have_text(ABOUT)
     expect(pause).to_have_text(ABOUT)
-    expect(announced).to_contain_text(re.compile("typical value|By the last|As the last time"))
+    expect(announced).to_contain_text(re.compile("typical value|From the last"))
     expect(announced).to_contain_text(re.compile("CPU of edge-b.*now"))
     expect(announced).to_contain_text("Copied first")
     dialog.get_by_role("radio", name="Stop and copy").check()

@@ -65,7 +65,7 @@ def test_problems_have_titles_fields_and_types_in_words_and_what_is_for_engineer
         "Power curve": ("Column 2", '"key" is text, but a number is needed.'),
         "Size": ("Count window aggregate", "Has to be at least 1 (it is 0)."),
         "Reads from": ("Count window aggregate", "Nothing is connected."),
-        "recording": ("File", "This uploaded file is not there any more"),
+        "recording": ("File", "This uploaded file no longer exists"),
     }
     for row, words in told.items():
         for each in words:

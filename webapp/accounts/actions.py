@@ -19,7 +19,7 @@ def create_user(actor: User, username: str, password: str, role: str) -> User:
     user = User(username=username, role=_role(role))
     _check(user, password)
     if User.objects.filter(username__iexact=username).exists():
-        raise Conflict(f'There is an account "{username}" already.', next="Choose another name.")
+        raise Conflict(f'An account "{username}" exists already.', next="Choose another name.")
     user.set_password(password)
     user.save()
     audit(actor, "user.create", username, role=user.role)
@@ -132,4 +132,4 @@ def _check(user: User, password: str) -> None:
             for message in error.messages
         ]
     if faults:
-        raise Invalid("The account's data does not do.", safe="Nothing was changed.", faults=faults)
+        raise Invalid("The account's data is not valid.", safe="Nothing was changed.", faults=faults)

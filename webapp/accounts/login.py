@@ -40,7 +40,7 @@ def attempt(username: str, address: str) -> bool:
 
 class SignInForm(AuthenticationForm):
     error_messages = {
-        "invalid_login": "That name and password do not fit. Both know upper and lower case.",
+        "invalid_login": "The user name or the password is wrong. Upper and lower case matter in both.",
         "inactive": "This account is switched off. Ask an admin.",
         "locked": "Too many failed attempts. Wait %(minutes)d minutes, then try again.",
     }

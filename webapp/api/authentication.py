@@ -34,7 +34,7 @@ class SessionAuth(APIKeyCookie):
             return None
         if check_csrf(request) is not None:
             raise Forbidden(
-                "The request lacks its CSRF token, or has an old one.",
+                "The CSRF token of the request is missing or out of date.",
                 safe="Nothing was changed.",
                 next="Send it as X-CSRFToken; reload the page to get a new one.",
                 code="csrf",

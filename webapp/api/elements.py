@@ -242,7 +242,7 @@ def _deployed(name: str, id: str) -> tuple[str, dict[str, Any]]:
     pipeline = pipeline_named(name)
     deployment = active_deployment(pipeline)
     if deployment is None:
-        raise Conflict(f'"{name}" is not deployed: there are no streams to look at.')
+        raise Conflict(f'"{name}" is not deployed, so it has no streams to look at.')
     found = element_of(deployment.version.document, id)
     if found is None:
         raise Missing(f'There is no element "{id}" in the deployed version of "{name}".')
@@ -272,7 +272,7 @@ def _peeked(topic: str, limit: int) -> list[Any]:
         raise BackendAway(
             f"Kafka does not answer: {type(error).__name__}.",
             safe="Records that were committed stay in their topics.",
-            next="See whether the broker runs, then try again.",
+            next="Check that the broker runs, then try again.",
         ) from error
 
 

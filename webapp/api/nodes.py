@@ -142,7 +142,7 @@ def reach_warnings(url: str) -> list[str]:
     ):
         if any(address.startswith(f"{host}:") for host in LOCAL_HOSTS):
             found.append(
-                f"{what} listens on {address}, for this machine alone: "
-                f"set {variable} to one that others reach."
+                f"{what} listens on {address}, which only this machine can reach: set {variable} to "
+                "an address that others can reach."
             )
     return found

@@ -18,9 +18,9 @@ DETAILS = {
     401: "You are not signed in.",
     403: "You may not do this.",
     404: "There is nothing at this address.",
-    405: "This address does not take that method.",
+    405: "This address does not accept that method.",
     413: "The request is too large.",
-    500: "The server failed; its log has the details.",
+    500: "The server failed. Its log has the details.",
 }
 # The pages of docs/errors for answers that no action has given.
 CODES = {
@@ -71,7 +71,7 @@ class ProblemMiddleware:
                 Unreadable(
                     "The request's body cannot be read as the form that it says it is.",
                     safe="Nothing was changed.",
-                    next=f"Look at its boundary and at how many fields and files it has: {exception}",
+                    next=f"Check its boundary and its number of fields and files: {exception}",
                 )
             )
         log.exception("%s %s failed", request.method, request.path, exc_info=exception)

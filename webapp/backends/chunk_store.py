@@ -34,13 +34,13 @@ def _answering(who: str) -> Iterator[None]:
         raise BackendAway(
             f"{who} answered {error.response.status_code}.",
             safe="Running pipelines are not affected.",
-            next="See its log, then try again.",
+            next="Read its log, then try again.",
         ) from error
     except httpx.HTTPError as error:
         raise BackendAway(
             f"{who} cannot be reached: {error or type(error).__name__}.",
             safe="Running pipelines are not affected.",
-            next="See whether its process runs, then try again.",
+            next="Check that its process runs, then try again.",
         ) from error
 
 

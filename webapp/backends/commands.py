@@ -58,7 +58,7 @@ def send(task: str, *args: Any, has_row: bool = True) -> None:
             if not has_row:
                 raise BackendAway(
                     "The order could not be sent: Redis does not answer.",
-                    safe="Nothing was changed; what runs goes on.",
+                    safe="Nothing was changed. Running pipelines keep running.",
                     next="Try again when Redis is back.",
                 ) from error
 

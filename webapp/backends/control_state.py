@@ -28,16 +28,16 @@ BLIND = "detector.blind"
 STORE = "central.store"
 
 STANDS_STILL = (
-    "Pipelines go on, but of nodes and elements only what was known last is shown, and until that is mended "
-    "nothing is restored by itself, moved or deployed."
+    "Pipelines keep running, but you see only the last known state of nodes and elements. Until this is "
+    "mended, nothing is restored by itself, moved or deployed."
 )
 NOT_HEARD = (
-    "The control process is not heard: it does not run, or it reaches Redis or the database no more. Start "
-    f"it again, or see its log. {STANDS_STILL}"
+    "The control process cannot be heard: it does not run, or it cannot reach Redis or the database. Start "
+    f"it again, or read its log. {STANDS_STILL}"
 )
 NO_REDIS = (
-    "Redis does not answer, so neither the control process nor any node is heard. Start it again, or see its "
-    f"log. {STANDS_STILL}"
+    "Redis does not answer, so neither the control process nor any node can be heard. Start Redis "
+    f"again, or read its log. {STANDS_STILL}"
 )
 
 

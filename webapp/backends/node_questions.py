@@ -22,7 +22,7 @@ from webapp.backends.commands import sender
 from webapp.problems import BackendAway
 
 ANSWER_S = 5
-SAFE = "Nothing was changed; what runs goes on."
+SAFE = "Nothing was changed. Running pipelines keep running."
 
 
 def ask_kept(node: str, **question: Any) -> KeptAnswer:
@@ -47,7 +47,7 @@ def ask_kept(node: str, **question: Any) -> KeptAnswer:
         raise BackendAway(
             f"The node {node} did not answer within {ANSWER_S} s.",
             safe=SAFE,
-            next="See whether the node is busy or cut off, then try again.",
+            next="Check whether the node is busy or cut off, then try again.",
         )
     try:
         return KeptAnswer.model_validate_json(answered[1])
@@ -55,5 +55,5 @@ def ask_kept(node: str, **question: Any) -> KeptAnswer:
         raise BackendAway(
             f"The node {node} gave an answer that cannot be read.",
             safe=SAFE,
-            next="See whether the node has the same version of Fogline as the control side.",
+            next="Check that the node has the same version of Fogline as the control process.",
         ) from None

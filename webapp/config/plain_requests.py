@@ -31,7 +31,7 @@ class PlainRequestMiddleware:
                 request,
                 400,
                 "This request cannot be read",
-                "Its address or one of its cookies has a NUL character, which nothing is called by.",
+                "Its address or one of its cookies contains a NUL character, which no name may contain.",
                 "Correct the address, or delete the cookies of this site.",
                 safe="Nothing was changed.",
             )

@@ -30,7 +30,7 @@ from webapp.placements.models import Deployment, GroupPlacement
 from webapp.placements.selectors import busy_nodes
 from webapp.problems import Conflict, Invalid, Missing
 
-UNTOUCHED = "The element goes on as before."
+UNTOUCHED = "The element keeps running."
 
 
 def migrate(actor: User, pipeline: str, element: str, target: str, strategy: str | None = None) -> Handover:
@@ -74,7 +74,7 @@ def restore(
         if checkpoint not in known:
             there_are = ", ".join(map(str, known)) or "none"
             message = f"there is no checkpoint {checkpoint}; there are {there_are}"
-            what = "that checkpoint is not kept (any more)"
+            what = "that checkpoint is not kept, or no longer kept"
             _refuse_checkpoint(element, deployment.name_of(element), what, message, "unknown")
         if rewind:
             _refuse_before_new_state(deployment, group, element, checkpoint)
@@ -147,7 +147,7 @@ def cancel(actor: User, id: str) -> Handover:
     require(actor, Role.OPERATOR, "cancel handovers")
     handover = handover_with(id)
     if not _before_the_cut(handover):
-        why = "it has ended" if handover.outcome else "ownership is passing already"
+        why = "it has ended" if handover.outcome else "ownership is being passed on already"
         raise Conflict(
             f"The handover of {handover.deployment.name_of(handover.element)} cannot be cancelled: {why}.",
             safe="The element is owned by exactly one node.",

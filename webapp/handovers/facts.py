@@ -100,7 +100,7 @@ def deployed_group(name: str, element: str, doing: str) -> tuple[Deployment, Gro
         raise Conflict(f"{title} cannot {doing}: {name} is not deployed.", safe="Nothing was changed.")
     if is_view(found.get("type")):
         raise Conflict(
-            f"{title} cannot {doing}: the dashboard itself shows it, no node runs it.",
+            f"{title} cannot {doing}: it is shown by the dashboard and runs on no node.",
             safe="Nothing was changed.",
         )
     facts = facts_by_element(group_facts([deployment])[deployment.pk]).get(element)

@@ -66,7 +66,10 @@ def removal_refusals(called: Called | None = None) -> dict[str, str]:
     for node, deployment, group in placed.values_list("node__name", "deployment", "group"):
         to_run.setdefault(node, []).append(name(deployment, group))
     found = {
-        node: f"it is to run {', '.join(sorted(groups))}: drain it, or restore that elsewhere, first"
+        node: (
+            f"it should run {', '.join(sorted(groups))}: drain it, or restore those elements on "
+            "another node, first"
+        )
         for node, groups in to_run.items()
     }
     for handover in Handover.objects.filter(outcome__isnull=True):

@@ -17,7 +17,7 @@ from webapp.placements.group_state import drop_standby_refusal, keep_standby_ref
 from webapp.placements.models import ExtraReplica, GroupPlacement
 from webapp.problems import Conflict, Invalid
 
-UNTOUCHED = "The element goes on as before."
+UNTOUCHED = "The element keeps running."
 
 
 @transaction.atomic

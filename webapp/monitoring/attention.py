@@ -57,11 +57,11 @@ def _of_node(node: Node, waiting: list[str]) -> Iterator[AttentionLine]:
     if not node["up"]:
         # One that was stopped on purpose and has nothing to run is no trouble.
         if waiting or node["silent_at"]:
-            what = "is silent" if node["silent_at"] else "was stopped"
+            what = "does not answer" if node["silent_at"] else "was stopped"
             follows = (
-                f"It is to run {', '.join(waiting)}: start it again, or restore that on another node."
+                f"It should run {', '.join(waiting)}: start it again, or restore these on another node."
                 if waiting
-                else "It has nothing to run. Start it again, or remove it when it is gone for good."
+                else "It has nothing to run. Start it again, or remove it if it will not come back."
             )
             at = node["silent_at"] or node["last_seen_at"]
             yield _line(
@@ -72,9 +72,11 @@ def _of_node(node: Node, waiting: list[str]) -> Iterator[AttentionLine]:
         yield _line("node.alert", f"{name}: {alert['message']}", alert["since"], node=name)
     if node["drain_blocked"]:
         why = "is being drained" if node["draining_since"] else "is leaving"
-        text = f"{name} {why}, and these cannot leave it now: {node['drain_blocked']}"
+        text = f"{name} {why}, and these elements cannot move now: {node['drain_blocked']}"
         if node["leaving_until"]:
-            text += " They stand from its end on, until it is started again or they are restored elsewhere."
+            text += (
+                " They stop with the node, until it is started again or they are restored on another node."
+            )
         yield _line("node.drain_waits", text, node["draining_since"], node=name)
 
 
@@ -128,7 +130,7 @@ _ADVICE = {
     "copy": "advises to give {pipeline} its copies at {site}.",
     "take-out": "advises to take the copies at {site} out of {pipeline}.",
     "restore": "advises to restore {title} on {target}.",
-    "refused": "does nothing about the copies of {pipeline} at {site} by itself.",
+    "refused": "does not change the copies of {pipeline} at {site} by itself.",
 }
 
 

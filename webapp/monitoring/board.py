@@ -187,7 +187,7 @@ def element_json(
     now = {**status, **{key: rates.get(key) for key in ("rows_in_per_s", "rows_out_per_s")}} if heard else {}
     actions = actions_of(group)
     if view:
-        reason = "the dashboard itself shows it, no node runs it"
+        reason = "it is shown by the dashboard and runs on no node"
         actions = {name: {"allowed": False, "reason": reason, "note": None} for name in actions}
     return {
         "id": element["id"],

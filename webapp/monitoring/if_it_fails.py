@@ -112,11 +112,11 @@ def _outcome(
 def _by_hand(placement: GroupPlacement, group: GroupFacts) -> str | None:
     """Why a person has to order its restoration; None: it comes by itself."""
     if settings.FOGLINE.restore != "auto":
-        return "nothing is restored by itself here (FOGLINE_RESTORE)"
+        return "automatic restoration is switched off (FOGLINE_RESTORE)"
     if group.follow == "none":
-        return "run twice on the same rows it may give other results, so a person decides"
+        return "it may give different results when it runs again on the same rows, so a person decides"
     if is_held(java_ends(placement)):
-        return "it is held, since it ended the Java process of nodes"
+        return "it is held back because it ended the Java process of nodes"
     return None
 
 

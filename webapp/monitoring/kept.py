@@ -19,7 +19,7 @@ from webapp.pipelines.models import Pipeline
 from webapp.placements.selectors import active_deployment
 from webapp.problems import BackendAway, Conflict
 
-AGAIN = "Its state shows once it runs again."
+AGAIN = "You can see its state when it runs again."
 
 
 def kept_page(pipeline: Pipeline, id: str, search: str, after: str | None, limit: int) -> KeptPage:
@@ -32,7 +32,7 @@ def kept_page(pipeline: Pipeline, id: str, search: str, after: str | None, limit
     if not Node.objects.filter(name=node, up=True).exists():
         raise BackendAway(
             f'The node {node}, which runs "{element["title"]}", does not answer.',
-            safe="What it keeps is part of its checkpoints.",
+            safe="Its state is part of its checkpoints.",
             next="Restore the element on another node, or start this one again.",
         )
     group = f"{deployment.pk}.{group_id(deployment, id)}"

@@ -24,7 +24,7 @@ def why_here(pipeline: Pipeline, id: str) -> WhyHere:
     if element is None:
         raise no_element(pipeline.name, id)
     if is_view(element.get("type")):
-        return _told("The dashboard itself shows it, no node runs it.")
+        return _told("The dashboard shows it; it runs on no node.")
     if deployment is None:
         return _told("It is not deployed.")
     group = facts_by_element(group_facts([deployment])[deployment.pk]).get(id)
@@ -55,7 +55,7 @@ def _of_placement(placement: GroupPlacement) -> WhyHere:
         return _told(f"Placed on {placement.node.name} when it was deployed: {placement.placed_why}.")
     handover = Handover.objects.select_related("created_by").filter(pk=placement.placed_by).first()
     if handover is None:
-        return _told("It was moved there; of that move nothing is kept.")
+        return _told("It was moved there, but no record of that move is kept.")
     by, policy = handover.created_by, policy_of(handover.reason)
     decision = Decision.objects.filter(handover=handover.pk).first() if policy is not None else None
     found = moved_words(handover, by.username if by else None, decision.why if decision else "")

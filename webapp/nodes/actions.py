@@ -44,7 +44,7 @@ def invite(actor: User, name: str) -> tuple[EnrolmentToken, str]:
     require(actor, Role.ADMIN, "add nodes")
     check_name(name)
     if Node.objects.filter(name=name, up=True).exists():
-        raise Conflict(f'There is a node "{name}" already, and it is up.', next="Choose another name.")
+        raise Conflict(f'A node "{name}" exists already and is running.', next="Choose another name.")
     secret = new_secret()
     token = EnrolmentToken.objects.create(
         node_name=name,
@@ -83,7 +83,7 @@ def enrol(secret: str, machine: Machine) -> Node:
         )
     existing = Node.objects.filter(name=machine.name).first()
     if existing is not None and existing.up:
-        raise Conflict(f'There is a node "{machine.name}" already, and it is up.', safe="It goes on.")
+        raise Conflict(f'A node "{machine.name}" exists already and is running.', safe="It goes on.")
     token.used_at = timezone.now()
     token.save(update_fields=["used_at"])
     audit(token.created_by, "node.enrol", machine.name, url=machine.url, version=machine.version)
@@ -141,7 +141,10 @@ def set_cordoned(actor: User, name: str, cordoned: bool) -> Node:
         node.save(update_fields=["cordoned", "draining_since", "drain_blocked"])
         audit(actor, f"node.{doing}", name, **({"drain": "cancelled"} if drained else {}))
         if drained:
-            text = f"{name} is not drained any more. What was moved stays where it is, the rest stays here."
+            text = (
+                f"{name} is no longer drained. Elements that have moved stay where they are now; "
+                f"the others stay on {name}."
+            )
             record_event("node.drain_cancelled", text, node=name)
         announce()
     return node
@@ -173,7 +176,7 @@ def drain(actor: User, name: str) -> Node:
     node = _locked(name)
     if not any(other.takes_new for other in Node.objects.filter(up=True).exclude(pk=node.pk)):
         raise Conflict(
-            f'"{name}" cannot be drained: there is no other node that is up and takes new elements.',
+            f'"{name}" cannot be drained: no other node is running and takes new elements.',
             safe="Nothing was changed.",
             next="Add or uncordon a node first.",
         )
@@ -192,7 +195,7 @@ def check_name(name: str) -> None:
 
 def _no_name(name: str, of: str, path: str, allowed: str) -> Invalid:
     fault: Fault = {"element": None, "path": path, "message": allowed, "code": "invalid"}
-    return Invalid(f'"{name[:60]}" is no name for a {of}.', faults=[fault])
+    return Invalid(f'"{name[:60]}" is not a name for a {of}.', faults=[fault])
 
 
 def _locked(name: str) -> Node:

@@ -45,10 +45,10 @@ def give(actor: User, given: Given, matrix: str) -> None:
     except FileFault as error:
         raise _no_matrix(given, error.line, str(error).removeprefix(f"line {error.line}: ")) from error
     if len(sites) > SITES_MAX:
-        raise _no_matrix(given, 1, f"{len(sites)} sites, at most {SITES_MAX} are taken")
+        raise _no_matrix(given, 1, f"{len(sites)} sites; at most {SITES_MAX} are allowed")
     wrong = next((site for site in sites if not SITE.fullmatch(site)), None)
     if wrong is not None:
-        raise _no_matrix(given, 1, f'"{wrong[:60]}" is no name for a site: {SITE_ALLOWED}')
+        raise _no_matrix(given, 1, f'"{wrong[:60]}" is not a name for a site: {SITE_ALLOWED}')
     given.cells.objects.all().delete()
     given.cells.objects.bulk_create(
         given.cells(origin=origin, target=target, **{given.field: value})

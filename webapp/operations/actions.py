@@ -63,7 +63,7 @@ def deploy(
         raise Conflict(
             overtaken(pipeline, revision),
             safe="Nothing was deployed.",
-            next="Look at the draft as it is now, then deploy again.",
+            next="Look at the present draft, then deploy again.",
             code="draft-overtaken",
         )
     running = active_deployment(pipeline)
@@ -72,7 +72,7 @@ def deploy(
     if running is not None:
         raise Conflict(
             f'"{name}" is {running.status} already (version {running.version.number}).',
-            safe="What runs goes on unchanged.",
+            safe="The running pipeline is unchanged.",
             next="Undeploy it before you deploy another version.",
             deployment=running.pk,
         )
@@ -139,8 +139,8 @@ def upgrade(
     same = is_what_runs(document, deployment)
     if same and _is_upgraded(deployment, document):
         raise Conflict(
-            f'"{name}" is running already ({runs}), and that is what would be deployed.',
-            safe="What runs goes on unchanged.",
+            f'"{name}" already runs the version that would be deployed ({runs}).',
+            safe="The running pipeline is unchanged.",
             next="Change the draft, or undeploy it first.",
             deployment=deployment.pk,
         )

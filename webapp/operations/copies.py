@@ -91,7 +91,7 @@ def why_not(name: str, site: str, change: Change) -> str | None:
 def draft_refusal(deployment: Deployment) -> str | None:
     """Why the copies of what runs are not to be changed, whatever the site; None: they may be."""
     if not is_what_runs(deployment.pipeline.draft, deployment):
-        return "its draft is another one than what runs: deploy it first, or take its changes back"
+        return "its draft differs from the running version: deploy the draft first, or take its changes back"
     return "its last upgrade has failed: deploy it again first" if upgrade_failed(deployment) else None
 
 
@@ -110,8 +110,12 @@ def _changed(pipeline: Pipeline, site: str, change: Change) -> tuple[Deployment,
     else:
         document = copies.without_site(draft, site)
     if document == draft:
-        what = "has all copies there that it can have" if change == "copy" else "has none that can go"
-        raise Conflict(f"Of {site} nothing was changed: {name} {what}.", safe=SAFE)
+        what = (
+            "has all possible copies there already"
+            if change == "copy"
+            else "has no copies there that can be taken out"
+        )
+        raise Conflict(f"Nothing was changed at {site}: {name} {what}.", safe=SAFE)
     refuse_invalid(name, document)
     refuse_upgrade(deployment, document, {}, ())
     return deployment, document

@@ -16,7 +16,7 @@ from webapp.placements.models import Deployment
 from webapp.placements.selectors import left_by, planned_for, specs_of
 from webapp.problems import Conflict
 
-SAFE = "What runs goes on unchanged."
+SAFE = "The running pipeline is unchanged."
 
 
 def upgrade_changes(deployment: Deployment, document: dict[str, Any]) -> list[ElementChange]:
@@ -75,14 +75,14 @@ def refuse_upgrade(
 def _way_out(wrong: Collection[ElementChange]) -> str:
     if any(change.change == "incompatible" for change in wrong):
         return (
-            "Take these changes back, or undeploy the pipeline and deploy it anew: then it begins without "
-            "the state it has."
+            "Take these changes back, or undeploy the pipeline and deploy it again: it then "
+            "starts without its present state."
         )
     lost = "; ".join(f"{change.element} loses {change.loses}" for change in wrong)
     named = ", ".join(f'"{change.element}"' for change in wrong)
     return (
-        "Take these changes back, or let these elements alone begin without their state: deploy with "
-        f"restart: [{named}]. {lost}. Each goes on in its input where it stands; the others are not touched."
+        "Take these changes back, or let only these elements start without their state: deploy "
+        f"with restart: [{named}]. {lost}. Each of them reads on in its input; the others are not affected."
     )
 
 
@@ -109,7 +109,7 @@ def _refuse_now(deployment: Deployment, document: dict[str, Any]) -> None:
     paused = deployment.placements.filter(group__in=connected.ends, paused_at__isnull=False).first()
     if paused is not None:
         raise Conflict(
-            f'"{deployment.name_of(paused.group)}" is paused, so it cannot be grouped otherwise now.',
+            f'"{deployment.name_of(paused.group)}" is paused, so its group cannot change now.',
             safe=SAFE,
             next="Resume it, then deploy again.",
         )
@@ -118,7 +118,7 @@ def _refuse_now(deployment: Deployment, document: dict[str, Any]) -> None:
     for placement in silent.select_related("node"):
         done = "removed" if placement.group in givers else "upgraded"
         if placement.group in connected.ends:
-            done = "grouped otherwise"
+            done = "put into other groups"
         group, node = document_group(placement.group), placement.node.name
         raise Conflict(
             f'"{group}" cannot be {done}: its node {node} does not answer.',
@@ -135,9 +135,9 @@ def _refuse_what_stands_still(deployment: Deployment, connected: Reconnections) 
         if any(copy.status.get("error") for copy in copies):
             name = deployment.name_of(placement.group)
             raise Conflict(
-                f'"{name}" shows an error, and has to read on before it is grouped or connected otherwise.',
+                f'"{name}" shows an error, and must run again before its groups or connections can change.',
                 safe=SAFE,
-                next="Correct it first, with all others as they are, then deploy again.",
+                next="Correct it first without other changes, then deploy again.",
             )
 
 
@@ -152,7 +152,7 @@ def _views(deployment: Deployment, document: dict[str, Any]) -> list[ElementChan
         keys = ("type", "params", "inputs")
         same = id in before and all(before[id].get(key) == item.get(key) for key in keys)
         change = "unchanged" if same else "upgraded" if id in before else "added"
-        reason = None if same else "only the dashboard shows it"
+        reason = None if same else "it runs on no node: the dashboard shows it"
         found.append(ElementChange(element=id, change=change, reason=reason))
     found += [ElementChange(element=id, change="removed") for id in before if id not in after]
     return found

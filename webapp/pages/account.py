@@ -106,9 +106,9 @@ FORMS: dict[str, Callable[[HttpRequest, User, QueryDict], Shown]] = {
     "change": _change_user,
 }
 DONE = {
-    "password": "Your password is changed. Other sessions of your account have ended, and its API tokens "
-    "are revoked: make new ones for your scripts.",
-    "revoke": "The token is revoked: it lets nobody in any more.",
-    "user": "The account is there.",
-    "change": "The account is changed.",
+    "password": "Your password is changed. Your other sessions have ended and your API tokens are "
+    "revoked: make new tokens for your scripts.",
+    "revoke": "The token is revoked: nobody can use it any more.",
+    "user": "The account was created.",
+    "change": "The account was changed.",
 }

@@ -216,8 +216,9 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
         request,
         403,
         "This form is out of date",
-        "The page was open for long, or its cookies are gone, so it cannot be told from a forged one.",
-        "Go back, reload the page and send it again. Cookies have to be allowed.",
+        "The page was open for too long or its cookies are gone, so the server cannot tell it from a "
+        "forged one.",
+        "Go back, reload the page and send it again. Your browser must allow cookies.",
         safe="Nothing was changed.",
     )
 
@@ -239,7 +240,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
         request,
         500,
         "The dashboard failed",
-        "Something went wrong in the server; its log has the details.",
-        "Try again. If it fails again, send the log's last lines to who runs this.",
-        safe="Running pipelines do not need the dashboard: they go on.",
+        "Something went wrong in the server. Its log has the details.",
+        "Try again. If it fails again, send the last lines of the log to your administrator.",
+        safe="Running pipelines do not need the dashboard and keep running.",
     )

@@ -32,7 +32,7 @@ def create_pipeline(actor: User, name: str, document: dict[str, Any] | None = No
     }
     _check_draft(name, draft)
     if Pipeline.objects.filter(name=name).exists():
-        raise Conflict(f'There is a pipeline "{name}" already.', next="Choose another name.")
+        raise Conflict(f'A pipeline "{name}" exists already.', next="Choose another name.")
     pipeline = Pipeline.objects.create(name=name, draft=draft, updated_by=actor)
     audit(actor, "pipeline.create", name)
     announce()
@@ -125,7 +125,7 @@ def check_name(name: str) -> None:
     except ValueError:
         message = "up to 40 lower-case letters, digits and hyphens; it starts and ends with a letter or digit"
         fault: Fault = {"element": None, "path": "name", "message": message, "code": "invalid"}
-        raise Invalid(f'"{name[:60]}" is no name for a pipeline.', faults=[fault]) from None
+        raise Invalid(f'"{name[:60]}" is not a name for a pipeline.', faults=[fault]) from None
 
 
 def _check_draft(name: str, document: dict[str, Any]) -> None:

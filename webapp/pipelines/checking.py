@@ -74,7 +74,5 @@ def describe_file(reference: str) -> bytes:
     none."""
     file = DataFile.objects.filter(pk=reference.removeprefix("upload:")).only("head").first()
     if file is None or not reference.startswith("upload:"):
-        raise FileNotFoundError(
-            "this uploaded file is not there any more; upload it again, or choose another one"
-        )
+        raise FileNotFoundError("this uploaded file no longer exists; upload it again or choose another one")
     return bytes(file.head)

@@ -82,7 +82,7 @@ def _model_head(file: UploadedFile, size: int) -> bytes:
         raise TooLarge(
             f"The model is larger than {MODEL_BYTES_MAX:,} bytes.",
             safe="Nothing was stored.",
-            next="Make it smaller: fewer layers, or numbers of fewer bits.",
+            next="Make it smaller, with fewer layers or with numbers of fewer bits.",
         )
     try:
         return described(b"".join(_parts(file)))
@@ -90,7 +90,7 @@ def _model_head(file: UploadedFile, size: int) -> bytes:
         raise Invalid(
             f"The model cannot be used: {error}.",
             safe="Nothing was stored.",
-            next="Export it once more as ONNX, as one file.",
+            next="Export it again as ONNX, in one file.",
         ) from error
 
 
@@ -133,7 +133,7 @@ def look(reference: str, reading: dict[str, Any]) -> TablePreview:
     file = rows.only("name", "head", "size").first()
     uploaded = file is not None and reference.startswith("upload:")
     if reference not in DEMOS and not uploaded:
-        raise Missing("There is no such file any more.", next="Upload it, or choose another one.")
+        raise Missing("This file no longer exists.", next="Upload it, or choose another one.")
     try:
         if file is None:
             return preview_demo(reference, reading.get("time_column"), reading.get("time_format"))

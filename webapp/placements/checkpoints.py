@@ -61,6 +61,6 @@ def missing_inputs(deployment: str, group: str, seq: int) -> list[Gone]:
         # Whatever the Kafka client raises: it is imported by pipeline_runtime.kafka alone.
         raise BackendAway(
             f"Kafka does not answer: {type(error).__name__}.",
-            safe="The element goes on as before.",
-            next="See whether the broker runs, then try again.",
+            safe="The element keeps running.",
+            next="Check that the broker runs, then try again.",
         ) from error

@@ -17,7 +17,9 @@ from webapp.placements.schemas import ElementAction, ElementStatus
 # Rows waiting for longer than this, at the present rate, count as lagging: one slow batch does not.
 LAG_S_MAX = 5.0
 LAG_ROWS_MIN = 200
-UNREPEATABLE = "run twice on the same rows it may give other results, so no standby can follow it"
+UNREPEATABLE = (
+    "it may give different results when it runs again on the same rows, so a standby cannot follow it"
+)
 ENDED_DEPLOYMENTS = ("undeployed", "failed")
 
 
@@ -177,27 +179,27 @@ def drop_standby_refusal(group: GroupFacts) -> str | None:
     if reason is not None:
         return reason
     if group.handover is not None:
-        return "it is being moved, perhaps to that standby"
+        return "it is being moved, maybe to that standby"
     return None if group.standbys else "it has no standby"
 
 
 REWIND_NOTE = (
-    "All that came after the checkpoint is processed and written again, so who reads its output "
-    "sees those rows twice; newer checkpoints are removed. It goes to another node than the present one."
+    "All rows after the checkpoint are processed and written again, so readers of its output "
+    "see those rows twice. Newer checkpoints are removed. It moves to another node."
 )
 
 FOLLOW_NOTES: dict[Follow, str] = {
     "exact": (
         "A standby repeats it batch by batch, so it moves almost without a pause and is restored without "
-        "loss or repetition; while a standby catches up, it may work a little slower."
+        "loss or repetition. While a standby catches up, it may work a little slower."
     ),
     "coalesced": (
         "A standby follows it in large steps at little cost, so it moves almost without a pause and is "
         "restored without loss or repetition."
     ),
     "none": (
-        "Run twice on the same rows it may give other results, so no standby can follow it: it moves with a "
-        "pause, and after a restoration results since the checkpoint may differ."
+        "It may give different results when it runs again on the same rows, so a standby cannot follow it. "
+        "It moves with a pause, and after a restoration the results since the checkpoint may differ."
     ),
 }
 
@@ -205,16 +207,18 @@ FOLLOW_NOTES: dict[Follow, str] = {
 def restore_note(group: GroupFacts) -> str | None:
     if group.follow == "none":
         return (
-            "Run twice on the same rows it may give other results: after a restoration, those since the "
-            "checkpoint may differ."
+            "It may give different results when it runs again on the same rows: after a restoration, the "
+            "results since the checkpoint may differ."
         )
     if group.node_is_up:
-        return f"{group.node} still answers: its copy will be shut out, and what it has written stays."
+        return (
+            f"{group.node} still answers: its copy will be locked out, and the rows that it has written stay."
+        )
     return None
 
 
 def pause_refusal(group: GroupFacts) -> str | None:
-    return _deployed_refusal(group) or ("it is paused already" if group.paused else None)
+    return _deployed_refusal(group) or ("it is already paused" if group.paused else None)
 
 
 def resume_refusal(group: GroupFacts) -> str | None:
@@ -228,7 +232,7 @@ def checkpoint_refusal(group: GroupFacts) -> str | None:
     if not group.node_is_up:
         return f"its node {group.node} does not answer"
     if not group.node_is_heard:
-        return f"nothing is heard of its node {group.node} now"
+        return f"its node {group.node} cannot be heard now"
     owner = group.owner
     if owner is None or owner.node != group.node or owner.role != "owner":
         return "it does not run on its node yet"
@@ -294,7 +298,7 @@ def _change_refusal(group: GroupFacts) -> str | None:
     if reason is not None:
         return reason
     if group.handover is not None:
-        return "it is being moved already"
+        return "it is already being moved"
     if group.retire:
         return "it is being removed"
     return "it is still being deployed" if group.deployment_status == "deploying" else None
@@ -304,12 +308,12 @@ def target_refusal(group: GroupFacts, target: str | None) -> str | None:
     """Why that node (None: each) cannot take the group now, whatever the group itself is at; None: it can."""
     if target is None:
         fit = any(target_refusal(group, name) is None for name in group.nodes)
-        return None if fit else "there is no other node that is up and takes new elements"
+        return None if fit else "no other node is running and takes new elements"
     node = group.nodes.get(target)
     if node is None:
         return f"there is no node {target}"
     if target == group.node:
-        return f"it runs on {target} already"
+        return f"it already runs on {target}"
     if not node.up:
         return f"{target} does not answer"
-    return f"{target} is {node.closed}: it takes nothing new" if node.closed is not None else None
+    return f"{target} is {node.closed}: it takes no new elements" if node.closed is not None else None

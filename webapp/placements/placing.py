@@ -52,7 +52,7 @@ def groups_to_place(
         asks = GroupToPlace(spec.group, elements, apart=apart.get(spec.group, frozenset()), need=need)
         # What was asked for with the first deployment says nothing of what has been moved since.
         if there is None and group in wanted:
-            return replace(asks, pin=asked[group], pinned_by="it was asked for with the deployment")
+            return replace(asks, pin=asked[group], pinned_by="the deployment asked for it")
         if node := pinned.get(group):
             by = _pinned_by(document, spec.elements[0].id, group, names)
             by = "the document pins it there" if by == "pinned" else by
@@ -60,7 +60,7 @@ def groups_to_place(
         return replace(
             asks,
             pin=there,
-            pinned_by="what it runs together with ran there",
+            pinned_by="the elements that it runs together with ran there",
             site=at.get(group),
             reads=frozenset(called[other] for other in before[group] if other in called),
             need=need if there is None else NOTHING,
@@ -90,7 +90,7 @@ def places_of_regrouped(deployment: Deployment, document: dict[str, Any]) -> dic
                 found[id] = {
                     **told,
                     "node": placed[spec.group].node,
-                    "why": "with what it runs together with",
+                    "why": "with the elements that it runs together with",
                 }
     return found
 
@@ -147,13 +147,13 @@ def first_placement(
         group = group_of(parsed, element.id)
         told: DeployChange = {"element": element.id, "change": "added", "node": None, "waits": False}
         if is_view(element.type):
-            told |= {"why": "the dashboard itself shows it", "problem": None}
+            told |= {"why": "the dashboard shows it", "problem": None}
         elif group in problems:
             told |= {"why": None, "problem": problems[group].message, "waits": problems[group].passing}
         else:
             why = placed[group].why
             if group in wanted:
-                why = "asked for with this deployment"
+                why = "this deployment asks for it"
             elif asked.get(group):
                 why = _pinned_by(parsed, element.id, group, names)
             told |= {

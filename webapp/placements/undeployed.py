@@ -23,13 +23,13 @@ def rename_pipeline(actor: User, name: str, new_name: str) -> Pipeline:
     pipeline = pipeline_named(name, for_update=True)
     if active_deployment(pipeline) is not None:
         raise Conflict(
-            f'"{name}" is deployed, and its name is in use by what runs.',
+            f'"{name}" is deployed, and the running pipeline uses its name.',
             safe="Nothing was renamed.",
             next="Undeploy it first, or duplicate it under the new name.",
         )
     if Pipeline.objects.filter(name=new_name).exclude(pk=pipeline.pk).exists():
         raise Conflict(
-            f'There is a pipeline "{new_name}" already.',
+            f'A pipeline "{new_name}" exists already.',
             safe="Nothing was renamed.",
             next="Choose another name.",
         )

@@ -18,12 +18,12 @@ from webapp.problems import Conflict, Missing
 
 NAME = re.compile(r"[\w .-]{1,40}")
 OPPOSITES = {"spread": ("pack",), "apart": ("pack",), "pack": ("spread", "apart")}
-DOES = {"spread": "spreads", "apart": "keeps apart", "pack": "packs"}
+DOES = {"spread": "spreads the elements", "apart": "keeps the elements apart", "pack": "packs the elements"}
 FIELDS = ("rule", "mode", "moves_per_hour", "enabled")
 
 
 def create(actor: User, name: str, rule: Rule, **fields: Any) -> Policy:
-    require(actor, Role.OPERATOR, "make policies")
+    require(actor, Role.OPERATOR, "create policies")
     name = " ".join(name.split())
     policy = Policy(name=name, created_by=actor, rule=_stored(rule), **fields)
     _check_name(name)
@@ -36,7 +36,7 @@ def create(actor: User, name: str, rule: Rule, **fields: Any) -> Policy:
             announce()
     except IntegrityError as error:
         raise Conflict(
-            f'There is a policy "{name}" already.', safe="Nothing was changed.", next="Choose another name."
+            f'A policy "{name}" exists already.', safe="Nothing was changed.", next="Choose another name."
         ) from error
     return policy
 
@@ -84,7 +84,7 @@ def _check_opposite(policy: Policy) -> None:
     other = Policy.objects.filter(enabled=True, rule__kind__in=opposites).exclude(pk=policy.pk).first()
     if other is not None:
         raise Conflict(
-            f'"{other.name}" {DOES[other.rule["kind"]]} the elements already, which is the opposite.',
+            f'"{other.name}" already {DOES[other.rule["kind"]]}, which is the opposite.',
             safe="Nothing was changed.",
             next=f"Switch {other.name} off first.",
         )
@@ -99,7 +99,7 @@ def _check_other_sites(policy: Policy) -> None:
         about = other.rule["pipeline"]
         if not (rule.pipeline and about) or rule.pipeline == about:
             raise Conflict(
-                f'"{other.name}" says already what becomes of copies at sites of {about or "each pipeline"}.',
+                f'"{other.name}" already says what happens to copies at sites of {about or "each pipeline"}.',
                 safe="Nothing was changed.",
                 next=f"Change that one, or switch {other.name} off first.",
             )

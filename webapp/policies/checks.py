@@ -31,4 +31,6 @@ def check_rule(rule: Rule) -> None:
 
 def refuse(path: str, message: str) -> NoReturn:
     fault: Fault = {"element": None, "path": path, "message": message, "code": "invalid"}
-    raise Invalid(f"That is no policy: {path}: {message}.", safe="Nothing was changed.", faults=[fault])
+    raise Invalid(
+        f"This policy is not valid: {path}: {message}.", safe="Nothing was changed.", faults=[fault]
+    )

@@ -58,7 +58,7 @@ def tell(actor: User, name: str, element: str, site: str) -> UserPlace:
         raise TooSoon(
             f"The user of {element} came to {row.site} less than {seconds} s ago.",
             safe="Nothing was changed.",
-            next=f"Tell it again in {seconds} s.",
+            next=f"Report it again in {seconds} s.",
             retry_after_s=seconds,
         )
     if row.told_by != by or now - row.audited_at >= AUDITED_EACH:
@@ -159,7 +159,7 @@ def _with_element(name: str, element: str) -> Pipeline:
         if found is not None and is_view(found.get("type")):
             title = names_of(document)[element]
             raise Conflict(
-                f"{title} follows nobody: the dashboard itself shows it, no node runs it.",
+                f"{title} cannot follow a user: it is shown by the dashboard and runs on no node.",
                 safe="Nothing was changed.",
             )
         if found is not None:
@@ -173,9 +173,9 @@ def _known(site: str) -> str:
         some = ", ".join(sorted(known)) or "none"
         message = f"there is no site {site}; there are {some}"
         raise Invalid(
-            f"That is no place: {message}.",
+            f"This place is not valid: {message}.",
             safe="Nothing was changed.",
-            next="Say where a node stands, or give the latencies to it on the map.",
+            next="Set the site of a node, or set the latencies to the site on the map.",
             faults=[{"element": None, "path": "site", "message": message, "code": "unknown"}],
         )
     return site

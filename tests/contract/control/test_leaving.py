@@ -129,7 +129,7 @@ def test_nothing_new_goes_there(
         assert not order_owners((spec,), {"power": Placed("edge-a", "pinned")}, placement.deployment, {})
     Node.objects.filter(name="edge-c").update(up=False)
     ada = User.objects.create_user("ada", role="operator")
-    with pytest.raises(Conflict, match="no other node that is up and takes new elements"):
+    with pytest.raises(Conflict, match="no other node is running and takes new elements"):
         actions.drain(ada, "edge-b")
 
 

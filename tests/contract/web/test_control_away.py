@@ -100,7 +100,7 @@ def test_a_node_that_was_silent_before_still_is(
     real_redis.delete(keys.CONTROL_STATE)
     control, cloud = caller("viewer").get("/overview").json()["attention"]
     assert "nothing is restored by itself" in control["message"]
-    assert cloud["message"].startswith("cloud is silent. It is to run archive of machine-power, ")
+    assert cloud["message"].startswith("cloud does not answer. It should run archive of machine-power, ")
 
 
 def test_a_failed_upgrade_is_told_until_another_operation_follows_it(

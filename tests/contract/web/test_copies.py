@@ -106,7 +106,7 @@ def test_only_what_is_drawn_as_it_runs_is_changed(caller: Call, copied: Deployme
     Pipeline.objects.filter(name=PIPELINE).update(draft=document)
     refused = caller("editor").post(SITES, {"site": "Yard", "change": "copy"})
     assert refused.status_code == 409
-    assert "its draft is another one than what runs" in refused.json()["detail"]
+    assert "its draft differs from the running version" in refused.json()["detail"]
     assert draft() == document
 
 
@@ -145,7 +145,7 @@ def test_what_it_advises_needs_attention(caller: Call) -> None:
     assert advised() == []
     Policy.objects.update(standing=[standing | {"code": "refused"}])
     [line] = advised()
-    assert "does nothing about the copies" in line["message"]
+    assert "does not change the copies" in line["message"]
     assert "change" not in line
     assert caller("viewer").get("/policies").json()[0]["standing"][0]["site"] == "Yard"
 

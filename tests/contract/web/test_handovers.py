@@ -38,7 +38,7 @@ def test_a_migration_is_ordered_once(caller: Call, deployment: Deployment, comma
     assert commands() == [("fogline.control.handover", [str(row.pk)])]
     assert AuditRecord.objects.filter(action="element.migrate").count() == 1
     problem = assert_problem(operator.post(f"{E}/migrate", {"target": "edge-a"}), 409)
-    assert "moved already" in problem["detail"]
+    assert "already being moved" in problem["detail"]
     assert Handover.objects.count() == 1
     assert operator.get(E).json()["status"] == "moving"
     assert operator.get(E).json()["handover"] == shown["id"]
@@ -51,7 +51,7 @@ def test_the_strategy_follows_from_what_a_standby_can_follow(caller: Call) -> No
     spec = GroupPlacement.objects.get(group="power").spec
     GroupPlacement.objects.filter(group="power").update(spec={**spec, "follow": "none"})
     refused = operator.post(f"{E}/migrate", {"target": "edge-b", "strategy": "standby"})
-    assert "no standby can follow it" in assert_problem(refused, 409)["detail"]
+    assert "a standby cannot follow it" in assert_problem(refused, 409)["detail"]
     shown = operator.post(f"{E}/migrate", {"target": "edge-b"}).json()["handover"]
     assert shown["strategy"] == "stop-and-copy"
 
@@ -124,7 +124,7 @@ def test_a_rewind_needs_a_checkpoint(caller: Call) -> None:
 @pytest.mark.parametrize(
     ("change", "target", "words"),
     [
-        ({}, "cloud", "runs on cloud already"),
+        ({}, "cloud", "already runs on cloud"),
         ({"edge-b": {"up": False}}, "edge-b", "does not answer"),
         ({"edge-b": {"cordoned": True}}, "edge-b", "cordoned"),
         ({"cloud": {"up": False}}, "edge-b", "restore it elsewhere"),
@@ -181,7 +181,7 @@ def test_a_handover_is_cancelled_before_the_cut_only(caller: Call, commands: Com
     for asked_before in (False, True):
         Handover.objects.update(cancel_requested=asked_before, phase="CUT")
         problem = assert_problem(operator.post(f"/handovers/{id}/cancel"), 409)
-        assert "ownership is passing already" in problem["detail"]
+        assert "ownership is being passed on already" in problem["detail"]
     Handover.objects.update(phase="FINISH", outcome="done")
     assert_problem(operator.post(f"/handovers/{id}/cancel"), 409)
     assert operator.get(E).json()["handover"] is None

@@ -85,7 +85,7 @@ def test_what_nobody_can_take_stands_still_with_the_reason(
     Node.objects.exclude(name="edge-b").update(up=False)
     found = of(caller, "edge-b")
     assert (found["target"], found["way"], found["by_itself"]) == (None, None, False)
-    assert found["reason"] == "there is no other node that is up and takes new elements"
+    assert found["reason"] == "no other node is running and takes new elements"
 
 
 def test_what_a_person_has_to_restore_is_told(caller: Call, deployment: Deployment, settings: Any) -> None:
@@ -113,7 +113,7 @@ def test_what_is_moving_is_not_foretold(caller: Call, deployment: Deployment) ->
     )
     assert Handover.objects.count() == 1
     found = of(caller, "edge-b")
-    assert (found["target"], found["reason"]) == (None, "it is being moved already")
+    assert (found["target"], found["reason"]) == (None, "it is already being moved")
 
 
 @pytest.mark.usefixtures("nodes")

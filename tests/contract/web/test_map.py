@@ -137,7 +137,7 @@ def test_rates_that_are_given_beat_what_is_measured_until_they_are_removed(
         ("hall,cloud\n0,1\n\n1", 4, "1 values for 2 sites"),
         ("hall,cloud\n0,-1\n1,0", 2, "no latency in ms to cloud"),
         ("hall,hall\n0,1\n1,0", 1, "stands there twice"),
-        ("hall,<b>\n0,1\n1,0", 1, "no name for a site"),
+        ("hall,<b>\n0,1\n1,0", 1, "not a name for a site"),
         ("hall,cloud\n0,1\n1e9,0", 3, "a latency in ms of more than 600,000"),
         (",".join(f"s{n}" for n in range(101)) + ("\n" + ",".join(["0"] * 101)) * 101, 1, "at most 100"),
     ],

@@ -151,7 +151,7 @@ def test_the_draft_follows_what_was_moved_from_exactly_where_it_pinned_it(
     assert answer.status_code == 409
     assert answer.json()["theirs"] == now["document"]
     # and it is what runs already
-    assert "running already" in editor.post(f"{P}/deploy").json()["detail"]
+    assert "already runs the version" in editor.post(f"{P}/deploy").json()["detail"]
 
     assert draft_follows(moved(deployment, "power", "edge-b", "cloud", created_by=operator)) == ["power"]
     assert editor.get(P).json()["document"] == before["document"]

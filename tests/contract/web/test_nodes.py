@@ -105,7 +105,7 @@ def test_where_a_node_stands_is_said_and_taken_back(caller: Call) -> None:
     assert operator.call("PATCH", "/nodes/edge-a", {"site": "  Hall  1 "}).json()["site"] == "Hall 1"
     assert operator.call("PATCH", "/nodes/edge-a", {"site": "Hall 1"}).json()["site"] == "Hall 1"
     problem = assert_problem(operator.call("PATCH", "/nodes/edge-a", {"site": "<hall>"}), 422)
-    assert "is no name for a site" in problem["detail"]
+    assert "is not a name for a site" in problem["detail"]
     assert operator.get("/nodes/edge-a").json()["site"] == "Hall 1"
     assert operator.call("PATCH", "/nodes/edge-a", {"site": ""}).json()["site"] == ""
     found = AuditRecord.objects.filter(action="node.site").order_by("pk").values_list("detail", flat=True)

@@ -168,7 +168,7 @@ def test_a_failure_says_that_pipelines_go_on(caller: Call, monkeypatch: pytest.M
     client.raise_request_exception = False
     response = client.get("/")
     assert response.status_code == 500
-    assert b"they go on" in response.content
+    assert b"keep running" in response.content
     assert b"broken" not in response.content
 
 

@@ -318,7 +318,7 @@ def test_elements_are_grouped_otherwise_after_saying_what_that_does(
     assert told["variation"]["loses"]
     assert (told["variation"]["node"], told["variation"]["why"]) == (
         "edge-a",
-        "with what it runs together with",
+        "with the elements that it runs together with",
     )
     assert "node" not in told["alerts"], "it stays where it is"
     assert "variation loses" in assert_problem(editor.post(f"{P}/deploy"), 409)["next"]
@@ -326,13 +326,16 @@ def test_elements_are_grouped_otherwise_after_saying_what_that_does(
     watch = deployment.replicas.get(group="watch")
     failing = {**watch.status, "error": {"message": "It fails.", "safe": "All.", "next": "Mend it."}}
     deployment.replicas.filter(pk=watch.pk).update(status=failing)
-    assert "has to read on before" in assert_problem(editor.post(f"{P}/deploy", restart), 409)["detail"]
+    assert "must run again before" in assert_problem(editor.post(f"{P}/deploy", restart), 409)["detail"]
     deployment.replicas.filter(pk=watch.pk).update(status=watch.status)
     deployment.placements.filter(group="watch").update(paused_at=timezone.now())
     assert "is paused" in assert_problem(editor.post(f"{P}/deploy", restart), 409)["detail"]
     deployment.placements.update(paused_at=None)
     Node.objects.filter(name="edge-b").update(up=False)
-    assert "cannot be grouped otherwise" in assert_problem(editor.post(f"{P}/deploy", restart), 409)["detail"]
+    assert (
+        "cannot be put into other groups"
+        in assert_problem(editor.post(f"{P}/deploy", restart), 409)["detail"]
+    )
     assert commands() == []
     Node.objects.update(up=True)
     assert editor.post(f"{P}/deploy", restart).status_code == 202
@@ -422,7 +425,7 @@ def test_the_first_deployment_says_what_goes_where_and_why(caller: Call, documen
         "alerts": ("edge-b", "it runs as one with variation, which is pinned there"),
         "power": ("cloud", "the fewest elements are there: 1 element"),
         "archive": ("cloud", "pinned"),
-        "chart": (None, "the dashboard itself shows it"),
+        "chart": (None, "the dashboard shows it"),
     }
     # Where lines are known, it goes nearest to what it reads; and to a site that the draft names.
     GivenLatency.objects.create(origin="edge-a", target="cloud", ms=40)
@@ -439,7 +442,7 @@ def test_the_first_deployment_says_what_goes_where_and_why(caller: Call, documen
     ]
     del power["site"]
     save(editor, document)
-    assert told({"power": "edge-a"})["power"]["why"] == "asked for with this deployment"
+    assert told({"power": "edge-a"})["power"]["why"] == "this deployment asks for it"
     Node.objects.filter(name="edge-b").update(up=False)
     Node.objects.filter(name="cloud").update(cordoned=True)
     down, closed = told({})["alerts"], told({})["archive"]
@@ -494,7 +497,7 @@ def test_what_cannot_take_over_is_named_with_its_parameter(
 
 def test_what_runs_already_is_not_deployed_again(caller: Call, deployment: Deployment) -> None:
     problem = assert_problem(caller("editor").post(f"{P}/deploy"), 409)
-    assert "is what would be deployed" in problem["detail"]
+    assert "the version that would be deployed" in problem["detail"]
     assert not Operation.objects.exists()
 
 
@@ -517,7 +520,7 @@ def test_an_upgrade_that_failed_is_repeated_by_deploying_again(
     assert ({item["change"] for item in told["changes"]}, told["repeats"]) == ({"unchanged"}, True)
     assert editor.post(f"{P}/deploy").status_code == 202
     Operation.objects.exclude(pk__in=[first, again.pk]).update(status="done")
-    assert "is what would be deployed" in assert_problem(editor.post(f"{P}/deploy"), 409)["detail"]
+    assert "the version that would be deployed" in assert_problem(editor.post(f"{P}/deploy"), 409)["detail"]
     assert (deployment.version.number, len(commands())) == (2, 3)
 
 

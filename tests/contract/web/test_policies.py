@@ -221,7 +221,7 @@ def test_a_node_in_maintenance_takes_nothing_new(caller: Call, deployment: Deplo
     assert node["maintenance_until"] == ends.isoformat()
     refused = move()
     assert refused.status_code == 409
-    assert "edge-b is in maintenance: it takes nothing new" in refused.json()["detail"]
+    assert "edge-b is in maintenance: it takes no new elements" in refused.json()["detail"]
     assert {each.name: each.refusal for each in Fleet().nodes}["edge-b"] == "is in maintenance"
     # Nor does it count as one that could take what leaves another.
     Node.objects.exclude(name__in=["edge-a", "edge-b"]).update(up=False)
@@ -290,7 +290,7 @@ def test_what_spreads_and_what_packs_are_not_on_at_once(caller: Call) -> None:
     pack = {"name": "few", "rule": {"kind": "pack", "threshold": 0.8, "for_s": 60}}
     refused = caller("operator").post("/policies", pack)
     assert refused.status_code == 409
-    assert '"even" spreads the elements already' in refused.json()["detail"]
+    assert '"even" already spreads the elements' in refused.json()["detail"]
     off = made(caller, **pack, enabled=False)
     path = f"/policies/{off['id']}"
     assert caller("operator").call("PATCH", path, {"enabled": True}).status_code == 409

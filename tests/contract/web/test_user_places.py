@@ -176,7 +176,7 @@ def test_policies_are_of_what_is_there(caller: Call) -> None:
     assert made(APART, "apart").json()["rule"] == APART
     refused = made({"kind": "pack", "threshold": 0.8, "for_s": 60})
     assert refused.status_code == 409
-    assert '"apart" keeps apart the elements already' in refused.json()["detail"]
+    assert '"apart" already keeps the elements apart' in refused.json()["detail"]
     for rule in (FOLLOW, APART):
         tried = caller("operator").post("/policies/dry-run", {"rule": rule})
         assert (tried.status_code, tried.json()["acts"]) == (200, [])

@@ -73,7 +73,7 @@ def test_who_has_moved_it_is_named_and_what_a_policy_has_found(
     moved_by(deployment, created_by=users["operator"])
     assert why(caller)["sentence"] == "Moved here from cloud by operator-user."
     Handover.objects.all().delete()
-    assert why(caller)["sentence"] == "It was moved there; of that move nothing is kept."
+    assert why(caller)["sentence"] == "It was moved there, but no record of that move is kept."
     handover = moved_by(deployment, reason=f"{REASON}busy")
     Decision.objects.create(
         at=timezone.now(), policy="busy", node="cloud", code="move", why="It was hot.", handover=handover.pk

@@ -258,10 +258,10 @@ def test_texts_and_what_is_no_tensor_are_refused(asking):
 
 def test_a_file_that_is_missing_or_no_model_is_told_at_the_path(operator):
     def gone(reference):
-        raise FileNotFoundError("this uploaded file is not there any more")
+        raise FileNotFoundError("this uploaded file no longer exists")
 
     for describe, path, words in (
-        (gone, "upload:x", "not there any more"),
+        (gone, "upload:x", "no longer exists"),
         (lambda reference: b"a,b\n1,2\n", "upload:x", "not an ONNX model"),
         (None, "demo:beat", 'did you mean "demo:beats"'),
     ):

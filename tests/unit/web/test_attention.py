@@ -62,15 +62,15 @@ def test_a_nodes_alerts_come_first_with_the_time_since_when_they_are() -> None:
 def test_a_silent_node_is_one_line_that_names_what_waits() -> None:
     waiting = [element(id, group="g", status="silent") for id in ("x", "y")]
     [line] = lines(node("a", up=False, silent_at=SINCE), elements=waiting)
-    assert line.startswith("a is silent. It is to run G of p: ")
+    assert line.startswith("a does not answer. It should run G of p: ")
     [line] = lines(node("a", up=False), elements=waiting)
-    assert line.startswith("a was stopped. It is to run G of p: ")
+    assert line.startswith("a was stopped. It should run G of p: ")
 
 
 def test_what_is_restored_from_a_silent_node_is_still_to_run_there() -> None:
     moving = [element("power", status="moving"), element("other", status="moving", node="b")]
     [line] = lines(node("a", up=False, silent_at=SINCE), elements=moving)
-    assert line.startswith("a is silent. It is to run Power of p: ")
+    assert line.startswith("a does not answer. It should run Power of p: ")
 
 
 def test_a_node_that_was_stopped_on_purpose_is_no_trouble_and_a_silent_one_is() -> None:
@@ -89,8 +89,10 @@ def test_what_lags_what_cannot_leave_and_what_was_not_deployed_are_told() -> Non
     [line] = lines(node("a"), elements=[element("x", status="lagging"), element("y", status="lagging")])
     assert line.startswith("X and Y of p cannot keep up")
     [line] = lines(node("a", drain_blocked="x: no room.", draining_since=SINCE))
-    assert line.endswith("cannot leave it now: x: no room.")
+    assert line.endswith("cannot move now: x: no room.")
     [line] = lines(node("a", drain_blocked="x: no room.", leaving_until=SINCE))
-    assert line.startswith("a is leaving, and these cannot leave it now: x: no room. They stand from its end")
+    assert line.startswith(
+        "a is leaving, and these elements cannot move now: x: no room. They stop with the node"
+    )
     [line] = lines(node("a"), status="failed", message="x does not start.")
     assert line == "p was not deployed: x does not start."

@@ -84,12 +84,12 @@ def test_a_group_has_one_status(facts: GroupFacts, status: str) -> None:
         (group(), "b", "stop-and-copy", None),
         (group(), None, "stop-and-copy", None),
         (group(), "nowhere", "stop-and-copy", "there is no node nowhere"),
-        (group(), "a", "stop-and-copy", "runs on a already"),
+        (group(), "a", "stop-and-copy", "already runs on a"),
         (group(), "c", "stop-and-copy", "cordoned"),
         (group(nodes={"a": node("a"), "b": node("b", up=False)}), "b", "stop-and-copy", "does not answer"),
         (group(nodes={"a": node("a")}), None, "stop-and-copy", "no other node"),
         (group(nodes=DOWN), "b", "stop-and-copy", "restore it elsewhere"),
-        (group(handover="x"), "b", "stop-and-copy", "moved already"),
+        (group(handover="x"), "b", "stop-and-copy", "already being moved"),
         (group(deployment_status=None), "b", "stop-and-copy", "not deployed"),
         (group(deployment_status="deploying"), "b", "stop-and-copy", "still being deployed"),
         (group(deployment_status="undeploying"), "b", "stop-and-copy", "undeployed"),
@@ -97,7 +97,7 @@ def test_a_group_has_one_status(facts: GroupFacts, status: str) -> None:
         (with_status(error={"message": "x"}), "b", "stop-and-copy", "has failed on a"),
         (group(), "b", "standby", None),
         (group(), "b", None, None),
-        (group(follow="none"), "b", "standby", "no standby can follow it"),
+        (group(follow="none"), "b", "standby", "a standby cannot follow it"),
         (group(follow="none"), "b", None, None),
         (group(), "b", "teleport", "no strategy teleport"),
     ],
@@ -159,7 +159,7 @@ def test_a_restoration_prefers_a_hot_standby(law: str, facts: GroupFacts, target
 def test_a_standby_is_kept_where_the_group_could_move_and_only_if_it_can_follow() -> None:
     assert keep_standby_refusal(group(), "b") is None
     assert "runs on a" in (keep_standby_refusal(group(), "a") or "")
-    assert "no standby can follow it" in (keep_standby_refusal(group(follow="none"), "b") or "")
+    assert "a standby cannot follow it" in (keep_standby_refusal(group(follow="none"), "b") or "")
     assert drop_standby_refusal(group()) == "it has no standby"
     assert drop_standby_refusal(with_standbys(following("e", 1))) is None
 
@@ -181,7 +181,7 @@ def test_every_action_is_allowed_or_gives_a_reason() -> None:
     [
         (group(), None),
         (group(nodes=DOWN), "does not answer"),
-        (group(nodes=UNHEARD), "nothing is heard of"),
+        (group(nodes=UNHEARD), "cannot be heard now"),
         (group(replicas=()), "does not run on its node yet"),
         (group(replicas=(ReplicaFacts("b", "owner", 1, 10),)), "does not run on its node yet"),
         (with_status(error={"message": "boom"}), "it has failed on a"),

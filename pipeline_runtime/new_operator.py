@@ -1,8 +1,8 @@
-"""`python -m pipeline_runtime.new_operator NAME`: a package with an operator of your own, and a test that
-passes.
+"""`python -m pipeline_runtime.new_operator NAME` makes a package with an operator of your own and a passing
+test.
 
-NAME is the operator's type, such as `moving-range`. The package is a directory of that name here; it counts
-the rows of each key, which is what you change.
+NAME is the operator's type, such as `moving-range`. The package is a directory of that name in the current
+directory. It counts the rows of each key; change that to what you need.
 """
 
 from __future__ import annotations
@@ -148,7 +148,8 @@ class NotMade(ValueError):
 
 
 def make(type_: str, directory: Path) -> Path:
-    """The package's directory. NotMade where the name is none, is taken, or something is there."""
+    """Returns the package's directory. Raises NotMade if the name is not allowed or taken, or the directory
+    exists."""
     if not NAME.fullmatch(type_) or len(type_) > NAME_MAX:
         raise NotMade(f'"{type_}" is no name: up to {NAME_MAX} small letters and digits, joined by hyphens')
     if type_ in default_registry():

@@ -1,11 +1,10 @@
-"""Runs an operator over rows as a node would, without Kafka: for its tests.
+"""Runs an operator over rows as a node would, without Kafka, for the operator's tests.
 
     rows = [{"_time": at(0), "value": 1.0}, {"_time": at(1), "value": 3.0}]
     trial(Difference(DifferenceParams(column="value")), rows, schema).rows
 
-With a `seed` the rows are cut into batches at random and the state moves between them, as it does when the
-element is migrated: written down, read again, by an operator that is made anew. A repeatable operator gives
-the same.
+With a `seed`, the rows are cut into batches at random. Between batches the state moves, as it does when the
+element is migrated: it is written down and read by a new operator. A repeatable operator gives the same rows.
 """
 
 from __future__ import annotations
@@ -45,14 +44,15 @@ TIMES_US = pa.timestamp("us", "UTC")
 
 
 def at(seconds: float) -> datetime:
-    """Event time so many seconds after the beginning of a trial."""
+    """Returns the event time so many seconds after the beginning of a trial."""
     return START + timedelta(seconds=seconds)
 
 
 @dataclass
 class Outcome:
-    rows: list[dict[str, Any]] = field(default_factory=list)  # what it gives, in order, each with its `_time`
-    rejected: list[str] = field(default_factory=list)  # the reasons of what goes to its dead letters
+    # the rows it gives, in order, each with its `_time`
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    rejected: list[str] = field(default_factory=list)  # the reasons of the rows in its dead letters
 
 
 def trial(
@@ -63,13 +63,15 @@ def trial(
     others: Mapping[str, tuple[Iterable[Mapping[str, Any]], StreamSchema]] | None = None,
     seed: int | None = None,
 ) -> Outcome:
-    """`rows`: of the first input, data columns and `_time`, in the order of their offsets; `others`: those of
-    a processor's further inputs. Without a `seed` they are one batch; with one, which input's come first is
-    random, too.
+    """Runs the operator over `rows` and returns its outcome.
 
-    For processors, which need no Spark (of one that `flushes` the input then ends), and operators with a
-    DataFrame, which start it once. TypeError for
-    others: of a source or a sink take `trial_source` or `trial_sink` (trial_io.py).
+    `rows` are those of the first input, with data columns and `_time`, in the order of their offsets.
+    `others` holds the rows of a processor's further inputs. Without a `seed` all rows are one batch. With
+    one, the order of the inputs is random, too.
+
+    Processors need no Spark; for one that `flushes`, the input ends after the rows. Operators with a
+    DataFrame start Spark once. Raises TypeError for other operators: use `trial_source` or `trial_sink`
+    (trial_io.py) for a source or a sink.
     """
     first, *_ = operator.inputs
     given = {first.name: (list(rows), schema)}
@@ -87,7 +89,7 @@ def trial(
 
 
 def _cut(inputs: Mapping[str, Sequence[Row]], seed: int | None) -> Iterator[dict[str, Sequence[Row]]]:
-    """Batches: of each port its rows."""
+    """Yields batches: the rows by port."""
     if seed is None:
         yield dict(inputs)
         return
@@ -188,8 +190,8 @@ def _transformed(
     schema: StreamSchema,
     moves: bool,
 ) -> Outcome:
-    """As a streaming query over a file for each batch. Where it moves, each batch is run by a query of its
-    own, which goes on from a copy of what the one before has left."""
+    """Runs a streaming query with one file for each batch. With `moves`, each batch has a query of its own,
+    which goes on from a copy of the state of the one before."""
     found = Outcome()
     with tempfile.TemporaryDirectory() as directory:
         work, left = Path(directory), Path(directory) / "state"
@@ -223,7 +225,7 @@ def _write(path: Path, batch: Sequence[Mapping[str, Any]], schema: StreamSchema)
 
 
 def table_of(rows: Sequence[Row], schema: StreamSchema) -> pa.Table:
-    """Data columns and `_time`."""
+    """Returns a table with the data columns and `_time`."""
     columns = {
         each.name: pa.array([row.get(each.name) for row in rows], arrow_type(each.type))
         for each in schema.fields
@@ -241,7 +243,7 @@ def _run(operator: TransformOperator, work: Path, state: Path, schema: StreamSch
     context = OperatorContext(_ELEMENT, output, {"in": schema}, work, Path)
 
     def take(batch: Any, _: int) -> None:
-        # A batch's rows have no order of their own.
+        # The rows of a batch have no order of their own.
         for row in batch.toArrow().sort_by("_time").to_pylist():
             if row.get("_reject") is not None:
                 found.rejected.append(row["_reject"])
@@ -262,8 +264,8 @@ def _run(operator: TransformOperator, work: Path, state: Path, schema: StreamSch
 
 
 class TrialSpark:
-    """A session with settings of its own, in this process's Spark: that of others, where one runs, since
-    there is no second one; where they have ended it, a new one."""
+    """A session with settings of its own in this process's Spark. It shares the Spark that runs already,
+    since a process has only one; if that was stopped, it starts a new one."""
 
     def __init__(self) -> None:
         self._context: object = None
@@ -294,7 +296,8 @@ class TrialSpark:
 _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "1",
-    # A node has no batches without rows: there the next rows close a window. Here each is closed that may be.
+    # A node has no batches without rows: the next rows close a window there. Here each window is closed that
+    # may be.
     "spark.sql.streaming.noDataMicroBatches.enabled": "true",
 }
 SPARK = TrialSpark()

@@ -1,10 +1,10 @@
-"""Runs a source or a sink as a node would, without Kafka: for its tests.
+"""Runs a source or a sink as a node would, without Kafka, for its tests.
 
     trial_source(Generator(GeneratorParams(rows=500)), seed=1).rows
     trial_sink(CsvSink(CsvSinkParams(file="a.csv")), rows, schema, seed=1)["a.csv"]
 
-What happens to them on nodes happens here at random, the same for each `seed`: a source is read in pieces,
-and again from where it stood once; a sink is killed in the middle, put back, and given the same again.
+The events of a node happen here at random, the same for each `seed`. A source is read in pieces, and again
+from where it once stood. A sink is killed in the middle, put back, and given the same rows again.
 """
 
 from __future__ import annotations
@@ -40,15 +40,16 @@ _PIECES = (1, 1, 2, 3, 5, 8, 20, 100)
 _BATCHES = (0, 1, 1, 2, 3, 5, 8)
 _STEPS_MS = (0, 1, 10, 100, 1000, 10_000)
 _IDLE_STEPS_MAX = 200
-_BACK_PIECES_MAX = 50  # but for the last restart, which is from the beginning
+_BACK_PIECES_MAX = 50  # except for the last restart, which is from the beginning
 
 
 class RuleBroken(AssertionError):
-    """What a node relies on does not hold: rows would be lost, doubled or changed. Says what, and where."""
+    """A rule that nodes rely on does not hold, so rows would be lost, doubled or changed. The message says
+    which, and where."""
 
 
 def _remembered(value: Any, what: str) -> Any:
-    """As it comes back from the journal."""
+    """Returns the value as it comes back from the journal."""
     try:
         again = json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError) as error:
@@ -64,11 +65,11 @@ def _remembered(value: Any, what: str) -> Any:
 def trial_source(
     operator: SourceOperator, *, rows_max: int = 5_000, seed: int = 0, resolve_file: FileResolver = Path
 ) -> Outcome:
-    """All rows until the source has ended, has given `rows_max`, or has had nothing for 200 steps of a clock
-    that is made up; `resolve_file`: where the files of its parameters are.
+    """Returns all rows until the source has ended, has given `rows_max`, or has given none for 200 steps of a
+    simulated clock. `resolve_file` finds the files of its parameters.
 
-    Raises RuleBroken where two positions, read again by an operator that is made anew, give other rows than
-    the first time; likewise all between them in one piece, unless `follow` says that pieces count.
+    Raises RuleBroken if a new operator that reads between two positions again gives other rows than the first
+    time. Unless `follow` says that pieces count, the same goes for all rows between them in one piece.
     """
     resolved = type(operator)(operator.resolve({}), operator.describe_file)
     with tempfile.TemporaryDirectory() as work:
@@ -117,10 +118,10 @@ class _SourceRun:
         self._restart(0)
 
     def _opened(self) -> SourceReader:
-        """On another node, say: nothing is left of the one before but positions."""
-        anew = type(self._operator)(self._operator.params, self._operator.describe_file)
+        """Opens the source as on another node, where only positions are left."""
+        operator = type(self._operator)(self._operator.params, self._operator.describe_file)
         directory = Path(tempfile.mkdtemp(dir=self._work))
-        return anew.open(OperatorContext(_ELEMENT, self.schema, {}, directory, self._resolve_file))
+        return operator.open(OperatorContext(_ELEMENT, self.schema, {}, directory, self._resolve_file))
 
     def _pause(self, paused_ms: int) -> None:
         self._now_ms += paused_ms
@@ -128,7 +129,7 @@ class _SourceRun:
         self._position = _remembered(shifted, "the position after a pause")
 
     def _read_on(self, asked: int) -> int:
-        """How many rows the next piece has."""
+        """Returns how many rows the next piece has."""
         start = self._position
         end = _remembered(self._reader.advance(start, self._now_ms, asked), "a position")
         if end == start:
@@ -144,7 +145,8 @@ class _SourceRun:
         return len(rows)
 
     def _restart(self, first: int) -> None:
-        """From where it stood before that piece; a standby that is far behind reads all since then in one."""
+        """Reads again from where the source stood before that piece. A standby that is far behind reads
+        everything since then in one piece."""
         self._reader = self._opened()
         again = self.pieces[first:]
         for piece in again:
@@ -190,13 +192,14 @@ def _same(start: Position, end: Position, then: Sequence[Row], now: Sequence[Row
 def trial_sink(
     operator: SinkOperator, rows: Iterable[Row], schema: StreamSchema, *, seed: int = 0
 ) -> dict[str, bytes]:
-    """What the files of its directory hold when all `rows` (data columns and `_time`) are committed: name ->
-    content. Of a sink that writes elsewhere, look there. Compare it with what one run without faults leaves.
+    """Returns the files in the sink's directory when all `rows` (data columns and `_time`) are committed:
+    name -> content. The test compares them with the result of one run without faults. A sink that writes
+    elsewhere is checked there.
 
-    In between the sink is killed before and after commits, and put back by an operator that is made anew:
-    where it stood, one batch before, or on another node with the files of an older checkpoint, cut as
-    `lengths` says. What was committed since is then written again as it was; what was not, in other batches.
-    Raises RuleBroken where a batch that is written again has another mark.
+    Meanwhile the sink is killed before and after commits, and put back by a new operator: where it stood, one
+    batch before, or on another node with the files of an older checkpoint, cut to `lengths`. Batches that
+    were committed since are written again as they were; the other rows are written in other batches. Raises
+    RuleBroken if a batch that is written again has another mark.
     """
     resolved = type(operator)(operator.resolve({"in": schema}), operator.describe_file)
     with tempfile.TemporaryDirectory() as work:
@@ -216,7 +219,7 @@ class _Committed:
 
 @dataclass(frozen=True)
 class _Checkpoint:
-    commits: int  # how many of them it has
+    commits: int  # how many of them were committed
     directory: Path
 
 
@@ -229,7 +232,7 @@ class _SinkRun:
         self._work = work
         self._chance = chance
         self._commits: list[_Committed] = []
-        self._killed: list[SinkWriter] = []  # what one has not yet written must stay unwritten
+        self._killed: list[SinkWriter] = []  # what these have not written yet must stay unwritten
         self._directory = Path(tempfile.mkdtemp(dir=work))
         self._writer = self._opened()
         self._writer.restore(None)
@@ -259,9 +262,9 @@ class _SinkRun:
         return {str(path.relative_to(self._directory)): path.read_bytes() for path in paths}
 
     def _opened(self) -> SinkWriter:
-        anew = type(self._operator)(self._operator.params, self._operator.describe_file)
+        operator = type(self._operator)(self._operator.params, self._operator.describe_file)
         schema = self._operator.output_schema({"in": self._schema})
-        return anew.open(OperatorContext(_ELEMENT, schema, {"in": self._schema}, self._directory, Path))
+        return operator.open(OperatorContext(_ELEMENT, schema, {"in": self._schema}, self._directory, Path))
 
     def _write(self, batch: _Committed) -> Any:
         return _remembered(self._writer.write(batch.rows, batch.seq), f"the mark of seq {batch.seq}")
@@ -270,14 +273,14 @@ class _SinkRun:
         return self._commits[commits - 1].mark if commits else None
 
     def _copied(self) -> _Checkpoint:
-        """The files as they are, without what is behind the mark."""
+        """Returns the files as they are, without the bytes after the mark."""
         copy = Path(tempfile.mkdtemp(dir=self._work))
         shutil.copytree(self._directory, copy, dirs_exist_ok=True)
         _cut(copy, self._writer.lengths(self._mark(len(self._commits))))
         return _Checkpoint(len(self._commits), copy)
 
     def _restart(self) -> None:
-        """Killed, or stopped; then put back, and what was committed since is written again."""
+        """Kills or stops the sink, puts it back, and writes again what was committed since."""
         if self._chance.random() < 0.5:
             self._writer.close()
         else:

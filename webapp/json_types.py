@@ -9,17 +9,17 @@ from pydantic import WithJsonSchema
 from typing_extensions import TypedDict
 
 Number = int | float
-"""As it is, so that 1 is not sent as 1.0."""
+"""Sent as it is, so that 1 does not become 1.0."""
 
 Document = Annotated[dict[str, Any], WithJsonSchema({"type": "object", "x-typescript": "PipelineDocument"})]
-"""A pipeline's document. A draft may be invalid, so nothing of it is checked."""
+"""A pipeline's document. A draft may be invalid, so nothing in it is checked."""
 
 Follow = Literal["exact", "coalesced", "none"]
-"""How a standby can follow an element; `none`: it cannot."""
+"""How a standby can follow an element; with `none` it cannot."""
 
 
 class Allowed(TypedDict):
     allowed: bool
     reason: str | None
     note: str | None
-    """what to know before one does it"""
+    """what to know before doing it"""

@@ -1,6 +1,6 @@
-"""Refusals, as RFC 9457 problem documents: what happened, what is safe, what to do next.
+"""Refusals as RFC 9457 problem documents: what happened, what is safe, what to do next.
 
-Actions raise them; the API turns them into responses and the pages into error pages.
+Actions raise them. The API turns them into responses, and the pages into error pages.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class PreconditionRequired(Problem):
 
 
 class TooSoon(Problem):
-    """The same was done just now; `retry_after_s` says when it is taken again."""
+    """The same was done just now. `retry_after_s` says when it is accepted again."""
 
     status = 429
     kind = "too-soon"

@@ -564,7 +564,7 @@ export interface LogEvent {
   detail: unknown;
 }
 
-/** What is known of how a file is read; what is left out is found out. */
+/** What is known about the format of a file. Fields that are left out are detected. */
 export interface Look {
   /** upload:<id> or demo:<name> */
   path: string;

@@ -30,7 +30,7 @@ def create_user(actor: User, username: str, password: str, role: str) -> User:
 def change_user(
     actor: User, username: str, *, role: str | None, active: bool | None, password: str | None
 ) -> User:
-    """Change another's role, activity or password. The last active admin stays one."""
+    """Changes another user's role, activity or password. The last active admin stays one."""
     require(actor, Role.ADMIN, "change accounts")
     user = User.objects.select_for_update().filter(username=username).first()
     if user is None:
@@ -43,7 +43,7 @@ def change_user(
     if password is not None:
         _check(user, password)
         user.set_password(password)  # also ends the account's sessions
-        user.tokens.all().delete()  # whoever had the old password may have made some
+        user.tokens.all().delete()  # a person who had the old password may have made some
     others = User.objects.filter(role=Role.ADMIN, is_active=True).exclude(pk=user.pk)
     if was_admin and not user.may(Role.ADMIN) and not others.exists():
         raise Conflict(
@@ -56,8 +56,8 @@ def change_user(
 
 @transaction.atomic
 def change_own_password(actor: User, old: str, new: str) -> None:
-    """Ends the account's other sessions and revokes its API tokens: who knew the old password may have made
-    some, and a password is changed when somebody else may know it."""
+    """Ends the account's other sessions and revokes its API tokens. A password is changed when somebody else
+    may know it, and that person may have made tokens."""
     require(actor, Role.VIEWER, "change passwords")
     user = User.objects.select_for_update().get(pk=actor.pk)
     if not user.check_password(old):
@@ -77,7 +77,7 @@ def change_own_password(actor: User, old: str, new: str) -> None:
 
 @transaction.atomic
 def create_token(actor: User, name: str) -> tuple[ApiToken, str]:
-    """A token with its owner's rights, and its text, which is not kept."""
+    """Returns a token with its owner's rights, and its text, which is not stored."""
     require(actor, Role.VIEWER, "create API tokens")
     secret = new_secret(API_PREFIX)
     token = ApiToken.objects.create(user=actor, name=name, hash=hash_secret(secret))
@@ -87,10 +87,10 @@ def create_token(actor: User, name: str) -> tuple[ApiToken, str]:
 
 @transaction.atomic
 def revoke_token(actor: User, id: int) -> None:
-    """One's own, or as an admin anybody's."""
+    """Revokes a token of the actor's own. An admin may revoke any."""
     require(actor, Role.VIEWER, "revoke API tokens")
     token = ApiToken.objects.filter(pk=id).first()
-    # To anybody else, another's token does not even exist.
+    # To other users the token does not even exist.
     if token is None or (token.user_id != actor.pk and not actor.may(Role.ADMIN)):
         raise Missing(f"You have no API token {id}.")
     audit(actor, "token.revoke", token.name, id=id, owner=token.user.username)

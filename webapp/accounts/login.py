@@ -17,11 +17,12 @@ from webapp.audit.records import audit
 
 
 def attempt(username: str, address: str) -> bool:
-    """Note an attempt, and say whether its password may be looked at: there were not too many lately.
+    """Notes an attempt. Returns whether its password may be checked: there were not too many attempts lately.
 
-    It is noted before it is counted: of any number that come at once, the k-th to be noted counts k or more.
-    So no more than the limit ever get through, whatever the database; some that come at once may be refused
-    too early. One that is refused does not count, else who goes on trying would stay locked out.
+    An attempt is noted before attempts are counted. So if several come at once, the k-th to be noted counts k
+    or more, and no more than the limit ever pass, whatever the database. Some that come at once may be
+    refused too early. A refused attempt does not count; otherwise a user who keeps trying would stay locked
+    out.
     """
     now = timezone.now()
     FailedLogin.objects.filter(at__lt=now - timedelta(days=1)).delete()
@@ -55,7 +56,7 @@ class SignInForm(AuthenticationForm):
                 params={"minutes": max(1, round(settings.LOGIN_LOCK_S / 60))},
             )
         cleaned = super().clean()
-        if self.user_cache is not None:  # without a password nothing was checked
+        if self.user_cache is not None:  # without a user no password was checked
             FailedLogin.objects.filter(username=username, address=address).delete()
         return cleaned
 

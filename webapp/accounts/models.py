@@ -1,4 +1,4 @@
-"""Who may do what: users with one role each, and their API tokens (hashed at rest)."""
+"""Users with one role each, and their API tokens (stored as hashes)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from django.db import models
 
 
 class Role(models.TextChoices):
-    """Each role may do all that the one before it may."""
+    """Each role may do everything that the role before it may do."""
 
     VIEWER = "viewer", "Viewer: sees everything, changes nothing"
     OPERATOR = "operator", "Operator: moves, restores, pauses; cordons and drains nodes"
@@ -56,7 +56,7 @@ class ApiToken(models.Model):
 
 
 class FailedLogin(models.Model):
-    """Slows down guessing; in the database, so that it holds for all processes and without Redis."""
+    """Slows down guessing. It is in the database so that it holds for all processes and without Redis."""
 
     username = models.CharField(max_length=150)
     address = models.CharField(max_length=45)

@@ -1,4 +1,4 @@
-"""Who may do what. An action starts with `require(actor, Role.X, "...")`."""
+"""Checks what a user may do. An action starts with `require(actor, Role.X, "...")`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from webapp.problems import Forbidden, Unauthenticated
 
 
 def require(actor: User | AnonymousUser, needed: Role, doing: str) -> User:
-    """The actor, when its role covers `needed`. `doing` completes "You may not ...".
+    """Returns the actor if its role covers `needed`. `doing` completes the sentence "You may not ...".
 
     Raises Unauthenticated or Forbidden.
     """

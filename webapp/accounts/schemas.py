@@ -1,4 +1,4 @@
-"""Responses about accounts. Only what is validated by their fields' names, so ninja's own Schema."""
+"""Responses about accounts. They are validated by their field names only, so they use ninja's own Schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random secrets that are shown once and kept as their SHA-256 (they have 256 bits: no salt needed)."""
+"""Random secrets that are shown once and stored as their SHA-256 (they have 256 bits and need no salt)."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def hash_secret(secret: str) -> str:
 
 
 def user_of_token(secret: str) -> User | None:
-    """The active user whose API token this is."""
+    """Returns the active user that owns this API token."""
     token = ApiToken.objects.select_related("user").filter(hash=hash_secret(secret)).first()
     if token is None or not token.user.is_active:
         return None
     now = timezone.now()
-    # Not at each request: a write per request would queue all readers of the API behind SQLite's lock.
+    # Not at each request: a write per request would make all readers of the API wait for SQLite's lock.
     if token.last_used_at is None or now - token.last_used_at > _USE_NOTED_EVERY:
         ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
     return token.user

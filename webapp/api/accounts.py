@@ -17,7 +17,7 @@ router = Router(tags=["accounts"])
 
 
 class Body(Schema):
-    """Base of all bodies: unknown fields are errors."""
+    """The base of all bodies: unknown fields are errors."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -46,7 +46,7 @@ def me(request: HttpRequest) -> Me:
 
 @router.get("/tokens", response=list[TokenOut])
 def list_tokens(request: HttpRequest) -> QuerySet[ApiToken]:
-    """One's own API tokens, without their text."""
+    """Lists your API tokens, without their text."""
     return ApiToken.objects.filter(user=actor(request))
 
 

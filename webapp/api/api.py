@@ -34,7 +34,7 @@ api = NinjaAPI(
     description="Pipelines, elements, nodes and handovers. Errors are problem documents (RFC 9457).",
     auth=[TokenAuth(), SessionAuth()],
     parser=PlainJsonParser(),
-    docs_url=None,  # its page loads scripts from elsewhere
+    docs_url=None,  # its page loads scripts from other hosts
 )
 for router in (
     accounts.router,
@@ -82,7 +82,7 @@ def on_invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
 
 
 def _fault(error: dict[str, Any]) -> Fault:
-    # ("body", "<name of the parameter>", "field", ...): the first two are not the caller's words.
+    # ("body", "<name of the parameter>", "field", ...): the first two are not words of the caller.
     place, *names = error["loc"]
     path = [str(name) for name in (names[1:] if place == "body" and len(names) > 1 else names)]
     return {

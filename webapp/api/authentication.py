@@ -1,4 +1,4 @@
-"""Who calls: an API token, or the browser's session with its CSRF token."""
+"""Finds out who calls: by an API token, or by the browser's session with its CSRF token."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class TokenAuth(HttpBearer):
     def authenticate(self, request: HttpRequest, token: str) -> User:
         user = user_of_token(token)
         if user is None:
-            # Not None, which would let a session answer for a token that was revoked.
+            # Not None, since then a session would stand in for a token that was revoked.
             raise Unauthenticated(
                 "This API token is not valid.", next="Make a new one under Account, API tokens."
             )
@@ -43,19 +43,19 @@ class SessionAuth(APIKeyCookie):
 
 
 def actor(request: HttpRequest) -> User:
-    """The user that was authenticated."""
+    """Returns the authenticated user."""
     user = request.auth
     assert isinstance(user, User)
     return user
 
 
 def by_token(request: HttpRequest) -> bool:
-    """Whether an API token calls, rather than a person in a browser."""
+    """Returns whether a program calls with an API token, rather than a person in a browser."""
     return request.headers.get("Authorization", "").lower().startswith("bearer ")
 
 
 def bearer_secret(request: HttpRequest) -> str:
-    """The bearer token of a call that is not a user's, such as an enrolment."""
+    """Returns the bearer token of a call that is not a user's, such as an enrolment."""
     scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not secret.strip():
         raise Unauthenticated("The enrolment token is missing.", next="Send it as Authorization: Bearer.")

@@ -80,7 +80,7 @@ def element(request: HttpRequest, name: str, id: str) -> LiveElement:
 
 @router.get(PATH + "/why", response=WhyHere)
 def why(request: HttpRequest, name: str, id: str) -> WhyHere:
-    """Why it is on its node, as it was recorded when it came there."""
+    """Says why the element is on its node, as it was recorded when it came there."""
     return why_here(pipeline_named(name), id)
 
 
@@ -88,7 +88,8 @@ def why(request: HttpRequest, name: str, id: str) -> WhyHere:
 def history(request: HttpRequest, name: str, id: str) -> ElementHistory:
     pipeline = pipeline_named(name)
     deployment = active_deployment(pipeline)
-    # Not by `element_named`, which reads all of its state: each open chart asks for this again and again.
+    # Not through `element_named`, which reads all of its state: each open chart asks for this again and
+    # again.
     if element_of(deployment.version.document if deployment else pipeline.draft, id) is None:
         raise no_element(name, id)
     return {"points": element_history(deployment.pk, id) if deployment else []}
@@ -117,7 +118,7 @@ def migrate(
 
 @router.get(PATH + "/forecast", response=Forecast)
 def forecast(request: HttpRequest, name: str, id: str) -> Forecast:
-    """What moving it to each other node will take, by what earlier moves took."""
+    """Says how long a move to each other node will take, by how long earlier moves took."""
     pipeline = pipeline_named(name)
     element_named(pipeline, id)
     return {"nodes": handover_forecast(pipeline, id)}
@@ -127,8 +128,9 @@ def forecast(request: HttpRequest, name: str, id: str) -> Forecast:
 def restore(
     request: HttpRequest, response: HttpResponse, name: str, id: str, body: Restore | None = None
 ) -> Status[Ordered]:
-    """Also while the node is down or silent. Default: its hot standby, else the newest checkpoint on the
-    least busy node. `rewind` emits again what was committed after `checkpoint`."""
+    """Restores the element, even while its node is down or silent. By default its hot standby takes over,
+    else the newest checkpoint is restored on the least busy node. `rewind` emits again what was committed
+    after `checkpoint`."""
     wanted = body or Restore()
     handover = actions.restore(actor(request), name, id, wanted.target, wanted.checkpoint, wanted.rewind)
     response.headers["Location"] = f"/api/v1/handovers/{handover.pk}"
@@ -137,7 +139,7 @@ def restore(
 
 @router.post(PATH + "/standby", response={202: LiveElement})
 def keep_standby(request: HttpRequest, name: str, id: str, body: Standby) -> Status[LiveElement]:
-    """Keep a hot standby of the element's group on a node; the element."""
+    """Keeps a hot standby of the element's group on a node. Returns the element."""
     standbys.keep_standby(actor(request), name, id, body.node)
     return Status(202, element_named(pipeline_named(name), id))
 
@@ -150,14 +152,14 @@ def drop_standby(request: HttpRequest, name: str, id: str) -> Status[LiveElement
 
 @router.put(PATH + "/place", response=UserPlace)
 def tell_place(request: HttpRequest, name: str, id: str, body: Place) -> UserPlace:
-    """Where its user is now, as a site of the map. Policies of the kind follow go by it. Another site is
-    taken each 2 s, else 429."""
+    """Tells where the element's user is now, as a site of the map. Policies of the kind follow go by it.
+    Another site is accepted every 2 s; sooner it is answered by 429."""
     return places.place_json(places.tell(actor(request), name, id, body.site))
 
 
 @router.delete(PATH + "/place", response={204: None})
 def forget_place(request: HttpRequest, name: str, id: str) -> Status[None]:
-    """Nobody knows where its user is."""
+    """Forgets where the element's user is."""
     places.forget(actor(request), name, id)
     return Status(204, None)
 
@@ -171,17 +173,17 @@ def state(
     after: str | None = Query(None, max_length=4000),
     limit: int = Query(20, ge=1, le=LIMIT_MAX),
 ) -> KeptPage:
-    """What it keeps, key by key, as its node's newest committed batch has left it.
+    """Shows the element's state, key by key, as its node's newest committed batch left it.
 
-    `key`: those that begin with it; of windows and keyed aggregates those that have it in them, of which one
-    request looks through some thousand. `after`: `next` of the page before.
+    `key` selects keys that begin with it. For windows and keyed aggregates it selects keys that contain it,
+    and one request looks through some thousand of them. `after` is the `next` of the page before.
     """
     return kept_page(pipeline_named(name), id, key, after, limit)
 
 
 @router.get(PATH + "/checkpoints", response=Checkpoints)
 def checkpoints(request: HttpRequest, name: str, id: str) -> Checkpoints:
-    """Those in the central store, newest first."""
+    """Lists the checkpoints in the central store, newest first."""
     pipeline = pipeline_named(name)
     element_named(pipeline, id)
     deployment = active_deployment(pipeline)
@@ -196,7 +198,7 @@ def take_checkpoint(request: HttpRequest, name: str, id: str) -> Status[Requeste
 
 @router.get(PATH + "/output")
 def output(request: HttpRequest, name: str, id: str) -> StreamingHttpResponse:
-    """What a file sink has written, from the node that owns it."""
+    """Returns what a file sink has written, from the node that owns it."""
     pipeline = pipeline_named(name)
     found = element_named(pipeline, id)
     deployment = active_deployment(pipeline)
@@ -216,9 +218,10 @@ def output(request: HttpRequest, name: str, id: str) -> StreamingHttpResponse:
 
 @router.get("/pipelines/{name}/streams/{stream}/peek", response=Peeked)
 def peek_stream(request: HttpRequest, name: str, stream: str, limit: int = Query(20, ge=1, le=500)) -> Peeked:
-    """The newest records of an element's output (`element` or `element.port`).
+    """Returns the newest records of an element's output (`element` or `element.port`).
 
-    Of an element without an output, those of its input: what a chart or table in the dashboard shows.
+    For an element without an output, returns those of its input: the rows that a chart or table in the
+    dashboard shows.
     """
     deployment, element = _deployed(name, stream.partition(".")[0])
     source = stream if "." in stream else None
@@ -238,7 +241,7 @@ def dead_letters(
 
 
 def _deployed(name: str, id: str) -> tuple[str, dict[str, Any]]:
-    """The deployment's id and the element of its document."""
+    """Returns the deployment's id and the element in its document."""
     pipeline = pipeline_named(name)
     deployment = active_deployment(pipeline)
     if deployment is None:
@@ -268,7 +271,7 @@ def _peeked(topic: str, limit: int) -> list[Any]:
     try:
         return peek(kafka_settings(), topic, limit)
     except Exception as error:
-        # Whatever the Kafka client raises: it is imported by pipeline_runtime.kafka alone.
+        # Any error of the Kafka client, which only pipeline_runtime.kafka may import.
         raise BackendAway(
             f"Kafka does not answer: {type(error).__name__}.",
             safe="Records that were committed stay in their topics.",

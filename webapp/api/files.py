@@ -20,7 +20,7 @@ router = Router(tags=["files"])
 
 
 class Look(Body):
-    """What is known of how a file is read; what is left out is found out."""
+    """What is known about the format of a file. Fields that are left out are detected."""
 
     path: str = Field(max_length=200, description="upload:<id> or demo:<name>")
     delimiter: Delimiter | None = None
@@ -39,14 +39,14 @@ def list_files(request: HttpRequest) -> list[StoredFile]:
 
 @router.post("/files", response={201: StoredFile})
 def upload(request: HttpRequest, file: File[UploadedFile]) -> Status[StoredFile]:
-    """Multipart, field `file`. Its `reference` is what a source takes as its path."""
+    """Uploads a file as multipart, in the field `file`. A source takes its `reference` as its path."""
     require(actor(request), Role.EDITOR, "upload files")
     return Status(201, data_files.file_json(data_files.upload(actor(request), file)))
 
 
 @router.post("/files/preview", response=TablePreview)
 def preview(request: HttpRequest, body: Look) -> TablePreview:
-    """The first rows of a data file, what could not be read of them, and which column can be their time. It
-    changes nothing, and reads the first 64 KiB alone."""
+    """Returns the first rows of a data file, the parts that could not be read, and which column can be their
+    time. Changes nothing, and reads only the first 64 KiB."""
     known = {name: getattr(body, name) for name in body.model_fields_set - {"path"}}
     return data_files.look(body.path, known)

@@ -1,4 +1,4 @@
-"""How bodies of requests are read: as JSON that every part can take, see model.plain_data."""
+"""Reads the bodies of requests as JSON that every part can store; see model.plain_data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ class PlainJsonParser(Parser):
 
 
 def unreadable(error: HttpError) -> Problem | None:
-    """Why a body could not be read; None: it is another error. Ninja raises its own from the parser's."""
+    """Returns why a body could not be read, or None if the error is another one. Ninja makes its own error
+    from the parser's."""
     cause = error.__cause__
     if not isinstance(cause, NotPlainData):
         return None

@@ -24,45 +24,46 @@ class Matrix(Body):
 
 @router.get("/map", response=Map)
 def the_map(request: HttpRequest) -> Map:
-    """Sites with their nodes, the lines between them, and the elements that read from outside."""
+    """Returns the sites with their nodes, the lines between them, and the elements that read from outside."""
     return site_map()
 
 
 @router.get("/map/latencies", response=GivenMatrix)
 def latencies(request: HttpRequest) -> GivenMatrix:
-    """What was given."""
+    """Returns the latencies that were given."""
     return given.matrix_of(LATENCIES)
 
 
 @router.put("/map/latencies", response=GivenMatrix)
 def give_latencies(request: HttpRequest, body: Matrix) -> GivenMatrix:
-    """Replaces what was given before. It counts instead of what is measured, pair by pair."""
+    """Replaces the given latencies. For each pair, a given value counts instead of the measured one."""
     given.give(actor(request), LATENCIES, body.matrix)
     return given.matrix_of(LATENCIES)
 
 
 @router.delete("/map/latencies", response={204: None})
 def forget_latencies(request: HttpRequest) -> Status[None]:
-    """From now on what is measured counts."""
+    """Removes the given latencies. From now on the measured ones count."""
     given.forget(actor(request), LATENCIES)
     return Status(204, None)
 
 
 @router.get("/map/rates", response=GivenMatrix)
 def rates(request: HttpRequest) -> GivenMatrix:
-    """What was given."""
+    """Returns the rates that were given."""
     return given.matrix_of(RATES)
 
 
 @router.put("/map/rates", response=GivenMatrix)
 def give_rates(request: HttpRequest, body: Matrix) -> GivenMatrix:
-    """Replaces what was given before. It counts instead of what is measured, pair by pair; 0 says nothing."""
+    """Replaces the given rates. For each pair, a given value counts instead of the measured one; 0 leaves the
+    measured one."""
     given.give(actor(request), RATES, body.matrix)
     return given.matrix_of(RATES)
 
 
 @router.delete("/map/rates", response={204: None})
 def forget_rates(request: HttpRequest) -> Status[None]:
-    """From now on what is measured counts."""
+    """Removes the given rates. From now on the measured ones count."""
     given.forget(actor(request), RATES)
     return Status(204, None)

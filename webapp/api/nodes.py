@@ -45,7 +45,8 @@ def nodes(request: HttpRequest) -> list[Node]:
 
 @router.post("/nodes", response={201: Invited})
 def invite(request: HttpRequest, body: Invitation) -> Status[Invited]:
-    """A one-time token and the command to run on the new machine. The token is shown this once."""
+    """Returns a one-time token and the command to run on the new machine. The token is shown only this
+    once."""
     token, secret = actions.invite(actor(request), body.name)
     url = request.build_absolute_uri("/").rstrip("/")
     return Status(
@@ -66,7 +67,7 @@ def invite(request: HttpRequest, body: Invitation) -> Status[Invited]:
 
 @router.post("/nodes/enrol", auth=None, response=Admission)
 def enrol(request: HttpRequest, body: Enrolment) -> Admission:
-    """Called by the new machine, with the enrolment token as bearer (or in the body)."""
+    """The new machine calls this, with the enrolment token as bearer (or in the body)."""
     machine = actions.Machine(body.name, body.version, body.cores, body.url)
     node = actions.enrol(body.token or bearer_secret(request), machine)
     return actions.admission_document(node.name, central_url(request))
@@ -79,7 +80,7 @@ def node(request: HttpRequest, name: str) -> Node:
 
 @router.patch("/nodes/{name}", response=Node)
 def change(request: HttpRequest, name: str, body: NodeChange) -> Node:
-    """Where it stands."""
+    """Changes the site of the node."""
     actions.set_site(actor(request), name, body.site)
     return one_node(name)
 
@@ -92,7 +93,7 @@ def history(request: HttpRequest, name: str) -> NodeHistory:
 
 @router.get("/nodes/{name}/failure", response=NodeFailure)
 def failure(request: HttpRequest, name: str) -> NodeFailure:
-    """What would come of its elements if it died now."""
+    """Says what would happen to its elements if it died now."""
     return if_node_fails(name)
 
 
@@ -110,26 +111,27 @@ def uncordon(request: HttpRequest, name: str) -> Node:
 
 @router.post("/nodes/{name}/drain", response={202: Node})
 def drain(request: HttpRequest, name: str) -> Status[Node]:
-    """Cordons the node and moves what runs there to others."""
+    """Cordons the node and moves everything that runs there to other nodes."""
     actions.drain(actor(request), name)
     return Status(202, one_node(name))
 
 
 @router.delete("/nodes/{name}", response={204: None})
 def remove(request: HttpRequest, name: str) -> Status[None]:
-    """Revokes open invitations for the name, and removes the node when it has nothing to run."""
+    """Revokes open invitations for the name, and removes the node if it has nothing to run."""
     node_removal.remove(actor(request), name)
     return Status(204, None)
 
 
 def central_url(request: HttpRequest) -> str:
-    """Of the central chunk service, as a machine reaches it that reaches the dashboard like this."""
+    """Returns the central chunk service's URL for a machine that reaches the dashboard as this request
+    does."""
     host = urlsplit(request.build_absolute_uri("/")).hostname or "127.0.0.1"
     return f"http://{f'[{host}]' if ':' in host else host}:{settings.FOGLINE.chunk_port}"
 
 
 def reach_warnings(url: str) -> list[str]:
-    """What another machine could not reach, in words for who adds it."""
+    """Returns warnings about addresses that another machine could not reach, for the person who adds it."""
     found = []
     if urlsplit(url).hostname in LOCAL_HOSTS:
         found.append(

@@ -14,7 +14,7 @@ router = Router(tags=["operators"])
 
 @router.get("/operators", response=list[Operator])
 def list_operators(request: HttpRequest) -> list[Operator]:
-    """The palette: every operator with the JSON Schema of its parameters."""
+    """Lists the palette: every operator with the JSON Schema of its parameters."""
     return cast(list[Operator], default_registry().describe_all())
 
 

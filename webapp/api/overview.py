@@ -21,7 +21,8 @@ router = Router(tags=["overview"])
 
 @router.get("/overview", response=Overview)
 def overview(request: HttpRequest) -> Overview:
-    """`attention`: what is the matter now. What was, is in the events. `throughput`: of what is deployed."""
+    """`attention` lists what is wrong now; earlier problems are in the events. `throughput` is that of the
+    deployed pipelines."""
     board, nodes = whole_board(), all_nodes()
     pipelines = [board.item(pipeline) for pipeline in board.pipelines]
     elements = {pipeline.name: board.elements(pipeline) for pipeline in board.pipelines}
@@ -42,7 +43,7 @@ def events(
     severity: str | None = None,
     kind: str | None = None,
 ) -> list[LogEvent]:
-    """Newest first. `kind`: the first word of the events' kinds, such as element or node."""
+    """Lists events, newest first. `kind` is the first word of the events' kinds, such as element or node."""
     return selectors.events(limit, pipeline, node, severity, kind)
 
 
@@ -55,15 +56,16 @@ def audit(
     kind: str | None = None,
     fold: bool = False,
 ) -> list[AuditEntry]:
-    """Who did what; newest first. `kind`: the first word of the actions, such as pipeline or node.
+    """Lists who did what, newest first. `kind` is the first word of the actions, such as pipeline or node.
 
-    `fold`: the saves of one sitting are one entry, which says how many `times` and `since` when."""
+    With `fold`, the saves of one sitting are one entry, which says how many `times` and `since` when.
+    """
     require(actor(request), Role.OPERATOR, "read the audit log")
     return audit_entries(limit, pipeline=pipeline, user=user, kind=kind, fold=fold)
 
 
 @router.get("/audit/people", response=list[str])
 def audit_people(request: HttpRequest) -> list[str]:
-    """The names of all who are in the audit log."""
+    """Lists the names of all people in the audit log."""
     require(actor(request), Role.OPERATOR, "read the audit log")
     return people()

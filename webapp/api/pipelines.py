@@ -66,7 +66,7 @@ class Note(Body):
 class Deploy(Body):
     version: int | None = None
     placement: dict[str, str] = {}
-    revision: int | None = None  # of the draft that was seen: 409 when it is another by now
+    revision: int | None = None  # of the draft that the caller saw; 409 when it has changed since
     dry_run: bool = False
     restart: list[str] = []  # elements that may begin without their state, when a change cannot keep it
 
@@ -104,7 +104,7 @@ def get_pipeline(request: HttpRequest, response: HttpResponse, name: str) -> Pip
 
 @router.get("/pipelines/{name}/export")
 def export(request: HttpRequest, name: str) -> HttpResponse:
-    """The draft as YAML."""
+    """Returns the draft as YAML."""
     draft = pipeline_named(name).draft
     text = to_yaml(draft)
     return HttpResponse(
@@ -116,7 +116,8 @@ def export(request: HttpRequest, name: str) -> HttpResponse:
 
 @router.put("/pipelines/{name}", response=Pipeline)
 def save_draft(request: HttpRequest, response: HttpResponse, name: str, body: Draft) -> Pipeline:
-    """Needs `If-Match: "<revision>"` (else 428). 409 has both versions when somebody was faster."""
+    """Saves the draft. Needs `If-Match: "<revision>"` (else 428). Answers 409 with both versions when another
+    save came first."""
     require(actor(request), Role.EDITOR, "edit pipelines")
     pipeline = actions.save_draft(actor(request), name, body.document, wanted_revision(request))
     response.headers["ETag"] = etag(pipeline.draft_revision)
@@ -125,7 +126,7 @@ def save_draft(request: HttpRequest, response: HttpResponse, name: str, body: Dr
 
 @router.post("/pipelines/{name}/rename", response=Pipeline)
 def rename_pipeline(request: HttpRequest, response: HttpResponse, name: str, body: NewName) -> Pipeline:
-    """With its draft and its versions; 409 while it is deployed."""
+    """Renames the pipeline with its draft and its versions. Answers 409 while it is deployed."""
     pipeline = undeployed.rename_pipeline(actor(request), name, body.name)
     response.headers["ETag"] = etag(pipeline.draft_revision)
     return pipeline_json(pipeline)
@@ -188,7 +189,7 @@ def diff(
 
 @router.post("/pipelines/{name}/validate", response=Validation)
 def validate(request: HttpRequest, name: str, body: OptionalDraft | None = None) -> Validation:
-    """All faults of the draft, or of the document in the body; the schemas of the streams."""
+    """Returns all faults of the draft, or of the document in the body, and the schemas of the streams."""
     pipeline = pipeline_named(name)
     document = body.document if body is not None and body.document is not None else pipeline.draft
     found = check(document)
@@ -197,15 +198,16 @@ def validate(request: HttpRequest, name: str, body: OptionalDraft | None = None)
 
 @router.post("/pipelines/{name}/copies", response=Copies)
 def copies(request: HttpRequest, name: str, body: CopiesIn) -> Copies:
-    """The document in the body with a copy of its elements at each of these sites, who reads them reading all
-    of them. Nothing is saved."""
+    """Returns the document in the body with a copy of its elements at each of these sites. Their readers read
+    all copies. Nothing is saved."""
     return operation_copies.drawn(name, body.document, body.elements, body.sites)
 
 
 @router.post("/pipelines/{name}/sites", response={202: Operation})
 def sites(request: HttpRequest, response: HttpResponse, name: str, body: CopiesChange) -> Status[Operation]:
-    """What a policy of sites advises: what has copies at sites gets one at this site (`copy`), or has none
-    there any more (`take-out`); in the draft, and at once in what runs. Only where the draft is what runs."""
+    """Carries out the advice of a policy of sites. With `copy`, the parts that are copied to sites get a copy
+    at this site; with `take-out`, they have none there any more. It changes the draft and, at once, what
+    runs. Only allowed while the draft is what runs."""
     operation = operation_copies.change_copies(actor(request), name, body.site, body.change)
     response.headers["Location"] = f"/api/v1/operations/{operation.pk}"
     return Status(202, operation_json(operation))
@@ -215,11 +217,14 @@ def sites(request: HttpRequest, response: HttpResponse, name: str, body: CopiesC
 def deploy(
     request: HttpRequest, response: HttpResponse, name: str, body: Deploy | None = None
 ) -> Status[DeployPlan] | Status[Operation]:
-    """Deploys a version (default: the draft, as a new one); the operation to follow. What runs already is
-    upgraded in place. `dry_run`: only says what would happen to each element (`change: "restart"`: it cannot
-    keep its state, and `loses` says what that is), and whether that `repeats` an upgrade that failed; of a
-    pipeline that is not deployed, which node each element gets and why. `restart`: the elements that may lose
-    their state; without it a change that cannot keep one is refused."""
+    """Deploys a version (by default the draft, as a new one) and returns the operation to follow. A pipeline
+    that runs already is upgraded in place.
+
+    `dry_run` only says what would happen to each element: `change: "restart"` means that it cannot keep its
+    state, and `loses` says what is lost. It also says whether the deployment `repeats` an upgrade that
+    failed. For a pipeline that is not deployed, it says which node each element gets and why. `restart` lists
+    the elements that may lose their state; without it a change that cannot keep a state is refused.
+    """
     wanted = body or Deploy()
     if wanted.dry_run:
         return Status(

@@ -34,19 +34,20 @@ class PolicyChange(Body):
 
 
 def _given(body: Body) -> dict[str, Any]:
-    """Its fields that have a value, each as it was read: a rule stays one."""
+    """Returns the fields that have a value, each as it was read, so that a rule stays a rule."""
     return {name: value for name, value in body if value is not None}
 
 
 @router.get("/policies", response=list[Policy])
 def policies(request: HttpRequest) -> list[Policy]:
-    """With what each says now of nodes and elements."""
+    """Lists the policies, with what each says now about nodes and elements."""
     return selectors.policies()
 
 
 @router.post("/policies", response={201: Policy})
 def create(request: HttpRequest, body: PolicyIn) -> Status[Policy]:
-    """`rule`: when it acts, by its `kind`. `mode` advice: it only says what to move."""
+    """Creates a policy. `rule` says by its `kind` when the policy acts. With `mode` advice, it only says what
+    to move."""
     return Status(201, selectors.policy_json(actions.create(actor(request), **_given(body))))
 
 
@@ -54,13 +55,13 @@ def create(request: HttpRequest, body: PolicyIn) -> Status[Policy]:
 def log(
     request: HttpRequest, limit: int = Query(50, ge=1, le=1000), policy: str | None = None
 ) -> list[Decision]:
-    """What was decided, and why; newest first. Only what is another verdict than before."""
+    """Lists what was decided and why, newest first. A decision is listed only when its verdict changed."""
     return selectors.log(limit, policy)
 
 
 @router.post("/policies/dry-run", response=DryRun)
 def dry_run(request: HttpRequest, body: DryRunIn) -> DryRun:
-    """What such a policy would have done in the last day, with the elements where they are now. Changes
+    """Says what such a policy would have done in the last day, with the elements where they are now. Changes
     nothing."""
     return selectors.dry_run(actor(request), body.rule, body.moves_per_hour)
 
@@ -72,12 +73,12 @@ def policy(request: HttpRequest, id: int) -> Policy:
 
 @router.patch("/policies/{int:id}", response=Policy)
 def change(request: HttpRequest, id: int, body: PolicyChange) -> Policy:
-    """Its name stays: moves and the log are told by it."""
+    """Changes a policy. Its name stays, since moves and the log refer to it."""
     return selectors.policy_json(actions.change(actor(request), id, **_given(body)))
 
 
 @router.delete("/policies/{int:id}", response={204: None})
 def remove(request: HttpRequest, id: int) -> Status[None]:
-    """What it has ordered goes on."""
+    """Removes a policy. Operations that it has ordered go on."""
     actions.remove(actor(request), id)
     return Status(204, None)

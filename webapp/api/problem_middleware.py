@@ -1,4 +1,4 @@
-"""Every error below /api/ is a problem document, also those that arise outside the API's own code."""
+"""Turns every error below /api/ into a problem document, including errors outside the API's own code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers that are read while they are sent."""
+"""Answers whose parts are read while they are sent."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 
 async def in_thread(parts: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """The parts of a blocking iterator, without blocking the event loop.
+    """Yields the parts of a blocking iterator without blocking the event loop.
 
     Under ASGI, Django would otherwise read a synchronous iterator to its end before it sends anything.
     """
@@ -17,7 +17,7 @@ async def in_thread(parts: Iterator[bytes]) -> AsyncIterator[bytes]:
         while (part := await loop.run_in_executor(reader, next, parts, None)) is not None:
             yield part
     finally:
-        # Behind a read that is under way: a client that goes away ends the request, but no read.
+        # Waits for a running read: a client that goes away ends the request, but no read.
         close = getattr(parts, "close", None)
         if close is not None:
             reader.submit(close)

@@ -21,13 +21,13 @@ class FromTemplate(Body):
 
 @router.get("/templates", response=list[Template])
 def list_templates(request: HttpRequest) -> list[Template]:
-    """Documents to start from, each with what its card in the gallery says."""
+    """Lists documents to start from, each with the words on its card in the gallery."""
     return templates()
 
 
 @router.get("/templates/{name}", response=TemplatePage)
 def template(request: HttpRequest, name: str) -> TemplatePage:
-    """One of them, with its page: words in Markdown, and what each element does."""
+    """Returns one template with its page: text in Markdown, and what each element does."""
     return template_page(name)
 
 
@@ -35,9 +35,11 @@ def template(request: HttpRequest, name: str) -> TemplatePage:
 def create_pipeline(
     request: HttpRequest, response: HttpResponse, name: str, body: FromTemplate | None = None
 ) -> Status[Pipeline]:
-    """A draft of the template, without pins to nodes that are not there. `name`: the pipeline's; else it is
-    the template's, or one like it that is free. `mark`: the elements of `replace` say so in the editor
-    (`ui.replace`)."""
+    """Creates a draft from the template, without pins to nodes that do not exist.
+
+    `name` is the pipeline's; without it, the pipeline gets the template's name, or a free one like it. With
+    `mark`, the elements of `replace` say so in the editor (`ui.replace`).
+    """
     wanted = body or FromTemplate()
     pipeline = create_from_template(actor(request), name, wanted.name, mark=wanted.mark)
     response.headers["ETag"] = etag(pipeline.draft_revision)

@@ -1,6 +1,6 @@
-"""The browser's types, from the REST API's OpenAPI document and the messages of /ws/live.
+"""The browser's types, made from the REST API's OpenAPI document and the messages of /ws/live.
 
-make api-types  -->  static/shared/api.gen.ts  (a unit test says when it is not current)
+make api-types --> static/shared/api.gen.ts (a unit test fails when it is not current)
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _PRIMITIVES = {
 
 
 def api_types() -> str:
-    """The text of api.gen.ts."""
+    """Returns the text of api.gen.ts."""
     components: dict[str, Schema] = dict(
         api.get_openapi_schema(path_prefix="/api/v1/")["components"]["schemas"]
     )
     for name, type_ in (("LiveBody", LiveBody), ("Wish", Wish)):
         schema = TypeAdapter(type_).json_schema(mode="serialization", ref_template=REF + "{model}")
-        # What both have is the REST API's: there ninja has named it.
+        # Types that both have are the REST API's, where ninja has named them.
         components = schema.pop("$defs", {}) | components | {name: schema}
     components |= _document_types()
     types = [_declared(name, components[name]) for name in sorted(components)]
@@ -44,10 +44,11 @@ def api_types() -> str:
 
 
 def _document_types() -> dict[str, Schema]:
-    """The pipeline document as the browser sends it: what has a default may be left out."""
+    """Returns the pipeline document's types as the browser sends it: fields with a default may be left
+    out."""
     schema = PipelineDocument.model_json_schema(mode="validation", ref_template=f"{REF}Doc{{model}}")
     parts = schema.pop("$defs")
-    # The editor alone writes and reads where a card lies; the model lets it pass unread.
+    # Only the editor reads and writes the place of a card. The model accepts it unread.
     place = {"x": {"type": "number"}, "y": {"type": "number"}}
     parts["ElementUi"] |= {"properties": place | parts["ElementUi"]["properties"], "required": list(place)}
     return {f"Doc{name}": part for name, part in parts.items()} | {"PipelineDocument": schema}
@@ -61,10 +62,10 @@ def _declared(name: str, schema: Schema) -> str:
 
 
 def type_of(schema: Schema, indent: str) -> str:
-    """A JSON Schema as a TypeScript type. ValueError for one that this does not know."""
+    """Returns a JSON Schema as a TypeScript type. Raises ValueError for a schema that it does not support."""
     if "$ref" in schema:
         return str(schema["$ref"]).removeprefix(REF)
-    if "x-typescript" in schema:  # the browser's own type, of what the server sends as it is
+    if "x-typescript" in schema:  # the browser's own type for something that the server sends unchanged
         return str(schema["x-typescript"])
     if "const" in schema:
         return json.dumps(schema["const"])
@@ -92,7 +93,7 @@ def _record(schema: Schema, indent: str) -> str:
     values = schema.get("additionalProperties")
     value = type_of(values, indent) if isinstance(values, dict) else "unknown"
     names = schema.get("propertyNames")
-    # Of keys that are listed not all have to be there.
+    # Keys that are listed need not all be there.
     return f"Partial<Record<{type_of(names, indent)}, {value}>>" if names else f"Record<string, {value}>"
 
 

@@ -1,4 +1,4 @@
-"""Telling the open dashboards that something has changed."""
+"""Tells the open dashboards that something has changed."""
 
 from __future__ import annotations
 
@@ -16,23 +16,25 @@ from typing_extensions import TypedDict
 from pipeline_runtime.wire.keys import LIVE_GROUP
 
 PAUSE_S = 0.05
-"""Between two announcements: a dashboard looks twice a second at most, however often it is told."""
+"""The pause between two announcements. A dashboard looks at most twice a second, however often it is told."""
 log = logging.getLogger(__name__)
 
 
 class Announcement(TypedDict):
-    """On the channel layer, to every open dashboard: look again. What has changed each finds by itself."""
+    """A message on the channel layer to every open dashboard: look again. Each finds out by itself what has
+    changed."""
 
     type: Literal["live.changed"]
 
 
 def announce() -> None:
-    """After commit, tell every open dashboard to look again. Nobody waits for that."""
+    """Tells every open dashboard to look again, after the commit. The caller does not wait for it."""
     transaction.on_commit(lambda: _announcer().wanted.set())
 
 
 class _Announcer:
-    """A thread with an event loop that stays: the channel layer opens a connection for each loop."""
+    """A thread with an event loop that stays open, since the channel layer opens a connection for each
+    loop."""
 
     def __init__(self) -> None:
         self.wanted = threading.Event()
@@ -55,7 +57,7 @@ async def _send() -> None:
     try:
         await get_channel_layer().group_send(LIVE_GROUP, message)
     except (OSError, RedisError) as error:
-        # The change itself is committed; dashboards look again by themselves every few seconds.
+        # The change itself is committed, and dashboards look again by themselves every few seconds.
         log.warning("Redis is away, dashboards are not told of a change: %s", error)
 
 

@@ -1,4 +1,4 @@
-"""What people did (audit) and what happened (events)."""
+"""Records of what people did (audit) and of what happened (events)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class AuditRecord(models.Model):
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
-    username = models.CharField(max_length=150)  # kept when the account is deleted; "control" for the system
+    username = models.CharField(max_length=150)  # stays when the account is deleted; "control" for the system
     action = models.CharField(max_length=60)  # such as pipeline.deploy
     target = models.CharField(max_length=200)
     detail = models.JSONField(default=dict)

@@ -1,4 +1,4 @@
-"""Writing the audit log and the events."""
+"""Writes the audit log and the events."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EVENTS_PRUNED_EVERY = 500
 
 
 def audit(actor: AbstractUser | None, action: str, target: str, **detail: Any) -> AuditRecord:
-    """Part of every action's transaction. `actor` None: the system itself."""
+    """Belongs into every action's transaction. `actor` is None for the system itself."""
     return AuditRecord.objects.create(
         user=actor,
         username=actor.username if actor else "system",

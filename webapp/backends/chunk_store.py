@@ -1,4 +1,4 @@
-"""The web's side of the chunk services: the central one's checkpoints and files, a node's outputs."""
+"""The web's access to chunk services: checkpoints and files in the central one, outputs on a node."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def authorization(scope: str) -> dict[str, str]:
 
 @contextmanager
 def _answering(who: str) -> Iterator[None]:
-    """Turns a service's silence or refusal into a problem that names it."""
+    """Turns a service's silence or refusal into a problem that names the service."""
     try:
         yield
     except httpx.HTTPStatusError as error:
@@ -48,7 +48,7 @@ CENTRAL = "The central chunk service"
 
 
 def checkpoint_summaries(group_id: str) -> list[dict[str, Any]]:
-    """CheckpointSummary of each checkpoint in the central store, newest first."""
+    """Returns the CheckpointSummary of each checkpoint in the central store, newest first."""
     with _answering(CENTRAL):
         response = httpx.get(
             f"{settings.FOGLINE.chunk_url}/groups/{group_id}/checkpoints",
@@ -73,7 +73,7 @@ def put_file(sha256: str, parts: Iterable[bytes]) -> None:
 
 
 def open_output(node: str, url: str, group_id: str, element: str) -> tuple[dict[str, str], Iterator[bytes]]:
-    """What a sink wrote, from its node: (its length, if it is known, the bytes)."""
+    """Opens what a sink wrote, on its node. Returns (its length, if it is known, the bytes)."""
     client = httpx.Client(timeout=TIMEOUT, trust_env=False)
     try:
         with _answering(f"The node {node}"):
@@ -89,7 +89,7 @@ def open_output(node: str, url: str, group_id: str, element: str) -> tuple[dict[
     except BaseException:
         client.close()
         raise
-    # Not its type and disposition: a node does not decide what a browser does with its bytes.
+    # Not its type and disposition: a node must not decide what a browser does with its bytes.
     length = response.headers.get("content-length", "")
     headers = {"content-length": length} if length.isdecimal() else {}
 

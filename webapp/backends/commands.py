@@ -1,4 +1,4 @@
-"""Sends commands to the control side. Ids only: what is to be done stands in the database."""
+"""Sends commands to control. They hold ids only; the database says what to do."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def sender(redis_url: str) -> Celery:
         accept_content=["json"],
         task_ignore_result=True,
         task_default_queue=CONTROL_QUEUE,
-        # Fails at once while Redis is away: a request waits for this.
+        # Fails at once while Redis is away, since a request waits for this.
         broker_transport_options={
             "socket_connect_timeout": 2,
             "socket_timeout": 5,
@@ -40,8 +40,11 @@ def sender(redis_url: str) -> Celery:
 
 
 def send(task: str, *args: Any, has_row: bool = True) -> None:
-    """Tell the control side, after commit. A lost command is no loss where a row asks for the same: the
-    control side also looks by itself. Where none does (not `has_row`), BackendAway when it cannot be sent."""
+    """Sends a command to control, after the commit.
+
+    A lost command does no harm if a row asks for the same, since control also looks by itself. If no row does
+    (not `has_row`), raises BackendAway when the command cannot be sent.
+    """
 
     def tell() -> None:
         try:

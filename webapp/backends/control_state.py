@@ -1,9 +1,9 @@
-"""What the control process says of itself: that it takes reports in, and what is the matter with it.
+"""What the control process reports about itself: that it takes in reports, and what is wrong with it.
 
     control --SET fogline:control, for LASTS_S--> Redis --GET--> web
 
-Whether a node is up is control's verdict, and stays in the database as it was when control dies. So it
-holds only as long as this is there.
+Whether a node is up is control's verdict, and it stays in the database when control dies. So the verdict only
+counts as long as this report is there.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pipeline_runtime.wire import keys
 
 EACH_S = 1.0
 LASTS_S = 10
-"""By Redis's clock. A control process that is only started again takes less."""
+"""By Redis's clock. A control process that is merely restarted is back sooner."""
 HOLDS_S = 5.0
 BLIND = "detector.blind"
 STORE = "central.store"
@@ -41,22 +41,22 @@ NO_REDIS = (
 )
 
 
-_answers: dict[str, tuple[float, ControlState]] = {}  # Redis's URL -> when it was, and what
+_answers: dict[str, tuple[float, ControlState]] = {}  # Redis's URL -> time and content of the last answer
 
 
 @dataclass(frozen=True)
 class ControlState:
-    away: str | None = None  # why nothing is known of it; None: it works
+    away: str | None = None  # why nothing is known about it; None while it works
     troubles: tuple[dict[str, Any], ...] = ()  # [{"kind", "message", "since"}], while they last
 
     @property
     def hears(self) -> bool:
-        """Whether what is known of the nodes is of now."""
+        """Returns whether the facts about nodes are current."""
         return self.away is None and all(trouble["kind"] != BLIND for trouble in self.troubles)
 
 
 def control_state() -> ControlState:
-    """One slow answer of Redis is no news: then what it said last holds for some seconds."""
+    """Returns control's state. When Redis is slow, the last answer stays valid for some seconds."""
     url = settings.FOGLINE.redis_url
     try:
         raw = _client(url).get(keys.CONTROL_STATE)

@@ -1,4 +1,4 @@
-"""Reading the lists of JSON points that control keeps in Redis."""
+"""Reads the lists of JSON points that control keeps in Redis."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from webapp.problems import BackendAway
 
 
 def points(keys: list[str], newest: int, redis_url: str) -> list[list[dict[str, Any]]]:
-    """Of each key the newest points {"t", ...}, oldest first. Raises BackendAway."""
+    """Returns the newest points {"t", ...} of each key, oldest first. Raises BackendAway."""
     client = redis.Redis.from_url(redis_url, socket_connect_timeout=1, socket_timeout=3)
     try:
         pipe = client.pipeline(transaction=False)
@@ -26,5 +26,5 @@ def points(keys: list[str], newest: int, redis_url: str) -> list[list[dict[str, 
     finally:
         client.close()
     found = [[json.loads(item) for item in items] for items in raw]
-    # Whichever end the writer pushes to, readers get them oldest first.
+    # Readers get them oldest first, whichever end the writer pushes to.
     return [sorted(each, key=lambda point: point.get("t") or 0) for each in found]

@@ -1,4 +1,4 @@
-"""How requests reach Kafka."""
+"""Kafka's settings for requests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pipeline_runtime.kafka.clients import KafkaSettings
 
 
 def kafka_settings() -> KafkaSettings:
-    """For requests, which somebody waits for: gives up soon when the broker is away."""
+    """Returns settings that give up soon when the broker is away, since a person waits for the request."""
     return KafkaSettings(
         settings.FOGLINE.kafka, {"bootstrap_timeout_ms": 3000, **settings.FOGLINE.kafka_security}
     )

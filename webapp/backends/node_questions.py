@@ -1,8 +1,8 @@
-"""Asks a node what an element keeps, and waits for its answer.
+"""Asks a node for an element's state, and waits for the answer.
 
     web  --fogline.node.look, queue node.<name>-->  node  --RPUSH fogline:kept:<id>-->  web
 
-A question that comes late is answered to nobody: the answer expires.
+Nobody gets the answer to a question that comes too late: the answer expires.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SAFE = "Nothing was changed. Running pipelines keep running."
 
 
 def ask_kept(node: str, **question: Any) -> KeptAnswer:
-    """`question`: a KeptQuestion's fields but for its id. Raises BackendAway."""
+    """Takes a KeptQuestion's fields except its id. Raises BackendAway."""
     asked = KeptQuestion(id=uuid4().hex, **question)
     url = settings.FOGLINE.redis_url
     client = redis.Redis.from_url(url, socket_connect_timeout=2, socket_timeout=ANSWER_S + 2)

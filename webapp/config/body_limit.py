@@ -1,6 +1,7 @@
-"""Refuses bodies that are too large before they are read: Django under ASGI reads all of a body first.
+"""Refuses bodies that are too large before they are read, since Django under ASGI first reads the whole body.
 
-So who sends more than a form may hold is asked who they are here, too, and not only when it is on the disk.
+A caller that sends more than a form may hold is also authenticated here, and not only when the body is on the
+disk.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from webapp.accounts.tokens import user_of_token
 from webapp.problems import LengthRequired, Problem, TooLarge, Unauthenticated
 
 UPLOADS = "/api/v1/files"
-MULTIPART_BYTES = 64 * 1024  # what a form adds around the file
+MULTIPART_BYTES = 64 * 1024  # what a form adds to the file
 
 Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -45,7 +46,7 @@ class BodyLimit:
 
 
 def _length(scope: Message) -> int:
-    """The body's, in bytes. Raises LengthRequired, TooLarge."""
+    """Returns the body's length in bytes. Raises LengthRequired, TooLarge."""
     headers = dict(scope["headers"])
     upload = scope["path"] == UPLOADS and scope["method"] == "POST"
     bytes_max = (

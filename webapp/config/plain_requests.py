@@ -39,7 +39,7 @@ class PlainRequestMiddleware:
 
 
 class PlainWebsockets:
-    """Around the application of WEBSOCKET: closes all others before they are accepted (HTTP 403)."""
+    """Wraps the WEBSOCKET application. Closes all other connections before they are accepted (HTTP 403)."""
 
     def __init__(self, application: Application) -> None:
         self.application = application
@@ -60,11 +60,11 @@ def _is_plain(headers: list[tuple[bytes, bytes]]) -> bool:
         if name == b"origin":
             try:
                 _ = urlsplit(text).port
-            except ValueError:  # such as http://[ or a port above 65535
+            except ValueError:  # for example http://[ or a port above 65535
                 return False
     return True
 
 
 def _has_nul(cookies: dict[str, str]) -> bool:
-    # A quoted cookie may say it as \000.
+    # A quoted cookie may write it as \000.
     return any("\0" in name or "\0" in value for name, value in cookies.items())

@@ -97,26 +97,26 @@ TEMPLATES = [
 # --- data ---------------------------------------------------------------------------------------
 DATABASES = {"default": dj_database_url.parse(FOGLINE.database_url)}
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
-    # Web, control and the management commands all write: WAL lets them read meanwhile, IMMEDIATE
-    # makes a writer wait for the lock at BEGIN instead of failing in the middle.
+    # Web, control and the management commands all write. WAL lets them read meanwhile. IMMEDIATE makes a
+    # writer wait for the lock at BEGIN instead of failing in the middle.
     DATABASES["default"]["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",
         "timeout": 20,
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
     }
-    # A file, not memory: so that tests meet the locking that Fogline meets.
+    # A file and not memory, so that tests meet the same locking as Fogline.
     DATABASES["default"]["TEST"] = {"NAME": FOGLINE.data / "test.sqlite3"}
 
 
 def channel_layers(redis_url: str) -> dict[str, dict[str, Any]]:
-    # The layer blocks in Redis for 5 s at a time, which is also redis-py's default time-out: with
-    # that, every websocket on which nothing happens for 5 s would be dropped.
+    # The layer blocks in Redis for 5 s at a time, which is also redis-py's default time-out. With that, every
+    # websocket without messages for 5 s would be dropped.
     host = {
         "address": redis_url,
         "socket_timeout": 20,
         "socket_connect_timeout": 3,
         "socket_keepalive": True,
-        # Its default waits for seconds while Redis is away, and each action with it.
+        # By default it waits for seconds while Redis is away, and each action waits with it.
         "retry": Retry(NoBackoff(), 1),
     }
     # A websocket that does not keep up loses announcements beyond `capacity`; it also looks by itself.
@@ -143,7 +143,7 @@ AUTH_PASSWORD_VALIDATORS[1]["OPTIONS"] = {"min_length": 10}  # type: ignore[assi
 LOGIN_FAILURES_MAX = 5  # per user name and address
 LOGIN_FAILURES_PER_ADDRESS_MAX = 30
 LOGIN_LOCK_S = 300
-# Cookies know no ports: two copies side by side would sign each other out.
+# Cookies ignore ports, so two copies side by side would sign each other out.
 SESSION_COOKIE_NAME = f"fogline_session_{FOGLINE.port}"
 CSRF_COOKIE_NAME = f"fogline_csrf_{FOGLINE.port}"
 SESSION_COOKIE_AGE = 12 * 3600
@@ -187,7 +187,8 @@ _HASHED = re.compile(r"/static/assets/.+-[\w-]{8}\.\w+")
 
 
 def _kept_for_ever(headers: Headers, _path: str, url: str) -> None:
-    """What has its content's hash in its name, from Vite. ServeStatic itself knows Django's hashes only."""
+    """Files whose names hold their content's hash, from Vite, may be cached for ever. ServeStatic itself only
+    knows Django's hashes."""
     if _HASHED.fullmatch(url):
         headers["Cache-Control"] = "max-age=315360000, public, immutable"
 
@@ -198,7 +199,7 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
-    # A backend that is away is told to who asks; probes ask each few seconds.
+    # The caller is told about a backend that is away; probes ask every few seconds.
     "filters": {
         "failures": {
             "()": "django.utils.log.CallbackFilter",
@@ -209,7 +210,7 @@ LOGGING = {
     "root": {"handlers": ["stderr"], "level": FOGLINE.log},
     "loggers": {
         "django.request": {"level": "ERROR", "filters": ["failures"]},
-        # Its client logs each failed attempt; callers say once what follows from it.
+        # Its client logs each failed attempt; callers log once what follows from it.
         "kafka": {"level": "CRITICAL"},
     },
 }

@@ -1,4 +1,4 @@
-"""Addresses: pages, the API, and what machines read."""
+"""The addresses of pages, of the API, and of what machines read."""
 
 from __future__ import annotations
 

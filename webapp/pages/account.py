@@ -1,4 +1,4 @@
-"""/accounts/: one's password and API tokens; for admins, everybody's account. Plain forms."""
+"""/accounts/: a user's password and API tokens, and all accounts for admins. Plain forms."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _change_password(request: HttpRequest, user: User, data: QueryDict) -> Shown
 def _create_token(request: HttpRequest, user: User, data: QueryDict) -> Shown:
     name = data.get("name", "").strip()[:80] or "unnamed"
     token, secret = actions.create_token(user, name)
-    # Shown in the answer itself: it shall lie in no session and no address.
+    # Shown in the answer itself, so that it is stored in no session and no address.
     return {"secret": secret, "secret_name": token.name}
 
 

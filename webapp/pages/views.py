@@ -1,4 +1,4 @@
-"""The pages: a shell and a place where the browser's code draws the view."""
+"""The pages: a shell, and a place where the browser's code draws the view."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SECTION_OF_VIEW = {
 
 
 def shell(request: HttpRequest) -> dict[str, Any]:
-    """Context of every page."""
+    """Returns the context of every page."""
     theme = request.COOKIES.get("fogline-theme", "")
     return {
         "theme": theme if theme in THEMES else "",
@@ -54,7 +54,7 @@ def shell(request: HttpRequest) -> dict[str, Any]:
 
 
 def view_context(request: HttpRequest, view: str, title: str, **props: Any) -> dict[str, Any]:
-    """What the shell of a page needs, and its browser code in `props`."""
+    """Returns what a page's shell needs, and in `props` what its browser code needs."""
     user = request.user
     assert isinstance(user, User)
     bootstrap = {

@@ -22,7 +22,7 @@ class BundleMissing(RuntimeError):
 
 @register.simple_tag
 def vite(name: str) -> SafeString:
-    """Stylesheets and the module script of the entry `name`. Raises BundleMissing."""
+    """Returns the stylesheets and the module script of the entry `name`. Raises BundleMissing."""
     found = manifest(settings.VITE_MANIFEST)
     key = next((key for key, item in found.items() if item.get("isEntry") and item.get("name") == name), None)
     if key is None:
@@ -62,7 +62,7 @@ def _read(path: Path, mtime_ns: int) -> Manifest:
 
 
 def _imports(found: Manifest, key: str) -> list[str]:
-    """All chunks that the entry imports, each once, imports before importers."""
+    """Returns all chunks that the entry imports, each once, imports before importers."""
     seen: dict[str, None] = {}
 
     def visit(item: str) -> None:

@@ -1,4 +1,4 @@
-"""Makes the first admin account, with a generated password, when there is no account yet."""
+"""Creates the first admin account, with a generated password, when there is no account yet."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Command(BaseCommand):
                 with os.fdopen(descriptor, "w") as file:
                     json.dump(login, file)
         known: dict[str, Any] = {"username": "admin", "password": None}
-        with contextlib.suppress(OSError, ValueError):  # removed by its reader
+        with contextlib.suppress(OSError, ValueError):  # its reader removed it
             known |= json.loads(path.read_text())
         user = User.objects.filter(username=known["username"]).first()
         if user is None or not known["password"] or not user.check_password(known["password"]):
-            known["password"] = None  # changed since: nobody but its owner knows it
+            known["password"] = None  # the password was changed since, so only its owner knows it
         self.stdout.write(json.dumps({**known, "created": created}))

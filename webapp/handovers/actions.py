@@ -1,4 +1,4 @@
-"""Moving and restoring elements: writes the order, the control side carries it out."""
+"""Moving and restoring elements. An action writes the order, and control carries it out."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ UNTOUCHED = "The element keeps running."
 
 
 def migrate(actor: User, pipeline: str, element: str, target: str, strategy: str | None = None) -> Handover:
-    """Live migration of the element's group to `target`."""
+    """Orders a live migration of the element's group to `target`."""
     require(actor, Role.OPERATOR, "move elements")
     with transaction.atomic():
         deployment, group = deployed_group(pipeline, element, "move")
@@ -62,13 +62,13 @@ def restore(
     checkpoint: int | None = None,
     rewind: bool = False,
 ) -> Handover:
-    """Start the element's group elsewhere, whatever its own node does: from its hot standby, or from a
-    checkpoint. With `rewind`, what was committed after that checkpoint is emitted again."""
+    """Starts the element's group elsewhere, whatever its own node does: from its hot standby, or from a
+    checkpoint. With `rewind`, everything committed after that checkpoint is emitted again."""
     require(actor, Role.OPERATOR, "restore elements")
     if rewind and checkpoint is None:
         _refuse_checkpoint(element, element, "a rewind has no default", "say to which checkpoint", "missing")
     if checkpoint is not None:
-        # Before the transaction: it asks another service, and nobody shall wait for that with a lock.
+        # Before the transaction, since it asks another service, and no lock may wait for that.
         deployment, group = deployed_group(pipeline, element, "be restored")
         known = [item["seq"] for item in checkpoints_of(deployment.pk, group.group)]
         if checkpoint not in known:
@@ -105,7 +105,8 @@ def restore(
 def _refuse_before_new_state(
     deployment: Deployment, group: GroupFacts, element: str, checkpoint: int
 ) -> None:
-    """What runs now can make nothing of a state that it was restarted without."""
+    """Refuses a checkpoint whose state the present definition cannot use, since the group was restarted
+    without it."""
     reported = (group.owner.status.get("anew_from") or 0) if group.owner is not None else 0
     anew_from = max(reported, group.anew_from)
     if checkpoint < anew_from:
@@ -118,8 +119,8 @@ def _refuse_before_new_state(
 
 
 def _refuse_without_inputs(deployment: Deployment, group: str, element: str, checkpoint: int) -> None:
-    """Whoever starts from a checkpoint reads the inputs from there on: a topic that has deleted some of them
-    would be found out only when it is too late to go back."""
+    """Refuses a checkpoint whose inputs are partly deleted. A replica reads the inputs from the checkpoint
+    on, and would find that out only when it is too late to go back."""
     missing = missing_inputs(deployment.pk, group, checkpoint)
     if missing:
         first = missing[0]
@@ -142,8 +143,8 @@ def _refuse_checkpoint(element: str, name: str, what: str, message: str, code: s
 
 @transaction.atomic
 def cancel(actor: User, id: str) -> Handover:
-    """Ask for the end of a handover that has not passed the cut: a migration's origin goes on as owner, a
-    restoration's stays as it is. Asked for again meanwhile, nothing more is done."""
+    """Asks for the end of a handover that has not passed the cut. A migration's origin goes on as owner, and
+    a restoration's stays as it is. Asking again meanwhile changes nothing."""
     require(actor, Role.OPERATOR, "cancel handovers")
     handover = handover_with(id)
     if not _before_the_cut(handover):
@@ -201,7 +202,7 @@ def order(
     checkpoint: int | None = None,
     reason: str = "",
 ) -> Handover:
-    """Write the order, whose refusals were asked for before. `actor` None: the control side itself."""
+    """Writes the order, whose refusals were checked before. `actor` is None for control itself."""
     try:
         with transaction.atomic():
             handover = Handover.objects.create(

@@ -1,4 +1,5 @@
-"""What speaks for and against each node that a group may move to: room, ways to its neighbours, state."""
+"""Says what speaks for and against each node that a group may move to: room, ways to its neighbours,
+state."""
 
 from __future__ import annotations
 
@@ -29,13 +30,13 @@ from webapp.placements.models import Deployment, Replica
 
 @dataclass(frozen=True)
 class Surroundings:
-    """Of one group that has a node."""
+    """What surrounds one group that has a node."""
 
-    spots: Mapping[str, Spot]  # by name: all nodes
+    spots: Mapping[str, Spot]  # by name, for all nodes
     latencies: Latencies
     rates: Rates
     neighbours: Neighbours
-    share: float | None  # of its node's CPU, 0..1; None: not known
+    share: float | None  # of its node's CPU, 0..1; None when it is not known
 
 
 def surroundings(deployment: Deployment, group: GroupFacts) -> Surroundings:
@@ -53,7 +54,7 @@ def surroundings(deployment: Deployment, group: GroupFacts) -> Surroundings:
 
 
 def cost_json(around: Surroundings, group: GroupFacts, target: str, *, has_copy: bool) -> MoveCost | None:
-    """What a move to `target` takes and changes; None: one of the two nodes is gone."""
+    """Returns what a move to `target` takes and changes, or None if one of the two nodes is gone."""
     origin, there = around.spots.get(group.node or ""), around.spots.get(target)
     if origin is None or there is None:
         return None
@@ -80,7 +81,7 @@ def cost_json(around: Surroundings, group: GroupFacts, target: str, *, has_copy:
 
 
 def other_nodes(deployment: Deployment, group: GroupFacts) -> list[OtherNode]:
-    """All nodes but its own, by name."""
+    """Returns all nodes except its own, by name."""
     around, against = surroundings(deployment, group), Fleet(coming()).warnings(deployment, group.group)
     return [
         _other(around, group, spot, against.get(spot.name, []))
@@ -111,18 +112,18 @@ def _other(around: Surroundings, group: GroupFacts, spot: Spot, against: list[st
 
 
 def _spot(node: Node) -> Spot:
-    # What a silent node said last is not of now.
+    # What a silent node reported last may have changed.
     load = (node.load or {}) if node.up else {}
     return Spot(node.name, node.place, node.cores, load.get("cpu_ratio"), machine_of(node))
 
 
 def _neighbours(deployment: Deployment, group: GroupFacts, spots: Mapping[str, Spot]) -> Neighbours:
-    """By what each group of the deployment reads, now."""
+    """Returns the neighbours by what each group of the deployment reads now."""
     own = set(group.elements)
-    sites: dict[str, str] = {}  # by element of another group
+    sites: dict[str, str] = {}  # by element, for other groups
     upstream: set[str] = set()  # elements
     downstream: set[str] = set()  # sites
-    # Of the specs, which are large, only what is looked at is parsed.
+    # Specs are large, so only the parts that are used are parsed.
     rows = deployment.placements.values_list("group", "node__name", "spec__inputs", "spec__elements")
     for name, node, inputs, elements in rows:
         sources = {parse_reference(stream["source"])[0] for stream in inputs}

@@ -1,4 +1,4 @@
-"""A node that is emptied, since it is drained or leaving: why its groups move, how far that has come."""
+"""A node that is emptied because it is drained or leaving: why its groups move, and how far that has come."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Group = tuple[str, str]
 
 
 def drain_reason(node: str) -> str:
-    """`Handover.reason` of the moves off a node that is drained."""
+    """Returns the `Handover.reason` of the moves off a node that is drained."""
     return f"drain of {node}"
 
 
 def leave_reason(node: str) -> str:
-    """`Handover.reason` of the moves off a node that was told to stop."""
+    """Returns the `Handover.reason` of the moves off a node that was told to stop."""
     return f"shutdown of {node}"
 
 
@@ -32,7 +32,7 @@ class Move:
     pipeline: str
     element: str
     target: str
-    outcome: str | None  # None: it is under way
+    outcome: str | None  # None while it is running
 
     @property
     def done(self) -> bool:
@@ -40,10 +40,11 @@ class Move:
 
 
 def progress(placed: Collection[Group], moves: Iterable[Move]) -> DrainProgress:
-    """Pure.
+    """Returns how far it has come. Pure.
 
-    `placed`: what is still to run on the node; `moves`: off it, since the drain began. What was moved away
-    and has come back counts as still here; what moves just now counts once, wherever it is placed by then.
+    `placed` holds the groups that have still to run on the node, `moves` the moves off it since the drain
+    began. A group that was moved away and has come back counts as still here. A group that moves right now
+    counts once, wherever it is placed.
     """
     all_moves = list(moves)
     moving = next((move for move in all_moves if move.outcome is None), None)
@@ -60,7 +61,7 @@ def progress(placed: Collection[Group], moves: Iterable[Move]) -> DrainProgress:
 
 
 def drains_now(nodes: Iterable[Node]) -> Mapping[str, DrainProgress]:
-    """Node -> its progress, of those that are being drained, or leaving."""
+    """Returns node -> its progress, for nodes that are being drained or are leaving."""
     return {node.name: _of(node) for node in nodes if node.emptied_since is not None}
 
 

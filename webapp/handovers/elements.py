@@ -1,4 +1,4 @@
-"""Pausing and resuming elements, and taking their checkpoints."""
+"""Pauses and resumes elements, and takes their checkpoints."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from webapp.problems import Conflict
 
 @transaction.atomic
 def set_paused(actor: User, name: str, element: str, paused: bool) -> None:
-    """Pause or resume the element's group. Done twice, it is done once."""
+    """Pauses or resumes the element's group. A second call changes nothing."""
     doing = "pause" if paused else "resume"
     require(actor, Role.OPERATOR, f"{doing} elements")
     deployment, group = deployed_group(name, element, doing)

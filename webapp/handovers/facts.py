@@ -25,13 +25,15 @@ def node_facts(heard: bool = True) -> dict[str, NodeFacts]:
 
 
 def coming() -> set[Copy]:
-    """What is on its way to a node: of many groups that leave one at once, not all go to the same."""
+    """Returns the copies that are on their way to a node. When many groups leave a node at once, not all of
+    them go to the same one."""
     under_way = Handover.objects.filter(outcome__isnull=True)
     return set(under_way.values_list("deployment_id", "group", "target"))
 
 
 def group_facts(deployments: Iterable[Deployment], heard: bool = True) -> dict[str, dict[str, GroupFacts]]:
-    """By deployment, then by group; a group without a placement is not in it. `heard`: the nodes are."""
+    """Returns facts by deployment, then by group. A group without a placement is left out. `heard` says
+    whether control hears the nodes."""
     by_id = {deployment.pk: deployment for deployment in deployments}
     nodes = node_facts(heard)
     replicas: dict[tuple[str, str], list[ReplicaFacts]] = {}
@@ -51,7 +53,7 @@ def group_facts(deployments: Iterable[Deployment], heard: bool = True) -> dict[s
     }
     elements = elements_by_group(by_id)
     found: dict[str, dict[str, GroupFacts]] = {id: {} for id in by_id}
-    # Of the spec, which is large, only what is shown is parsed.
+    # Specs are large, so only the parts that are shown are parsed.
     placements = GroupPlacement.objects.filter(deployment__in=by_id).defer("spec").select_related("node")
     for placement in placements.annotate(follow=KT("spec__follow")):
         key = (placement.deployment_id, placement.group)
@@ -75,20 +77,21 @@ def group_facts(deployments: Iterable[Deployment], heard: bool = True) -> dict[s
 
 
 def facts_by_element(facts: Mapping[str, GroupFacts]) -> dict[str, GroupFacts]:
-    """`facts`: of the groups of a deployment. While an upgrade groups elements otherwise, and after one that
-    has failed to, some run in others than its document says."""
+    """Returns facts by element. `facts` are those of the groups of a deployment. While an upgrade groups
+    elements differently, and after such an upgrade failed, some elements run in other groups than their
+    document says."""
     return {id: group for group in facts.values() for id in group.elements}
 
 
 def group_id(deployment: Deployment, element: str) -> str:
-    """Of the group that the element runs in, or is to."""
+    """Returns the id of the group that the element runs in, or will run in."""
     facts = facts_by_element(group_facts([deployment])[deployment.pk]).get(element)
     return group_of(deployment.version.document, element) if facts is None else facts.group
 
 
 def deployed_group(name: str, element: str, doing: str) -> tuple[Deployment, GroupFacts]:
-    """The group behind an element of a deployed pipeline, or the refusal. Part of transactions, so it asks
-    nobody but the database."""
+    """Returns the group of an element of a deployed pipeline, or raises the refusal. Transactions use it, so
+    it only asks the database."""
     pipeline = pipeline_named(name)
     deployment = active_deployment(pipeline)
     document = deployment.version.document if deployment else pipeline.draft

@@ -1,4 +1,4 @@
-"""The draft follows what was moved."""
+"""Lets the draft follow what was moved."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from webapp.placements.selectors import elements_by_group
 
 
 def draft_follows(handover: Handover) -> list[str]:
-    """After a live migration: pin to its target what the draft pinned to its origin; those elements.
+    """Pins to the target what the draft pinned to the origin, after a live migration. Returns those elements.
 
-    A new revision, as if its user had saved it: who saves over an older one is told. Part of the transaction
-    in which the handover ends.
+    This is a new revision, as if its user had saved it, so a user who saves over an older one is told. Part
+    of the transaction in which the handover ends.
     """
     deployment = handover.deployment
     elements = elements_by_group([deployment.pk]).get((deployment.pk, handover.group), ())

@@ -1,11 +1,10 @@
-"""What a live migration or a restoration will take, by what earlier ones took. Pure.
+"""Forecasts how long a live migration or a restoration takes, by how long earlier ones took. Pure.
 
-what the target has     getting ready takes
-follows                 the time to catch up: its copy follows the journal already
-warm                    fetching the state, and starting a query
-cold                    the same, where nothing runs yet: a node's first query takes much longer
+what the target has getting ready takes follows the time to catch up, since its copy already follows the
+journal warm fetching the state and starting a query cold the same where nothing runs yet: a node's first
+query takes much longer
 
-A restoration has no pause of its own: it is told how long it takes from the order until the target owns.
+For a restoration, which has no pause of its own, the time from the order until the target owns is forecast.
 """
 
 from __future__ import annotations
@@ -18,16 +17,16 @@ from webapp.handovers.schemas import Basis, Begun, Expected, NodeForecast, Start
 from webapp.placements.group_state import GroupFacts
 
 NEWEST = 5
-"""So many of the newest count."""
+"""This many of the newest moves count."""
 
-# Of small states on two cores: what is said where nothing was measured yet.
+# Measured with small states on two cores. They are used until something was measured.
 TYPICAL_READY_MS: dict[Start, int] = {"follows": 2_000, "warm": 10_000, "cold": 45_000}
 TYPICAL_PAUSE_MS: dict[str, dict[Start, int]] = {
     "standby": {"follows": 300, "warm": 300, "cold": 300},
     "stop-and-copy": {"follows": 10_000, "warm": 10_000, "cold": 45_000},
 }
-# From the order until it owns, of docs/benchmarks.md, E2 (a checkpoint of 10,000 events ago; cold: a process
-# and its Spark started anew). A rewind does not read again what was committed since.
+# From the order until the target owns: docs/benchmarks.md, E2 (a checkpoint of 10,000 events ago; cold: a new
+# process with its Spark). A rewind does not read again what was committed since.
 TYPICAL_OWNS_MS: dict[str, dict[Start, int]] = {
     "hot-standby": {"follows": 500},
     "checkpoint": {"warm": 3_000, "cold": 16_000},
@@ -49,7 +48,7 @@ class Past:
 
 
 def start_on(group: GroupFacts, target: str, busy: Iterable[str]) -> Start:
-    """What `target` has for taking over the group. `busy`: the nodes that run a query."""
+    """Returns what `target` has for taking over the group. `busy` are the nodes that run a query."""
     replica = group.replica_on(target)
     if replica is not None and replica.role == "standby" and not replica.status.get("error"):
         return "follows"
@@ -57,7 +56,7 @@ def start_on(group: GroupFacts, target: str, busy: Iterable[str]) -> Start:
 
 
 def begun_json(group: GroupFacts, target: str, busy: Iterable[str]) -> Begun:
-    """What is kept with an order."""
+    """Returns what is stored with an order."""
     status = group.owner.status if group.owner is not None else {}
     return {
         "start": start_on(group, target, busy),
@@ -69,9 +68,12 @@ def begun_json(group: GroupFacts, target: str, busy: Iterable[str]) -> Begun:
 def forecast_json(
     past: Iterable[Past], pipeline: str, group: GroupFacts, busy: Iterable[str]
 ) -> dict[str, NodeForecast]:
-    """By node, but for the one that it runs on: what is there (as `begun_json`), and for each strategy
-    {"ready": Expected or null, "pause": Expected}; "restore": for each way to restore it there, an Expected,
-    or null where there is no standby for it. `past`: newest first."""
+    """Returns the forecast for each node other than its own.
+
+    Each holds what is there (as `begun_json`), and for each strategy {"ready": Expected or null, "pause":
+    Expected}. "restore" holds an Expected for each way to restore the group there, or null if there is no
+    standby for it. `past` is newest first.
+    """
     known, running = list(past), set(busy)
     found: dict[str, NodeForecast] = {}
     for node in sorted(set(group.nodes) - {group.node}):
@@ -99,7 +101,7 @@ def _owns(
 ) -> Expected | None:
     if strategy == "hot-standby" and start != "follows":
         return None
-    # From a checkpoint, a standby that is there is not used: its node is as warm as any other.
+    # A restoration from a checkpoint does not use the standby there, so the node is as warm as any other.
     begins: Start = "warm" if start == "follows" and strategy != "hot-standby" else start
     alike = [
         (each, each.ready_ms)
@@ -112,7 +114,7 @@ def _owns(
 def _way(past: list[Past], pipeline: str, group: str, node: str, strategy: str, start: Start) -> Way:
     same = [each for each in past if each.strategy == strategy]
     alike = [each for each in same if each.start == start]
-    # A stop-and-copy prepares nothing: all of it is the pause, so that depends on what is there.
+    # A stop-and-copy prepares nothing: all of it is the pause, which depends on what is there.
     stops = strategy == "stop-and-copy"
     paused = [(each, each.pause_ms) for each in (alike if stops else same)]
     ready = [(each, each.ready_ms) for each in alike]
@@ -124,7 +126,7 @@ def _way(past: list[Past], pipeline: str, group: str, node: str, strategy: str, 
 def _expected(
     figures: list[tuple[Past, int | None]], pipeline: str, group: str, node: str, typical_ms: int
 ) -> Expected:
-    """Of the nearest kind of which there is any."""
+    """Returns the median of the most similar moves that there are."""
     known = [(each, ms) for each, ms in figures if ms is not None]
     kinds: list[tuple[Basis, list[int]]] = [
         ("group", [ms for each, ms in known if (each.pipeline, each.group) == (pipeline, group)]),

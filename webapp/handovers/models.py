@@ -25,18 +25,18 @@ class Handover(models.Model):
         "placements.Deployment", on_delete=models.CASCADE, related_name="handovers"
     )
     group = models.CharField(max_length=60)
-    element = models.CharField(max_length=60)  # the one the user pointed at
+    element = models.CharField(max_length=60)  # the one that the user chose
     kind = models.CharField(max_length=16, choices=Kind.choices)
     strategy = models.CharField(max_length=16)  # a Strategy
     origin = models.CharField(max_length=40)  # node names
     target = models.CharField(max_length=40)
-    checkpoint_seq = models.BigIntegerField(null=True, blank=True)  # a restoration's; null: the newest
+    checkpoint_seq = models.BigIntegerField(null=True, blank=True)  # for a restoration; null means the newest
     phase = models.CharField(max_length=16, default=Phase.PENDING)
-    reason = models.CharField(max_length=200, blank=True)  # of an automatic one: why
+    reason = models.CharField(max_length=200, blank=True)  # why it was ordered automatically
     outcome = models.CharField(max_length=16, choices=Outcome.choices, null=True, blank=True)
     message = models.TextField(blank=True)
     timeline = models.JSONField(default=list)  # [{phase, start_ms, end_ms, bytes, note, behind?}]
-    # From the last output before to the first after, by the broker's clock.
+    # From the last output before to the first output after, by the broker's clock.
     gap_ms = models.BigIntegerField(null=True, blank=True)
     measured = models.JSONField(default=dict)  # the times of its Takeover, see pause.py
     begun = models.JSONField()  # what the target had when it was ordered, see forecast.py
@@ -52,7 +52,7 @@ class Handover(models.Model):
     class Meta:
         ordering = ["-created_at"]
         constraints = [
-            # The database itself refuses a second handover of a group that has one.
+            # The database itself refuses a second handover of a group that is in one.
             models.UniqueConstraint(
                 fields=["deployment", "group"],
                 condition=models.Q(outcome__isnull=True),

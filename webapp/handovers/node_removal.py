@@ -1,4 +1,4 @@
-"""Removing a node, and what is in the way of that."""
+"""Removes a node, and says what prevents that."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from webapp.problems import Conflict, Missing
 
 @transaction.atomic
 def remove(actor: User, name: str) -> None:
-    """Revoke open invitations for the name, and forget the node if it has nothing to run."""
+    """Revokes open invitations for the name, and forgets the node if it has nothing to run."""
     require(actor, Role.ADMIN, "remove nodes")
     now = timezone.now()
     revoked = EnrolmentToken.objects.filter(
         node_name=name, used_at=None, revoked_at=None, expires_at__gt=now
     ).update(revoked_at=now)
-    # Locked before the rows that go with it, in the order in which the control side locks them.
+    # Locked before the rows that belong to it, in the same order in which control locks them.
     node = Node.objects.select_for_update().filter(name=name).first()
     if node is None and not revoked:
         raise Missing(f'There is no node "{name}", nor an open invitation for one.')
@@ -36,7 +36,7 @@ def remove(actor: User, name: str) -> None:
         needed = removal_refusals().get(name)
         if needed is not None:
             raise Conflict(f'"{name}" cannot be removed: {needed}.', safe="Nothing was removed.")
-        # What ended long ago may still point here: those rows go with their deployment's history.
+        # Operations that ended long ago may still point here. Those rows go with their deployment's history.
         GroupPlacement.objects.filter(node=node).exclude(deployment__status__in=Deployment.ACTIVE).delete()
         node.delete()
     audit(actor, "node.remove", name, revoked_tokens=revoked)
@@ -44,7 +44,7 @@ def remove(actor: User, name: str) -> None:
 
 
 Called = dict[str, tuple[str, dict[str, str]]]
-"""By deployment: its pipeline's name, and what people call its elements and groups."""
+"""Deployment -> its pipeline's name, and the names that users see for its elements and groups."""
 
 
 def names_by_deployment(deployments: Iterable[Deployment]) -> Called:
@@ -52,7 +52,7 @@ def names_by_deployment(deployments: Iterable[Deployment]) -> Called:
 
 
 def removal_refusals(called: Called | None = None) -> dict[str, str]:
-    """By node: why it cannot be removed now. One that is not in it can."""
+    """Returns node -> why it cannot be removed now. A node that is not in it can be removed."""
     to_run: dict[str, list[str]] = {}
     active = names_by_deployment(active_deployments()) if called is None else called
 
@@ -76,7 +76,7 @@ def removal_refusals(called: Called | None = None) -> dict[str, str]:
         moving = name(handover.deployment_id, handover.group)
         for node in (handover.origin, handover.target):
             found.setdefault(node, f"{moving} is being moved from it or to it: wait until that has ended")
-    # The origin's, of a move with a pause whose target does not own yet; a standby is only a convenience.
+    # The origin of a move with a pause, whose target does not own yet. A standby would only be a convenience.
     kept = ExtraReplica.objects.filter(deployment__in=active).exclude(role="standby")
     for node, deployment, group in kept.values_list("node__name", "deployment", "group"):
         state = (

@@ -1,9 +1,9 @@
-"""How long an element paused while its owner changed, from what the new owner's journal says. Pure.
+"""How long an element paused while its owner changed, by the new owner's journal. Pure.
 
-An element that writes once a second is silent for a second also when nothing happens. So the usual time
-between two outputs is no pause, and is taken off. What writes seldom, or nothing at all, would show a pause
-by its outputs only by chance: of that, the time in which nobody processed is measured, from the old owner's
-last commit to the new one's first.
+An element that writes once a second is silent for a second even when nothing happens. So the usual time
+between two outputs is no pause and is subtracted. The outputs of an element that seldom writes would show a
+pause only by chance. For those, the time without processing is measured, from the old owner's last commit to
+the new owner's first.
 """
 
 from __future__ import annotations
@@ -15,19 +15,20 @@ from typing import Any, Literal
 from webapp.handovers.schemas import HandoverPause
 
 SELDOM_MS = 10_000
-"""Outputs that are usually further apart say little of a pause."""
+"""Outputs that are usually further apart say little about a pause."""
 
 
 @dataclass(frozen=True)
 class Pause:
-    ms: int  # with `usual_ms` None at most that
+    ms: int  # without `usual_ms`, at most this
     by: Literal["outputs", "commits"]
-    between_ms: int  # from the old owner's last one to the new one's first
-    usual_ms: int | None  # from one to the next before; None: there were too few to tell
+    between_ms: int  # from the old owner's last one to the new owner's first
+    usual_ms: int | None  # the usual time between two before; None when there were too few
 
 
 def pause_of(measured: Mapping[str, Any]) -> Pause | None:
-    """Of a handover's `measured`; None: nothing was processed since, or it was not measured."""
+    """Returns the pause in a handover's `measured`, or None if nothing was processed since, or nothing was
+    measured."""
     by_outputs = _pause(measured, "outputs", "output")
     by_commits = _pause(measured, "commits", "commit")
     usual_ms = by_outputs.usual_ms if by_outputs is not None else None

@@ -21,22 +21,22 @@ class PhaseEntry(TypedDict):
     bytes: int
     note: str
     behind: NotRequired[int | None]
-    """WARM: committed batches that the target has still to follow"""
+    """WARM: committed batches that the target has not followed yet"""
 
 
 class HandoverPause(TypedDict):
-    """How long the element paused: what lay between less what usually does."""
+    """How long the element paused: the time between two outputs or commits, less the usual time."""
 
     ms: int
-    """at most that, where `usual_ms` is null"""
+    """at most this, if `usual_ms` is null"""
     by: Literal["outputs", "commits"]
     between_ms: int
     usual_ms: int | None
-    """null: there were too few before to tell"""
+    """null if there were too few before"""
 
 
 class Measured(TypedDict, total=False):
-    """By the broker's clock, ms since the epoch, and usual intervals in ms."""
+    """By the broker's clock, in ms since the epoch; usual intervals in ms."""
 
     last_output_at_ms: int | None
     first_output_at_ms: int | None
@@ -49,9 +49,9 @@ class Measured(TypedDict, total=False):
 class Begun(TypedDict):
     start: Start
     bytes: int | None
-    """of the newest checkpoint; null: there was none"""
+    """of the newest checkpoint; null if there was none"""
     had: bool
-    """it had a copy of that"""
+    """whether it had a copy of that checkpoint"""
 
 
 class Handover(TypedDict):
@@ -74,17 +74,17 @@ class Handover(TypedDict):
     round_trips: int | None
     """to the broker, from the RELEASE's commit to the first output's"""
     reason: str
-    """of one that was ordered by itself: why"""
+    """why it was ordered automatically"""
     bytes_copied: int
     cancel_requested: bool
-    """somebody asked for its end: it ends when it has not passed the cut by then"""
+    """somebody asked for its end; it ends unless it has passed the cut by then"""
     pause: HandoverPause | None
     """null: it was not measured, or nothing came to be processed"""
     begun: Begun
     """what the target had when it was ordered"""
     created_at: str
     created_by: str | None
-    """null: the control side ordered it by itself"""
+    """null if control ordered it automatically"""
     ended_at: str | None
     cancellable: bool
 
@@ -99,12 +99,12 @@ class Expected(TypedDict):
     ms: int
     basis: Basis
     n: int
-    """of how many moves"""
+    """the number of moves"""
 
 
 class Way(TypedDict):
     ready: Expected | None
-    """null: nothing is prepared, all of it is the pause"""
+    """null if nothing is prepared and all of it is the pause"""
     pause: Expected
 
 
@@ -112,11 +112,11 @@ Restorations = TypedDict(
     "Restorations",
     {"hot-standby": Expected | None, "checkpoint": Expected | None, "rewind": Expected | None},
 )
-"""From the order until it runs there; null: there is no such way."""
+"""From the order until it runs there. null if this way does not exist."""
 
 
 class BeforeAfter(TypedDict):
-    """null: not known"""
+    """null when it is not known"""
 
     before: Number | None
     after: Number | None
@@ -126,19 +126,19 @@ class MoveCost(TypedDict):
     """What a move to a node takes and changes."""
 
     bytes: int | None
-    """to be fetched from its present node; 0: the newest checkpoint lies there, or a standby follows; null:
-    there is no checkpoint yet"""
+    """to be fetched from its present node; 0 if the newest checkpoint lies there or a standby follows; null
+    if there is no checkpoint yet"""
     bytes_per_s: Number | None
-    """of the line between the two sites; null: not measured, or it is the same site"""
+    """of the line between the two sites; null if it is not measured, or the site is the same"""
     copy_s: Number | None
-    """at that rate; null: not known"""
+    """at that rate; null if it is not known"""
     same_site: bool
     cpu: BeforeAfter
     """of the node, 0..1, by the rows that pass"""
     upstream_ms: BeforeAfter | None
-    """from the farthest node of what it reads, one way; null: it reads from none"""
+    """from the farthest node of what it reads, one way; null if it reads none"""
     downstream_ms: BeforeAfter | None
-    """to the farthest node of what reads from it, one way; null: none does"""
+    """to the farthest node of what reads from it, one way; null if nothing does"""
 
 
 class OtherNode(TypedDict):
@@ -146,19 +146,19 @@ class OtherNode(TypedDict):
 
     node: str
     refusal: str | None
-    """why it cannot take the element now; null: it can"""
+    """why it cannot take the element now; null if it can"""
     cores: int
-    """0: not known"""
+    """0 if it is not known"""
     cores_free: Number | None
-    """null: not known"""
+    """null if it is not known"""
     upstream_ms: Number | None
-    """from the farthest node of what the element reads, one way; null: not known, or there is none"""
+    """from the farthest node of what the element reads, one way; null if it is not known or there is none"""
     downstream_ms: Number | None
     """to the farthest node of what reads from the element, one way"""
     state: Literal["standby", "backup", "none"]
-    """what it has of the element's state: a copy that follows, the newest checkpoint, nothing"""
+    """what it has of the element's state: a copy that follows, the newest checkpoint, or nothing"""
     warnings: list[str]
-    """what speaks against moving it there, said of the node; a person may all the same"""
+    """what speaks against moving it there; a person may do it all the same"""
 
 
 NodeForecast = TypedDict(
@@ -174,7 +174,7 @@ NodeForecast = TypedDict(
         "warnings": list[str],
     },
 )
-"""What moving an element to a node will take."""
+"""How long moving an element to a node takes."""
 
 
 class Forecast(TypedDict):
@@ -182,28 +182,29 @@ class Forecast(TypedDict):
 
 
 class GroupAfter(TypedDict):
-    """What would come of a group if its node died now."""
+    """What would happen to a group if its node died now."""
 
     pipeline: str
     element: str
-    """one of it"""
+    """one of its elements"""
     titles: list[str]
-    """of all of it"""
+    """of all its elements"""
     target: str | None
-    """where it goes on; null: nowhere, see `reason`"""
+    """where it goes on; null if nowhere, see `reason`"""
     way: Literal["hot-standby", "checkpoint"] | None
     expected: Expected | None
     """from the order until it runs there"""
     bytes: int | None
-    """to be fetched; 0: it lies there already; null: the standby has all, or no checkpoint is known yet"""
+    """to be fetched; 0 if it lies there already; null if the standby has everything, or no checkpoint is
+    known yet"""
     by_itself: bool
     reason: str | None
-    """why not by itself, or not at all"""
+    """why it does not go on automatically, or not at all"""
 
 
 class NodeFailure(TypedDict):
     silence_s: Number
-    """after so long it is found silent"""
+    """it counts as silent after this time"""
     groups: list[GroupAfter]
     backups: list[str]
-    """what runs elsewhere and has a copy of its checkpoint there"""
+    """groups that run elsewhere and have a copy of their checkpoint there"""

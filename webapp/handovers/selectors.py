@@ -60,7 +60,8 @@ def handover_json(handover: Handover) -> schemas.Handover:
 def handovers(
     limit: int = 100, pipeline: str | None = None, element: str | None = None, group: str | None = None
 ) -> list[schemas.Handover]:
-    """Newest first; `element`: the one that somebody pointed at, `group`: whichever of its elements."""
+    """Returns handovers, newest first. `element` is the one that a user chose; `group` finds all of its
+    elements."""
     rows = Handover.objects.select_related("deployment__pipeline", "created_by")
     if pipeline is not None:
         rows = rows.filter(deployment__pipeline__name=pipeline)
@@ -75,8 +76,8 @@ PAST = 100
 
 
 def forecast(pipeline: Pipeline, element: str) -> dict[str, NodeForecast]:
-    """What moving the element to each other node, or restoring it there, will take; {} while it is not
-    deployed."""
+    """Returns how long it takes to move the element to each other node, or to restore it there. Returns {}
+    while it is not deployed."""
     deployment = active_deployment(pipeline)
     if deployment is None:
         return {}
@@ -93,7 +94,7 @@ def forecast(pipeline: Pipeline, element: str) -> dict[str, NodeForecast]:
 
 
 def past_of(pipeline: str) -> list[Past]:
-    """Handovers that are done, newest first: of the pipeline, and of all."""
+    """Returns completed handovers, newest first: those of the pipeline, and those of all."""
     done = (
         Handover.objects.filter(outcome=Handover.Outcome.DONE)
         .select_related("deployment__pipeline")
@@ -106,7 +107,7 @@ def past_of(pipeline: str) -> list[Past]:
 
 
 def _as_past(row: Handover) -> Past:
-    # A restoration is done with when the target owns: what comes before is no different to who waits.
+    # A restoration is over when the target owns. Whoever waits sees no difference between the steps before.
     until = (Phase.FINISH,) if row.kind == Handover.Kind.RESTORATION else PASSING
     passing = next((entry for entry in row.timeline if entry["phase"] in until), None)
     ordered_ms = ms_of_moment(row.created_at)
@@ -128,9 +129,9 @@ def recent_handovers() -> list[schemas.Handover]:
 
 
 def recent(rows: QuerySet[Any]) -> list[Any]:
-    """All that run, and those that have ended last; newest first."""
+    """Returns all that are running and those that ended last, newest first."""
     running = rows.filter(ended_at__isnull=True)
     ended = rows.filter(ended_at__isnull=False).order_by("-ended_at")[:RECENT]
-    # Read in this order: what ends in between is in both, and has ended.
+    # Read in this order: one that ends in between is in both, and has ended.
     found = {row.pk: row for row in (*running, *ended)}
     return sorted(found.values(), key=lambda row: (row.created_at, str(row.pk)), reverse=True)

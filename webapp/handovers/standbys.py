@@ -1,4 +1,4 @@
-"""Keeping and dropping hot standbys: written as wanted copies, which the control side brings about."""
+"""Keeps and drops hot standbys. An action writes the wanted copies, and control creates or removes them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UNTOUCHED = "The element keeps running."
 
 @transaction.atomic
 def keep_standby(actor: User, pipeline: str, element: str, node: str) -> None:
-    """Keep one hot standby of the element's group, on `node`; one elsewhere goes."""
+    """Keeps one hot standby of the element's group, on `node`. One on another node goes."""
     require(actor, Role.OPERATOR, "keep standbys")
     deployment, group = deployed_group(pipeline, element, "have a standby")
     if node not in group.nodes:
@@ -37,13 +37,13 @@ def keep_standby(actor: User, pipeline: str, element: str, node: str) -> None:
     if refusal is not None:
         name = deployment.name_of(element)
         raise Conflict(f"{name} cannot have a standby on {node}: {refusal}.", safe=UNTOUCHED)
-    # Locked: of two users who keep one at the same time, the second sees the first's.
+    # Locked: when two users keep one at the same time, the second sees the first's.
     GroupPlacement.objects.select_for_update().get(deployment=deployment, group=group.group)
     there = standbys(deployment.pk, group.group)
     if not any(extra.node.name == node and extra.wanted for extra in there):
         ExtraReplica.objects.filter(pk__in=[extra.pk for extra in there if extra.wanted]).delete()
         kept = ExtraReplica.objects.filter(deployment=deployment, group=group.group, node__name=node)
-        # One that follows there already, since a move or so, stays as it is.
+        # A standby that follows there already, for example since a move, stays as it is.
         if not kept.filter(role=STANDBY).update(wanted=True, until=None):
             ExtraReplica.objects.update_or_create(
                 deployment=deployment,
@@ -64,7 +64,7 @@ def keep_standby(actor: User, pipeline: str, element: str, node: str) -> None:
 
 @transaction.atomic
 def drop_standby(actor: User, pipeline: str, element: str) -> None:
-    """Drop all standbys of the element's group. Done twice, it is done once."""
+    """Drops all standbys of the element's group. A second call changes nothing."""
     require(actor, Role.OPERATOR, "drop standbys")
     deployment, group = deployed_group(pipeline, element, "drop its standby")
     refusal = drop_standby_refusal(group)

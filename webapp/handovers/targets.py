@@ -1,4 +1,4 @@
-"""Where a group is restored, unless a person says where."""
+"""Chooses where a group is restored, unless a person chooses."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ def restoration_target(
     without: Collection[str] = (),
     only: Collection[str] | None = None,
 ) -> tuple[str | None, str | None]:
-    """(Node, None), or (None, why it cannot be restored now): at its hot standby, else as planned, else where
-    it would be deployed, at any cost: it does not run now. Of `without` only if nobody else can; at no other
-    node than `only`, if that is given."""
+    """Returns (node, None), or (None, why it cannot be restored now). The group goes to its hot standby, else
+    to the planned node, else to where it would be deployed, at any cost, since it does not run now.
+
+    Nodes in `without` are taken only if no other can take it. With `only`, no other nodes are taken.
+    """
     refusal = restore_refusal(group)
     if refusal is not None:
         return None, refusal

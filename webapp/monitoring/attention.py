@@ -1,6 +1,7 @@
-"""What is the matter now. Pure: nodes and pipelines as the dashboard shows them in, lines for people out.
+"""What is wrong now. Pure: takes nodes and pipelines as the dashboard shows them, and returns lines for
+people.
 
-Not what was the matter: that is in the events. So a line stays exactly as long as its trouble does.
+Earlier problems are in the events. A line stays exactly as long as its problem lasts.
 """
 
 from __future__ import annotations
@@ -21,25 +22,27 @@ def attention(
     control: ControlState,
     advice: Iterable[tuple[str, Standing]] = (),
 ) -> list[AttentionLine]:
-    """Control first, then nodes: an element's trouble often follows from theirs. Shaped like events.
+    """Returns lines in the form of events. Control comes first, then nodes, since an element's problem often
+    follows from theirs.
 
-    `advice`: of policies, by their names."""
+    `advice` is what policies advise, with their names.
+    """
     nodes = list(nodes)
-    waiting: dict[str, set[str]] = {}  # node that is not up -> what it is to run
+    waiting: dict[str, set[str]] = {}  # node that is not up -> what it has to run
     for pipeline, items in elements.items():
         for item in items:
             if item["status"] in (
                 "silent",
                 "moving",
-            ):  # being restored is no home yet
+            ):  # a group that is being restored has no node yet
                 waiting.setdefault(item["node"], set()).add(f"{item['group_title']} of {pipeline}")
     found = list(_of_control(control, nodes))
     for node in nodes:
-        # While nobody is heard, only of those that were silent before is it known that they are.
+        # While control hears no node, only those that were silent before are known to be.
         if control.hears or node["silent_at"]:
             found += _of_node(node, sorted(waiting.get(node["name"], ())))
     found += [line for item in pipelines for line in _of_pipeline(item, elements.get(item["name"], []))]
-    # By what was measured: of nodes that nobody hears now, nothing is known.
+    # By measurements, so nothing is known about nodes that are not heard now.
     return found + [_of_policy(name, said) for name, said in advice if control.hears]
 
 
@@ -55,7 +58,7 @@ def _of_control(control: ControlState, nodes: list[Node]) -> Iterator[AttentionL
 def _of_node(node: Node, waiting: list[str]) -> Iterator[AttentionLine]:
     name = node["name"]
     if not node["up"]:
-        # One that was stopped on purpose and has nothing to run is no trouble.
+        # A node that was stopped on purpose and has nothing to run is no problem.
         if waiting or node["silent_at"]:
             what = "does not answer" if node["silent_at"] else "was stopped"
             follows = (

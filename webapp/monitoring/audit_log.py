@@ -1,4 +1,4 @@
-"""Reading the audit log: who did what, with the many saves of one sitting as one entry."""
+"""Reads the audit log. The many saves of one sitting are one entry."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from webapp.monitoring.schemas import AuditEntry
 
 AUTOSAVE = "pipeline.save"
 PAUSE = timedelta(minutes=30)
-"""After it, further saves are another sitting."""
+"""After such a pause, further saves are another sitting."""
 READ_MAX = 20_000
 _OF_PIPELINES = ("pipeline.", "element.", "handover.")
 
@@ -25,10 +25,11 @@ def audit_entries(
     kind: str | None = None,
     fold: bool = False,
 ) -> list[AuditEntry]:
-    """The newest first. `kind`: the first word of the actions, such as pipeline.
+    """Returns entries, newest first. `kind` is the first word of the actions, such as pipeline.
 
-    `fold`: the saves of one draft by one person, with nothing else done to that pipeline between, are one
-    entry. Then the newest READ_MAX lines are looked through."""
+    With `fold`, saves of one draft by one person are one entry, if nothing else was done to that pipeline in
+    between. Then the newest READ_MAX lines are looked through.
+    """
     rows = AuditRecord.objects.all()
     if pipeline is not None:
         of_pipelines = Q()
@@ -47,10 +48,10 @@ def audit_entries(
 def folded(
     rows: Iterable[AuditRecord], limit: int, *, user: str | None = None, kind: str | None = None
 ) -> list[AuditEntry]:
-    """`rows`: newest first, of everybody: what others did ends a sitting, too. An entry has `times`, how many
-    it stands for, and `since`, the first of them."""
+    """Folds `rows`, which are newest first and by all people, since what another person did also ends a
+    sitting. An entry's `times` says how many saves it stands for, and `since` when the first was."""
     entries: list[AuditEntry] = []
-    sittings: dict[str, tuple[AuditRecord, AuditEntry]] = {}  # pipeline -> its oldest save yet, its entry
+    sittings: dict[str, tuple[AuditRecord, AuditEntry]] = {}  # pipeline -> its oldest save so far, its entry
     for row in rows:
         of = row.target.partition("/")[0]
         later = sittings.get(of)
@@ -79,7 +80,7 @@ def _one_sitting(later: AuditRecord, row: AuditRecord) -> bool:
 
 
 def people() -> list[str]:
-    """Who is in the log, by name."""
+    """Returns the people in the log, by name."""
     return list(AuditRecord.objects.order_by("username").values_list("username", flat=True).distinct())
 
 

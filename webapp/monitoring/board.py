@@ -44,7 +44,7 @@ class Board:
         self.pipelines = list(pipelines)
         self.deployments: dict[int, Deployment] = {}
         active = Q(pipeline__in=self.pipelines, status__in=Deployment.ACTIVE)
-        # A failed deployment is shown only while it is the newest: its faults are still to be seen.
+        # A failed deployment is shown only while it is the newest, since its faults still matter then.
         known = Pipeline.objects.filter(pk__in=[pipeline.pk for pipeline in self.pipelines])
         failed = Q(pk__in=_newest(Deployment, "pipeline", known), status=Deployment.Status.FAILED)
         for row in Deployment.objects.filter(active | failed).select_related("version"):
@@ -58,7 +58,8 @@ class Board:
         return self.deployments.get(pipeline.pk)
 
     def elements(self, pipeline: Pipeline) -> list[LiveElement]:
-        """Live state of each element: of the deployed version, or of the draft when none is deployed."""
+        """Returns the live state of each element of the deployed version, or of the draft when none is
+        deployed."""
         if pipeline.pk not in self._elements:
             self._elements[pipeline.pk] = self._read_elements(pipeline)
         return self._elements[pipeline.pk]
@@ -68,7 +69,7 @@ class Board:
         document = deployment.version.document if deployment else pipeline.draft
         unplaced = deployment.status if deployment else None
         if deployment is not None and deployment.pk in self._failed_upgrades:
-            unplaced = Deployment.Status.FAILED  # it was to be added, and waits for nothing any more
+            unplaced = Deployment.Status.FAILED  # it was to be added, and no longer waits for anything
         groups = self.facts.get(deployment.pk, {}) if deployment else {}
         placed = facts_by_element(groups)
         group_of = {id: group for group, ids in groups_of(document).items() for id in ids}
@@ -82,7 +83,7 @@ class Board:
         return found
 
     def _elsewhere(self, pipeline: Pipeline, deployment: Deployment | None) -> list[Elsewhere]:
-        """What runs elsewhere than the draft pins it to, but for what is being moved."""
+        """Returns what runs on another node than the draft pins it to, except what is being moved."""
         if deployment is None or deployment.status != Deployment.Status.RUNNING:
             return []
         settled = {
@@ -93,7 +94,7 @@ class Board:
         return elsewhere(pipeline.draft, deployment.version.document, settled)
 
     def item(self, pipeline: Pipeline) -> PipelineItem:
-        """The pipeline as it stands in lists."""
+        """Returns the pipeline as lists show it."""
         deployment = self.deployment(pipeline)
         status: PipelineStatus = deployment.status if deployment else "draft"
         if status == Deployment.Status.RUNNING:
@@ -120,13 +121,14 @@ class Board:
 
 
 def _newest(rows: type[Model], of: str, parents: QuerySet[Any]) -> QuerySet[Any]:
-    """Of each parent the newest row's id, to look it up by; null: it has none."""
+    """Returns for each parent the id of its newest row, or null if it has none."""
     newest = rows._default_manager.filter(**{of: OuterRef("pk")}).order_by("-created_at").values("pk")[:1]
     return parents.annotate(newest=Subquery(newest)).values("newest")
 
 
 def _failed_upgrades(deployments: Iterable[Deployment]) -> dict[str, UpgradeFailed]:
-    """By deployment: {"message", "at"} of the upgrade that failed, until something else is done with it."""
+    """Returns {"message", "at"} of the upgrade that failed, by deployment, until something else is done with
+    the deployment."""
     known = Deployment.objects.filter(pk__in=[deployment.pk for deployment in deployments])
     rows = Operation.objects.filter(
         pk__in=_newest(Operation, "deployment", known.filter(status=Deployment.Status.RUNNING)),
@@ -150,7 +152,7 @@ def pipeline_json(pipeline: Pipeline) -> schemas.Pipeline:
 
 
 def running_status(elements: Set[ElementStatus]) -> PipelineStatus:
-    """A deployed pipeline in one word, from its elements' statuses."""
+    """Returns one word for a deployed pipeline, from its elements' statuses."""
     if elements & {"failed", "silent", "unheard", "lagging"}:
         return "attention"
     at_work = elements - {"view", "ended"}
@@ -164,7 +166,7 @@ def element_list(pipeline: Pipeline) -> list[LiveElement]:
 
 
 def element_named(pipeline: Pipeline, id: str) -> LiveElement:
-    """One element's JSON, or Missing."""
+    """Returns one element's JSON, or raises Missing."""
     found = next((item for item in element_list(pipeline) if item["id"] == id), None)
     if found is None:
         raise no_element(pipeline.name, id)
@@ -174,16 +176,16 @@ def element_named(pipeline: Pipeline, id: str) -> LiveElement:
 def element_json(
     element: dict[str, Any], group: GroupFacts, names: dict[str, str], user: UserPlaceNote | None
 ) -> LiveElement:
-    """`names`: of the document's elements and groups."""
+    """`names` are those of the document's elements and groups."""
     view = is_view(element.get("type"))
     owner = None if view else group.owner
     status = dict(owner.status) if owner else {}
     rates = owner.rates if owner else {}
-    # In a group of several each element has counts of its own; the rest is the group's.
+    # In a group of several, each element has counts of its own. All else is the group's.
     status |= status.get("elements", {}).get(element["id"], {})
     rates = {**rates, **rates.get("elements", {}).get(element["id"], {})}
     heard = owner is not None and group.owner_is_heard
-    # Unknown while its node is not heard: the last ones would look as if it still ran.
+    # Unknown while its node is not heard: the last figures would look as if it still ran.
     now = {**status, **{key: rates.get(key) for key in ("rows_in_per_s", "rows_out_per_s")}} if heard else {}
     actions = actions_of(group)
     if view:
@@ -253,7 +255,7 @@ def _replica(replica: ReplicaFacts) -> ReplicaNote:
 
 
 def _standby(group: GroupFacts) -> StandbyNote | None:
-    """The one that a user wants, else the one that is kept for a while after a move."""
+    """Returns the standby that a user wants, else the one that is kept for a while after a move."""
     if not group.standbys:
         return None
     standby = group.standbys[0]

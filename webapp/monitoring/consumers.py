@@ -1,11 +1,11 @@
-"""/ws/live: a snapshot, then what changes, numbered.
+"""/ws/live: a snapshot, then numbered changes.
 
     connect --> snapshot n=0 --> event n=1 --> event n=2 ...
                    ^--- watch changed, {"resync": true}, or the client was too slow ---'
 
-The consumer remembers what its client has been sent, and at most twice a second sends the
-difference to what is in the database. Announcements only say "look again", so a lost one costs
-`IDLE_S`, and however slow a client is, no more than one state is kept for it.
+The consumer remembers what it has sent to its client. At most twice a second it sends the difference to what
+is in the database. Announcements only say "look again", so a lost one costs `IDLE_S`. However slow a client
+is, no more than one state is kept for it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _readings: WeakKeyDictionary[asyncio.AbstractEventLoop, SharedReading] = WeakKey
 
 
 def shared_reading() -> SharedReading:
-    """The one of this event loop: a server has one, each test its own."""
+    """Returns the one of this event loop: a server has one loop, and each test has its own."""
     return _readings.setdefault(asyncio.get_running_loop(), SharedReading())
 
 
@@ -61,7 +61,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.watch = Watch()
-        self.sent: LiveState | None = None  # None: a snapshot is due
+        self.sent: LiveState | None = None  # None when a snapshot has to be sent
         self.number = 0
         self.changed = asyncio.Event()
         self.sender: asyncio.Task[None] | None = None
@@ -71,8 +71,8 @@ class LiveConsumer(AsyncWebsocketConsumer):
         if isinstance(user, User) and user.is_active:
             await super().__call__(scope, receive, send)
             return
-        # Accepted first: a browser cannot tell a refused handshake from a server that is away.
-        # And before the channel layer is used: nobody gets a place there without a session.
+        # Accepted first, since a browser cannot tell a refused handshake from a server that is away. And
+        # before the channel layer is used, since only a client with a session gets a place there.
         await receive()
         await send({"type": "websocket.accept"})
         await send({"type": "websocket.close", "code": CLOSE_UNAUTHENTICATED})
@@ -102,16 +102,17 @@ class LiveConsumer(AsyncWebsocketConsumer):
             self.changed.set()
 
     async def live_changed(self, message: Announcement) -> None:
-        """Somebody announced a change."""
+        """Handles an announcement that something has changed."""
         self.changed.set()
 
     async def _send_changes(self) -> None:
         try:
             await self._follow()
         except OSError:
-            log.debug("a dashboard has gone")  # ASGI's word for it, when something is sent
+            # ASGI raises it when something is sent to a client that has gone
+            log.debug("a dashboard has gone")
         except Exception:
-            # Else the socket would stay open, and show for ever what it showed last.
+            # Otherwise the socket would stay open and show its last state for ever.
             log.warning("a dashboard's updates could not be read or sent; it connects again", exc_info=True)
             with contextlib.suppress(Exception):  # the client may be gone
                 await self.close(CLOSE_FAILED)
@@ -129,7 +130,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
                     return
             whole = await shared_reading().get()
             began = time.monotonic()
-            # Set before sending: a resync that comes meanwhile sets it to None, and that has to stay.
+            # Set before sending: a resync that arrives meanwhile sets it to None, and that has to stay.
             old, state = self.sent, whole.seen_by(self.watch)
             self.sent = state
             if old is None or has_lost(old, state):
@@ -148,7 +149,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
 
     @database_sync_to_async
     def _still_signed_in(self) -> bool:
-        """Asked anew: the session may have ended meanwhile, or a new password may have ended it."""
+        """Checked each time, since the session may have ended, or a new password may have ended it."""
         sessions = import_module(settings.SESSION_ENGINE)
         session = sessions.SessionStore(self.scope["session"].session_key)  # empty when it has expired
         user = User.objects.filter(pk=self.scope["user"].pk, is_active=True).first()
@@ -158,7 +159,8 @@ class LiveConsumer(AsyncWebsocketConsumer):
 
 
 def _parsed(text: str | None) -> dict[str, Any]:
-    """A client's message; {} for anything that is none: it may be newer than this server."""
+    """Returns a client's message, or {} for text that is no message, since the client may be newer than this
+    server."""
     if text is None or len(text) > MESSAGE_CHARACTERS_MAX:
         return {}
     try:

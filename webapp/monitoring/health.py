@@ -1,4 +1,4 @@
-"""Whether this process is alive, and whether what it needs answers."""
+"""Tells whether this process is alive, and whether the services that it needs answer."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ CHECKS: dict[str, Callable[[], None]] = {
 
 
 def healthz(request: HttpRequest) -> JsonResponse:
-    """The process answers: whoever restarts it on failure must not do so because Kafka is away."""
+    """The process answers. A supervisor that restarts it on failure must not do so because Kafka is away."""
     return JsonResponse({"status": "ok"})
 
 
 def readyz(request: HttpRequest) -> JsonResponse:
-    """503 when the database, Redis or Kafka does not answer within 2 s."""
-    # Errors are told by kind only: this page needs no login.
+    """Answers 503 when the database, Redis or Kafka does not answer within 2 s."""
+    # Errors are told only by kind, since this page needs no login.
     found = {}
     with ThreadPoolExecutor(len(CHECKS)) as pool:
         running = {name: pool.submit(check) for name, check in CHECKS.items()}

@@ -1,7 +1,7 @@
-"""What would come of the groups of a node if it died now: where each goes on, and how long that takes.
+"""What would happen to the groups of a node if it died now: where each goes on, and how long that takes.
 
-By the same choices as a restoration by itself, one group after another, as the control side takes them: each
-that goes somewhere counts there for the ones that follow.
+It makes the same choices as an automatic restoration, one group after another, in the order in which control
+takes them. A group that goes to a node counts there for the next ones.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from webapp.policies.sites import keeping_policies, kept_at, only_at
 
 
 def if_node_fails(name: str) -> NodeFailure:
-    """Missing where there is no such node."""
+    """Raises Missing if there is no such node."""
     node, names = node_named(name), Names()
     placements = list(
         GroupPlacement.objects.select_related("deployment__pipeline", "deployment__version")
@@ -75,7 +75,7 @@ def _outcome(
     fleet: Fleet,
     kept: tuple[str, str] | None,
 ) -> GroupAfter:
-    """`kept`: the site at which a policy keeps it, and that policy."""
+    """`kept` is the site at which a policy keeps it, and that policy."""
     if kept is not None:
         group = only_at(group, kept[0])
     pipeline, by_hand = placement.deployment.pipeline.name, _by_hand(placement, group)
@@ -110,7 +110,7 @@ def _outcome(
 
 
 def _by_hand(placement: GroupPlacement, group: GroupFacts) -> str | None:
-    """Why a person has to order its restoration; None: it comes by itself."""
+    """Returns why a person has to order its restoration, or None if it comes automatically."""
     if settings.FOGLINE.restore != "auto":
         return "automatic restoration is switched off (FOGLINE_RESTORE)"
     if group.follow == "none":
@@ -121,7 +121,8 @@ def _by_hand(placement: GroupPlacement, group: GroupFacts) -> str | None:
 
 
 def _backed_up_at(node: Node, names: Names) -> list[str]:
-    """What runs elsewhere and has a copy of its newest checkpoint there: another node gets it then."""
+    """Returns what runs elsewhere and has a copy of its newest checkpoint there. Another node then gets that
+    copy."""
     owners = Replica.objects.filter(role="owner", deployment__status__in=Deployment.ACTIVE).exclude(node=node)
     return sorted(
         names.of(row.deployment_id, row.group)

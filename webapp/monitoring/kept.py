@@ -1,4 +1,4 @@
-"""What a running element keeps, key by key, as its node tells it."""
+"""The state of a running element, key by key, as its node reports it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ AGAIN = "You can see its state when it runs again."
 
 
 def kept_page(pipeline: Pipeline, id: str, search: str, after: str | None, limit: int) -> KeptPage:
-    """Raises Missing, Conflict where there is nothing to look at, and BackendAway."""
+    """Raises Missing, Conflict if there is nothing to look at, and BackendAway."""
     element = element_named(pipeline, id)
     _keeps_its_state(element)
     deployment, node = active_deployment(pipeline), element["node"]
@@ -84,4 +84,4 @@ def _value(text: str) -> Any:
     try:
         return read_json(text)
     except NotPlainData:
-        return text  # say, a number that JSON does not have
+        return text  # for example a number that JSON does not have

@@ -26,7 +26,7 @@ Ends = TypeVar("Ends", Handover, Operation)
 
 @dataclass(frozen=True)
 class Watch:
-    """What a client wants to see. `pipeline` None: the elements of all deployed ones."""
+    """What a client wants to see. Without a `pipeline`, the elements of all deployed ones."""
 
     pipeline: str | None = None
     nodes: bool = True
@@ -54,7 +54,7 @@ class LiveState:
         )
 
     def data(self) -> SnapshotData:
-        """The snapshot's `data`."""
+        """Returns the snapshot's `data`."""
         return {
             "nodes": self.nodes,
             "pipelines": self.pipelines,
@@ -78,10 +78,10 @@ def read_state() -> LiveState:
 
 
 def changes(old: LiveState, new: LiveState) -> Iterator[LiveChange]:
-    """The messages (without `n`) that turn `old` into `new` at a client.
+    """Yields the messages (without `n`) that turn `old` into `new` at a client.
 
-    A list of nodes, pipelines or of one pipeline's elements replaces the former one; handovers and
-    operations are put in place by id; events are new ones, oldest first, each to go to the front.
+    A list of nodes, of pipelines or of one pipeline's elements replaces the former one. Handovers and
+    operations are updated by id. Events are new ones, oldest first, each to be put in front.
     """
     if new.nodes != old.nodes:
         yield {"type": "nodes", "data": new.nodes}
@@ -99,13 +99,14 @@ def changes(old: LiveState, new: LiveState) -> Iterator[LiveChange]:
 
 
 def _news(before: list[Row], after: list[Row]) -> list[Row]:
-    """Those that are new or changed, oldest first."""
+    """Returns those that are new or changed, oldest first."""
     known = {item["id"]: item for item in before}
     return [item for item in reversed(after) if known.get(item["id"]) != item]
 
 
 def has_lost(old: LiveState, new: LiveState) -> bool:
-    """Whether something under way is in `new` no more: it has ended behind too many others, or is deleted.
+    """Returns whether something that was running is not in `new`: it ended behind too many others, or was
+    deleted.
 
     No message says so, and a client would show it for good. It needs a snapshot.
     """
@@ -117,10 +118,10 @@ def _has_lost(before: list[Ends], after: list[Ends]) -> bool:
 
 
 class SharedReading:
-    """One reading of the database for all who ask at about the same time.
+    """One reading of the database for all that ask at about the same time.
 
-    Who asks after a reading has begun gets the next one: so what was committed before one asked is
-    always in what one gets.
+    A caller that asks after a reading has begun gets the next one. So each gets everything that was committed
+    before it asked.
     """
 
     def __init__(self, read: Callable[[], LiveState] = read_state) -> None:
@@ -131,7 +132,7 @@ class SharedReading:
     async def get(self) -> LiveState:
         if self._waiting is None:
             self._waiting = asyncio.create_task(self._run())
-        # Shielded: one client that goes away must not end the others' reading.
+        # Shielded: one client that leaves must not end the others' reading.
         return await asyncio.shield(self._waiting)
 
     async def _run(self) -> LiveState:

@@ -32,7 +32,7 @@ class SnapshotMessage(TypedDict):
 
 
 class NodesMessage(TypedDict):
-    """All of them, as the next two are all pipelines, and all elements of one."""
+    """All of them. The next two hold all pipelines, and all elements of one pipeline."""
 
     type: Literal["nodes"]
     data: list[Node]
@@ -73,12 +73,13 @@ LiveBody = Annotated[SnapshotMessage | LiveChange, Field(discriminator="type")]
 
 class WatchWish(TypedDict):
     pipeline: str | None
-    """null: the elements of all that are deployed"""
+    """null for the elements of all that are deployed"""
     nodes: bool
 
 
 class Wish(TypedDict, total=False):
-    """What a browser sends. The server takes whatever it can read of it: a page may be of another version."""
+    """What a browser sends. The server accepts the parts that it can read, since a page may be of another
+    version."""
 
     watch: WatchWish
     resync: bool

@@ -1,8 +1,8 @@
-"""/metrics in Prometheus' text format, from what the nodes last reported.
+"""/metrics in Prometheus' text format, from the nodes' last reports.
 
-A group of several elements is one query: it has one lag, one state, one time per batch. Those have the
-group's id as their `element`, once. Rows are each element's own, where they are counted for each. So what
-belongs to a group is never there twice; of an element that is its own group, all have its id.
+A group of several elements is one query with one lag, one state and one time per batch. These appear once,
+with the group's id as their `element`. Rows are each element's own, if they are counted for each. So a
+group's figures never appear twice. A group of one element has its element's id for all of them.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ class FoglineCollector(Collector):
         return [up, *_element_metrics(hears), *_node_metrics(hears), _gaps()]
 
 
-_registry = CollectorRegistry(auto_describe=False)  # not the global one: that tells of this process
+_registry = CollectorRegistry(auto_describe=False)  # not the global one, which describes this process
 _registry.register(FoglineCollector())
 
 
 def metrics(request: HttpRequest) -> HttpResponse:
-    """With FOGLINE_METRICS_TOKEN set, only for who sends it; else only for this machine."""
+    """With FOGLINE_METRICS_TOKEN set, answers only callers that send it; otherwise only this machine."""
     if not _allowed(request):
         return HttpResponse("Send the metrics token.\n", status=401, content_type="text/plain")
     return HttpResponse(generate_latest(_registry), content_type=CONTENT_TYPE_PLAIN_0_0_4)
@@ -80,7 +80,7 @@ def _element_metrics(hears: bool) -> list[Metric]:
                 family.add_metric([pipeline, id, node], rows)
         dead.add_metric(group, status.get("dead_letters_total") or 0)
         state.add_metric(group, status.get("state_bytes") or 0)
-        if replica.node.up and hears:  # else they would be those of long ago
+        if replica.node.up and hears:  # otherwise the figures would be old
             lag.add_metric(group, status.get("lag_rows") or 0)
             for quantile, name in BATCH_QUANTILES:
                 if status.get(name) is not None:
@@ -92,7 +92,7 @@ def _element_metrics(hears: bool) -> list[Metric]:
 
 
 def _owners() -> Iterator[tuple[str, Collection[str], Replica]]:
-    """(the pipeline's name, the group's elements, its owner) of all that is deployed."""
+    """Yields (the pipeline's name, the group's elements, its owner) for everything that is deployed."""
     active = Deployment.objects.filter(status__in=Deployment.ACTIVE)
     pipelines = dict(active.values_list("pk", "pipeline__name"))
     elements = elements_by_group(pipelines)
@@ -105,7 +105,8 @@ def _owners() -> Iterator[tuple[str, Collection[str], Replica]]:
 def _rows(
     status: dict[str, Any], name: str, group: str, elements: Collection[str]
 ) -> Iterator[tuple[str, int]]:
-    """(element, rows). The group's, once, when it is of one element, or when Spark alone saw all the rows."""
+    """Yields (element, rows). Yields the group's rows once when it has one element, or when only Spark saw
+    the rows."""
     counts = status.get("elements") or {}
     found = [(id, counts[id][name]) for id in elements if counts.get(id, {}).get(name) is not None]
     yield from found or [(group, status.get(name) or 0)]
@@ -147,5 +148,5 @@ def _allowed(request: HttpRequest) -> bool:
     if settings.METRICS_TOKEN:
         given = request.headers.get("Authorization", "").removeprefix("Bearer ")
         return secrets.compare_digest(given.encode(), settings.METRICS_TOKEN.encode())
-    # Behind a proxy of this machine, everybody comes from this machine.
+    # Behind a proxy on this machine, every caller seems to come from this machine.
     return not settings.HTTPS and request.META.get("REMOTE_ADDR") in LOCAL

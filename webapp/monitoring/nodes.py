@@ -17,9 +17,9 @@ from webapp.placements.selectors import active_deployments, elements_by_group
 
 
 def all_nodes() -> list[schemas.Node]:
-    """Every node as JSON, by name."""
+    """Returns every node as JSON, by name."""
     hosted: dict[int, list[HostedElement]] = {}
-    # A document is parsed once, not once for each of its replicas.
+    # A document is parsed once, not for each of its replicas.
     called = names_by_deployment(list(active_deployments()))
     elements = elements_by_group(called)
     replicas = Replica.objects.filter(deployment__in=called).defer("status", "rates")
@@ -58,7 +58,7 @@ def node_json(
     return {
         "name": node.name,
         "up": node.up and heard,
-        "heard": heard,  # False: control hears nobody, so `up` is not known
+        "heard": heard,  # when it is false, control hears no node and `up` is not known
         "ready": node.ready,
         "cordoned": node.cordoned,
         "draining": node.draining_since is not None,

@@ -1,4 +1,4 @@
-"""Responses about what runs, what is and was the matter, and who did what."""
+"""Responses about what runs, what is and was wrong, and who did what."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Severity = Literal["info", "warning", "error"]
 
 class AttentionLine(TypedDict):
     at: str | None
-    """null: since when is not known"""
+    """null if the beginning is not known"""
     severity: Severity
     kind: str
     pipeline: str | None
@@ -29,7 +29,7 @@ class AttentionLine(TypedDict):
     move_to: NotRequired[str]
     """a policy advises to move the element there"""
     restore_to: NotRequired[str]
-    """likewise to restore it there"""
+    """a policy advises to restore the element there"""
     site: NotRequired[str]
     """a policy advises a change of the pipeline's copies there"""
     change: NotRequired[Literal["copy", "take-out"]]
@@ -51,7 +51,7 @@ class AuditEntry(TypedDict):
     id: int
     at: str
     since: str
-    """of the first of `times` entries that this one stands for"""
+    """of the first of the `times` entries that this one stands for"""
     times: int
     user: str
     action: str
@@ -71,7 +71,7 @@ PipelineStatus = Literal[
 ]
 
 DraftText = Annotated[Any, WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "null"}]})]
-"""Of a document; a draft may have anything there."""
+"""A text of a document. A draft may have anything there."""
 
 
 class UpgradeFailed(TypedDict):
@@ -87,7 +87,7 @@ class PipelineItem(TypedDict):
     deployed_version: int | None
     deployment: str | None
     upgrade_failed: UpgradeFailed | None
-    """the last change of what runs, if that failed: deploying tries it again"""
+    """the last change to what runs, if it failed; deploying tries it again"""
     differs: bool
     elsewhere: list[Elsewhere]
     """what runs on another node than the draft pins it to"""
@@ -102,7 +102,7 @@ class Pipeline(PipelineItem):
 
 
 class StandbyNote(TypedDict):
-    """The standby that somebody wants, else the one that stays for a while after a move."""
+    """The standby that a user wants, else the one that stays for a while after a move."""
 
     node: str
     behind: int | None
@@ -127,29 +127,29 @@ class ReplicaNote(TypedDict):
     epoch: int
     seq: int
     behind: int
-    """committed batches that a standby has still to follow"""
+    """committed batches that a standby has not followed yet"""
     armed: str | None
-    """id of the handover for which it has armed itself"""
+    """id of the handover that it is armed for"""
 
 
 class ElementCost(TypedDict):
-    """What its group takes of its node's CPU, of the newest half minute."""
+    """What its group takes of its node's CPU, over the newest half minute."""
 
     cpu_cores: Number
-    """beyond what the node takes while nothing comes, as far as that is known"""
+    """beyond what the node takes without rows, as far as that is known"""
     batches_per_s: Number
     rows_per_s: Number
-    """read by the group"""
+    """rows that the group reads"""
     wait_ms_max: Number | None
-    """however long the target, rows wait no longer; null: as it allows"""
+    """rows wait no longer than this, whatever the target; null if only the target limits it"""
 
 
 class LiveElement(TypedDict):
     id: str
     type: Annotated[Any, WithJsonSchema({"type": "string"})]
-    """of an invalid draft it may be anything, which is shown as a type that is not known"""
+    """in an invalid draft it may be anything, and is shown as an unknown type"""
     title: str
-    """what people call it"""
+    """the name that users see"""
     group: str
     group_title: str
     status: ElementStatus
@@ -168,13 +168,13 @@ class LiveElement(TypedDict):
     latency_ms_p99: Number | None
     latency_ms_target: int | None
     cost: ElementCost | None
-    """null: not measured yet"""
+    """null until it is measured"""
     rows_in_total: int
     rows_out_total: int
     dead_letters_total: int
     state_bytes: int
     state_keys: int | None
-    """of a group with a keyed processor"""
+    """for a group with a keyed processor"""
     checkpoint: CheckpointNote | None
     paused: bool
     ended: bool
@@ -186,12 +186,12 @@ class LiveElement(TypedDict):
     replicas: list[ReplicaNote]
     handover: str | None
     user: UserPlaceNote | None
-    """where its user is; null: nobody has said so"""
+    """where its user is; null if nobody has reported it"""
     actions: dict[ElementAction, Allowed]
 
 
 class ElementPoint(TypedDict):
-    """A figure that is not there is unknown."""
+    """A figure that is missing is unknown."""
 
     t: int
     """when it was reported, ms since the epoch"""
@@ -214,14 +214,14 @@ class WhyHere(TypedDict):
     """Why an element is on its node, as it was recorded when it came there."""
 
     node: str | None
-    """null: it has none"""
+    """null if it has none"""
     sentence: str
     at: str | None
     """when it came there; null: it has no node"""
     handover: str | None
-    """the one that has brought it there"""
+    """the handover that brought it there"""
     policy: str | None
-    """that has ordered the handover"""
+    """the policy that ordered the handover"""
     others: list[OtherNode]
     """the other nodes; none while it has no node"""
 
@@ -235,24 +235,24 @@ class KeptKey(TypedDict):
     """as people read it"""
     key_cut: bool
     state: Any
-    """what is kept; a text, its beginning, when it is cut, or when JSON cannot say it"""
+    """the state; if it is cut or JSON cannot express it, the beginning of its text"""
     state_cut: bool
     timers: list[str | None]
-    """event times for which it waits, unless the state is cut; null: one outside the years 1 to 9999"""
+    """event times that it waits for, unless the state is cut; null for one outside the years 1 to 9999"""
 
 
 class KeptPage(TypedDict):
-    """What an element keeps, as the newest committed batch has left it."""
+    """An element's state, as the newest committed batch left it."""
 
     at: str
     """when it was read"""
     keys: int
-    """that there are"""
+    """the number of all keys"""
     entries: list[KeptKey]
     next: str | None
-    """to go on `after`; null: there are no more"""
+    """pass it as `after` for the next page; null if there are no more"""
     looked: int | None
-    """keys that were looked through, where that is why there are no more entries"""
+    """keys that were looked through, if that is why there are no more entries"""
 
 
 class PeekedRecord(TypedDict):

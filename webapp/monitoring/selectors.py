@@ -1,4 +1,4 @@
-"""Reading events and load histories."""
+"""Reads events and load histories."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def events(
     severity: str | None = None,
     kind: str | None = None,
 ) -> list[LogEvent]:
-    """The newest first. `kind`: the first word of the kinds, such as element."""
+    """Returns events, newest first. `kind` is the first word of the kinds, such as element."""
     rows = Event.objects.all()
     for name, value in (("pipeline", pipeline), ("node", node), ("severity", severity)):
         if value is not None:

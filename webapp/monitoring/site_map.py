@@ -1,4 +1,4 @@
-"""The map: sites, the lines between them, and where what comes from outside is read."""
+"""The map: sites, the lines between them, and where outside data is read."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def site_map() -> Map:
 
 
 def _node(node: Node, heard: bool) -> MapNode:
-    # What a silent node said last is not of now.
+    # What a silent node reported last may have changed.
     load = (node.load or {}) if node.up and heard else {}
     return {
         "name": node.name,
@@ -78,7 +78,7 @@ def _links() -> list[MapLink]:
 
 
 def _sources() -> dict[str, list[MapSource]]:
-    """By node: the elements without an input, which read from outside."""
+    """Returns by node the elements without an input, which read from outside."""
     called = names_by_deployment(active_deployments())
     found: dict[str, list[MapSource]] = {}
     rows = GroupPlacement.objects.filter(deployment__in=called, role="owner")

@@ -19,16 +19,16 @@ from webapp.pipelines.shape import elements_of, is_view
 SPAN_MS = 5 * 60_000
 STEP_MS = 10_000
 POINTS_READ = 160
-"""Of each source, one each 2 s: a bit more than the span."""
+"""For each source, one point per 2 s: a bit more than the span."""
 
 Point = Mapping[str, Any]  # {"t": ms, "rows_out_per_s", "rows_in_per_s"}
 
 
 def throughputs(board: Board) -> dict[str, Throughput]:
-    """By deployed pipeline.
+    """Returns the throughput by deployed pipeline.
 
-    `rows_per_s`: what its sources gave in each step up to `until_ms`; None: nothing was reported. Without
-    Redis there are no points.
+    `rows_per_s` holds what its sources gave in each step up to `until_ms`, or None for a step without
+    reports. Without Redis there are no points.
     """
     sources = {}
     for pipeline in board.pipelines:
@@ -58,7 +58,7 @@ def _sources(document: dict[str, Any]) -> list[str]:
 
 
 def summed(histories: Iterable[Iterable[Point]], now_ms: int) -> list[Number | None]:
-    """Of each whole step of the span the sum over all sources of each one's mean."""
+    """Returns for each whole step of the span the sum over all sources of each one's mean."""
     last = now_ms // STEP_MS
     length = SPAN_MS // STEP_MS
     sums: list[float | None] = [None] * length
@@ -67,7 +67,7 @@ def summed(histories: Iterable[Iterable[Point]], now_ms: int) -> list[Number | N
         for point in points:
             index = int(point["t"]) // STEP_MS - (last - length)
             rate = point.get("rows_out_per_s")
-            if rate is None:  # of one that runs as one with its readers only what it reads is known
+            if rate is None:  # for a source in a group with its readers, only what it reads is known
                 rate = point.get("rows_in_per_s")
             if 0 <= index < length and rate is not None:
                 steps.setdefault(index, []).append(float(rate))
@@ -77,7 +77,7 @@ def summed(histories: Iterable[Iterable[Point]], now_ms: int) -> list[Number | N
 
 
 def _read(sources: list[tuple[str, str]]) -> list[list[Point]]:
-    """One trip to Redis; as many lists as there are sources, empty ones without it."""
+    """Reads all in one trip to Redis. Returns one list for each source, which is empty without Redis."""
     client = redis.Redis.from_url(settings.FOGLINE.redis_url, socket_connect_timeout=1, socket_timeout=3)
     try:
         pipe = client.pipeline(transaction=False)
@@ -85,6 +85,6 @@ def _read(sources: list[tuple[str, str]]) -> list[list[Point]]:
             pipe.lrange(keys.element_history(deployment, element), -POINTS_READ, -1)
         return [[json.loads(point) for point in raw] for raw in pipe.execute()]
     except redis.RedisError:
-        return [[] for _ in sources]  # that Redis is away, is told elsewhere on the page
+        return [[] for _ in sources]  # the page says elsewhere that Redis is away
     finally:
         client.close()

@@ -1,5 +1,5 @@
-"""Why an element is where it is: from what was recorded when it came there, not from what
-would be chosen now."""
+"""Why an element is where it is, from what was recorded when it came there. It is not what would be chosen
+now."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from webapp.policies.models import Decision
 
 
 def why_here(pipeline: Pipeline, id: str) -> WhyHere:
-    """Missing where there is no such element."""
+    """Raises Missing if there is no such element."""
     deployment = active_deployment(pipeline)
     element = element_of(deployment.version.document if deployment else pipeline.draft, id)
     if element is None:
@@ -63,8 +63,11 @@ def _of_placement(placement: GroupPlacement) -> WhyHere:
 
 
 def moved_words(handover: Handover, by: str | None, decided: str = "") -> str:
-    """Why it came to its node by a handover. `by`: who asked for that; None: nobody, or a user who was
-    removed since. `decided`: what the policy said that has ordered it. Pure."""
+    """Returns why it came to its node by a handover. Pure.
+
+    `by` is who asked for it, or None if nobody did, or a user who was removed since. `decided` is what the
+    policy said that ordered it.
+    """
     origin, reason = handover.origin, handover.reason
     if handover.kind == Handover.Kind.RESTORATION:
         what = "Rewound" if handover.strategy == "rewind" else "Restored"

@@ -30,7 +30,7 @@ SITE_ALLOWED = "up to 40 letters, digits, spaces, dots, hyphens and underscores"
 
 @dataclass(frozen=True)
 class Machine:
-    """What a machine says of itself when it joins."""
+    """What a machine says about itself when it joins."""
 
     name: str
     version: str
@@ -40,7 +40,7 @@ class Machine:
 
 @transaction.atomic
 def invite(actor: User, name: str) -> tuple[EnrolmentToken, str]:
-    """A one-time token that admits one machine as `name`, and its text, which is not kept."""
+    """Returns a one-time token that admits one machine as `name`, and its text, which is not stored."""
     require(actor, Role.ADMIN, "add nodes")
     check_name(name)
     if Node.objects.filter(name=name, up=True).exists():
@@ -58,7 +58,7 @@ def invite(actor: User, name: str) -> tuple[EnrolmentToken, str]:
 
 @transaction.atomic
 def enrol(secret: str, machine: Machine) -> Node:
-    """Admit a machine with its token."""
+    """Admits a machine with its token."""
     token = EnrolmentToken.objects.select_for_update().filter(hash=hash_secret(secret)).first()
     reason = "is not known" if token is None else _unusable(token)
     if token is None or reason is not None:
@@ -91,7 +91,7 @@ def enrol(secret: str, machine: Machine) -> Node:
 
 
 def _admit(machine: Machine) -> Node:
-    """Register a machine, or one that comes back under its old name."""
+    """Registers a machine, or one that comes back under its old name."""
     node, created = Node.objects.update_or_create(
         name=machine.name,
         defaults={
@@ -110,7 +110,8 @@ def _admit(machine: Machine) -> Node:
 
 
 def admission_document(name: str, central_url: str) -> Admission:
-    """What a node has to know to take part. It holds secrets: over TLS, or on this machine, only."""
+    """Returns what a node has to know to take part. It holds secrets, so it is sent only over TLS or on this
+    machine."""
     fogline = settings.FOGLINE
     return {
         "node": name,
@@ -128,9 +129,10 @@ def admission_document(name: str, central_url: str) -> Admission:
 
 @transaction.atomic
 def set_cordoned(actor: User, name: str, cordoned: bool) -> Node:
-    """A cordoned node takes nothing new; what runs there goes on. Done twice, it is done once.
+    """Cordons the node: it takes nothing new, and what runs there goes on. A second call changes nothing.
 
-    Uncordoning a node that is being drained ends that: what is moving ends its move, nothing else goes.
+    Uncordoning a node that is being drained ends the drain. A group that is moving ends its move, and no
+    other group goes.
     """
     doing = "cordon" if cordoned else "uncordon"
     require(actor, Role.OPERATOR, f"{doing} nodes")
@@ -152,8 +154,8 @@ def set_cordoned(actor: User, name: str, cordoned: bool) -> Node:
 
 @transaction.atomic
 def set_site(actor: User, name: str, site: str) -> Node:
-    """Say where the node stands; empty: a place of its own. What stands at one site fails as one: backups go
-    to another."""
+    """Sets the site of the node. With an empty site it is a site of its own. Nodes at one site are expected
+    to fail together, so backups go to another site."""
     require(actor, Role.OPERATOR, "say where nodes stand")
     site = " ".join(site.split())
     if site and not SITE.fullmatch(site):
@@ -169,9 +171,9 @@ def set_site(actor: User, name: str, site: str) -> Node:
 
 @transaction.atomic
 def drain(actor: User, name: str) -> Node:
-    """Cordon the node, and let the control side move everything off it: the row asks for it until the node
-    is empty. Done again, groups that could not be moved are tried anew; one that is moving is left alone.
-    """
+    """Cordons the node, and lets control move everything off it: the row asks for that until the node is
+    empty. A second call tries groups again that could not be moved, and leaves a group alone that is
+    moving."""
     require(actor, Role.OPERATOR, "drain nodes")
     node = _locked(name)
     if not any(other.takes_new for other in Node.objects.filter(up=True).exclude(pk=node.pk)):
@@ -199,7 +201,7 @@ def _no_name(name: str, of: str, path: str, allowed: str) -> Invalid:
 
 
 def _locked(name: str) -> Node:
-    """The control side does not look at its drain until this transaction has ended."""
+    """Control does not look at the node's drain until this transaction has ended."""
     node_named(name)
     return Node.objects.select_for_update(no_key=True).get(name=name)
 

@@ -1,4 +1,5 @@
-"""What a person says of the lines between sites, as matrices: it counts instead of what is measured."""
+"""Matrices that a person gives for the lines between sites. A given value counts instead of the measured
+one."""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ class Given:
     name: Literal["latencies", "rates"]
     cells: type[GivenCell]
     field: str
-    one: str  # a value, in words
-    most: float  # what is more is a slip, not a line
+    one: str  # the name of a value
+    most: float  # a higher value is a slip of the pen
 
 
 LATENCIES = Given("latencies", GivenLatency, "ms", "latency in ms", 600_000)
@@ -37,7 +38,7 @@ RATES = Given("rates", GivenRate, "mbit_s", "rate in Mbit/s", 1_000_000)
 
 @transaction.atomic
 def give(actor: User, given: Given, matrix: str) -> None:
-    """Replace what was given by what a file says: the sites, then a row of values for each, in their
+    """Replaces what was given by the content of a file: the sites, then a row of values for each, in their
     order."""
     require(actor, Role.OPERATOR, f"give {given.name} between sites")
     try:
@@ -61,7 +62,7 @@ def give(actor: User, given: Given, matrix: str) -> None:
 
 @transaction.atomic
 def forget(actor: User, given: Given) -> None:
-    """From now on what is measured counts. Done twice, it is done once."""
+    """Removes what was given, so that measured values count. A second call changes nothing."""
     require(actor, Role.OPERATOR, f"remove {given.name} between sites")
     if given.cells.objects.all().delete()[0]:
         audit(actor, f"map.{given.name}_removed", "map")
@@ -69,7 +70,7 @@ def forget(actor: User, given: Given) -> None:
 
 
 def matrix_of(given: Given) -> GivenMatrix:
-    """As it was given; empty: there is none."""
+    """Returns the matrix as it was given. Empty if there is none."""
     rows: dict[str, list[float]] = {}
     for cell in given.cells.objects.all():
         rows.setdefault(cell.origin, []).append(getattr(cell, given.field))
@@ -78,8 +79,8 @@ def matrix_of(given: Given) -> GivenMatrix:
 
 
 def between(given: Given) -> dict[tuple[str, str], float]:
-    """(From site, to another) -> what was given. What lies on the diagonal is kept and not used; no rate says
-    nothing."""
+    """Returns (from site, to another) -> what was given. The diagonal is stored but not used, and a rate of 0
+    means that nothing was given."""
     return {
         (cell.origin, cell.target): value
         for cell in given.cells.objects.all()

@@ -1,4 +1,4 @@
-"""What is known of the lines between sites: measured by the nodes, or given by a person."""
+"""What is known about the lines between sites: measured by nodes, or given by a person."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from webapp.nodes.models import GivenLatency, Link, Node
 
 @dataclass(frozen=True)
 class SiteLink:
-    """One way, from site `a` to another site `b`."""
+    """One direction, from site `a` to another site `b`."""
 
     a: str
     b: str
     latency_ms: float
-    bytes_per_s: float | None  # None: not measured
+    bytes_per_s: float | None  # None if it was not measured
     source: Literal["measured", "given"]
     measured_at: datetime | None
     rate_given: bool = False  # by a person
@@ -28,7 +28,7 @@ class SiteLink:
 
 @dataclass(frozen=True)
 class BrokenLink:
-    """Between two sites, both ways: no probe gets through."""
+    """Between two sites no probe gets through, in either direction."""
 
     a: str
     b: str
@@ -45,29 +45,29 @@ class BrokerWay:
 
 
 def site_links() -> list[SiteLink]:
-    """All that are known, by name. Within a site there is no link.
+    """Returns all known links, by name. Within a site there is no link.
 
-    A pair of sites is absent when nothing is known of it, or when no probe gets through and nothing is given:
-    then nobody should count on it.
+    A pair of sites is left out when nothing is known about it, or when no probe gets through and nothing is
+    given. Then nobody should count on it.
     """
     return links_now()[0]
 
 
 def latencies() -> decisions.Latencies:
-    """Between the sites of nodes; and what was given of others, where users may be."""
+    """Returns latencies between the sites of nodes, and given ones of other sites, where users may be."""
     return {**between(LATENCIES), **{(link.a, link.b): link.latency_ms for link in site_links()}}
 
 
 def stream_ways(links: Iterable[SiteLink] | None = None) -> decisions.Latencies:
-    """How long a row of a stream is under way between the sites of nodes. `links`: as `site_links`, if they
-    were asked for already."""
+    """Returns how long a row of a stream takes between the sites of nodes. `links` are those of `site_links`,
+    if the caller has them already."""
     ways = {(link.a, link.b): link.latency_ms for link in (site_links() if links is None else links)}
     to_broker = {way.site: way.latency_ms for way in broker_ways()}
     return decisions.ways_of_streams(ways, to_broker, between(LATENCIES))
 
 
 def broker_ways() -> list[BrokerWay]:
-    """One way, from each site of which it was measured, by name: the median of its nodes."""
+    """Returns the way from each site for which it was measured, by name: the median over its nodes."""
     found: dict[str, list[Node]] = {}
     for node in Node.objects.exclude(broker_rtt_ms=None):
         found.setdefault(node.place, []).append(node)
@@ -82,12 +82,12 @@ def broker_ways() -> list[BrokerWay]:
 
 
 def known_sites() -> set[str]:
-    """Where nodes stand, and of which latencies are given."""
+    """Returns the sites of nodes and those for which latencies are given."""
     return {*_sites(), *GivenLatency.objects.values_list("origin", flat=True).distinct()}
 
 
 def links_now() -> tuple[list[SiteLink], list[BrokenLink]]:
-    """As `site_links`, and the pairs of sites between which no probe gets through now."""
+    """Returns the links of `site_links`, and the pairs of sites between which no probe gets through now."""
     measurements, sites = list(_measurements()), _sites()
     rates = {pair: mbit_s * 1e6 / 8 for pair, mbit_s in between(RATES).items()}
     found = decisions.between_sites(measurements, between(LATENCIES), sites, rates)
@@ -111,6 +111,6 @@ def _measurements() -> Iterable[decisions.Measurement]:
             rtt_ms=link.rtt_ms,
             bytes_per_s=link.bytes_per_s,
             measured_at=link.measured_at,
-            # Of a node that is down, its silence says nothing about the line.
+            # The silence of a node that is down says nothing about the line.
             unreachable_since=link.unreachable_since if link.target.up else None,
         )

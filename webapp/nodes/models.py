@@ -1,4 +1,4 @@
-"""Registered machines, as the control side last heard of them, and the tokens that admit new ones."""
+"""Registered machines, as control last heard of them, and the tokens that admit new ones."""
 
 from __future__ import annotations
 
@@ -16,31 +16,36 @@ class Node(models.Model):
     url = models.CharField(max_length=200, blank=True)  # of its chunk service
     version = models.CharField(max_length=40, blank=True)
     cores = models.PositiveIntegerField(default=0)
-    site = models.CharField(max_length=40, blank=True, default="")  # empty: a place of its own
+    # a node without a site is a site of its own
+    site = models.CharField(max_length=40, blank=True, default="")
     cordoned = models.BooleanField(default=False)  # takes nothing new; what runs there goes on
-    # Since when all that it runs is to be moved away; null: it is not drained, or is empty. Implies cordoned.
+    # Since when everything that it runs is to be moved away. null when it is not drained, or is empty.
+    # Implies cordoned.
     draining_since = models.DateTimeField(null=True, blank=True)
     drain_blocked = models.TextField(blank=True)  # which groups cannot leave now, and why
-    # Since when it is leaving, by control's clock: it was told to stop, and hands over what it owns. Null: it
-    # is not. Until its end it takes nothing new, as if cordoned; started again, it does.
+    # Since when it is leaving, by control's clock: it was told to stop, and hands over what it owns. null
+    # when it is not leaving. Until it has ended it takes nothing new, as if it were cordoned. After a new
+    # start it does again.
     leaving_since = models.DateTimeField(null=True, blank=True)
     leaving_until = models.DateTimeField(null=True, blank=True)  # by when it ends, by the node's clock
-    leaving_stuck = models.BooleanField(default=False)  # nothing that is left there can be moved
-    # A policy wants it empty until then, and it takes nothing new. Null: none does. Control writes it.
+    leaving_stuck = models.BooleanField(default=False)  # no group that is left there can be moved
+    # A policy wants it empty until then, and it takes nothing new. null when none does. Control writes it.
     maintenance_until = models.DateTimeField(null=True, blank=True)
     enrolled_at = models.DateTimeField(auto_now_add=True)
-    # The newest report that was ingested; an older one of the same run is ignored.
+    # The newest report that was taken in. An older one of the same run is ignored.
     run_id = models.CharField(max_length=64, blank=True)
     report_number = models.BigIntegerField(default=0)
     last_seen_at = models.DateTimeField(null=True, blank=True)
     up = models.BooleanField(default=False)  # the detector's verdict, not a guess from last_seen_at
-    # When it was found silent; null: it is heard, or it said goodbye.
+    # When it was found silent. null when it is heard, or said goodbye.
     silent_at = models.DateTimeField(null=True, blank=True)
     ready = models.BooleanField(default=False)  # its Spark session is up
     load = models.JSONField(default=dict, blank=True)  # NodeLoad
-    # What its newest report says is wrong with it: [{"message", "since"}]. Gone when it says so no more.
+    # What its newest report says is wrong with it: [{"message", "since"}]. Removed when a report no longer
+    # says so.
     alerts = models.JSONField(default=list, blank=True)
-    # A small request to the Kafka broker and its answer, smoothed; by the node's clock. Null: not measured.
+    # A small request to the Kafka broker and its answer, smoothed, by the node's clock. null until it is
+    # measured.
     broker_rtt_ms = models.FloatField(null=True, blank=True)
     broker_measured_at = models.DateTimeField(null=True, blank=True)
     revision_wanted = models.BigIntegerField(default=0)  # of NodeDesired; rises with each change
@@ -54,7 +59,7 @@ class Node(models.Model):
 
     @property
     def closed(self) -> Closed | None:
-        """Why it takes nothing new; None: nobody has told it so."""
+        """Returns why it takes nothing new, or None if nothing told it so."""
         if self.cordoned:
             return "cordoned"
         if self.leaving_since is not None:
@@ -63,34 +68,37 @@ class Node(models.Model):
 
     @property
     def takes_new(self) -> bool:
-        """As far as it was told; whether it is up is another matter."""
+        """Returns whether it was told to take nothing new. Whether it is up is another matter."""
         return self.closed is None
 
     @property
     def in_maintenance(self) -> bool:
-        """By the clock: it ends also while control is away."""
+        """By the clock, so that it also ends while control is away."""
         return self.maintenance_until is not None and self.maintenance_until > timezone.now()
 
     @property
     def emptied_since(self) -> datetime | None:
-        """Since when what it runs is moved away: it is drained, or leaving. None: it is neither."""
+        """Returns since when its groups are moved away because it is drained or leaving, or None if it is
+        neither."""
         return self.draining_since or self.leaving_since
 
     @property
     def place(self) -> str:
-        """The site as the map has it: a node of which nobody has said where it stands is one of its own."""
+        """Returns the site as the map shows it. A node without a site is a site of its own."""
         return self.site or self.name
 
 
 class Link(models.Model):
-    """What the probes of one node say of the line to another. Control writes it, from the node's reports."""
+    """What the probes of one node say about the line to another. Control writes it from the node's
+    reports."""
 
     origin = models.ForeignKey(Node, on_delete=models.CASCADE, related_name="links")
     target = models.ForeignKey(Node, on_delete=models.CASCADE, related_name="+")
-    # The values are smoothed; they are kept while the target does not answer.
+    # The values are smoothed. They are kept while the target does not answer.
     rtt_ms = models.FloatField(null=True, blank=True)
     bytes_per_s = models.FloatField(null=True, blank=True)  # what `target` sends to `origin`
-    # By the node's clock: of the newest probe that was answered, or of the first where none was; of the rate.
+    # By the node's clock: when the newest probe was answered, or when the first was sent if none was
+    # answered; and when the rate was measured.
     measured_at = models.DateTimeField()
     rate_measured_at = models.DateTimeField(null=True, blank=True)
     unreachable_since = models.DateTimeField(null=True, blank=True)
@@ -103,7 +111,7 @@ class Link(models.Model):
 
 
 class GivenCell(models.Model):
-    """Of a matrix that a person gave; it beats what is measured."""
+    """A cell of a matrix that a person gave. It counts before a measured value."""
 
     origin = models.CharField(max_length=40)  # a site
     target = models.CharField(max_length=40)
@@ -129,7 +137,7 @@ class GivenRate(GivenCell):
 
 
 class EnrolmentToken(models.Model):
-    """Admits one machine, once, under one name. Only its SHA-256 is kept."""
+    """Admits one machine, once, under one name. Only its SHA-256 is stored."""
 
     node_name = models.CharField(max_length=40)
     hash = models.CharField(max_length=64, unique=True)

@@ -53,35 +53,35 @@ class Node(TypedDict):
     name: str
     up: bool
     heard: bool
-    """false: control hears nobody, so that a node is not up says nothing about it"""
+    """false when control hears no node, so that a node that is not up may be running"""
     ready: bool
     cordoned: bool
     draining: bool
-    """all that it runs is moved away, one group after another, until it is empty or uncordoned"""
+    """everything that it runs is moved away, one group after another, until it is empty or uncordoned"""
     draining_since: str | None
     drain_blocked: str | None
-    """which groups cannot leave now, and why; null: none"""
+    """which groups cannot leave now, and why; null if all can"""
     leaving_until: str | None
-    """it was told to stop, and hands over what it owns until then at the latest; null: it is not leaving"""
+    """it was told to stop, and hands over what it owns until then at the latest; null if it is not leaving"""
     maintenance_until: str | None
-    """a policy wants it empty until then, and it takes nothing new; null: none does"""
+    """a policy wants it empty until then, and it takes nothing new; null if none does"""
     url: str
     version: str
     version_wanted: str
     cores: int
     site: str
-    """where it stands; empty: nobody has said, and it counts as a place of its own"""
+    """where it stands; a node without a site counts as a site of its own"""
     enrolled_at: str
     last_seen_at: str | None
     silent_at: str | None
-    """when it was found silent; null: it is heard, or was stopped"""
+    """when it was found silent; null if it is heard, or was stopped"""
     alerts: list[NodeAlert]
-    """what it says is wrong with itself now"""
+    """what it reports to be wrong with itself now"""
     load: NodeLoad | None
     elements: list[HostedElement]
     remove: Allowed
     drain: DrainProgress | None
-    """how far its drain has come, or its leaving; null: neither"""
+    """how far its drain or its leaving has come; null if it does neither"""
 
 
 class NodePoint(TypedDict):
@@ -99,14 +99,14 @@ class NodeHistory(TypedDict):
 
 
 class GivenMatrix(TypedDict):
-    """That a person gave. Empty: none."""
+    """A matrix that a person gave. Empty if there is none."""
 
     sites: list[str]
     rows: list[list[Number]]
-    """latencies in ms, or rates in Mbit/s: from the site of the row to that of the column, in the order of
+    """latencies in ms, or rates in Mbit/s, from the site of the row to that of the column, in the order of
     `sites`"""
     unknown: list[str]
-    """those of the sites at which no node stands"""
+    """those of the sites that have no node"""
 
 
 class MapNode(TypedDict):
@@ -121,7 +121,7 @@ class MapNode(TypedDict):
 
 
 class MapSource(TypedDict):
-    """An element that reads what comes from outside."""
+    """An element that reads data from outside."""
 
     pipeline: str
     element: str
@@ -131,29 +131,29 @@ class MapSource(TypedDict):
 
 class MapSite(TypedDict):
     name: str
-    """a node of which nobody has said where it stands is a site of its own, under its own name"""
+    """a node without a site is a site of its own, under its own name"""
     named: bool
-    """false: it is such a node"""
+    """false for such a node"""
     nodes: list[MapNode]
     sources: list[MapSource]
 
 
 class MapLink(TypedDict):
-    """From a site to another. There is one each way."""
+    """From one site to another. There is one in each direction."""
 
     a: str
     b: str
     latency_ms: Number | None
-    """one way; null: no probe gets through"""
+    """one way; null if no probe gets through"""
     bytes_per_s: Number | None
-    """null: not measured"""
+    """null if it was not measured"""
     source: Literal["measured", "given"]
     """of the latency"""
     rate_given: bool
-    """by a person; else it is measured"""
+    """given by a person; otherwise it is measured"""
     measured_at: str | None
     unreachable_since: str | None
-    """since when no probe between the two gets through; null: one does, or nobody probes"""
+    """since when no probe between the two gets through; null if one does, or nobody probes"""
 
 
 class MapBroker(TypedDict):
@@ -168,7 +168,7 @@ class MapBroker(TypedDict):
 class Map(TypedDict):
     sites: list[MapSite]
     broker: list[MapBroker]
-    """of the sites of which it was measured"""
+    """for the sites for which it was measured"""
     links: list[MapLink]
     given: GivenMatrix
     """latencies"""
@@ -178,7 +178,7 @@ class Map(TypedDict):
 class Invited(TypedDict):
     name: str
     token: str
-    """shown this once"""
+    """shown only this once"""
     expires_at: str
     command: str
     version: str

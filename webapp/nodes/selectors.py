@@ -1,4 +1,4 @@
-"""Reading nodes."""
+"""Reads nodes."""
 
 from __future__ import annotations
 

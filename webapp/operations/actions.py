@@ -1,4 +1,4 @@
-"""Deploying, upgrading and undeploying: writes the order, the control side carries it out."""
+"""Deploys, upgrades and undeploys. An action writes the order, and control carries it out."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from webapp.problems import Conflict, Invalid
 
 @dataclass(frozen=True)
 class Because:
-    """Why copies at a site are changed, of an order that is none of a person's own."""
+    """Why copies at a site are changed, if no person ordered it by hand."""
 
-    reason: str = ""  # "policy NAME"; empty: a person has ordered it
+    reason: str = ""  # "policy NAME"; empty if a person has ordered it
     site: str = ""
-    note: str = ""  # of the version that is made
+    note: str = ""  # of the version that is created
 
 
 NO_REASON = Because()
@@ -53,10 +53,12 @@ def deploy(
     revision: int | None = None,
     restart: Collection[str] = (),
 ) -> Operation:
-    """Deploy a version, or the draft as a new one. Exactly one deployment per pipeline at a time: one that
-    runs is upgraded in place, when its groups and their state allow that. `revision`: of the draft that the
-    user has seen; Conflict when it is another by now. `restart`: elements that may lose their state, when
-    what is deployed cannot go on from it."""
+    """Deploys a version, or the draft as a new one. A pipeline has at most one deployment at a time.
+
+    A pipeline that runs is upgraded in place, if its groups and their state allow that. `revision` is that of
+    the draft that the user has seen; raises Conflict when it has changed since. `restart` lists elements that
+    may lose their state, if the new version cannot go on from it.
+    """
     require(actor, Role.EDITOR, "deploy pipelines")
     pipeline = pipeline_named(name, for_update=True)
     if revision is not None and pipeline.draft_revision != revision:
@@ -93,9 +95,11 @@ def deploy(
 def what_would_change(
     actor: User, name: str, version: int | None = None, placement: dict[str, str] | None = None
 ) -> DeployPlan:
-    """What `deploy` would do; nothing is done. {"changes": of each element {element, change, reason, path,
-    loses}, with what `first_placement` says of those that come; "repeats": whether it tries an upgrade again
-    that failed}"""
+    """Returns what `deploy` would do, and does nothing.
+
+    "changes" has {element, change, reason, path, loses} of each element, and what `first_placement` says
+    about those that are added. "repeats" says whether it would try an upgrade again that failed.
+    """
     require(actor, Role.EDITOR, "deploy pipelines")
     pipeline = pipeline_named(name)
     document = valid_document(pipeline, version, placement or {})
@@ -112,7 +116,7 @@ def what_would_change(
 
 
 def _change_json(change: ElementChange, names: Mapping[str, str], place: DeployChange | None) -> DeployChange:
-    """`place`: where an element goes that comes."""
+    """`place` is where an element that is added goes."""
     told: DeployChange = {
         "element": change.element,
         "title": names.get(change.element, change.element),
@@ -132,7 +136,7 @@ def upgrade(
     restart: Collection[str] = (),
     because: Because = NO_REASON,
 ) -> Operation:
-    """In a transaction that has locked the pipeline. `actor` None: the control side itself."""
+    """Called in a transaction that has locked the pipeline. `actor` is None for control itself."""
     pipeline = deployment.pipeline
     name, runs = pipeline.name, f"version {deployment.version.number}"
     document = valid_document(pipeline, version, placement)
@@ -154,7 +158,7 @@ def upgrade(
 
 
 def _is_upgraded(deployment: Deployment, document: dict[str, Any]) -> bool:
-    """Whether all groups have what the document says; after an upgrade that failed, it is repeated."""
+    """Returns whether all groups have what the document says. An upgrade that failed is repeated."""
     if upgrade_failed(deployment):
         return False  # the group at which it failed has its new definition, but may not run
     versions = {placement.group: placement.spec["version"] for placement in deployment.placements.all()}
@@ -168,7 +172,7 @@ def upgrade_failed(deployment: Deployment) -> bool:
 
 
 def valid_document(pipeline: Pipeline, version: int | None, placement: Mapping[str, str]) -> dict[str, Any]:
-    """The draft, or a version's; Invalid names all faults."""
+    """Returns the draft, or a version's document. Raises Invalid, which names all faults."""
     document: dict[str, Any] = pipeline.draft
     if version is not None:
         document = version_of(pipeline, version).document
@@ -201,7 +205,7 @@ def _chosen_version(
 
 @transaction.atomic
 def undeploy(actor: User, name: str) -> Operation:
-    """Retire every group. Asked for again meanwhile, it is the same operation."""
+    """Retires every group. A second call meanwhile returns the same operation."""
     require(actor, Role.EDITOR, "undeploy pipelines")
     pipeline = pipeline_named(name, for_update=True)
     deployment = active_deployment(pipeline)

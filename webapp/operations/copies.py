@@ -31,7 +31,7 @@ Change = Literal["copy", "take-out"]
 
 
 def drawn(name: str, document: dict[str, Any], elements: Collection[str], sites: Sequence[str]) -> Copies:
-    """The document with copies of the elements at the sites; nothing is saved."""
+    """Returns the document with copies of the elements at the sites. Nothing is saved."""
     faults = structural_faults(document)
     if faults:
         raise Invalid(
@@ -52,9 +52,9 @@ def drawn(name: str, document: dict[str, Any], elements: Collection[str], sites:
 
 @transaction.atomic
 def change_copies(actor: User | None, name: str, site: str, change: Change, reason: str = "") -> Operation:
-    """Add what lacks a copy at the site, or take its copies out, in the draft and in what runs. `actor` None:
-    the control side, for that reason. Only where the draft is what runs: else more would be deployed than
-    that."""
+    """Adds what has no copy at the site, or takes its copies out, in the draft and in what runs. `actor` is
+    None for control itself, with its reason. Only allowed while the draft is what runs, since otherwise other
+    changes would be deployed too."""
     if actor is not None:
         require(actor, Role.EDITOR, "deploy pipelines")
     pipeline = pipeline_named(name, for_update=True)
@@ -80,7 +80,7 @@ def change_copies(actor: User | None, name: str, site: str, change: Change, reas
 
 
 def why_not(name: str, site: str, change: Change) -> str | None:
-    """Why `change_copies` would refuse now; None: it would not."""
+    """Returns why `change_copies` would refuse now, or None if it would not."""
     try:
         _changed(pipeline_named(name), site, change)
     except (Conflict, Invalid) as problem:
@@ -89,14 +89,14 @@ def why_not(name: str, site: str, change: Change) -> str | None:
 
 
 def draft_refusal(deployment: Deployment) -> str | None:
-    """Why the copies of what runs are not to be changed, whatever the site; None: they may be."""
+    """Returns why the copies of what runs cannot be changed, whatever the site, or None if they can."""
     if not is_what_runs(deployment.pipeline.draft, deployment):
         return "its draft differs from the running version: deploy the draft first, or take its changes back"
     return "its last upgrade has failed: deploy it again first" if upgrade_failed(deployment) else None
 
 
 def _changed(pipeline: Pipeline, site: str, change: Change) -> tuple[Deployment, dict[str, Any]]:
-    """What is to be deployed. Raises Conflict or Invalid."""
+    """Returns what is to be deployed. Raises Conflict or Invalid."""
     name = pipeline.name
     deployment = active_deployment(pipeline)
     if deployment is None or deployment.status != Deployment.Status.RUNNING:
@@ -122,7 +122,7 @@ def _changed(pipeline: Pipeline, site: str, change: Change) -> tuple[Deployment,
 
 
 def _spent(pipeline: Pipeline) -> set[str]:
-    """Ids that nothing new may have in what runs."""
+    """Returns the ids that nothing new may have in what runs."""
     deployment = active_deployment(pipeline)
     return set() if deployment is None else deployment.gone
 

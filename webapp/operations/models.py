@@ -27,27 +27,28 @@ class Operation(models.Model):
     )
     status = models.CharField(max_length=16, choices=Status.choices, default=Status.PENDING)
     steps = models.JSONField(default=list)  # [{name, state, at}]; of an upgrade groups, with {change, title}
-    # What an upgrade puts another version in place of.
+    # What an upgrade replaces by another version.
     replaces = models.ForeignKey(
         "pipelines.PipelineVersion", on_delete=models.SET_NULL, null=True, related_name="+"
     )
-    obsolete = models.JSONField(default=list)  # topics that nobody needs when an upgrade has been carried out
+    obsolete = models.JSONField(default=list)  # topics that nobody needs after an upgrade
     # Elements that may begin without their state, as the user agreed.
     restart = models.JSONField(default=list)
     message = models.TextField(blank=True)
     faults = models.JSONField(default=list)  # [{element, path, message, code}]
-    # What the control side has come to, see workers/control/operations/steps.py. One that is unfinished and
-    # has a message gives up, and clears away.
+    # The phase that control has reached, see workers/control/operations/steps.py. An unfinished operation
+    # with a message gives up, and clears away.
     phase = models.CharField(max_length=16, default="PENDING")
     phase_since = models.DateTimeField(null=True, blank=True)
-    deadline = models.DateTimeField(null=True, blank=True)  # of the phase; null: it waits for nobody
-    waits_for = models.TextField(blank=True)  # in words; empty: for nothing
-    orders = models.PositiveIntegerField(default=0)  # to own, that an upgrade has given to its present group
+    deadline = models.DateTimeField(null=True, blank=True)  # of the phase; null when it waits for nothing
+    waits_for = models.TextField(blank=True)  # in words; empty when it waits for nothing
+    # the orders to own that an upgrade gave to its present group
+    orders = models.PositiveIntegerField(default=0)
     failing = models.JSONField(default=dict)  # {group: since when it shows an error, ms}
-    reason = models.CharField(max_length=60, blank=True)  # who ordered it if nobody did: "policy NAME"
+    reason = models.CharField(max_length=60, blank=True)  # who ordered it if no person did: "policy NAME"
     site = models.CharField(
         max_length=60, blank=True
-    )  # whose copies it changes, of a policy or by its advice
+    )  # the site whose copies it changes, by a policy or on its advice
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
     )

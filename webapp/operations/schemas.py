@@ -14,13 +14,13 @@ class Step(TypedDict):
     state: str
     at: str | None
     change: NotRequired[Literal["added", "changed", "removed"]]
-    """of an upgrade, whose steps are groups"""
+    """in an upgrade, whose steps are groups"""
     title: NotRequired[str]
-    """what people call that group"""
+    """the name of that group that users see"""
     regrouped: NotRequired[bool]
-    """its elements ran in another group, or run in another one then"""
+    """its elements ran in another group before, or will"""
     unconfirmed: NotRequired[bool]
-    """it was removed, and its node did not say that it has ended"""
+    """it was removed, and its node did not confirm that it has ended"""
 
 
 class Operation(TypedDict):
@@ -33,11 +33,11 @@ class Operation(TypedDict):
     phase: str
     phase_since: str | None
     waits_for: str
-    """in words; empty: for nothing"""
+    """in words; empty when it waits for nothing"""
     deadline: str | None
-    """until when it waits for that; null: there is no end to it, or nothing is waited for"""
+    """until when it waits for that; null if without end, or it waits for nothing"""
     reason: str
-    """who ordered it, where no person did: policy NAME"""
+    """who ordered it, if no person did: policy NAME"""
     message: str
     faults: list[Fault]
     created_at: str

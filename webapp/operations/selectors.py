@@ -1,4 +1,4 @@
-"""Reading operations as JSON."""
+"""Reads operations as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What deploying another document over a running deployment means, and whether it may be done."""
+"""What deploying another document over a running deployment changes, and whether it is allowed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ SAFE = "The running pipeline is unchanged."
 
 
 def upgrade_changes(deployment: Deployment, document: dict[str, Any]) -> list[ElementChange]:
-    """For each element of a valid document, and each that it lacks; those that the dashboard shows too."""
+    """Returns a change for each element of a valid document, and for each that it no longer has, including
+    those that only the dashboard shows."""
     new = planned_for(deployment, document)
     old, left = specs_of(deployment), left_by(deployment)
     names = names_of(deployment.version.document) | names_of(document)
@@ -36,7 +37,7 @@ def refuse_upgrade(
 ) -> list[str]:
     """Raises Conflict when the document cannot take over from what runs, or not now.
 
-    `restart`: the elements that may begin without their state. Returns those of them that have to.
+    `restart` holds the elements that may begin without their state. Returns those of them that have to.
     """
     name = deployment.pipeline.name
     if placement:
@@ -103,7 +104,7 @@ def _refuse_now(deployment: Deployment, document: dict[str, Any]) -> None:
             safe=SAFE,
             next="Deploy again when its handover has ended.",
         )
-    # Others go on where these have stopped, which they have to say.
+    # The others go on where these stopped, so these have to report where that is.
     connected = reconnections(old, new, left_by(deployment))
     givers = connected.givers.intersection(removed)
     paused = deployment.placements.filter(group__in=connected.ends, paused_at__isnull=False).first()
@@ -128,7 +129,7 @@ def _refuse_now(deployment: Deployment, document: dict[str, Any]) -> None:
 
 
 def _refuse_what_stands_still(deployment: Deployment, connected: Reconnections) -> None:
-    """Whoever is to read what others have left for it has to be able to, before those are ended."""
+    """A group that has to read what others left for it must be able to, before those are ended."""
     readers = {last.group for last in connected.last_rows}
     for placement in deployment.placements.filter(group__in=readers):
         copies = deployment.replicas.filter(group=placement.group, node=placement.node_id)
@@ -142,7 +143,7 @@ def _refuse_what_stands_still(deployment: Deployment, connected: Reconnections) 
 
 
 def _views(deployment: Deployment, document: dict[str, Any]) -> list[ElementChange]:
-    """No node runs them, so they may come, change and go."""
+    """No node runs these, so they may be added, changed and removed freely."""
     before = {
         item["id"]: item for item in elements_of(deployment.version.document) if is_view(item.get("type"))
     }

@@ -1,7 +1,7 @@
-"""Changes of pipelines: drafts and versions.
+"""Changes pipelines: drafts and versions.
 
-Each action, here and in the other apps, checks the permission, changes, writes the audit record, and tells
-the control side and the open dashboards after commit.
+Each action, here and in the other apps, checks the permission, makes the change and writes the audit record.
+After the commit it tells control and the open dashboards.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def create_pipeline(actor: User, name: str, document: dict[str, Any] | None = No
 
 @transaction.atomic
 def save_draft(actor: User, name: str, document: dict[str, Any], revision: int) -> Pipeline:
-    """Replace the draft that had `revision`. Conflict carries both documents; none is lost."""
+    """Replaces the draft that had `revision`. Conflict carries both documents, so none is lost."""
     require(actor, Role.EDITOR, "edit pipelines")
     pipeline = pipeline_named(name, for_update=True)
     _check_draft(name, document)
@@ -74,14 +74,14 @@ def overtaken(pipeline: Pipeline, revision: int) -> str:
 
 
 def named(document: dict[str, Any], name: str) -> dict[str, Any]:
-    """The same document under another name."""
+    """Returns the same document under another name."""
     metadata = document.get("metadata")
     return {**document, "metadata": {**(metadata if isinstance(metadata, dict) else {}), "name": name}}
 
 
 @transaction.atomic
 def save_version(actor: User, name: str, note: str = "") -> PipelineVersion:
-    """Snapshot the draft; when it is the newest version's document already, that version."""
+    """Saves the draft as a version. Returns the newest version if its document is the same."""
     require(actor, Role.EDITOR, "save versions")
     pipeline = pipeline_named(name, for_update=True)
     return snapshot(actor, pipeline, note)
@@ -89,7 +89,7 @@ def save_version(actor: User, name: str, note: str = "") -> PipelineVersion:
 
 @transaction.atomic
 def restore_version(actor: User, name: str, number: int) -> Pipeline:
-    """Make an old version's document the draft. The draft that it replaces becomes a version."""
+    """Makes an old version's document the draft. The draft that it replaces becomes a version."""
     require(actor, Role.EDITOR, "restore versions")
     pipeline = pipeline_named(name, for_update=True)
     version = version_of(pipeline, number)
@@ -129,7 +129,7 @@ def check_name(name: str) -> None:
 
 
 def _check_draft(name: str, document: dict[str, Any]) -> None:
-    """A draft may be broken in places, but it has to be this pipeline's, and readable for the editor."""
+    """Checks that a draft belongs to this pipeline and that the editor can read it. It may have faults."""
     metadata = document.get("metadata")
     called = metadata.get("name") if isinstance(metadata, dict) else None
     faults = []

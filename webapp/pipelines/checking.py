@@ -1,4 +1,4 @@
-"""Validation of documents against what this installation has: operators, nodes, uploaded files."""
+"""Validates documents against what this installation has: operators, nodes, uploaded files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from webapp.problems import Fault as FaultJson
 
 
 def check(document: dict[str, Any]) -> Validation:
-    """Every fault of a document or draft, and the schemas of its streams."""
+    """Returns every fault of a document or draft, and the schemas of its streams."""
     found = validate(
         document,
         default_registry(),
@@ -44,12 +44,12 @@ _FILE_PARAMETER = re.compile(r"spec\.elements\[(\d+)\]\.params\.(\w+)")
 
 
 def _with_file(document: dict[str, Any], fault: Fault) -> Fault:
-    """What is wrong with an uploaded file begins with the name that its user gave it."""
+    """Puts the name that the user gave an uploaded file in front of what is wrong with it."""
     place = _FILE_PARAMETER.fullmatch(fault.path)
     if place is None or fault.code != "schema":
         return fault
     params = document["spec"]["elements"][int(place[1])].get("params") or {}
-    reference = params.get(place[2])  # a fault may be at one that is not given
+    reference = params.get(place[2])  # a fault may be about a file that is not given
     if not isinstance(reference, str) or not reference.startswith("upload:"):
         return fault
     file = DataFile.objects.filter(pk=reference.removeprefix("upload:")).only("name").first()
@@ -57,7 +57,7 @@ def _with_file(document: dict[str, Any], fault: Fault) -> Fault:
 
 
 def planned(document: PipelineDocument, deployment: str) -> tuple[GroupSpec, ...]:
-    """What nodes run of a valid document; raises DocumentInvalid."""
+    """Returns what nodes run for a valid document. Raises DocumentInvalid."""
     files = {file.reference: file.sha256 for file in DataFile.objects.only("id", "sha256")}
     return plan_groups(
         document,
@@ -70,8 +70,8 @@ def planned(document: PipelineDocument, deployment: str) -> tuple[GroupSpec, ...
 
 
 def describe_file(reference: str) -> bytes:
-    """The first bytes of `upload:<id>`, of a model what is described of it; FileNotFoundError when there is
-    none."""
+    """Returns the first bytes of `upload:<id>`; for a model, its description. Raises FileNotFoundError if
+    there is none."""
     file = DataFile.objects.filter(pk=reference.removeprefix("upload:")).only("head").first()
     if file is None or not reference.startswith("upload:"):
         raise FileNotFoundError("this uploaded file no longer exists; upload it again or choose another one")

@@ -1,4 +1,4 @@
-"""What differs between two documents, element by element."""
+"""The difference between two documents, element by element."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Uploaded data files: the bytes go to the central chunk service, the database knows their name."""
+"""Uploaded data files. The bytes go to the central chunk service, and the database holds their name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NAME_CHARACTERS_MAX = 120
 
 
 def upload(actor: User, file: UploadedFile) -> DataFile:
-    """Store one data file. The same bytes twice are stored once."""
+    """Stores one data file. The same bytes are stored only once."""
     require(actor, Role.EDITOR, "upload files")
     size = file.size or 0
     if size > settings.UPLOAD_BYTES_MAX:
@@ -77,7 +77,7 @@ def _head(file: UploadedFile) -> bytes:
 
 
 def _model_head(file: UploadedFile, size: int) -> bytes:
-    """What a model takes and gives, which stands anywhere in its file."""
+    """Returns what a model takes and gives, which can stand anywhere in its file."""
     if size > MODEL_BYTES_MAX:
         raise TooLarge(
             f"The model is larger than {MODEL_BYTES_MAX:,} bytes.",
@@ -108,7 +108,7 @@ def file_json(file: DataFile) -> StoredFile:
 
 
 def safe_name(name: str) -> str:
-    """A bare file name for showing and downloading: no directories, no control characters."""
+    """Returns a bare file name for showing and downloading: no directories, no control characters."""
     name = unicodedata.normalize("NFC", PurePosixPath(name.replace("\\", "/")).name)
     name = re.sub(r"[^\w. ()+-]", "_", name).strip(" .")
     if len(name) > NAME_CHARACTERS_MAX:
@@ -118,7 +118,8 @@ def safe_name(name: str) -> str:
 
 
 def csv_columns(head: bytes) -> list[dict[str, str]]:
-    """Names and types of a CSV file's columns, as a source would read it by itself; [] when it is none."""
+    """Returns names and types of a CSV file's columns, as a source would detect them, or [] if it is no CSV
+    file."""
     try:
         columns = columns_found(head)
     except ValueError:
@@ -127,8 +128,8 @@ def csv_columns(head: bytes) -> list[dict[str, str]]:
 
 
 def look(reference: str, reading: dict[str, Any]) -> TablePreview:
-    """The first rows behind `upload:<id>` or `demo:<name>`; `reading`: what is known of how to read it, as
-    `preview` takes it. Missing, or Invalid, says what is wrong."""
+    """Returns the first rows of `upload:<id>` or `demo:<name>`. `reading` is what is known about how to read
+    it, in the form that `preview` takes. Raises Missing or Invalid, which says what is wrong."""
     rows = DataFile.objects.filter(pk=reference.removeprefix("upload:"))
     file = rows.only("name", "head", "size").first()
     uploaded = file is not None and reference.startswith("upload:")

@@ -12,13 +12,13 @@ BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
 
 
 def random_id() -> str:
-    """10 lower-case base32 characters (50 bits): a deployment's D, or a data file's id."""
+    """Returns 10 lower-case base32 characters (50 bits): a deployment's D, or a data file's id."""
     return "".join(secrets.choice(BASE32) for _ in range(10))
 
 
 class Pipeline(models.Model):
     name = models.CharField(max_length=60, unique=True)
-    draft = models.JSONField(default=dict)  # the one mutable document; may be invalid
+    draft = models.JSONField(default=dict)  # the only document that changes; it may be invalid
     draft_revision = models.PositiveIntegerField(default=1)  # the ETag
     updated_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
@@ -60,8 +60,8 @@ class DataFile(models.Model):
     name = models.CharField(max_length=200)
     sha256 = models.CharField(max_length=64)
     size = models.BigIntegerField()  # bytes
-    columns = models.JSONField(default=list)  # [{name, type}], of a CSV file
-    # Its first 64 KiB: sources take their schema from them. Of a model what is described of it.
+    columns = models.JSONField(default=list)  # [{name, type}], for a CSV file
+    # Its first 64 KiB, from which sources take their schema. For a model, its description.
     head = models.BinaryField(default=b"")
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"

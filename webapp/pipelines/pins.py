@@ -1,8 +1,8 @@
 """Where a document pins its elements, and where they run. Pure.
 
-What runs moves: by hand, by a drain, by a restoration. A draft that pinned an element to exactly the place it
-was moved away from follows, else the next deployment would take it back without a word. One that pins it
-anywhere else was meant so, and stays; that it differs from what runs is shown.
+What runs is moved by hand, by a drain or by a restoration. If a draft pinned an element to the place it was
+moved from, the pin follows, since otherwise the next deployment would move it back without a word. If the
+draft pins it anywhere else, that was intended and stays; the difference to what runs is shown.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from webapp.pipelines.shape import elements_of, groups_of
 
 
 def pins_of(document: dict[str, Any]) -> dict[str, str]:
-    """Element -> the node that it is pinned to."""
+    """Returns element -> the node that it is pinned to."""
     return {
         element["id"]: element["node"]
         for element in elements_of(document)
@@ -24,7 +24,7 @@ def pins_of(document: dict[str, Any]) -> dict[str, str]:
 
 
 def pinned_elements(document: dict[str, Any]) -> set[str]:
-    """Those that are pinned to a node, or asked for at a site."""
+    """Returns the elements that are pinned to a node or a site."""
     at_site = {element["id"] for element in elements_of(document) if isinstance(element.get("site"), str)}
     return at_site | pins_of(document).keys()
 
@@ -32,7 +32,8 @@ def pinned_elements(document: dict[str, Any]) -> set[str]:
 def moved_pins(
     document: dict[str, Any], elements: Collection[str], origin: str, target: str
 ) -> tuple[dict[str, Any], list[str]]:
-    """The document with what pinned `elements` to `origin` pinned to `target`, and which those are."""
+    """Returns the document with `elements` pinned to `target` that were pinned to `origin`, and which those
+    are."""
     pins = pins_of(document)
     followed = [id for id in elements if pins.get(id) == origin]
     if not followed:
@@ -45,8 +46,8 @@ def moved_pins(
 
 
 def with_pins_of(draft: dict[str, Any], deployed: dict[str, Any], groups: Collection[str]) -> dict[str, Any]:
-    """The deployed document with the draft's pins for what runs. Deploying moves nothing that runs, so these
-    are no difference: `elsewhere` tells them. `groups`: those that have a node."""
+    """Returns the deployed document with the draft's pins for what runs. Deploying moves nothing that runs,
+    so these are no difference; `elsewhere` reports them. `groups` are those that have a node."""
     if pins_of(draft) == pins_of(deployed):
         return deployed
     running = {id for group, ids in groups_of(deployed).items() if group in groups for id in ids}
@@ -62,7 +63,8 @@ def with_pins_of(draft: dict[str, Any], deployed: dict[str, Any], groups: Collec
 
 
 def elsewhere(draft: dict[str, Any], deployed: dict[str, Any], places: Mapping[str, str]) -> list[Elsewhere]:
-    """[{"element", "pinned", "node"}]: which elements run on another node than the draft pins them to."""
+    """Returns [{"element", "pinned", "node"}] for elements that run on another node than the draft pins them
+    to."""
     pins = pins_of(draft)
     if not pins:
         return []

@@ -18,7 +18,7 @@ class Elsewhere(TypedDict):
 
 
 class VersionItem(TypedDict):
-    """A draft as it was deployed, or saved."""
+    """A draft as it was deployed or saved."""
 
     number: int
     note: str
@@ -38,9 +38,9 @@ class Template(TypedDict):
     runs: str
     """how long"""
     data: str
-    """which, real or synthetic"""
+    """which data, real or synthetic"""
     replace: list[str]
-    """the elements in whose place one's own source comes"""
+    """the elements that users replace by their own source"""
     document: Document
 
 
@@ -48,7 +48,7 @@ class TemplatePage(Template):
     text: str
     """Markdown"""
     elements: dict[str, str]
-    """of each element, in the order of the page: what it does, in Markdown"""
+    """what each element does, in Markdown, in the order of the page"""
 
 
 class Copies(TypedDict):
@@ -56,7 +56,7 @@ class Copies(TypedDict):
 
     document: Document
     elements: list[str]
-    """with those that were added"""
+    """including those that were added"""
 
 
 class Validation(TypedDict):
@@ -131,5 +131,5 @@ class Operator(TypedDict):
     stateful: bool
     follow: Follow
     follow_depends: bool
-    """with other parameters or input types it may be another one"""
+    """it may differ with other parameters or input types"""
     version: int

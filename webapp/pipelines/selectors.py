@@ -1,4 +1,4 @@
-"""Reading pipelines and their versions."""
+"""Reads pipelines and their versions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def version_of(pipeline: Pipeline, number: int) -> PipelineVersion:
 
 
 def document_key(document: Any) -> str:
-    """Equal for documents that would run alike: where the editor drew things does not count."""
+    """Equal for documents that would run in the same way, wherever the editor drew things."""
     if isinstance(document, dict):
         document = json.loads(json.dumps(document))
         spec = document.get("spec")

@@ -1,4 +1,4 @@
-"""What a document says about groups, names and kinds of elements; it may be a draft."""
+"""What a document or draft says about groups, names and kinds of elements."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pipeline_runtime.operators.sdk import ViewOperator
 
 
 def elements_of(document: dict[str, Any]) -> list[dict[str, Any]]:
-    """The elements that have an id, in the document's order."""
+    """Returns the elements that have an id, in the document's order."""
     return [
         element for element in _list(_spec(document).get("elements")) if isinstance(element.get("id"), str)
     ]
@@ -21,7 +21,7 @@ def element_of(document: dict[str, Any], id: str) -> dict[str, Any] | None:
 
 
 def group_of(document: dict[str, Any], element: str) -> str:
-    """The group that an element runs in: the drawn one, else its own."""
+    """Returns the group that an element runs in: the drawn one, else its own."""
     for group in _list(_spec(document).get("groups")):
         members = group.get("elements")
         if isinstance(members, list) and element in members and isinstance(group.get("id"), str):
@@ -30,7 +30,7 @@ def group_of(document: dict[str, Any], element: str) -> str:
 
 
 def groups_of(document: dict[str, Any]) -> dict[str, list[str]]:
-    """Group -> its elements, in the document's order."""
+    """Returns group -> its elements, in the document's order."""
     drawn = {
         member: str(group["id"])
         for group in reversed(_list(_spec(document).get("groups")))
@@ -45,7 +45,7 @@ def groups_of(document: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def apart_of(document: dict[str, Any]) -> dict[str, set[str]]:
-    """By element: those that it shares no node with, whichever of the two says so."""
+    """Returns element -> those that it must not share a node with, whichever of the two says so."""
     found: dict[str, set[str]] = {}
     for element in elements_of(document):
         others = element.get("apart")
@@ -56,7 +56,7 @@ def apart_of(document: dict[str, Any]) -> dict[str, set[str]]:
 
 
 def names_of(document: dict[str, Any]) -> dict[str, str]:
-    """By id of an element or a group: what people call it."""
+    """Returns the id of an element or a group -> the name that users see."""
     names = {element["id"]: _name(element) for element in elements_of(document)}
     members = groups_of(document)
     for group in _list(_spec(document).get("groups")):
@@ -74,7 +74,7 @@ def _name(element: dict[str, Any]) -> str:
 
 
 def is_view(type_: object) -> bool:
-    """Whether the dashboard itself shows the element, and no node runs it."""
+    """Returns whether the dashboard itself shows the element, and no node runs it."""
     try:
         return issubclass(default_registry().get(str(type_)), ViewOperator)
     except OperatorUnknown:

@@ -1,4 +1,4 @@
-"""Documents to start from: the templates that the engine ships, and pipelines that are made of them."""
+"""Templates that the engine ships, and pipelines that are made from them."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def _check(name: str) -> None:
 def create_from_template(
     actor: User, template: str, name: str | None = None, *, mark: bool = False
 ) -> Pipeline:
-    """`name`: the pipeline's; None: the template's, or one like it that is free. `mark`: what its user is to
-    replace says so in the editor."""
+    """Creates a pipeline. `name` is its name; without one it gets the template's, or a free one like it. With
+    `mark`, the elements that the user has to replace say so in the editor."""
     require(actor, Role.EDITOR, "create pipelines")
     _check(template)
     document = with_pins_that_fit(load_template(template).to_data())
@@ -67,7 +67,8 @@ def create_from_template(
 
 
 def with_pins_that_fit(document: dict[str, Any]) -> dict[str, Any]:
-    """A template names the default nodes; where one is not registered, the planner chooses."""
+    """Removes pins to nodes that are not registered. A template names the default nodes; without a pin, the
+    planner chooses."""
     known = set(Node.objects.values_list("name", flat=True))
     elements = [
         {key: value for key, value in element.items() if key != "node" or value in known}
@@ -90,7 +91,7 @@ _STEM_MAX = NAME_MAX - 4  # room for "-999"
 
 
 def _names_like(name: str) -> Iterator[str]:
-    """name, name-2, name-3 …"""
+    """Yields name, name-2, name-3 …"""
     yield name
     number = 2
     while True:

@@ -13,7 +13,7 @@ from webapp.problems import BackendAway, Missing
 
 
 def checkpoints_of(deployment: str, group: str) -> list[Checkpoint]:
-    """Newest first."""
+    """Returns the checkpoints, newest first."""
     try:
         stored = checkpoint_summaries(f"{deployment}.{group}")
     except Missing:
@@ -31,18 +31,19 @@ def checkpoints_of(deployment: str, group: str) -> list[Checkpoint]:
         for item in stored
     }
     for replica in Replica.objects.filter(deployment=deployment, group=group).select_related("node"):
-        # A checkpoint that only its node has cannot be restored from when that node is gone: it is
-        # shown with the others only where the central store has it as well.
+        # A checkpoint that only its node has cannot be restored from when that node is gone. So it is listed
+        # only if the central store has it as well.
         entry = found.get(replica.status.get("checkpoint_seq"))
         if entry is not None:
-            # Of its newest one a node knows where else it lies: the backup node.
+            # Of its newest checkpoint a node knows where else it lies: on the backup node.
             places = (replica.node.name, *(replica.status.get("checkpoint_where") or ()))
             entry["where"] += [place for place in dict.fromkeys(places) if place not in entry["where"]]
     return [found[seq] for seq in sorted(found, reverse=True)]
 
 
 def missing_inputs(deployment: str, group: str, seq: int) -> list[Gone]:
-    """Partitions that no longer have what a replica that starts from checkpoint `seq` reads first."""
+    """Returns partitions that have lost records which a replica that starts from checkpoint `seq` reads
+    first."""
     placement = GroupPlacement.objects.filter(deployment=deployment, group=group).first()
     summary = next(
         (item for item in checkpoint_summaries(f"{deployment}.{group}") if item["seq"] == seq), None
@@ -58,7 +59,7 @@ def missing_inputs(deployment: str, group: str, seq: int) -> list[Gone]:
     try:
         return gone(kafka_settings(), needed)
     except Exception as error:
-        # Whatever the Kafka client raises: it is imported by pipeline_runtime.kafka alone.
+        # Any error of the Kafka client, which only pipeline_runtime.kafka may import.
         raise BackendAway(
             f"Kafka does not answer: {type(error).__name__}.",
             safe="The element keeps running.",

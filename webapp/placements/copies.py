@@ -1,4 +1,4 @@
-"""The copies of a group beside its owner: which there are, and how a new one is numbered."""
+"""The copies of a group beside its owner, and how a new one is numbered."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ STANDBY = "standby"
 
 
 def next_generation(deployment: str, group: str) -> int:
-    """Higher than any copy of this group ever had, so that no node takes old state for new."""
+    """Higher than for any copy that this group ever had, so that no node takes old state for new."""
     placements = GroupPlacement.objects.filter(deployment=deployment, group=group)
     extras = ExtraReplica.objects.filter(deployment=deployment, group=group)
     rows = Replica.objects.filter(deployment=deployment, group=group)
@@ -19,6 +19,6 @@ def next_generation(deployment: str, group: str) -> int:
 
 
 def standbys(deployment: str, group: str) -> list[ExtraReplica]:
-    """Those that are wanted, by node's name."""
+    """Returns the wanted standbys, by node's name."""
     rows = ExtraReplica.objects.filter(deployment=deployment, group=group, role=STANDBY)
     return list(rows.select_related("node").order_by("node__name"))

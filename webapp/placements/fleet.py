@@ -22,12 +22,12 @@ from webapp.placements.group_state import rows_per_s
 from webapp.placements.models import Deployment, GroupPlacement, Replica
 
 Copy = tuple[str, str, str]
-"""(Deployment, group, node)."""
+"""(deployment, group, node)."""
 
 
 @dataclass(frozen=True)
 class Runs:
-    """A group as it runs, or shall."""
+    """A group as it runs, or will run."""
 
     deployment: str
     group: str
@@ -45,7 +45,7 @@ def kind_of(types: Iterable[str]) -> tuple[str, ...]:
 
 
 def candidate(node: Node, elements: int = 0, coming: Need = NOTHING) -> Candidate:
-    """`elements`: how many run or shall run there; `coming`: of those that it does not report yet."""
+    """`elements` run or will run there; `coming` are the needs of those that the node does not report yet."""
     load = _mapping(node.load)
     total, used = load.get("memory_total_bytes"), load.get("memory_ratio")
     return Candidate(
@@ -64,12 +64,12 @@ def candidate(node: Node, elements: int = 0, coming: Need = NOTHING) -> Candidat
 
 
 def machine_of(node: Node) -> str:
-    """Nodes that others reach at the same host are taken to be on one machine. Empty: not known."""
+    """Nodes that others reach at the same host count as one machine. Empty when the host is not known."""
     return urlsplit(node.url).hostname or ""
 
 
 class Fleet:
-    """Of one look. `coming`: copies that were ordered, and of which no row says so yet."""
+    """The facts of one moment. `coming` are copies that were ordered and that no row shows yet."""
 
     def __init__(self, coming: Collection[Copy] = ()) -> None:
         self.rows = {node.name: node for node in Node.objects.all()}
@@ -127,7 +127,7 @@ class Fleet:
         )
 
     def ground(self, deployment: str | None, flows: Flows, names: Mapping[str, str]) -> Ground:
-        """`flows`, `names`: of the groups of the pipeline, by the ids under which they are placed."""
+        """`flows` and `names` are those of the pipeline's groups, by the ids under which they are placed."""
         latencies, rates = self._lines
         return Ground(latencies, rates, flows, self._carried_but_for(deployment), names)
 
@@ -141,7 +141,7 @@ class Fleet:
         return found
 
     def flows_of(self, deployment: str) -> Flows:
-        """Among its groups as they run."""
+        """Returns the flows among the deployment's groups as they run."""
         home = self._home(deployment)
         found: dict[tuple[str, str], float] = {}
         for runs in self._members.get(deployment, ()):
@@ -157,9 +157,11 @@ class Fleet:
     def flows_by(
         self, document: PipelineDocument, group_of: Mapping[str, str], deployment: str | None
     ) -> Flows:
-        """As they will be once the document is deployed. `group_of`: of each element that nodes run.
+        """Returns the flows once the document is deployed. `group_of` maps each element that nodes run to its
+        group.
 
-        A stream's rate is known where its element runs already."""
+        A stream's rate is known if its element runs already.
+        """
         found: dict[tuple[str, str], float] = {}
         streams = {
             (".".join(parse_reference(reference)), group_of[element.id])
@@ -173,12 +175,12 @@ class Fleet:
         return found
 
     def _home(self, deployment: str) -> dict[str, str]:
-        """Element -> the group that it runs in."""
+        """Returns element -> the group that it runs in."""
         return {element: runs.group for runs in self._members.get(deployment, ()) for element in runs.kinds}
 
     @cached_property
     def _members(self) -> dict[str, list[Runs]]:
-        """By deployment its groups, with where they ran when this was first asked for."""
+        """Returns deployment -> its groups, with where they ran when this was first called."""
         found: dict[str, list[Runs]] = {}
         for runs in self.groups.values():
             found.setdefault(runs.deployment, []).append(runs)
@@ -195,7 +197,7 @@ class Fleet:
         return apart_groups(deployment.version.document, home).get(group, frozenset())
 
     def apart_nodes(self, deployment: Deployment, group: str) -> frozenset[str]:
-        """That run what the group shares no node with."""
+        """Returns the nodes that run a group which this one must not share a node with."""
         runs_on = self.runs_on(deployment.pk)
         return frozenset(runs_on[other] for other in self.apart_of(deployment, group) if other in runs_on)
 
@@ -230,15 +232,17 @@ class Fleet:
         planned: str = "",
         at_any_cost: bool = False,
     ) -> Placed:
-        """Where a group that is placed goes when it has to leave its node. Raises NoPlacement.
+        """Returns where a placed group goes when it has to leave its node. Raises NoPlacement.
 
-        `at_any_cost`: else it does not run. What is to be apart stays so."""
+        With `at_any_cost` the group would not run otherwise. It still stays apart from the groups that it has
+        to.
+        """
         keep, ground = self.runs_on(deployment.pk), self._ground_of(deployment)
         moved = self._to_move(deployment, group, without)
         return choose_target(moved, self.nodes, keep, ground, planned, at_any_cost=at_any_cost)
 
     def warnings(self, deployment: Deployment, group: str) -> dict[str, list[str]]:
-        """By node: what speaks against moving the group there, though a person may, said of the node."""
+        """Returns node -> what speaks against moving the group there. A person may do it all the same."""
         if (deployment.pk, group) not in self.groups:
             return {}
         moved = self._to_move(deployment, group, ())
@@ -250,15 +254,15 @@ class Fleet:
     # -- what if -----------------------------------------------------------------------------------------
 
     def lose(self, node: str) -> None:
-        """As if it did not answer."""
+        """Counts the node as one that does not answer."""
         self.rows[node].up = False
         self.nodes = [replace(each, up=False) if each.name == node else each for each in self.nodes]
 
     def move(self, deployment: str, group: str, node: str) -> None:
-        """As if it had been ordered there."""
+        """Counts the group as ordered to the node."""
         runs = self.groups[deployment, group]
         self.groups[deployment, group] = replace(runs, node=node)
-        # A standby there has what it needs already.
+        # A standby there already has what it needs.
         follows = (deployment, group, node) in self._there
         more, need = len(runs.kinds), NOTHING if follows else self.need(runs.kind)
         self.nodes = [
@@ -270,7 +274,8 @@ class Fleet:
 
 
 def apart_groups(document: dict[str, Any], group_of: Mapping[str, str]) -> dict[str, frozenset[str]]:
-    """Group -> those that it shares no node with. `group_of`: of each element that nodes run."""
+    """Returns group -> those that it must not share a node with. `group_of` maps each element that nodes run
+    to its group."""
     found: dict[str, set[str]] = {}
     for element, others in apart_of(document).items():
         if element in group_of:
@@ -287,7 +292,7 @@ def _add_flow(
 
 
 def _running() -> Iterable[Runs]:
-    # Of the specs, which are large, only what is looked at is parsed.
+    # Specs are large, so only the parts that are used are parsed.
     rows = GroupPlacement.objects.filter(deployment__status__in=Deployment.ACTIVE)
     for id, group, node, elements, inputs in rows.values_list(
         "deployment_id", "group", "node__name", "spec__elements", "spec__inputs"
@@ -310,7 +315,7 @@ def _copies() -> Iterable[tuple[str, str, str, str, dict[str, Any]]]:
 
 
 def _mapping(value: object) -> dict[str, Any]:
-    """A row that cannot be read says nothing, and keeps no other from being placed."""
+    """A row that cannot be read says nothing, and must not keep other groups from being placed."""
     return value if isinstance(value, dict) else {}
 
 

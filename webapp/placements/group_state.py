@@ -1,7 +1,7 @@
-"""What state a deployed group is in, and what may be done with it. Pure: facts in, words out.
+"""What state a deployed group is in, and what may be done with it. Pure: takes facts and returns words.
 
-The buttons' availability and the actions' refusals come from the same functions, so a button that
-is offered does what it says, and one that is not gives the reason that the API would give.
+The same functions decide whether a button is available and whether an action refuses. So a button that is
+offered works, and one that is not gives the reason that the API would give.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pipeline_runtime.handover.phases import Strategy
 from webapp.json_types import Allowed, Follow
 from webapp.placements.schemas import ElementAction, ElementStatus
 
-# Rows waiting for longer than this, at the present rate, count as lagging: one slow batch does not.
+# Rows that wait longer than this at the present rate count as lagging. One slow batch does not.
 LAG_S_MAX = 5.0
 LAG_ROWS_MIN = 200
 UNREPEATABLE = (
@@ -28,8 +28,8 @@ class NodeFacts:
     name: str
     up: bool
     ready: bool
-    closed: str | None  # why it takes nothing new, said of it; None: nobody has told it so
-    heard: bool = True  # False: nobody hears it, so `up` is what was found last
+    closed: str | None  # why it takes nothing new; None if nothing told it so
+    heard: bool = True  # when it is False, control does not hear it, and `up` is what was found last
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class ReplicaFacts:
 
 @dataclass(frozen=True)
 class StandbyFacts:
-    """A standby that is to be there; whether it is, its replica says."""
+    """A standby that has to be there. Its replica says whether it is."""
 
     node: str
     wanted: bool = False  # a user asked to keep it
@@ -52,10 +52,10 @@ class StandbyFacts:
 
 @dataclass(frozen=True)
 class GroupFacts:
-    """A group as the database has it. `node` None: it is not placed (not deployed, or not yet)."""
+    """A group as the database has it. `node` is None while it is not placed (not deployed, or not yet)."""
 
     group: str
-    elements: tuple[str, ...] = ()  # that run in it
+    elements: tuple[str, ...] = ()  # the elements that run in it
     deployment_status: str | None = None
     node: str | None = None
     role: str = "owner"  # wanted
@@ -67,11 +67,12 @@ class GroupFacts:
     replicas: tuple[ReplicaFacts, ...] = ()
     standbys: tuple[StandbyFacts, ...] = ()
     nodes: Mapping[str, NodeFacts] = field(default_factory=dict)  # all registered ones
-    recovery_node: str = ""  # as planned: where it is to go on when its node fails; empty: nobody has room
+    recovery_node: str = ""  # where it goes on when its node fails, as planned; empty when no node has room
 
     @property
     def owner(self) -> ReplicaFacts | None:
-        """The copy that stands for the group: the one on its node, else the one of the newest epoch."""
+        """Returns the copy that stands for the group: the one on its node, else the one of the newest
+        epoch."""
         placed = next((replica for replica in self.replicas if replica.node == self.node), None)
         if placed is not None or not self.replicas:
             return placed
@@ -79,13 +80,13 @@ class GroupFacts:
 
     @property
     def owner_is_heard(self) -> bool:
-        """Whether what is known of the owner is of now: of a silent node it is what was told last."""
+        """Returns whether the owner's status is current. For a silent node it is what was reported last."""
         node = self.nodes.get(self.owner.node) if self.owner is not None else None
         return node is not None and node.up and node.heard
 
     @property
     def hot_standby(self) -> ReplicaFacts | None:
-        """The standby that runs and has come furthest."""
+        """Returns the running standby that has come furthest."""
         wanted = {standby.node for standby in self.standbys}
         running = [
             replica
@@ -136,12 +137,12 @@ def status_of(group: GroupFacts) -> ElementStatus:
 
 
 def default_strategy(group: GroupFacts) -> str:
-    """Of a live migration: a standby can take over only what it can follow."""
+    """Returns the strategy of a live migration: a standby can take over only what it can follow."""
     return "stop-and-copy" if group.follow == "none" else "standby"
 
 
 def migrate_refusal(group: GroupFacts, target: str | None = None, strategy: str | None = None) -> str | None:
-    """Why the group cannot move (to `target`, or None: to any node) now; None: it can."""
+    """Returns why the group cannot move now, or None if it can. Without `target` this is about any node."""
     reason = _change_refusal(group)
     if reason is not None:
         return reason
@@ -160,12 +161,13 @@ def migrate_refusal(group: GroupFacts, target: str | None = None, strategy: str 
 
 
 def restore_refusal(group: GroupFacts, target: str | None = None) -> str | None:
-    """Why the group cannot be restored (on `target`, or None: on any node) now; None: it can."""
+    """Returns why the group cannot be restored now, or None if it can. Without `target` this is about any
+    node."""
     return _change_refusal(group) or target_refusal(group, target)
 
 
 def keep_standby_refusal(group: GroupFacts, node: str | None = None) -> str | None:
-    """Why no hot standby can be kept (on `node`, or None: on any node); None: it can."""
+    """Returns why no hot standby can be kept, or None if one can. Without `node` this is about any node."""
     reason = _change_refusal(group)
     if reason is not None:
         return reason
@@ -240,13 +242,13 @@ def checkpoint_refusal(group: GroupFacts) -> str | None:
 
 
 def rows_per_s(rates: Mapping[str, Any]) -> float:
-    """By which a group's share of its node's CPU is estimated: a source takes nothing in, a sink gives none
-    out. `rates`: of its owner."""
+    """Returns the rows/s by which a group's share of its node's CPU is estimated. A source takes no rows in,
+    and a sink gives none out. `rates` are its owner's."""
     return max(float(rates.get(name) or 0.0) for name in ("rows_in_per_s", "rows_out_per_s"))
 
 
 def standby_target(group: GroupFacts, without: Collection[str] = ()) -> str | None:
-    """The node of its hot standby, if that can take it: there it is restored soonest."""
+    """Returns the node of its hot standby, if that can take the group: it is restored soonest there."""
     hot = group.hot_standby
     if hot is not None and hot.node not in without and target_refusal(group, hot.node) is None:
         return hot.node
@@ -254,7 +256,8 @@ def standby_target(group: GroupFacts, without: Collection[str] = ()) -> str | No
 
 
 def restoration_strategy(group: GroupFacts, target: str, checkpoint: int | None) -> str:
-    """From the standby that follows there, when there is one and no checkpoint was asked for."""
+    """Returns the restoration from the standby that follows there, if there is one and no checkpoint was
+    chosen."""
     replica = group.replica_on(target)
     follows = (
         checkpoint is None
@@ -305,7 +308,8 @@ def _change_refusal(group: GroupFacts) -> str | None:
 
 
 def target_refusal(group: GroupFacts, target: str | None) -> str | None:
-    """Why that node (None: each) cannot take the group now, whatever the group itself is at; None: it can."""
+    """Returns why that node cannot take the group now, whatever the group itself does, or None if it can.
+    Without `target` this is about any node."""
     if target is None:
         fit = any(target_refusal(group, name) is None for name in group.nodes)
         return None if fit else "no other node is running and takes new elements"

@@ -1,4 +1,4 @@
-"""Deployments of versions, where their groups shall run and where they do."""
+"""Deployments of versions, where their groups are to run, and where they do."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from webapp.pipelines.shape import names_of
 
 
 class Deployment(models.Model):
-    """One deployment of one version. `id` is the D in every topic's name; it is never used again."""
+    """One deployment of one version. `id` is the D in every topic's name, and it is never used again."""
 
     class Status(models.TextChoices):
         DEPLOYING = "deploying"
@@ -28,17 +28,17 @@ class Deployment(models.Model):
     id = models.CharField(primary_key=True, max_length=10, default=random_id, editable=False)
     pipeline = models.ForeignKey(Pipeline, on_delete=models.CASCADE, related_name="deployments")
     version = models.ForeignKey(PipelineVersion, on_delete=models.CASCADE, related_name="deployments")
-    # What the user asked for: {"<element or group>": "<node>"}; {} leaves it to the document and the planner.
+    # The user's choice, {"<element or group>": "<node>"}. {} leaves it to the document and the planner.
     placement = models.JSONField(default=dict, blank=True)
     status = models.CharField(max_length=16, choices=Status.choices, default=Status.DEPLOYING)
     message = models.TextField(blank=True)
-    # Ids of the groups and elements that were removed while it ran. What they have left has these names.
+    # Ids of the groups and elements that were removed while it ran. What they left has these names.
     removed = models.JSONField(default=list)
-    # Ids of groups whose elements run in others now. What they have left has these names, too.
+    # Ids of groups whose elements run in others now. What they left has these names, too.
     former_groups = models.JSONField(default=list)
-    # {group: {spec, starts, node, halted}}: what an upgrade that has not ended well made groups stop reading,
-    # and nobody reads on yet. The spec is of before, with only these inputs; `starts` and `node` of its
-    # placement; `halted`: its elements that are to run in another group, and do not yet.
+    # {group: {spec, starts, node, halted}}: what an unfinished or failed upgrade made groups stop reading,
+    # and what no group reads yet. The spec is the former one with only these inputs; `starts` and `node` are
+    # its placement's. `halted` are its elements that will run in another group, and do not yet.
     left = models.JSONField(default=dict)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
@@ -62,17 +62,17 @@ class Deployment(models.Model):
         return f"{self.pipeline.name} {self.id}"
 
     def name_of(self, id: str) -> str:
-        """What people call one of its elements or groups."""
+        """Returns the name of one of its elements or groups that users see."""
         return names_of(self.version.document).get(document_group(id), document_group(id))
 
     @property
     def gone(self) -> set[str]:
-        """Ids of groups that are reported no more, or too late."""
+        """Returns the ids of groups that are no longer reported, or reported too late."""
         return {*self.removed, *self.former_groups}
 
 
 class GroupPlacement(models.Model):
-    """Where a group shall run: its wanted owner. `group` is the bare id, not `<D>.<group>`."""
+    """Where a group is to run: its wanted owner. `group` is the bare id, not `<D>.<group>`."""
 
     deployment = models.ForeignKey(Deployment, on_delete=models.CASCADE, related_name="placements")
     group = models.CharField(max_length=60)
@@ -86,11 +86,12 @@ class GroupPlacement(models.Model):
     order_anew_but_for = models.JSONField(default=list)  # ClaimOrder.anew_but_for
     release = models.CharField(max_length=64, blank=True)  # the handover for which the owner releases
     source = models.JSONField(null=True, blank=True)  # CheckpointSource
-    paused_at = models.DateTimeField(null=True, blank=True)  # null: it is not paused
-    retire = models.BooleanField(default=False)  # it is to end for good, and has not confirmed that yet
+    paused_at = models.DateTimeField(null=True, blank=True)  # null while it is not paused
+    retire = models.BooleanField(default=False)  # it has to end for good, and has not confirmed that yet
     generation = models.PositiveIntegerField(default=1)
-    java_ends = models.JSONField(default=list)  # JavaEnd: of those that nodes have reported
-    vouched = models.CharField(max_length=64, blank=True)  # another one: what was before does not count
+    java_ends = models.JSONField(default=list)  # JavaEnd, as nodes have reported them
+    # changes when a user asks to start it again; earlier ends do not count then
+    vouched = models.CharField(max_length=64, blank=True)
     anew_from = models.BigIntegerField(default=0)  # the newest seq at which its state was begun anew
     starts = models.JSONField(default=dict)  # ClaimOrder.positions
     # As planned, names of nodes: who holds its checkpoints beside the central store, and where it is to go on
@@ -119,27 +120,29 @@ class GroupPlacement(models.Model):
     FRESH = ("order_anew", "order_anew_but_for")
 
     def give_order(self, over: int, *, id: str | None = None, rewind: int | None = None) -> None:
-        """Another order to own, over that epoch; not saved. `id` None: a new one; `rewind`: to that seq."""
+        """Sets another order to own, over that epoch, without saving. Without `id` it is a new one; `rewind`
+        leads back to that seq."""
         self.order_id, self.order_over, self.order_rewind = id or uuid.uuid4().hex, over, rewind
 
     PLACED = ("placed_at", "placed_why", "placed_by")
     """The fields that note_placed sets."""
 
     def note_placed(self, *, why: str = "", handover: str = "") -> None:
-        """It has come to its node now, for that reason or by that handover; not saved."""
+        """Notes that it has come to its node now, for that reason or by that handover. Does not save."""
         self.placed_at, self.placed_why, self.placed_by = timezone.now(), why, handover
 
     VOUCHED = ("vouched", "java_ends")
     """The fields that vouch sets."""
 
     def vouch(self) -> None:
-        """A user asks for it anew, whatever it has done; not saved. One that was held is started again."""
+        """Notes that a user asks to start it again, whatever it has done. Does not save. A held group is
+        started again."""
         self.vouched, self.java_ends = uuid.uuid4().hex, []
 
 
 class ExtraReplica(models.Model):
-    """Another wanted copy of a group beside its placement: a handover's target, a standby that was an
-    owner or that a user wants, or an old copy to stop."""
+    """Another wanted copy of a group beside its placement: a handover's target, a standby that was an owner
+    or that a user wants, or an old copy to stop."""
 
     deployment = models.ForeignKey(Deployment, on_delete=models.CASCADE, related_name="extra_replicas")
     group = models.CharField(max_length=60)
@@ -148,9 +151,10 @@ class ExtraReplica(models.Model):
     source = models.JSONField(null=True, blank=True)
     generation = models.PositiveIntegerField(default=1)
     succeed = models.CharField(max_length=64, blank=True)  # the handover whose successor it is to be
-    handover = models.CharField(max_length=64, blank=True)  # the one that made it; it goes when that fails
+    # the handover that made it; it goes when that fails
+    handover = models.CharField(max_length=64, blank=True)
     wanted = models.BooleanField(default=False)  # a user wants a hot standby here
-    until = models.DateTimeField(null=True, blank=True)  # dropped then; null: kept
+    until = models.DateTimeField(null=True, blank=True)  # dropped then; kept when it is null
 
     class Meta:
         constraints = [

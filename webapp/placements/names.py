@@ -1,4 +1,4 @@
-"""What people call the elements and groups of deployments, for whoever tells of many of them."""
+"""The names of deployments' elements and groups that users see, for code that reports on many of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from webapp.placements.models import Deployment
 
 
 class Names:
-    """Of one look. A deployment's document, which is large, is read once, and only when it is asked for."""
+    """Valid for one moment. A deployment's document, which is large, is read once, and only when it is
+    needed."""
 
     def __init__(self) -> None:
         self._known: dict[str, dict[str, str]] = {}

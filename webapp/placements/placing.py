@@ -1,4 +1,4 @@
-"""Where a deployment would put a pipeline's groups, and why; the control side places by the same."""
+"""Says where a deployment would put a pipeline's groups, and why. Control places groups by the same code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from webapp.placements.selectors import nodes_before, planned_for, specs_of
 
 
 def asked_nodes(document: PipelineDocument, placement: Mapping[str, str]) -> dict[str, str | None]:
-    """Group -> node: the document's pins, and over them what is asked for with the deployment."""
+    """Returns group -> node: the document's pins, overridden by the choices made with the deployment."""
     asked = pins(document)
     asked |= {group_of(document, key): node for key, node in placement.items()}
     return asked
@@ -34,7 +34,8 @@ def groups_to_place(
     deployment: Deployment,
     fleet: Fleet,
 ) -> tuple[list[GroupToPlace], Ground]:
-    """With where each is asked for. What is grouped otherwise stays where its first element is, if it can."""
+    """Returns the groups, each with the place chosen for it. Groups with new members stay where their first
+    element is, if they can."""
     asked, pinned = asked_nodes(document, deployment.placement), pins(document)
     at, before, specs = sites(document), reads(document), tuple(specs)
     called = {document_group(spec.group): spec.group for spec in specs}
@@ -50,7 +51,7 @@ def groups_to_place(
         there = next((node for each in spec.elements if (node := runs_on.get(each.id)) in free), None)
         need = fleet.need(kind_of(each.type for each in spec.elements))
         asks = GroupToPlace(spec.group, elements, apart=apart.get(spec.group, frozenset()), need=need)
-        # What was asked for with the first deployment says nothing of what has been moved since.
+        # The choices made with the first deployment say nothing about what was moved since.
         if there is None and group in wanted:
             return replace(asks, pin=asked[group], pinned_by="the deployment asked for it")
         if node := pinned.get(group):
@@ -72,8 +73,8 @@ def groups_to_place(
 
 
 def places_of_regrouped(deployment: Deployment, document: dict[str, Any]) -> dict[str, DeployChange]:
-    """Of the elements of a valid document that run in another group from then on: where that is, if it is not
-    where they run, as of `first_placement`."""
+    """Returns where elements of a valid document that will run in another group go, if that is not where they
+    run. In the form of `first_placement`."""
     runs_on, fleet = nodes_before(deployment), Fleet()
     there = {spec.group for spec in specs_of(deployment)}
     specs = [spec for spec in planned_for(deployment, document) if spec.group not in there]
@@ -101,12 +102,12 @@ def first_placement(
     only: Collection[str] | None = None,
     running: Deployment | None = None,
 ) -> list[DeployChange]:
-    """Of each element of a valid document, in its order: {element, change: "added", node, why, problem,
-    warning}.
+    """Returns {element, change: "added", node, why, problem, warning} for each element of a valid document,
+    in its order.
 
-    `node` None: only the dashboard shows it, or `problem` says why no node can take it. With `waits`, that
-    may pass by itself: a deployment waits for nodes that are starting. `only`: the elements that come to
-    what runs already, as `running`; None: nothing does.
+    `node` is None if only the dashboard shows the element, or if `problem` says why no node can take it. With
+    `waits` that may pass by itself: a deployment waits for nodes that are starting. `only` holds the elements
+    that are added to what runs already in `running`. Without it, nothing runs yet.
     """
     parsed, names = parse_document(document), names_of(document)
     members: dict[str, list[str]] = {}

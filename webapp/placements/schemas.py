@@ -31,23 +31,23 @@ class DeployChange(TypedDict):
 
     element: str
     title: NotRequired[str]
-    """of a pipeline that runs: what people call it; one that goes is in no document any more"""
+    """the name that users see, in a pipeline that runs; a removed element is in no document any more"""
     change: Literal["unchanged", "retuned", "upgraded", "restart", "incompatible", "added", "removed"]
-    """"restart": it cannot keep its state, but can begin without"""
+    """"restart" means that it cannot keep its state, but can begin without it"""
     reason: NotRequired[str | None]
-    """of one that runs: what changed, or what is in the way"""
+    """for one that runs: what changed, or what prevents the change"""
     path: NotRequired[str | None]
-    """of the parameter that is in the way, below its element"""
+    """of the parameter that prevents the change, below its element"""
     loses: NotRequired[str | None]
-    """of "restart" and "removed": what of its state is lost"""
+    """with "restart" and "removed": what of its state is lost"""
     node: NotRequired[str | None]
-    """of "added", and of what goes to another node with others: where; null: only the dashboard shows it, or
-    no node can"""
+    """where it goes, with "added" and if it moves to another node with others; null if only the dashboard
+    shows it, or no node can take it"""
     why: NotRequired[str | None]
     problem: NotRequired[str | None]
     """why no node can take it"""
     warning: NotRequired[str | None]
-    """of one that is pinned: what speaks against that node, said of it"""
+    """for a pinned element: what speaks against that node"""
     waits: NotRequired[bool]
     """that may pass by itself, and a deployment waits for it"""
 

@@ -1,4 +1,4 @@
-"""Reading deployments and their groups."""
+"""Reads deployments and their groups."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ def active_deployments() -> QuerySet[Deployment]:
 
 
 def specs_of(deployment: Deployment) -> tuple[GroupSpec, ...]:
-    """What its groups are to run, by group."""
+    """Returns what its groups have to run, by group."""
     return tuple(GroupSpec.model_validate(p.spec) for p in deployment.placements.order_by("group"))
 
 
 def elements_by_group(deployments: Collection[str]) -> dict[tuple[str, str], tuple[str, ...]]:
-    """(deployment, group) -> the elements that run in it, or are to."""
+    """Returns (deployment, group) -> the elements that run in it, or will run in it."""
     rows = GroupPlacement.objects.filter(deployment__in=deployments)
     found = rows.values_list("deployment_id", "group", "spec__elements")
     return {(id, group): tuple(each["id"] for each in elements) for id, group, elements in found}
 
 
 def left_by(deployment: Deployment) -> tuple[GroupSpec, ...]:
-    """Groups as they were, each with the inputs that it has left and nobody has taken over since, and the
-    elements that run nowhere since."""
+    """Returns groups as they were, each with the inputs that it stopped reading and that no group has taken
+    over since, and with the elements that run nowhere since."""
     return tuple(_left(each) for each in deployment.left.values())
 
 
@@ -55,10 +55,10 @@ def _left(entry: Mapping[str, Any]) -> GroupSpec:
 
 
 def planned_for(deployment: Deployment, document: dict[str, Any]) -> tuple[GroupSpec, ...]:
-    """What nodes run of a valid document in this deployment; raises DocumentInvalid."""
+    """Returns what nodes run for a valid document in this deployment. Raises DocumentInvalid."""
     placements = list(deployment.placements.order_by("group"))
-    # What has ended, or is to, by an upgrade that has not come to its end, does not go on any more. A rewind
-    # stops its group, too, for a moment.
+    # A group that an unfinished upgrade has ended, or will end, does not go on. A rewind stops its group for
+    # a moment, too.
     ending = set(deployment.replicas.filter(status__retired=True).values_list("group", flat=True))
     ending |= {
         placement.group
@@ -71,7 +71,7 @@ def planned_for(deployment: Deployment, document: dict[str, Any]) -> tuple[Group
 
 
 def nodes_before(deployment: Deployment) -> dict[str, str]:
-    """By element: where it runs, or ran until its group was ended by an upgrade that has not ended itself."""
+    """Returns element -> where it runs, or ran until an unfinished upgrade ended its group."""
     nodes = {id: entry["node"] for entry in deployment.left.values() for id in entry.get("halted", ())}
     for placement in deployment.placements.select_related("node"):
         nodes |= {element["id"]: placement.node.name for element in placement.spec["elements"]}
@@ -81,7 +81,8 @@ def nodes_before(deployment: Deployment) -> dict[str, str]:
 def is_what_runs(
     document: dict[str, Any], deployment: Deployment, groups: Collection[str] | None = None
 ) -> bool:
-    """Whether deploying the document would change nothing. `groups`: those with a node; None: asked for."""
+    """Returns whether deploying the document would change nothing. `groups` are those with a node; without
+    them they are read."""
     if groups is None:
         placed = deployment.placements.values_list("group", flat=True)
         groups = {document_group(group) for group in placed}
@@ -90,10 +91,11 @@ def is_what_runs(
 
 
 def busy_nodes() -> set[str]:
-    """Those that run a query: their Java is warm."""
+    """Returns the nodes that run a query. Their Java is warm."""
     return set(Replica.objects.exclude(role="stopped").values_list("node__name", flat=True))
 
 
 def java_ends(placement: GroupPlacement) -> tuple[JavaEnd, ...]:
-    """When the group was starting or in a batch as its node's Java process ended, since a user vouched."""
+    """Returns the ends of nodes' Java processes while the group was starting or in a batch, since a user last
+    vouched for it."""
     return tuple(JavaEnd.model_validate(end) for end in placement.java_ends)

@@ -1,4 +1,4 @@
-"""What may be done to a pipeline only while nothing of it is deployed."""
+"""Changes to a pipeline that are only allowed while no part of it is deployed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from webapp.problems import Conflict
 
 @transaction.atomic
 def rename_pipeline(actor: User, name: str, new_name: str) -> Pipeline:
-    """With its draft, its versions and all that hangs on it; not while it is deployed."""
+    """Renames the pipeline with its draft, its versions and all that belongs to it. Not while it is
+    deployed."""
     require(actor, Role.EDITOR, "rename pipelines")
     check_name(new_name)
     pipeline = pipeline_named(name, for_update=True)

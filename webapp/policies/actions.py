@@ -1,4 +1,4 @@
-"""Making, changing and removing policies. Control, which looks each few seconds, does what they say."""
+"""Creates, changes and removes policies. Control looks every few seconds and does what they say."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def create(actor: User, name: str, rule: Rule, **fields: Any) -> Policy:
 
 @transaction.atomic
 def change(actor: User, id: int, rule: Rule | None = None, **fields: Any) -> Policy:
-    """Change the given fields. Done twice, it is done once; what was decided before counts no more."""
+    """Changes the given fields. A second call changes nothing. Earlier decisions do not count any more."""
     require(actor, Role.OPERATOR, "change policies")
     policy = _locked(id)
     if rule is not None:
@@ -65,7 +65,7 @@ def change(actor: User, id: int, rule: Rule | None = None, **fields: Any) -> Pol
 
 @transaction.atomic
 def remove(actor: User, id: int) -> None:
-    """What it has ordered goes on; its part of the log stays."""
+    """Removes a policy. What it has ordered goes on, and its part of the log stays."""
     require(actor, Role.OPERATOR, "remove policies")
     policy = _locked(id)
     policy.delete()
@@ -74,7 +74,7 @@ def remove(actor: User, id: int) -> None:
 
 
 def _check_opposite(policy: Policy) -> None:
-    """What one of the two moves, the other would move back."""
+    """Refuses two policies of which one would move back what the other moves."""
     if not policy.enabled:
         return
     _check_other_sites(policy)
@@ -91,7 +91,7 @@ def _check_opposite(policy: Policy) -> None:
 
 
 def _check_other_sites(policy: Policy) -> None:
-    """What becomes of copies whose site has gone is said once."""
+    """Refuses a second policy that says what happens to the copies of a site that has gone."""
     rule = rule_of(policy.rule)
     if not isinstance(rule, Sites):
         return

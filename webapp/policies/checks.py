@@ -1,4 +1,4 @@
-"""Whether what a policy names is there."""
+"""Checks that what a policy names exists."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from webapp.problems import Fault, Invalid
 
 
 def check_rule(rule: Rule) -> None:
-    """Whether what it names is there."""
-    # One of sites may be about each pipeline.
+    """Checks that what the rule names exists."""
+    # A policy of sites may be about every pipeline.
     if isinstance(rule, LatencyAbove | FollowUser | Apart) or (isinstance(rule, Sites) and rule.pipeline):
         pipeline = Pipeline.objects.filter(name=rule.pipeline).first()
         if pipeline is None:

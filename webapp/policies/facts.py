@@ -1,4 +1,5 @@
-"""What policies decide by: nodes with their samples, groups, moves. Control and dry runs read the same."""
+"""The facts that policies decide by: nodes with their samples, groups, moves. Control and dry runs read the
+same."""
 
 from __future__ import annotations
 
@@ -26,26 +27,26 @@ from webapp.placements.selectors import active_deployments
 from webapp.policies.models import Policy
 
 REASON = "policy "
-"""Begins the reason of a handover that a policy ordered; its name follows."""
+"""The reason of a handover that a policy ordered begins with it; the policy's name follows."""
 ELEMENT_POINT_S = 2.0
-"""Between two points of an element."""
+"""The time between two points of an element."""
 
 
 @dataclass(frozen=True)
 class DeployedGroup:
     deployment: Deployment
     facts: GroupFacts
-    element: str  # its first
+    element: str  # the first of its elements
     now: GroupNow
 
 
 def pure(row: Policy) -> rules.Policy:
-    """As what decides knows it. Raises ValueError when its rule is none."""
+    """Returns the policy in the form that decides. Raises ValueError when its rule is none."""
     return rules.Policy(row.name, rules.rule_of(row.rule), row.mode, row.moves_per_hour)
 
 
 def samples_of(nodes: Iterable[str], newest: int, redis_url: str) -> dict[str, list[Sample]]:
-    """The newest of each node, oldest first. Raises BackendAway."""
+    """Returns the newest samples of each node, oldest first. Raises BackendAway."""
     names = list(nodes)
     found = points([keys.node_samples(name) for name in names], newest, redis_url)
     return {name: [_sample(point) for point in each] for name, each in zip(names, found, strict=True)}
@@ -61,7 +62,7 @@ def _sample(point: Mapping[str, Any]) -> Sample:
 
 
 def nodes_then(nodes: Iterable[Node]) -> list[NodeNow]:
-    """As policies are tried on them: whether one was up is to be seen by its samples."""
+    """Returns nodes for a dry run, where samples show whether a node was up."""
     rows = {node.name: node for node in nodes}
     return [
         replace(now, refusal=f"is {closed}" if (closed := rows[now.name].closed) else None)
@@ -88,7 +89,8 @@ def nodes_now(nodes: Iterable[Node], samples: Mapping[str, list[Sample]]) -> lis
 
 
 def groups_now() -> dict[str, DeployedGroup]:
-    """All that run or shall run, by `<deployment>.<group>`; without their inputs and latencies."""
+    """Returns all groups that run or have to run, by `<deployment>.<group>`, without their inputs and
+    latencies."""
     deployments = {row.pk: row for row in active_deployments()}
     found = {}
     for id, groups in group_facts(deployments.values()).items():
@@ -112,7 +114,7 @@ def groups_now() -> dict[str, DeployedGroup]:
 
 
 def inputs_of(deployments: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """By `<deployment>.<group>`: the groups whose streams each reads."""
+    """Returns `<deployment>.<group>` -> the groups whose streams it reads."""
     rows = list(
         GroupPlacement.objects.filter(deployment__in=list(deployments)).values_list(
             "deployment_id", "group", "spec__elements", "spec__inputs"
@@ -131,8 +133,8 @@ def inputs_of(deployments: Iterable[str]) -> dict[str, tuple[str, ...]]:
 def with_latencies(
     groups: Mapping[str, DeployedGroup], policies: Iterable[rules.Policy], redis_url: str
 ) -> list[GroupNow]:
-    """All of them; of pipelines that a policy of the latency is about with their inputs, and those that it is
-    about with what was measured of late. Raises BackendAway."""
+    """Returns all groups. Those of pipelines with a latency policy have their inputs, and those that the
+    policy is about have what was measured of late. Raises BackendAway."""
     asked = [policy.rule for policy in policies if isinstance(policy.rule, rules.LatencyAbove)]
     longest_s = {
         id: max(
@@ -143,7 +145,7 @@ def with_latencies(
     wanted = [id for id, seconds in longest_s.items() if seconds]
     if not wanted:
         return [group.now for group in groups.values()]
-    # Twice as long as it has to last: what was beyond before counts until it is over.
+    # Twice as long as it has to last: what was beyond the limit before counts until it is over.
     newest = round(2 * max(longest_s.values()) / ELEMENT_POINT_S)
     histories = [keys.element_history(groups[id].deployment.pk, groups[id].element) for id in wanted]
     found = points(histories, newest, redis_url)
@@ -156,14 +158,14 @@ def with_latencies(
 
 
 def latencies_of(groups: Mapping[str, DeployedGroup], redis_url: str) -> dict[str, list[Latency]]:
-    """By group, oldest first: what was measured in the last day. Raises BackendAway."""
+    """Returns group -> what was measured in the last day, oldest first. Raises BackendAway."""
     names = [keys.group_samples(group.deployment.pk, group.facts.group) for group in groups.values()]
     found = points(names, keys.SAMPLES_MAX, redis_url)
     return {id: [_latency(point) for point in each] for id, each in zip(groups, found, strict=True)}
 
 
 def _latency(point: Mapping[str, Any]) -> Latency:
-    # The figure is of the newest batches, however long ago they were.
+    # The figure is that of the newest batches, however long ago they were.
     flows = rows_per_s(point) > 0
     return Latency(point["t"] / 1000, point.get("latency_ms_p95") if flows else None)
 
@@ -187,12 +189,12 @@ def _group(id: str, title: str, facts: GroupFacts, pipeline: str) -> GroupNow:
 
 
 def policy_of(reason: str) -> str | None:
-    """The policy that has ordered a handover with this reason; None: none did."""
+    """Returns the policy that ordered a handover with this reason, or None if none did."""
     return reason.removeprefix(REASON) if reason.startswith(REASON) else None
 
 
 def moves_now(now: datetime) -> list[Move]:
-    """Those of the last hour, and all that are under way."""
+    """Returns the moves of the last hour, and all that are running."""
     recent = Q(created_at__gte=now - timedelta(seconds=HOUR_S)) | Q(outcome__isnull=True)
     return [
         Move(

@@ -8,14 +8,15 @@ from django.utils import timezone
 
 
 class Policy(models.Model):
-    """When elements move by themselves. The name is never changed: handovers are told by it."""
+    """When elements move by themselves. The name never changes, since handovers refer to it."""
 
     class Mode(models.TextChoices):
         ADVICE = "advice"
         AUTOMATIC = "automatic"
 
     name = models.CharField(max_length=40, unique=True)
-    rule = models.JSONField()  # Rule of pipeline_runtime/placement/policy/rules.py: its kind, and its figures
+    # a Rule of pipeline_runtime/placement/policy/rules.py: its kind and its figures
+    rule = models.JSONField()
     mode = models.CharField(max_length=16, choices=Mode.choices, default=Mode.ADVICE)
     moves_per_hour = models.PositiveIntegerField(default=6)
     enabled = models.BooleanField(default=True)
@@ -34,13 +35,13 @@ class Policy(models.Model):
 
 
 class UserPlace(models.Model):
-    """Where the user of an element is, as was told last. It stays until another place is told."""
+    """Where the user of an element is, as last reported. It stays until another place is reported."""
 
     pipeline = models.ForeignKey("pipelines.Pipeline", on_delete=models.CASCADE, related_name="+")
     element = models.CharField(max_length=60)
     site = models.CharField(max_length=40)
-    since = models.DateTimeField()  # when that site was told first, without another one since
-    told_at = models.DateTimeField()  # when it was told last, but for some seconds
+    since = models.DateTimeField()  # when that site was first reported, with no other one since
+    told_at = models.DateTimeField()  # when it was last reported, to within some seconds
     told_by = models.CharField(max_length=150)
     audited_at = models.DateTimeField()
 
@@ -52,7 +53,7 @@ class UserPlace(models.Model):
 
 
 class UserStay(models.Model):
-    """Where the user of an element was before, in the last day: policies are tried on it."""
+    """Where the user of an element was in the last day. Policies are tried out on it."""
 
     pipeline = models.ForeignKey("pipelines.Pipeline", on_delete=models.CASCADE, related_name="+")
     element = models.CharField(max_length=60)
@@ -69,20 +70,21 @@ class UserStay(models.Model):
 
 
 class Decision(models.Model):
-    """Another verdict of a policy than before, about a node or one of its groups. It outlives all of them."""
+    """A changed verdict of a policy, about a node or one of its groups. It outlives all of them."""
 
     at = models.DateTimeField(default=timezone.now)
     policy = models.CharField(max_length=40)
-    node = models.CharField(max_length=40, blank=True)  # empty: of a pipeline's copies at a site
-    site = models.CharField(max_length=60, blank=True)  # empty: of a node
-    pipeline = models.CharField(max_length=60, blank=True)  # empty: of the node as a whole, as the next two
+    node = models.CharField(max_length=40, blank=True)  # empty when it is about a pipeline's copies at a site
+    site = models.CharField(max_length=60, blank=True)  # empty when it is about a node
+    # empty when it is about the node as a whole, and so are the next two
+    pipeline = models.CharField(max_length=60, blank=True)
     element = models.CharField(max_length=60, blank=True)
-    title = models.CharField(max_length=200, blank=True)  # what people call it
+    title = models.CharField(max_length=200, blank=True)  # the name that users see
     code = models.CharField(max_length=16)  # Code of pipeline_runtime/placement/policy/facts.py
     target = models.CharField(max_length=40, blank=True)
     why = models.TextField()
-    handover = models.UUIDField(null=True, blank=True)  # that was ordered
-    operation = models.UUIDField(null=True, blank=True)  # likewise
+    handover = models.UUIDField(null=True, blank=True)  # the one that was ordered
+    operation = models.UUIDField(null=True, blank=True)  # the one that was ordered
 
     class Meta:
         ordering = ["-id"]

@@ -1,4 +1,4 @@
-"""Where the users of elements are: told by REST, followed by policies of the kind follow."""
+"""Where the users of elements are. REST reports it, and policies of the kind follow act on it."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from webapp.policies.models import UserPlace, UserStay
 from webapp.problems import Conflict, Invalid, TooSoon
 
 CHANGE_EACH = timedelta(seconds=2)
-"""So often another place is taken of an element."""
+"""How often another place is accepted for an element."""
 TOLD_EACH = timedelta(seconds=10)
-"""So often it is written that a place was told again."""
+"""How often it is recorded that a place was reported again."""
 AUDITED_EACH = timedelta(hours=1)
-"""Of places that the same one tells of an element: a device may tell one each few seconds."""
+"""How often one user's reports for an element are audited: a device may report every few seconds."""
 STAYS_KEPT = timedelta(days=1)
 
 
 @transaction.atomic
 def tell(actor: User, name: str, element: str, site: str) -> UserPlace:
-    """The user of the element is at `site` now. Told again, only the time of that is kept."""
+    """Reports that the user of the element is at `site` now. Reporting it again only updates the time."""
     require(actor, Role.OPERATOR, "say where users are")
     pipeline, site = _with_element(name, element), _known(site)
     now, by = timezone.now(), actor.username
@@ -73,7 +73,7 @@ def tell(actor: User, name: str, element: str, site: str) -> UserPlace:
 
 @transaction.atomic
 def forget(actor: User, name: str, element: str) -> None:
-    """Nobody knows where its user is. Done twice, it is done once."""
+    """Forgets where the element's user is. A second call changes nothing."""
     require(actor, Role.OPERATOR, "say where users are")
     pipeline = _with_element(name, element)
     row = UserPlace.objects.select_for_update().filter(pipeline=pipeline, element=element).first()
@@ -95,7 +95,7 @@ def place_json(row: UserPlace) -> schemas.UserPlace:
 
 
 def places_of(pipelines: Iterable[Pipeline]) -> dict[tuple[int, str], schemas.UserPlaceNote]:
-    """By pipeline and element."""
+    """Returns places by pipeline and element."""
     rows = UserPlace.objects.filter(pipeline__in=list(pipelines))
     return {(row.pipeline_id, row.element): _note(row) for row in rows}
 
@@ -103,8 +103,8 @@ def places_of(pipelines: Iterable[Pipeline]) -> dict[tuple[int, str], schemas.Us
 def with_users(
     measured: Sequence[GroupNow], groups: Mapping[str, DeployedGroup], policies: Iterable[Policy]
 ) -> list[GroupNow]:
-    """Those that a policy follows a user with, with where that is; of their pipelines all with their inputs,
-    if others go along."""
+    """Adds to the groups that follow a user where that user is. If others go along, all groups of those
+    pipelines get their inputs."""
     asked = [policy.rule for policy in policies if isinstance(policy.rule, FollowUser)]
     if not asked:
         return list(measured)
@@ -129,7 +129,8 @@ def with_users(
 
 
 def stays_of(pipeline: str, groups: Mapping[str, DeployedGroup]) -> dict[str, list[Stay]]:
-    """By group, oldest first: where the users of its elements have been in the last day, and are."""
+    """Returns group -> where the users of its elements have been in the last day and are now, oldest
+    first."""
     came = [
         (row.element, Stay(UserAt(row.element, row.site, row.since.timestamp()), row.until.timestamp()))
         for row in UserStay.objects.filter(pipeline__name=pipeline)
@@ -150,7 +151,7 @@ def _note(row: UserPlace) -> schemas.UserPlaceNote:
 
 
 def _with_element(name: str, element: str) -> Pipeline:
-    """The pipeline, if what it runs, or its draft, has such an element that nodes run."""
+    """Returns the pipeline, if what it runs, or its draft, has such an element that nodes run."""
     pipeline = pipeline_named(name)
     deployment = active_deployment(pipeline)
     documents = [deployment.version.document] if deployment else []

@@ -12,24 +12,24 @@ from webapp.json_types import Number
 
 
 class Standing(TypedDict):
-    """What a policy says of a node, or of an element there, since a while."""
+    """What a policy says about a node, or about an element there, and since when."""
 
     node: str
-    """empty: it is of a pipeline's copies at a site"""
+    """empty when it is about a pipeline's copies at a site"""
     code: Code
     why: str
-    """of when it began to say so"""
+    """as it was when the policy began to say so"""
     since: str
     site: NotRequired[str]
-    """of a policy of sites"""
+    """for a policy of sites"""
     group: str | None
-    """null: it is of the node or the site as a whole, as the next three"""
+    """null when it is about the node or the site as a whole; so are the next three"""
     pipeline: str | None
-    """of a policy of sites always said"""
+    """always set for a policy of sites"""
     element: str | None
     title: str | None
     target: str | None
-    """where it would go, of what is to be moved"""
+    """where it would go, if it has to move"""
 
 
 class Policy(TypedDict):
@@ -50,12 +50,12 @@ class UserPlaceNote(TypedDict):
 
     site: str
     since: str
-    """when they came there"""
+    """when the user came there"""
 
 
 class UserPlace(UserPlaceNote):
     told_at: str
-    """when it was told last, but for some seconds"""
+    """when it was last reported, to within some seconds"""
     told_by: str
 
 
@@ -64,7 +64,7 @@ class Decision(TypedDict):
     at: str
     policy: str
     node: str
-    """empty: it is of a pipeline's copies at a site"""
+    """empty when it is about a pipeline's copies at a site"""
     site: str | None
     pipeline: str | None
     element: str | None
@@ -79,19 +79,19 @@ class Decision(TypedDict):
 
 
 class DryAct(TypedDict):
-    """A move, or what was done to a pipeline's copies at a site."""
+    """A move, or a change to a pipeline's copies at a site."""
 
     at: str
     code: Code
     pipeline: str
     element: str | None
-    """null: of all its copies at the site, as the next one; or of a copy that is not there now"""
+    """null for all its copies at the site, as is the next one; or for a copy that is not there now"""
     title: str | None
     origin: str
-    """empty: of all its copies at the site"""
+    """empty for all its copies at the site"""
     target: str | None
     site: str | None
-    """of a policy of sites"""
+    """for a policy of sites"""
     why: str
 
 
@@ -104,8 +104,8 @@ class DryRun(TypedDict):
     """What a policy would have done with what was measured in the last day."""
 
     since: str | None
-    """of the first sample; null: there is none yet"""
+    """of the first sample; null if there is none yet"""
     until: str | None
     acts: list[DryAct]
     held: list[Held]
-    """for how long it would have done something and could not, by reason"""
+    """for how long it would have acted and could not, by reason"""

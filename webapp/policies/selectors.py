@@ -1,4 +1,4 @@
-"""Reading policies, their log, and what they would have done."""
+"""Reads policies and their log, and says what they would have done."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from webapp.problems import Missing
 
 DAY = timedelta(days=1)
 ACTS = ("move", "copy", "take-out", "restore")
-"""What a policy advises, or does."""
+"""What a policy advises or does."""
 
 
 def policies() -> list[schemas.Policy]:
@@ -69,8 +69,8 @@ def policy_json(row: Policy) -> schemas.Policy:
 
 
 def advice() -> list[tuple[str, schemas.Standing]]:
-    """(policy, what it advises) of those that are to advise; a person may do it with one click. And of each,
-    what of a site's copies it cannot do by itself."""
+    """Returns (policy, what it advises) for policies in mode advice, which a person may do with one click.
+    For each policy of sites it adds what that cannot do by itself."""
     return [
         (row.name, each)
         for row in Policy.objects.filter(enabled=True)
@@ -81,7 +81,7 @@ def advice() -> list[tuple[str, schemas.Standing]]:
 
 
 def log(limit: int, policy: str | None = None) -> list[schemas.Decision]:
-    """The newest first."""
+    """Returns the log, newest first."""
     rows = Decision.objects.all()
     if policy is not None:
         rows = rows.filter(policy=policy)
@@ -107,7 +107,8 @@ def _decision_json(row: Decision) -> schemas.Decision:
 
 
 def dry_run(actor: User, rule: Rule, moves_per_hour: int) -> schemas.DryRun:
-    """With what was measured and told in the last day. Changes nothing, but takes a while on many nodes."""
+    """Replays the rule on what was measured and reported in the last day. Changes nothing, but takes a while
+    on many nodes."""
     require(actor, Role.OPERATOR, "try policies out")
     check_rule(rule)
     policy = PurePolicy("dry run", rule, moves_per_hour=moves_per_hour)

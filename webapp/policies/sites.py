@@ -28,7 +28,7 @@ UNFINISHED = (Operation.Status.PENDING, Operation.Status.RUNNING)
 
 
 def copied_now(policies: Iterable[PurePolicy], groups: Mapping[str, DeployedGroup]) -> list[Copied]:
-    """Pipelines that run, have copies at sites, and that one of the policies is about."""
+    """Returns running pipelines that have copies at sites and that one of the policies is about."""
     rules = [policy.rule for policy in policies if isinstance(policy.rule, Sites)]
     if not rules:
         return []
@@ -64,7 +64,7 @@ def copied_now(policies: Iterable[PurePolicy], groups: Mapping[str, DeployedGrou
 
 
 def changes_now(now: datetime) -> list[CopyChange]:
-    """Those that policies have ordered in the last hour."""
+    """Returns the changes that policies ordered in the last hour."""
     recent = Q(created_at__gte=now - timedelta(seconds=HOUR_S))
     rows = Operation.objects.filter(recent).exclude(site="").select_related("deployment__pipeline")
     return [
@@ -78,7 +78,7 @@ def changes_now(now: datetime) -> list[CopyChange]:
 def with_refuges(
     measured: Iterable[GroupNow], groups: Mapping[str, DeployedGroup], copied: Iterable[Copied]
 ) -> list[GroupNow]:
-    """Of copies whose node does not answer: where each would be restored now."""
+    """Adds to copies whose node does not answer where each would be restored now."""
     at_sites = {group for each in copied for ids in each.at.values() for group in ids}
     down = {id for id in at_sites if id in groups and not groups[id].facts.node_is_up}
     if not down:
@@ -91,7 +91,7 @@ def with_refuges(
 
 
 def _refuge(group: DeployedGroup, fleet: Fleet) -> str | None:
-    """What may give other results when it runs twice on the same rows is left to a person."""
+    """A group that may give other results when it processes the same rows twice is left to a person."""
     if group.facts.follow == "none":
         return None
     return restoration_target(group.deployment, group.facts, fleet)[0]
@@ -101,7 +101,7 @@ def _refuge(group: DeployedGroup, fleet: Fleet) -> str | None:
 
 
 def keeping_policies() -> list[tuple[str, Sites]]:
-    """(name, rule) of those that leave copies at their site when it goes."""
+    """Returns (name, rule) of policies that leave copies at their site when it goes."""
     rows = [(row.name, rule_of(row.rule)) for row in Policy.objects.filter(enabled=True, rule__kind="sites")]
     return [(name, rule) for name, rule in rows if isinstance(rule, Sites) and rule.gone != "elsewhere"]
 
@@ -109,8 +109,8 @@ def keeping_policies() -> list[tuple[str, Sites]]:
 def kept_at(
     policies: Iterable[tuple[str, Sites]], deployment: Deployment, group: GroupFacts, place: str
 ) -> tuple[str, str] | None:
-    """(The site, the policy) that keeps the group, which runs at `place`, from going on elsewhere; None: it
-    may go on anywhere."""
+    """Returns (site, policy) if a policy keeps the group, which runs at `place`, from going on elsewhere, or
+    None if it may go on anywhere."""
     policy = next((name for name, rule in policies if rule.concerns(deployment.pipeline.name)), None)
     if policy is None:
         return None
@@ -123,7 +123,7 @@ def kept_at(
 
 
 def only_at(group: GroupFacts, site: str) -> GroupFacts:
-    """As if there were no nodes elsewhere."""
+    """Returns the group as if there were no nodes elsewhere."""
     there = {node.name for node in Node.objects.all() if node.place == site}
     return replace(
         group,

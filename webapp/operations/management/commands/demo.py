@@ -50,7 +50,8 @@ class Command(BaseCommand):
             self._wait_for(operation, deadline)
 
     def _wait_for_nodes(self, deadline: float) -> None:
-        """Until the nodes of FOGLINE_NODES are ready; goes on with those that are when time is short."""
+        """Waits until the nodes of FOGLINE_NODES are ready. When time is short, it goes on with those that
+        are."""
         wanted = set(settings.FOGLINE.nodes)
         patience = deadline - (deadline - time.monotonic()) / 2
         while True:

@@ -39,13 +39,6 @@ NOT_YET = (
     "tests/oracles/",
     "tests/simulation/",
     "tests/unit/",
-    "webapp/handovers/",
-    "webapp/monitoring/",
-    "webapp/nodes/",
-    "webapp/operations/",
-    "webapp/pipelines/",
-    "webapp/placements/",
-    "webapp/policies/",
     "workers/",
 )
 

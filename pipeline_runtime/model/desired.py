@@ -287,7 +287,7 @@ class ReplicaStatus(Frozen):
     phase: str = ""  # finer than the role: fetching, starting, following, claiming, owning, ...
     epoch: Epoch = Epoch(0)  # as OWNER its own epoch, else the highest grant that it has read
     seq: Seq = Seq(0)
-    anew_from: Seq = Seq(0)  # its state was empty after this seq, and holds nothing from before
+    fresh_from: Seq = Seq(0)  # its state was empty after this seq, and holds nothing from before
     # the newest order to own (claim or succession) that it carried out or refused
     order_id: str | None = None
     order_refused: str | None = None  # why it refused

@@ -147,7 +147,7 @@ def _change(
         return ElementChange(element=id, change="incompatible", reason=reason, path=path)
 
     def without_its_state(reason: str, path: str | None = None) -> ElementChange:
-        if not _can_begin_anew(operator):
+        if not _can_begin_fresh(operator):
             return incompatible(reason, path)
         return ElementChange(element=id, change="restart", reason=reason, path=path, loses=operator.keeps)
 
@@ -275,7 +275,7 @@ def _keeps(operator: type[Operator]) -> bool:
     return operator.stateful or _is_outside(operator)
 
 
-def _can_begin_anew(operator: type[Operator]) -> bool:
+def _can_begin_fresh(operator: type[Operator]) -> bool:
     """Returns whether the operator can begin without its state. A source would repeat rows and a sink would
     tear its output, so these cannot."""
     return operator.stateful and not _is_outside(operator)

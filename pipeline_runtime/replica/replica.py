@@ -163,7 +163,7 @@ class Replica:
                 phase="releasing" if self._ownership.releasing else roles.phase,
                 epoch=permit.epoch if permit else view.granted,
                 seq=state.local,
-                anew_from=state.begins.seq,
+                fresh_from=state.begins.seq,
                 order_id=roles.order_done,
                 order_refused=state.order_refused,
                 armed=self._ownership.armed_for if state.armed else None,

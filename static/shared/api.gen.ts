@@ -71,7 +71,7 @@ export interface BatteryBelow {
   for_s: number;
 }
 
-/** null: not known */
+/** null when it is not known */
 export interface BeforeAfter {
   before: number | null;
   after: number | null;
@@ -250,7 +250,7 @@ export interface DrainProgress {
   moving: Moving | null;
 }
 
-/** A move, or what was done to a pipeline's copies at a site. */
+/** A move, or a change to a pipeline's copies at a site. */
 export interface DryAct {
   at: string;
   code: "unknown" | "calm" | "not-yet" | "moving" | "draining" | "empty" | "refused" | "resting" | "no-target" | "budget" | "move" | "waits" | "copy" | "take-out" | "restore";
@@ -276,7 +276,7 @@ export interface DryRunIn {
   moves_per_hour?: number;
 }
 
-/** What its group takes of its node's CPU, of the newest half minute. */
+/** What its group takes of its node's CPU, over the newest half minute. */
 export interface ElementCost {
   cpu_cores: number;
   batches_per_s: number;
@@ -297,7 +297,7 @@ export interface ElementHistory {
   points: ElementPoint[];
 }
 
-/** A figure that is not there is unknown. */
+/** A figure that is missing is unknown. */
 export interface ElementPoint {
   t: number;
   rows_in_per_s?: number | null;
@@ -386,14 +386,14 @@ export interface FromTemplate {
   mark?: boolean;
 }
 
-/** That a person gave. Empty: none. */
+/** A matrix that a person gave. Empty if there is none. */
 export interface GivenMatrix {
   sites: string[];
   rows: number[][];
   unknown: string[];
 }
 
-/** What would come of a group if its node died now. */
+/** What would happen to a group if its node died now. */
 export interface GroupAfter {
   pipeline: string;
   element: string;
@@ -445,7 +445,7 @@ export interface HandoverMessage {
   data: Handover;
 }
 
-/** How long the element paused: what lay between less what usually does. */
+/** How long the element paused: the time between two outputs or commits, less the usual time. */
 export interface HandoverPause {
   ms: number;
   by: "outputs" | "commits";
@@ -490,7 +490,7 @@ export interface KeptKey {
   timers: (string | null)[];
 }
 
-/** What an element keeps, as the newest committed batch has left it. */
+/** An element's state, as the newest committed batch left it. */
 export interface KeptPage {
   at: string;
   keys: number;
@@ -605,7 +605,7 @@ export interface MapBroker {
   measured_at: string;
 }
 
-/** From a site to another. There is one each way. */
+/** From one site to another. There is one in each direction. */
 export interface MapLink {
   a: string;
   b: string;
@@ -635,7 +635,7 @@ export interface MapSite {
   sources: MapSource[];
 }
 
-/** An element that reads what comes from outside. */
+/** An element that reads data from outside. */
 export interface MapSource {
   pipeline: string;
   element: string;
@@ -654,7 +654,7 @@ export interface Me {
   csrf: string;
 }
 
-/** By the broker's clock, ms since the epoch, and usual intervals in ms. */
+/** By the broker's clock, in ms since the epoch; usual intervals in ms. */
 export interface Measured {
   last_output_at_ms?: number | null;
   first_output_at_ms?: number | null;
@@ -789,7 +789,7 @@ export interface NodePoint {
   battery_ratio?: number | null;
 }
 
-/** All of them, as the next two are all pipelines, and all elements of one. */
+/** All of them. The next two hold all pipelines, and all elements of one pipeline. */
 export interface NodesMessage {
   type: "nodes";
   data: Node[];
@@ -1069,7 +1069,7 @@ export interface Standby {
   node: string;
 }
 
-/** The standby that somebody wants, else the one that stays for a while after a move. */
+/** The standby that a user wants, else the one that stays for a while after a move. */
 export interface StandbyNote {
   node: string;
   behind: number | null;
@@ -1077,7 +1077,7 @@ export interface StandbyNote {
   wanted: boolean;
 }
 
-/** What a policy says of a node, or of an element there, since a while. */
+/** What a policy says about a node, or about an element there, and since when. */
 export interface Standing {
   node: string;
   code: "unknown" | "calm" | "not-yet" | "moving" | "draining" | "empty" | "refused" | "resting" | "no-target" | "budget" | "move" | "waits" | "copy" | "take-out" | "restore";
@@ -1254,7 +1254,7 @@ export interface Validation {
   schemas: Record<string, StreamSchema>;
 }
 
-/** A draft as it was deployed, or saved. */
+/** A draft as it was deployed or saved. */
 export interface VersionItem {
   number: number;
   note: string;
@@ -1282,7 +1282,10 @@ export interface WhyHere {
   others: OtherNode[];
 }
 
-/** What a browser sends. The server takes whatever it can read of it: a page may be of another version. */
+/**
+ * What a browser sends. The server accepts the parts that it can read, since a page may be of another
+ * version.
+ */
 export interface Wish {
   watch?: WatchWish;
   resync?: boolean;

@@ -107,14 +107,14 @@ def _refuse_before_new_state(
 ) -> None:
     """Refuses a checkpoint whose state the present definition cannot use, since the group was restarted
     without it."""
-    reported = (group.owner.status.get("anew_from") or 0) if group.owner is not None else 0
-    anew_from = max(reported, group.anew_from)
-    if checkpoint < anew_from:
+    reported = (group.owner.status.get("fresh_from") or 0) if group.owner is not None else 0
+    fresh_from = max(reported, group.fresh_from)
+    if checkpoint < fresh_from:
         message = (
-            f"its state was begun anew at {anew_from}, when a changed version was deployed, and its present "
-            "parameters cannot go on from an older one"
+            f"its state was begun fresh at {fresh_from}, when a changed version was deployed, and its "
+            "present parameters cannot go on from an older one"
         )
-        what = "that checkpoint is of before it was restarted without its state"
+        what = "that checkpoint was taken before it was restarted without its state"
         _refuse_checkpoint(element, deployment.name_of(element), what, message, "former-state")
 
 

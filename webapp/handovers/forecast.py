@@ -43,7 +43,7 @@ class Past:
     target: str
     strategy: str
     start: Start
-    ready_ms: int | None  # from the order until ownership passed; of a restoration: until the target owned
+    ready_ms: int | None  # from the order until ownership passed; for a restoration, until the target owned
     pause_ms: int | None
 
 

@@ -148,12 +148,12 @@ def upgrade(
             next="Change the draft, or undeploy it first.",
             deployment=deployment.pk,
         )
-    begin_anew = refuse_upgrade(deployment, document, placement, restart)
+    begin_fresh = refuse_upgrade(deployment, document, placement, restart)
     replaces = deployment.version
     deployment.version = _chosen_version(actor, pipeline, version, because.note)
     deployment.save(update_fields=["version"])
     return _operate(
-        actor, deployment, Operation.Kind.UPGRADE, restart=begin_anew, replaces=replaces, because=because
+        actor, deployment, Operation.Kind.UPGRADE, restart=begin_fresh, replaces=replaces, because=because
     )
 
 

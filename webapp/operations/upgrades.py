@@ -47,9 +47,9 @@ def refuse_upgrade(
             next="Deploy without a placement, and move the elements.",
         )
     changes = upgrade_changes(deployment, document)
-    begin_anew = [change for change in changes if change.change == "restart"]
+    begin_fresh = [change for change in changes if change.change == "restart"]
     wrong = [change for change in changes if change.change == "incompatible"]
-    wrong += [change for change in begin_anew if change.element not in restart]
+    wrong += [change for change in begin_fresh if change.element not in restart]
     if wrong:
         named = "; ".join(f"{change.element}: {change.reason}" for change in wrong)
         raise Conflict(
@@ -70,7 +70,7 @@ def refuse_upgrade(
             ],
         )
     _refuse_now(deployment, document)
-    return [change.element for change in begin_anew]
+    return [change.element for change in begin_fresh]
 
 
 def _way_out(wrong: Collection[ElementChange]) -> str:

@@ -35,7 +35,7 @@ def checkpoints_of(deployment: str, group: str) -> list[Checkpoint]:
         # only if the central store has it as well.
         entry = found.get(replica.status.get("checkpoint_seq"))
         if entry is not None:
-            # Of its newest checkpoint a node knows where else it lies: on the backup node.
+            # A node knows where else its newest checkpoint lies: on the backup node.
             places = (replica.node.name, *(replica.status.get("checkpoint_where") or ()))
             entry["where"] += [place for place in dict.fromkeys(places) if place not in entry["where"]]
     return [found[seq] for seq in sorted(found, reverse=True)]

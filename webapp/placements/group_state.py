@@ -62,7 +62,7 @@ class GroupFacts:
     paused: bool = False
     retire: bool = False
     follow: Follow = "exact"
-    anew_from: int = 0  # the newest seq at which its state was begun anew, as far as was ever reported
+    fresh_from: int = 0  # the newest seq at which its state was begun fresh, as far as was ever reported
     handover: str | None = None  # id of the running one
     replicas: tuple[ReplicaFacts, ...] = ()
     standbys: tuple[StandbyFacts, ...] = ()

@@ -82,8 +82,8 @@ class GroupPlacement(models.Model):
     order_id = models.CharField(max_length=64, blank=True)  # ClaimOrder.id
     order_over = models.BigIntegerField(default=0)  # ClaimOrder.over, an epoch
     order_rewind = models.BigIntegerField(null=True, blank=True)  # ClaimOrder.rewind, a seq
-    order_anew = models.BooleanField(default=False)  # ClaimOrder.anew, until this spec has an owner
-    order_anew_but_for = models.JSONField(default=list)  # ClaimOrder.anew_but_for
+    order_fresh = models.BooleanField(default=False)  # ClaimOrder.fresh, until this spec has an owner
+    order_keeps_state_of = models.JSONField(default=list)  # ClaimOrder.keeps_state_of
     release = models.CharField(max_length=64, blank=True)  # the handover for which the owner releases
     source = models.JSONField(null=True, blank=True)  # CheckpointSource
     paused_at = models.DateTimeField(null=True, blank=True)  # null while it is not paused
@@ -92,7 +92,7 @@ class GroupPlacement(models.Model):
     java_ends = models.JSONField(default=list)  # JavaEnd, as nodes have reported them
     # changes when a user asks to start it again; earlier ends do not count then
     vouched = models.CharField(max_length=64, blank=True)
-    anew_from = models.BigIntegerField(default=0)  # the newest seq at which its state was begun anew
+    fresh_from = models.BigIntegerField(default=0)  # the newest seq at which its state was begun fresh
     starts = models.JSONField(default=dict)  # ClaimOrder.positions
     # As planned, names of nodes: who holds its checkpoints beside the central store, and where it is to go on
     # when its node fails. Empty: none can.

@@ -80,8 +80,8 @@ def _of_placement(
         id=placement.order_id,
         over=Epoch(placement.order_over),
         rewind=None if rewind is None else Seq(rewind),
-        fresh=placement.order_anew,
-        keeps_state_of=tuple(placement.order_anew_but_for),
+        fresh=placement.order_fresh,
+        keeps_state_of=tuple(placement.order_keeps_state_of),
         starts=starts_of(placement.starts),
     )
     return DesiredReplica(

@@ -154,7 +154,7 @@ def test_where_a_state_was_begun_anew_is_kept_while_a_restarted_copy_has_not_rea
     deployed: Deployed, told: Told
 ) -> None:
     placement = deployed("power", "edge-a")
-    for anew_from, kept in ((0, 0), (5, 5), (0, 5), (6, 6), (5, 6)):
-        told("edge-a", status(placement, 7).model_copy(update={"anew_from": anew_from}))
+    for fresh_from, kept in ((0, 0), (5, 5), (0, 5), (6, 6), (5, 6)):
+        told("edge-a", status(placement, 7).model_copy(update={"fresh_from": fresh_from}))
         placement.refresh_from_db()
-        assert placement.anew_from == kept
+        assert placement.fresh_from == kept

@@ -116,12 +116,12 @@ def test_the_loss_that_was_agreed_to_stays_with_the_definition_that_it_was_for(
     spec = GroupSpec.model_validate(upgraded.spec).model_copy(update={"version": "other"})
     order_group(spec, upgraded.deployment, restart=["power"] if fresh else [], starts={})
     upgraded.refresh_from_db()
-    assert (upgraded.spec["version"], upgraded.order_anew) == ("other", fresh)
+    assert (upgraded.spec["version"], upgraded.order_fresh) == ("other", fresh)
     # Refused, and ordered once more: by an upgrade that has nothing to ask for any more.
     refused(upgraded, 5)
     order_group(spec, upgraded.deployment, restart=[], starts={})
     upgraded.refresh_from_db()
-    assert upgraded.order_anew is fresh
+    assert upgraded.order_fresh is fresh
     [wanted] = replicas_of(upgraded.node, "key", lambda group: False)
     assert wanted.order is not None
     assert wanted.order.fresh is fresh

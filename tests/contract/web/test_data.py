@@ -318,12 +318,12 @@ def test_no_rewind_goes_before_a_restart_without_state(
 ) -> None:
     for seq in (5, 7, 9):
         put_checkpoint(central, f"{deployment.pk}.power", seq)
-    report(deployment, "power", Node.objects.get(name="cloud"), anew_from=reported)
-    GroupPlacement.objects.filter(deployment=deployment, group="power").update(anew_from=kept)
+    report(deployment, "power", Node.objects.get(name="cloud"), fresh_from=reported)
+    GroupPlacement.objects.filter(deployment=deployment, group="power").update(fresh_from=kept)
     order = {"target": "edge-a", "rewind": True}
     operator = caller("operator")
     problem = assert_problem(operator.post(f"{E}/power/restore", order | {"checkpoint": 5}), 422)
-    assert "begun anew at 7" in problem["faults"][0]["message"]
+    assert "begun fresh at 7" in problem["faults"][0]["message"]
     assert not Handover.objects.exists()
     assert operator.post(f"{E}/power/restore", order | {"checkpoint": 7}).status_code == 202
 

@@ -97,8 +97,8 @@ def test_the_restarted_element_alone_begins_empty_and_reads_each_row_once(kafka:
     stood = deployed.commits("window")[-1]
     spec = resized(deployed.specs["window"], 2)
     restarted = resume(node, spec, 1)
-    status = wait_for_status(restarted, lambda s: s.role is Role.OWNER and s.anew_from > 0, "to begin anew")
-    assert (status.anew_from, status.seq) == (stood.seq, stood.seq)
+    status = wait_for_status(restarted, lambda s: s.role is Role.OWNER and s.fresh_from > 0, "to begin anew")
+    assert (status.fresh_from, status.seq) == (stood.seq, stood.seq)
     # Before it has processed anything: where it begins must not be lost with its process.
     restarted.stop(STOP_S)
     restarted = resume(node, spec, status.epoch)
@@ -160,7 +160,7 @@ def test_whoever_starts_from_a_copy_of_before_begins_anew_at_the_same_place(
 
     standby = resume(other_node, spec, owning_epoch(deployed))
     wait_for_status(standby, lambda s: s.role is Role.OWNER, "to own")
-    assert standby.status().anew_from == stood
+    assert standby.status().fresh_from == stood
     rows.close_windows(deployed, 40)
     seen = of(range(20), range(20, 40), range(40, 60), range(70, 80), range(80, 120))
     assert windows(deployed) == seen

@@ -299,7 +299,7 @@ def order_again(deployment: Deployment, group: str) -> None:
 def keep_as_upgraded(deployment: Deployment, group: str) -> None:
     """Notes that the group owns with its new definition, so nothing begins fresh any more."""
     placement = deployment.placements.get(group=group)
-    placement.order_anew, placement.order_anew_but_for = False, []
+    placement.order_fresh, placement.order_keeps_state_of = False, []
     status = status_on(placement)
     for former in placement.former_inputs:
         if former["until"] is None and status is not None:

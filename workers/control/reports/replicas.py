@@ -75,7 +75,7 @@ class ReplicaRows:
             )
         if status.java_ends:
             note_java_ends(deployment.pk, group, status)
-        if status.anew_from:
+        if status.fresh_from:
             note_new_state(deployment.pk, group, status)
         rates = self._rates.update(node.name, status, heard_ms)
         row.generation, row.role = status.generation, status.role.value

@@ -1,7 +1,7 @@
-"""Aggregates that grow batch by batch, made of many rows at once as Arrow columns.
+"""Aggregates that grow batch by batch, made from many rows at once as Arrow columns.
 
-What is kept of a group of rows (a window, a key) is a list of JSON values, one for each `Part`. Parts of two
-batches are merged; results are made of the parts. Timestamps are in microseconds until then.
+What is kept for a group of rows (a window, a key) is a list of JSON values, one for each `Part`. Parts of two
+batches are merged, and results are made from the parts. Timestamps are in microseconds until then.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from pipeline_runtime.operators.aggregates import Aggregate, Function
 from pipeline_runtime.operators.recording import arrow_type
 
 Kept = list[Any]
-"""Of one group, in the order of the Accumulation's parts. A part without values is None."""
+"""The values kept for one group, in the order of the Accumulation's parts. A part without values is None."""
 Group = tuple[Any, ...]
-"""The values that its rows have in common."""
+"""The values that the group's rows have in common."""
 
 
 _ORDER = ("_time", "_partition", "_offset")
@@ -32,15 +32,15 @@ _INT64_MAX = 2**63 - 1
 
 
 class Kind(StrEnum):
-    ROWS = "rows"  # how many there are
-    COUNT = "count"  # how many have a value
-    SUM = "sum"  # of integers: exact, however large
+    ROWS = "rows"  # the number of rows
+    COUNT = "count"  # the number of rows with a value
+    SUM = "sum"  # for integers: exact, however large
     TOTAL = "total"  # as doubles
     MIN = "min"
     MAX = "max"
     FIRST = "first"  # [time_us, partition, offset, value]
     LAST = "last"
-    MOMENTS = "moments"  # [count, mean, sum of the squared differences to it]
+    MOMENTS = "moments"  # [count, mean, sum of the squared differences from the mean]
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,13 @@ class Accumulation:
     """The parts of some aggregates over rows of one schema."""
 
     def __init__(self, aggregates: Sequence[Aggregate], schema: StreamSchema, *more: Part) -> None:
-        """`more`: parts that are wanted beside those of the aggregates."""
+        """`more` are parts needed besides those of the aggregates."""
         self._aggregates = aggregates
         self._of = {item: _parts(item, schema) for item in aggregates}
         self.parts: tuple[Part, ...] = tuple(dict.fromkeys([*sum(self._of.values(), ()), *more]))
 
     def of(self, rows: pa.Table, by: Sequence[str]) -> dict[Group, Kept]:
-        """What is kept of the rows, of each group apart that has the same values in `by`."""
+        """Returns what is kept, separately for each group of rows with the same values in `by`."""
         groups = [_as_group(rows[name]) for name in by]
         if any(part.kind in (Kind.FIRST, Kind.LAST) for part in self.parts):
             order = pc.sort_indices(rows, sort_keys=[(name, "ascending") for name in _ORDER])
@@ -99,13 +99,13 @@ class Accumulation:
                 return iter(values[0])
 
     def merged(self, one: Kept | None, other: Kept) -> Kept:
-        """Of the rows of both; `one` came before."""
+        """Returns what is kept for the rows of both; `one` came before."""
         if one is None:
             return other
         return [_merged(*each) for each in zip((part.kind for part in self.parts), one, other, strict=True)]
 
     def results(self, kept: Sequence[Kept], outputs: StreamSchema) -> dict[str, pa.Array]:
-        """The aggregates' columns, with the types of `outputs`."""
+        """Returns the aggregates' columns, with the types of `outputs`."""
         return {
             item.name: _array(
                 [_result(item.function, self._values(item, each)) for each in kept],
@@ -115,7 +115,7 @@ class Accumulation:
         }
 
     def readable(self, kept: Kept, outputs: StreamSchema) -> dict[str, Any]:
-        """The aggregates so far, for who looks at what is kept."""
+        """Returns the aggregates so far, for a user who looks at the state."""
         found = {name: column[0].as_py() for name, column in self.results([kept], outputs).items()}
         return {name: str(each) if isinstance(each, datetime) else each for name, each in found.items()}
 
@@ -127,16 +127,16 @@ class Accumulation:
 
 
 def readable(group: Group) -> str:
-    """For who looks at what is kept of it."""
+    """Returns the group's values for a user who looks at its state."""
     return ", ".join(value if isinstance(value, str) else json.dumps(value) for value in group)
 
 
 def column_of(values: Sequence[Any], name: str, outputs: StreamSchema) -> pa.Array:
-    """Of groups' values, as `Accumulation.of` gives them, a column of the output."""
+    """Returns a column of the output from the groups' values, which `Accumulation.of` returned."""
     return _array(values, _type(outputs, name))
 
 
-# Of each column that `_given` gives, what Arrow makes of it.
+# For each column that `_given` returns: what Arrow makes of it.
 _ARROW: dict[Kind, tuple[tuple[str, ...], ...]] = {
     Kind.ROWS: (("count_all",),),
     Kind.COUNT: (("count",),),
@@ -172,7 +172,7 @@ def _parts(aggregate: Aggregate, schema: StreamSchema) -> tuple[Part, ...]:
 
 
 def _given(rows: pa.Table, part: Part) -> list[pa.ChunkedArray]:
-    """The columns that Arrow makes the part of."""
+    """Returns the columns from which Arrow makes the part."""
     if part.column is None:
         return []
     values = rows[part.column]
@@ -182,7 +182,7 @@ def _given(rows: pa.Table, part: Part) -> list[pa.ChunkedArray]:
         case Kind.SUM:
             return [_wide(values)]
         case Kind.FIRST | Kind.LAST:
-            # Arrow takes the first that is not null: of each column that of the same row.
+            # Arrow takes the first row that is not null, and all columns from that row.
             given = pc.is_valid(values)
             none = pa.scalar(None, pa.int64())
             return [
@@ -194,7 +194,7 @@ def _given(rows: pa.Table, part: Part) -> list[pa.ChunkedArray]:
 
 
 def _wide(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Integers whose sum is right: as int64 it would begin anew behind the largest one."""
+    """Returns integers whose sum is right: an int64 would overflow to the lowest value."""
     ends = pc.min_max(values).as_py()
     largest = max(abs(ends["min"] or 0), abs(ends["max"] or 0))
     return values if largest * len(values) <= _INT64_MAX else values.cast(pa.decimal128(38, 0))
@@ -205,7 +205,7 @@ def _plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _as_group(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """To Arrow 0.0 and -0.0 are two groups, and to nobody else."""
+    """Makes 0.0 and -0.0 one group. Only Arrow takes them for two."""
     return pc.add(values, 0.0) if pa.types.is_floating(values.type) else _plain(values)
 
 
@@ -233,7 +233,7 @@ def _merged_moments(one: Sequence[float], other: Sequence[float]) -> list[float]
 
 
 def _result(function: Function, of: Mapping[Kind, Any]) -> Any:
-    """None when it is no number that JSON holds, or there is nothing to make it of."""
+    """Returns None when the result is no number that JSON can hold, or there is nothing to make it from."""
     value = _value(function, of)
     if function in (Function.FIRST, Function.LAST, Function.MIN, Function.MAX):
         return value

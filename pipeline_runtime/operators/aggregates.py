@@ -23,7 +23,7 @@ class Function(StrEnum):
     FIRST = "first"
     LAST = "last"
     STDDEV = "stddev"  # of a sample (n - 1)
-    RELATIVE_VARIATION = "relative_variation"  # (max - min) / average, in per cent
+    RELATIVE_VARIATION = "relative_variation"  # (max - min) / average, in percent
 
 
 _ANY_TYPE = (Function.MIN, Function.MAX, Function.COUNT, Function.FIRST, Function.LAST)
@@ -65,7 +65,7 @@ Aggregates = Annotated[tuple[Aggregate, ...], Field(min_length=1, max_length=100
 def aggregate_fields(
     aggregates: Sequence[Aggregate], schema: StreamSchema, check: SchemaCheck
 ) -> list[SchemaField]:
-    """The output columns; what does not fit is reported to `check`."""
+    """Returns the output columns. Reports to `check` what does not fit."""
     fields = []
     for index, aggregate in enumerate(aggregates):
         path = f"params.aggregates[{index}].column"
@@ -94,22 +94,23 @@ def _field(aggregate: Aggregate, source: SchemaField | None) -> SchemaField:
 
 
 def depends_on_batches(aggregates: Sequence[Aggregate], schema: StreamSchema) -> bool:
-    """Whether the state's last digits depend on how the input is cut: floating-point sums do."""
+    """Returns whether the last digits of the state depend on how the input is cut, as sums of floating-point
+    numbers do."""
     for aggregate in aggregates:
         if aggregate.function in _ORDERLESS:
             continue
         source = schema.field(aggregate.column or "")
         integer = source is not None and source.type is FieldType.INTEGER
         if not (aggregate.function is Function.SUM and integer):
-            return True  # averages are made in doubles, whatever they are of
+            return True  # averages are computed in doubles, whatever the column's type
     return False
 
 
 def evaluate(function: Function, values: Sequence[Any], rows: int) -> Any:
-    """The aggregate of values in their order, nulls left out; `rows`: how many rows there were.
+    """Returns the aggregate of the values in their order, without nulls. `rows` is the number of rows.
 
-    None when it is too large for a number: to raise would reject each row for as long as
-    the large value is in its window, and a rejected row does not move the window on.
+    Returns None when it is too large for a number. An error would reject each row for as long as the large
+    value is in its window, and a rejected row does not move the window on.
     """
     try:
         result = _evaluate(function, values, rows)

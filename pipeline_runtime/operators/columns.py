@@ -36,20 +36,20 @@ def _one_character(value: str) -> str:
 Delimiter = Annotated[
     str, Field(description='one character, or the word "tab"'), AfterValidator(_one_character)
 ]
-"""What stands between two cells of a line."""
+"""The character between two cells of a line."""
 
 Decimal = Literal[".", ","]
-"""What stands before the decimals of a number."""
+"""The character before the decimals of a number."""
 
 ColumnName = Annotated[str, Field(min_length=1, max_length=120, json_schema_extra={"format": "column"})]
-"""A column of the input; forms offer those that there are."""
+"""A column of the input. Forms offer the existing ones."""
 
 _NEW_COLUMN = words_for_pattern(
     r"^[^_`\x00-\x1f.][^`\x00-\x1f]*$",
     "a column's name does not begin with an underscore or a dot, and has no backquotes",
 )
 NewColumn = Annotated[str, Field(min_length=1, max_length=120, pattern=_NEW_COLUMN)]
-"""The name of a column to make. A leading underscore is Fogline's own."""
+"""The name of a new column. Names with a leading underscore are Fogline's own."""
 
 ExpressionText = Annotated[
     str,
@@ -67,8 +67,8 @@ NumericColumn = Annotated[
         json_schema_extra={"format": "column", "x-column": {"types": ["integer", "number"]}},
     ),
 ]
-"""A column of the input that has to be one of numbers; `SchemaCheck.column` with NUMERIC checks it. An
-editor offers those, and refuses a stream that has another one of this name."""
+"""A column of numbers in the input; `SchemaCheck.column` with NUMERIC checks it. An editor offers such
+columns, and refuses a stream whose column of this name has another type."""
 
 SIGNALS = (FieldType.BOOLEAN, *NUMERIC)
 
@@ -80,7 +80,7 @@ SignalColumn = Annotated[
         json_schema_extra={"format": "column", "x-column": {"types": ["boolean", "integer", "number"]}},
     ),
 ]
-"""Likewise one of numbers, or of true and false."""
+"""A column of numbers, or of true and false."""
 
 FlagColumn = Annotated[
     str,
@@ -90,7 +90,7 @@ FlagColumn = Annotated[
         json_schema_extra={"format": "column", "x-column": {"types": ["boolean"]}},
     ),
 ]
-"""Likewise one of true and false."""
+"""A column of true and false."""
 
 
 class ColumnType(BaseModel):
@@ -107,7 +107,7 @@ class ColumnType(BaseModel):
 
 
 class SchemaCheck:
-    """Collects what does not fit, so that the user is told of all of it at once.
+    """Collects what does not fit, so that the user is told all of it at once.
 
     `with SchemaCheck() as check:` raises one SchemaMismatch at its end if there was any.
     """
@@ -153,7 +153,7 @@ class SchemaCheck:
         return compiled
 
     def unique(self, names: Sequence[str], path: str) -> None:
-        """Column names that differ, also for Spark, which ignores the case of letters."""
+        """Checks that column names differ, also for Spark, which ignores the case of letters."""
         seen: dict[str, str] = {}
         for name in names:
             if name.lower() in seen:

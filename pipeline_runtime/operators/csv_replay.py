@@ -257,7 +257,7 @@ class CsvReplayReader(SourceReader):
         self.params = params
         self.table = recording.table.select([*names, "_reject", "_raw"])
         loops = params.loops if recording.rows else 1
-        self.rows_total = recording.rows * loops if loops else None  # None: endless
+        self.rows_total = recording.rows * loops if loops else None  # None when it repeats without end
 
     def initial(self, now_ms: int) -> Position:
         return source_clock.initial_position(now_ms)

@@ -40,7 +40,7 @@ class CsvSinkParams(Params):
 
 
 class CsvSinkDamaged(RuntimeError):
-    """The file is shorter than what was committed: somebody else changed it."""
+    """The file is shorter than what was committed, so somebody else has changed it."""
 
 
 class CsvSink(SinkOperator):
@@ -88,7 +88,7 @@ class CsvSinkWriter(SinkWriter):
         self.file: io.BufferedRandom | None = None
 
     def restore(self, mark: Any) -> None:
-        """Cuts the file to what `mark` says; makes it if there is none.
+        """Cuts the file to what `mark` says, and creates it if there is none.
 
         Raises CsvSinkDamaged when the file lacks what was committed.
         """
@@ -159,7 +159,7 @@ def _iso(value: datetime | None) -> str | None:
 
 
 def _sync_directory(path: Path) -> None:
-    """Without this a power cut could take the new file's name away."""
+    """Without this a power cut could remove the new file's name."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

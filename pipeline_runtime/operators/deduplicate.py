@@ -1,4 +1,4 @@
-"""State: what has come before is left out."""
+"""State: rows that have come before are left out."""
 
 from __future__ import annotations
 
@@ -73,12 +73,12 @@ class Deduplicate(ByKey):
         first_ms = seen.get(what)
         if first_ms is not None and now_ms - first_ms <= within_ms:
             return
-        # Each stands behind those that came before it, so the oldest stand first.
+        # Each stands after those that came before it, so the oldest stand first.
         seen.pop(what, None)
         for old in [*takewhile(lambda each: now_ms - seen[each] > within_ms, seen)]:
             del seen[old]
         if len(seen) >= KEPT_MAX:
-            # What is from a clock that is ahead stands before those that may go.
+            # Rows from a clock that is ahead stand before those that may go.
             seen = state["seen"] = {each: at for each, at in seen.items() if 0 <= now_ms - at <= within_ms}
         if len(seen) >= KEPT_MAX:
             raise TooManyKept(f"{KEPT_MAX} different rows are kept already; reduce within_s")

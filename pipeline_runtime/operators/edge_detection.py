@@ -88,7 +88,7 @@ class EdgeDetection(ByKey):
                 yield self.keyed(row, signal=name, edge=edge.value, before=before, after=value)
 
     def _level(self, column: Any, value: float | None) -> float:
-        """`column`: a value of it as it came, which says whether it is true or false."""
+        """`column` is a value of the column as it came, which says whether it is true or false."""
         if value is None or self.params.threshold is None or isinstance(column, bool):
             return value or 0
         return value > self.params.threshold

@@ -1,4 +1,4 @@
-"""Event time in whole microseconds, as the states of batch processors keep it."""
+"""Event time in whole microseconds, as the states of batch processors hold it."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from numpy.typing import NDArray
 from pipeline_runtime.operators.tables import rejects
 
 FIRST_US, LAST_US = -(2**62), 2**62
-"""Before and behind all times, with room for a window."""
-DIGITS = 19  # of the difference of the two
+"""Before and after all times, with room for a window."""
+DIGITS = 19  # the digits of their difference
 
 
 def in_us(seconds: float) -> int:
-    """A parameter's, which counts to the millisecond."""
+    """Converts a parameter, whose unit is exact to the millisecond."""
     return round(seconds * 1000) * 1000
 
 
 def times_us(times: pa.ChunkedArray) -> NDArray[np.int64]:
-    """Of a column of timestamps without nulls."""
+    """Converts a column of timestamps without nulls."""
     found: NDArray[np.int64] = times.cast(pa.int64()).to_numpy()
     return found
 
 
 def sortable(time_us: int) -> str:
-    """DIGITS characters, whose order is that of the times."""
+    """Returns DIGITS characters. Their order is the order of the times."""
     return f"{time_us - FIRST_US:0{DIGITS}d}"
 
 
@@ -42,7 +42,7 @@ def utc(time_us: int) -> str:
 
 
 def untimed(rows: pa.Table, names: Sequence[str]) -> pa.Table | None:
-    """Dead letters of the rows without an event time; None: there are none."""
+    """Returns dead letters for the rows without an event time, or None if there are none."""
     if not rows["_time"].null_count:
         return None
     found = rows.filter(pc.is_null(rows["_time"]))
@@ -52,7 +52,8 @@ def untimed(rows: pa.Table, names: Sequence[str]) -> pa.Table | None:
 def too_late(
     rows: pa.Table, names: Sequence[str], newest: NDArray[np.int64], delay_us: int, late: NDArray[np.bool_]
 ) -> pa.Table | None:
-    """Likewise of those that are `late`. `newest`: as newest_before says."""
+    """Returns dead letters for the rows that are `late`, or None if there are none. `newest` comes from
+    newest_before."""
     if not late.any():
         return None
     found = rows.filter(pa.array(late))

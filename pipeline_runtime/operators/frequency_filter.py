@@ -1,4 +1,4 @@
-"""State: a signal without what is too slow or too fast in it."""
+"""State: a signal without its too slow or too fast parts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pipeline_runtime.operators.sdk import FileDescriber, Params, Timers
 _BUTTERWORTH = math.sqrt(0.5)
 """The quality at which a second-order filter is flat up to its cutoff."""
 LEAST = 1e-6
-"""Of the sample rate: below, the coefficients have too few digits."""
+"""A share of the sample rate. Below it, the coefficients have too few digits."""
 
 
 class Kind(StrEnum):
@@ -146,7 +146,7 @@ def _section(kind: Kind, cutoff_hz: float, sample_rate_hz: float) -> Section:
 
 
 def _settled(section: Section, value: float) -> list[float]:
-    """The memory after the value has been there always."""
+    """Returns the memory as if the value had always been there."""
     gain = (section.b0 + section.b1 + section.b2) / (1 + section.a1 + section.a2)
     out = gain * value
     second = section.b2 * value - section.a2 * out
@@ -154,7 +154,7 @@ def _settled(section: Section, value: float) -> list[float]:
 
 
 def _next(section: Section, value: float, memory: list[float]) -> tuple[float, list[float]]:
-    """Transposed direct form II: (the output, the memory then)."""
+    """Transposed direct form II. Returns (the output, the new memory)."""
     out = section.b0 * value + memory[0]
     first = section.b1 * value - section.a1 * out + memory[1]
     return out, [first, section.b2 * value - section.a2 * out]

@@ -1,4 +1,4 @@
-"""Source: generated rows, for trying things out and for measuring."""
+"""Source: generated rows, for trying things out and for measurements."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ class GeneratorReader(SourceReader):
 
 
 def unit_noise(numbers: NDArray[np.int64], seed: int) -> NDArray[np.float64]:
-    """Numbers in [0, 1) that follow from (number, seed) alone: splitmix64."""
+    """Returns numbers in [0, 1) that follow from (number, seed) alone: splitmix64."""
     with np.errstate(over="ignore"):
         x = numbers.astype(np.uint64) + np.uint64(seed % 2**32) * np.uint64(0x9E3779B97F4A7C15)
         x += np.uint64(0x9E3779B97F4A7C15)
@@ -178,8 +178,8 @@ def unit_noise(numbers: NDArray[np.int64], seed: int) -> NDArray[np.float64]:
 
 
 def smooth_walk(phase: NDArray[np.float64], keys: NDArray[np.int64], seed: int) -> NDArray[np.float64]:
-    """A walk in [0, 1) that needs no memory: noise of several wavelengths, each half as long and
-    half as strong as the one before."""
+    """Returns a walk in [0, 1) that needs no memory: noise of several wavelengths, each half as long and half
+    as strong as the one before."""
     total = np.zeros(len(phase))
     for octave in range(_WALK_OCTAVES):
         scaled = phase * 2**octave

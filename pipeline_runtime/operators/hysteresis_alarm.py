@@ -35,7 +35,7 @@ class HysteresisAlarmParams(Params):
 
     @property
     def above(self) -> bool:
-        """It is about values that are too high."""
+        """Returns whether the alarm is about values that are too high."""
         return self.clear_at <= self.raise_at
 
     @model_validator(mode="after")
@@ -101,7 +101,7 @@ class HysteresisAlarm(ByKey):
             return
         value, now_ms = float(number(row[self.params.column])), time_ms(row)
         if state.get("above", self.params.above) != self.params.above:
-            state.clear()  # it is about the other side from now on
+            state.clear()  # from now on it is about the other side
         state["above"] = self.params.above
         raised_ms = state.get("raised_ms")
         goes = self._goes_on(value) if raised_ms is None else not self._ended(value)
@@ -128,7 +128,7 @@ class HysteresisAlarm(ByKey):
             yield self.keyed(row, alarm="cleared", lasted_s=max(0, now_ms - raised_ms) / 1000, **said)
 
     def _goes_on(self, value: float) -> bool:
-        """Beyond what raises it."""
+        """Returns whether the value is beyond the limit that raises the alarm."""
         return value > self.params.raise_at if self.params.above else value < self.params.raise_at
 
     def _ended(self, value: float) -> bool:

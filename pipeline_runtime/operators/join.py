@@ -33,10 +33,10 @@ from pipeline_runtime.operators.sdk import BatchProcessor, OperatorContext, Para
 from pipeline_runtime.operators.tables import with_rejects
 
 _LEFT, _RIGHT = "left", "right"
-# Beside the data columns of a side's rows: what they pair by, as text, and their time.
+# Besides the data columns of a side's rows: what they are paired by, as text, and their time.
 _KEY, _TIME = "_pairs_by", "_time"
 _SLOT_US_MIN = 1_000_000
-_DROPPED_MAX = 10_000  # slots with one batch
+_DROPPED_MAX = 10_000  # the most slots in one batch
 _TIMESTAMP = arrow_type(FieldType.TIMESTAMP)
 
 Kept = dict[str, list[Any]]
@@ -152,8 +152,8 @@ class Join(BatchProcessor):
     def _keep(
         self, side: Side, slots: Slots, kept: Mapping[str, Kept], progress: Progress, states: States
     ) -> None:
-        """The new rows, and no slot any more for whose rows no partner can come. Behind a stream that stood
-        still there may be many: a part of them goes with each batch."""
+        """Keeps the new rows, and drops slots for whose rows no partner can come. There may be many after a
+        stream that stood still, so only some of them go with each batch."""
         dropped_us = progress.dropped_us[side.place]
         until_us = progress.newest_us[1 - side.place] - self.delay_us - self._within_us
         until_us = max(until_us - until_us % side.slot_us, dropped_us)
@@ -199,10 +199,11 @@ class Join(BatchProcessor):
 
 @dataclass
 class Progress:
-    """Of event time, in us; of left and right."""
+    """The progress of event time, in us, for left and right."""
 
     newest_us: list[int] = field(default_factory=lambda: [FIRST_US, FIRST_US])  # of all rows so far
-    dropped_us: list[int] = field(default_factory=lambda: [FIRST_US, FIRST_US])  # slots that begin before it
+    # slots that begin before this are dropped
+    dropped_us: list[int] = field(default_factory=lambda: [FIRST_US, FIRST_US])
 
     def kept(self) -> list[list[int]]:
         return [self.newest_us, self.dropped_us]
@@ -214,13 +215,13 @@ class Progress:
 
 
 Slots = dict[tuple[int, str], Kept]
-"""When a slot begins, us, and what its rows pair by -> the rows."""
+"""(when a slot begins in us, what its rows are paired by) -> the rows."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two streams. Its rows are kept in slots of event time, each key's apart: a slot is at least
-    as long as partners may be apart, so those of a row are in its own slot and the two beside it."""
+    """One of the two streams. Its rows are kept in slots of event time, separately for each key. A slot is at
+    least as long as partners may be apart, so a row's partners are in its own slot and the two beside it."""
 
     place: int
     port: str
@@ -232,8 +233,8 @@ class Side:
     def taken(
         self, rows: pa.Table, progress: Progress, delay_us: int
     ) -> tuple[pa.Table, tuple[pa.Table | None, ...]]:
-        """The rows that may have a partner (data columns, `_KEY` and `_TIME`), and dead letters of those that
-        have no time or came too late."""
+        """Returns the rows that may have a partner (data columns, `_KEY` and `_TIME`), and dead letters for
+        rows without a time and rows that came too late."""
         names, without_time = self.schema.names, untimed(rows, self.schema.names)
         rows = rows.filter(pc.is_valid(rows[_TIME]))
         newest = newest_before(
@@ -244,7 +245,7 @@ class Side:
         return self.keyed(rows.filter(pa.array(~late))), rejected
 
     def keyed(self, rows: pa.Table) -> pa.Table:
-        """Those that have a key, with `_KEY`."""
+        """Returns the rows that have a key, with `_KEY`."""
         rows = rows.filter(pc.is_valid(rows[self.key]))
         values = rows[self.key].cast(pa.float64(), safe=False) if self.as_number else rows[self.key]
         if pa.types.is_floating(values.type):
@@ -264,11 +265,12 @@ class Side:
         }
 
     def name(self, slot_us: int, key: str = "") -> str:
-        """Of a slot's state; in the order of the slots."""
+        """Returns the name of a slot's state. Names are in the order of the slots."""
         return f"{self.port[0]}{sortable(slot_us)}{key}"
 
     def touched(self, slots: Sequence[Slots]) -> Iterable[str]:
-        """Those that new rows go to, and those where partners of the other side's new rows may be."""
+        """Yields the slots that new rows go to, and those where partners of the other side's new rows may
+        be."""
         for slot_us, key in slots[self.place]:
             yield self.name(slot_us, key)
         for slot_us, key in slots[1 - self.place]:
@@ -276,7 +278,7 @@ class Side:
                 yield self.name(slot_us + beside_us, key)
 
     def table(self, kept: Mapping[str, Kept]) -> pa.Table:
-        """The rows of its slots among `kept`, as `taken` gives them."""
+        """Returns the rows of its slots among `kept`, in the form that `taken` returns."""
         mine = {name: found for name, found in kept.items() if name[0] == self.port[0]}
         columns: dict[str, pa.Array] = {}
         for name in (*self.schema.names, _TIME):
@@ -288,19 +290,20 @@ class Side:
 
 
 def _slot_of(name: str) -> tuple[int, str]:
-    """When it begins, us, and what its rows pair by."""
+    """Returns when it begins, in us, and what its rows are paired by."""
     return of_sortable(name[1 : 1 + DIGITS]), name[1 + DIGITS :]
 
 
 def pair_places(
     left: pa.Table, right: pa.Table, within_us: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Of each pair the places of its two rows; by the left ones' places, then by the right ones' times."""
+    """Returns the places of the two rows of each pair, ordered by the left ones' places, then by the right
+    ones' times."""
     count = left.num_rows
     keys = pa.chunked_array([*left[_KEY].chunks, *right[_KEY].chunks], pa.string()).combine_chunks()
     codes = keys.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
     times, others = times_us(left[_TIME]), times_us(right[_TIME])
-    # Ranks instead of times, so that a key and a time are one number, however far clocks are off.
+    # Ranks instead of times, so that a key and a time are one number, however wrong clocks are.
     every, ranks = np.unique(
         np.concatenate([times - within_us, times + within_us, others]), return_inverse=True
     )

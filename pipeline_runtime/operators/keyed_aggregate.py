@@ -73,7 +73,7 @@ class KeyedAggregate(BatchProcessor):
         return StreamSchema(fields=tuple(fields), key=self.params.keys[0])
 
     def accumulation(self, schema: StreamSchema) -> Accumulation:
-        """Of rows of that schema."""
+        """Returns the accumulation for rows of that schema."""
         return Accumulation(self.params.aggregates, schema, NEWEST)
 
     def process_batch(
@@ -105,5 +105,5 @@ class KeyedAggregate(BatchProcessor):
 
 
 def state_key(group: Group) -> str:
-    """Of the values of its keys."""
+    """Returns the state's key from the values of the row's keys."""
     return json.dumps(group, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""State: a signal's last values beside each other, as a model takes them."""
+"""State: the last values of a signal beside each other, in the form that a model takes."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class LastValues(ByKey):
         window: list[float] = state.setdefault("window", [])
         window.append(float(number(row[self.params.column])))
         del window[: -self.params.size]
-        # From 0 on: it says which rows come out, and grows no further.
+        # Counted from 0. It says which rows come out, and grows no further.
         seen = state["seen"] = (state.get("seen", 0) + 1) % self.params.every
         if len(window) == self.params.size and seen == 0:
             yield {**row, **dict(zip(self._names, window, strict=True))}

@@ -1,6 +1,6 @@
-"""An ONNX file without what runs it: which inputs and outputs a model has, read by its format alone.
+"""Reads an ONNX file without running it: the inputs and outputs of a model, found by the format alone.
 
-The web looks at files of users: nothing of them is run there, and onnxruntime is not imported.
+The web looks at files of users. It runs nothing in them, and does not import onnxruntime.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError, Message
 
 MODEL_BYTES_MAX = 16 << 20
-"""A model is read whole into memory, by the web when it is uploaded and by each worker that runs it."""
+"""A model is read into memory as a whole, by the web when it is uploaded and by each worker that runs it."""
 PARTS_MAX = 500_000
-"""Nodes, tensors and the like: a model that is made of nothing else has one in two bytes."""
+"""The most nodes, tensors and other parts. A model that consists of nothing else has one in two bytes."""
 SLOTS_MAX = 200
 _DESCRIBED_BYTES_MAX = 64 * 1024
 
-# Of https://github.com/onnx/onnx, onnx/onnx.proto: message -> field -> (number, type); the fields that say
-# what goes in and out, and the way to each tensor. All others are passed over.
+# From https://github.com/onnx/onnx, onnx/onnx.proto: message -> field -> (number, type). These are the fields
+# that describe inputs and outputs, and the way to each tensor. All others are skipped.
 _FORMAT: dict[str, dict[str, tuple[int, str]]] = {
     "Model": {
         "ir_version": (1, "int64"),
@@ -64,13 +64,13 @@ _ELEMENTS = {
 
 
 class ModelUnreadable(ValueError):
-    """It is no ONNX model, or none that can be run here; says why."""
+    """The file is no ONNX model, or none that can be run here. Says why."""
 
 
 @dataclass(frozen=True)
 class Slot:
-    """An input or output. element: of what its tensor is ("float", "int64", ...), "" of what is no tensor;
-    shape: None where a length is open, or it is not said at all."""
+    """An input or output. `element` is the type in its tensor ("float", "int64", ...), or "" if it is no
+    tensor. In `shape`, a length that is open is None; the whole shape is None if it is not given."""
 
     name: str
     element: str
@@ -78,12 +78,12 @@ class Slot:
 
     @property
     def per_row(self) -> int | None:
-        """How many values it has for one row; None: open."""
+        """Returns how many values it has for one row, or None if that is open."""
         rest = (self.shape or (None, None))[1:]
         return None if None in rest else math.prod(length for length in rest if length is not None)
 
     def shape_for(self, count: int) -> tuple[int, ...] | None:
-        """Of the tensor of one row with so many values; None: they do not fit."""
+        """Returns the shape of the tensor of one row with so many values, or None if they do not fit."""
         if self.shape is None:
             return (1, count)
         if not self.shape or self.shape[0] not in (None, 1):
@@ -102,7 +102,7 @@ class Signature:
 
 
 def read_signature(content: bytes) -> Signature:
-    """Of a model, or of what `described` has left of one. Raises ModelUnreadable."""
+    """Reads a model, or what `described` has left of one. Raises ModelUnreadable."""
     graph = _read(content).graph
     constant = {tensor.name for tensor in graph.initializer}
     inputs = tuple(_slot(value) for value in graph.input if value.name not in constant)
@@ -110,8 +110,8 @@ def read_signature(content: bytes) -> Signature:
 
 
 def described(content: bytes) -> bytes:
-    """The model without nodes and numbers: what tells its inputs and outputs, in the same format. Raises
-    ModelUnreadable."""
+    """Returns the model without nodes and numbers: the parts that describe its inputs and outputs, in the
+    same format. Raises ModelUnreadable."""
     model = _read(content)
     constant = {tensor.name for tensor in model.graph.initializer}
     least = _classes()["Model"](ir_version=model.ir_version)
@@ -153,12 +153,12 @@ def _slot(value: Any) -> Slot:
 
 
 def _is_elsewhere(message: Any) -> bool:
-    """A path to another file, which onnxruntime would read."""
+    """Returns whether it holds a path to another file, which onnxruntime would read."""
     return message.DESCRIPTOR.name == "Tensor" and bool(message.data_location or message.external_data)
 
 
 def _within(message: Message) -> Iterator[Message]:
-    """The message and all in it; no deeper than protobuf reads."""
+    """Yields the message and all messages in it, no deeper than protobuf reads."""
     yield message
     for field, value in message.ListFields():
         if field.message_type is not None:
@@ -169,7 +169,7 @@ def _within(message: Message) -> Iterator[Message]:
 
 @cache
 def _classes() -> dict[str, Any]:
-    """Protobuf's classes of the format."""
+    """Returns protobuf's classes for the format."""
     file = descriptor_pb2.FileDescriptorProto(name="fogline/onnx.proto", package="fogline.onnx")
     plain = {
         "int64": descriptor_pb2.FieldDescriptorProto.TYPE_INT64,

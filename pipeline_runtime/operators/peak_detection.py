@@ -83,11 +83,11 @@ class PeakDetection(ByKey):
         if row[self.params.column] is None:
             return
         value, now_ms = float(number(row[self.params.column])), time_ms(row)
-        before = state.get("before")  # [ms, value, whether it rose to there, what else is told of it]
+        before = state.get("before")  # [ms, value, whether it rose to there, the other columns of its row]
         if before is not None and before[2] and value < before[1] and before[1] >= self.params.height:
             yield from self._peak(row, state, before)
         if before is None or value != before[1]:
-            # Of a top that is flat the first value is the peak.
+            # If the top is flat, its first value is the peak.
             rose = before is not None and value > before[1]
             state["before"] = [now_ms, value, rose, *self._kept(row)]
         candidate = state.get("candidate")
@@ -105,7 +105,7 @@ class PeakDetection(ByKey):
         return bool(at_ms - candidate[0] > self.params.distance_s * 1000)
 
     def _may_rise(self, state: dict[str, Any], candidate: list[Any]) -> bool:
-        """A top that has not fallen yet may be a higher one near it."""
+        """Returns whether a top that has not fallen yet may be a higher one near the candidate."""
         at_ms, value, rose = state["before"][:3]
         return rose and value >= self.params.height and not self._is_over(candidate, at_ms)
 
@@ -123,7 +123,7 @@ class PeakDetection(ByKey):
         last_ms = state.get("last_ms")
         state["last_ms"] = at_ms
         since_s = None if last_ms is None else (at_ms - last_ms) / 1000
-        # One that an upgrade has asked for is not known of a peak that was found before.
+        # A column that an upgrade added is not known for a peak that was found before.
         also = {name: given(rest[0].get(name)) if rest else None for name in self.params.also}
         said = self.keyed(row, since_last_s=since_s, **{self.params.column: value})
         return {**said, **also, "_time": moment(at_ms)}

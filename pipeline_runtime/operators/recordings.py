@@ -1,7 +1,7 @@
-"""The rows around events, of one key: which recordings there are, and which rows wait for an event.
+"""The rows around events, for one key: which recordings there are, and which rows wait for an event.
 
-What comes of it does not depend on which of two streams is read first, the rows' or the events': a row waits
-until an event can reach it no more, a recording is kept until no row or event can.
+The result does not depend on which of two streams is read first, the rows' or the events'. A row waits until
+no event can reach it any more, and a recording is kept until no row or event can.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ class AroundParams(Params):
 
 
 class Recorder(ByKey):
-    """State: `waiting`, rows with their time `_ms`, sorted by it; `recordings`, each of [number, time of its
-    first event, from, until] in ms; `count` of these so far; `rows_ms` and `events_ms`, the times of the
-    newest row and of the newest one that said whether there is an event; `told_ms`, up to which that is
-    known."""
+    """State: `waiting` holds rows with their time `_ms`, sorted by it. `recordings` holds [number, time of
+    its first event, from, until] in ms for each recording, and `count` their number so far. `rows_ms` and
+    `events_ms` are the times of the newest row, and of the newest row that said whether there is an event. Up
+    to `told_ms` all events are known."""
 
     params: AroundParams
 
@@ -57,21 +57,22 @@ class Recorder(ByKey):
         return round(self.params.before_s * 1000)
 
     def recorded(self, schema: StreamSchema, check: SchemaCheck) -> StreamSchema:
-        """What comes out of rows of this schema."""
+        """Returns the schema of the output for rows of this schema."""
         self.key_of(schema, check)
         fields = (*schema.fields, *_RECORDED)
         check.unique([field.name for field in fields], "inputs.in")
         return StreamSchema(fields=fields, key=self.params.key or schema.key)
 
     def told(self, row: Mapping[str, Any], state: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """A row has said whether there is an event: what waits and is of its recording."""
+        """Handles a row that says whether there is an event. Yields the waiting rows that belong to its
+        recording."""
         at_ms = time_ms(row)
         if row[self.params.event]:
             yield from self._saw_event(at_ms, state)
         self._events_are_at(at_ms, state)
 
     def _saw_event(self, at_ms: int, state: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Recordings that touch are one."""
+        """Makes recordings that touch one recording."""
         from_ms, until_ms = at_ms - self._before_ms, at_ms + round(self.params.after_s * 1000)
         recordings = state.setdefault("recordings", [])
         for recording in recordings:
@@ -94,7 +95,8 @@ class Recorder(ByKey):
             yield _recorded({**row, "_time": moment(each["_ms"])}, recording, each["_ms"])
 
     def _events_are_at(self, at_ms: int, state: dict[str, Any]) -> None:
-        # Two rows have to say so: one from a clock that is ahead would have all forgotten that waits.
+        # Two rows have to say so: otherwise one from a clock that is ahead would make all waiting rows
+        # forgotten.
         state["told_ms"] = min(at_ms, state.get("events_ms", at_ms))
         state["events_ms"] = at_ms
         waiting = state.get("waiting", [])
@@ -102,7 +104,7 @@ class Recorder(ByKey):
         self._forget(state)
 
     def saw_row(self, row: dict[str, Any], state: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """The row, if it is of a recording; else it waits, if an event can still reach it."""
+        """Yields the row if it belongs to a recording. Otherwise it waits, if an event can still reach it."""
         at_ms = state["rows_ms"] = time_ms(row)
         recordings = state.get("recordings", [])
         found = next((each for each in recordings if each[2] <= at_ms <= each[3]), None)
@@ -114,7 +116,7 @@ class Recorder(ByKey):
 
     def _wait(self, row: Mapping[str, Any], at_ms: int, waiting: list[dict[str, Any]]) -> None:
         if len(waiting) >= KEPT_MAX:
-            # What is from a clock that is ahead stands in the way of what may be recorded.
+            # A row from a clock that is ahead must not keep others from being recorded.
             del waiting[bisect_left(waiting, at_ms + self._before_ms + 1, key=_time) :]
         if len(waiting) >= KEPT_MAX:
             raise TooManyKept(
@@ -124,7 +126,7 @@ class Recorder(ByKey):
         insort(waiting, {**data, "_ms": at_ms}, key=_time)
 
     def _forget(self, state: dict[str, Any]) -> None:
-        """Recordings that neither rows nor events reach any more."""
+        """Forgets recordings that neither rows nor events can reach any more."""
         if "rows_ms" in state and "told_ms" in state:
             past_ms = min(state["rows_ms"], state["told_ms"]) - self._before_ms
             state["recordings"] = [each for each in state.get("recordings", []) if each[3] >= past_ms]

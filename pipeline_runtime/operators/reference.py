@@ -1,4 +1,4 @@
-"""The page of operators, made from them: `python -m pipeline_runtime.operators.reference`."""
+"""Makes the page of operators from the operators: `python -m pipeline_runtime.operators.reference`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ _FOLLOW = {
 
 
 def page() -> str:
-    """The whole page, of the built-in library (an installed package's operators are not ours to list)."""
+    """Returns the whole page, for the built-in library only, since other packages document their own
+    operators."""
     operators = [default_registry().get(type_) for type_ in BUILT_IN]
     lines = [
         "# Operators",

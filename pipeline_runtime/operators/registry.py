@@ -1,6 +1,6 @@
 """The operator library: the built-in operators and those of installed packages.
 
-A package adds operators by entry points in the group `fogline.operators`, named as their `type`.
+A package adds operators by entry points in the group `fogline.operators`, named by their `type`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pipeline_runtime.operators.sdk import FileDescriber, Operator, SchemaMismat
 log = logging.getLogger(__name__)
 ENTRY_POINT_GROUP = "fogline.operators"
 
-# Also in pyproject.toml; kept here too, because the project may run without being installed.
+# Also in pyproject.toml. Kept here too, because the project may run without being installed.
 BUILT_IN = {
     "csv-replay": "csv_replay:CsvReplay",
     "generator": "generator:Generator",
@@ -63,18 +63,18 @@ class OperatorUnknown(LookupError):
 
 
 class Registry:
-    """Operators by type. Immutable; `default_registry()` is the one of this installation."""
+    """Operators by type. Immutable. `default_registry()` returns the one of this installation."""
 
     def __init__(self, operators: Mapping[str, type[Operator]], failures: Mapping[str, str] | None = None):
         self._operators = dict(operators)
         self.failures = dict(failures or {})
-        """Entry points that could not be loaded, and why: shown to the administrator."""
+        """Entry points that could not be loaded, and why. The administrator sees them."""
 
     def __contains__(self, type_: str) -> bool:
         return type_ in self._operators
 
     def get(self, type_: str) -> type[Operator]:
-        """The operator class; OperatorUnknown says what is near."""
+        """Returns the operator class. OperatorUnknown names similar ones."""
         try:
             return self._operators[type_]
         except KeyError:
@@ -91,7 +91,7 @@ class Registry:
     def create(
         self, type_: str, params: Mapping[str, Any], describe_file: FileDescriber | None = None
     ) -> Operator:
-        """An operator with checked parameters.
+        """Returns an operator with checked parameters.
 
         Raises OperatorUnknown or pydantic's ValidationError (see `parameter_faults`).
         """
@@ -99,7 +99,7 @@ class Registry:
         return operator(operator.Params.model_validate(dict(params)), describe_file)
 
     def describe(self, type_: str) -> dict[str, Any]:
-        """The JSON description that the editor's palette, forms and help are made from."""
+        """Returns the JSON description from which the editor makes palette, forms and help."""
         operator = self.get(type_)
         return {
             "type": operator.type,
@@ -124,12 +124,12 @@ class Registry:
 
 @cache
 def params_schema(operator: type[Operator]) -> dict[str, Any]:
-    """The JSON Schema of its parameters."""
+    """Returns the JSON Schema of its parameters."""
     return operator.Params.model_json_schema()
 
 
 def parameter_faults(operator: type[Operator], params: Any) -> list[tuple[str, str, str]]:
-    """(path below `params`, message, code) of everything wrong with the parameters."""
+    """Returns (path below `params`, message, code) of everything that is wrong with the parameters."""
     try:
         operator.Params.model_validate(params)
     except ValidationError as error:
@@ -139,13 +139,13 @@ def parameter_faults(operator: type[Operator], params: Any) -> list[tuple[str, s
 
 
 def mismatches(error: SchemaMismatch) -> list[SchemaMismatch]:
-    """The fault and all that came with it."""
+    """Returns the fault and all others that came with it."""
     return [error, *(fault for more in error.more for fault in mismatches(more))]
 
 
 @cache
 def built_in() -> Mapping[str, type[Operator]]:
-    """By type. Loaded once per process."""
+    """Returns the built-in operators by type. Loaded once per process."""
     found = {}
     for type_, target in BUILT_IN.items():
         module, _, name = target.partition(":")
@@ -155,7 +155,7 @@ def built_in() -> Mapping[str, type[Operator]]:
 
 @cache
 def default_registry() -> Registry:
-    """The built-in library and every installed package's operators. Loaded once per process."""
+    """Returns the built-in library and every installed package's operators. Loaded once per process."""
     operators = dict(built_in())
     failures: dict[str, str] = {}
     for point in entry_points(group=ENTRY_POINT_GROUP):

@@ -85,7 +85,8 @@ class RunningStatistics(ByKey):
     def on_timer(
         self, key: str, time_ms: int, state: dict[str, Any], timers: Timers
     ) -> Iterable[dict[str, Any]]:
-        # The next event sets the next timer: a key that is silent for a year owes no reports.
+        # The next event sets the next timer, so a key that is silent for a year has no reports to catch up
+        # on.
         state.pop("due_ms", None)
         yield self._report(state, datetime.fromtimestamp(time_ms / 1000, UTC))
         if self.params.reset:
@@ -109,7 +110,7 @@ class RunningStatistics(ByKey):
 
 
 def _add(state: dict[str, Any], value: float) -> None:
-    """Welford: exact enough over billions of values, and no list to keep."""
+    """Welford's method: exact enough over billions of values, without keeping a list."""
     count = state.get("count", 0) + 1
     mean = state.get("mean", 0.0)
     delta = value - mean

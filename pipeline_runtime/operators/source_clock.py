@@ -1,8 +1,8 @@
-"""When rows of a source with its own clock are due: pure arithmetic on positions.
+"""When rows of a source with its own clock are due. Pure arithmetic on positions.
 
-A position is `{"row": n, "t0": ms, "shifts": [[row, ms], ...]}`: the next row to read, the wall clock
-at the start, and by how much each stop moved the clock for all rows from some row on. A row's time is
-a function of its index and of the shifts up to it, so it does not depend on how reading is cut.
+A position is `{"row": n, "t0": ms, "shifts": [[row, ms], ...]}`: the next row to read, the wall clock at the
+start, and by how much each stop moved the clock for all rows from some row on. A row's time follows from its
+index and the shifts up to it, so it does not depend on how reading is cut.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ def at_row(position: Position, row: int) -> Position:
 
 
 def shifted(position: Position, by_ms: int) -> Position:
-    """The clock moved for all rows from this position on."""
+    """Returns the position with its clock moved for all rows from here on."""
     if by_ms <= 0:
         return position
     shifts = [*position["shifts"], [position["row"], by_ms]]
     start = position["t0"]
     if len(shifts) > SHIFTS_MAX:
-        # The oldest stops are far behind every checkpoint by now: they become part of the start.
+        # The oldest stops lie far behind every checkpoint by now, so they are merged into the start.
         start += sum(ms for _, ms in shifts[:-SHIFTS_MAX])
         shifts = shifts[-SHIFTS_MAX:]
     return {**position, "t0": start, "shifts": shifts}
 
 
 def clock_start_ms(position: Position) -> int:
-    """The start of the clock for rows from this position on."""
+    """Returns the start of the clock for rows from this position on."""
     return int(position["t0"]) + sum(int(ms) for _, ms in position["shifts"])
 
 
 def start_us(position: Position, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The start of the clock, in microseconds, that holds for each of these rows."""
+    """Returns the start of the clock, in microseconds, for each of these rows."""
     starts = np.full(len(rows), int(position["t0"]) * 1000, dtype=np.int64)
     for row, ms in position["shifts"]:
         starts += np.where(rows >= int(row), int(ms) * 1000, 0)
@@ -52,13 +52,13 @@ def start_us(position: Position, rows: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def rows_due(position: Position, now_ms: int, rate: float) -> int:
-    """How many rows of an even rate (rows/s) are due since the clock's start."""
+    """Returns how many rows of an even rate (rows/s) are due since the clock's start."""
     elapsed_ms = now_ms - clock_start_ms(position)
     return int(elapsed_ms * rate / 1000) + 1 if elapsed_ms >= 0 else 0
 
 
 def without_backlog(position: Position, now_ms: int, due_ms: float) -> Position:
-    """The position, with its clock moved on when its next row was due long ago."""
+    """Returns the position, with its clock moved on if its next row was due long ago."""
     late_ms = int(now_ms - due_ms)
     return shifted(position, late_ms) if late_ms > BACKLOG_MS_MAX else position
 

@@ -82,7 +82,7 @@ class TablePreview(_Shown):
     first: tuple[PreviewRow, ...]
     rows: int
     whole: bool
-    rows_about: int | None  # in the whole file; None: its size says nothing
+    rows_about: int | None  # in the whole file; None when its size does not tell
     bad: tuple[BadLine, ...]
     bad_total: int
     time_column: str | None  # as which column it would be replayed, were nothing chosen
@@ -288,7 +288,7 @@ def _near(field: Field, index: int, even: Sequence[tuple[int, list[str]]], decim
 
 
 def _about(rows: int, head_bytes: int, size: int) -> int:
-    """Of the whole file, to two digits."""
+    """Estimates the rows of the whole file, to two digits."""
     estimate = rows * size / max(head_bytes, 1)
     return int(float(f"{estimate:.2g}"))
 

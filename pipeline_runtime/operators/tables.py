@@ -27,11 +27,11 @@ def is_in_arrow(compiled: Compiled) -> bool:
 @dataclass(frozen=True)
 class Evaluated:
     values: pa.ChunkedArray
-    failed: pa.ChunkedArray | None  # never null; None: in no row
+    failed: pa.ChunkedArray | None  # never null; None when no row failed
 
 
 def evaluated(compiled: Compiled, rows: pa.Table) -> Evaluated:
-    """Of an expression that `is_in_arrow`."""
+    """Evaluates an expression that `is_in_arrow`."""
     evaluation = Evaluation(rows, compiled.types)
     values = evaluation.column(compiled.node, compiled.type)
     if compiled.failed is None:
@@ -41,14 +41,14 @@ def evaluated(compiled: Compiled, rows: pa.Table) -> Evaluated:
 
 
 def with_column(rows: pa.Table, name: str, values: Any) -> pa.Table:
-    """Added or replaced."""
+    """Returns the rows with this column added or replaced."""
     if name in rows.column_names:
         rows = rows.drop_columns([name])
     return rows.append_column(name, values)
 
 
 def rejecting(rows: pa.Table, failed: pa.ChunkedArray | None, reason: str) -> pa.Table:
-    """With `_reject` set where it failed; the first reason counts."""
+    """Returns the rows with `_reject` set in those that failed. The first reason counts."""
     if failed is None:
         return rows
     reasons = pc.if_else(failed, reason, pa.scalar(None, pa.string()))
@@ -58,19 +58,19 @@ def rejecting(rows: pa.Table, failed: pa.ChunkedArray | None, reason: str) -> pa
 
 
 def rejects(rows: pa.Table, names: Sequence[str], reasons: Sequence[str]) -> pa.Table:
-    """Each of the rows as a dead letter: why, and what of its columns `names`."""
+    """Returns the rows as dead letters: the reason, and the columns `names`."""
     texts = quoted_rows(rows, names)
     return pa.table({REJECT: pa.array(reasons, pa.string()), RAW: pa.array(texts, pa.string())})
 
 
 def with_rejects(rows: pa.Table, *rejected: pa.Table | None) -> pa.Table:
-    """What comes of a batch, and dead letters as `rejects` gives them; None: there are none."""
+    """Returns a batch's results with dead letters, which come from `rejects`."""
     found = [each for each in rejected if each is not None]
     return pa.concat_tables([rows, *found], promote_options="default") if found else rows
 
 
 def quoted_rows(rows: pa.Table, names: Sequence[str]) -> list[str]:
-    """As dead letters quote them."""
+    """Returns the rows as dead letters quote them."""
     rows = rows.select(names)
     for place, column in enumerate(rows.columns):
         if pa.types.is_timestamp(column.type):

@@ -211,12 +211,13 @@ def time_readings(name: str, values: Sequence[str]) -> list[TimeReading]:
         return []
     readings = [_judged(name, given, time_format) for time_format in _formats(name, given)]
     found = [reading for reading in readings if reading is not None]
-    # Of two that read all, that is right which reads more, goes back less, and makes shorter steps.
+    # The best reading leaves fewest unread, then goes back least, then makes the shortest steps.
     return sorted(found, key=lambda it: (it.unread, it.back, it.step_s or math.inf))
 
 
 def best_time(columns: Sequence[tuple[str, Sequence[TimeReading]]]) -> tuple[str, str] | None:
-    """(column, format) to replay by, of (name, its readings) in the file's order; None: no column will do."""
+    """Returns (column, format) to replay by, or None if no column will do. `columns` holds (name, its
+    readings) in the file's order."""
     fit = []
     for index, (name, readings) in enumerate(columns):
         if readings and readings[0].chosen_unasked:

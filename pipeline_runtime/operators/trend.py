@@ -38,9 +38,9 @@ class TrendParams(Params):
 @dataclass(frozen=True)
 class Line:
     slope: float  # per second
-    first: float  # its value at the oldest point
-    last: float  # and at the newest
-    r_squared: float | None  # 0..1; None: all values are the same
+    first: float  # the line's value at the oldest point
+    last: float  # and at the newest one
+    r_squared: float | None  # 0..1; None when all values are the same
 
 
 class Trend(ByKey):
@@ -124,10 +124,10 @@ class Trend(ByKey):
 
 
 def fitted(points: Sequence[look_back.Point]) -> Line | None:
-    """By least squares, of (ms, value) in the order of time; None: all are of one time, or no number holds
-    the line.
+    """Returns the line that fits by least squares, for (ms, value) in the order of time. Returns None if all
+    have the same time, or no number can hold the line.
 
-    From the first time on and about the means, so that times since 1970 cost no digits.
+    It computes from the first time on and about the means, so that times since 1970 cost no digits.
     """
     count = len(points)
     seconds = [(at_ms - points[0][0]) / 1000 for at_ms, _ in points]
@@ -142,7 +142,8 @@ def fitted(points: Sequence[look_back.Point]) -> Line | None:
             return Line(0.0, values[0], values[0], None)
         slope = math.fsum(s * y for s, y in apart) / times
         spread = math.fsum(y * y for _, y in apart)
-    except (OverflowError, ValueError):  # fsum's, of what is too large and of opposite infinities
+    # fsum raises these for results that are too large and for opposite infinities
+    except (OverflowError, ValueError):
         return None
     ends = (mean - slope * mean_s, mean + slope * (seconds[-1] - mean_s))
     if not all(map(math.isfinite, (slope * _SECONDS[Per.DAY], spread, *ends))):

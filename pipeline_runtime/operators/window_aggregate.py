@@ -98,7 +98,7 @@ class WindowAggregate(BatchProcessor):
         return StreamSchema(fields=tuple(fields), key=self.params.keys[0] if self.params.keys else None)
 
     def accumulation(self, schema: StreamSchema) -> Accumulation:
-        """Of rows of that schema."""
+        """Returns the accumulation for rows of that schema."""
         return Accumulation(self.params.aggregates, schema)
 
     def process_batch(
@@ -128,8 +128,8 @@ class WindowAggregate(BatchProcessor):
         return with_rejects(emitted, rejected, too_late(rows, names, newest, self.delay_us, late))
 
     def _grown(self, rows: pa.Table, accumulation: Accumulation, states: States) -> dict[str, Kept]:
-        """What is to be kept of each window, by its key, that has some of the rows, as `_in_windows` gives
-        them."""
+        """Returns what is to be kept for each window, by its key, that has some of the rows. The rows come
+        from `_in_windows`."""
         if not rows.num_rows:
             return {}
         found = accumulation.of(rows, [_END, *self.params.keys])
@@ -142,8 +142,8 @@ class WindowAggregate(BatchProcessor):
     def _in_windows(
         self, rows: pa.Table, last_ends: NDArray[np.int64], complete_us: NDArray[np.int64]
     ) -> pa.Table:
-        """Each row once for each window that it is in and that was not complete when it came (those that end
-        up to `complete_us` were), whose end is in the column `_END`."""
+        """Returns each row once for each of its windows that was not complete when the row came. Windows that
+        end up to `complete_us` were complete. The window's end is in the column `_END`."""
         times, found = times_us(rows["_time"]), []
         for back in range(-(-in_us(self.params.size_s) // self._slide_us)):
             ends = last_ends - back * self._slide_us
@@ -152,7 +152,7 @@ class WindowAggregate(BatchProcessor):
         return pa.concat_tables(found)
 
     def _last_ends(self, rows: pa.Table) -> NDArray[np.int64]:
-        """Of each row when the last window ends that it is in."""
+        """Returns for each row when the last window ends that it is in."""
         times = times_us(rows["_time"])
         return times - times % self._slide_us + in_us(self.params.size_s)
 
@@ -190,7 +190,7 @@ class WindowAggregate(BatchProcessor):
 
 @dataclass
 class Progress:
-    """Of event time, in us."""
+    """The progress of event time, in us."""
 
     newest_us: int = FIRST_US  # of all rows so far
     closed_us: int = FIRST_US  # windows that end up to here have been emitted
@@ -199,11 +199,11 @@ class Progress:
         return [self.newest_us, self.closed_us]
 
 
-# The keys of the states: where a window ends and what its rows have in common; in the order of the ends.
+# The keys of the states: the end of a window and what its rows have in common, in the order of the ends.
 
 
 def state_key(group: Group) -> str:
-    """Of a window's end in us and the values of its keys."""
+    """Returns the state's key from a window's end in us and the values of its keys."""
     end_us, *keys = group
     return f"{sortable(end_us)}{json.dumps(keys, ensure_ascii=False)}"
 
@@ -213,5 +213,5 @@ def _end(name: str) -> int:
 
 
 def _bound(end_us: int) -> str:
-    """Of the windows that end later this is the first one's, at the earliest."""
+    """Returns the first key that a window which ends later can have."""
     return sortable(end_us + 1)

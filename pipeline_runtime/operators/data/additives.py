@@ -1,12 +1,12 @@
-"""`PYTHONPATH=. python pipeline_runtime/operators/data/additives.py`: writes debs2012-additives.csv.gz and
-its ground truth.
+"""Writes debs2012-additives.csv.gz and its ground truth: `PYTHONPATH=. python
+pipeline_runtime/operators/data/additives.py`.
 
 SYNTHETIC: the sensors and valves of three chemical additives over a day. In the recording of the DEBS 2012
-Grand Challenge that may be shipped all of them are constant, so what Query 1 is about does not happen there.
-Each 60 s a sensor of a pair rises and its valve follows after dt = dt0 (1 + drift t) + jitter, on the grid of
-10 ms, and both fall again. Episodes are known: drift that has to be noticed, valves that do not follow, edges
-that are there twice, rows that are out of order. A row has the signal that changes alone; one each minute has
-the real power of the main phases, looped.
+Grand Challenge that may be shipped, all of them are constant, so it has no example of what Query 1 is about.
+Every 60 s a sensor of a pair rises and its valve follows after dt = dt0 (1 + drift t) + jitter, on a grid of
+10 ms, and both fall again. These episodes are known: drift that has to be noticed, valves that do not follow,
+edges that are there twice, rows that are out of order. A row has only the signal that changes. One row each
+minute has the real power of the main phases, looped.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ HOURS = 24
 CYCLE_S = 60
 GRID_MS = 10
 SEED = 2012
-# Sensor, valve, dt0 in s, drift of dt in a day, from which hour on.
+# Sensor, valve, dt0 in s, drift of dt in a day, and the hour from which it drifts.
 PAIRS = (("bm05", "bm08", 2.5, 0.04, 12), ("bm06", "bm09", 3.0, 0.0, 0), ("bm07", "bm10", 4.0, -0.03, 6))
 JITTER_MS = 10
-MISSED_HOURS = (6, 7)  # of the second pair: each fifth valve does not follow
-TWICE_HOURS = (9, 10)  # of the second pair: each tenth edge of the sensor is reported twice, 100 ms apart
-DISORDERED_HOURS = (15, 16)  # of the third pair: rows of edges come up to 1 s late
+MISSED_HOURS = (6, 7)  # in the second pair, each fifth valve does not follow
+TWICE_HOURS = (9, 10)  # in the second pair, each tenth edge of the sensor is reported twice, 100 ms apart
+DISORDERED_HOURS = (15, 16)  # in the third pair, rows of edges come up to 1 s late
 LATE_MS = 1000
 
 
@@ -46,7 +46,7 @@ def main() -> None:
     names = sorted({name for sensor, valve, *_ in PAIRS for name in (sensor, valve)})
     writer.writerow(["ts", "mf01", "mf02", "mf03", *names])
     for at_ms, _, powers, signal, state in arrived:
-        # The first row has the state of all, from which on they change.
+        # The first row has the state of all signals, from which they change.
         signals = [int(state) if name == signal else "" if at_ms else 0 for name in names]
         writer.writerow([_iso(at_ms), *(powers or ("", "", "")), *signals])
     write_packed(HERE / "debs2012-additives.csv.gz", text.getvalue())
@@ -58,7 +58,7 @@ Edge = tuple[int, str, bool, int]
 
 
 def _edges(chance: random.Random) -> tuple[list[Edge], list[dict[str, object]]]:
-    """And of each cycle what is true."""
+    """Returns the edges, and the truth about each cycle."""
     edges: list[Edge] = []
     truth: list[dict[str, object]] = []
     for number, (sensor, valve, dt0_s, drift, from_h) in enumerate(PAIRS):
@@ -98,8 +98,8 @@ def _powers() -> list[tuple[str, ...]]:
 
 
 Row = tuple[int, int, tuple[str, ...], str, bool]
-"""Ms, how late it comes, the powers (none: it is of an edge), the signal ("": it is of the powers), its
-state."""
+"""Ms, how late it comes, the powers (empty in a row for an edge), the signal ("" in a row for the powers),
+its state."""
 
 
 def _rows(edges: list[Edge], powers: list[tuple[str, ...]]) -> list[Row]:

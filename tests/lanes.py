@@ -204,7 +204,7 @@ class Counts:
 
 
 def counts_of(results: Path) -> Counts:
-    """Of a JUnit file; all 0 where pytest did not come to write one."""
+    """Returns the counts in a JUnit file, or only 0 if pytest wrote none."""
     if not results.exists():
         return Counts()
     passed = failed = skipped = 0
@@ -217,7 +217,7 @@ def counts_of(results: Path) -> Counts:
 
 
 def why(last: list[str]) -> list[str]:
-    """Of the last lines of a command that failed: those that name a failed test, else the very last ones."""
+    """Returns those of a failed command's last lines that name a failed test, else the very last ones."""
     said = [line for line in last if line.strip()]
     return [line.strip() for line in said if " FAIL " in line][:_LINES_OF_WHY] or said[-_LINES_OF_WHY:]
 

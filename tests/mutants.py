@@ -175,7 +175,7 @@ MUTANTS = (
     ),
     Mutant(
         "expressions",
-        "an integer that is too large begins anew from below",
+        "an integer that is too large wraps around",
         "pipeline_runtime/operators/expressions/arrow.py",
         "return _CHECKED[name](left, right)",
         "return _ARITHMETIC[name](left, right)",
@@ -226,7 +226,7 @@ def run(project: Path, tests: tuple[str, ...]) -> tuple[int, str]:
 
 
 def caught_by(project: Path, mutant: Mutant) -> str | None:
-    """The first test that finds the mistake out; None: it survives."""
+    """Returns the first test that finds the mistake, or None if the mutant survives."""
     path = project / mutant.file
     right = path.read_text()
     path.write_text(mutant.of(right))

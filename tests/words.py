@@ -29,21 +29,10 @@ NOT_YET = (
     "pipeline_runtime/settings.py",
     "pipeline_runtime/spark/",
     "static/",
-    "tests/benchmarks/",
-    "tests/browser/",
-    "tests/contract/",
-    "tests/handover/",
-    "tests/integration/",
-    "tests/lanes.py",
-    "tests/mutants.py",
-    "tests/oracles/",
-    "tests/simulation/",
-    "tests/unit/",
     "workers/",
 )
 
 # They name what is refused.
-NAMES_THEM = ("tests/words.py", "tests/unit/test_words.py")
 
 _OPENING = re.compile(r'(?:^\s*[rR]?"""|(?:^|\s)(?:#|//|/\*\*?|<!--)\s|^\s*\*\s)\s*Of\s')
 _ANEW = re.compile(r"\banew\b", re.IGNORECASE)

@@ -23,7 +23,7 @@ _CYCLE_MS, _APART_MS, _HELD_MS, _ANSWER_MS = 6_000, 2_000, 1_000, 2_500
 
 
 def levels(at_ms: float) -> tuple[bool, ...]:
-    """Of SIGNALS, so long after the beginning."""
+    """Returns the levels of SIGNALS, so long after the beginning."""
     found = [False] * len(SIGNALS)
     for pair in range(3):
         since = at_ms - _APART_MS * pair

@@ -63,7 +63,8 @@ class Usage:
 
 
 def usage(node: Node, *, memory: bool = False) -> Usage:
-    """Of the node's process tree now. Memory: proportional set size, so shared pages count once."""
+    """Returns the use of the node's process tree. Memory is the proportional set size: shared pages count
+    once."""
     cpu: dict[str, float] = {}
     mib: dict[str, float] = {}
     processes = node.processes()

@@ -106,7 +106,7 @@ def measure(size: Size, tight: float, seed: int) -> list[Cell]:
 
 
 def summary(cells: list[Cell]) -> list[dict[str, Any]]:
-    """Of each size and method; "over the bound": the cost, where all groups have places."""
+    """Returns a row for each size and method. "over the bound" is the cost, if all groups have places."""
     bounds = {(cell.size, cell.tight, cell.seed): cell.bound_s for cell in cells if cell.method == "HiGHS"}
     rows = []
     for size, tight, method in dict.fromkeys((cell.size, cell.tight, cell.method) for cell in cells):

@@ -103,7 +103,7 @@ def walk(client: httpx.Client, run: Run, rows: list[dict[str, Any]]) -> None:
 
 
 def followed(client: httpx.Client, run: Run, site: str) -> dict[str, Any] | None:
-    """What is known of the move; None: nothing moves what has ended."""
+    """Returns what is known about the move, or None if nothing moved."""
     told_s, moving_s = monotonic(), None
     while True:
         now = element(client, NAME, WORN)

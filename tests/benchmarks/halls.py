@@ -124,7 +124,7 @@ def document(elements: Iterable[Element], groups: Mapping[str, Sequence[str]]) -
 
 
 def windows_of(rows: Iterable[Row]) -> list[Output]:
-    """Of the rows of one hall."""
+    """Returns the windows over the rows of one hall."""
     kept: dict[str, list[Row]] = defaultdict(list)
     found: list[Output] = []
     for each in rows:

@@ -61,7 +61,7 @@ class Arrangement:
 
 @dataclass(frozen=True)
 class Inputs:
-    """Of one run."""
+    """The inputs of one run."""
 
     rate: float  # rows per second and hall
     files: dict[str, str]  # hall -> reference of its rows
@@ -384,7 +384,7 @@ def over_the_lines(row: dict[str, Any], kinds: tuple[str, ...] = KINDS) -> float
 
 
 def a_row(row: dict[str, Any], thousandths_per_s: float) -> float:
-    """Of each row that came in: what is given in thousands a second (KB, ms of CPU), in bytes or us."""
+    """Converts thousands a second (KB, ms of CPU) to bytes or us for each row that came in."""
     return round(1000 * thousandths_per_s * row["seconds"] / row["rows_in"], 1)
 
 
@@ -395,7 +395,7 @@ def _line(row: dict[str, Any]) -> str:
 
 
 def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Of each rate and arrangement: median (least to most) over the rounds."""
+    """Returns the median (least to most) over the rounds, for each rate and arrangement."""
     found = []
     lines = (("all lines", KINDS), ("kafka", ("kafka",)))
     for rate, name in dict.fromkeys(

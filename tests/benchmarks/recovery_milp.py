@@ -26,7 +26,7 @@ Term = tuple[int, float]  # a variable's number and its factor
 
 @dataclass(frozen=True)
 class Solution:
-    plan: dict[str, Places | None] | None  # None: none was found within the time
+    plan: dict[str, Places | None] | None  # None when none was found in time
     optimal: bool
     infeasible: bool  # no plan has a place for every group
     bound_s: float  # no plan that has a place for every group costs less

@@ -291,8 +291,8 @@ def move_about(proof: Proof) -> None:
 
 
 def a_battery_runs_down(proof: Proof) -> None:
-    """Of the second hall, with its copy and the totals: both leave it, one after the other, and come back by
-    hand when it is charged."""
+    """The battery of the second hall, which runs its copy and the totals. Both leave it, one after the other,
+    and are moved back by hand when it is charged."""
     calm(proof)
     proof.sites.tell(f"{TWO}.battery", "0.15")
     rule = {"kind": "battery", "threshold": 0.2, "for_s": 0}
@@ -316,8 +316,8 @@ def a_battery_runs_down(proof: Proof) -> None:
 
 
 def cpu_flaps(proof: Proof) -> None:
-    """Of the first hall, with its copy and the merge: above the threshold in each minute, and never for the
-    two that the policy asks for."""
+    """The CPU of the first hall, which runs its copy and the merge. It is above the threshold in each minute,
+    but never for the two minutes that the policy asks for."""
     calm(proof)
     with policy(proof, "busy", {"kind": "cpu", "threshold": 0.7, "for_s": 120}):
         for _ in range(FLAPS):

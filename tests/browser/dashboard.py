@@ -129,7 +129,7 @@ class Dashboard:
         expect(self.card(id)).to_be_focused()
 
     def open_parameters(self) -> None:
-        """Of the card that has the focus."""
+        """Opens the parameters of the card that has the focus."""
         self.press("Enter")
         expect(self.inspector.locator(":focus")).to_have_count(1)
 
@@ -196,7 +196,7 @@ class Dashboard:
         expect(dialog).to_have_count(0)
 
     def open_tab(self, name: str) -> None:
-        """Of the selected element's details."""
+        """Opens a tab of the selected element's details."""
         self.live_panel.get_by_role("tab", name=name).click()
 
     def expect_handover_done(self, target: str) -> None:

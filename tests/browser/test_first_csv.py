@@ -20,7 +20,7 @@ MACHINES = Path(__file__).parent / "files" / "machines.csv"
 
 
 def params(fogline: RunningFogline, pipeline: str, element: str) -> dict[str, Any]:
-    """Of the saved draft."""
+    """Returns the element's parameters in the saved draft."""
     with fogline.client() as client:
         draft = client.get(f"/api/v1/pipelines/{pipeline}").raise_for_status().json()["document"]
     found = [each for each in draft["spec"]["elements"] if each["id"] == element]

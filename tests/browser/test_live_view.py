@@ -248,14 +248,14 @@ def drag(page: Page, chart: Locator, start: float, end: float) -> None:
 
 
 def ranges(page: Page) -> list[tuple[float, float]]:
-    """Of each chart's axis of time, as Plotly draws it, ms since the epoch."""
+    """Returns the time range of each chart as Plotly draws it, in ms since the epoch."""
     found = page.evaluate("""() => [...document.querySelectorAll(".js-plotly-plot")].map((plot) =>
       plot._fullLayout.xaxis.range.map((time) => Date.parse(String(time).replace(" ", "T"))))""")
     return [(start, end) for start, end in found]
 
 
 def common_range(page: Page) -> tuple[float, float] | None:
-    """Of all charts; None: they differ."""
+    """Returns the range of all charts, or None if they differ."""
     found = set(ranges(page))
     return found.pop() if len(found) == 1 else None
 

@@ -294,7 +294,7 @@ class Control:
         self._tell(node, "own", plan, order=order, over=over)
 
     def _withdraw_orders(self) -> None:
-        """As a node's agent does for a standby: who was to claim and has not starts anew, without it."""
+        """Starts replicas again without their order if they were to claim and have not, as an agent does."""
         for node in self.nodes:
             status = self.status(node)
             if status is None:

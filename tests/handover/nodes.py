@@ -174,7 +174,7 @@ class Node:
         return self.frozen
 
     def print_stacks(self) -> None:
-        """Of all its threads: where something is waited for that does not come."""
+        """Prints the stacks of all its threads, to find what waits in vain."""
         if not self.serving:
             return
         log = self.directory / "log.txt"

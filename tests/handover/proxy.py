@@ -54,7 +54,9 @@ class _Pipe(asyncio.Protocol):
         self.up = up
         self.other: _Pipe | None = None
         self.transport: asyncio.Transport | None = None
-        self._held: deque[tuple[float, bytes | None]] = deque()  # when it is due, None: the end
+        self._held: deque[tuple[float, bytes | None]] = (
+            deque()
+        )  # (when it is due, the bytes); None stands for the end
         self._not_before = 0.0
         self._timer: asyncio.TimerHandle | None = None
 

@@ -97,8 +97,8 @@ class Group:
         self._observer = Observer(self._bootstrap, self.outputs)
 
     def batches(self) -> list[Batch]:
-        """Of `observe`: which batch's outputs came when. Outputs stand in their topic in the order of
-        the commits, so their number says whose they are."""
+        """Returns when each batch's outputs came, as `observe` saw it. Outputs stand in their topic in the
+        order of the commits, so their number tells their batch."""
         assert self._observer is not None
         seen = self._observer.seen()
         self.journal.read()

@@ -17,8 +17,8 @@ PAIRS = {"bm05-bm08": "A", "bm06-bm09": "B", "bm07-bm10": "C"}
 
 @cache
 def cycles() -> tuple[Row, ...]:
-    """Each with its pair, when its sensor rose, how long its valve took (None: it did not follow), and
-    whether an edge was reported twice."""
+    """Returns each cycle: its pair, when its sensor rose, how long its valve took (None if it did not
+    follow), and whether an edge was reported twice."""
     with gzip.open(DATA / "debs2012-additives-truth.json.gz", "rt") as file:
         found = json.load(file)
     return tuple(

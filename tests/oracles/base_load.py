@@ -39,7 +39,7 @@ def _reading(cells: dict[str, str]) -> Row:
 
 
 def _base(readings: list[Row]) -> list[Row]:
-    """Of each 24 hours that end at a full hour and have any reading."""
+    """Returns a row for each 24 hours that end at a full hour and have any reading."""
     windows: dict[datetime, list[Row]] = defaultdict(list)
     for row in readings:
         end = row["_time"] - (row["_time"] - EPOCH) % SLIDE + SLIDE

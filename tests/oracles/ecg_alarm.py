@@ -72,7 +72,7 @@ def _filtered(signal: Any) -> Any:
 
 
 def _beats(signal: list[Row]) -> list[Row]:
-    """Of tops that are near each other the highest. One is known when a later row is far enough away."""
+    """Returns the highest of tops that are near each other, once a later row is far enough away."""
     tops = [
         now
         for before, now, after in zip(signal, signal[1:], signal[2:], strict=False)

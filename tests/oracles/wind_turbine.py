@@ -56,7 +56,8 @@ def _expected() -> list[Row]:
 
 
 def _performance(rows: list[Row]) -> list[Row]:
-    """Of each turbine and window that has any reading, in the order of its end and of the turbine."""
+    """Returns a row for each turbine and window with readings, ordered by the window's end, then by
+    turbine."""
     windows: dict[tuple[datetime, str], list[Row]] = defaultdict(list)
     for row in rows:
         end = row["_time"] - (row["_time"] - EPOCH) % SLIDE + SLIDE

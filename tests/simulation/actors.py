@@ -375,7 +375,7 @@ class ReplicaActor:
             self._tell(ReleaseOrdered(release, armed.order, armed.epoch, armed.token))
 
     def _give_up(self, why: str) -> None:
-        """Its query ends, and begins anew as a follower's."""
+        """Ends its query, and starts again as a follower."""
         self._note(self.name, why)
         self.memory.state, self.memory.permit, self.memory.handle = Following(), None, None
         self.memory.running = None
@@ -394,7 +394,7 @@ class ReplicaActor:
             case Stopped(order):
                 memory.order_done = order.id
         if not isinstance(memory.state, Owning | Releasing) and memory.permit is not None:
-            # Its query ends, and begins anew as a follower's.
+            # Its query ends, and starts again as a follower's.
             memory.permit = memory.running = None
         if isinstance(memory.state, Following | Refused | Stopped):
             memory.handle = None

@@ -30,7 +30,7 @@ class Handle:
 class Transaction:
     opened_at: int
     first_offset: int | None = None
-    committed: bool | None = None  # None: still open
+    committed: bool | None = None  # None while it is open
 
 
 @dataclass(slots=True)
@@ -47,7 +47,7 @@ class Broker:
         return Handle(id, self._generations[id])
 
     def begin(self, handle: Handle) -> None:
-        """Open a transaction that holds nothing yet; one that is open and empty begins anew."""
+        """Opens a transaction that holds nothing yet. An open and empty one starts again."""
         self._check(handle)
         transaction = self._open.get(handle.id)
         if transaction is None or transaction.first_offset is None:

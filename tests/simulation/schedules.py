@@ -125,7 +125,7 @@ class Schedule:
         self.random = Random(seed)
         self.broker = Broker()
         self.network = Network(self.random, self.broker)
-        self._trace = trace  # None: nobody reads it
+        self._trace = trace  # None when nobody reads it
         self.replicas = {
             name: ReplicaActor(name, self.network, self.random, rules, self._noted) for name in NAMES
         }
@@ -393,7 +393,8 @@ def _about_to_claim(state: State) -> int:
 
 
 def try_seed(seed: int, rules: Rules | None = None, met: Counter[str] | None = None) -> Broken | None:
-    """What the seed's schedule breaks, with the trace; None: nothing. `met` counts what came to pass."""
+    """Returns what the seed's schedule breaks, with the trace, or None. `met` counts the events that
+    occurred."""
     rules = rules or Rules()
     law = _law_broken(seed, rules, None, met)
     if law is None:

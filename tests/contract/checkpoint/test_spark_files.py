@@ -31,7 +31,7 @@ def run(phase: str, replicas: Path, work: Path, targets: Path) -> Events:
 
 @pytest.fixture(scope="module")
 def events(tmp_path_factory: pytest.TempPathFactory) -> tuple[Events, Events]:
-    """Of the query that snapshots were taken of while it ran, and of the one started from its last."""
+    """The events of a query while snapshots were taken, and of one started from the last snapshot."""
     root = tmp_path_factory.mktemp("snapshots")
     first = run("first", root / "origin", root / "work", root / "target")
     shutil.rmtree(root / "origin")  # as on another machine, nothing of it is there

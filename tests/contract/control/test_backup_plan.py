@@ -54,7 +54,7 @@ def test_it_stands_with_the_placements_and_stays_when_control_starts_anew(
 def test_what_passes_says_how_much_cpu_a_group_takes_of_its_node(
     context: ControlContext, deployed: Deployed
 ) -> None:
-    """Of 3 cores in use on edge-a, "busy" takes two thirds; edge-b has 1.2 cores to spare, edge-c 3.6."""
+    """ "busy" takes two thirds of the 3 cores in use on edge-a. edge-b has 1.2 cores to spare, edge-c 3.6."""
     Node.objects.filter(name="edge-a").update(load=LOAD | {"cpu_ratio": 0.75})
     Node.objects.filter(name="edge-b").update(load=LOAD | {"cpu_ratio": 0.6})
     Node.objects.filter(name="edge-c").update(load=LOAD | {"cpu_ratio": 0.0})

@@ -52,7 +52,7 @@ def sent(
     heard_ms: int | None = None,
     **fields: Any,
 ) -> None:
-    """`heard_ms`: by Redis's clock; None: now."""
+    """`heard_ms` is by Redis's clock; without it the report is heard now."""
     whole = NodeReport(
         node=node,
         run_id=f"run-of-{node}",

@@ -137,7 +137,7 @@ def test_one_that_gives_up_while_control_ends_still_says_why(
     assert operation.message == "readings does not start. On edge-a: no such file. Nothing of it runs."
     [fault] = operation.faults
     assert (fault["element"], fault["traceback"]) == ("readings", "Traceback: no such file")
-    assert asked == ["create", "delete"], "it was not begun anew"
+    assert asked == ["create", "delete"], "it was not begun again"
     assert operation.deployment.status == "failed"
     assert Event.objects.filter(kind="pipeline.deploy_failed").count() == 1
 

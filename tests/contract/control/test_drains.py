@@ -52,7 +52,7 @@ def look(context: ControlContext) -> Look:
 
 
 def end(group: str, outcome: str = "done", message: str = "") -> None:
-    """Of the move of that group; when it is done, its new owner is reported."""
+    """Ends the move of that group. When it is done, the new owner reports."""
     handover = Handover.objects.get(group=group, outcome__isnull=True)
     handover.outcome, handover.ended_at, handover.message = outcome, timezone.now(), message
     handover.save()
@@ -242,7 +242,7 @@ def test_a_move_that_failed_is_tried_elsewhere_a_few_times(
     assert "failed: The target could not start its copy. Tried 5 times" in blocked
     assert len(events("node.drain_waits")) == 1
     actions.drain(operator, "edge-a")
-    assert look() == [("power", "edge-b")], "ordered again, it is tried anew"
+    assert look() == [("power", "edge-b")], "a new order tries it again"
 
 
 def test_a_move_that_stops_the_element_is_tried_once(deployed: Deployed, operator: User, look: Look) -> None:

@@ -1,4 +1,4 @@
-"""What nodes report of a group outlives its copies: ended Java processes, where its state was begun anew."""
+"""Some reports on a group outlive its copies: ended Java processes, and where its state was begun fresh."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def test_probes_are_smoothed_each_once_and_what_is_probed_no_more_is_gone(
     assert link.rtt_ms == 10 + WEIGHT * 10
     assert link.bytes_per_s == 1e6
     assert link.measured_at == datetime.fromtimestamp(T0 / 1000 + 30, UTC)
-    # Control starts anew; then comes a new rate, and a peer is probed no more.
+    # Control starts again. Then a new rate comes, and one peer is no longer probed.
     reported(Ingest(context), real_redis, 4, first, of("edge-c", T0, 2))
     assert Link.objects.get(target=nodes["edge-b"]).rtt_ms == 10 + WEIGHT * 10
     reported(ingest, real_redis, 5, of("edge-b", T0 + 60_000, 13, 2e6))

@@ -24,8 +24,8 @@ COMPRESSIONS = (None, "gzip", "snappy", "lz4", "zstd")
 
 @pytest.fixture(scope="module")
 def topic(kafka: str) -> str:
-    """Of one partition: transactions, small and large, that were committed or aborted, and records of a
-    producer without any, compressed too."""
+    """A topic of one partition: small and large transactions, committed or aborted, and records that were
+    sent without a transaction, some of them compressed."""
     name, now_ms = f"ranges-{uuid4().hex[:8]}", int(time() * 1000)
     ensure_topics(KafkaSettings(kafka), [Topic(name)])
     owner = Transactions(KafkaSettings(kafka), f"{name}-id")

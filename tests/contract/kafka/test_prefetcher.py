@@ -188,7 +188,7 @@ def test_a_client_that_fails_at_its_end_ends_no_thread_and_hides_nothing(
     setting.ends.close()
     assert failing_ends == ["KafkaConsumer", "KafkaConsumer", "KafkaAdminClient"]
     assert failed == []
-    assert setting.ends.ask() == 0, "it is opened anew"
+    assert setting.ends.ask() == 0, "it is opened again"
 
 
 def test_a_transaction_that_is_kept_open_hides_nothing(setting: Setting) -> None:

@@ -54,7 +54,7 @@ def test_the_overview_has_what_the_sources_gave_lately(
 
 
 def only_fault(editor: Any, params: dict[str, Any]) -> dict[str, Any]:
-    """Of a pipeline of one CSV replay with these parameters."""
+    """Returns the fault of a pipeline of one CSV replay with these parameters."""
     document = {
         "apiVersion": "fogline/v1",
         "kind": "Pipeline",

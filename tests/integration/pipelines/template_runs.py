@@ -32,7 +32,7 @@ def template(client: httpx.Client, name: str, rate: float) -> Row:
 
 
 class Run:
-    """Of one template."""
+    """One run of a template."""
 
     def __init__(self, client: httpx.Client, document: Row, chance: random.Random) -> None:
         self._client = client

@@ -25,9 +25,9 @@ from tests.waiting import wait_until
 
 PIPELINE = "paused"
 NEWEST = 21
-"""Of so many outputs the usual interval is the median."""
+"""The usual interval is the median over this many outputs."""
 ENOUGH = 5
-"""Of so many it can be told."""
+"""With this many outputs the interval can be told."""
 
 
 def windows(id: str, size_s: int) -> dict[str, Any]:

@@ -198,7 +198,7 @@ class Reading:
         self._whole.close()
 
 
-# Of the test that runs, by the broker's address: each costs more to open than most of what is asked of it.
+# For the running test, by the broker's address. Each takes longer to open than most requests to it.
 _readings: dict[str, Reading] = {}
 _producers: dict[str, KafkaProducer] = {}
 

@@ -1,4 +1,4 @@
-"""An upgrade that cannot keep a window's state begins it anew: nothing else is lost, and nothing repeated."""
+"""An upgrade that cannot keep a window's state begins it fresh. Nothing else is lost, nothing is repeated."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def of(*ranges: range) -> list[tuple[int, int]]:
 
 
 def resume(node: Node, spec: GroupSpec, over: int, *, fresh: bool = True) -> Replica:
-    """As control orders it: each order for this definition says that it may begin anew."""
+    """Resumes as control orders it: each order for this definition says that it may begin fresh."""
     replica = node.start(spec)
     tell(replica, order=ClaimOrder(id=f"over-{over}", over=Epoch(over), fresh=fresh))
     return replica
@@ -97,7 +97,7 @@ def test_the_restarted_element_alone_begins_empty_and_reads_each_row_once(kafka:
     stood = deployed.commits("window")[-1]
     spec = resized(deployed.specs["window"], 2)
     restarted = resume(node, spec, 1)
-    status = wait_for_status(restarted, lambda s: s.role is Role.OWNER and s.fresh_from > 0, "to begin anew")
+    status = wait_for_status(restarted, lambda s: s.role is Role.OWNER and s.fresh_from > 0, "to begin fresh")
     assert (status.fresh_from, status.seq) == (stood.seq, stood.seq)
     # Before it has processed anything: where it begins must not be lost with its process.
     restarted.stop(STOP_S)

@@ -37,7 +37,8 @@ SECRETS = {
 
 
 def environments(processes: list[psutil.Process]) -> dict[str, str]:
-    """Of those that still run, as the system shows it to the user's other programs, by id and command."""
+    """Returns the environments of the running ones, as the user's other programs see them, by id and
+    command."""
     found = {}
     for process in processes:
         with suppress(psutil.NoSuchProcess, FileNotFoundError, ProcessLookupError):

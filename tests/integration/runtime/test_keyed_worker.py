@@ -76,7 +76,7 @@ def test_large_batches_are_shared_by_tasks_each_of_which_has_its_partitions_keys
     given = [*rows, *rows, *ones]
     wait_for_status(replica, lambda status: status.rows_in_total >= len(given), "to process those, too")
     assert planned == [1, 2, 1]
-    # Of one key in several partitions it is known what comes of it, but not where it stands among them.
+    # The results for a key in several partitions are known, but not their order.
     assert {key: sorted(found) for key, found in by_key(deployed.records("sums")).items()} == {
         key: sorted(found) for key, found in running_sums(given).items()
     }

@@ -32,7 +32,7 @@ Row = dict[str, Any]
 
 
 class Rows:
-    """Of a user's topic."""
+    """The rows of a user's topic."""
 
     def __init__(self, kafka: str, topic: str, step: int) -> None:
         self._kafka, self._topic, self._step = kafka, topic, step
@@ -61,7 +61,7 @@ def rewired(spec: GroupSpec, producer: str) -> GroupSpec:
 
 
 def two_streams(kafka: str, node: Node) -> tuple[Deployed, dict[str, Replica], Rows, Rows]:
-    """Of which the sums read the first; all of it runs."""
+    """Runs two streams, and sums that read the first one."""
     topics = [create_topic(kafka), create_topic(kafka)]
     deployed = Deployed(kafka, [events(topics[0]), {**events(topics[1]), "id": "others"}, sums()])
     first, second = (Rows(kafka, topic, step) for topic, step in zip(topics, (1, 1000), strict=True))
@@ -181,7 +181,7 @@ def merging(spec: GroupSpec, *producers: str) -> GroupSpec:
 
 
 def test_a_merge_reads_more_streams_and_then_fewer_each_row_once(kafka: str, node: Node) -> None:
-    """What keeps nothing begins anew where it stands; who reads it is not touched."""
+    """A group without state begins fresh where it stands. Its readers are not touched."""
     names = ["events", "others", "late"]
     topics = [create_topic(kafka) for _ in names]
     sources = [{**events(topic), "id": name} for name, topic in zip(names, topics, strict=True)]

@@ -129,7 +129,7 @@ def test_a_successor_that_restarted_after_the_release_must_claim(
     produce(kafka, topic, [{"k": "a", "v": 1}])
     restarted = other_node.start(spec)
     tell(restarted, succeed="there")
-    wait_for_status(restarted, lambda status: status.armed == "there", "to arm itself anew")
+    wait_for_status(restarted, lambda status: status.armed == "there", "to arm itself again")
     assert deployed.commits("events") == []
     assert restarted.status().role is Role.STANDBY
     # The old owner takes it back, as the control side would have it.

@@ -1,5 +1,5 @@
-"""Of a user's operator whose state Spark keeps: what of it is on disk while batches go on, and in which order
-its rows leave."""
+"""A user's operator whose state Spark keeps: what is on disk while batches go on, and in which order its rows
+leave."""
 
 from __future__ import annotations
 

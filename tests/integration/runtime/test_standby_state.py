@@ -36,7 +36,7 @@ from tests.integration.runtime.engine import (
 pytestmark = pytest.mark.integration
 
 SUMS = [{"function": "sum", "column": "i", "as": "total"}, {"function": "count", "as": "n"}]
-# Of numbers that are no integers the order of addition shows in the last digits.
+# With numbers that are no integers, the order of addition shows in the last digits.
 AVERAGES = [
     {"function": "avg", "column": "v", "as": "average"},
     {"function": "stddev", "column": "v", "as": "deviation"},
@@ -52,7 +52,8 @@ class Case:
     type: str
     params: dict[str, Any]
     follow: Follow
-    # How Spark's state source is told what to read: once for each of these. None: its state is the replica's.
+    # How Spark's state source is told what to read: once for each of these. It is None when the replica keeps
+    # the state.
     variables: list[dict[str, str]] | None = None
     inputs: tuple[str, ...] = ("in",)
 
@@ -219,7 +220,8 @@ def test_what_lies_before_an_upgrade_is_followed_as_it_was_processed(
     kafka: str, node: Node, other_node: Node, tmp_path: Path, follow: Follow
 ) -> None:
     """From a checkpoint of before: some batches of the former definition, then those of the new one."""
-    # Statistics that begin anew with each report, and then no more: the state shows which batches were whose.
+    # Statistics that restart with each report, and later do not: the state shows which definition processed
+    # what.
     case = Case("running-statistics", {"column": "v", "every_s": 1, "reset": True}, follow)
     topics = [create_topic(kafka)]
     deployed, former = deploy(kafka, case, topics)
@@ -303,7 +305,7 @@ def test_who_is_told_to_own_before_it_has_come_to_its_definition_claims_and_chan
 
     tell(standby, order=ClaimOrder(id="take over", over=Epoch(1)))
 
-    wait_for_status(standby, lambda status: status.role is Role.OWNER and status.epoch == 3, "to own anew")
+    wait_for_status(standby, lambda status: status.role is Role.OWNER and status.epoch == 3, "to own again")
     waves.send(standby)
     assert [claim.definition for claim in deployed.claims("all")] == [former.version, *[spec.version] * 2]
     versions = [commit.definition for commit in deployed.commits("all")]

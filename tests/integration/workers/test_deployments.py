@@ -220,7 +220,7 @@ def test_an_upgrade_that_failed_goes_on_when_it_is_repeated(
     monkeypatch.setattr(operation_steps, "ERROR_MS_MAX", PATIENCE_S * 1000)
     committed = len(cluster.commits(deployment, "numbers"))
     operation = Operation.objects.create(kind="upgrade", deployment=deployment)
-    wait_until(lambda: deployment.placements.get(group="numbers").vouched != before.vouched, "asked anew")
+    wait_until(lambda: deployment.placements.get(group="numbers").vouched != before.vouched, "asked again")
     broken.unlink()
     operation = ended(operation)
     assert operation.status == "done", operation.message

@@ -116,7 +116,8 @@ CONNECTING = [P.PLACE, P.TOPICS, P.ORDER, P.OWN, P.START, P.RUN]
 
 @pytest.fixture
 def journals(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Of stand-in nodes: the second element has always read as far as 7. With real ones, test_by_itself."""
+    """Journals of stand-in nodes: the second element has always read up to 7. test_by_itself has real
+    ones."""
     asked: list[str] = []
 
     def positions(_: object, journal: str) -> dict[str, int]:
@@ -226,8 +227,8 @@ REGROUPING = [P.RETIRE, P.STOP, P.READ, P.START]
 
 @pytest.fixture
 def stopped(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Of stand-in nodes: where the source stands, where its reader, who has read that it has ended, and what
-    is behind. What is looked for in it behind that, first finds something. With real ones, test_by_itself."""
+    """Stand-in nodes: where the source and its reader stand, which reader has read that it has ended, and
+    what is after that. The first look for records after that finds some. test_by_itself has real nodes."""
     asked: list[int] = []
 
     def positions(_: object, journal: str) -> dict[str, Any]:

@@ -179,7 +179,7 @@ def test_a_site_that_joins_gets_its_copy_and_one_that_goes_waits_or_gives_its_in
         assert upgrade.status == "done", upgrade.message
         assert placed(deployment) == before
 
-        # It comes back: what it held is not taken up again, and what comes anew is another copy.
+        # It comes back. What it held is not taken up again, and the new copy is another one.
         cluster.start_node("edge-c")
         wait_until(lambda: at_site(policy, "Yard") == ["resting"], "a site that flaps takes nothing along")
         wait_until(lambda: cluster.status(deployment, "numbers-yard", "edge-c") is None, "it lets go of it")

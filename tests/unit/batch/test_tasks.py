@@ -21,7 +21,7 @@ def test_there_are_as_many_as_the_batch_before_was_large_and_no_more_than_partit
     found = []
     for rows in (0, ROWS_A_TASK - 1, ROWS_A_TASK, 9 * ROWS_A_TASK, 1):
         tasks.processed(rows)
-        assert not tasks.are_too_few, "each batch of theirs is planned anew"
+        assert not tasks.are_too_few, "each of their batches is planned separately"
         found.append(count(tasks))
     assert found == [1, 1, 2, 3, 1]
 

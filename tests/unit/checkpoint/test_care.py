@@ -46,7 +46,7 @@ def test_a_database_that_cannot_be_opened_is_set_aside_and_a_new_one_begun(tmp_p
     StateDatabase(path).close()
     (path / "CURRENT").write_text("garbage")
     with cared_for(path) as caretaker:
-        caretaker.database.put_chunk(GROUP, b"anew")
+        caretaker.database.put_chunk(GROUP, b"again")
         (alert,) = caretaker.alerts()
     (aside,) = tmp_path.glob("db.damaged-*")
     assert (aside / "CURRENT").read_text() == "garbage", "kept for whoever wants to look at it"
@@ -57,7 +57,7 @@ def test_a_database_that_cannot_be_opened_is_set_aside_and_a_new_one_begun(tmp_p
 def test_a_file_where_the_database_must_be_is_set_aside_too(tmp_path: Path) -> None:
     (tmp_path / "db").write_text("a file")
     with cared_for(tmp_path / "db") as caretaker:
-        caretaker.database.put_chunk(GROUP, b"anew")
+        caretaker.database.put_chunk(GROUP, b"again")
     assert len(list(tmp_path.glob("db.damaged-*"))) == 1
 
 

@@ -130,7 +130,7 @@ def test_chunks_that_were_swept_or_damaged_are_stored_anew(
         database.get_chunk(GROUP, lost)
     run.commit(b"and more")
     assert stored(database, checkpoint(database, growing=run.growing)) == run.committed
-    # Another database, as one that was begun anew.
+    # Another database, as after a damaged one was set aside.
     run.commit(b"and more")
     manifest = checkpoint(central, growing=run.growing)
     materialize(manifest, lambda sha: central.get_chunk(GROUP, sha), tmp_path / "there")

@@ -273,7 +273,7 @@ def test_a_checkpoint_stores_what_has_changed(group: Group) -> None:
     for seq in range(2, 22):
         commit(group.state, seq, **{key: chance.randbytes(100).hex() for key in chance.sample(keys, 200)})
         stored.append(group.checkpoint().bytes_new)
-    # At times all is merged with what has come since, and stored anew.
+    # At times everything is merged with later changes, and stored again.
     assert sorted(stored)[len(stored) // 2] < whole / 20
     assert sum(stored) < 3 * whole
 

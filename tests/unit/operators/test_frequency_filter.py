@@ -23,7 +23,7 @@ def filtered(params, values):
 
 
 def gain(params, hz):
-    """Of a tone, by the transfer function: another way to the same figures than running it."""
+    """Returns the gain for a tone by the transfer function, instead of by running the filter."""
     z = cmath.exp(-2j * math.pi * hz / params["sample_rate_hz"])
     found = 1.0
     for s in sections(FrequencyFilterParams(**params)):

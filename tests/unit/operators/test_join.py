@@ -21,7 +21,7 @@ PARAMS = {"left_key": "k", "right_key": "id", "within_s": 2}
 
 
 def pairs(params, batches, schemas=BOTH):
-    """Of batches of rows (seconds, *columns) by port what leaves, in its order."""
+    """Returns the output rows, in order, for batches of rows (seconds, *columns) by port."""
     given_rows = [{port: dicts(rows, schemas[port]) for port, rows in batch.items()} for batch in batches]
     return processed(Join(JoinParams(**params)), given_rows, schemas).rows
 

@@ -96,7 +96,8 @@ def test_what_could_not_run_is_refused_when_it_is_loaded(operator, why):
 
 
 def columns_in(schema, params, definitions, path="params", beside=None):
-    """(path, types that the form offers for it; None: all) of each column that the parameters name."""
+    """Yields (path, types that the form offers) for each column among the parameters. None stands for all
+    types."""
     if "$ref" in schema:
         schema = definitions[schema["$ref"].rpartition("/")[2]] | schema
     for option in schema.get("anyOf", ()):

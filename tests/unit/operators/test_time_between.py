@@ -92,7 +92,7 @@ LATE_S, WITHIN_S = 4, 6
 
 
 def oracle(all_events):
-    """Of events in the order of their time, looking at all of them at once."""
+    """Returns the outcomes by looking at all events at once, in the order of their time."""
     found, opened = [], None
     for second, kind in sorted(all_events):
         if opened is not None and second - opened > WITHIN_S:

@@ -55,7 +55,7 @@ def test_what_is_too_many_goes_to_where_the_fewest_are() -> None:
         "a runs 3 of the 4 groups of p, more than 2; c has none of them, and comes to 40 % of its CPU with h."
     )
     assert found[1].why == "b runs 1 of the 4 groups of p, and 2 at most are to be on one node."
-    # Of nodes with as many the least busy one; what is pinned goes last.
+    # Among nodes with as many groups, the least busy one is taken. A pinned group goes last.
     pinned = (FOUR[0], replace(FOUR[1], pinned=True), *FOUR[2:], group("x", "c", pipeline="q"))
     assert said(look(pinned, nodes=(A, node("b", 0.5), C)))[0] == ("a", "move", "i", "c")
     assert said(look(FOUR[:3], nodes=(A, node("b", 0.1), C)))[0] == ("a", "move", "h", "b")

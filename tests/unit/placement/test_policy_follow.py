@@ -85,7 +85,7 @@ def test_what_is_not_known() -> None:
     assert said(look(phone("b", "hall 9"), links={("hall 9", "hall 1"): 30.0})) == [("phone", "move", "a")]
     assert said(look(phone("c"), nodes=(A, B, replace(CLOUD, samples=())))) == [("phone", "unknown", None)]
     assert look(group("other", "c")) == []  # its pipeline does not run
-    # Of one in a group with others.
+    # An element in a group with others is followed too.
     both = replace(phone("c"), elements=("filter", "phone"))
     assert said(look(both)) == [("phone", "move", "a")]
     assert said(look(replace(both, users=(UserAt("filter", "hall 1", 0),)))) == [("phone", "unknown", None)]

@@ -78,7 +78,7 @@ def test_nodes_that_cannot_reach_each_other_and_groups_on_no_node_are_refused() 
 def test_each_node_is_let_fail_and_what_does_not_fit_is_named(
     places: dict[str, Places | None], words: list[str]
 ) -> None:
-    """Of half of 4 bytes/s, one fetches 2 while the neighbour's group still stores 3."""
+    """A group fetches at 2 bytes/s, half of 4, while the neighbour's group still stores 3."""
     problem = line(group("g", "a"), group("h", "a"), group("far", "b", store_bytes_per_s=3.0), width=4.0)
     assert faults(problem, {**places, "h": places.get("h"), "far": Places(2, 2)}) == words
 

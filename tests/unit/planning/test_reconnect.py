@@ -14,7 +14,7 @@ from pipeline_runtime.planning.reconnect import reconnections
 
 @pytest.fixture
 def plan(registry, pipeline, source, keep):
-    """Of "a>b>c", one line for each way; a, x and y are sources, j joins what comes to it."""
+    """Plans "a>b>c", with one text for each way. a, x and y are sources; j joins its inputs."""
 
     def of(*ways: str):
         inputs: dict[str, list[str]] = {}

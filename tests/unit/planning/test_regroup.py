@@ -14,8 +14,8 @@ from pipeline_runtime.planning.upgrade import element_changes, group_changes, ob
 
 @pytest.fixture
 def plan(registry, pipeline, source, keep, window):
-    """Of "a>b>c a>d", each way behind another, and groups "bc"; a and x are sources, k reads a user's topic,
-    w keeps state, j joins what comes to it, f writes a file."""
+    """Plans "a>b>c a>d", with one way after another, and groups "bc". a and x are sources, k reads a user's
+    topic, w keeps state, j joins what comes to it, f writes a file."""
 
     def element(id, inputs):
         if id in "ax":

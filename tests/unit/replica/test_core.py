@@ -29,7 +29,7 @@ def facts(
     announced: int = 0,
     quiet: bool = False,
 ) -> Facts:
-    """Of an owner at HERE whose successor is armed for the handover `h`."""
+    """Returns the facts of an owner at HERE whose successor is armed for the handover `h`."""
     view = JournalView()
     view.apply(Claim(Epoch(1), "o", "a"))
     for seq in range(1, HERE + 1):

@@ -42,7 +42,7 @@ def is_anothers_turn(
     *,
     fresh: bool = False,
 ) -> bool:
-    """Of a follower with the state of `local`."""
+    """Asks for a follower with the state of `local`."""
     facts = Facts(
         view, local, begins=local, running=running, wanted=wanted, rewinds_to=rewinds_to, leaves_state=fresh
     )
@@ -50,14 +50,14 @@ def is_anothers_turn(
 
 
 def may_commit(view: JournalView, local: Seq, running: str, wanted: str) -> bool:
-    """Of the owner, likewise."""
+    """Asks for the owner."""
     facts = Facts(view, local, begins=local, permit=view.granted, running=running, wanted=wanted)
     return not needs_another_definition(facts)
 
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """Of a replica that had the former definition, and now has the new one."""
+    """The directory of a replica that had the former definition and now has the new one."""
     keep(tmp_path, OLD)
     keep(tmp_path, NEW)
     return tmp_path

@@ -271,7 +271,7 @@ STANDBY_ROWS: list[tuple[str, Progress, Observed, type[Step] | Step]] = [
     ("a live migration prepares first", LIVE, SEEN, Enter(Phase.PREPARE)),
     ("its origin is down: restore", LIVE, GONE, GiveBack),
     ("a fresh checkpoint is fetched at once", at(Phase.PREPARE, LIVE), SEEN, OrderCopy()),
-    ("an old one is taken anew", at(Phase.PREPARE, LIVE), replace(SEEN, origin=OLD), Wait()),
+    ("an old one is taken again", at(Phase.PREPARE, LIVE), replace(SEEN, origin=OLD), Wait()),
     (
         "for which nobody waits long",
         at(Phase.PREPARE, LIVE),

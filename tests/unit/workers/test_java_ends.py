@@ -34,7 +34,7 @@ A, B, C = (wanted(name) for name in "abc")
 
 
 class Machine:
-    """A node's memory of its Java processes, begun anew by each start of the node."""
+    """A node's memory of its Java processes. Each start of the node begins with an empty one."""
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / "java-ends.json"

@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # glibc gives each thread a memory area of its own, and a node has many threads.
 export MALLOC_ARENA_MAX ?= 2
 
-.PHONY: help up node install install-tests test test-browser-code check static-check format api-types reference bench soak mutants clean
+.PHONY: help up node install install-tests test test-browser-code check static-check format api-types reference pictures bench soak mutants clean
 
 help: ## list the commands
 	@awk -F':.*## ' '/^[a-z%-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,6 +68,10 @@ reference: ## write what is made from the code: docs/reference, docs/errors, dra
 	@$(PY) -m pipeline_runtime.operators.reference
 	@$(PY) -m pipeline_runtime.error_pages
 	@$(PY) -m workers.control.phase_diagrams
+
+pictures: ## take the pictures of docs/images from the real dashboard; PARTS="tutorial" takes some
+	@.ci/install python java jars classes bundle chromium
+	@$(PY) -m tests.pictures $(PARTS)
 
 bench: ## every benchmark; QUICK=1 is short
 	@.ci/install python java jars classes bundle chromium

@@ -1,0 +1,1 @@
+"""Makes the pictures of docs/images from the real dashboard: `make pictures`."""

@@ -1,0 +1,83 @@
+"""The pictures of the demo pipeline: each view in light and dark, and a live migration that moves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.dashboard import SLOW_MS, Dashboard
+from tests.pictures.frames import Camera
+
+PIPELINE = "machine-power"
+ELEMENT = "variation"
+HOME, AWAY = "edge-b", "cloud"
+_THEMES = ("light", "dark")
+Open = Callable[..., Dashboard]
+
+
+def views(open_window: Open, images: Path) -> None:
+    """`<view>-light.png` and `<view>-dark.png`, after one handover that they can show."""
+    dashboard = open_window()
+    page = dashboard.page
+    page.goto(f"/pipelines/{PIPELINE}?mode=live&element={ELEMENT}")
+    flows(dashboard)
+    dashboard.migrate(ELEMENT, AWAY)
+    dashboard.expect_handover_done(AWAY)
+    details = dashboard.live_panel.locator(".handover--done").get_by_role("link", name="Details")
+    handover = details.get_attribute("href")
+    dashboard.migrate(ELEMENT, HOME)
+    dashboard.expect_handover_done(HOME)
+    addresses = {
+        "overview": "/",
+        "editor": f"/pipelines/{PIPELINE}?mode=edit&element={ELEMENT}",
+        "live": f"/pipelines/{PIPELINE}?mode=live&element={ELEMENT}",
+        "element": f"/pipelines/{PIPELINE}/elements/{ELEMENT}",
+        "handover": handover,
+    }
+    for theme in _THEMES:
+        page = open_window(color_scheme=theme).page
+        for view, address in addresses.items():
+            page.goto(str(address))
+            settled(page)
+            page.screenshot(path=images / f"{view}-{theme}.png")
+
+
+def migration(open_window: Open, path: Path) -> None:
+    """A live migration as one sees it: from the click to the pause that was measured."""
+    dashboard = open_window(viewport={"width": 1440, "height": 810})
+    page, panel = dashboard.page, dashboard.live_panel
+    page.goto(f"/pipelines/{PIPELINE}?mode=live&element={ELEMENT}")
+    flows(dashboard)
+    settled(page)
+    camera = Camera(page)
+    camera.hold(1500)
+    camera.click(panel.get_by_role("button", name="Migrate"))
+    dialog = page.get_by_role("dialog", name=re.compile("^Migrate "))
+    expect(dialog).to_be_visible()
+    camera.hold(800)
+    camera.click(dialog.get_by_role("radio", name=AWAY, exact=True))
+    expect(dialog.get_by_role("region", name="What to expect")).to_contain_text("pauses")
+    camera.hold(2500)
+    camera.click(dialog.get_by_role("button", name=f"Migrate to {AWAY}"))
+    done = panel.locator(".handover--done").filter(has_text=f"runs on {AWAY}")
+    camera.record(done.is_visible, seconds_max=60)
+    flows(dashboard)
+    camera.hold(3500)
+    camera.save(path)
+
+
+def flows(dashboard: Dashboard) -> None:
+    """Waits until the element runs and has rows coming in."""
+    dashboard.expect_status(ELEMENT, "running")
+    figures = dashboard.card(ELEMENT).locator(".el-card__figures")
+    expect(figures).to_contain_text(re.compile(r"^(?!0 )[\d.]+ in/s"), timeout=SLOW_MS)
+
+
+def settled(page: Page) -> None:
+    """Waits until nothing is loading and the shell says that what it shows is live."""
+    expect(page.locator("[data-shell=live]")).not_to_be_empty()
+    expect(page.locator(".skeleton")).to_have_count(0)
+    page.wait_for_load_state("networkidle")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import fill
 
 from pipeline_runtime.model.error_codes import AT_ELEMENTS, ERRORS, IN_ANSWERS, KnownError
 
 FOLDER = Path(__file__).parents[1] / "docs" / "errors"
+LINE_MAX = 120
 _MADE = "This page is made by `make reference` from `pipeline_runtime/model/error_codes.py`."
 
 
@@ -62,8 +64,11 @@ def _page(error: KnownError) -> str:
 
 
 def _lines(text: str) -> str:
-    """One sentence per line."""
-    return text.replace(". ", ".\n")
+    """Returns the text with one sentence per line, and long sentences in several lines."""
+    sentences = text.replace(". ", ".\n").splitlines()
+    return "\n".join(
+        fill(sentence, LINE_MAX, break_long_words=False, break_on_hyphens=False) for sentence in sentences
+    )
 
 
 def _joined(*parts: str) -> str:

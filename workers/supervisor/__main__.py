@@ -1,4 +1,4 @@
-"""`python -m workers.supervisor`: everything of Fogline on this machine, until Ctrl-C."""
+"""`python -m workers.supervisor` runs all of Fogline on this machine, until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from workers.supervisor.supervision import Supervision
 
 
 def main() -> int:
-    os.umask(
-        0o077
-    )  # sessions, checkpoints and logs are for Fogline's own user; all that it starts inherits it
+    os.umask(0o077)  # sessions, checkpoints and logs are for this user alone; all children inherit this
     try:
         settings = Settings.from_env()
         lock(settings.data)
@@ -49,9 +47,11 @@ def _greet(settings: Settings, login: list[str], console: Console) -> None:
     console.say(f"Fogline runs at {settings.web_url}")
     account = json.loads(login[0].strip().splitlines()[-1])
     if account["created"]:
-        console.secret(f"Sign in as {account['username']} with {account['password']} (shown this once)")
+        console.secret(f"Sign in as {account['username']} with {account['password']} (shown only once)")
     elif account["password"]:
-        console.say(f"Sign in as {account['username']}; the first password: {settings.data / 'admin.json'}")
+        console.say(
+            f"Sign in as {account['username']}. The first password is in {settings.data / 'admin.json'}"
+        )
     console.say(f"Data and logs: {settings.data}   Stop: Ctrl-C")
 
 

@@ -2,8 +2,9 @@
 
     python -m workers.supervisor.class_archive
 
-As `pipeline_runtime.spark.class_archive` for Spark: Kafka starts and stops once, and Java keeps what it has
-loaded. Each later start, and each formatting of a new data directory, takes little more than half the CPU.
+Kafka starts and stops once, and Java keeps the classes that it has loaded. Each later start, and each
+formatting of a new data directory, takes little more than half the CPU.
+`pipeline_runtime.spark.class_archive` does the same for Spark.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _PATIENCE_S = 600.0
 
 
 class _Keeping(Kafka):
-    """A Kafka that writes what it has loaded as the last thing."""
+    """A Kafka that writes the classes that it has loaded when it ends."""
 
     stop_timeout_s = _PATIENCE_S
 
@@ -41,7 +42,7 @@ class _Keeping(Kafka):
 
 def make(archive: Path) -> None:
     """Replaces `archive`. Raises OSError if it cannot be written, ServiceFailed if Kafka does not start."""
-    archive.unlink(missing_ok=True)  # Java would start from it, and keeps only what it has loaded itself
+    archive.unlink(missing_ok=True)  # Java would start from it, and would keep only what it has loaded itself
     with tempfile.TemporaryDirectory(dir=archive.parent, prefix=".kafka-classes-") as directory:
         fresh = Path(directory, archive.name)
         with _Keeping(Path(directory, "kafka"), fresh):

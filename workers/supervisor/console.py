@@ -1,7 +1,7 @@
-"""What all processes print: everything to rotated files under FOGLINE_DATA/logs, a little to the terminal.
+"""What the processes print: everything goes to rotated files in FOGLINE_DATA/logs, a little to the terminal.
 
-There the supervisor speaks. Of a process only what it logs as a warning or worse is shown and, when it has
-failed, the end of its output: what Java and Spark print by themselves is nothing to act upon.
+The terminal shows what the supervisor says. Of other processes it shows only what they log as a warning or
+worse and, when one has failed, the end of its output. Nobody has to act on the other lines of Java and Spark.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ _OWN_COLOUR = "1;37"
 _COLOURS = ("36", "32", "33", "35", "34", "96", "92", "93", "95", "94")
 OWN_NAME = "fogline"
 _LINES_EXPLAINED = 12
-_TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} ")  # as our processes and Kafka say it
+_TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} ")  # as our processes and Kafka write it
 _LOGGED = re.compile(
     _TIME.pattern + r"(?P<level>[A-Z]+) (?:[a-z0-9-]+ )?(?P<logger>[\w.$-]+): (?P<message>.*)"
 )
-_UVICORNS = re.compile(r"(?:ERROR|CRITICAL): ")  # Java's "WARNING: ..." has no time either, and is not meant
+_UVICORNS = re.compile(r"(?:ERROR|CRITICAL): ")  # not Java's "WARNING: ...", which has no time either
 _OURS = ("pipeline_runtime.", "workers.", "webapp.")
 _FAULTS = ("ERROR", "CRITICAL", "FATAL")
-# Kafka's client logs each failed attempt; its callers say once what follows from it.
+# Kafka's client logs each failed attempt. Its callers say once what follows from that.
 _SAID_BY_CALLERS = ("kafka.",)
 
 
 class Console:
-    """Takes lines from any thread; never blocks them, and never fails them.
+    """Takes lines from any thread. It never blocks a thread, and never raises there.
 
-    A terminal that is stopped (Ctrl-S) or gone must not stop the pipelines: lines that it does not take
-    are dropped from it, and counted. The files have them all.
+    A terminal that is stopped (Ctrl-S) or gone must not stop the pipelines. Lines that it does not take are
+    dropped there, and counted. The files have all lines.
     """
 
     def __init__(self, directory: Path, names: tuple[str, ...], stream: TextIO | None = None) -> None:
@@ -58,13 +58,13 @@ class Console:
         self._writer.start()
 
     def say(self, message: str) -> None:
-        """A line of the supervisor itself."""
+        """Writes lines of the supervisor itself."""
         for line in message.splitlines() or [""]:
             self._files[OWN_NAME].handle(_record(line))
             self._show(OWN_NAME, line)
 
     def line(self, name: str, text: str) -> None:
-        """What the process `name` printed."""
+        """Takes a line that the process `name` printed."""
         self._files[name].handle(_record(text))
         self._last[name].append(text)
         told = _told(text)
@@ -72,14 +72,14 @@ class Console:
             self._show(name, told)
 
     def explain(self, name: str) -> None:
-        """Show what the process `name`, which has failed, printed last, and where all of it is."""
+        """Shows what a failed process printed last, and where all of its output is."""
         last, self._last[name] = self._last[name], deque(maxlen=_LINES_EXPLAINED)
         for text in last:
             self._show(name, _TIME.sub("", text, count=1))
         self._show(name, f"(all that it printed: {self._directory / name}.log)")
 
     def secret(self, text: str) -> None:
-        """For the terminal alone: no file gets it."""
+        """Shows a text on the terminal alone. No file gets it."""
         self._show(OWN_NAME, text)
 
     def close(self, timeout_s: float = 2.0) -> None:
@@ -116,11 +116,11 @@ class Console:
                 if self._lines.empty():
                     self._stream.flush()
             except (OSError, ValueError):
-                continue  # nobody reads any more: the files go on
+                continue  # nobody reads any more, but the files go on
 
 
 def _told(text: str) -> str | None:
-    """What the terminal shows of a line that a process printed; None: nothing."""
+    """Returns what the terminal shows of a line that a process printed, or None for nothing."""
     logged = _LOGGED.match(text)
     if logged is None:
         return text if _UVICORNS.match(text) else None
@@ -133,7 +133,7 @@ def _told(text: str) -> str | None:
 
 
 class _OneTime(logging.Formatter):
-    """A line that says itself when it was written is kept as it is."""
+    """Keeps a line as it is if the line says when it was written."""
 
     def format(self, record: logging.LogRecord) -> str:
         text = record.getMessage()

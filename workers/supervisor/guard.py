@@ -1,10 +1,10 @@
-"""Nothing is left behind, whatever happens to the supervisor.
+"""Leaves no process behind, whatever happens to the supervisor.
 
     guard (what the user started)  --fork-->  supervisor  --fork, exec-->  its children
 
-The guard adopts every orphan below it, passes signals on, and, when the supervisor has ended in
-whatever way, ends what is left. If the guard itself is killed, the kernel tells the supervisor
-(PR_SET_PDEATHSIG), which then stops everything in order. Both hold the data directory's lock.
+The guard adopts every orphan below it and passes signals on. When the supervisor has ended, in whatever way,
+the guard ends what is left. If the guard itself is killed, the kernel tells the supervisor
+(PR_SET_PDEATHSIG), which then stops everything in order. Both hold the lock of the data directory.
 """
 
 from __future__ import annotations
@@ -33,9 +33,11 @@ class AlreadyRunning(RuntimeError):
 
 
 def lock(data: Path) -> int:
-    """Takes the data directory for this process and those forked from it; returns the held descriptor.
+    """Locks the data directory for this process and those forked from it.
 
-    The kernel frees the lock with its last holder, so a killed supervisor leaves no stale one.
+    Returns the descriptor that holds it.
+
+    The kernel frees the lock when its last holder ends, so a killed supervisor leaves no stale lock.
     """
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = data / "supervisor.pid"
@@ -46,7 +48,7 @@ def lock(data: Path) -> int:
         holder = path.read_text().strip() or "unknown"
         os.close(descriptor)
         raise AlreadyRunning(
-            f"Fogline is already running in {data} (process {holder}). That one was left alone."
+            f"Fogline is already running in {data} (process {holder}), and goes on."
             " Stop it first, or start a second copy with another FOGLINE_DATA and other ports."
         ) from None
     os.ftruncate(descriptor, 0)
@@ -55,11 +57,11 @@ def lock(data: Path) -> int:
 
 
 def guarded(work: Callable[[], int]) -> int:
-    """Runs `work` in a forked process and returns its exit code, after all that it started has ended."""
+    """Runs `work` in a forked process. Returns its exit code when everything that it started has ended."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     guard = os.getpid()
-    # Until the handlers stand, a signal waits: none may hit a guard that does not know its child.
+    # Signals wait until the handlers are there: none may hit a guard that does not know its child.
     passed_on = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
     signal.pthread_sigmask(signal.SIG_BLOCK, passed_on)
     child = os.fork()
@@ -82,7 +84,10 @@ def guarded(work: Callable[[], int]) -> int:
 def _become_supervisor(
     libc: ctypes.CDLL, guard: int, blocked: set[signal.Signals], work: Callable[[], int]
 ) -> None:
-    """Never returns. Its own process group, so that a Ctrl-C comes once: through the guard."""
+    """Runs the supervisor, and never returns.
+
+    It has its own process group: a Ctrl-C comes through the guard.
+    """
     code = 1
     try:
         os.setpgid(0, 0)
@@ -95,16 +100,16 @@ def _become_supervisor(
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(code)  # not waiting for threads that still ask or prepare
+        os._exit(code)  # without waiting for threads that still ask or prepare
 
 
 def _tell(child: int, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError):  # it has ended already, and the guard is about to
+    with contextlib.suppress(ProcessLookupError):  # it has already ended, and the guard will end as well
         os.kill(child, number)
 
 
 def _end_descendants() -> None:
-    """SIGTERM, 10 s, SIGKILL for all that is left, in any process group."""
+    """Ends everything that is left, in any process group: SIGTERM, then SIGKILL after 10 s."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         for process in psutil.Process().children(recursive=True):
             try:
@@ -117,7 +122,7 @@ def _end_descendants() -> None:
 
 
 def _children_left() -> bool:
-    """Reaps what has ended; orphans below us become our children, so none escapes this."""
+    """Reaps what has ended. Returns whether children are left. Orphans below us become our children too."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass

@@ -1,4 +1,4 @@
-"""What can be known to fail is said before anything is started."""
+"""Says before a start what would make it fail."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Port:
     number: int
     host: str
     what: str
-    setting: str  # the variable that moves it
+    setting: str  # the variable that changes it
 
 
 def ports_of(settings: Settings) -> list[Port]:
-    """All ports that a start with these settings listens on."""
+    """Returns all ports on which a start with these settings listens."""
     local = "127.0.0.1"
     ports = [Port(settings.port, settings.host, "the web", "FOGLINE_PORT")]
     if settings.kafka_embedded:
@@ -47,7 +47,7 @@ def ports_of(settings: Settings) -> list[Port]:
 
 
 def faults(settings: Settings) -> list[str]:
-    """Every reason why a start cannot work, as a line for the user; empty when there is none."""
+    """Returns every reason why a start cannot work, as a line for the user. It is empty if there is none."""
     found = [
         *java_faults(),
         *disk_faults(settings.data, _DISK_NEEDED_BYTES),
@@ -62,8 +62,8 @@ def warnings(settings: Settings) -> list[str]:
     total = psutil.virtual_memory().total
     if settings.nodes and total < _MEMORY_ADVISED_BYTES:
         return [
-            f"This machine has {total / 2**30:.1f} GiB of memory; {len(settings.nodes)} nodes with Kafka want"
-            f" {_MEMORY_ADVISED_BYTES >> 30} GiB. Fewer nodes: FOGLINE_NODES=edge-a"
+            f"This machine has {total / 2**30:.1f} GiB of memory. {len(settings.nodes)} nodes with Kafka"
+            f" should have {_MEMORY_ADVISED_BYTES >> 30} GiB. To start fewer nodes, set FOGLINE_NODES=edge-a."
         ]
     return []
 
@@ -81,7 +81,7 @@ def port_faults(ports: Iterable[Port]) -> list[str]:
             holder = _holder(port.number)
             found.append(
                 f"Port {port.number} for {port.what} {error}{f': {holder} has it' if holder else ''}."
-                f" Stop that, or choose another port by {port.setting}."
+                f" Stop that, or choose another port with {port.setting}."
             )
     return found
 
@@ -111,7 +111,7 @@ def _bind_error(port: Port) -> str | None:
 
 
 def _holder(port: int) -> str | None:
-    """Who listens on it, if this user may know."""
+    """Returns which process listens on the port, if this user may know."""
     try:
         for connection in psutil.net_connections("inet"):
             if connection.status != psutil.CONN_LISTEN or connection.pid is None or not connection.laddr:

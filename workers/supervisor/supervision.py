@@ -1,4 +1,4 @@
-"""Starts processes stage by stage, restarts what crashes, stops all of it in order."""
+"""Starts processes stage by stage, restarts those that crash, and stops all of them in order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from workers.supervisor.processes import Child, ProcessSpec
 
 _TICK_S = 0.1
 _BACK_OFF_S = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
-_STEADY_S = 60.0  # a process that ran for so long starts again without a back-off
+_STEADY_S = 60.0  # a process that ran for this long starts again without a long pause
 _KILL_WAIT_S = 5.0
 _START_CRASHES_MAX = 2
 
@@ -31,7 +31,7 @@ class _Slot:
     child: Child
     crashes: int = 0
     restart_at_s: float | None = None
-    settled: bool = False  # the start need not wait for it any more
+    settled: bool = False  # the start no longer waits for it
 
 
 class _Stopped(Exception):
@@ -45,8 +45,8 @@ class _StartFailed(Exception):
 class Supervision:
     """Runs on the main thread, which forks all children and gets the signals.
 
-    `stages` are started one after the other, the processes of a stage together. `started` is called once,
-    when all of them are done.
+    `stages` start one after the other, the processes of a stage together. `started` is called once, when all
+    of them are ready.
     """
 
     def __init__(
@@ -64,10 +64,10 @@ class Supervision:
         self._stop_requests = 0
 
     def run(self) -> int:
-        """Until SIGINT or SIGTERM. Returns an exit code: 1 when the start failed."""
+        """Runs until SIGINT or SIGTERM. Returns the exit code, which is 1 if the start failed."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._on_signal)
-        signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # we write to a terminal from its background
+        signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # we write to a terminal from the background
         code = 0
         try:
             for stage in self._stages:
@@ -78,7 +78,7 @@ class Supervision:
         except _Stopped:
             self._console.say("Stopping ... (a second Ctrl-C kills at once)")
         except _StartFailed:
-            self._console.say("The start is given up; what was started is stopped. Your data is kept.")
+            self._console.say("The start is given up. What was started is stopped. Your data is kept.")
             code = 1
         self._stop()
         return code
@@ -126,20 +126,22 @@ class Supervision:
             self._crashed(slot)
 
     def _explain(self, child: Child) -> None:
-        """What it printed last, unless it never ran."""
+        """Shows what it printed last, unless it never ran."""
         if child.code is not None:
             child.read_to_the_end()
         if child.pid is not None:
             self._console.explain(child.spec.name)
 
     def _crashed(self, slot: _Slot) -> None:
-        """Ends what the process left behind, and starts it again later. It never gives up: the network,
-        a disk or a broker may come back in the night, and nobody is there to start it."""
+        """Ends what the process left behind, and starts it again later.
+
+        It never gives up: the network, a disk or a broker may come back at night, when nobody is there.
+        """
         spec, child = slot.spec, slot.child
         child.kill()
         self._explain(child)
         if not slot.settled and slot.crashes >= _START_CRASHES_MAX:
-            self._console.say(f"{spec.label} ended {slot.crashes + 1} times; its log above says why")
+            self._console.say(f"{spec.label} ended {slot.crashes + 1} times. Its log above says why.")
             if spec.essential:
                 raise _StartFailed
             slot.settled = True
@@ -153,7 +155,10 @@ class Supervision:
 
     # --- stopping -------------------------------------------------------------------------------
     def _stop(self) -> None:
-        """1. rank by rank: SIGTERM, wait, SIGKILL to the group; 2. whatever else descends from us."""
+        """Stops all processes rank by rank: SIGTERM, a wait, SIGKILL to the group.
+
+        Then kills what is left.
+        """
         requests = self._stop_requests
         descendants = psutil.Process().children(recursive=True)
         for rank in sorted({slot.spec.stop_rank for slot in self._slots}):
@@ -177,7 +182,7 @@ class Supervision:
                 late = time.monotonic() - began_s > child.spec.stop_timeout_s
                 if child.running and (late or hurry):
                     if late:
-                        self._console.say(f"{child.spec.label} did not stop within its time: killed")
+                        self._console.say(f"{child.spec.label} did not stop in time and was killed")
                     child.kill()
             left = [child for child in left if child.running]
             if left:
@@ -187,11 +192,11 @@ class Supervision:
             self._console.say(f"{names} stopped {time.monotonic() - began_s:.1f} s")
 
     def _kill_left_overs(self, known: Iterable[psutil.Process]) -> None:
-        """Processes that left their group, e.g. Python workers whose parents were killed."""
+        """Kills processes that left their group, e.g. Python workers whose parents were killed."""
         left = {*known, *psutil.Process().children(recursive=True)}
         for process in left:
             try:
-                process.kill()  # psutil compares start times: a reused id is safe
+                process.kill()  # psutil compares start times, so a reused id is safe
             except psutil.NoSuchProcess:
                 continue
         psutil.wait_procs(list(left), timeout=_KILL_WAIT_S)

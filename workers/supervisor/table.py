@@ -1,4 +1,4 @@
-"""The process table: what `make up` runs, in which order, and how each is known to be ready."""
+"""The table of processes: what `make up` runs, in which order, and how each process is known to be ready."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _NODES, _CONTROL, _WEB, _REDIS, _KAFKA = range(5)  # the order of stopping
 
 
 def stages(settings: Settings, login: Callable[[str], None]) -> list[list[ProcessSpec]]:
-    """Services and database, then our own processes, then the demo.
+    """Returns the stages: services and database, then our own processes, then the demo.
 
-    `login` is given what `manage.py ensure_admin` prints: JSON {username, password | null, created}.
+    `login` gets what `manage.py ensure_admin` prints: JSON {username, password | null, created}.
     """
     environment = _environment(settings)
     manage = partial(_manage, environment)
@@ -50,7 +50,7 @@ def names(table: list[list[ProcessSpec]]) -> tuple[str, ...]:
 
 
 def _environment(settings: Settings) -> dict[str, str]:
-    # Absolute, whatever directory a child works in.
+    # Absolute, so that it does not matter in which directory a child works.
     return {"FOGLINE_DATA": str(settings.data), "DJANGO_SETTINGS_MODULE": "webapp.config.settings"}
 
 
@@ -69,7 +69,7 @@ def _manage(
     return ProcessSpec(
         name=name,
         title=title,
-        # Django's checks are for developers (tests have them), and import all of the web.
+        # Django's checks are for developers. Tests run them, and they import all of the web.
         command=_python("manage.py", *arguments, "--skip-checks"),
         environment=environment,
         once=True,
@@ -100,7 +100,7 @@ def _web(settings: Settings, environment: dict[str, str]) -> ProcessSpec:
     command += ["--host", settings.host, "--port", str(settings.port), "--lifespan", "off"]
     command += ["--no-access-log", "--log-level", "warning", "--timeout-graceful-shutdown", "5"]
     if not settings.https:
-        # Without a proxy, X-Forwarded-For is whatever a caller likes: a way around the lock of sign-in.
+        # Without a proxy, a caller could set X-Forwarded-For, and so get around the lock of sign-in.
         command.append("--no-proxy-headers")
     return ProcessSpec(
         name="web",
@@ -128,7 +128,7 @@ def _node(settings: Settings, environment: dict[str, str], name: str) -> Process
         name=name,
         title=f"Node {name}",
         command=_python("-m", "workers.node", "--name", name),
-        # All nodes of this machine stop together, so none of them can take what another one hands over.
+        # All nodes of this machine stop together, so none of them can take over from another.
         environment={**environment, "FOGLINE_NODE": name, "FOGLINE_LEAVE_S": "0"},
         ready=lambda started_at_s: reported_ready(settings.redis_url, name, started_at_s),
         essential=False,  # a node that does not come up leaves the others usable
@@ -137,7 +137,7 @@ def _node(settings: Settings, environment: dict[str, str], name: str) -> Process
 
 
 def answers(host: str, port: int, path: str) -> bool:
-    """GET gives 200."""
+    """Returns whether a GET is answered with 200."""
     connection = http.client.HTTPConnection(host, port, timeout=5)
     try:
         connection.request("GET", path)
@@ -149,7 +149,7 @@ def answers(host: str, port: int, path: str) -> bool:
 
 
 def reported_ready(redis_url: str, node: str, since_s: float) -> bool:
-    """The node has reported, since then, that its Spark session is up."""
+    """Returns whether the node has reported since then that its Spark session is up."""
     try:
         with redis.Redis.from_url(redis_url, socket_timeout=5, socket_connect_timeout=5) as client:
             entries = client.xrevrange(REPORTS_STREAM, count=_REPORTS_LOOKED_AT)

@@ -1,8 +1,8 @@
 """Runs a command that does not outlive the process that started it.
 
-`python tether.py <parent pid> <command> ...` asks the kernel for SIGTERM when the parent's thread
-ends (PR_SET_PDEATHSIG, which survives exec), then becomes the command. A separate tiny program, so
-that nothing runs between fork and exec in a process that has threads.
+`python tether.py <parent pid> <command> ...` asks the kernel for SIGTERM when the parent's thread ends
+(PR_SET_PDEATHSIG, which survives exec), and then becomes the command. It is a separate tiny program, so that
+nothing runs between fork and exec in a process that has threads.
 """
 
 import ctypes
@@ -14,8 +14,11 @@ _PR_SET_PDEATHSIG = 1
 
 
 def tethered(command: list[str]) -> list[str]:
-    """`command`, tied to the calling process. Start it from a thread that lives as long as it shall."""
-    # -I -S: no site packages, no user's variables; starts in some 10 ms.
+    """Returns `command`, tied to the calling process.
+
+    The thread that starts it must live as long as it should.
+    """
+    # -I -S: without site packages and the user's variables it starts in some 10 ms.
     return [sys.executable, "-I", "-S", os.path.abspath(__file__), str(os.getpid()), *command]
 
 

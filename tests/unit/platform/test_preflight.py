@@ -27,7 +27,7 @@ def test_a_taken_port_is_named_with_its_holder_and_the_setting(taken: int) -> No
     (fault,) = preflight.port_faults([Port(taken, "127.0.0.1", "the web", "FOGLINE_PORT")])
     assert f"Port {taken} for the web is taken" in fault
     assert f"(process {os.getpid()}) has it" in fault
-    assert "by FOGLINE_PORT" in fault
+    assert "with FOGLINE_PORT" in fault
 
 
 def test_a_free_port_is_no_fault(taken: int) -> None:

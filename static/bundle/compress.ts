@@ -35,13 +35,13 @@ async function compressFile(path: string): Promise<void> {
   );
 }
 
-/** Compresses the bundle when it is built, once and as well as can be; the web process serves what lies there. */
+/** Compresses the bundle once, when it is built, as well as possible. The web process serves these files. */
 export function compressed(): Plugin {
   return {
     name: "fogline-compressed",
     apply: "build",
     async writeBundle({ dir }, bundle) {
-      if (this.meta.watchMode || !dir) return; // who works on the code waits for no compression
+      if (this.meta.watchMode || !dir) return; // builds for development are not compressed
       const names = Object.keys(bundle).filter((name) => TEXT.test(name));
       await Promise.all(names.map((name) => compressFile(join(dir, name))));
     },

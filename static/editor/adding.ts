@@ -14,7 +14,7 @@ import { useReactFlow } from "@xyflow/react";
 /** Between two cards of one row. */
 const BESIDE = CARD.width + 88;
 
-/** A stream, or why it would not fit though the ports do. */
+/** A stream, or why it would not fit although the ports do. */
 type Fitting = { ends: [PortRef, PortRef] } | { reason: string; mends: Mend[] };
 
 /**
@@ -42,7 +42,7 @@ export function fittingStream(
       { element: from, port: output },
       { element: to, port: input },
     ];
-    // of the new one's output nothing is known yet
+    // nothing is known yet about the output of the new element
     const verdict = judge(document, operators, ...ends, from === selected ? schemas : {});
     return verdict.ok ? { ends } : { reason: verdict.reason, mends: verdict.mends };
   }

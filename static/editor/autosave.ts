@@ -1,5 +1,5 @@
 /**
- * The draft goes to the server by itself, and is never lost on the way.
+ * Saves the draft on the server automatically, and never loses it on the way.
  *
  *     saved --change--> dirty --0.7 s--> saving --ok--> saved
  *                         ^                 |--409--> conflict --choice--> dirty
@@ -20,7 +20,7 @@ import { adopt, current, replace, rewrite, type SaveState, useEditor } from "./s
 const QUIET_MS = 700;
 const RETRY_MS = 4000;
 
-/** What a 409 has when somebody else saved meanwhile; one for another reason has neither. */
+/** The fields of a 409 when somebody else has saved; a 409 for another reason has neither. */
 interface Overtaken {
   theirs: PipelineDocument;
   revision: number;
@@ -158,7 +158,10 @@ class Autosave {
     });
   }
 
-  /** What is shown differs from the draft by nothing that the user has chosen: it is not saved. */
+  /**
+   * Shows a document that differs from the draft only by places that the user has not chosen: it is not
+   * saved.
+   */
   takeAsSaved(document: PipelineDocument, save: SaveState): void {
     window.clearTimeout(this.timer);
     this.base = document;
@@ -166,9 +169,12 @@ class Autosave {
     useEditor.setState({ save });
   }
 
-  /** Go on from what an earlier visit could not save; when the draft has moved on since, by the user's choice. */
+  /**
+   * Continues with changes that an earlier visit could not save. If the draft has changed since, the user
+   * chooses.
+   */
   resume(pipeline: Pipeline): "nothing" | "saving" | "conflict" {
-    if (!mayAct("editor")) return "nothing"; // it stays for who may save it
+    if (!mayAct("editor")) return "nothing"; // it stays for a user who may save it
     const copy = takeCopy(pipeline.name);
     if (!copy) return "nothing";
     if (stable(copy.document) === stable(pipeline.document)) {
@@ -190,12 +196,15 @@ class Autosave {
     return "saving";
   }
 
-  /** Whether somebody else has saved, and nothing of ours is on its way, so that theirs can be shown. */
+  /** Whether somebody else has saved while we have no unsaved changes, so that their draft can be shown. */
   isBehind(revision: number): boolean {
     return this.base !== null && revision > this.revision && !this.running && !this.pending();
   }
 
-  /** What was moved is pinned elsewhere now, and nothing else has changed: go on from there; else false. */
+  /**
+   * Continues from a draft in which only pins have changed, after a move; returns false for any other
+   * change.
+   */
   private follow(theirs: PipelineDocument, revision: number): boolean {
     const repins = this.base && repinsOf(this.base, theirs);
     if (!this.base || !repins) return false;
@@ -213,7 +222,7 @@ class Autosave {
     return true;
   }
 
-  /** Show what somebody else has saved; false: it is what is shown already, or needs no words. */
+  /** Shows what somebody else has saved; returns false if it is shown already or needs no message. */
   takeTheirs(pipeline: Pipeline): boolean {
     if (this.base && this.follow(pipeline.document, pipeline.revision)) {
       this.accepted(this.base, pipeline);

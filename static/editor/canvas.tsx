@@ -61,7 +61,7 @@ function verdictOf(connection: Connection | Edge) {
 
 const isValidConnection: IsValidConnection = (connection) => verdictOf(connection).ok;
 
-/** `instead`: the stream whose end was drawn elsewhere. */
+/** `instead`: the stream whose end was moved to another port. */
 function takeConnection(connection: Connection, instead?: Edge): void {
   const verdict = verdictOf(connection);
   if (!verdict.ok) return;
@@ -89,7 +89,7 @@ function takeEdgeChanges(changes: EdgeChange[]): void {
   select(selected, next);
 }
 
-/** Where one looks first; null: the canvas' size is not known yet. */
+/** The first view of the canvas; null while the size of the canvas is not known. */
 function useFirstView(place: React.RefObject<HTMLDivElement | null>): Viewport | null {
   const [view, setView] = useState<Viewport | null>(null);
   useLayoutEffect(() => {

@@ -34,7 +34,7 @@ export const ElementCard = memo(function ElementCard({ id, data, selected }: Nod
       data-category={operator?.category}
       style={live ? undefined : { minHeight: draftHeight(operator) }}
     >
-      {/* the card itself has the focus: its tip is for who points at it */}
+      {/* the card itself has the focus: its tip is shown on hover */}
       <span id={problemsId(id)} hidden>
         {faulty && problemText(faults)}
       </span>
@@ -93,7 +93,7 @@ function FaultMark({ faults }: { faults: readonly LocatedFault[] }) {
   );
 }
 
-/** What counts most, for who looks from afar: where it runs and how much flows. */
+/** The most important facts when the canvas is zoomed out: where the element runs and how much flows. */
 function LiveLine({ id }: { id: string }) {
   const element = useElement(
     useEditor((state) => state.name),
@@ -215,7 +215,10 @@ interface Side {
   name: string;
   side: "in" | "out";
   editable: boolean;
-  /** by the Tab key: only the selected card's, else there were no end of stops between two cards */
+  /**
+   * with the Tab key only the selected card's ports have a stop; otherwise there would be too many between
+   * two cards
+   */
   reachable: boolean;
 }
 

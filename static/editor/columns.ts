@@ -1,4 +1,7 @@
-/** The columns that an element's parameters name, whether a stream has them as needed, and what mends it. Pure. */
+/**
+ * The columns that an element's parameters name, whether a stream has them, and changes that mend it.
+ * Pure.
+ */
 import { typesNeeded, typeWords } from "../shared/column-types";
 import { listed } from "../shared/format";
 import type { JsonSchema, Operator, PipelineDocument, SchemaField, StreamSchema } from "../shared/types";
@@ -10,7 +13,7 @@ import { resolve, unwrap } from "./form/schema";
 export interface ColumnUse {
   /** as the server's faults name it: params.aggregates[0].column */
   path: string;
-  /** "": none is chosen yet, though one is needed */
+  /** empty when none is chosen yet although one is needed */
   column: string;
   /** that the column may have; null: any */
   types: string[] | null;
@@ -78,7 +81,7 @@ export function typesOf(schema: JsonSchema, beside: Record<string, unknown>): st
   return free ? null : hint.types;
 }
 
-/** What of the parameters a stream does not have as it is needed. */
+/** The columns of the parameters that a stream does not have in the needed type. */
 export function misfits(operator: Operator, params: Record<string, unknown>, stream: StreamSchema): Misfit[] {
   return columnUses(operator.params_schema, params).flatMap((use) => {
     const fields = stream.fields;

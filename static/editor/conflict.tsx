@@ -14,7 +14,7 @@ import { closeVersions } from "./versions/store";
 import "../shared/ui/choices.css";
 import "./conflict.css";
 
-/** Someone else saved this draft meanwhile: choose where both changed the same, and lose nothing. */
+/** Someone else has saved this draft: the user chooses where both changed the same, and loses nothing. */
 export function ConflictDialog() {
   const save = useEditor((state) => state.save);
   if (save.state !== "conflict") return null;
@@ -72,7 +72,7 @@ function Choice(props: ChoiceProps) {
   const { theirs } = props;
   const { conflicts, document } = merge;
   const nameOf = useMemo(
-    // what both added is called as it will be
+    // elements that both added get the name that they will have
     () => namesIn(operators, document, yours, theirs, base),
     [operators, document, yours, theirs, base],
   );
@@ -201,7 +201,7 @@ function Sides({ title, conflict, by, operators, nameOf, chosen, onChoose }: Sid
 
 const GONE = "nothing";
 
-/** What one side has: [what, value in words]. */
+/** The values of one side: [field, value in words]. */
 function valuesOf(
   conflict: Conflict,
   side: Side,
@@ -234,7 +234,7 @@ function valuesOf(
   ];
 }
 
-/** What comes together without a question. */
+/** The changes that are merged without a question. */
 function Merged({
   base,
   yours,

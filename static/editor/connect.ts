@@ -41,7 +41,7 @@ export function judge(
 interface Graph {
   byId: Map<string, DocElement>;
   feeds: Map<string, string[]>;
-  /** whom rows of an element reach, itself included, as far as it was asked */
+  /** the elements that rows of an element reach, including itself, as far as it was computed */
   reach: Map<string, Set<string>>;
 }
 

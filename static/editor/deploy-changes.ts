@@ -1,10 +1,10 @@
-/** What a deployment will do, as told before it is done. Pure. */
+/** What a deployment will do, as shown before it is done. Pure. */
 import { listed, plural } from "../shared/format";
 import type { DeployChange, DeployPlan } from "../shared/types";
 
 type Change = DeployChange["change"];
 
-/** The order in which a person wants to know. */
+/** The order in which the changes are shown. */
 const ORDER: readonly Change[] = ["incompatible", "restart", "upgraded", "retuned", "added", "removed"];
 
 export const CHANGE_WORDS: Record<Change, { title: string; text: string }> = {
@@ -35,13 +35,13 @@ export const CHANGE_WORDS: Record<Change, { title: string; text: string }> = {
   unchanged: { title: "Keeps running unchanged", text: "" },
 };
 
-/** What there is to agree to: the changes, or that an upgrade that failed is tried again; else nothing. */
+/** What the user has to agree to: the changes, or that a failed upgrade is tried again; otherwise nothing. */
 export function toAgree({ changes, repeats }: DeployPlan): "changes" | "again" | "nothing" {
   if (changes.some((each) => each.change !== "unchanged")) return "changes";
   return repeats ? "again" : "nothing";
 }
 
-/** By kind, the most serious first; what does not change is only counted. */
+/** The changes by kind, the most serious first. Unchanged elements are only counted. */
 export function grouped(changes: readonly DeployChange[]): { change: Change; elements: DeployChange[] }[] {
   return ORDER.map((change) => ({
     change,
@@ -49,7 +49,7 @@ export function grouped(changes: readonly DeployChange[]): { change: Change; ele
   })).filter(({ elements }) => elements.length > 0);
 }
 
-/** "3 elements keep running unchanged."; empty: there are none. */
+/** "3 elements keep running unchanged."; empty when there are none. */
 export function untouched(changes: readonly DeployChange[]): string {
   const n = changes.filter((each) => each.change === "unchanged").length;
   if (n === 0) return "";
@@ -75,6 +75,6 @@ export function deployRefusal(
   return homeless ? `No node can take ${homeless}: the reason is above.` : null;
 }
 
-/** Whether it is a first deployment: there is nothing yet that could change. */
+/** Whether this is a first deployment, so that nothing can change yet. */
 export const isFirst = (changes: readonly DeployChange[]): boolean =>
   changes.length > 0 && changes.every((each) => each.change === "added");

@@ -12,7 +12,7 @@ import { current, select, setMode, useEditor } from "./store";
 export interface Deployed {
   title: string;
   document: PipelineDocument;
-  /** whether its elements can be shown in the editor: those of a version are not the draft's */
+  /** whether its elements can be shown in the editor: a version's elements are not those of the draft */
   isDraft: boolean;
 }
 
@@ -25,7 +25,10 @@ interface Asked {
 const NOTHING: Asked = { changes: null, what: null, answer: () => undefined };
 const useAsked = create<Asked>(() => NOTHING);
 
-/** Shows what will happen; resolves to the elements that may lose their state, or null: not agreed. */
+/**
+ * Shows what will happen. Resolves to the elements that may lose their state, or to null if the user does
+ * not agree.
+ */
 export function confirmChanges(changes: DeployChange[], what: Deployed): Promise<string[] | null> {
   return new Promise((resolve) =>
     useAsked.setState({
@@ -162,13 +165,13 @@ function ChangeLine({
   );
 }
 
-/** Where an element goes that comes to what runs, or runs elsewhere from then on. */
+/** Where a new element goes, or one that will run elsewhere. */
 function place({ node, why, problem, waits, warning }: DeployChange): string {
   if (problem) return waits ? `waits for a node: it ${problem}` : `no node can take it: it ${problem}`;
   return node ? `goes to ${node}: ${why}${warning ? `. But ${node} ${warning}` : ""}` : (why ?? "");
 }
 
-/** What it costs to let an element begin anew, to be agreed to for each. */
+/** What is lost when an element starts again without its state. The user agrees for each element. */
 function Agreement({
   each,
   document,
@@ -194,7 +197,7 @@ function Agreement({
   );
 }
 
-/** Of a first deployment: element, node, reason. */
+/** The table of a first deployment: element, node, reason. */
 function Places({ changes, document }: { changes: DeployChange[]; document: PipelineDocument }) {
   const nodes = new Set(changes.flatMap((each) => each.node ?? []));
   const waits = changes.some((each) => each.problem && each.waits);

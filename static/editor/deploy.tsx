@@ -108,7 +108,10 @@ async function agreeAndStart(
   follow("deploy", await post<Operation>(`${path()}/deploy`, { ...which, restart }));
 }
 
-/** Shows what it will do; the elements that may lose their state, or null: it is not wanted. */
+/**
+ * Shows what will change. Resolves to the elements that may lose their state, or to null if the user does
+ * not agree.
+ */
 async function agreed(what: Deployed, which: object): Promise<string[] | null> {
   const plan = await post<DeployPlan>(`${path()}/deploy`, { ...which, dry_run: true });
   useDeploy.setState(IDLE);
@@ -158,7 +161,7 @@ function follow(kind: "deploy" | "undeploy", operation: Operation): void {
   if (kind === "deploy") setMode("live");
 }
 
-/** Takes the operation from live events, and asks while these do not come. */
+/** Takes the operation from live events, and asks for it while there are none. */
 function useFollow(): void {
   const { operation } = useDeploy();
   const id = operation?.id;

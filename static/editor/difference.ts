@@ -13,7 +13,7 @@ import { stable } from "./merge";
 
 type Operators = ReadonlyMap<string, Operator>;
 
-/** One thing that changed; null: there is nothing of it on that side. */
+/** One thing that changed; null on the side that does not have it. */
 export interface ValueChange {
   what: string;
   from: string | null;
@@ -58,7 +58,7 @@ const TITLES: Record<string, string> = {
   copy_of: "Copy of",
 };
 
-/** What a field is called, and its value in words; null: it has none. */
+/** The name of a field, and its value in words; null when it has none. */
 export function said(
   key: string,
   value: unknown,
@@ -105,7 +105,7 @@ export function inWords(value: unknown, unit = ""): string {
   );
 }
 
-/** Of a list that only the items which are on one side alone are worth saying. */
+/** For a list, only the items that one side alone has are shown. */
 function withoutCommon(from: unknown, to: unknown): [unknown, unknown] {
   if (!Array.isArray(from) || !Array.isArray(to)) return [from, to];
   const [left, right] = [from.map(stable), to.map(stable)];
@@ -200,7 +200,7 @@ export interface StreamMark {
   mark: "added" | "removed";
 }
 
-/** The streams of a document by what joins them; an input that reads what is not there is none. */
+/** The streams of a document by their ends. An input that reads from a missing element is left out. */
 function streamsOf(document: PipelineDocument): Map<string, { from: PortRef; to: PortRef }> {
   const there = new Set(elementsOf(document).map((element) => element.id));
   const streams = elementsOf(document).flatMap((element) =>
@@ -223,7 +223,7 @@ export function streamMarks(before: PipelineDocument, after: PipelineDocument): 
   ];
 }
 
-/** The one document with what the other has besides, so that both can be drawn at once. */
+/** A document with the elements that only the other one has, so that both can be drawn at once. */
 export function withRemoved(document: PipelineDocument, before: PipelineDocument): PipelineDocument {
   const there = new Set(elementsOf(document).map((element) => element.id));
   const gone = elementsOf(before).filter((element) => !there.has(element.id));

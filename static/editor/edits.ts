@@ -35,7 +35,7 @@ export function freshId(taken: Iterable<string>, base: string): string {
   }
 }
 
-/** Where the cards lie; of an element that has no place yet nothing is known. */
+/** The places of the cards. Elements without a place are left out. */
 const placesOf = (elements: readonly DocElement[]): Point[] =>
   elements.flatMap((element) => element.ui ?? []);
 
@@ -57,7 +57,7 @@ export function addElement(
   return { document: withElements(document, [...elementsOf(document), element]), id };
 }
 
-/** Only what the schema gives as default: the user fills the rest, with the example as placeholders. */
+/** The defaults of the schema. The user fills in the rest, with the example as placeholders. */
 export function defaultParams(operator: Operator): Record<string, unknown> {
   const properties = (operator.params_schema.properties ?? {}) as Record<string, { default?: unknown }>;
   const given = Object.entries(properties).filter(
@@ -82,14 +82,14 @@ export function changeElement(
   );
 }
 
-/** Once it is changed, or kept as it is, it is the user's own. */
+/** Removes the mark of a template: the user has changed the element, or keeps it as it is. */
 export function withoutReplace(element: DocElement): DocElement {
   if (!element.ui?.replace) return element;
   const { replace: _, ...ui } = element.ui;
   return { ...element, ui };
 }
 
-/** What came with a template stays, and does not ask for another one any more. */
+/** Keeps an element that came with a template, without the note that asks to replace it. */
 export function keepAsItIs(document: PipelineDocument, id: string): PipelineDocument {
   return withElements(
     document,
@@ -97,7 +97,7 @@ export function keepAsItIs(document: PipelineDocument, id: string): PipelineDocu
   );
 }
 
-/** Without fields that say nothing, so that a document stays as short as a hand-written one. */
+/** Leaves out empty fields, so that a document stays as short as a hand-written one. */
 function trimmed(element: DocElement): DocElement {
   const copy = { ...element };
   if (!copy.title) delete copy.title;
@@ -197,7 +197,7 @@ export function copyElements(document: PipelineDocument, ids: Iterable<string>):
     .map((element) => trimmed({ ...element, apart: element.apart?.filter((id) => chosen.has(id)) }));
 }
 
-/** Copies lie where the originals do when nothing is there, else beside them: never over another card. */
+/** Places copies where the originals were if that is free, else beside them, and never over another card. */
 export function pasteElements(document: PipelineDocument, copied: DocElement[]) {
   const offset = besideOffset(placesOf(elementsOf(document)), placesOf(copied));
   const taken = elementsOf(document).map((element) => element.id);
@@ -211,7 +211,7 @@ export function pasteElements(document: PipelineDocument, copied: DocElement[]) 
   return { document: withElements(document, [...elementsOf(document), ...fresh]), ids: [...names.values()] };
 }
 
-/** Whether the two may share a node; said once, of the first of them, and of no other any more. */
+/** Sets whether the two may share a node. It is written only once, at the element `id`. */
 export function setApart(
   document: PipelineDocument,
   id: string,
@@ -232,8 +232,10 @@ export function setApart(
   );
 }
 
-/** Under its new name, beside itself; what it names of the others it names of their copies. Of a copy at a
- * site it is none: a site has one. */
+/**
+ * A copy under its new name, beside the original. References to other copied elements lead to their
+ * copies. A copy of a copy at a site is an ordinary element: a site has only one copy.
+ */
 function copyOf(element: DocElement, names: ReadonlyMap<string, string>, offset: Point): DocElement {
   const { copy_of: _, ...own } = element;
   const inputs = Object.entries(element.inputs ?? {}).map(([port, reference]) => {

@@ -32,7 +32,10 @@ export type GroupNode = Node<GroupData, "group-box">;
 export type FlowNode = CardNode | GroupNode;
 
 const PAD = { x: 20, top: 38, bottom: 20 };
-/** What describes a card besides its name: its problems, drawn within it, and React Flow's words on the keys. */
+/**
+ * The description of a card besides its name: its problems, which it shows, and React Flow's words on the
+ * keys.
+ */
 export const problemsId = (element: string): string => `problems-${element}`;
 const KEYS_HELP = "react-flow__node-desc-1";
 /** As cards.css draws them. */
@@ -48,7 +51,7 @@ export const portsOf = (operator: Operator | undefined): { inputs: Port[]; outpu
 /** From one port of a side to the next, where that has so many that the card is made higher for them. */
 const PORT_STEP = 17;
 
-/** Of a card in the draft, without what its head needs more than usual. */
+/** The height of a card in the draft with a head of the usual height. */
 export function draftHeight(operator: Operator | undefined): number {
   const { inputs, outputs } = portsOf(operator);
   return Math.max(CARD.draftHeight, (Math.max(inputs.length, outputs.length) + 1) * PORT_STEP);
@@ -62,7 +65,7 @@ function edgeId(from: PortRef, to: PortRef): string {
 
 export type StreamEdge = Edge<{ mark?: StreamMark["mark"] }, "stream">;
 
-/** `marks`: what of them came, and what went besides: that is drawn, too. */
+/** `marks`: the streams that were added, and those that were removed, which are drawn, too. */
 export function toEdges(
   document: PipelineDocument,
   operators: ReadonlyMap<string, Operator>,

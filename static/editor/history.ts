@@ -4,7 +4,7 @@ export interface History<T> {
   past: T[];
   present: T;
   future: T[];
-  /** what the newest change was about; a change about the same soon after joins it */
+  /** the subject of the newest change; a change of the same subject soon after joins it */
   key: string | null;
   at_ms: number;
 }
@@ -30,7 +30,7 @@ export function push<T>(
   return { past, present, future: [], key, at_ms: now_ms };
 }
 
-/** Each value, past and to come, as `change` makes it: no step of its own, and undo does not take it back. */
+/** Applies `change` to every past and future value. It is not a step, and undo does not take it back. */
 export function mapped<T>(history: History<T>, change: (value: T) => T): History<T> {
   const { past, present, future } = history;
   return { ...history, past: past.map(change), present: change(present), future: future.map(change) };

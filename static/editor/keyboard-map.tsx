@@ -3,7 +3,7 @@ import { KEYBOARD, useKeyboardMap } from "./keyboard";
 
 type Row = readonly [what: string, keys: string];
 
-/** What is not the editor's own, but works in it. */
+/** Keys that are not the editor's own but work in it. */
 const MORE: Row[] = [
   ["Run a command or jump to anything", "Ctrl K"],
   ["To the next card, and to the selected card's ports", "Tab"],

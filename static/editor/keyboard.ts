@@ -24,7 +24,7 @@ function copy(): void {
   if (copied) toast({ tone: "info", title: copied === 1 ? "Copied 1 element" : `Copied ${copied} elements` });
 }
 
-/** After something that selects what it made: it may lie out of sight. */
+/** Brings new, selected elements into view: they may be out of sight. */
 function showSelected(flow: Flow): void {
   window.setTimeout(() => reveal(flow, store.useEditor.getState().selected), 60);
 }
@@ -55,7 +55,7 @@ export const showKeyboardMap = (): void => useKeyboardMap.setState({ open: true 
 interface Binding {
   id: string;
   title: string;
-  /** none: the command palette alone has it */
+  /** none when only the command palette has the command */
   keys?: string;
   match?: (event: KeyboardEvent) => boolean;
   run: (flow: Flow) => void;
@@ -291,12 +291,12 @@ const typing = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement &&
   (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
 
-/** What is chosen, not typed: it has no undo of its own. */
+/** Controls in which one chooses instead of typing: they have no undo of their own. */
 const choosing = (target: EventTarget | null): boolean =>
   target instanceof HTMLSelectElement ||
   (target instanceof HTMLInputElement && /^(checkbox|radio|range|file)$/.test(target.type));
 
-/** Elsewhere Enter means what has the focus: a button, a link, a stream. */
+/** Elsewhere Enter belongs to the focused button, link or stream. */
 const onCanvas = (target: EventTarget | null): boolean =>
   target === document.body ||
   (target instanceof HTMLElement && target.matches(".react-flow__node, .react-flow__pane"));
@@ -307,7 +307,7 @@ function ownsKeys(target: EventTarget | null, binding: Binding): boolean {
   return !(choosing(target) && ["undo", "redo"].includes(binding.id));
 }
 
-/** Out of a form there is a way back to the card that it belongs to, or at least to the canvas' keys. */
+/** From a form, Escape leads back to its card, or at least to the keys of the canvas. */
 function leavePanel(event: KeyboardEvent): boolean {
   const { target } = event;
   if (event.key !== "Escape" || !(target instanceof HTMLElement) || !target.closest(".panel")) return false;

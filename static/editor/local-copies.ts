@@ -18,7 +18,10 @@ const prefixOf = (name: string) => `fogline-draft:${name}:`;
 
 let id: string | null = null;
 
-/** This tab, also after a reload. In between no storage holds it, for a tab that is duplicated has a copy of that. */
+/**
+ * The id of this tab, also after a reload. It is not in a storage in between, because a duplicated tab
+ * would have a copy of that.
+ */
 function tab(): string {
   if (id === null) {
     const mine = sessionStorage.getItem(TAB) ?? Math.random().toString(36).slice(2);
@@ -45,7 +48,10 @@ export function keepCopy(name: string, copy: LocalCopy): void {
   }
 }
 
-/** What this tab could not save, else the newest that another one has left: it is this tab's from now on. */
+/**
+ * The copy that this tab could not save, else the newest one that another tab has left, which this tab
+ * takes over.
+ */
 export function takeCopy(name: string): LocalCopy | null {
   const own = prefixOf(name) + tab();
   if (!localStorage.getItem(own)) {
@@ -67,7 +73,7 @@ export function dropAllCopies(name: string): void {
   for (const key of keysOf(name)) localStorage.removeItem(key);
 }
 
-/** The pipeline has another name: what other tabs could not save is theirs under that. */
+/** The pipeline has a new name: unsaved copies of other tabs get it, too. */
 export function renameCopies(name: string, next: string): void {
   const named = (document: PipelineDocument) => ({
     ...document,

@@ -38,13 +38,13 @@ import "./cards.css";
 import "./panels.css";
 import "./narrow.css";
 
-/** What of it runs. */
+/** The running version. */
 function versionOf(pipeline: PipelineItem, signal?: AbortSignal): Promise<PipelineVersion> {
   const { name, deployed_version } = pipeline;
   return get<PipelineVersion>(`/pipelines/${encodeURIComponent(name)}/versions/${deployed_version}`, signal);
 }
 
-/** How soon what runs is asked for again, when it could not be had. */
+/** How soon the running version is requested again after a failure. */
 const RETRY_MS = 3000;
 
 async function load(name: string): Promise<void> {
@@ -134,7 +134,7 @@ function Loading({ name }: { name: string }) {
   );
 }
 
-/** While nothing of ours is on its way, the canvas shows what somebody else has saved meanwhile. */
+/** While there are no unsaved changes, the canvas shows what somebody else has saved. */
 function useTheirs(): void {
   const name = useEditor((state) => state.name);
   const saved = useEditor((state) => state.save.state === "saved");
@@ -158,7 +158,7 @@ function useTheirs(): void {
   }, [name, pushed, saved]);
 }
 
-/** What runs, for those who watch it, while the draft is another. */
+/** The running version for users who watch it, while the draft differs. */
 function useWhatRuns(): void {
   const name = useEditor((state) => state.name);
   const loaded = useEditor((state) => state.pipeline);

@@ -16,7 +16,7 @@ export type Conflict = { key: string } & (
   | ({
       kind: "element";
       id: string;
-      /** the fields that both changed; empty: one side removed it, or gave it another type */
+      /** the fields that both changed; empty when one side removed the element or changed its type */
       fields: string[];
     } & Both<DocElement>)
   | ({ kind: "group"; id: string } & Both<DocGroup>)
@@ -32,7 +32,7 @@ export interface Merge {
   renamed: [string, string][];
 }
 
-/** By the conflict's key; what is not in it is mine. */
+/** The chosen side by the conflict's key. A missing key means mine. */
 export type Choices = Readonly<Record<string, Side>>;
 
 const same = (a: unknown, b: unknown) => stable(a) === stable(b);
@@ -50,7 +50,7 @@ export function stable(value: unknown): string {
   );
 }
 
-/** What one side alone changed is its; null: both did, differently. */
+/** The value if only one side changed it; null if both changed it differently. */
 function settled<T>(
   { was, mine, theirs }: Both<T>,
   alike: (a: T | undefined, b: T | undefined) => boolean = same,
@@ -87,7 +87,7 @@ export function mergeDocuments(
   };
 }
 
-/** Two elements that only happen to have one id: mine gets another, and what reads it here goes on doing so. */
+/** Two new elements that happen to have the same id: mine gets another one, and its readers follow it. */
 function apart(
   base: PipelineDocument,
   yours: PipelineDocument,
@@ -126,7 +126,7 @@ function sides<T extends { id: string }>(
   return ids.map((id) => [id, { was: was.get(id), mine: mine.get(id), theirs: other.get(id) }]);
 }
 
-/** Where an element was drawn is nothing to ask anybody about. */
+/** The place of an element on the canvas is never a conflict. */
 function bare(element: DocElement | undefined): unknown {
   if (!element) return element;
   const { ui: _, ...rest } = element;
@@ -153,7 +153,10 @@ function mergeElement(id: string, both: Both<DocElement>, chosen: Choose): DocEl
 
 type Parts = Record<string, unknown>;
 
-/** Field by field, each input and parameter for itself; as it is with my choice of what is open, and with theirs. */
+/**
+ * Merges field by field, each input and parameter separately, once with my choices for the open ones and
+ * once with theirs.
+ */
 function mergeParts<T extends object>(
   both: { was: T; mine: T; theirs: T },
   path: string,
@@ -177,7 +180,7 @@ function mergeParts<T extends object>(
   return found as { mine: T; theirs: T };
 }
 
-/** Where I have it; that it is to be replaced only as long as both say so. */
+/** My place of the element. It stays marked as "to be replaced" only while both sides have the mark. */
 function drawnAs(mine: unknown, theirs: unknown): unknown {
   const [a, b] = [mine, theirs] as DocElement["ui"][];
   if (!a?.replace || b?.replace) return a;

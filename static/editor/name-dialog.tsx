@@ -15,7 +15,7 @@ const usePending = create<{ question: Question | null; answer: (name: string | n
   answer: () => undefined,
 }));
 
-/** Asks for a name; null: there shall be none. */
+/** Asks for a name; resolves to null if the user cancels. */
 export function askName(question: Question): Promise<string | null> {
   return new Promise((resolve) => {
     usePending.setState({

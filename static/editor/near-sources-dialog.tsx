@@ -13,7 +13,7 @@ const SITE_MARK = "{site}";
 
 const useAsked = create<{ open: boolean }>(() => ({ open: false }));
 
-/** Asks at which sites the selected elements shall have a copy. */
+/** Asks at which sites the selected elements get a copy. */
 export function askSites(): void {
   if (useEditor.getState().selected.size > 0) useAsked.setState({ open: true });
 }

@@ -1,4 +1,4 @@
-/** Where a draft pins its elements, while what runs is moved. Pure. */
+/** Where a draft pins its elements while running elements are moved. Pure. */
 import { listed } from "../shared/format";
 import type { PipelineDocument, PipelineItem } from "../shared/types";
 import { elementsOf } from "../shared/document";
@@ -11,8 +11,8 @@ export interface Repin {
 }
 
 /**
- * The pins in which two documents differ, when that is all in which they differ; else null. So a draft follows
- * what was moved, and whoever edits it meanwhile has nothing to choose.
+ * The pins in which two documents differ if they differ in nothing else, otherwise null. In this way a
+ * draft follows moves, and a user who edits it has nothing to choose.
  */
 export function repinsOf(before: PipelineDocument, after: PipelineDocument): Repin[] | null {
   const now = new Map(elementsOf(after).map((element) => [element.id, element.node]));
@@ -33,7 +33,10 @@ function placedAs(other: PipelineDocument, document: PipelineDocument): Pipeline
   return { ...document, spec: { ...document.spec, elements } };
 }
 
-/** The document with these pins, where it has exactly the old ones; the same one when it has none of them. */
+/**
+ * The document with the new pins wherever it has exactly the old ones; the same object if it has none of
+ * them.
+ */
 export function repinned(document: PipelineDocument, repins: readonly Repin[]): PipelineDocument {
   const wanted = new Map(repins.map((repin) => [repin.id, repin]));
   let changed = false;
@@ -50,7 +53,10 @@ export function repinned(document: PipelineDocument, repins: readonly Repin[]): 
 export const repinWords = (repins: readonly Repin[], nameOf: (id: string) => string): string =>
   `The draft now pins ${listed(repins.map(({ id, to }) => `${nameOf(id)} to ${to}`))}`;
 
-/** What runs elsewhere than the draft says: the mark, and what it means; null: nothing does. */
+/**
+ * The elements that run on another node than the draft pins them to: a mark and its meaning; null when
+ * there are none.
+ */
 export function elsewhereWords(
   elsewhere: PipelineItem["elsewhere"] | undefined,
   nameOf: (id: string) => string,

@@ -32,7 +32,7 @@ export function freePlace(taken: readonly Point[], wanted: Point): Point {
   }
 }
 
-/** How far cards have to move, all alike, to lie over no other: not at all, else beside where they are. */
+/** How far a set of cards must move so that none lies over another card: zero, or a step to one side. */
 export function besideOffset(taken: readonly Point[], cards: readonly Point[]): Point {
   const span = (side: "x" | "y") => {
     const all = cards.map((card) => card[side]);
@@ -59,8 +59,8 @@ export function besideOffset(taken: readonly Point[], cards: readonly Point[]): 
 export type Arrangement = "row" | "column" | "across" | "down";
 
 /**
- * Cards in one row or column, or spread evenly `across` or `down` between the two outermost. No two end up
- * over each other: where there is too little room, the later ones give way.
+ * Cards in one row or column, or spread evenly `across` or `down` between the two outermost. No two
+ * overlap: if there is too little room, the later ones give way.
  */
 export function arranged<T extends Point>(cards: readonly T[], how: Arrangement): [T, Point][] {
   const along = how === "row" || how === "across" ? "x" : "y";

@@ -31,7 +31,7 @@ interface Choice {
   /** where a new element goes, and where the list opens, in pixels of the window */
   at: Point;
   screen: Point;
-  /** false: dropped on empty canvas, so that only a new element is meant */
+  /** false when it was dropped on the empty canvas, so that only a new element is meant */
   existing: boolean;
 }
 
@@ -40,13 +40,13 @@ const EDGE = 8;
 
 const useChoice = create<{ choice: Choice | null }>(() => ({ choice: null }));
 
-/** A stream dropped on empty canvas: choose what shall take it. */
+/** A stream was dropped on the empty canvas: the user chooses its other end. */
 export const chooseTaker = (port: PortRef, at: Point, screen: Point): void =>
   useChoice.setState({
     choice: { port, side: "out", at: { x: at.x, y: at.y - CARD.draftHeight / 2 }, screen, existing: false },
   });
 
-/** By keyboard: choose what a port shall be connected with. */
+/** With the keyboard the user chooses what to connect a port to. */
 export function chooseOther(port: PortRef, side: "in" | "out"): void {
   const node = useEditor.getState().nodes.find((each) => each.id === port.element);
   if (!node) return;
@@ -130,7 +130,7 @@ function existingWays({ port: mine, side, at }: Choice, words: string): Way[] {
     .slice(0, WAYS_MAX);
 }
 
-/** A refused way once more for each change that makes it possible. */
+/** A refused way again for each change that makes it possible. */
 const mended = (
   way: Omit<Way, "mends">,
   mends: Mend[],
@@ -157,7 +157,7 @@ function newWays({ port: mine, side, at }: Choice, words: string): [string, Way[
   };
   const way = (operator: Operator): Way => {
     const { document, from, to } = drawn(operator);
-    // of a new element's output nothing is known yet
+    // nothing is known yet about the output of a new element
     const verdict = judge(document, operators, from, to, side === "out" ? schemas : {});
     const found = {
       value: operator.type,

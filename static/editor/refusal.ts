@@ -3,7 +3,10 @@ import type { Mend } from "./columns";
 import { commit, current, setMode } from "./store";
 import { closeVersions } from "./versions/store";
 
-/** The message stays until it is answered, also where the draft is not shown any more: it is then. */
+/**
+ * The message stays until the user answers it, also when the draft is no longer shown; the draft is then
+ * shown again.
+ */
 function apply(mend: Mend): void {
   setMode("edit");
   closeVersions();

@@ -3,7 +3,7 @@ import { REPLACE } from "../shared/document";
 import { keepAsItIs } from "./edits";
 import { commit, current } from "./store";
 
-/** Of what came with a template: what to do with it. */
+/** What to do with an element that came with a template. */
 export function ReplaceNote({ element, editable }: { element: DocElement; editable: boolean }) {
   return (
     <div className="notice" role="note" aria-label={REPLACE}>

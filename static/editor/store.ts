@@ -33,9 +33,9 @@ interface EditorState {
   pipeline: Pipeline | null;
   operators: ReadonlyMap<string, Operator>;
   history: past.History<PipelineDocument>;
-  /** what runs, while the draft differs from it; else null */
+  /** the running version while the draft differs from it, else null */
   deployed: PipelineDocument | null;
-  /** what is looked at in place of the draft, with what changed in it: nothing can be changed then */
+  /** the version that is shown in place of the draft, with its changes; nothing can be edited then */
   looked: LookedAt | null;
   nodes: FlowNode[];
   edges: StreamEdge[];
@@ -44,7 +44,7 @@ interface EditorState {
   mode: Mode;
   save: SaveState;
   faults: Fault[];
-  /** the document that `faults` and `schemas` speak of; null: none was checked yet */
+  /** the document to which `faults` and `schemas` belong; null before the first check */
   checked: PipelineDocument | null;
   schemas: Readonly<Record<string, StreamSchema>>;
   problemsOpen: boolean;
@@ -79,7 +79,7 @@ export const useEditor = create<EditorState>(() => ({
 
 export const current = (): PipelineDocument => useEditor.getState().history.present;
 
-/** What the canvas shows: the draft, or a version, or, to those who watch, what runs. */
+/** What the canvas shows: the draft, a version or, in live mode, the running version. */
 export const shown = ({ mode, deployed, looked, history }: EditorState): PipelineDocument =>
   looked?.document ?? (mode === "live" && deployed ? deployed : history.present);
 
@@ -143,18 +143,21 @@ export function adopt(document: PipelineDocument): void {
   keepSelection();
 }
 
-/** Show somebody else's document. Undo begins anew: a step back would silently take away what they did. */
+/** Shows somebody else's document. Undo starts again: a step back would silently remove their changes. */
 export function replace(document: PipelineDocument): void {
   update(() => ({ history: past.start(document) }));
   keepSelection();
 }
 
-/** Take a change of somebody else's that touches nothing of ours: undo goes on as if it had always been so. */
+/**
+ * Takes over somebody else's change that does not touch ours. Undo continues as if it had always been
+ * there.
+ */
 export function rewrite(change: (document: PipelineDocument) => PipelineDocument): void {
   update((state) => ({ history: past.mapped(state.history, change) }));
 }
 
-/** An element that is not there any more cannot stay selected. */
+/** Deselects elements that no longer exist. */
 function keepSelection(): void {
   const state = useEditor.getState();
   const ids = new Set(elementsOf(shown(state)).map((element) => element.id));
@@ -182,14 +185,14 @@ export function select(ids: Iterable<string>, edges: Iterable<string> = []): voi
   }));
 }
 
-/** `document`: what runs, while the draft differs from it; else null. */
+/** `document`: the running version while the draft differs from it, else null. */
 export function showDeployed(document: PipelineDocument | null): void {
   if (useEditor.getState().deployed === document) return;
   update(() => ({ deployed: document }));
   keepSelection();
 }
 
-/** Show another document in place of the draft, to be looked at; null: the draft again. */
+/** Shows another document in place of the draft, read-only; null shows the draft again. */
 export function look(looked: LookedAt | null): void {
   if (useEditor.getState().looked === looked) return;
   update(() => ({ looked }));
@@ -273,7 +276,7 @@ export function removeSelected(): void {
   select([]);
 }
 
-/** "Run as one", or apart again when one of the selected does. */
+/** "Run as one", or separately again when one of the selected elements runs in a group. */
 export function toggleGroup(): void {
   const selected = [...useEditor.getState().selected];
   const document = current();

@@ -1,7 +1,7 @@
 /**
- * The steps of undo and redo of each pipeline, kept in this browser so that they survive a reload. They go
- * with the document that they led to: when the draft is another by then, a step back would silently take away
- * what somebody else did, so none is offered.
+ * The undo and redo steps of each pipeline, kept in this browser so that they survive a reload. They
+ * belong to the document that they led to. If the draft has changed since, a step back would silently
+ * remove somebody else's changes, so none is offered.
  */
 import { mayAct, page } from "../shared/page";
 import type { DocElement, PipelineDocument } from "../shared/types";
@@ -21,7 +21,7 @@ const QUIET_MS = 400;
 
 type Steps = History<PipelineDocument>;
 
-/** Documents as they differ: most elements are the same from one step to the next. */
+/** The documents, stored compactly: most elements are the same from one step to the next. */
 interface Packed {
   /** ms since the epoch, of the last change */
   at: number;
@@ -32,7 +32,10 @@ interface Packed {
   present: number;
 }
 
-/** As text, with as many of the nearest steps, back and forth, as `characters` hold; null: not even the last one fits. */
+/**
+ * The steps as text, with as many of the nearest ones in both directions as fit into `characters`; null
+ * when not even one fits.
+ */
 export function pack(history: Steps, at: number, characters = CHARACTERS_MAX): string | null {
   const longest = Math.max(history.past.length, history.future.length);
   for (let steps = Math.min(STEPS_MAX, longest); ; steps = Math.floor(steps / 2)) {
@@ -68,7 +71,7 @@ function packed(documents: PipelineDocument[], present: number, at: number): Pac
   };
 }
 
-/** The steps around `document`; null: the text is of another one, or none. */
+/** The steps around `document`; null when the text belongs to another document or cannot be read. */
 export function unpack(text: string, document: PipelineDocument): Steps | null {
   const { elements, documents, present } = JSON.parse(text) as Packed;
   const all = documents.map(
@@ -80,24 +83,24 @@ export function unpack(text: string, document: PipelineDocument): Steps | null {
   );
   const shown = all[present];
   const same = shown && stable(shown) === stable(document);
-  // while nobody looked, the draft may have followed what was moved: that is no step of anybody's
+  // the draft may have followed a move in the meantime, which is nobody's step
   const repins = shown && !same ? repinsOf(shown, document) : null;
   if (!same && !repins) return null;
   const steps = { ...start(document), past: all.slice(0, present), future: all.slice(present + 1) };
   return repins ? mapped(steps, (each) => repinned(each, repins)) : steps;
 }
 
-/** A user's own: who signs in next on this machine takes no step of theirs back. */
+/** The key of a user: the next user on this machine must not undo their steps. */
 const keyOf = (pipeline: string): string => `${PREFIX}${page.user.username}:${pipeline}`;
 
-/** The steps that led to `document`; null: there are none. */
+/** The steps that led to `document`; null when there are none. */
 export function takeHistory(pipeline: string, document: PipelineDocument): Steps | null {
   if (!mayAct("editor")) return null;
   try {
     const text = localStorage.getItem(keyOf(pipeline));
     return text ? unpack(text, document) : null;
   } catch {
-    return null; // of another release, or storage is forbidden: undo begins anew
+    return null; // written by another release, or storage is forbidden: undo starts again
   }
 }
 

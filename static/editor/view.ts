@@ -1,4 +1,4 @@
-/** How near or far one looks at the canvas, and how what is wanted comes into view. */
+/** The zoom of the canvas, and how cards are brought into view. */
 import { createContext } from "react";
 import type { useReactFlow, Viewport } from "@xyflow/react";
 import { CARD, type Point } from "./places";
@@ -11,7 +11,9 @@ export type Flow = Pick<
 /** Below `whole`, a card is a box with its name in larger letters; below `readable` there is no telling one
  * from another by its name alone, so that nothing is brought into view like that unless it is asked for. */
 export const ZOOM = { least: 0.02, most: 2, fit: 1.1, whole: 0.75, readable: 0.5 };
-/** Where there is too much to show all of it readably, one starts from its beginning at this zoom. */
+/**
+ * If there are too many cards to show them all readably, the view starts at the first ones with this zoom.
+ */
 const START_ZOOM = 0.8;
 export const MOVE_MS = 180;
 /** Room that is kept to the canvas' edges; below, the tools float. */
@@ -27,7 +29,10 @@ export function lookAt(zoom: number): Look {
   return zoom >= 0.24 ? "largest" : "dot";
 }
 
-/** What a card needs to know of it. `bare`: there are so many that it has no ports either. */
+/**
+ * What a card needs to know about the zoom. `bare`: there are so many cards that they have no ports
+ * either.
+ */
 export const LookContext = createContext<{ simple: boolean; bare: boolean }>({ simple: false, bare: false });
 
 interface Size {

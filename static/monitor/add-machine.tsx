@@ -43,7 +43,7 @@ function Form({ onClose }: { onClose: () => void }) {
   const [name, setName] = useState("");
   const [error, setError] = useState("");
   const [enrolment, setEnrolment] = useState<Enrolment | null>(null);
-  // one that is down may be installed anew, and is then invited again
+  // a node that is down may have been installed again, and is then invited again
   const taken = useLive((state) => state.nodes.some((node) => node.name === name && node.up));
   const wrong =
     name && !NAME.test(name)

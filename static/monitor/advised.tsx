@@ -48,7 +48,7 @@ function AdvisedMove({
   );
 }
 
-/** A version comes of it: restoring and deploying the one before takes it back. */
+/** This makes a version: restoring and deploying the earlier one takes it back. */
 function AdvisedCopies({
   pipeline,
   site,

@@ -88,7 +88,7 @@ const ACTIONS: Record<string, (detail: Detail, entry: AuditEntry) => string> = {
   "token.revoke": () => "revoked an access token",
 };
 
-/** What was done; of an action that this page does not know, its name. */
+/** What was done, in words; for an unknown action its name. */
 export function actionWords(entry: AuditEntry): string {
   const detail = entry.detail && typeof entry.detail === "object" ? (entry.detail as Detail) : {};
   const words = ACTIONS[entry.action];
@@ -117,7 +117,7 @@ export const EVENT_KINDS: readonly [string, string][] = [
   ["node", "Nodes"],
 ];
 
-/** The pipeline and the element of an entry's target; null: it is about something else. */
+/** The pipeline and the element of an entry's target; null when it is about something else. */
 export function pipelineOf({ action, target }: AuditEntry): { pipeline: string; element: string } | null {
   if (!/^(pipeline|element|handover)\./.test(action)) return null;
   const [pipeline = "", element = ""] = target.split("/", 2);

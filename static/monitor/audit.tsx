@@ -14,7 +14,7 @@ import "./audit.css";
 
 const LIMIT = 300;
 
-/** Who did what. The saves of one sitting are one line; the address keeps the filter. */
+/** Who did what. Saves in quick succession are one line. The address keeps the filter. */
 export function Audit() {
   const locked = roleReason("operator");
   if (locked) return <p className="muted">Only operators can see the audit log. {locked}</p>;
@@ -113,7 +113,7 @@ function Target({ entry }: { entry: AuditEntry }) {
   return there ? <a href={livePage(of.pipeline, of.element || null)}>{words}</a> : <>{words}</>;
 }
 
-/** All that is kept of it, by the names that the REST API has. */
+/** All details of an entry, by their names in the REST API. */
 function More({ entry }: { entry: AuditEntry }) {
   const detail = entry.detail && typeof entry.detail === "object" ? Object.entries(entry.detail) : [];
   const facts = [

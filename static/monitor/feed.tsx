@@ -8,7 +8,7 @@ import { Advised } from "./advised";
 
 const ICONS = { info: Info, warning: TriangleAlert, error: CircleAlert };
 
-/** An event, or what needs attention now, with what a policy advises. */
+/** An event, or a line that needs attention, with a policy's advice. */
 export type FeedLine = LogEvent & Partial<Pick<AttentionLine, "move_to" | "restore_to" | "site" | "change">>;
 
 interface Repeated {
@@ -28,7 +28,7 @@ function collapse(events: FeedLine[]): Repeated[] {
   return [...lines.values()];
 }
 
-/** Id of the handover that an event tells of; null: of none. */
+/** The id of an event's handover; null when it has none. */
 function handoverOf(event: LogEvent): string | null {
   const id = (event.detail as { handover?: unknown } | null | undefined)?.handover;
   return typeof id === "string" ? id : null;

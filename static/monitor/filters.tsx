@@ -1,4 +1,4 @@
-/** One choice of a filter; empty: all. */
+/** One choice of a filter. An empty value means all. */
 export function FilterSelect({
   label,
   all,

@@ -1,4 +1,4 @@
-/** Latencies and rates that a person gives, as matrices in files: they count instead of what is measured. */
+/** Latencies and rates that a person sets as matrices in files. They replace the measured ones. */
 import { useId, useState } from "react";
 import { Upload } from "lucide-react";
 import { del, problemText, put } from "../shared/api";
@@ -9,7 +9,7 @@ import { toast } from "../shared/ui/toast";
 
 type Given = SiteMap["given"];
 
-/** As it stands in a file: the sites, then a row for each. */
+/** The matrix as in a file: the sites, then a row for each. */
 export const matrixText = ({ sites, rows }: Given): string =>
   sites.length ? [sites.join(","), ...rows.map((row) => row.join(","))].join("\n") : "";
 

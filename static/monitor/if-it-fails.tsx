@@ -5,7 +5,10 @@ import type { ClusterNode, NodeFailure } from "../shared/types";
 import { Problem, Skeleton, useLoaded } from "../shared/ui/parts";
 import { Section } from "../shared/ui/frame";
 
-/** What would come of its elements if it died now. Nothing is asked where there is nothing to tell. */
+/**
+ * What would happen to a node's elements if the node failed now. It is not loaded if the node runs
+ * nothing.
+ */
 export function IfItFails({ node }: { node: ClusterNode }) {
   const owned = node.elements.filter(({ role }) => role === "owner");
   if (!node.up || owned.length === 0) return null;
@@ -14,7 +17,7 @@ export function IfItFails({ node }: { node: ClusterNode }) {
   );
 }
 
-/** `runs`: what runs there; when that changes, it is asked for anew. */
+/** `runs`: the elements on the node; when they change, the answer is loaded again. */
 function Foretold({ name, runs }: { name: string; runs: string }) {
   const path = `/nodes/${encodeURIComponent(name)}/failure`;
   const { data, error, reload } = useLoaded(`${path} ${runs}`, (signal) => get<NodeFailure>(path, signal));

@@ -1,4 +1,4 @@
-/** Sites as points, the lines between them with what they take and bear. */
+/** Sites as points, and the lines between them with latency and rate. */
 import { useEffect, useRef, useState } from "react";
 import { plural } from "../shared/format";
 import {

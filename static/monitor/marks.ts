@@ -26,8 +26,10 @@ function useHandoverMarks(concerns: (handover: Handover) => boolean): Mark[] {
   );
 }
 
-/** What happened to a node: what moved to it or away from it, its faults and those of what it runs, and the
- * deployments of that. */
+/**
+ * What happened to a node: moves to it or away from it, its faults and those of its elements, and their
+ * deployments.
+ */
 export function useNodeMarks(node: ClusterNode): Mark[] {
   const { name } = node;
   const concerns = useMemo(

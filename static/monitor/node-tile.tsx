@@ -35,14 +35,14 @@ function Loads({ load }: { load: Partial<NodeLoad> }) {
   );
 }
 
-/** What is being done about what a silent node ran; nothing while it is up. */
+/** What is being done about the elements of a silent node; nothing while the node is up. */
 export function useCare(node: ClusterNode): Care[] {
   const elements = useLive((state) => state.elements);
   const handovers = useLive((state) => state.handovers);
   return useMemo(() => (node.up ? [] : careOf(node, elements, handovers)), [node, elements, handovers]);
 }
 
-/** A silent node has no load to show: what matters is what becomes of its elements. */
+/** A silent node has no load to show. Its elements matter more. */
 function Silence({ node, care }: { node: ClusterNode; care: Care[] }) {
   return (
     <div className="stack stack--tight">

@@ -112,7 +112,8 @@ const SPARK_POINTS = 150;
 
 function Row({ node }: { node: ClusterNode }) {
   const { data } = useLoaded(`history ${node.name}`, (signal) => historyOf(node.name, signal), 10_000);
-  // the points of a silent node are of before: drawn up to the edge they would be taken for the last 5 min
+  // the points of a silent node are old: if they were drawn up to the edge, they would look like the last
+  // 5 min
   const points = node.up && data ? data.slice(-SPARK_POINTS) : [];
   const load = loadNow(node);
   const alerts = alertsNow(node);

@@ -1,7 +1,10 @@
 /** What a person has to look at first. Pure. */
 import type { PipelineItem } from "../shared/types";
 
-/** What a deployed pipeline's sources gave, in equal steps up to `until_ms`; null: nothing was reported. */
+/**
+ * The rows of a deployed pipeline's sources, in equal steps up to `until_ms`; null for steps without a
+ * report.
+ */
 export interface Throughput {
   sources: string[];
   step_ms: number;

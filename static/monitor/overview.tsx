@@ -17,7 +17,7 @@ import "./monitor.css";
 interface Overview {
   pipelines: PipelineItem[];
   nodes: ClusterNode[];
-  /** what is the matter now */
+  /** what needs attention now */
   attention: FeedLine[];
   /** by pipeline, of what is deployed */
   throughput: Record<string, Throughput>;
@@ -92,7 +92,7 @@ function OverviewPage() {
   );
 }
 
-/** Every trouble in words, and the pipelines that have one. */
+/** Every problem in words, and the pipelines that have one. */
 function Attention({
   events,
   trouble,

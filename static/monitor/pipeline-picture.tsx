@@ -11,7 +11,7 @@ interface Props {
   named?: boolean;
 }
 
-/** Pixels of a picture with names for one of the canvas: as small as they can be read, as large as text is. */
+/** Scale of a picture with names: between the smallest readable size and that of normal text. */
 const NAMED_SCALE_MIN = 0.48;
 const NAMED_SCALE_MAX = 0.56;
 

@@ -159,7 +159,7 @@ function Said({ said, advises }: { said: Standing; advises: boolean }) {
   );
 }
 
-/** Decisions, and why; only what was another verdict than before. */
+/** Decisions with their reasons; only those that changed a verdict. */
 function Log() {
   const { data, error, reload } = useLoaded(
     "policy log",

@@ -120,7 +120,7 @@ export function PolicyForm({
   );
 }
 
-/** `figures` null: they are no policy yet. */
+/** `figures` is null while they do not make a policy yet. */
 function TryOut({ figures, note }: { figures: object | null; note: string }) {
   const [run, setRun] = useState<DryRun | null>(null);
   const [state, setState] = useState<{ busy: boolean; error: string }>({ busy: false, error: "" });

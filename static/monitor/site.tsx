@@ -1,4 +1,4 @@
-/** Where a node stands: nodes of one site fail together, so backups go to another. */
+/** The site of a node: nodes of one site may fail together, so backups go to another site. */
 import { useState } from "react";
 import { MapPin } from "lucide-react";
 import { setSite } from "../shared/actions";

@@ -4,7 +4,7 @@ import type { ClusterNode, MapLink, SiteMap } from "../shared/types";
 
 export interface Site {
   name: string;
-  /** false: a node of which nobody has said where it stands */
+  /** false for a node without a site */
   named: boolean;
   nodes: ClusterNode[];
   sources: SiteMap["sites"][number]["sources"];
@@ -25,7 +25,7 @@ export function sitesOf(nodes: ClusterNode[], map: SiteMap): Site[] {
   return [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** What lies between two sites, both ways; each way null where nothing is known of it. */
+/** The line between two sites, both ways; a way is null when nothing is known about it. */
 export interface Line {
   a: string;
   b: string;
@@ -33,7 +33,7 @@ export interface Line {
   back: MapLink | null;
 }
 
-/** One for each two sites of which something is known. */
+/** One line for each two sites about which something is known. */
 export function linesOf(names: string[], links: MapLink[]): Line[] {
   const way = new Map(links.map((link) => [`${link.a}\n${link.b}`, link]));
   const found: Line[] = [];

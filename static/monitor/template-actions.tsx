@@ -9,13 +9,13 @@ import { elementsOf } from "../shared/document";
 
 const pipelinePage = (name: string): string => `/pipelines/${encodeURIComponent(name)}`;
 
-/** What went wrong; `made`: the pipeline that there is all the same. */
+/** What went wrong; `made`: the pipeline that was made nevertheless. */
 interface Failed {
   error: unknown;
   made: string | null;
 }
 
-/** A pipeline of the template that runs, or one to be changed: what they do, and what went wrong of it. */
+/** Deploys a pipeline of the template or opens one in the editor, and shows what went wrong. */
 export function useUse(template: Template | undefined) {
   const [busy, setBusy] = useState(false);
   const [failed, setFailed] = useState<Failed | null>(null);

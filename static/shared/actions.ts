@@ -1,4 +1,4 @@
-/** What can be done with a running element: asked first, with its consequence; told afterwards. */
+/** The actions on a running element. Each asks first and says its consequence, and reports the result. */
 import { createElement } from "react";
 import { del, elementPath, get, patch, post, put } from "./api";
 import { automatic, kindWords, type WayBack } from "./handovers";
@@ -29,7 +29,7 @@ export async function createFromTemplate(name: string, template: string | null):
     : post(`/templates/${encodeURIComponent(template)}/pipelines`, { name }));
 }
 
-/** Likewise, with the document as its draft. */
+/** Makes a pipeline of that name with the document as its draft; throws ApiError when it is refused. */
 export async function createPipeline(name: string, document: PipelineDocument): Promise<void> {
   await post("/pipelines", { name, document: { ...document, metadata: { ...document.metadata, name } } });
 }
@@ -56,10 +56,10 @@ export function nodeRefusal(node: ClusterNode, owner: string | null): string | n
 export const forecastPath = (pipeline: string, element: string): string =>
   `${elementPath(pipeline, element)}/forecast`;
 
-/** What the server says one should know before, in sentences of its own; empty: nothing. */
+/** What the server says a user should know first, as whole sentences. Empty if there is nothing to say. */
 export const noteOf = (allowed: Allowed | undefined): string => allowed?.note ?? "";
 
-/** Who runs as one with the element, and so goes along. */
+/** The elements that run as one with this one and so move with it, as a sentence. */
 export function groupNote(pipeline: string, element: LiveElement): string {
   const together = (useLive.getState().elements[pipeline] ?? []).filter(
     (each) => each.group === element.group && each.id !== element.id,
@@ -121,7 +121,7 @@ export async function moveBack(pipeline: string, element: LiveElement, back: Way
     : strategy === "standby"
       ? `${back.target} starts as a standby and takes over when it has caught up.`
       : "It stops, its state is copied, and it starts again there; its output pauses for that time.";
-  // without it the question is asked all the same
+  // the question is asked even without the forecast
   const forecast = await get<Forecast>(forecastPath(pipeline, element.id)).catch(() => null);
   const expected = expectation(forecast, back.target, strategy, name);
   const cost = expected ? `${how} ${inSentences(expected)}` : how;
@@ -141,7 +141,7 @@ export async function moveBack(pipeline: string, element: LiveElement, back: Way
 /** `after`: what becomes of the element then. */
 export async function cancelHandover(handover: Handover, after: string): Promise<void> {
   const what = kindWords(handover).toLowerCase();
-  // what was ordered by itself is not ordered again: that is more than the end of this one
+  // Fogline does not order an automatic handover again, so cancelling one needs a confirmation
   const agreed =
     !automatic(handover) ||
     (await confirm({
@@ -169,7 +169,7 @@ export async function keepStandby(pipeline: string, element: LiveElement, node: 
   });
 }
 
-/** All of them: the one that is wanted, and what stays for a while after a move. */
+/** Drops all standbys: the one that was ordered and those that stay for a while after a move. */
 export async function dropStandbys(pipeline: string, element: LiveElement): Promise<void> {
   const name = nameOf(element);
   const nodes = standbyNodes(element);
@@ -246,7 +246,7 @@ export async function setCordoned(node: ClusterNode, cordoned: boolean): Promise
   }
 }
 
-/** Says where the user of the element is; empty: nobody knows. Throws ApiError when it is refused. */
+/** Sets where the user of the element is; an empty site means unknown. Throws ApiError when it is refused. */
 export async function setUserPlace(pipeline: string, element: LiveElement, site: string): Promise<void> {
   const path = `${elementPath(pipeline, element.id)}/place`;
   const at = site.trim();
@@ -259,7 +259,7 @@ export async function setUserPlace(pipeline: string, element: LiveElement, site:
   });
 }
 
-/** Says where the node stands; throws ApiError when it is refused. */
+/** Sets the site of the node; throws ApiError when it is refused. */
 export async function setSite(node: ClusterNode, site: string): Promise<void> {
   await patch(`/nodes/${encodeURIComponent(node.name)}`, { site });
   toast({
@@ -314,14 +314,14 @@ export async function removeNode(node: ClusterNode): Promise<boolean> {
 const SHORTLY = "The output of each pauses briefly while it moves.";
 const ASKED_MAX = 4;
 
-/** Of the first few that leave the node, what is foretold of their moves; null where there is no answer. */
+/** The forecasts for the first few groups that leave the node; null for each that has no answer. */
 async function leavingOf(node: ClusterNode): Promise<{ leaving: Leaving[]; all: number }> {
   const { elements, nodes } = useLive.getState();
   const takes = (name: string) => {
     const target = nodes.find((each) => each.name === name);
     return !target || !nodeRefusal(target, node.name);
   };
-  // what runs as one moves as one
+  // elements that run as one move together
   const groups = new Map(
     node.elements
       .filter(({ role }) => role === "owner")

@@ -1,7 +1,7 @@
 /** Addresses of this site: permalinks to what is shown, and links to where it is shown. */
 import { useState } from "react";
 
-/** Keep what is shown in the address: a permalink. null: taken out. */
+/** Keeps what is shown in the address, as a permalink. A value of null removes its entry. */
 export function remember(params: Record<string, string | null>): void {
   const url = new URL(window.location.href);
   for (const [name, value] of Object.entries(params)) {
@@ -11,7 +11,7 @@ export function remember(params: Record<string, string | null>): void {
   window.history.replaceState(null, "", url);
 }
 
-/** A value that is kept in the address; empty: it is not there. */
+/** A value that is kept in the address; empty when the address does not have it. */
 export function useParam(name: string): [string, (value: string) => void] {
   const [value, setValue] = useState(new URL(window.location.href).searchParams.get(name) ?? "");
   return [

@@ -28,9 +28,9 @@ export async function request<T>(method: string, path: string, options: RequestO
     return await send<T>(method, path, options);
   } catch (error) {
     if (!(error instanceof ApiError) || error.problem.code !== "csrf") throw error;
-    // signed in again in another tab: this one's token is of the session before
+    // the user signed in again in another tab, so this tab's token belongs to the earlier session
     const { csrf, ...user } = await send<User & { csrf: string }>("GET", "/me", {});
-    if (user.username !== page.user.username) throw error; // somebody else: the page is to be loaded anew
+    if (user.username !== page.user.username) throw error; // another user signed in: the page must be reloaded
     page.csrf = csrf;
     return send<T>(method, path, options);
   }

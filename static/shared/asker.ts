@@ -1,15 +1,15 @@
 type Load<T> = (signal: AbortSignal) => Promise<T>;
 
-/** A slow service answers within half of it: what takes longer is a connection that died without a word. */
+/** A slow service answers within half of this time. A connection that takes longer has died silently. */
 const ANSWER_MS_MAX = 60_000;
 
-/** Asks again and again, but one question at a time: what takes long is waited for, not asked anew. */
+/** Asks repeatedly, but one question at a time: it waits for a slow answer instead of asking again. */
 export class Asker {
   private pending: AbortController | null = null;
 
   constructor(private readonly answerMsMax = ANSWER_MS_MAX) {}
 
-  /** Asks now. An answer that is still awaited is not wanted any more: it is neither taken nor failed. */
+  /** Asks now. An answer to an earlier question is ignored, and so is its failure. */
   ask<T>(load: Load<T>, take: (answer: T) => void, fail: (error: unknown) => void): void {
     this.stop();
     const question = new AbortController();

@@ -1,19 +1,19 @@
-/** Whether what is shown is of now. Pure. */
+/** Whether the figures on the screen are current. Pure. */
 import { exact, seconds, toTheSecond } from "./format";
 
 export interface Connection {
   connected: boolean;
-  /** when the newest message came, ms since the epoch; null: none yet */
+  /** when the newest message arrived, ms since the epoch; null before the first one */
   heard: number | null;
   signedOut: boolean;
 }
 
-/** live: what is shown is of now. connecting: nothing is shown yet. lost: what is shown is old. */
+/** live: the figures are current. connecting: there are none yet. lost: the figures are old. */
 export type Contact = "live" | "connecting" | "lost" | "signed out";
 
-/** A connection that is open may be silent for so long: the server is asked before, and may be busy. */
+/** How long an open connection may be silent. The server is asked before that, and it may be busy. */
 const SILENT_MS = 10_000;
-/** One that is closed is opened again at once; what takes longer is told. */
+/** A closed connection is opened again at once. If that takes longer than this, the page says so. */
 const CLOSED_MS = 3000;
 
 /** `n`: the number of the newest message taken; null: no snapshot since the connection opened. */
@@ -21,7 +21,7 @@ export function contactOf(state: Connection & { n: number | null }, now_ms: numb
   const { connected, heard, signedOut, n } = state;
   if (signedOut) return "signed out";
   if (heard === null) return "connecting";
-  // a connection that is back shows nothing new before its snapshot
+  // a restored connection shows nothing new before its snapshot
   const following = connected && n !== null;
   return now_ms - heard > (following ? SILENT_MS : CLOSED_MS) ? "lost" : "live";
 }
@@ -29,7 +29,7 @@ export function contactOf(state: Connection & { n: number | null }, now_ms: numb
 /** How long a page waits for its first figures before it says that there is no contact. */
 const FIRST_MS = 10_000;
 
-/** What the bar says; null: there is none. `opened`: when the page was, ms since the epoch. */
+/** What the bar says; null when there is no bar. `opened`: when the page was opened, ms since the epoch. */
 export function contactWords(
   contact: Contact,
   heard: number | null,
@@ -45,6 +45,6 @@ export function contactWords(
 
 const lasting = (ms: number): string => (ms < 3_600_000 ? seconds(ms) : `${Math.floor(ms / 3_600_000)} h`);
 
-/** Of another day, with its date. */
+/** A time of another day is shown with its date. */
 const timeOf = (at_ms: number, now_ms: number): string =>
   new Date(at_ms).toDateString() === new Date(now_ms).toDateString() ? toTheSecond(at_ms) : exact(at_ms);

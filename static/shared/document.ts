@@ -32,7 +32,7 @@ export function groupOf(document: PipelineDocument, id: string): DocGroup | unde
   return groupsOf(document).find((group) => group.elements.includes(id));
 }
 
-/** What an element is called where people read it: its title, else the operator's, else its id. */
+/** The name of an element as people read it: its title, else the operator's title, else its id. */
 export function displayName(
   element: Pick<DocElement, "id" | "type" | "title">,
   operator: Operator | undefined,
@@ -44,7 +44,7 @@ export function displayName(
   return element.id;
 }
 
-/** What kind of element it is, where its name does not say so already; null: it does. */
+/** The kind of an element; null if its name says so already. */
 export function kindName(element: DocElement, operator: Operator | undefined): string | null {
   const kind = operator?.title ?? element.type;
   return displayName(element, operator).toLowerCase().startsWith(kind.toLowerCase()) ? null : kind;
@@ -56,7 +56,7 @@ export function portName(element: string, side: "in" | "out", port: string, port
   return ports > 1 ? `${end} ${port} of ${element}` : `${end} of ${element}`;
 }
 
-/** What an element of the document is called. */
+/** The name of the document's element with that id. */
 export function nameOfId(
   document: PipelineDocument,
   operators: ReadonlyMap<string, Operator>,
@@ -66,14 +66,16 @@ export function nameOfId(
   return element ? displayName(element, operators.get(element.type)) : id;
 }
 
-/** What runs as one is called: its title, else its elements' names, of many only the first. */
+/**
+ * The name of a group: its title, else the names of its elements, or of the first three if there are many.
+ */
 export function groupName(group: DocGroup, nameOf: (id: string) => string): string {
   if (group.title?.trim()) return group.title;
   const names = group.elements.map(nameOf);
   return names.length > 4 ? `${names.slice(0, 3).join(", ")} and ${names.length - 3} more` : listed(names);
 }
 
-/** What a stream is called: its element, and the port where there are several. */
+/** The name of a stream: its element, and the port if there are several. */
 export function streamName(
   document: PipelineDocument,
   operators: ReadonlyMap<string, Operator>,
@@ -83,10 +85,10 @@ export function streamName(
   return port === "out" ? name : `${name}, ${port}`;
 }
 
-/** What an element of a template says that is to be replaced. */
+/** The note on a template's element that the user should replace. */
 export const REPLACE = "Your source goes here";
 
-/** Said of either of the two, it holds for both. */
+/** Whether two elements must not share a node. It is written at one of them and holds for both. */
 export const isApart = (a: DocElement, b: DocElement): boolean =>
   !!a.apart?.includes(b.id) || !!b.apart?.includes(a.id);
 

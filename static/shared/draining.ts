@@ -1,4 +1,4 @@
-/** What is shown of a node that is emptied, and of what was there. Pure. */
+/** What is shown about a node that is being emptied, and about the elements on it. Pure. */
 import { plural, toTheSecond } from "./format";
 import { nameOf } from "./status";
 import type { ClusterNode, LiveElement } from "./types";
@@ -22,7 +22,7 @@ export function leavingWords(node: Pick<ClusterNode, "elements" | "leaving_until
   return `leaving: ${plural(left, "element")} to move, until ${toTheSecond(Date.parse(node.leaving_until))}`;
 }
 
-/** Of an element that a node has a copy of: what that copy is, in one word, and how it does. */
+/** The role of a node's copy of an element in one word, and how it is doing. */
 export interface Hosted {
   role: string;
   status: string;

@@ -8,8 +8,10 @@ import { useLoaded } from "./ui/parts";
 const EVERY_MS = 60_000;
 const EVENTS_MAX = 300;
 
-/** The events of a pipeline or a node, or those whose kind begins with that word; those of the last minute as
- * they are pushed; in no order. */
+/**
+ * The events of a pipeline or a node, or those whose kind begins with that word. New ones are added as
+ * they are pushed. They are in no order.
+ */
 export function useEvents(of: { pipeline: string } | { node: string } | { kind: string }): LogEvent[] {
   const [[name, value]] = Object.entries(of) as [["pipeline" | "node" | "kind", string]];
   const query = new URLSearchParams({ [name]: value, limit: String(EVENTS_MAX) });

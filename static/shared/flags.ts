@@ -5,7 +5,7 @@ export interface Flags {
   name: string;
   /** ms since the epoch, of each row at which it is true */
   times: number[];
-  /** of those before whose row it was not true: where a line goes through the chart */
+  /** of those rows whose previous row was not true: a line goes through the chart there */
   begins: number[];
 }
 
@@ -33,6 +33,6 @@ export function flagsOf(rows: readonly FlagRow[], columns: readonly string[]): F
   });
 }
 
-/** As a table and a file of the figures tell them, beside what happened. */
+/** The flags in words, for the table and the file of the figures. */
 export const toldFlags = (flags: readonly Flags[]): { t: number; text: string }[] =>
   flags.flatMap(({ name, times }) => times.map((t) => ({ t, text: name })));

@@ -1,4 +1,4 @@
-/** What `follow` means, for who knows the data and not the runtime. */
+/** What `follow` means, for readers who know the data but not the runtime. */
 import type { Follow } from "./types";
 
 interface FollowWords {

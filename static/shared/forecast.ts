@@ -1,4 +1,4 @@
-/** What a move or a restoration will take, in words, with what that is known from. Pure. */
+/** How long a move or a restoration will take, in words, and how that is known. Pure. */
 import type { Expected, Forecast, NodeForecast } from "./types";
 
 export type RestoreWay = keyof NodeForecast["restore"];
@@ -6,14 +6,14 @@ export type RestoreWay = keyof NodeForecast["restore"];
 export type MoveWay = "standby" | "stop-and-copy";
 
 export interface Expectation {
-  /** null: nothing to prepare, all of it is the pause */
+  /** null when there is nothing to prepare, so the pause is the whole time */
   ready: string | null;
   readyNote: string;
   pause: string;
   pauseNote: string;
 }
 
-/** A time to come: no figure that pretends to be exact. */
+/** A time in the future, rounded so that it does not look exact. */
 export function roughly(ms: number): string {
   if (ms < 100) return "less than 0.1 s";
   if (ms < 9_950) return `about ${(ms / 1000).toFixed(1)} s`;
@@ -74,7 +74,7 @@ const STOPS: Record<NodeForecast["start"], (node: string) => string> = {
   cold: (node) => `${node} runs nothing yet, and the first query of a node takes much longer to start. `,
 };
 
-/** null: nothing is known of that node. */
+/** Returns null when nothing is known about that node. */
 export function expectation(
   forecast: Forecast | null | undefined,
   node: string | null,
@@ -113,7 +113,7 @@ export interface ExpectRow {
 
 const isRestoration = (way: MoveWay | RestoreWay): way is RestoreWay => way in RESTORED;
 
-/** What a dialog shows before the order; null: nothing is known of that node. */
+/** What a dialog shows before the order; null when nothing is known about that node. */
 export function expectRows(
   forecast: Forecast | null | undefined,
   node: string | null,
@@ -146,7 +146,7 @@ export function expectRows(
   ];
 }
 
-/** One that leaves a node, and where it may go. */
+/** A group that leaves a node, and the forecasts for its possible targets. */
 export interface Leaving {
   name: string;
   way: MoveWay;
@@ -175,8 +175,10 @@ function longest(leaving: readonly Leaving[], figure: "ready" | "pause"): Longes
 
 const atMost = (ms: number): string => (ms < 100 ? roughly(ms) : `up to ${roughly(ms)}`);
 
-/** What to expect while all of them leave, in one sentence: where the longest takes longest. "": nothing is
- * known. `all`: so many leave. */
+/**
+ * What to expect while all groups leave, in one sentence with the longest times. Empty when nothing is
+ * known. `all`: how many leave.
+ */
 export function leavingSentence(leaving: readonly Leaving[], all: number): string {
   const pause = longest(leaving, "pause");
   if (!pause) return "";

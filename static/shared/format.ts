@@ -39,7 +39,7 @@ export function millis(ms: number | null | undefined): string {
   return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
 }
 
-/** Of CPU: as many decimals as say something, "0.05", "1.2". */
+/** CPU cores with as many decimals as are useful: "0.05", "1.2". */
 export function cores(value: number | null | undefined): string {
   if (value == null) return NONE;
   return value === 0 || value >= 9.95
@@ -53,7 +53,7 @@ export function cpuTime(seconds: number): string {
   return `${value < 10 ? Number(value.toFixed(1)) : Math.round(value)} ${unit}`;
 }
 
-/** Of a line: one decimal where it says something, "0.4 ms", "12 ms". */
+/** The latency of a line, with one decimal if it is useful: "0.4 ms", "12 ms". */
 export const latency = (ms: number): string => `${ms < 10 ? Number(ms.toFixed(1)) : Math.round(ms)} ms`;
 
 /** A time that still runs: whole seconds, so that it does not flicker. */

@@ -1,4 +1,4 @@
-/** What is shown of a handover: its phases, what happens now, how it ended. Pure. */
+/** What is shown about a handover: its phases, what happens now, how it ended. Pure. */
 import table from "../../pipeline_runtime/handover/phases.json";
 import { plural } from "./format";
 import type { Handover, LiveElement, Strategy } from "./types";
@@ -37,8 +37,8 @@ export const kindWords = (handover: Pick<Handover, "kind" | "strategy">): string
       : "Restoration";
 
 /**
- * All phases from the first moment on, those to come as well: a row never appears or moves while
- * somebody looks. A phase outside the plan (CUT turns into CLAIM when the origin dies) comes in between.
+ * All phases from the first moment, including future ones, so that no row appears or moves while somebody
+ * looks. A phase outside the plan (CUT turns into CLAIM when the origin dies) comes in between.
  */
 export function phaseRows(handover: Handover): PhaseRow[] {
   const plan = STRATEGIES[handover.strategy]?.phases ?? [];
@@ -71,7 +71,7 @@ function stateOf(handover: Handover, end_ms: number | null, last: boolean): Phas
   return end_ms === null && !handover.outcome ? "active" : "done";
 }
 
-/** The time before the control side has taken the order up: it has no entry of its own. */
+/** The time before the control process takes up the order. It has no entry of its own in the timeline. */
 function waiting(handover: Handover, phase: string): PhaseRow {
   const end_ms = handover.timeline[0]?.start_ms ?? null;
   return {
@@ -88,7 +88,7 @@ function waiting(handover: Handover, phase: string): PhaseRow {
 export const activePhase = (handover: Handover): PhaseRow | undefined =>
   phaseRows(handover).find((row) => row.state === "active");
 
-/** How long a phase has taken so far; null: it has not begun. */
+/** How long a phase has taken so far, in ms; null before it begins. */
 export function durationOf(row: PhaseRow, now_ms: number): number | null {
   if (row.start_ms === null) return null;
   if (row.end_ms !== null) return Math.max(0, row.end_ms - row.start_ms);
@@ -98,11 +98,11 @@ export function durationOf(row: PhaseRow, now_ms: number): number | null {
 export const behindWords = (behind: number): string =>
   behind === 0 ? "caught up" : `${plural(behind, "batch", "batches")} behind`;
 
-/** What a phase does, as told while it runs and to whoever asks before or after. */
+/** What a phase does, in words, before, during and after it. */
 export function phaseWords(handover: Handover, row: Pick<PhaseRow, "phase" | "behind" | "state">): string {
   const origin = handover.origin || "the origin";
   const { target } = handover;
-  // said while it lasts: it may well be most of the time
+  // said only while it lasts: it may take most of the time
   const slow = handover.begun.start === "cold" && row.state === "active";
   switch (row.phase) {
     case "PENDING":
@@ -134,7 +134,7 @@ export function phaseWords(handover: Handover, row: Pick<PhaseRow, "phase" | "be
   }
 }
 
-/** The phase in a word or two, where there is room for no more. */
+/** The phase in a word or two, for places with little room. */
 export function shortPhase(handover: Handover): string {
   const row = activePhase(handover);
   if (!row) return phaseTitle(handover.phase);
@@ -144,7 +144,7 @@ export function shortPhase(handover: Handover): string {
 
 const TITLES: Readonly<Record<string, string>> = table.titles;
 
-/** What people call a phase. */
+/** The title of a phase. */
 export const phaseTitle = (phase: string): string => TITLES[phase] ?? phase.toLowerCase();
 
 const STEPS_MS = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600].map((s) => s * 1000);
@@ -153,15 +153,15 @@ const STEPS_MS = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600].map(
 export const axisSpan = (elapsed_ms: number): number =>
   STEPS_MS.find((step) => step >= elapsed_ms) ?? Math.ceil(elapsed_ms / 3_600_000) * 3_600_000;
 
-/** Its end was asked for, and is still possible. */
+/** Whether somebody asked to cancel it and that is still possible. */
 export const cancelling = (handover: Handover): boolean =>
   handover.cancel_requested && handover.outcome === null && BEFORE_CUT.has(handover.phase);
 
-/** Nobody asked for it: the control side ordered it, and says why. */
+/** Whether the control process ordered it by itself, with a reason. */
 export const automatic = (handover: Handover): boolean =>
   handover.created_by === null && handover.reason !== "";
 
-/** What becomes of the element, called so, when the handover is cancelled before the cut. */
+/** What happens to the element of that name when the handover is cancelled before the cut. */
 export function afterCancel(handover: Handover, element: string, originUp: boolean): string {
   const origin = handover.origin || "its node";
   const again = automatic(handover);
@@ -186,7 +186,7 @@ export function cancelRefusal(handover: Handover): string | null {
     : `It is too late to cancel: ${handover.target} is taking over.`;
 }
 
-/** Of two states of one handover the later one: an answer that was asked for may be older than a push. */
+/** The later of two states of one handover: the answer to a request may be older than a push. */
 export function later(a: Handover | undefined, b: Handover | undefined): Handover | undefined {
   if (!a || !b) return a ?? b;
   if ((a.outcome === null) !== (b.outcome === null)) return a.outcome ? a : b;
@@ -206,7 +206,7 @@ export interface WayBack {
   instant: boolean;
 }
 
-/** Where a handover that is done can be taken back to; null: there is nothing to take back. */
+/** Where a finished handover can be moved back to; null when there is nothing to move back. */
 export function wayBack(handover: Handover, element: LiveElement | undefined): WayBack | null {
   if (handover.outcome !== "done" || !handover.origin || !element) return null;
   if (element.node !== handover.target || handover.origin === handover.target) return null;

@@ -1,9 +1,9 @@
-/** What would come of a node's elements if it died now, in words. Pure. */
+/** What would happen to a node's elements if the node failed now, in words. Pure. */
 import { basisWords, roughly, RESTORED } from "./forecast";
 import { bytes } from "./format";
 import type { GroupAfter, NodeFailure } from "./types";
 
-/** How it goes on at its target; why it does not. */
+/** How a group continues on its target, or why it does not. */
 export function afterWords(group: GroupAfter): string {
   const { target, way, reason, by_itself } = group;
   if (target === null || way === null) return `It does not run: ${reason ?? "no node can take it"}.`;
@@ -20,7 +20,7 @@ function checkpointWords(toFetch: number | null): string {
     : `its newest checkpoint is fetched, ${bytes(toFetch)}`;
 }
 
-/** Until it runs there again, and what that is known from; null: it goes nowhere. */
+/** The time until it runs again, and how that is known; null when no node takes it. */
 export function afterTime(group: GroupAfter, silence_s: number): { value: string; note: string } | null {
   const { expected, target, way } = group;
   if (!expected || target === null || way === null) return null;

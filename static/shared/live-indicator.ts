@@ -19,8 +19,9 @@ const SAID: Record<Contact, string> = {
 };
 
 /**
- * Says on every page whether what is shown is of now: in the rail's `[data-shell=live]`, and, when it is not, in
- * a bar across the view. `data-contact` at the root element greys figures and status (contact.css).
+ * Says on every page whether the figures are current: in the rail's `[data-shell=live]`, and in a bar
+ * across the view when they are not. `data-contact` at the root element greys figures and status
+ * (contact.css).
  */
 export function showLive(place: HTMLElement): void {
   const opened = Date.now();
@@ -53,7 +54,7 @@ function part(name: "span" | "div", className: string, hidden = false): HTMLElem
   return made;
 }
 
-/** "live", or how old what is shown is. */
+/** "live", or how old the figures are. */
 function railMark(place: HTMLElement) {
   const word = part("span", "rail__word");
   place.append(part("span", "live-dot", true), word);
@@ -67,7 +68,10 @@ function railMark(place: HTMLElement) {
   };
 }
 
-/** The bar lies over the end of the view, which gets that much room to be scrolled: nothing moves when it comes. */
+/**
+ * The bar lies over the end of the view, and the view can be scrolled by its height, so nothing moves when
+ * it appears.
+ */
 function contactBar() {
   const bar = part("div", "contact-bar");
   bar.hidden = true;

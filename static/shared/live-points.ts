@@ -6,7 +6,7 @@ import { useLoaded } from "./ui/parts";
 
 /**
  * The points of a chart, oldest first: the history at `path`, and after it `newest` as the live connection
- * brings it. `newest` has to be the same object as long as it says the same.
+ * brings it. `newest` must stay the same object as long as its content is the same.
  */
 export function useLivePoints<P extends { t: number }>(path: string, newest: P | null) {
   const { data, error, reload } = useLoaded(
@@ -17,7 +17,7 @@ export function useLivePoints<P extends { t: number }>(path: string, newest: P |
   const snapshots = useLive((state) => state.snapshots);
   const seen = useRef(snapshots);
   useEffect(() => {
-    // what was measured while there was no contact, nobody pushed
+    // nobody pushed the points that were measured while there was no contact
     if (seen.current !== snapshots) reload();
     seen.current = snapshots;
     // eslint-disable-next-line react-hooks/exhaustive-deps

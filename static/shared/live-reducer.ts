@@ -9,7 +9,7 @@ import type { ClusterNode, Handover, LiveElement, LogEvent, Operation, PipelineI
 export type { LiveMessage };
 
 export interface LiveData {
-  /** number of the newest message taken; null: no snapshot since the connection opened */
+  /** number of the newest message taken; null before the first snapshot of the connection */
   n: number | null;
   loaded: boolean;
   nodes: ClusterNode[];
@@ -77,7 +77,7 @@ export function nameIn(elements: LiveData["elements"], pipeline: string | null, 
   return element?.title ?? list.find((each) => each.group === id)?.group_title ?? id;
 }
 
-/** A node as it is now. null: there is none of that name; undefined: not known yet. */
+/** The present state of a node; null when no node has that name, undefined when that is not known yet. */
 export function nodeNow(
   { loaded, nodes }: Pick<LiveData, "loaded" | "nodes">,
   name: string,
@@ -86,8 +86,10 @@ export function nodeNow(
   return loaded ? (nodes.find((node) => node.name === name) ?? null) : first;
 }
 
-/** A known handover keeps its place: two that run at once must not swap at each of their updates. All that run
- * are kept, however many: the card of one that was cut would go, and come back with its next update. */
+/**
+ * A known handover keeps its place: two that run at once must not swap at each of their updates. All
+ * running ones are kept, however many: a card that was dropped would come back with its next update.
+ */
 function newest(old: Handover[], update: Handover): Handover[] {
   const known = old.some(({ id }) => id === update.id);
   const all = known ? old.map((each) => (each.id === update.id ? update : each)) : [update, ...old];

@@ -5,7 +5,7 @@ import { nameIn, nothing, reduce, type LiveData, type LiveMessage } from "./live
 import type { ClusterNode, Handover, LiveElement } from "./types";
 
 interface Followed extends LiveData, Connection {
-  /** how many there were: with each, all that was asked for apart may have missed something */
+  /** how many connections there were; after each new one, data that was requested separately may have gaps */
   snapshots: number;
 }
 
@@ -21,18 +21,20 @@ export const useLive = create<Followed>(() => ({
 const SIGNED_OUT = 4401;
 
 const RETRY_MS = [500, 1000, 2000, 4000, 8000, 15_000];
-/** Silence on an open socket after which we ask, so that "live" is never a guess. Without an answer for
- * ANSWER_MS the socket is dead: a machine that slept, or changed its network, is told of no end. */
+/**
+ * After this silence on an open socket we ask, so that "live" is never a guess. Without an answer for
+ * ANSWER_MS the socket is dead: nothing tells a machine that slept or changed its network.
+ */
 const SILENCE_MS = 5000;
 const ANSWER_MS = 10_000;
 const PROBE_MS = 2000;
-/** A busy server may take long over the first snapshot, and no shorter when it is asked again and again. */
+/** A busy server may need long for the first snapshot, and repeated questions do not make it faster. */
 const FIRST_MS = 30_000;
 
 class LiveClient {
   private socket: WebSocket | null = null;
   private attempt = 0;
-  /** since when the server owes an answer; null: it has spoken since we asked */
+  /** since when an answer of the server is due; null if it has sent something since we asked */
   private asked_ms: number | null = null;
   /** whether the server has said something on this socket */
   private spoken = false;
@@ -44,7 +46,7 @@ class LiveClient {
     this.started = true;
     this.open();
     window.addEventListener("online", () => this.wake());
-    // not the end: a server on this machine needs no network
+    // this does not close the connection: a server on this machine needs no network
     window.addEventListener("offline", () => this.wake());
     document.addEventListener("visibilitychange", () => {
       if (document.visibilityState === "visible") this.wake();
@@ -89,7 +91,7 @@ class LiveClient {
     window.setTimeout(() => this.socket === socket && this.open(), wait * (0.7 + Math.random() * 0.6));
   }
 
-  /** The network has changed, or somebody looks again: now is when to know. */
+  /** The network has changed or somebody looks at the page again, so the connection is checked now. */
   wake(): void {
     const state = this.socket?.readyState;
     if (state === WebSocket.OPEN) this.ask();
@@ -120,7 +122,7 @@ class LiveClient {
     this.send({ resync: true });
   }
 
-  /** Closing a dead socket takes as long as the network likes, so its end is not waited for. */
+  /** Closing a dead socket may take very long, so nobody waits for its end. */
   private giveUp(): void {
     const { socket } = this;
     if (!socket) return;
@@ -157,7 +159,7 @@ export function useElement(pipeline: string, id: string | null): LiveElement | u
   );
 }
 
-/** What people call an element, as far as it is known here. */
+/** The name of an element, as far as this page knows it. */
 export function useName(pipeline: string, id: string): string {
   return useLive((state) => nameIn(state.elements, pipeline, id));
 }

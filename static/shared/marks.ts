@@ -17,8 +17,10 @@ export interface Mark {
 /** The phases with which ownership passes. */
 const PASSING = new Set(["CUT", "CLAIM"]);
 
-/** When the owner changed; of one that did not come so far, when it was ordered. `name`: of the element, where
- * it is one of several. */
+/**
+ * The mark is at the time when the owner changed, or at the order if it did not. `name`: the element's
+ * name, if several are shown.
+ */
 export function handoverMark(handover: Handover, name = ""): Mark {
   const passed = handover.timeline.find((entry) => PASSING.has(entry.phase));
   const way = handover.origin ? `from ${handover.origin} to ${handover.target}` : `on ${handover.target}`;
@@ -32,7 +34,7 @@ export function handoverMark(handover: Handover, name = ""): Mark {
   };
 }
 
-/** Null: neither a deployment nor a fault. What a handover says of itself is told by its own mark. */
+/** Returns null for an event that is neither a deployment nor a fault. Handovers have their own marks. */
 export function eventMark(event: LogEvent | AttentionLine): Mark | null {
   const t = instant(event.at);
   if (t === null || event.kind.startsWith("handover.")) return null;

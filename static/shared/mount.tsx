@@ -30,7 +30,7 @@ export function mount(view: ReactNode): void {
   );
 }
 
-/** The session is over: what is shown will not change any more. */
+/** Says that the session is over and the page no longer changes. */
 function SignedOut() {
   const signedOut = useLive((state) => state.signedOut);
   if (!signedOut) return null;

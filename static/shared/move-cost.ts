@@ -10,7 +10,7 @@ export interface CostRow {
 
 type Change = MoveCost["cpu"];
 
-/** A line each, the same ones whichever node is chosen; none while nothing is known. */
+/** One line for each cost, the same lines for every node; none while nothing is known. */
 export function costRows(
   forecast: Forecast | null | undefined,
   node: string | null,
@@ -25,7 +25,7 @@ export function costRows(
     { title: way === "standby" ? "Copied first" : "Copied", value: copyWords(there, cost, way) },
     { title: `CPU of ${node}`, value: cpuWords(cost.cpu) },
   ];
-  // Where no line is measured, nothing is to be said of any node.
+  // If no line is measured, there is nothing to say about any node.
   if (cost.upstream_ms && known("upstream_ms"))
     rows.push({ title: "From its inputs", value: wayWords(cost.upstream_ms) });
   if (cost.downstream_ms && known("downstream_ms"))
@@ -38,7 +38,7 @@ function copyWords(there: NodeForecast, cost: MoveCost, way: MoveWay): string {
   const follows = there.start === "follows";
   if (follows && way === "standby") return "nothing: a standby follows there";
   if (there.had) return "only what is new: its newest checkpoint is there already";
-  // where it stops first, the standby does not go on with what it has
+  // with stop and copy, the standby does not use the state that it has
   const size = follows ? there.bytes : cost.bytes;
   if (size === null) return "its state; there is no checkpoint of it yet";
   if (same_site) return `${bytes(size)}, within the site`;
@@ -71,7 +71,7 @@ export function freeWords({ cores, cores_free }: OtherNode): string {
   return `${Number(cores_free.toFixed(1))} of ${cores}`;
 }
 
-/** ms one way to the farthest, as far as known; null: nothing is. */
+/** ms one way to the farthest neighbour, as far as known; null when nothing is known. */
 export function toNeighbours({ upstream_ms, downstream_ms }: OtherNode): number | null {
   const known = [upstream_ms, downstream_ms].filter((ms) => ms !== null);
   return known.length ? Math.max(...known) : null;

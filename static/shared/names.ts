@@ -3,7 +3,7 @@ export const NAME_MAX = 40;
 
 const PATTERN = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/;
 
-/** What is wrong with a name; null: nothing. */
+/** What is wrong with a name; null when nothing is. */
 export const nameFault = (name: string): string | null =>
   PATTERN.test(name) && name.length <= NAME_MAX
     ? null
@@ -11,7 +11,7 @@ export const nameFault = (name: string): string | null =>
 
 const SITE = /^[A-Za-z0-9][A-Za-z0-9 ._-]*$/;
 
-/** What is wrong with the name of a site; null: nothing, also with none. */
+/** What is wrong with the name of a site; null when nothing is. An empty name is allowed. */
 export const siteFault = (name: string): string | null => {
   const site = name.trim().replace(/\s+/g, " ");
   return site === "" || (SITE.test(site) && site.length <= NAME_MAX)

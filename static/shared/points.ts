@@ -46,7 +46,7 @@ export function pointOf(element: LiveElement, node: ClusterNode | undefined): El
   return { t, rows_in_per_s, rows_out_per_s, lag_rows, batch_ms_p50, batch_ms_p95, ...latency, state_bytes };
 }
 
-/** A node's load likewise. */
+/** A node's load as the newest point of its charts; null if the node never reported. */
 export function loadPointOf(node: ClusterNode): NodePoint | null {
   const t = instant(node.last_seen_at);
   return t === null ? null : node.up ? { ...node.load, t } : { t: t + 1 };

@@ -61,7 +61,7 @@ const IN_WORDS: {
   ],
 };
 
-/** Two sentences: of a site that comes, and of one that goes. */
+/** Two sentences: one about a site that comes, one about a site that goes. */
 function sitesSentence(
   { pipeline, for_s, gone, gone_s }: Of<"sites">,
   mode: Policy["mode"],
@@ -118,13 +118,13 @@ const CODES: Record<PolicyCode, string> = {
 
 export const codeWords = (code: PolicyCode): string => CODES[code];
 
-/** What it says now, the most urgent first: of nodes that are calm there is nothing to tell. */
+/** What a policy says now, the most urgent first. Calm nodes are left out. */
 export function notable(standing: readonly Standing[]): Standing[] {
   const worth = standing.filter(({ code }) => code !== "calm" && code !== "unknown");
   return [...worth].sort((a, b) => Number(acts(b.code)) - Number(acts(a.code)));
 }
 
-/** Whether it is something to do, by the policy or by whom it advises. */
+/** Whether there is something to do, for the policy or for the person whom it advises. */
 const acts = (code: PolicyCode): boolean => ["move", "copy", "take-out", "restore"].includes(code);
 
 /** One sentence for a dry run, and one for what held it back. */
@@ -150,7 +150,7 @@ export function dryActWords({ code, title, pipeline, origin, target, site }: Dry
     : `${what} from ${origin} to ${target ?? ""}`;
 }
 
-/** What of it one click does; nothing: no click does it. */
+/** What one click does; empty when there is nothing to click. */
 export function adviceOf(said: Standing): Advice {
   const { code, pipeline, element, target, site } = said;
   if (code === "move") return { pipeline, element, move_to: target ?? undefined };
@@ -163,14 +163,14 @@ export interface Advice extends Partial<
   Pick<AttentionLine, "pipeline" | "element" | "move_to" | "restore_to" | "site" | "change">
 > {}
 
-/** What was decided, or what came of it. */
+/** What was decided, or its result. */
 export function doneWords({ code, handover, operation, target }: Decision): string {
   if (handover) return `${code === "restore" ? "restored on" : "moved to"} ${target ?? ""}`;
   if (operation) return code === "copy" ? "got its copies" : "was taken out";
   return codeWords(code);
 }
 
-/** Of a policy of sites when there is nothing to do. */
+/** What a policy of sites says when there is nothing to do. */
 export function sitesNow(standing: readonly Standing[]): string {
   const pipelines = [...new Set(standing.flatMap(({ pipeline }) => pipeline ?? []))];
   return pipelines.length

@@ -1,4 +1,7 @@
-/** The fields of each kind of policy: what is usual, what is allowed, from what is typed to a rule and back. Pure. */
+/**
+ * The fields of each kind of policy: usual and allowed values, and the conversion between typed text and
+ * rules. Pure.
+ */
 import type { Policy } from "./types";
 
 export type Rule = Policy["rule"];
@@ -18,7 +21,7 @@ export interface NumberField extends Common {
   unit: string;
   /** 0..1 in the rule, typed as a percentage */
   ratio?: boolean;
-  /** it may be empty, which says so, and is null in the rule */
+  /** shown when it is empty, which is allowed and is null in the rule */
   empty?: string;
 }
 export interface ChoiceField extends Common {
@@ -27,8 +30,10 @@ export interface ChoiceField extends Common {
   /** in the rule it is true where "yes" is chosen */
   yesNo?: boolean;
 }
-/** `known`: of what a name is one; "where": a node or a site, as chosen in the field "of"; "elements": of the
- * pipeline in the field "pipeline". */
+/**
+ * `known`: the kind of the name. "where": a node or a site, as chosen in the field "of". "elements":
+ * elements of the pipeline in the field "pipeline".
+ */
 export interface NameField extends Common {
   type: "name";
   known: "where" | "pipelines" | "elements";
@@ -65,7 +70,7 @@ interface KindSpec {
   /** an hour, as usual */
   moves: string;
   fields: readonly Field[];
-  /** what is to be known of a trial on the last day */
+  /** a note on a trial with the last day */
   tried?: string;
 }
 
@@ -212,20 +217,20 @@ export const KINDS: Record<Kind, KindSpec> = {
 export const usual = (kind: Kind): Typed =>
   Object.fromEntries(KINDS[kind].fields.map(({ name, usual }) => [name, usual]));
 
-/** An empty field is no number. */
+/** The number in a field; NaN when the field is empty. */
 export const numberOf = (text: string): number => (text.trim() === "" ? NaN : Number(text));
 
 /** "2026-11-26 02:00", as UTC, of a text that Date reads. */
 export const momentText = (at: string): string => new Date(at).toISOString().slice(0, 16).replace("T", " ");
 
-/** The same the other way; null: it is none. */
+/** The opposite of momentText: an ISO time; null when the text is not a time. */
 export function momentOf(text: string): string | null {
   if (!/^\d{4}-\d\d-\d\d[ T]\d\d:\d\d$/.test(text.trim())) return null;
   const at = Date.parse(`${text.trim().replace(" ", "T")}:00Z`);
   return Number.isNaN(at) ? null : new Date(at).toISOString();
 }
 
-/** What stands in the fields of a policy that is there. */
+/** The texts in the fields of an existing policy. */
 export function typedOf(rule: Rule): Typed {
   const values = rule as unknown as Record<string, unknown>;
   const shown = (field: Field): string => {

@@ -12,7 +12,7 @@ export function replicaWords(replica: ReplicaNote): string {
   return `following, ${behindWords(replica.behind)}`;
 }
 
-/** Owner first, then the standbys, the nearest to taking over before the others. */
+/** The replicas in order: the owner, then the standbys, those that can take over soonest first. */
 export function sortedReplicas(element: LiveElement): ReplicaNote[] {
   const rank = (replica: ReplicaNote) => (replica.role === "owner" ? 0 : replica.role === "standby" ? 1 : 2);
   return [...element.replicas].sort(
@@ -20,7 +20,10 @@ export function sortedReplicas(element: LiveElement): ReplicaNote[] {
   );
 }
 
-/** Where its standbys are: the one that is wanted first, and those that stay for a while after a move. */
+/**
+ * The nodes of its standbys: first the one that was ordered, then those that stay for a while after a
+ * move.
+ */
 export function standbyNodes(element: LiveElement): string[] {
   const asked = element.standby ? [element.standby.node] : [];
   const heard = sortedReplicas(element).flatMap(({ role, node }) =>
@@ -35,8 +38,10 @@ export function standbyOn(element: LiveElement, node: string): ReplicaNote | und
   return element.replicas.find((replica) => replica.node === node && replica.role === "standby");
 }
 
-/** The standby from which an element is restored at once, on a node that takes it if there is such; null:
- * there is none that follows. */
+/**
+ * The standby from which an element is restored at once, preferably on a node that takes it; null when
+ * none follows.
+ */
 export function hotStandby(
   element: LiveElement,
   nodes: ClusterNode[],
@@ -51,7 +56,7 @@ export function hotStandby(
   return best?.replica ?? null;
 }
 
-/** The node that a dialog offers first: where a standby is, else the one with the most CPU to spare. */
+/** The node that a dialog offers first: one with a standby, else the one with the most free CPU. */
 export function bestTarget(
   element: LiveElement,
   nodes: ClusterNode[],

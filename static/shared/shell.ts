@@ -65,7 +65,7 @@ function wireMenu(): void {
     button.focus();
   });
   window.matchMedia(PHONE).addEventListener("change", () => show(false));
-  // come back to by the browser's button: as it was when a link in it was followed; at first, the page may
+  // with the browser's back button the page comes back as it was; at first, the page may
   // still be loading when somebody opens the menu
   window.addEventListener("pageshow", ({ persisted }) => persisted && show(false));
 }

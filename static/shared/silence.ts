@@ -1,4 +1,4 @@
-/** What is being done about the elements of a node that is silent. Pure. */
+/** What is being done about the elements of a node that does not answer. Pure. */
 import { shortPhase } from "./handovers";
 import { instant } from "./format";
 import { nameIn } from "./live-reducer";
@@ -17,7 +17,7 @@ export interface Care {
 /** How far the clocks of a node's last report and of the order may be apart. */
 const SLACK_MS = 60_000;
 
-/** A line for each group that the node owned when it fell silent. */
+/** One line for each group that the node owned when it stopped answering. */
 export function careOf(
   node: ClusterNode,
   elements: Record<string, LiveElement[]>,

@@ -51,21 +51,21 @@ export function nodeStatus(node: ClusterNode): string {
   return node.cordoned ? "cordoned" : "up";
 }
 
-/** Its load, while it is heard: what a silent node reported last is not of now. */
+/** The node's load while it is heard: the last report of a silent node is not current. */
 export const loadNow = (node: Pick<ClusterNode, "up" | "load">): Partial<NodeLoad> =>
   (node.up && node.load) || {};
 
-/** What is wrong with it, as far as it is heard; that it is silent is told elsewhere. */
+/** The node's alerts while it is heard; that it is silent is said elsewhere. */
 export const alertsNow = (node: Pick<ClusterNode, "up" | "alerts">): ClusterNode["alerts"] =>
   node.up ? node.alerts : [];
 
 export const NOT_HEARD = "No node can be heard now: see Needs attention";
 
-/** Whether it may well run: of a node that was up when nodes were heard last, nobody knows. */
+/** Whether the node may be running: nobody knows about a node that was up when nodes were last heard. */
 export const mayRun = (node: Pick<ClusterNode, "up" | "heard" | "silent_at">): boolean =>
   node.up || (!node.heard && node.silent_at === null);
 
-/** Why the node cannot be drained now, or drained anew; null when it can. */
+/** Why the node cannot be drained now, or drained again; null when it can. */
 export function drainRefusal(node: ClusterNode): string | null {
   if (node.leaving_until) return "The node is leaving: its elements are already moving to other nodes";
   if (node.draining && !node.drain_blocked) return "The node is already being drained";
@@ -80,5 +80,5 @@ export const isDeployed = (
   pipeline: Pick<PipelineItem, "deployment" | "status"> | null | undefined,
 ): boolean => (pipeline?.deployment ?? null) !== null && pipeline?.status !== "failed";
 
-/** What an element is called in sentences. */
+/** The name of an element in sentences. */
 export const nameOf = (element: Pick<LiveElement, "id" | "title">): string => element.title || element.id;

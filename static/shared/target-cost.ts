@@ -28,7 +28,7 @@ export interface Estimate {
 function askedFor(target_ms: number, batch_ms: number, { rows_per_s, wait_ms_max }: ElementCost): number {
   const first_ms = 1000 / rows_per_s; // from a batch's beginning to its next row
   const wait_ms = Math.min(wait_ms_max ?? Infinity, Math.max(0, target_ms - batch_ms));
-  // So many wait for no target; and the next batch begins when the one before it is done.
+  // With so many rows no target delays a batch; the next one begins when the one before it is done.
   const full_ms = AHEAD_ROWS_MAX * first_ms;
   return 1000 / Math.max(INTERVAL_MS_MIN, batch_ms, Math.min(first_ms + wait_ms, full_ms));
 }
@@ -36,7 +36,8 @@ function askedFor(target_ms: number, batch_ms: number, { rows_per_s, wait_ms_max
 /**
  * A batch costs what it costs now, however many rows are in it, so the CPU goes with the batches a second. Where
  * they are rarer than the target asks for, since the node is busy or rows come in bursts, a longer target changes
- * nothing until it asks for as few. At most all of the node's cores. null: there is nothing to go by.
+ * nothing until it asks for as few. At most all of the node's cores. Returns null when there are no
+ * figures to estimate from.
  */
 export function estimate(element: Costing, node_cores: number = Infinity): Estimate | null {
   const { cost, latency_ms_target: target_ms } = element;
@@ -66,7 +67,7 @@ export function curve(estimated: Estimate): number[] {
   );
 }
 
-/** Four times as long, or as short where there is no longer one: "At a target of 2 s: about …". */
+/** The cost at four times the target, or at a quarter if that is too long: "At a target of 2 s: about …". */
 export function sentenceOf({ now, target_ms, at }: Estimate): string {
   const other =
     LADDER_MS.find((each) => each >= 4 * target_ms) ??
@@ -81,7 +82,7 @@ export function sentenceOf({ now, target_ms, at }: Estimate): string {
 /** "500 ms", "2 s": without the decimals of what is measured. */
 export const targetWords = (ms: number): string => (ms < 1000 || ms > 60_000 ? millis(ms) : `${ms / 1000} s`);
 
-/** From what it is estimated, and what that leaves out. */
+/** What the estimate is based on, and what it leaves out. */
 export function basisOf(element: Costing): string {
   const { cost } = element;
   if (!cost || cost.batches_per_s <= 0) return "";
@@ -102,7 +103,7 @@ export function missing({ cost, lag_rows, paused }: Costing): string {
   return "No row arrived in the last half minute, and an estimate needs its figures.";
 }
 
-/** CPU of a row: "57 µs"; null: none came, or it is not measured. */
+/** CPU time per row, such as "57 µs"; null when no row arrived or it is not measured. */
 export function perRow({ cost }: Pick<LiveElement, "cost">): string | null {
   return cost && cost.rows_per_s > 0 ? cpuTime(cost.cpu_cores / cost.rows_per_s) : null;
 }

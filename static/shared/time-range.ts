@@ -11,7 +11,7 @@ export interface Span {
 interface TimeRange {
   /** how far back the charts go while they follow time */
   minutes: number;
-  /** what they were dragged to: they hold it, whatever comes; null: they follow time */
+  /** the range that they were dragged to and hold; null while they follow time */
   held: Span | null;
 }
 
@@ -61,7 +61,9 @@ export function follow(minutes = useTimeRange.getState().minutes): void {
 export const spanOf = ({ minutes, held }: TimeRange, now_ms: number): Span =>
   held ?? { from: now_ms - minutes * 60_000, to: now_ms };
 
-/** Half of it earlier (-1) or later (1); null: that is now, which is followed. */
+/**
+ * The range half its width earlier (-1) or later (1); null when it reaches the present, which is followed.
+ */
 export function shifted(range: TimeRange, steps: -1 | 1, now_ms: number): Span | null {
   const { from, to } = spanOf(range, now_ms);
   const by = ((to - from) / 2) * steps;
@@ -77,8 +79,10 @@ export function shift(steps: -1 | 1): void {
 const WIDTH_MS_MIN = 2_000;
 const WIDTH_MS_MAX = 7 * 24 * 3_600_000;
 
-/** Half (1/2) or twice (2) as wide, about its middle, or up to now where that is followed, but of nothing that is
- * to come; null: it cannot be. */
+/**
+ * The range half (1/2) or twice (2) as wide, around its middle, or up to now while time is followed, but
+ * never in the future; null when that is not possible.
+ */
 export function scaled(range: TimeRange, factor: 0.5 | 2, now_ms: number): Span | null {
   const { from, to } = spanOf(range, now_ms);
   const width = (to - from) * factor;

@@ -1,4 +1,4 @@
-/** What people call what has a name for machines. Pure. */
+/** Words for people in place of names for machines. Pure. */
 import { typeWords } from "./column-types";
 import { capitalised } from "./format";
 import type { Step } from "./types";
@@ -38,7 +38,7 @@ const STEPS: Record<string, string> = {
 
 const OF_GROUP: Record<NonNullable<Step["change"]>, string> = { added: "Add ", changed: "", removed: "End " };
 
-/** A step of an operation; of an upgrade its steps are groups. `name`: what people call a group. */
+/** A step of an operation in words; the steps of an upgrade are groups. `name`: the name of a group. */
 export function stepWords(step: Step, name: (id: string) => string): string {
   if (step.regrouped && step.change === "added") return `Continue with ${step.title ?? name(step.name)}`;
   if (step.change) return OF_GROUP[step.change] + (step.title ?? name(step.name));
@@ -50,7 +50,7 @@ interface Term {
   text: string;
 }
 
-/** What is for engineers: shown under Details, each with what it means. */
+/** Terms for engineers, shown under Details with their meaning. */
 export const TERMS = {
   epoch: {
     title: "Epoch",

@@ -2,7 +2,7 @@ import { useContext, useEffect, useState } from "react";
 import { Context, type LeafProps } from "./leaves";
 import { choicesOf, chosenOf, words, type Choice } from "./schema";
 
-/** A value that is asked for in words, one of a few; some ask for a number. */
+/** A value that is chosen from a few choices in words; some choices ask for a number. */
 export function ChoiceControl({ field, value, onChange, id }: LeafProps) {
   const { readOnly, values, row } = useContext(Context);
   const choices = choicesOf(field.schema);
@@ -49,7 +49,10 @@ export function ChoiceControl({ field, value, onChange, id }: LeafProps) {
   );
 }
 
-/** The number of a choice. While it is empty the last one holds; what is no number the server names. */
+/**
+ * The number of a choice. While it is empty the last value holds. The server reports text that is not a
+ * number.
+ */
 function Given({
   label,
   choice,

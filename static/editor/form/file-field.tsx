@@ -10,7 +10,7 @@ import { Context, type LeafProps } from "./leaves";
 import { proposed, tableOf, type TablePreview } from "./table";
 import { TableLook } from "./table-look";
 
-/** A data file: chosen from what is there, or uploaded now. Of a table's file the first rows are shown. */
+/** A data file that is chosen or uploaded. The first rows of a table are shown. */
 export function FileField({ field, value, onChange, id, invalid, describedBy }: LeafProps) {
   const { readOnly, values, patch } = useContext(Context);
   const chooser = useRef<HTMLInputElement>(null);
@@ -27,7 +27,7 @@ export function FileField({ field, value, onChange, id, invalid, describedBy }: 
     if (table && found) patch({ ...proposed(table, found, values), [field.name]: chosen }, field.path);
     else onChange(chosen, field.path);
   };
-  // an upload takes its time: what it is put into is the form as it is then, not as it was when it began
+  // an upload takes time: its result goes into the form as it is then, not as it was at the start
   const put = useRef<typeof take | null>(take);
   const turn = useRef(0);
   useEffect(() => {
@@ -36,7 +36,7 @@ export function FileField({ field, value, onChange, id, invalid, describedBy }: 
       put.current = null;
     };
   });
-  /** With all that follows from what is in the file, as one step. */
+  /** Sets the file and the parameters that follow from its content, as one step of undo. */
   const choose = async (chosen: string) => {
     const mine = ++turn.current;
     const looked =

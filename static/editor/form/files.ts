@@ -4,11 +4,11 @@ import type { JsonSchema } from "../../shared/types";
 const DATA = [".csv", ".tsv", ".txt", ".gz", ".json", ".jsonl"];
 const MODELS = [".onnx"];
 
-/** The ends of names that a chooser offers; a schema says others by `x-accept`. */
+/** The file name endings that a chooser offers; a schema sets others with `x-accept`. */
 export const acceptOf = (schema: JsonSchema): string[] =>
   (schema["x-accept"] as string[] | undefined) ?? DATA;
 
-/** Data may be called anything, but not as a model is. */
+/** A data file may have any name except that of a model. */
 export function isFor(schema: JsonSchema, name: string): boolean {
   const ends = (suffix: string) => name.toLowerCase().endsWith(suffix);
   const special = schema["x-accept"] as string[] | undefined;

@@ -79,7 +79,7 @@ function FieldRow({ field, value, onChange, terse }: ControlProps & { terse?: bo
   const { faults, mends, readOnly } = useContext(Context);
   const messages = messagesAt(field.path, field.kind, faults);
   const nested = ["object", "list", "map", "union", "choices"].includes(field.kind);
-  // what is asked for in words, or by looking, says itself what it is
+  // choices in words and table previews explain themselves
   const help = field.kind === "choices" || tableOf(field.schema) ? "" : field.description;
   const describedBy =
     [help && `${id}-help`, messages.length && `${id}-error`].filter(Boolean).join(" ") || undefined;
@@ -215,7 +215,7 @@ function ListControl({ field, value, onChange }: LeafProps) {
 }
 
 interface ItemProps extends ControlProps {
-  /** null: it is the first, or the last */
+  /** null for the first or the last item */
   onUp: (() => void) | null;
   onDown: (() => void) | null;
   onRemove: () => void;
@@ -259,7 +259,7 @@ function Tool({ label, icon, run }: { label: string; icon: React.ReactNode; run:
   );
 }
 
-/** A control without a visible label, named for those who do not see its place. */
+/** A control without a visible label, with a name for screen readers. */
 function BareField({ field, value, onChange }: ControlProps) {
   const id = useId();
   const { faults, mends, readOnly } = useContext(Context);

@@ -10,9 +10,9 @@ import { wantsColumn, type Field } from "./schema";
 export interface FormSetting {
   root: JsonSchema;
   faults: readonly LocatedFault[];
-  /** of the streams that are read; of a source, those that it gives */
+  /** the columns of the streams that are read; for a source, of the streams that it gives */
   columns: readonly SchemaField[];
-  /** what would mend the parameter at a path */
+  /** the changes that would mend the parameter at a path */
   mends: Readonly<Record<string, { title: string; run: () => void }[]>>;
   readOnly: boolean;
 }
@@ -110,7 +110,8 @@ export function NumberControl({ field, value, onChange, id, invalid, describedBy
     setText(next);
     const trimmed = next.trim();
     if (trimmed === "") onChange(field.nullable ? null : undefined, field.path);
-    // what is no number goes to the server as it is: it names the fault, and nothing typed is lost
+    // text that is not a number goes to the server unchanged: the server reports the fault, and no text is
+    // lost
     else onChange(Number.isFinite(Number(trimmed)) ? Number(trimmed) : next, field.path);
   };
   const { minimum, exclusiveMinimum, maximum, exclusiveMaximum } = field.schema as Record<

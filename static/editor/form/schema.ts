@@ -17,14 +17,14 @@ type Kind =
   | "json";
 
 /**
- * A value that is asked for in words: `x-choices` of a parameter. Either it has a `value`, or a number is
- * asked for, which begins as `given`.
+ * A choice in words: `x-choices` of a parameter. It has a `value`, or it asks for a number that starts as
+ * `given`.
  */
 export interface Choice {
   title: string;
   value?: unknown;
   given?: number;
-  /** the parameter without which it means nothing */
+  /** the parameter that this choice needs */
   needs?: string;
   /** parameters that belong to it, drawn with it */
   with?: string[];
@@ -47,7 +47,7 @@ export interface Field {
   beside?: Record<string, unknown>;
 }
 
-/** The schema that `$ref`s and one-part `allOf`s lead to, with what is said beside them. */
+/** The schema that `$ref`s and one-part `allOf`s lead to, with the keywords beside them. */
 export function resolve(schema: JsonSchema, root: JsonSchema): JsonSchema {
   if (typeof schema.$ref === "string") {
     const { $ref, ...beside } = schema;
@@ -119,7 +119,7 @@ export function drawnElsewhere(fields: Field[]): Set<string> {
 
 const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** From this many seldom used fields on, they are folded away. */
+/** If there are at least this many seldom used fields, they are folded away. */
 const FOLD_MIN = 3;
 
 /**
@@ -237,7 +237,7 @@ export function blank(schema: JsonSchema, root: JsonSchema): unknown {
 const COLUMN_NAME =
   /^(column|columns|field|fields|key|keys|key_column|on|by|group_by|value|values|timestamp_column|time_column|x|y|left_key|right_key)$/;
 
-/** Whether a text is likely the name of an input's column: these are then offered. */
+/** Whether a text is probably the name of an input's column: the form then offers the columns. */
 export function wantsColumn(field: Field): boolean {
   if (field.schema.format) return field.schema.format === "column";
   return (field.kind === "string" || field.kind === "list") && COLUMN_NAME.test(field.name);

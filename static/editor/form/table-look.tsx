@@ -17,8 +17,10 @@ import {
 } from "./table";
 import "./table.css";
 
-/** The first rows of a table's file, from which its time and how it is read are chosen. `told`: what is wrong
- * with the file is said at the field already. */
+/**
+ * The first rows of a table file, with which the user chooses its time column and how it is read. `told`:
+ * the field already shows what is wrong with the file.
+ */
 export function TableLook({
   table,
   reference,
@@ -33,7 +35,7 @@ export function TableLook({
   const { data, error, reload } = useLoaded(JSON.stringify(asked), (signal) =>
     request<TablePreview>("POST", "/files/preview", { body: asked, signal }),
   );
-  // while it is read anew in another way, what was seen stays
+  // while the file is read again in another way, the rows stay
   const before = useRef<TablePreview>(undefined);
   useEffect(() => {
     if (data) before.current = data;
@@ -58,7 +60,7 @@ function Rows({ table, found }: { table: TableHint; found: TablePreview }) {
   const { values, patch, readOnly } = useContext(Context);
   const group = useId();
   const [column] = table.time;
-  // of a recording whose form is known, its own time holds while none is chosen
+  // a known recording uses its own time column while none is chosen
   const chosen = String(values[column] ?? (found.fixed ? found.time_column : null) ?? "");
   const choose = (name: string | null) => {
     const best = found.columns.find((each) => each.name === name)?.times[0];
@@ -185,7 +187,7 @@ function TimeText({ table, found, chosen }: { table: TableHint; found: TablePrev
   );
 }
 
-/** A column of numbers that a few values make one of text. */
+/** A column of numbers that is read as text because of a few values. */
 function NearNote({ found, column }: { found: TablePreview; column: TableColumn }) {
   const { patch, readOnly } = useContext(Context);
   const { near, name } = column;

@@ -1,8 +1,11 @@
-/** A data file that is a table: what the server found in its beginning, and what follows for the parameters. Pure. */
+/**
+ * A data file that is a table: what the server found in its first rows, and the parameters that follow.
+ * Pure.
+ */
 import { millis, plural } from "../../shared/format";
 import type { JsonSchema } from "../../shared/types";
 
-/** As the operator's schema says it of its file parameter: `x-table`. */
+/** `x-table` of an operator's file parameter. */
 export interface TableHint {
   /** parameters that say how the file is read; they have the names that the preview takes */
   reads: string[];
@@ -27,7 +30,7 @@ export interface TimeReading {
 export interface TableColumn {
   name: string;
   type: string;
-  /** of a text column that is of another type but for some values */
+  /** of a text column in which all but some values are of another type */
   near: { type: string; others: number; line: number; text: string } | null;
   times: TimeReading[];
 }
@@ -54,7 +57,7 @@ type Params = Record<string, unknown>;
 
 export const tableOf = (schema: JsonSchema): TableHint | null => (schema["x-table"] as TableHint) ?? null;
 
-/** What is asked of the server: the file, and what the parameters say of how to read it. */
+/** The question to the server: the file, and the parameters that say how to read it. */
 export function question(table: TableHint, reference: string, params: Params): Params {
   const said = table.reads.filter((name) => params[name] != null && params[name] !== "");
   return { path: reference, ...Object.fromEntries(said.map((name) => [name, params[name]])) };
@@ -84,7 +87,7 @@ export function timed(
     [formatName]: (column && format) || undefined,
   };
   for (const [name, value] of Object.entries(table.without_time)) {
-    // what was set because there was no time goes with it
+    // parameters that were set because there was no time column are removed
     if (column && params[name] === value) changes[name] = undefined;
     if (!column && params[name] == null) changes[name] = value;
   }
@@ -111,7 +114,7 @@ function stepWords(step_s: number): string {
   return step_s < 172_800 ? `${Math.round(step_s / 3600)} h` : plural(Math.round(step_s / 86_400), "day");
 }
 
-/** What a column says of a row's time, as it is read, and what a replay makes of it. */
+/** What a column says about a row's time, and how a replay uses it. */
 export function timeSays(column: string, reading: TimeReading): string[] {
   const every = reading.step_s === null ? "" : `, and one follows about every ${stepWords(reading.step_s)}`;
   const first = new Date(reading.first);

@@ -68,7 +68,7 @@ export function Parameters({
   );
 }
 
-/** Columns of the streams that an element reads; of a source, those that it gives. */
+/** Columns of the streams that an element reads; for a source, of the streams that it gives. */
 function useColumns(element: DocElement, operator: Operator | undefined): SchemaField[] {
   const schemas = useEditor((state) => state.schemas);
   return useMemo(() => {

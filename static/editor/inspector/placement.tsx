@@ -1,4 +1,4 @@
-/** Where an element runs, how soon its results are out, and what it shares no node with. */
+/** Where an element runs, its latency target, and the elements with which it must not share a node. */
 import { Pin, Timer } from "lucide-react";
 import { millis } from "../../shared/format";
 import { useLive } from "../../shared/live";
@@ -88,7 +88,7 @@ export function LatencyTarget({ element, editable }: { element: DocElement; edit
   );
 }
 
-/** Which elements share no node with it: said of either, it holds for both. */
+/** The elements that must not share a node with it. It is written at one of the two and holds for both. */
 export function Apart({ element, editable }: { element: DocElement; editable: boolean }) {
   const document = useEditor((state) => state.history.present);
   const operators = useEditor((state) => state.operators);

@@ -15,7 +15,7 @@ function usePoints(pipeline: string, element: LiveElement) {
   const node = useNode(element.node ?? "");
   const newest = useMemo(
     () => (element.status === "deploying" ? null : pointOf(element, node)),
-    // the node is another object with each message; what its figures are from is its report
+    // the node is a new object with each message, but its figures change only with a report
     // eslint-disable-next-line react-hooks/exhaustive-deps
     [element, node?.last_seen_at],
   );
@@ -90,7 +90,7 @@ export function ElementCharts({
     };
     return chartsOf(within(points, span)).map((chart) => ({ ...chart, ...shown }));
   }, [points, range, marks, pipeline, element.id, wide]);
-  // not before the history is here: figures of some seconds would be taken for all that there are
+  // not before the history has arrived: figures of a few seconds would look like all there are
   if (loading) return <Skeleton lines={4} height={110} />;
   return (
     <div className="stack">

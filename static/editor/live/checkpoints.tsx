@@ -43,7 +43,7 @@ interface Props {
   onRestore: (seq: number) => void;
 }
 
-/** The list, below what keeps new ones from being taken or sent. */
+/** The list, below the alerts that stop new checkpoints from being taken or sent. */
 export function Checkpoints(props: Props) {
   const node = useNode(props.element.node ?? "");
   return (

@@ -20,7 +20,7 @@ export function SelectedActions() {
 
 interface Props {
   pipeline: string;
-  /** undefined: none is chosen */
+  /** undefined when none is selected */
   element: LiveElement | undefined;
 }
 
@@ -33,7 +33,7 @@ export function ElementCommands({ pipeline, element }: Props) {
     [pipeline, element],
   );
   if (!asking) return null;
-  // as it is now, for a dialog may stand open for long
+  // its present state, because a dialog may be open for long
   const props = { pipeline, element: element?.id === asking.of.id ? element : asking.of, onClose: close };
   if (asking.what === "migrate") return <MigrateDialog {...props} />;
   if (asking.what === "standby") return <StandbyDialog {...props} />;

@@ -59,7 +59,7 @@ export interface Shown {
   ask: Ask;
 }
 
-/** What an element's actions ask before they are done: how to open the dialogs, and those that are open. */
+/** The dialogs of an element's actions: how to open them, and those that are open. */
 export function useDialogs(pipeline: string, element: LiveElement): { ask: Ask; dialogs: ReactNode } {
   const [asking, setAsking] = useState<Asking | null>(null);
   const close = () => setAsking(null);
@@ -264,7 +264,7 @@ export function Figures({ element }: { element: LiveElement }) {
 // Each batch begins as late as its target allows, so many are over it by a few ms.
 const LATE_RATIO = 1.1;
 
-/** Of the batches lately, beside its target. */
+/** The latency of recent batches, beside its target. */
 function Latency({ element }: { element: LiveElement }) {
   const { latency_ms_p50: usual, latency_ms_p95: most, latency_ms_target: target } = element;
   if (target === null) return null;
@@ -286,7 +286,7 @@ function Latency({ element }: { element: LiveElement }) {
   );
 }
 
-/** With what runs as one with it: of one element alone it cannot be known. */
+/** The CPU of the elements that run as one with it: it cannot be measured for one element alone. */
 function Cpu({ element }: { element: LiveElement }) {
   const { cost } = element;
   const title = cost
@@ -324,7 +324,10 @@ export function useView(pipeline: string, element: LiveElement) {
   return { pipeline, element: element.id, source, type: element.type, params: node?.params ?? {} };
 }
 
-/** Records, state, dead letters, checkpoints, replicas, as far as there are such. `source`: whose output it reads. */
+/**
+ * The tabs with records, state, dead letters, checkpoints and replicas that the element has. `source`: the
+ * element whose output it reads.
+ */
 export function detailTabs({ pipeline, element, operator, ask }: Shown, source: string | null): Tab[] {
   const reads = (operator?.outputs.length ?? 0) === 0 ? source : element.id;
   const records: Tab[] = reads
@@ -332,7 +335,7 @@ export function detailTabs({ pipeline, element, operator, ask }: Shown, source: 
     : [];
   if (element.status === "view") return records;
   const dead = element.dead_letters_total ?? 0;
-  // of a group it is one element's
+  // only one element of a group has it
   const keeps = element.state_keys !== null && operator?.stateful !== false;
   const state: Tab[] = keeps
     ? [{ id: "state", title: "State", content: <KeptState pipeline={pipeline} element={element.id} /> }]

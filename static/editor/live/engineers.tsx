@@ -4,7 +4,7 @@ import { useLive } from "../../shared/live";
 import type { LiveElement } from "../../shared/types";
 import { Details, Term, TermList } from "../../shared/ui/details";
 
-/** What an engineer looks for in an element, and nobody else. */
+/** Figures of an element that only engineers need. */
 export function ForEngineers({ pipeline, element }: { pipeline: string; element: LiveElement }) {
   const together = useLive(
     useShallow((state) =>

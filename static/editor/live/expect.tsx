@@ -8,8 +8,10 @@ import type { Forecast, LiveElement } from "../../shared/types";
 import { useLoaded } from "../../shared/ui/parts";
 import "./expect.css";
 
-/** How long it will take and, of a move, what it costs and changes, before it is ordered; asked for once, when
- * the dialog opens. */
+/**
+ * How long the action will take and, for a move, what it costs and changes. It is loaded once, when the
+ * dialog opens.
+ */
 export function Expect({
   pipeline,
   element,
@@ -56,7 +58,7 @@ export function Expect({
   );
 }
 
-/** What speaks against the node. Whoever moves it there may know better. */
+/** The reasons against the node. The user may know better and move the element there. */
 function Warnings({ node, warnings }: { node: string; warnings: string[] }) {
   if (warnings.length === 0) return null;
   return (

@@ -1,4 +1,4 @@
-/** What an element keeps, in words and as text. */
+/** The state of an element, in words and as text. */
 import { elementPath } from "../../shared/api";
 import { count } from "../../shared/format";
 import type { KeptKey, KeptPage } from "../../shared/types";
@@ -14,12 +14,12 @@ export function keptPath(pipeline: string, element: string, search: string, afte
 
 export const keyText = ({ key, key_cut }: KeptKey): string => (key_cut ? `${key}…` : key || "(no key)");
 
-/** In one line. A state that is cut is no JSON any more, but the beginning of it. */
+/** The state in one line. A state that was cut is the beginning of a JSON text. */
 export function compact({ state, state_cut }: KeptKey): string {
   return state_cut ? `${String(state)}…` : JSON.stringify(state);
 }
 
-/** Line by line; null: one line says it all. */
+/** The state in several lines; null if one line is enough. */
 export function unfolded({ state, state_cut }: KeptKey): string | null {
   if (state_cut) return `${String(state)}…`;
   const lines = JSON.stringify(state, null, 2);

@@ -12,10 +12,14 @@ import type { CheckpointRow } from "./checkpoints";
 const EVERY_MS = 60_000;
 const CHECKPOINTS_EVERY_MS = 15_000;
 
-/** Those of an element's group, newest first: what was asked for, and what was pushed since. */
+/**
+ * The handovers of an element's group, newest first: those that were loaded and those that were pushed
+ * since.
+ */
 export function useHandoversOf(pipeline: string, element: LiveElement) {
   const group = element.group ?? element.id;
-  // pushed are the newest of the whole cluster: a drain of many elements fills them alone
+  // only the newest handovers of the whole cluster are pushed: a drain of many elements takes all their
+  // places
   const query = new URLSearchParams({ pipeline, group });
   const { data, error, reload } = useLoaded(
     `handovers ${pipeline} ${group}`,

@@ -31,7 +31,7 @@ import { UserPlace } from "./user-place";
 import { View } from "./view";
 import { WhyHere } from "./why-here";
 
-/** What runs, else the draft, into the store that the parts of the live view read. */
+/** Loads the running version, else the draft, into the store that the parts of the live view read. */
 async function load(name: string, signal: AbortSignal): Promise<true> {
   const path = `/pipelines/${encodeURIComponent(name)}`;
   const [pipeline, operators] = await Promise.all([
@@ -42,7 +42,7 @@ async function load(name: string, signal: AbortSignal): Promise<true> {
   const runs = number === null ? null : await get<PipelineVersion>(`${path}/versions/${number}`, signal);
   const document = runs?.document ?? pipeline.document;
   open(pipeline, operators, document);
-  // for the units of its columns, which nothing waits for
+  // for the units of its columns; nothing waits for them
   void post<Validation>(`${path}/validate`, { document }).then(
     ({ schemas }) => useEditor.setState({ schemas }),
     () => undefined,
@@ -64,7 +64,7 @@ function ElementPage() {
   const element = useElement(name, id);
   const known = useLive((state) => name in state.elements);
   useEffect(() => live.watchPipeline(name), []);
-  // a version that is loaded anew does not take away what is shown
+  // the view stays while a new version is loaded
   if (ready && !seen) setSeen(true);
   const crumbs: [string, string][] = [
     ["Pipelines", "/pipelines/"],

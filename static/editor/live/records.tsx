@@ -9,7 +9,7 @@ import { Problem, Skeleton, useLoaded, Warning } from "../../shared/ui/parts";
 export const streamPath = (pipeline: string, element: string, what: "peek" | "dead-letters", limit: number) =>
   `/pipelines/${encodeURIComponent(pipeline)}/streams/${encodeURIComponent(element)}/${what}?limit=${limit}`;
 
-/** Of a stream or of its dead letters. */
+/** The records of a stream or of its dead letters. */
 export interface Peeked {
   records: PeekRecord[];
 }
@@ -159,7 +159,7 @@ export function DeadLetters({ pipeline, element }: { pipeline: string; element: 
   );
 }
 
-/** Above records that were read before something went wrong. */
+/** A note above records that were read before an error. */
 export function Stale({ error }: { error: unknown }) {
   return error ? <Warning>These are old; reading again failed: {problemText(error)}</Warning> : null;
 }

@@ -18,7 +18,7 @@ import { useHandoversOf } from "./marks";
 import { NodeChoice } from "./node-choice";
 import { Nothing } from "./records";
 
-/** Owner and standbys: who could take over, how soon, and what to do about it. */
+/** The owner and the standbys: which of them could take over, how soon, and the actions on them. */
 export function Replicas({ pipeline, element }: { pipeline: string; element: LiveElement }) {
   const [asking, setAsking] = useState(false);
   const { standby } = element;
@@ -131,7 +131,7 @@ function ReplicaDetails({ element }: { element: LiveElement }) {
   );
 }
 
-/** What `follow` means for this element, for who knows the data and not the runtime. */
+/** What `follow` means for this element, for readers who know the data but not the runtime. */
 function FollowNote({ element }: { element: LiveElement }) {
   const words = FOLLOW[element.follow];
   return (

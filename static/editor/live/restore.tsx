@@ -23,7 +23,7 @@ import {
   type Source,
 } from "./ways";
 
-/** What is chosen in the dialog, and why it cannot be ordered so. */
+/** What is chosen in the dialog, and why it cannot be ordered. */
 function useChoice(element: LiveElement, checkpoint: number | null, checkpoints: CheckpointState) {
   const nodes = useLive((state) => state.nodes);
   const refused = (node: ClusterNode) => actions.nodeRefusal(node, node.up ? element.node : null);
@@ -69,7 +69,7 @@ export function RestoreDialog({
 }: {
   pipeline: string;
   element: LiveElement;
-  /** seq of the one to begin with; null: the best source there is */
+  /** seq of the checkpoint to start with; null for the best source */
   checkpoint: number | null;
   onClose: () => void;
 }) {

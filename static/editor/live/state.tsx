@@ -1,4 +1,4 @@
-/** What an element keeps, key by key: read when it is asked for, since it moves on with each batch. */
+/** The state of an element, key by key. It is read on request, because it changes with each batch. */
 import { useEffect, useRef, useState } from "react";
 import { get } from "../../shared/api";
 import { instant, moment } from "../../shared/format";
@@ -35,7 +35,7 @@ export function KeptState({ pipeline, element }: Place) {
   );
 }
 
-/** A text once nobody types any more. */
+/** The text of an input when the user has stopped typing. */
 function useSettled(text: string): string {
   const [settled, setSettled] = useState(text);
   useEffect(() => {
@@ -76,8 +76,8 @@ interface Behind {
 
 /** The first page, and those behind it that were asked for. */
 function Pages({ pipeline, element, search, first }: Place & { search: string; first: KeptPage }) {
-  // Read again, the first page is another one, and what was behind the former is of no use. The table stays,
-  // so that what is folded out does, too.
+  // After a new reading the first page differs, and the later pages of the old one are useless. The table
+  // stays, and so do its open rows.
   const [behind, setBehind] = useState<Behind>({ first, pages: [], asking: false, error: null });
   const { pages, asking, error } =
     behind.first === first ? behind : { pages: [], asking: false, error: null };

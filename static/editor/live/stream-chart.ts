@@ -1,4 +1,4 @@
-/** What a live-chart element draws of the records of its stream. Pure. */
+/** What a live-chart element draws from the records of its stream. Pure. */
 import { flagsOf } from "../../shared/flags";
 import { instant } from "../../shared/format";
 import { within, type Span } from "../../shared/time-range";
@@ -24,7 +24,10 @@ function chartColumns(records: readonly PeekRecord[], params: Params): string[] 
   return Object.entries(first ?? {}).flatMap(([name, value]) => (typeof value === "number" ? [name] : []));
 }
 
-/** The part of the stream that is shown: what is held, else the newest `window_s` seconds of its own time. */
+/**
+ * The part of the stream that is shown: the held range, else the newest `window_s` seconds of its own
+ * time.
+ */
 function shownOf(records: PeekRecord[], window_s: number, held: Span | null): PeekRecord[] {
   if (held)
     return within(

@@ -16,7 +16,7 @@ const worst = (values: (number | null)[]): number | null =>
     null,
   );
 
-/** The one with the longest latency, of those whose latency is known. */
+/** The element with the longest known latency. */
 const slowestOf = (elements: LiveElement[]): LiveElement | null =>
   elements.reduce<LiveElement | null>(
     (most, element) => ((element.latency_ms_p99 ?? -1) > (most?.latency_ms_p99 ?? -1) ? element : most),

@@ -18,7 +18,7 @@ import "./target-cost.css";
 
 const TITLE = "CPU for each latency target";
 
-/** What the element would cost with another latency target: in words, folded away the curve. */
+/** What the element would cost with another latency target, in words, with a folded curve. */
 export function TargetCost({ element }: { element: LiveElement }) {
   const estimated = useEstimate(element);
   if (element.latency_ms_target === null) return null;
@@ -31,7 +31,7 @@ export function TargetCost({ element }: { element: LiveElement }) {
   );
 }
 
-/** The same where there is room. */
+/** The same with an open curve, for pages with room. */
 export function TargetCostCard({ element }: { element: LiveElement }) {
   const estimated = useEstimate(element);
   if (element.latency_ms_target === null) return null;

@@ -9,7 +9,7 @@ import { nameOf } from "../../shared/status";
 import type { LiveElement } from "../../shared/types";
 import { SiteDialog } from "../../shared/ui/site-dialog";
 
-/** Of a source, and of what somebody has told it of. */
+/** Shown for a source, and for an element whose user's place is known. */
 export function UserPlace({
   pipeline,
   element,

@@ -40,7 +40,7 @@ export type Source = "hot-standby" | "newest" | "older" | "rewind";
 export const wayOf = (source: Source): RestoreWay =>
   source === "newest" || source === "older" ? "checkpoint" : source;
 
-/** Why it is not known which checkpoints there are; null: it is. */
+/** Why the checkpoints are not known; null when they are. */
 export function unknownWords(state: Omit<CheckpointState, "reload">): string | null {
   if (state.loading) return "The checkpoints are being loaded.";
   return state.error && state.rows.length === 0 ? "The checkpoints could not be loaded." : null;
@@ -52,17 +52,17 @@ export function goneWords(rows: readonly CheckpointRow[], picked: number | null)
   return picked === null ? "Choose a checkpoint." : "That checkpoint is no longer kept: choose another one.";
 }
 
-/** What is known of the places, and how the dialog was opened. */
+/** What is known about the sources, and how the dialog was opened. */
 export interface Known {
   /** why the hot standby's node cannot take it now */
   hotRefused: string | null;
-  /** why the list cannot be shown; null: `rows` are all that there are */
+  /** why the list cannot be shown; null when `rows` is complete */
   unknown: string | null;
-  /** one checkpoint was asked for, be it the newest: all of them can be chosen */
+  /** the dialog was opened for one checkpoint, so any of them can be chosen */
   named: boolean;
 }
 
-/** Where an element can be restored from, the best first; the way back in time apart from these. */
+/** The sources from which an element can be restored, the best first. The rewind is separate. */
 export function sourcesFor(
   hot: ReplicaNote | null,
   rows: readonly CheckpointRow[],
@@ -116,7 +116,7 @@ export function rowsFor(
   return [];
 }
 
-/** What is picked when a source is chosen: it stays so while newer checkpoints arrive. */
+/** The checkpoint that is picked with a source. It stays the same while newer checkpoints arrive. */
 export function pickFor(listed: readonly CheckpointRow[], picked: number | null): number | null {
   return listed.some((row) => row.seq === picked) ? picked : (listed[0]?.seq ?? null);
 }

@@ -7,7 +7,7 @@ import { Details } from "../../shared/ui/details";
 import { Ago, Problem, Skeleton, useLoaded } from "../../shared/ui/parts";
 import "./why-here.css";
 
-/** Why it is on its node: asked for when somebody wants to know, and again when it goes elsewhere. */
+/** Why the element is on its node. It is loaded when a user opens it, and again when the element moves. */
 export function WhyHere({ pipeline, element }: { pipeline: string; element: LiveElement }) {
   const [open, setOpen] = useState(false);
   if (element.node === null) return null;
@@ -50,11 +50,11 @@ function Sentence({ why }: { why: Why }) {
   );
 }
 
-/** Why it takes nothing, else what speaks against it. */
+/** Why the node takes nothing, else the reasons against it. */
 const standing = ({ refusal, warnings }: OtherNode): string =>
   refusal ?? (warnings.length ? warnings.map((each) => `it ${each}`).join("; ") : "can take it");
 
-/** What it would be on the other nodes; why not. */
+/** What the element would have on the other nodes, or why it cannot run there. */
 function OtherNodes({ element, others }: { element: LiveElement; others: OtherNode[] }) {
   return (
     <div className="table-wrap why-here">

@@ -35,7 +35,7 @@ async function put(_: string, init: RequestInit): Promise<Response> {
   return new Response(JSON.stringify(pipeline()));
 }
 
-/** A page that is loaded anew, in the same tab or in another one. */
+/** A page that is loaded again, in the same tab or in another one. */
 async function visit(tab: FakeStorage, role: Role = "editor") {
   vi.stubGlobal("sessionStorage", tab);
   vi.resetModules();

@@ -34,7 +34,7 @@ import {
 } from "./store";
 import "./versions.css";
 
-/** The number of the version that runs; null: none does. */
+/** The number of the running version; null when none runs. */
 function useDeployedVersion(): number | null {
   const name = useEditor((state) => state.name);
   const loaded = useEditor((state) => state.pipeline?.deployed_version ?? null);
@@ -135,7 +135,7 @@ function Entry({ looked, title, chosen, line, at, note, deployed }: EntryProps) 
   );
 }
 
-/** The two documents that are compared, and what is between them. */
+/** The two documents that are compared, and their differences. */
 interface Compared {
   shown: PipelineDocument;
   before: PipelineDocument;
@@ -371,7 +371,7 @@ function SaveVersion() {
   );
 }
 
-/** Over the canvas: that it is looked at, and how to get back. */
+/** The bar over the canvas that names the version, with the way back. */
 export function VersionBanner() {
   const looked = useVersions((state) => state.looked);
   return (

@@ -1,4 +1,4 @@
-/** Looking at versions: which one is looked at, and with what it is compared. */
+/** The version that is shown, and the one that it is compared with. */
 import { create } from "zustand";
 import { remember } from "../../shared/address";
 import { get, post } from "../../shared/api";
@@ -12,7 +12,7 @@ export type Looked = "draft" | number;
 export type Against = "before" | "draft" | "deployed";
 
 interface Versions {
-  /** null: no version is looked at, the draft is edited */
+  /** null while the draft is edited and no version is shown */
   looked: Looked | null;
   against: Against;
   /** counts what was saved or restored here, after which the list is another */
@@ -42,7 +42,7 @@ export function closeVersions(): void {
   look(null);
 }
 
-/** What the address asks for, when the page is opened. */
+/** The version that the address names when the page is opened. */
 export function lookAtAddress(): void {
   const asked = new URL(window.location.href).searchParams.get("version");
   if (asked === "draft") openVersions("draft");

@@ -49,7 +49,7 @@ test("an answer that never comes is a failure", async () => {
   expect(asked).toHaveLength(2);
 });
 
-test("what is asked anew drops what was awaited: only the newer answer is taken", async () => {
+test("a new question drops the earlier one: only the newer answer is taken", async () => {
   const { asked, told, question } = slowServer();
   const asker = new Asker();
   asker.ask(...question);

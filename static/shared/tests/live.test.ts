@@ -97,7 +97,7 @@ describe("connecting again", () => {
     expect(waits).toEqual([500, 1000, 2000, 4000, 8000, 15_000, 15_000]);
   });
 
-  test("after a message it begins anew", () => {
+  test("after a message it starts again", () => {
     for (let n = 0; n < 4; n += 1) {
       newest().accept();
       newest().close();

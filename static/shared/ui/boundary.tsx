@@ -1,6 +1,6 @@
 import { Component, type ErrorInfo, type ReactNode } from "react";
 
-/** A fault in the page's own code: say so, and that nothing that runs is touched by it. */
+/** Shows that the page's own code failed, and that running pipelines are not affected. */
 export class Boundary extends Component<{ children: ReactNode }, { error: Error | null }> {
   override state: { error: Error | null } = { error: null };
 

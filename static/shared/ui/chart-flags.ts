@@ -2,7 +2,7 @@
 import type { Trace } from "plotly.js-basic-dist-min";
 import type { Flags } from "../flags";
 
-/** Of each column by its place: colours of a status, which no curve has, each with a shape of its own. */
+/** The look of each column by its place: status colours, which no curve has, each with its own shape. */
 const LOOKS = [
   { colour: "--failed", symbol: "triangle-down", glyph: "▼" },
   { colour: "--moving", symbol: "diamond", glyph: "◆" },

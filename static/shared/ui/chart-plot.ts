@@ -72,12 +72,12 @@ const CONFIG = {
   doubleClick: false,
 };
 
-/** Of a chart whose legend has hidden some of its lines and flags: those that are left, each in its colour. */
+/** The chart without the lines and flags that its legend has hidden; the others keep their colours. */
 export interface Drawn extends Omit<ChartData, "flags"> {
   flags: DrawnFlags[];
 }
 
-/** `held`: the range of time that stays, whatever comes; null: it goes up to now. */
+/** `held`: the range of time that stays; null when the chart follows time. */
 export function draw(
   place: HTMLElement,
   plotly: Plotly,
@@ -90,7 +90,7 @@ export function draw(
   return plotly.react(place, data, { ...layout(place, chart, held), width }, CONFIG);
 }
 
-/** What was asked before, in each theme: to ask has the browser style the whole page anew. */
+/** Colours that were read before, by theme: each reading makes the browser style the whole page again. */
 const colours = new Map<string, string>();
 
 /** The colour that a custom property has now: `light-dark()` is resolved by the browser alone. */
@@ -159,7 +159,7 @@ function markTraces(place: HTMLElement, { marks = [] }: Drawn): Trace[] {
 
 const ESCAPED: Record<string, string> = { "<": "&lt;", ">": "&gt;", "&": "&amp;" };
 
-/** In lines that fit a chart, and with nothing that Plotly takes for markup. */
+/** Breaks a text into lines that fit a chart, without anything that Plotly would read as markup. */
 function wrapped(text: string): string {
   const plain = text.length > 160 ? `${text.slice(0, 160)}…` : text;
   return plain
@@ -198,7 +198,10 @@ function yRange(chart: Drawn): Layout {
   return chart.zero !== false && top < 1 ? { ...form, range: [0, 1], nticks: 2 } : form;
 }
 
-/** What is held; else up to now, or to the last point, where the browser's clock is behind the server's. */
+/**
+ * The held range, else a range up to now, or up to the last point if the browser's clock is behind the
+ * server's.
+ */
 function xRange({ times, span_ms }: Drawn, held: Span | null): Layout {
   if (held) return { range: [new Date(held.from), new Date(held.to)] };
   if (!span_ms) return { autorange: true };
@@ -253,7 +256,7 @@ function layout(place: HTMLElement, chart: Drawn, held: Span | null): Layout {
   };
 }
 
-/** What an event of Plotly's says of the axis of time: its new span; null: nothing. */
+/** The new span of the time axis in an event of Plotly; null when the event does not change it. */
 export function spanIn(change: Record<string, unknown>): Span | null {
   const range = change["xaxis.range"];
   const [from, to] = Array.isArray(range) ? range : [change["xaxis.range[0]"], change["xaxis.range[1]"]];

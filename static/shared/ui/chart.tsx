@@ -107,7 +107,7 @@ function usePlace(place: RefObject<HTMLElement | null>): { width: number; near: 
   return { width, near };
 }
 
-/** Whether a mouse, finger or pen is down on the chart: what is drawn then would end the drag. */
+/** Whether a mouse, finger or pen is down on the chart: drawing then would end the drag. */
 function useDragged() {
   const dragged = useRef(false);
   useEffect(() => {
@@ -123,7 +123,7 @@ function useDragged() {
   return dragged;
 }
 
-/** What is left of it; each line and mark keeps its colour. */
+/** The chart without what the legend has hidden; each line and mark keeps its colour. */
 function withoutHidden(chart: ChartData, hidden: ReadonlySet<string>): Drawn {
   const lines = chart.lines.map((line, index) => ({ ...line, series: line.series ?? index + 1 }));
   const flags = (chart.flags ?? []).map((each, index) => ({ ...each, index }));

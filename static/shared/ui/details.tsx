@@ -3,7 +3,7 @@ import { TERMS } from "../words";
 import { Tip } from "./parts";
 import "./details.css";
 
-/** Folded away: what is for engineers, each word explained to who points at it or tabs to it, or for who asks. */
+/** Details for engineers, folded away. Each term is explained on hover, on focus, or on request. */
 export function Details({
   children,
   title = "Details",

@@ -10,11 +10,11 @@ interface Props {
   children?: ReactNode;
   footer?: ReactNode;
   size?: "s" | "m" | "l";
-  /** true: it goes only by a choice, so there is nothing to close it with */
+  /** true when only a choice closes it, so it has no close button */
   mustChoose?: boolean;
 }
 
-/** What has the focus now. A menu's item goes with its menu: then the button that opened it. */
+/** The focused element; for a menu item, which disappears with its menu, the button that opened it. */
 function focused(): HTMLElement | null {
   const { activeElement } = document;
   const menu = activeElement?.closest("[role=menu]");

@@ -1,10 +1,10 @@
 /**
- * Charts are drawn one after another, each as it is by then, and with pauses that leave a slow machine most of
- * its time: what a user does there must not wait for figures.
+ * Draws charts one after another, each with its newest figures, and pauses between them, so that a slow
+ * machine still responds to its user.
  */
 type Draw = () => unknown;
 
-/** A pause is so many times as long as the drawing before it took, but not longer than PAUSE_MS_MAX. */
+/** How many times as long a pause is as the drawing before it; at most PAUSE_MS_MAX. */
 const PAUSE_SHARE = 2;
 const PAUSE_MS_MAX = 2000;
 
@@ -15,7 +15,10 @@ export class DrawQueue {
   private running = false;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** Instead of what waits for `key`. `now`: without a pause before it, as somebody waits for it. */
+  /**
+   * Replaces the drawing that waits for `key`. `now`: draws without a pause, because somebody waits for
+   * it.
+   */
   add(key: object, draw: Draw, now = false): void {
     this.waiting.set(key, draw);
     if (now) this.urgent.add(key);

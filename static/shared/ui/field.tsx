@@ -1,4 +1,4 @@
-/** Labelled fields of forms, with what is wrong with what was put in. */
+/** Labelled fields of forms, with their faults. */
 import { useId, type ReactNode } from "react";
 
 function Field({

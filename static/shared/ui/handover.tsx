@@ -150,7 +150,7 @@ function Facts({ handover }: { handover: Handover }) {
   );
 }
 
-/** With what it was computed from, for who points at it or comes to it by keyboard. */
+/** A figure with an explanation of how it was computed, on hover and on focus. */
 function Fact({ name, told }: { name: string; told: Told }) {
   return (
     <div>

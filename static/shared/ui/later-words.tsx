@@ -1,8 +1,10 @@
 import { useEffect, useState } from "react";
 import "./later-words.css";
 
-/** A sentence in a question that has to be asked for: the question does not wait for it, and nothing moves
- * when it comes. */
+/**
+ * A sentence in a question that arrives later: the question does not wait for it, and nothing moves when
+ * it arrives.
+ */
 export function LaterWords({ ask, meanwhile }: { ask: () => Promise<string>; meanwhile: string }) {
   const [words, setWords] = useState(meanwhile);
   useEffect(() => {

@@ -16,7 +16,7 @@ export function Menu({ trigger, entries }: { trigger: ReactNode; entries: MenuEn
   return (
     <RMenu.Root modal={false}>
       <RMenu.Trigger asChild>{trigger}</RMenu.Trigger>
-      {/* within the page's main landmark, so that who walks from landmark to landmark comes by */}
+      {/* within the page's main landmark, so that a user who goes from landmark to landmark finds it */}
       <RMenu.Portal container={document.getElementById("root")}>
         <RMenu.Content className="menu" align="start" sideOffset={4} collisionPadding={8}>
           {entries.map((entry, index) => (

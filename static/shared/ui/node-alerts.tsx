@@ -2,8 +2,10 @@ import { alertsNow } from "../status";
 import type { ClusterNode } from "../types";
 import { Ago, Warning } from "./parts";
 
-/** What the node says is wrong with itself: its disk, its checkpoints. Nothing while all is well, or
- * while nobody knows. */
+/**
+ * The alerts of a node about its disk or its checkpoints. Nothing is shown when all is well or nothing is
+ * known.
+ */
 export function NodeAlerts({ node }: { node: ClusterNode }) {
   return alertsNow(node).map(({ message, since }) => (
     <Warning key={message}>

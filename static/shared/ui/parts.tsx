@@ -7,7 +7,7 @@ import { useNow } from "../clock";
 import { ago, exact } from "../format";
 import { toneOf, wordOf } from "../status";
 
-/** The status as shape and colour alone; its word on hover and for who does not see it. */
+/** The status as a shape and a colour, with its word on hover and for screen readers. */
 export function StatusDot({ status }: { status: string }) {
   return (
     <span className={`status status--${toneOf(status)}`} title={wordOf(status)}>
@@ -49,7 +49,7 @@ export function Tip({
   const [open, setOpen] = useState(false);
   if (open && !text) setOpen(false);
   // Always around the children, so that they stay, with their focus, when a text comes or goes. A text that
-  // comes meanwhile waits until it is asked for: nobody may point at it any more.
+  // arrives later waits for the next request: perhaps nobody points at it any more.
   return (
     <RTooltip.Root open={open} onOpenChange={(next) => setOpen(next && !!text)}>
       <RTooltip.Trigger asChild>{children}</RTooltip.Trigger>
@@ -118,7 +118,7 @@ export function useLoaded<T>(
   const take = (data: T) => setState({ key, data });
   const fail = (error: unknown) =>
     setState((old) => ({ key, data: old.key === key ? old.data : undefined, error }));
-  // `load` is made anew on each render; `key` says what it loads
+  // `load` is a new function on each render; `key` says what it loads
   useEffect(() => {
     asker.ask(load, take, fail);
     return () => asker.stop();

@@ -6,14 +6,17 @@ import type { Mark, MarkKind } from "../marks";
 import { follow, RANGES, scale, shift, useTimeRange } from "../time-range";
 import "./chart.css";
 
-/** The range of time of all charts of the page. It stays as wide as it is, whatever is chosen. `follows`: how
- * far back they go can be chosen; else they show what they have. */
+/**
+ * The range of time of all charts of the page. Its width on the page does not change. `follows`: the user
+ * can choose how far back the charts go; otherwise they show all they have.
+ */
 export function RangeBar({ follows = true }: { follows?: boolean }) {
   const range = useTimeRange();
   const { minutes, held } = range;
   const bar = useRef<HTMLDivElement>(null);
   const backToNow = () => {
-    // the button goes with the press: the focus goes to the range that is followed now, else to what is first
+    // the button disappears when it is pressed: the focus goes to the range that is followed now, else to
+    // the first button
     const followed = bar.current?.querySelector<HTMLElement>(`[data-minutes="${minutes}"]`);
     (followed ?? bar.current?.querySelector("button"))?.focus();
     follow();
@@ -100,7 +103,7 @@ function Tool({ label, title, off, run, children }: ToolProps) {
   );
 }
 
-/** What the marks mean that the charts show; a line is kept for it. */
+/** The meaning of the marks in the charts. It always takes one line, so nothing moves. */
 export function MarkLegend({ marks }: { marks: Mark[] }) {
   const shown = new Set(marks.map((mark) => mark.kind));
   const kinds = (Object.keys(MARKS) as MarkKind[]).filter((kind) => shown.has(kind));

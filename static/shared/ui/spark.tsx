@@ -1,6 +1,6 @@
 import { sparkPaths } from "../points";
 
-/** A small curve in a line of text or a tile; where nothing is known it is broken, not zero. */
+/** A small curve in a line of text or a tile. It has gaps, not zeros, where nothing is known. */
 export function Spark({
   values,
   max,
@@ -9,7 +9,7 @@ export function Spark({
   values: readonly (number | null | undefined)[];
   /** the upper end; else the largest value */
   max?: number;
-  /** what it shows, with its figures, for who does not see it */
+  /** what it shows, with its figures, for screen readers */
   label: string;
 }) {
   return (

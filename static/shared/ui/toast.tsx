@@ -18,7 +18,10 @@ function dismiss(id: number): void {
   useToasts.setState(({ toasts }) => ({ toasts: toasts.filter((toast) => toast.id !== id) }));
 }
 
-/** Show a message; errors, and what asks for something, stay until closed, the rest goes after a while. */
+/**
+ * Shows a message. Errors and messages with an action stay until they are closed; the others disappear
+ * after a while.
+ */
 export function toast(message: Omit<Toast, "id">): void {
   const id = next++;
   useToasts.setState(({ toasts }) => ({ toasts: [...toasts.slice(-3), { ...message, id }] }));

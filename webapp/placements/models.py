@@ -117,7 +117,7 @@ class GroupPlacement(models.Model):
     ORDER = ("order_id", "order_over", "order_rewind")
     """The fields that give_order sets."""
 
-    FRESH = ("order_anew", "order_anew_but_for")
+    FRESH = ("order_fresh", "order_keeps_state_of")
 
     def give_order(self, over: int, *, id: str | None = None, rewind: int | None = None) -> None:
         """Sets another order to own, over that epoch, without saving. Without `id` it is a new one; `rewind`

@@ -26,8 +26,8 @@ def note_new_state(deployment: str, group: str, status: ReplicaStatus) -> None:
 
     A copy that has just started reports 0 until it has read it.
     """
-    rows = GroupPlacement.objects.filter(deployment=deployment, group=group, anew_from__lt=status.anew_from)
-    rows.update(anew_from=status.anew_from)
+    rows = GroupPlacement.objects.filter(deployment=deployment, group=group, fresh_from__lt=status.fresh_from)
+    rows.update(fresh_from=status.fresh_from)
 
 
 def note_java_ends(deployment: str, group: str, status: ReplicaStatus) -> None:

@@ -260,9 +260,9 @@ def _ask_again(placement: GroupPlacement, spec: GroupSpec, *, fresh: bool) -> No
         # An earlier definition that was to begin fresh and never owned passes that on to this one. Its own
         # state could still be used, but no state from before it.
         if fresh:
-            placement.order_anew, placement.order_anew_but_for = True, []
-        elif placement.order_anew:
-            placement.order_anew_but_for = [*placement.order_anew_but_for, placement.spec["version"]]
+            placement.order_fresh, placement.order_keeps_state_of = True, []
+        elif placement.order_fresh:
+            placement.order_keeps_state_of = [*placement.order_keeps_state_of, placement.spec["version"]]
         placement.spec = spec.model_dump(mode="json")
     fenced = status is not None and status.phase == "fenced"
     if changes or fenced or refusal(placement, status) is not None:

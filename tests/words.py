@@ -23,13 +23,11 @@ DOCS_LINE_MAX = 120
 NOT_YET = (
     "README.md",
     "pipeline_runtime/batch/",
-    "pipeline_runtime/handover/",
     "pipeline_runtime/operators/",
     "pipeline_runtime/replica/",
     "pipeline_runtime/settings.py",
     "pipeline_runtime/spark/",
     "static/",
-    "workers/",
 )
 
 # They name what is refused.

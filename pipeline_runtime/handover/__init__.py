@@ -1,1 +1,4 @@
-"""Who owns a group: pure decisions first, then what carries them out."""
+"""Who owns a group: `protocol` decides, `ownership` carries it out.
+
+`phases` has the table of a handover's phases.
+"""

@@ -1,6 +1,6 @@
 """Named places in a handover at which tests stop, kill or cut off a process.
 
-Nothing happens at them unless a test has put a function here.
+Nothing happens there unless a test has set a function.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from collections.abc import Callable
 from typing import Literal
 
 CrashPoint = Literal[
-    "initialised",  # a successor or claimant: an id is taken, nothing is written at it
-    "armed",  # a successor: its ARMED is in the journal
-    "announced",  # an owner: its ANNOUNCE is in the journal, the batch not yet begun
-    "releasing",  # an owner: its last batch is processed, the RELEASE not yet sent
-    "released",  # an owner: its RELEASE is in the journal
-    "released-to",  # a successor: it has read the RELEASE, and has committed nothing
-    "claimed",  # a claimant: its CLAIM is in the journal, and has committed nothing
-    "first-commit",  # a new owner: its first batch is in the journal
+    "initialised",  # successor or claimant: it has taken an id and written nothing with it
+    "armed",  # successor: its ARMED is in the journal
+    "announced",  # owner: its ANNOUNCE is in the journal, the batch has not begun
+    "releasing",  # owner: its last batch is processed, the RELEASE is not sent
+    "released",  # owner: its RELEASE is in the journal
+    "released-to",  # successor: it has read the RELEASE and committed nothing
+    "claimed",  # claimant: its CLAIM is in the journal, and it has committed nothing
+    "first-commit",  # new owner: its first batch is in the journal
 ]
 
 on_reached: Callable[[CrashPoint], None] | None = None

@@ -1,5 +1,7 @@
-"""The protocol's driver: carries out what `protocol.decide` says, on a real broker, and alone mints the
-permit to commit."""
+"""The protocol's driver: carries out on a real broker what `protocol.decide` says.
+
+Only it makes the permit to commit.
+"""
 
 from __future__ import annotations
 
@@ -55,11 +57,11 @@ _MINT = object()
 
 
 class CommitPermit:
-    """The right to commit at `epoch`. Only Ownership mints it, once the journal has granted that epoch."""
+    """The right to commit at `epoch`. Only Ownership makes it, after the journal has granted that epoch."""
 
     def __init__(self, mint: object, epoch: Epoch, journal: str, transactions: Transactions) -> None:
         if mint is not _MINT:
-            raise TypeError("a permit to commit is the protocol's driver's to give")
+            raise TypeError("only the protocol's driver makes a permit to commit")
         self.epoch = epoch
         self._journal = journal
         self._transactions = transactions
@@ -67,8 +69,11 @@ class CommitPermit:
     def commit(
         self, records: Iterable[Record], outputs: Iterable[OutgoingRecord] = (), *, last: bool = False
     ) -> int:
-        """Outputs and the journal's records in one transaction; how many requests it took that wait for each
-        other. `last`: it commits nothing more. Raises Fenced or Doubtful."""
+        """Commits outputs and the journal's records in one transaction.
+
+        Returns how many requests it took that wait for each other. `last` says that it commits nothing more.
+        Raises Fenced or Doubtful.
+        """
         before = self._transactions.requests
         written = [OutgoingRecord(self._journal, encode(record)) for record in records]
         self._transactions.commit([*outputs, *written], again=not last)
@@ -76,15 +81,20 @@ class CommitPermit:
 
 
 class JournalReader(Protocol):
-    """What reads the replica's journal."""
+    """Reads the replica's journal."""
 
     def read_for(self, order_id: str, whole: bool) -> JournalEnd:
-        """To its end as of now, for that order; `whole`: past what an open transaction hides. Raises
-        Doubtful."""
+        """Reads the journal to its present end, for that order. Raises Doubtful.
+
+        `whole` reads past what an open transaction hides.
+        """
         ...
 
     def listen(self, round_trip_ms: float) -> bool:
-        """Hear of a release sooner than by the journal, if the broker is that far; whether it does."""
+        """Listens for a release on a topic of its own, if the broker is far enough away.
+
+        Returns whether it does.
+        """
         ...
 
     def stop_listening(self) -> None: ...
@@ -93,8 +103,8 @@ class JournalReader(Protocol):
 class Ownership:
     """One replica's way to ownership and out of it.
 
-    `claim`, `arm`, `stay_warm` and `prepare_release` ask the broker and block their caller, a thread of the
-    replica; the rest is answered from what is known.
+    `claim`, `arm`, `stay_warm` and `prepare_release` ask the broker, and block their caller, a thread of the
+    replica. The rest is answered from what is known.
     """
 
     def __init__(
@@ -107,9 +117,11 @@ class Ownership:
         begins_fresh: Callable[[], bool],
         moves: Callable[[Mapping[str, Any]], Ends | None],
     ) -> None:
-        """`begins_fresh`: whether an order to begin anew still leaves a state behind, by what was read last.
-        `start_ends` and `moves`, of ClaimOrder.positions: as in CLAIM; both may raise Doubtful, and what else
-        they raise ends the claim."""
+        """`begins_fresh` says whether an order to begin fresh still leaves a state behind, as read last.
+
+        `start_ends` and `moves` turn ClaimOrder.positions into the fields of a CLAIM with these names. Both
+        may raise Doubtful. Anything else that they raise ends the claim.
+        """
         self._spec = spec
         self._kafka = kafka
         self._node = node
@@ -119,17 +131,19 @@ class Ownership:
         self._moves = moves
         self._transactions: Transactions | None = None
         self._permit: CommitPermit | None = None
-        self._tells: bool | None = None  # a release by its own topic, too; None: it has not tried yet
+        self._tells: bool | None = (
+            None  # whether it releases by a topic of its own too, None before it has tried
+        )
         self.state: State = Following()
         self.cancelled = threading.Event()
 
     # --- by claim
 
     def claim(self, order: ClaimOrder) -> CommitPermit | None:
-        """Claim until owned or refused; None: refused or cancelled (`state` says why).
+        """Claims until it owns or is refused. Returns None if refused or cancelled; `state` says why.
 
-        It begins anew: what an earlier claim had reached was given up with its permit, and whether
-        this one may own is for the journal to say.
+        It starts from the beginning. What an earlier claim had reached was given up with its permit, and the
+        journal says whether this one may own.
         """
         self._drop()
         self.state, actions = decide(Following(), Ordered(order))
@@ -138,7 +152,10 @@ class Ownership:
     # --- by release: the successor
 
     def arm(self, handover: str) -> bool:
-        """Become the one to whom the owner may release in that handover; False: not this time."""
+        """Arms the replica, so that the owner may release to it in that handover.
+
+        Returns whether it is armed.
+        """
         self._drop()
         order = ArmOrder(id=handover, nonce=uuid4().hex)
         self.state, actions = decide(Following(), ArmOrdered(order))
@@ -150,7 +167,7 @@ class Ownership:
         return self.state.order.id if isinstance(self.state, Armed) else None
 
     def see(self, granted: Epoch, released_token: str | None) -> CommitPermit | None:
-        """What the journal shows an armed successor; the permit, if it owns by that."""
+        """Takes what the journal shows an armed successor. Returns the permit if it owns by that."""
         self.state, actions = decide(self.state, JournalShows(granted, released_token))
         permit = self._run(actions)
         if isinstance(self.state, Following):
@@ -163,15 +180,17 @@ class Ownership:
             self._drop()
 
     def stay_warm(self) -> bool:
-        """Keep an armed successor's first transaction open, so that its partitions are known to the
-        coordinator when it counts; False: it is armed no more."""
+        """Keeps an armed successor's first transaction open. Returns False if it is no longer armed.
+
+        The coordinator then knows its partitions before the handover.
+        """
         if not isinstance(self.state, Armed):
             return False
         assert self._transactions is not None
         try:
             self._transactions.keep_open(self._topics())
         except (Fenced, Doubtful) as error:
-            log.info("%s: armed no more: %s", self._spec.id, error)
+            log.info("%s: no longer armed: %s", self._spec.id, error)
             self.state, _ = decide(self.state, Lost(str(error)))
             self._drop()
             return False
@@ -187,10 +206,12 @@ class Ownership:
         last: Sequence[Record] = (),
         outputs: Iterable[OutgoingRecord] = (),
     ) -> int | None:
-        """Give the group away behind `seq`, in one transaction with the `last` batch's COMMIT and outputs; as
-        CommitPermit.commit. None: `armed` is not its successor, and nothing was committed.
+        """Releases the group after `seq`, in one transaction with the `last` batch's COMMIT and outputs.
 
-        Until `released` it counts as releasing, also when it is not known whether it has."""
+        Returns and raises as CommitPermit.commit does. Returns None if `armed` is not its successor: then
+        nothing was committed. Until `released` is called it counts as releasing, also while nobody knows
+        whether it has.
+        """
         permit = self._permit
         event = ReleaseOrdered(handover, armed.order, armed.epoch, armed.token)
         self.state, actions = decide(self.state, event)
@@ -208,12 +229,12 @@ class Ownership:
         return requests
 
     def released(self) -> None:
-        """Nobody commits by its permit any more."""
+        """Ends its ownership after a release. Nobody commits by its permit any more."""
         self.state, _ = decide(self.state, Committed())
         self._drop()
 
     def prepare_release(self, armed: journal.Arm) -> None:
-        """Fetch, once, what the owner's release to `armed` would wait for."""
+        """Fetches once what the owner's release to `armed` would otherwise wait for."""
         transactions = self._transactions
         if not armed.listens or self._tells is not None or transactions is None:
             return
@@ -221,12 +242,12 @@ class Ownership:
             transactions.warm([self._spec.released])
             self._tells = True
         except Exception as error:
-            # Say, the topic was deleted, or the owner has just released: the journal is enough.
-            log.warning("%s: it releases by its journal alone (%s)", self._spec.id, error)
+            # For example, the topic was deleted, or the owner has just released. The journal is enough.
+            log.warning("%s: it will release only by its journal (%s)", self._spec.id, error)
             self._tells = False
 
     def close_unused(self, older_than_s: float) -> None:
-        """An owner's transaction that was opened ahead, and not used for so long."""
+        """Closes an owner's transaction that was opened ahead and not used for `older_than_s`."""
         if self._permit is not None and self._transactions is not None:
             self._transactions.close_unused(older_than_s)
 
@@ -268,9 +289,9 @@ class Ownership:
         try:
             match action:
                 case ReadJournal():
-                    # A transaction that somebody long fenced has left open at another id may hide what
-                    # was committed since. The first read must not wait for that: it may be the owner's
-                    # own, which the fence ends.
+                    # A replica that was fenced long ago may have left a transaction open with another id,
+                    # which hides what was committed since. The first read must not wait for such a
+                    # transaction: it may be the owner's own, which the fence ends.
                     return self._journal.read_for(order.id, isinstance(self.state, Rereading))
                 case Initialise(epoch):
                     self._drop()
@@ -287,7 +308,7 @@ class Ownership:
                     round_trip_ms = round(self._transactions.round_trip_ms, 1)
                     listens = self._journal.listen(round_trip_ms)
                     if self.cancelled.is_set():
-                        return Unsure("it is to end")
+                        return Unsure("it should end")
                     self._commit(journal.Arm(epoch, token, order.id, self._node, round_trip_ms, listens))
                     reached("armed")
                     return Committed()
@@ -302,7 +323,8 @@ class Ownership:
         if isinstance(order, ClaimOrder):
             rewind, fresh, starts = order.rewind, order.fresh, order.positions
         ended = tuple(starts.pop(journal.ENDED, ()))
-        # Since the order was taken up, somebody else may have begun anew: that state is not to be left, too.
+        # Somebody else may have begun fresh since the order was taken up. That state must not be left as
+        # well.
         fresh = fresh and self._begins_fresh()
         spec: dict[str, Any] | None = self._spec.model_dump(mode="json")
         if (size := len(json.dumps(spec))) > journal.SPEC_BYTES_MAX:

@@ -1,6 +1,6 @@
 """The rules of ownership as a pure function: `decide(state, event) -> (state, actions)`.
 
-A replica follows its group's journal until it owns. There are two ways to that.
+A replica follows its group's journal until it owns. There are two ways to own.
 
 By release, when the owner cooperates:
 
@@ -23,23 +23,23 @@ By claim, whatever the owner does:
       |
       +--Lost--> Stopped            another replica was granted: this one never comes back by itself
       +--Unsure--> Reading          it may claim again, but only while its own epoch is the newest
-                                    (so does Releasing: whether it has released is for the journal to say)
+                                    (the same from Releasing: the journal says whether it has released)
 
 The claim, step by step:
-1. Reading: the journal to its end gives h, the highest epoch granted. An order names the epoch
-   that it takes over (`over`): when h is another one, the order is out of date and is refused.
-2. Fencing: initialise the id of h: its owner's open transaction is aborted, and it cannot commit again.
-3. Preparing: initialise the id of h+1.
-4. Rereading, past anything that an open transaction hides: when h grew meanwhile, somebody else was
-   granted: back to 2 with the new h.
-5. Claiming: commit CLAIM{h+1}.
+1. Reading: reads the journal to its end. That gives h, the highest epoch granted. An order names the epoch
+   that it takes over (`over`). If h is another one, the order is out of date and is refused.
+2. Fencing: initialises the id of h. That aborts the open transaction of its owner, which cannot commit again.
+3. Preparing: initialises the id of h+1.
+4. Rereading: reads again, past anything that an open transaction hides. If h has grown, somebody else was
+   granted meanwhile: back to 2 with the new h.
+5. Claiming: commits CLAIM{h+1}.
 6. Owning: the replica follows to the last seq, then grants its own batches.
 
-The release: the successor initialises the id of h+1, which fences nobody at h, and commits
-ARMED{h+1, token}. The owner names that token in its RELEASE, and only who holds it owns by it: a
-successor that has initialised again since holds another token, and must claim.
+The release: the successor initialises the id of h+1, which fences nobody at h, and commits ARMED{h+1, token}.
+The owner names that token in its RELEASE. Only the successor that holds the token owns by it. A successor
+that has initialised again since then holds another token, and must claim.
 
-No I/O, no clock, no randomness. `tests/simulation` runs it over an in-memory journal.
+No I/O, no clock, no randomness. `tests/simulation` runs it over a journal in memory.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from pipeline_runtime.model.ids import Epoch
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """Follows the journal; owns nothing."""
+    """Follows the journal and owns nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +115,13 @@ class Claiming:
 
 @dataclass(frozen=True, slots=True)
 class Owning:
-    order: ClaimOrder  # a successor's: the handover's id, over the epoch that was released
+    order: ClaimOrder  # for a successor: the handover's id, over the epoch that was released
     epoch: Epoch
 
 
 @dataclass(frozen=True, slots=True)
 class Releasing:
-    """Its RELEASE is on the way: it commits nothing after that."""
+    """Its RELEASE is on the way. It commits nothing after that."""
 
     order: ClaimOrder
     epoch: Epoch
@@ -129,7 +129,7 @@ class Releasing:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The order was not carried out: it was granted nothing, though its fence may have stopped an owner."""
+    """The order was not carried out. It was granted nothing, but its fence may have stopped an owner."""
 
     order: ClaimOrder
     reason: str
@@ -165,7 +165,7 @@ State = (
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """To own, by claim."""
+    """The replica is ordered to own, by a claim."""
 
     order: ClaimOrder
 
@@ -177,15 +177,15 @@ class ArmOrdered:
 
 @dataclass(frozen=True, slots=True)
 class Disarmed:
-    """The handover was cancelled, or the replica starts anew."""
+    """The handover was cancelled, or the replica starts again."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseOrdered:
-    """To give the group away in handover `handover`. `armed`: the newest ARMED that the journal has."""
+    """The owner is ordered to release the group in `handover`. `armed...` is the journal's newest ARMED."""
 
     handover: str
-    armed_for: str | None = None  # its handover
+    armed_for: str | None = None  # the handover
     armed_epoch: Epoch = Epoch(0)
     token: str = ""
 
@@ -195,7 +195,7 @@ class JournalEnd:
     """What the journal said when it was read to its end."""
 
     granted: Epoch
-    order_granted: Epoch | None = None  # the epoch that this very order was granted
+    order_granted: Epoch | None = None  # the epoch that this order was granted
     retired: bool = False
 
 
@@ -204,12 +204,12 @@ class JournalShows:
     """What an armed replica has read so far."""
 
     granted: Epoch
-    released_token: str | None = None  # of the newest RELEASE
+    released_token: str | None = None  # in the newest RELEASE
 
 
 @dataclass(frozen=True, slots=True)
 class Initialised:
-    """The broker took the id that the last Initialise named."""
+    """The broker has taken the id that the last Initialise named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,14 +219,14 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The broker fenced the id: somebody else has initialised it since."""
+    """The broker has fenced the id: somebody else has initialised it since."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Unsure:
-    """The broker did not answer: what was asked of it may have happened or not."""
+    """The broker did not answer. What was asked of it may have happened or not."""
 
     reason: str
 
@@ -249,7 +249,7 @@ Event = (
 
 @dataclass(frozen=True, slots=True)
 class ReadJournal:
-    """Read the journal to its end as of now, and answer with JournalEnd."""
+    """Reads the journal to its present end. JournalEnd is the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +284,7 @@ Decision = tuple[State, tuple[Action, ...]]
 
 
 def decide(state: State, event: Event) -> Decision:
-    """One step. An event that a state does not expect changes nothing."""
+    """Takes one step. An event that a state does not expect changes nothing."""
     match state:
         case Following() | Refused() | Stopped():
             return _idle(state, event)
@@ -310,11 +310,11 @@ def _succeed(state: ReadingToArm | Arming | Announcing | Armed, event: Event) ->
         case _, Ordered(order):
             return Reading(order), (ReadJournal(),)
         case _, (Disarmed() | Lost() | Unsure()):
-            # What it has initialised is given up: the next try has another nonce.
+            # It gives up what it has initialised. The next try has another nonce.
             return Following(), ()
         case ReadingToArm(arm_order), JournalEnd():
             if event.retired or event.granted == 0:
-                return Following(), ()  # there is nobody to succeed
+                return Following(), ()  # there is no owner to succeed
             epoch = Epoch(event.granted + 1)
             return Arming(arm_order, epoch), (Initialise(epoch),)
         case Arming(arm_order, epoch), Initialised():
@@ -350,7 +350,7 @@ def _claim(state: Reading | Fencing | Preparing | Rereading | Claiming, event: E
         case ((Fencing(order) | Preparing(order) | Claiming(order)), Lost(reason)):
             return Refused(order, f"another replica claimed at the same time ({reason})"), ()
         case _, Unsure():
-            # The order is still what is wanted: from the top, which trusts nothing but the journal.
+            # The order still counts. It begins again at Reading, which trusts only the journal.
             return Reading(state.order), (ReadJournal(),)
     return state, ()
 
@@ -359,7 +359,9 @@ def _after_reading(order: ClaimOrder, end: JournalEnd) -> Decision:
     if end.retired:
         return Refused(order, "the group was undeployed: its journal is retired"), ()
     if end.order_granted is not None and end.order_granted != end.granted:
-        reason = f"it owned as epoch {end.order_granted}, epoch {end.granted} was granted to another since"
+        reason = (
+            f"it owned as epoch {end.order_granted}, but epoch {end.granted} was granted to another since"
+        )
         return Refused(order, reason), ()
     if end.order_granted is None and end.granted != order.over:
         reason = f"the order takes over epoch {order.over}, but the journal grants {end.granted}"

@@ -128,13 +128,13 @@ def test_one_that_gives_up_while_control_ends_still_says_why(
     phase: P, nodes: dict[str, Node], context: ControlContext, asked: list[str]
 ) -> None:
     operation = gives_up(ordered(), context)
-    assert operation.message == "readings does not start. On edge-a: no such file."
+    assert operation.message == "Start of readings failed. On edge-a: no such file."
     assert states(operation) == [*["done"] * 4, "failed"]
     assert GroupPlacement.objects.get().role == "stopped"
     report(GroupPlacement.objects.get(), Role.STOPPED)
     operation = ends(comes_to(phase, operation, context), context)
     assert operation.status == "failed"
-    assert operation.message == "readings does not start. On edge-a: no such file. Nothing of it runs."
+    assert operation.message == "Start of readings failed. On edge-a: no such file. Nothing of it runs."
     [fault] = operation.faults
     assert (fault["element"], fault["traceback"]) == ("readings", "Traceback: no such file")
     assert asked == ["create", "delete"], "it was not begun again"
@@ -149,7 +149,7 @@ def test_one_that_gives_up_and_is_undeployed_leaves_the_rest_to_that(
     Deployment.objects.update(status=Deployment.Status.UNDEPLOYING)
     operation = ends(operation, context)
     assert operation.deployment.status == "undeploying"
-    assert operation.message.startswith("readings does not start.")
+    assert operation.message.startswith("Start of readings failed.")
 
 
 def test_topics_that_were_made_before_it_was_placed_are_deleted(

@@ -167,7 +167,7 @@ def test_who_is_refused_every_time_fails_with_the_reason(
 
     operation = wait(upgraded, context, *[refuse] * ORDERS_MAX)
     assert operation.status == "failed"
-    assert "power was refused on edge-a: epoch 5 was granted to edge-b" in operation.message
+    assert "edge-a was not allowed to own power: epoch 5 was granted to edge-b" in operation.message
     assert [step["state"] for step in operation.steps] == ["failed"]
     assert len(orders) == ORDERS_MAX
 

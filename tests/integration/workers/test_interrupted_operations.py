@@ -407,7 +407,7 @@ def test_a_deployment_that_fails_says_why_wherever_control_dies(
     # What counts is the error, not that the deadline of an hour ago is over.
     operation = interrupted(cluster, deploying_in_vain, phase, away=timedelta(0))
     assert (operation.status, operation.deployment.status) == ("failed", "failed")
-    assert operation.message.startswith("saved does not start. On edge-b: ")
+    assert operation.message.startswith("Start of saved failed. On edge-b: ")
     assert operation.message.endswith("Nothing of it runs.")
     assert [fault["element"] for fault in operation.faults] == ["saved"]
     assert [step["state"] for step in operation.steps] == [*["done"] * 4, "failed"]

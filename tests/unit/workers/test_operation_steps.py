@@ -145,7 +145,7 @@ def test_one_error_after_another_is_not_one_that_lasts() -> None:
     assert next_step(progress, seen, T0 + ERROR_MS_MAX - 1) == Wait("Power on edge-a: no such file")
     ends = next_step(progress, seen, T0 + ERROR_MS_MAX)
     assert isinstance(ends, GiveUp)
-    assert ends.message == "Power does not start. On edge-a: no such file."
+    assert ends.message == "Start of Power failed. On edge-a: no such file."
     [fault] = ends.faults
     assert fault["element"] == "power"
     assert fault["message"] == "On edge-a: no such file"

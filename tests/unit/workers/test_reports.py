@@ -106,5 +106,5 @@ def test_a_refused_order_and_the_first_dead_letter_are_told() -> None:
     dead = status(dead_letters_total=1)
     [notice] = notices(STATUS, dead, power, "a")
     assert notice.kind == "element.dead_letters"
-    assert notice.message.startswith("Power sends records"), "by the name that people know"
+    assert notice.message.startswith("Records of Power go"), "by the name that people know"
     assert notices(dead, status(dead_letters_total=9), power, "a") == []

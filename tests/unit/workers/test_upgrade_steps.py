@@ -58,7 +58,7 @@ def test_each_group_in_turn_then_it_is_done() -> None:
 
 def test_a_group_that_is_moved_is_waited_for() -> None:
     seen = running(replace(OWNS, moving=True))
-    assert next_step(upgrade(P.ORDER, "power"), seen, T0) == Wait("Power, which is being moved")
+    assert next_step(upgrade(P.ORDER, "power"), seen, T0) == Wait("the move of Power to end")
     assert isinstance(next_step(upgrade(P.ORDER, "power"), seen, DEADLINE), Fail)
     # Whoever moves it meanwhile does not keep it from owning.
     assert next_step(upgrade(P.OWN, "power"), seen, T0) == enters(P.ORDER)
@@ -75,17 +75,17 @@ def test_a_refused_order_is_given_again_a_few_times() -> None:
         next_step(replace(progress, orders=ORDERS_MAX), running(REFUSED), T0),
         next_step(progress, running(replace(REFUSED, retired=True)), T0),
     ):
-        assert ends == Fail("Power was refused on edge-a: epoch 5 was granted to edge-b.")
+        assert ends == Fail("edge-a was not allowed to own Power: epoch 5 was granted to edge-b.")
 
 
 def test_an_upgrade_fails_by_an_error_that_lasts_or_by_its_deadline() -> None:
     progress = upgrade(P.OWN, "power", failing={"power": T0})
     assert isinstance(next_step(progress, running(FAILING), T0 + ERROR_MS_MAX - 1), Wait)
     assert next_step(progress, running(FAILING), T0 + ERROR_MS_MAX) == Fail(
-        "Power does not run its new version on edge-a: no such file."
+        "The new version of Power fails on edge-a: no such file."
     )
     ends = next_step(upgrade(P.OWN, "power"), running(SILENT), DEADLINE)
-    assert ends == Fail("Power did not run its new version within 180 s.")
+    assert ends == Fail("The new version of Power did not run within 180 s.")
 
 
 @pytest.mark.parametrize("phase", [P.ORDER, P.START])
@@ -143,7 +143,7 @@ def test_what_goes_reads_last_rows_before_it_ends() -> None:
     assert next_step(progress, running(OWNS, kafka=MADE), T0) == enters(P.RETIRE)
     failed = replace(progress, failing={"power": T0 - ERROR_MS_MAX})
     ends = next_step(failed, running(FAILING, kafka=unread.kafka), T0)
-    assert ends == Fail("Power does not read on, on edge-a: no such file.")
+    assert ends == Fail("Reading of Power stopped on edge-a: no such file.")
 
 
 def test_those_that_go_end_one_after_another() -> None:

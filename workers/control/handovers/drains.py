@@ -143,7 +143,7 @@ def _drop_standbys(node: Node, context: ControlContext) -> None:
         if extra.wanted:
             name = extra.deployment.name_of(extra.group)
             why = "is leaving" if node.draining_since is None else "is drained"
-            text = f"{name} has no standby any more: {node.name} {why}. Keep one elsewhere."
+            text = f"No standby of {name} is left: {node.name} {why}. Keep one elsewhere."
             record_event(
                 "standby.dropped",
                 text,

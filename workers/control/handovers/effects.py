@@ -213,7 +213,7 @@ class Effects:
         name = self.handover.deployment.name_of(self.handover.element)
         record_event(
             "standby.dropped",
-            f"{name} has no standby any more: the one on {self.handover.target} now owns, and "
+            f"No standby of {name} is left: the one on {self.handover.target} now owns, and "
             f"{origin.name} takes nothing new. Keep one elsewhere.",
             severity="warning",
             pipeline=self.handover.deployment.pipeline.name,

@@ -85,8 +85,8 @@ def _restore(
         _tell_once(
             placement,
             "element.not_restored",
-            f"{name} is not restored by itself. When it processes the same rows again, its results since the "
-            f"checkpoint may differ. Restore it by hand, or wait for {node.name}.",
+            f"No automatic restoration of {name}. Processing the same rows again may give other results than "
+            f"those since the checkpoint. Restore by hand, or wait for {node.name}.",
         )
         return
     again = tries_again(
@@ -97,7 +97,7 @@ def _restore(
             _tell_once(
                 placement,
                 "element.not_restored",
-                f"{name} is not restored by itself any more: {again.why}. Nothing committed is lost.",
+                f"No automatic restoration of {name} any more: {again.why}. Nothing committed is lost.",
             )
         return
     ends = java_ends(placement)
@@ -105,19 +105,19 @@ def _restore(
         _tell_once(
             placement,
             "element.not_restored",
-            f"{name} is held and not restored by itself: it has ended Spark's Java process "
-            f"{len(ends)} times, each time while it started or in one of its batches. Deploy a changed "
-            "version, or restore it by hand. Nothing committed is lost.",
+            f"No automatic restoration of {name}: on hold after Spark's Java process ended {len(ends)} "
+            "times, each time during a start or a batch there. Deploy a changed version, or restore by hand. "
+            "Nothing committed is lost.",
         )
         return
     if _restored_lately(placement) >= RESTORED_MAX:
         _tell_once(
             placement,
             "element.not_restored",
-            f"{name} was restored {RESTORED_MAX} times within {RESTORED_WITHIN.seconds // 60} minutes, and "
-            "each time its node fell silent. Perhaps it is what ends the nodes: see their logs, for instance "
-            f"whether memory was short. Restore it by hand, or wait for {node.name}. "
-            "Nothing committed is lost.",
+            f"No automatic restoration of {name}: after {RESTORED_MAX} of them within "
+            f"{RESTORED_WITHIN.seconds // 60} minutes, each time its node fell silent. Perhaps it ends the "
+            "nodes: see their logs, for instance whether memory was short. Restore by hand, or wait for "
+            f"{node.name}. Nothing committed is lost.",
         )
         return
     if isinstance(again, Later):
@@ -125,10 +125,13 @@ def _restore(
     only = group.nodes if kept is not None else None
     target, refusal = restoration_target(placement.deployment, group, fleet, again.without, only=only)
     if target is None:
-        waits = f"{name} waits to be restored: {refusal}. It is restored when a node comes up."
+        waits = f"Restoration of {name} waits: {refusal}. It goes on when a node comes up."
         if kept is not None:
             site, policy = kept
-            waits = f"{name} waits for {site}: the policy {policy} keeps its copies there. Nothing is lost."
+            waits = (
+                f"Restoration of {name} waits for {site}: the policy {policy} keeps copies there. "
+                "Nothing is lost."
+            )
         _tell_once(placement, "element.waits", waits)
         return
     if _order(placement, group, target, name):
@@ -157,7 +160,7 @@ def _order(placement: GroupPlacement, group: GroupFacts, target: str, name: str)
         return False
     record_event(
         "element.restoring",
-        f"{name} is restored on {target}, {reason}.",
+        f"Restoration of {name} on {target} begins, {reason}.",
         severity="warning",
         pipeline=deployment.pipeline.name,
         element=element,

@@ -259,7 +259,7 @@ def _run(progress: Progress, seen: Observed, now_ms: int) -> Step:
         if _has_failed(each, progress, seen, now_ms):
             message = f"On {each.node}: {each.error}"
             fault = _fault(each, message, each.traceback)
-            return gives_up(progress, f"{each.title} does not start. {message}", (fault,), now_ms)
+            return gives_up(progress, f"Start of {each.title} failed. {message}", (fault,), now_ms)
     if _in_vain(progress, seen, now_ms):
         names = ", ".join(each.title for each in waiting)
         limit_s = LIMIT_MS[P.RUN] // 1000
@@ -334,8 +334,8 @@ def _order(progress: Progress, seen: Observed, now_ms: int) -> Step:
         asks = _read_positions(progress, seen, now_ms) if progress.asks else None
         return asks or _enter(P.OWN, now_ms)
     if _in_vain(progress, seen, now_ms):
-        return Fail(f"{group.title} is being moved all the time, so it was not upgraded.")
-    return _wait(seen, f"{group.title}, which is being moved")
+        return Fail(f"Moves of {group.title} did not end, so there was no upgrade of it.")
+    return _wait(seen, f"the move of {group.title} to end")
 
 
 def _read_positions(progress: Progress, seen: Observed, now_ms: int) -> Step | None:
@@ -367,12 +367,12 @@ def _own(progress: Progress, seen: Observed, now_ms: int) -> Step:
         # The epoch in the report does not matter: a group that lost to another claim at the same moment may
         # not have read the other's epoch yet, and the next order may be right.
         if group.retired or progress.orders >= ORDERS_MAX:
-            return Fail(sentence(f"{group.title} was refused on {group.node}: {group.refused}"))
+            return Fail(sentence(f"{group.node} was not allowed to own {group.title}: {group.refused}"))
         return OrderAgain(group.group)
     if _has_failed(group, progress, seen, now_ms):
-        return Fail(sentence(f"{group.title} does not run its new version on {group.node}: {group.error}"))
+        return Fail(sentence(f"The new version of {group.title} fails on {group.node}: {group.error}"))
     if _in_vain(progress, seen, now_ms):
-        return Fail(f"{group.title} did not run its new version within {LIMIT_MS[P.OWN] // 1000} s.")
+        return Fail(f"The new version of {group.title} did not run within {LIMIT_MS[P.OWN] // 1000} s.")
     return _wait(seen, _owner_awaited(group))
 
 
@@ -393,7 +393,7 @@ def _read(progress: Progress, seen: Observed, now_ms: int) -> Step:
         return _enter(P.SETTLE, now_ms)  # a rewind may give it more to read
     for each in seen.groups:
         if _has_failed(each, progress, seen, now_ms):
-            return Fail(sentence(f"{each.title} does not read on, on {each.node}: {each.error}"))
+            return Fail(sentence(f"Reading of {each.title} stopped on {each.node}: {each.error}"))
     return _read_positions(progress, seen, now_ms) or _enter(P.RETIRE, now_ms)
 
 

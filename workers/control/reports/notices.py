@@ -47,8 +47,7 @@ def notices(
             Notice(
                 "element.dead_letters",
                 "warning",
-                f"{name()} sends records to its dead letters. The rest is processed. Look there for the "
-                "reasons.",
+                f"Records of {name()} go to dead letters. The rest is processed. Look there for the reasons.",
             )
         )
     return found

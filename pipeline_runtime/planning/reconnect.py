@@ -150,8 +150,8 @@ def _new_input(group: str, stream: InputStream, before: _Graph, after: _Graph) -
     indirect = next((other for other in replaced if not _is_next_to(other, reached, before, after)), None)
     if indirect is not None:
         return (
-            f"{mention(indirect)} and what comes behind it are removed at once, and rows between them "
-            "would be lost: take out one at a time"
+            f"{mention(indirect)} and an element behind it are removed together, and rows between them "
+            "would be lost: remove one at a time"
         )
     givers = [*replaced, *(other for other in changed if after.is_before(group, other))]
     if len(givers) > 1:

@@ -23,7 +23,7 @@ from pipeline_runtime.model.ids import document_group, numbered_group
 from pipeline_runtime.model.names import listed_and, mention
 from pipeline_runtime.model.spec import ElementSpec, Frozen, GroupSpec, InputStream
 
-ALONE = "group them first, and change the rest then"
+ALONE = "change the groups first, and the rest afterwards"
 
 
 class NewInput(Frozen):
@@ -107,7 +107,7 @@ def regrouped(old: Sequence[GroupSpec], new: Sequence[GroupSpec], left: Sequence
     staying = {id for spec in new for id in elements_of(spec)}
     stranded = [spec.group for spec in left if not elements_of(spec) <= staying]
     refused = dict.fromkeys(
-        stranded, "it has stopped in an upgrade that failed: deploy a version that has it"
+        stranded, "an upgrade that failed has stopped it: deploy a version that contains it"
     )
     if not begins:
         return Regrouped(refused=refused)
@@ -116,7 +116,7 @@ def regrouped(old: Sequence[GroupSpec], new: Sequence[GroupSpec], left: Sequence
     last_rows: list[LastRows] = []
     rest = _rest_differs(old, new, shared, {spec.group for spec in begins})
     if not {id for spec in old if spec.group in shared for id in elements_of(spec)} <= staying:
-        rest = f"an element is removed from what runs as one at once: {ALONE}"
+        rest = f"an element of a group is removed at the same time: {ALONE}"
     for spec in begins:
         found = _Beginning(spec, holder, runs)
         inputs += found.inputs
@@ -148,7 +148,11 @@ def _rest_differs(
     row only when nothing else changes."""
     before = {spec.group: _topics(spec) for spec in old if spec.group not in ends}
     after = {spec.group: _topics(spec) for spec in new if spec.group not in begins}
-    return None if before == after else f"others come, go or are connected otherwise at once: {ALONE}"
+    return (
+        None
+        if before == after
+        else f"others are added, removed or connected differently at the same time: {ALONE}"
+    )
 
 
 def _topics(spec: GroupSpec) -> set[str]:
@@ -176,9 +180,10 @@ class _Beginning:
         for element in self._spec.elements:
             held = self._holder.get(element.id)
             if held is None:
-                return f"{mention(element.id)} is new in it, and what runs as one keeps its elements: {ALONE}"
+                name = mention(element.id)
+                return f"{name} is new in the group, and a running group keeps its elements: {ALONE}"
             if element_of(held, element.id).inputs != element.inputs:
-                return f"{mention(element.id)} is connected otherwise at once: {ALONE}"
+                return f"{mention(element.id)} is connected differently at the same time: {ALONE}"
         return None
 
     def _outer_inputs(self) -> str | None:
@@ -189,9 +194,10 @@ class _Beginning:
                 self._holder[id].group if _reads(self._holder[id], id, topic) else None for id in readers
             }
             if len(givers) > 1:
+                read = f"{listed_and([*map(mention, readers)])} read {mention(producer_of(stream))}"
                 return (
-                    f"{listed_and([*map(mention, readers)])} read {mention(producer_of(stream))}, each at "
-                    "another row, and as one they would read it at one: let them run apart"
+                    f"{read} at different rows, and as one group they would read it at the same row: "
+                    "let them run separately"
                 )
             [giver] = givers
             self.inputs.append(NewInput(group=spec.group, stream=stream, giver=giver, behind=giver is None))
@@ -211,8 +217,8 @@ class _Beginning:
                 writer = self._holder[producer].group
                 if held.group not in self._runs and writer in self._runs:
                     return (
-                        f"{mention(element.id)} has stopped, and has not read all that {mention(producer)} "
-                        "has given it: deploy the former version first"
+                        f"{mention(element.id)} has stopped before it read everything that "
+                        f"{mention(producer)} has given it: deploy the former version first"
                     )
                 self.last_rows.append(
                     LastRows(group=held.group, stream=stream, writer=writer, taker=self._spec.group)

@@ -113,8 +113,8 @@ def _added(
     reused = next((name for name in (id, new.group) if name in gone), None)
     if reused is not None:
         reason = (
-            f"an element or group with the id {reused} was removed from what runs, and what is left of it "
-            "would be taken for this one's: give it another id"
+            f"an element or group with the id {reused} was removed while the pipeline ran, and its data "
+            "would be taken for the new one's: give the new one another id"
         )
         return ElementChange(element=id, change="incompatible", reason=reason)
     joins = any(group.group == new.group for group in old)
@@ -171,8 +171,7 @@ def _change(
         for port, source in is_.inputs.items():
             if old.schemas.get(was.inputs[port]) != new.schemas.get(source):
                 return without_its_state(
-                    f"the rows that come to its port {port} have other columns now, which shape "
-                    f"{_kept(operator)}"
+                    f"the rows at its port {port} have other columns now, which shape {_kept(operator)}"
                 )
     said = [_described(was.params, is_.params, differing)] if differing else []
     if regrouped:
@@ -185,13 +184,11 @@ def _change(
         retuned = _retuned(old, new)
         return ElementChange(element=id, change="retuned" if retuned else "unchanged", reason=retuned)
     if len(new.elements) > 1 or old.schemas != new.schemas:
-        reason = "it is started again, with what is around it"
+        reason = "it is started again, because its group has changed"
     elif _keeps(operator):
-        return without_its_state(
-            f"its operator is another one since an update, and may read {_kept(operator)} otherwise"
-        )
+        return without_its_state(f"its operator was updated, and may read {_kept(operator)} differently")
     else:
-        reason = "its operator is another one since an update"
+        reason = "its operator was updated"
     return ElementChange(element=id, change="upgraded", reason=reason)
 
 
@@ -200,12 +197,12 @@ def _together(id: str, old: GroupSpec, new: GroupSpec) -> str:
     joins = listed_and([mention(each.id) for each in new.elements if each.id not in elements_of(old)])
     parts = listed_and([mention(each.id) for each in old.elements if each.id not in elements_of(new)])
     if len(new.elements) == 1 and parts:
-        return "it runs by itself now"
+        return "it now runs by itself"
     if joins and parts:
-        return f"it runs together with {joins} now, and no more with {parts}"
+        return f"it now runs together with {joins}, and no longer with {parts}"
     if joins:
-        return f"it runs together with {joins} now"
-    return f"it runs no more together with {parts}" if parts else "it begins as another group"
+        return f"it now runs together with {joins}"
+    return f"it no longer runs together with {parts}" if parts else "it begins as another group"
 
 
 def _graph_difference(
@@ -224,14 +221,14 @@ def _graph_difference(
     if streams[0] != streams[1]:
         # Spark's query would read its source a different number of times, and would then refuse its own
         # checkpoint.
-        return "its group has other streams than before"
+        return "its group has other output streams than before"
     keeps = any(_keeps(registry.get(element.type)) for element in new.elements)
     others = keeps and was.inputs.keys() != is_.inputs.keys()
     if _inner_inputs(old, was) != _inner_inputs(new, is_) or others:
-        return "its inputs are connected otherwise inside its group"
+        return "its inputs are connected differently inside its group"
     counts = _counts(old, new)
     if keeps and counts[0] != counts[1]:  # Spark would refuse its own checkpoint here too
-        return f"its group read {counts[0]} streams of others, and would read {counts[1]}"
+        return f"its group read {counts[0]} streams of other groups, and would now read {counts[1]}"
     return None
 
 
@@ -263,11 +260,11 @@ def _read_by(id: str, group: GroupSpec, connected: Reconnections) -> list[NewInp
 def _begins(item: NewInput) -> str:
     name = mention(producer_of(item.stream))
     if item.whole:
-        return f"it reads {name} now, from its first row"
+        return f"it now reads {name}, from its first row"
     if item.giver is None:
-        return f"it reads {name} now, with the rows that come from then on"
+        return f"it now reads {name}, from the next row on"
     stopped = "it stopped before" if item.giver == item.group else f"{mention(item.giver)} stops"
-    return f"it reads {name} now, from the row at which {stopped}"
+    return f"it now reads {name}, from the row at which {stopped}"
 
 
 def _keeps(operator: type[Operator]) -> bool:

@@ -36,7 +36,7 @@ def _of(
     most = rule.limit(all_of_it)
     runs = f"{node.name} runs {len(there)} of the {all_of_it} groups of {rule.pipeline}"
     if len(there) <= most:
-        return says("calm", f"{runs}, and {most} at most are to be on one node.")
+        return says("calm", f"{runs}, and at most {most} may run on one node.")
     because = f"{runs}, more than {most}"
     if not look.is_heard(node):
         return says("unknown", f"{because}, but nothing was heard of it in the last {GAP_S:.0f} s.")
@@ -60,4 +60,4 @@ def _choose(look: Look, origin: NodeNow, group: GroupNow) -> Choice:
     has = {node.name: len(look.come(node, group.pipeline)) for node in others}
     name = min(room, key=lambda name: (name != look.advised.get(group.id), has[name], room[name], name))
     of_them = f"{name} has {has[name] or 'none'} of them"
-    return name, f"{of_them}, and comes to {percent(room[name])} of its CPU with {group.title}"
+    return name, f"{of_them}, and would reach {percent(room[name])} of its CPU with {group.title}"

@@ -34,7 +34,7 @@ def spread(look: Look, policy: Policy, rule: Spread, node: NodeNow) -> list[Verd
     points = f"{rule.difference * 100:.0f} points"
     if own[0] - other[0] <= rule.difference:
         at = f"{percent(own[0])}, that of {least} at {percent(other[0])}"
-        return says("calm", f"The CPU of {node.name} is at {at}: no more than {points} lie between.")
+        return says("calm", f"The CPU of {node.name} is at {at}: the difference is not more than {points}.")
     between = f"more than {points} above that of {least}"
     lasts = min(own) - max(other) > rule.difference and look.covers(node, rule.for_s)
     if not lasts or look.now_s - look.settled_s(node.name) < window_s:
@@ -96,7 +96,7 @@ def _emptied(look: Look, policy: Policy, rule: Pack, node: NodeNow, busier: list
 
 
 def _told(step: _Step) -> Choice:
-    return step.target, f"{step.target} has room, it comes to {percent(step.would_be)} of its CPU"
+    return step.target, f"{step.target} has room, it would reach {percent(step.would_be)} of its CPU"
 
 
 def _plan(

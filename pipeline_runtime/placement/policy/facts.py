@@ -157,4 +157,4 @@ class Verdict:
 
 def crowded(cpu: float, most: float) -> str | None:
     """Returns why a node whose CPU would reach this takes nothing, or None if it has room."""
-    return f"would come to {percent(cpu)} of its CPU, more than {percent(most)}" if cpu > most else None
+    return f"would reach {percent(cpu)} of its CPU, more than {percent(most)}" if cpu > most else None

@@ -113,7 +113,7 @@ def _choose(look: Look, user: UserAt, origin: NodeNow, group: GroupNow, here_ms:
     name = min(alike, key=lambda name: (name != look.advised.get(group.id), room[name], ways[name], name))
     now = "nobody knows how far it is now" if here_ms == inf else f"it is {here_ms:.1f} ms away now"
     there = f"{name} is {ways[name]:.1f} ms away from there, {now}"
-    return name, f"{there}; {name} comes to {percent(room[name])} of its CPU"
+    return name, f"{there}; {name} would reach {percent(room[name])} of its CPU"
 
 
 def _way_ms(look: Look, user: UserAt, node: NodeNow) -> float:

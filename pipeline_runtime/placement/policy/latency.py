@@ -92,7 +92,7 @@ def _choose(look: Look, origin: NodeNow, group: GroupNow, window_s: float) -> Ch
         return None, f"{group.title} would be no better anywhere else: {others}"
     there_ms, would_be, name = min(fit, key=lambda each: (each[2] != look.advised.get(group.id), each))
     return name, (
-        f"{name} is {_far(there_ms)} from what it reads, and it is {_far(here_ms)} now; {name} comes to"
+        f"{name} is {_far(there_ms)} from what it reads, and it is {_far(here_ms)} now; {name} would reach"
         f" {percent(would_be)} of its CPU"
     )
 

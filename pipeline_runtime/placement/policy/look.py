@@ -285,11 +285,11 @@ class Look:
             first = f"{group.title} has the least state of what can leave, so it is gone soonest"
         if fit:
             would_be, name = min(fit, key=lambda each: (each[1] != self.advised.get(group.id), each))
-            return name, f"{first}; {name} has room, it comes to {percent(would_be)} of its CPU"
+            return name, f"{first}; {name} has room, it would reach {percent(would_be)} of its CPU"
         if leaving.all_of_it and busy:
             # A slow node is better than one that is about to end.
             would_be, name = min(busy)
-            there = f"all others are busy, {name} least: it comes to {percent(would_be)} of its CPU"
+            there = f"all others are busy, {name} least: it would reach {percent(would_be)} of its CPU"
             return name, f"{first}; {there}"
         others = ", ".join(reasons) or "there is no other node"
         return None, f"No node can take {group.title}: {others}"

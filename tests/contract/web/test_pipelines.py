@@ -285,7 +285,7 @@ def test_one_that_others_go_on_from_is_not_taken_out_while_its_node_is_silent(
             each["inputs"] = {"in": "replaced"}
     save(editor, {**document, "spec": {**document["spec"], "elements": elements}})
     told = {item["element"]: item for item in editor.post(f"{P}/deploy", {"dry_run": True}).json()["changes"]}
-    assert told["replaced"]["reason"] == "it reads readings now, from the row at which power stops"
+    assert told["replaced"]["reason"] == "it now reads readings, from the row at which power stops"
     Node.objects.filter(name="cloud").update(up=False)
     problem = assert_problem(editor.post(f"{P}/deploy"), 409)
     assert '"power" cannot be removed: its node cloud does not answer' in problem["detail"]
@@ -314,7 +314,7 @@ def test_elements_are_grouped_otherwise_after_saying_what_that_does(
         "archive": "unchanged",
         "chart": "unchanged",
     }
-    assert "together with readings now, and no more with alerts" in told["variation"]["reason"]
+    assert "together with readings, and no longer with alerts" in told["variation"]["reason"]
     assert told["variation"]["loses"]
     assert (told["variation"]["node"], told["variation"]["why"]) == (
         "edge-a",
@@ -403,7 +403,7 @@ def test_what_was_removed_comes_back_only_under_another_name(
     editor = caller("editor")
     problem = assert_problem(editor.post(f"{P}/deploy"), 409)
     assert [fault["element"] for fault in problem["faults"]] == ["archive"]
-    assert "give it another id" in problem["detail"]
+    assert "give the new one another id" in problem["detail"]
 
 
 @pytest.mark.usefixtures("pipeline")

@@ -62,9 +62,9 @@ def test_what_runs_is_changed_and_restored_without_a_hand_or_a_loss(tmp_path: Pa
             connect(client, document, through, told)
             seq = owner_again(client, PIPELINE, seq, "edge-a")["seq"]
             if through == "between":
-                regroup(client, document, TOGETHER, "it runs together with {} now")
+                regroup(client, document, TOGETHER, "it now runs together with {}")
                 seq = owner_again(client, PIPELINE, seq, "edge-a")["seq"]
-                regroup(client, document, [], "it runs by itself now")
+                regroup(client, document, [], "it now runs by itself")
                 seq = owner_again(client, PIPELINE, seq, "edge-a")["seq"]
 
         answer = client.post(f"{PATH}/elements/stats/standby", json={"node": "edge-b"})
@@ -140,8 +140,8 @@ def assert_numbered(bootstrap: str, deployment: str) -> None:
     reader.close()
 
 
-FIRST_ROW = "it reads {} now, from its first row"
-STOPS = "it reads events now, from the row at which {} stops"
+FIRST_ROW = "it now reads {}, from its first row"
+STOPS = "it now reads events, from the row at which {} stops"
 
 
 def connect(

@@ -50,7 +50,7 @@ def test_the_busiest_group_leaves_a_hot_node() -> None:
     assert of(found, "cloud") == [("calm", None, None)]
     assert found[0].why == (
         "The CPU of edge-a has been above 80 %; mean is the busiest that fits elsewhere, about 54 % of the"
-        " CPU; cloud has room, it comes to 64 % of its CPU."
+        " CPU; cloud has room, it would reach 64 % of its CPU."
     )
 
 
@@ -58,7 +58,7 @@ def test_what_does_not_fit_stays_and_the_next_one_goes() -> None:
     groups = [group("power", rows=30), group("mean", rows=70)]
     found = evaluate([BUSY], [HOT, node("cloud", 0.2, 0.2, 0.2)], groups, [], NOW_S)
     assert of(found) == [("no-target", "mean", None), ("move", "power", "cloud")]
-    assert found[0].why == "No node can take mean: cloud would come to 83 % of its CPU, more than 70 %."
+    assert found[0].why == "No node can take mean: cloud would reach 83 % of its CPU, more than 70 %."
 
 
 @pytest.mark.parametrize(

@@ -52,9 +52,10 @@ def test_what_is_too_many_goes_to_where_the_fewest_are() -> None:
     found = look(FOUR)
     assert said(found) == [("a", "move", "h", "c"), ("b", "calm", None, None)]
     assert found[0].why == (
-        "a runs 3 of the 4 groups of p, more than 2; c has none of them, and comes to 40 % of its CPU with h."
+        "a runs 3 of the 4 groups of p, more than 2;"
+        " c has none of them, and would reach 40 % of its CPU with h."
     )
-    assert found[1].why == "b runs 1 of the 4 groups of p, and 2 at most are to be on one node."
+    assert found[1].why == "b runs 1 of the 4 groups of p, and at most 2 may run on one node."
     # Among nodes with as many groups, the least busy one is taken. A pinned group goes last.
     pinned = (FOUR[0], replace(FOUR[1], pinned=True), *FOUR[2:], group("x", "c", pipeline="q"))
     assert said(look(pinned, nodes=(A, node("b", 0.5), C)))[0] == ("a", "move", "i", "c")
@@ -79,8 +80,8 @@ def test_where_it_is_not_possible_all_stays_and_it_says_why() -> None:
     assert found[0].why == "No node can take h: b has 2 of the 5 groups of p, c is cordoned."
     found = look(FOUR, nodes=(A, node("b", 0.78), node("c", 0.75)))
     assert found[0].why == (
-        "No node can take h: b would come to 88 % of its CPU, more than 80 %,"
-        " c would come to 85 % of its CPU, more than 80 %."
+        "No node can take h: b would reach 88 % of its CPU, more than 80 %,"
+        " c would reach 85 % of its CPU, more than 80 %."
     )
     alone = look(FOUR[:3], nodes=(A,))
     assert alone[0].why == "No node can take h: there is no other node."

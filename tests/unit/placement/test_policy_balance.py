@@ -78,11 +78,11 @@ def test_nothing_is_spread_to_where_a_battery_runs_down() -> None:
 
 def test_the_least_busy_node_is_emptied_when_all_of_it_fits_on_busier_ones() -> None:
     groups = [group("g", "b", 60), group("h", "b", 40), group("i", "a"), group("j", "c")]
-    # g to where the least room is left: a would come to 76 %.
+    # g to where the least room is left: a would reach 76 %.
     assert said(FEW, [HIGH, LOW, MIDDLE], groups) == [("b", "move", "g", "c")]
     [verdict] = [each for each in evaluate([FEW], [HIGH, LOW, MIDDLE], groups, [], NOW_S) if each.group]
     assert verdict.why == (
-        "All that b runs fits on nodes that are busier; c has room, it comes to 46 % of its CPU."
+        "All that b runs fits on nodes that are busier; c has room, it would reach 46 % of its CPU."
     )
     assert said(FEW, [HIGH, LOW, replace(MIDDLE, refusal="is cordoned")], groups) == []
     assert said(FEW, [HIGH, LOW, MIDDLE], groups[:3]) == []  # c runs nothing: it is not begun with

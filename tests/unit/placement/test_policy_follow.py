@@ -58,7 +58,7 @@ def test_it_goes_to_the_nearest_node_when_its_user_has_stayed() -> None:
     assert (verdict.code, verdict.node, verdict.target) == ("move", "c", "a")
     assert verdict.why == (
         "The user of phone has been at hall 1; a is 0.0 ms away from there, it is 40.0 ms away now;"
-        " a comes to 45 % of its CPU."
+        " a would reach 45 % of its CPU."
     )
     [verdict] = look(phone("c", since_s=NOW_S - 30))
     assert (verdict.code, verdict.why) == (
@@ -96,7 +96,7 @@ def test_what_cannot_take_it() -> None:
     [verdict] = look(phone("c"), nodes=(replace(A, refusal="is cordoned"), far, CLOUD))
     assert verdict.code == "no-target"
     assert verdict.why == (
-        "No node that is nearer to hall 1 can take phone: a is cordoned, b would come to 120 % of its CPU,"
+        "No node that is nearer to hall 1 can take phone: a is cordoned, b would reach 120 % of its CPU,"
         " more than 80 %."
     )
     assert said(look(phone("c"), nodes=(replace(A, refusal="is cordoned"), B, CLOUD))) == [
@@ -114,7 +114,7 @@ def test_on_the_machine_where_it_runs_it_takes_no_more_than_it_does() -> None:
     a, c = (replace(each, machine="one") for each in (a, c))
     [verdict] = look(phone("c"), nodes=(a, c))
     assert (verdict.code, verdict.target) == ("move", "a")
-    assert "comes to 70 % of its CPU" in verdict.why
+    assert "would reach 70 % of its CPU" in verdict.why
 
 
 def test_a_user_who_goes_on_is_followed_on() -> None:

@@ -71,7 +71,7 @@ def test_it_goes_to_the_node_that_is_nearest_to_what_it_reads() -> None:
     assert (found.code, found.node, found.target) == ("move", "cloud-1", "edge-a")
     assert found.why == (
         "5 % of the batches of mean have taken more than 500 ms; edge-a is 0.0 ms away from what it reads,"
-        " and it is 40.0 ms away now; edge-a comes to 60 % of its CPU."
+        " and it is 40.0 ms away now; edge-a would reach 60 % of its CPU."
     )
 
 

@@ -88,7 +88,7 @@ def test_what_the_verdict_says() -> None:
     [found] = evaluate([NIGHT], [node("edge-a", now_s), node("cloud", now_s)], [group("g")], [], now_s)
     assert found.why == (
         "edge-a is to be empty from 2026-11-26 02:00 UTC to 2026-11-26 04:00 UTC; g has the least state of"
-        " what can leave, so it is gone soonest; cloud has room, it comes to 20 % of its CPU."
+        " what can leave, so it is gone soonest; cloud has room, it would reach 20 % of its CPU."
     )
 
 

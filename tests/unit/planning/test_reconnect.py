@@ -118,8 +118,8 @@ def test_it_begins_where_nothing_is_lost_or_repeated(plan, old, new, begins, las
     ("old", "new", "group", "words"),
     [
         (["a>b>c>d"], ["a>c>b>d"], "c", "it and b change places"),
-        (["a>b>m>c"], ["a>c"], "c", "take out one at a time"),
-        (["a>b>m>c"], ["a>n>c"], "n", "take out one at a time"),
+        (["a>b>m>c"], ["a>c"], "c", "remove one at a time"),
+        (["a>b>m>c"], ["a>n>c"], "n", "remove one at a time"),
         (["a>c", "a>d"], ["a>n>c", "n>d"], "n", "c and d stop reading a for it"),
         (["a>b>j", "a>m>j"], ["a>j", "x>j"], "j", "b and m stop reading a for it"),
     ],

@@ -151,13 +151,13 @@ def test_who_reads_what_another_writes_ends_behind_it(plan):
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        (("a>j a>b>j",), ("a>j a>b>j", "bj"), "b and j read a, each at another row"),
+        (("a>j a>b>j",), ("a>j a>b>j", "bj"), "b and j read a at different rows"),
         (("a>b>c>d", "bc"), ("a>b>c>d", "bcd"), None),
-        (("a>b>c", "bc"), ("a>b>c>e", "ce"), "e is new in it"),
-        (("a>b>c",), ("a>b>c b>d", "bc"), "others come, go or are connected otherwise"),
-        (("a>b>c x>d",), ("a>b>c a>d x", "bc"), "others come, go or are connected otherwise"),
-        (("a>b x>c",), ("a>b>c x", "bc"), "c is connected otherwise at once"),
-        (("a>b>c", "bc"), ("a>b",), "removed from what runs as one"),
+        (("a>b>c", "bc"), ("a>b>c>e", "ce"), "e is new in the group"),
+        (("a>b>c",), ("a>b>c b>d", "bc"), "others are added, removed or connected differently"),
+        (("a>b>c x>d",), ("a>b>c a>d x", "bc"), "others are added, removed or connected differently"),
+        (("a>b x>c",), ("a>b>c x", "bc"), "c is connected differently at the same time"),
+        (("a>b>c", "bc"), ("a>b",), "of a group is removed at the same time"),
     ],
 )
 def test_what_could_lose_rows_or_repeat_them_is_refused(plan, old, new, words):
@@ -173,9 +173,9 @@ def test_what_is_lost_and_what_cannot_be_is_told_of_each_element(plan, registry)
         return {each.element: (each.change, each.reason, bool(each.loses)) for each in found}
 
     found = changes("a>b>w>d", "bw")
-    goes_on = "it runs together with Wear now, and goes on where it stands"
+    goes_on = "it now runs together with Wear, and goes on where it stands"
     assert found.pop("b") == ("upgraded", goes_on, False)
-    kept = "it runs together with b now, and the state that it keeps belongs to the group that it runs in"
+    kept = "it now runs together with b, and the state that it keeps belongs to the group that it runs in"
     assert found.pop("w") == ("restart", kept, True)
     assert {each[0] for each in found.values()} == {"unchanged"}
     found = changes("a>b>f", "bf")
@@ -242,13 +242,15 @@ def test_what_has_stopped_before_those_it_reads_from_cannot_be_put_together_with
     old = plan(ways, "cd")
     running, left = [spec for spec in old if spec.group != "cd-group"], [old[-1]]
     refused = reconnections(running, plan(ways, "bc", running=running, spent=["cd-group"]), left).refused
-    assert "c has stopped, and has not read all that b has given it" in with_names(refused["bc-group"], {})
+    assert "c has stopped before it read everything that b has given it" in with_names(
+        refused["bc-group"], {}
+    )
 
 
 def test_what_has_stopped_is_not_forgotten(plan, registry):
     old = plan("a>b>c")
     running, left = [spec for spec in old if spec.group != "c"], [old[-1]]
     new = plan("a>b", running=running, spent=["c"])
-    assert "deploy a version that has it" in reconnections(running, new, left).refused["c"]
+    assert "deploy a version that contains it" in reconnections(running, new, left).refused["c"]
     found = {each.element: each for each in element_changes(running, new, registry, left=left)}
     assert found["c"].change == "incompatible"

@@ -53,7 +53,7 @@ def refusal(document: Data, names: Names, ids: Collection[str]) -> str | None:
             return f"{_name(names, inside)} runs as one with {_name(names, left[0])}: select that, too."
     sites = {each["site"] for each in _elements(document) if each["id"] in ids and each.get("site")}
     if len(sites) > 1:
-        return f"They stand at several sites already: {', '.join(sorted(sites))}."
+        return f"They are at several sites already: {', '.join(sorted(sites))}."
     return None
 
 

@@ -300,7 +300,7 @@ class _Check:
         if element.site is None:
             return
         if element.node is not None:
-            message = f"is to run on {element.node} and at {element.site}; choose one of them"
+            message = f"is set to run on {element.node} and at {element.site}; choose one of them"
             self.report(element.id, element.path("site"), message, "node_and_site")
         elif self.nodes is not None and element.site not in (known := sorted(set(self.nodes.values()))):
             hint = self.hint(element.site, known)
@@ -312,13 +312,13 @@ class _Check:
         same, since a pin follows where a user moves an element."""
         for index, other in enumerate(element.apart):
             if other not in self.by_id:
-                message = f'is to be apart from "{other}", which does not exist{self.hint(other, self.by_id)}'
+                message = f'must be apart from "{other}", which does not exist{self.hint(other, self.by_id)}'
                 code = "unknown_element"
             elif other == element.id:
-                message, code = "is to be apart from itself; take that out", "apart_itself"
+                message, code = "must be apart from itself; remove that", "apart_itself"
             elif element.id in self.together and self.together[element.id] == self.together.get(other):
                 message = (
-                    f"is to be apart from {self.name(other)}, with which it runs as one; choose one of them"
+                    f"must be apart from {self.name(other)}, but runs as one with it; choose one of them"
                 )
                 code = "apart_together"
             else:
@@ -330,7 +330,7 @@ class _Check:
         for cycle in self.cycles:
             element = self.by_id[cycle[0]]
             circle = " → ".join(self.names(cycle))
-            message = f"the elements form a circle: {circle}; remove one of these connections"
+            message = f"the elements form a cycle: {circle}; remove one of these connections"
             self.report(element.id, element.path("inputs"), message, "cycle")
 
     def propagate(self) -> None:
@@ -386,18 +386,18 @@ class _Check:
         stateful = [m for m in members if m in self.types and self.types[m].stateful]
         if len(stateful) > 1:
             message = (
-                "of what runs as one, at most one element keeps state; here these do: "
+                "of elements that run as one, at most one may keep state; these do: "
                 f"{listed_and(self.names(stateful))}"
             )
             self.report(stateful[1], group.path("elements"), message, "group_stateful")
         for member in members:
             if member in self.types and issubclass(self.types[member], ViewOperator):
                 name = self.name(member)
-                message = f"{name} is shown by the dashboard and runs nowhere: take it out of the group"
+                message = f"{name} is shown by the dashboard and runs on no node: take it out of the group"
                 self.report(member, group.path("elements"), message, "group_view")
         if not connected(members, self.before):
             together = listed(self.names(members))
-            message = f"elements that run as one have to be connected; these are not: {together}"
+            message = f"elements that run as one must be connected; these are not: {together}"
             self.report(members[0], group.path("elements"), message, "group_disconnected")
         wanted = {m: (self.by_id[m].node, self.by_id[m].site) for m in members}
         pins = {
@@ -405,7 +405,9 @@ class _Check:
         }
         if len(set(pins.values())) > 1:
             where = listed(f"{self.name(member)} {place}" for member, place in pins.items())
-            message = f"what runs as one runs in one place, but these are to be in several: {where}"
+            message = (
+                f"elements that run as one run in one place, but these are set to run in several: {where}"
+            )
             self.report(next(iter(pins)), group.path("elements"), message, "group_nodes")
         self.check_group_inputs(group, members)
 
@@ -419,7 +421,7 @@ class _Check:
         if sources and (len(sources) > 1 or topics or outside):
             others = listed_and(self.names([*sources[1:], *topics, *outside]))
             message = (
-                f"what runs as one has the source {self.name(sources[0])} and reads {others} as well; "
+                f"a group cannot have the source {self.name(sources[0])} and read {others} as well; "
                 "run the source on its own, or leave the other input out of the group"
             )
             self.report(sources[0], group.path("elements"), message, "group_sources")
@@ -444,7 +446,7 @@ class _Check:
                 continue
             circle = " → ".join(words[each] for each in cycle)
             message = (
-                f"grouped like this, data would run in a circle: {circle}; "
+                f"with these groups, data would flow in a cycle: {circle}; "
                 "take the elements between into the group, or split it"
             )
             member = group.elements[0] if group.elements else None

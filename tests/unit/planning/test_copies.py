@@ -223,7 +223,7 @@ def test_elements_that_stood_at_a_site_when_they_were_copied_name_it_in_their_pa
 def test_what_runs_as_one_is_copied_as_one_and_what_stands_at_several_sites_is_not() -> None:
     assert refusal(drawn(), NAMES, ["big"]) == "big runs as one with readings: select that, too."
     document = at("a", "b")
-    assert refusal(document, {}, ids(document)) == "They stand at several sites already: a, b."
+    assert refusal(document, {}, ids(document)) == "They are at several sites already: a, b."
     assert refusal(document, {}, LOCAL) is None
 
 

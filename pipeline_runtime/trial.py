@@ -21,8 +21,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.operators.expressions.casts import text_of
 from pipeline_runtime.operators.recording import arrow_type
 from pipeline_runtime.operators.sdk import (
+    DataFrameOperator,
     Operator,
     OperatorContext,
     Processor,
@@ -66,12 +68,12 @@ def trial(
     """Runs the operator over `rows` and returns its outcome.
 
     `rows` are those of the first input, with data columns and `_time`, in the order of their offsets.
-    `others` holds the rows of a processor's further inputs. Without a `seed` all rows are one batch. With
-    one, the order of the inputs is random, too.
+    `others` holds the rows of further inputs. Without a `seed` all rows are one batch. With one, the order of
+    the inputs is random, too.
 
-    Processors need no Spark; for one that `flushes`, the input ends after the rows. Operators with a
-    DataFrame start Spark once. Raises TypeError for other operators: use `trial_source` or `trial_sink`
-    (trial_io.py) for a source or a sink.
+    Transforms and processors need no Spark; for a processor that `flushes`, the input ends after the rows.
+    Operators with a DataFrame start Spark once, and have one input. Raises TypeError for other operators: use
+    `trial_source` or `trial_sink` (trial_io.py) for a source or a sink.
     """
     first, *_ = operator.inputs
     given = {first.name: (list(rows), schema)}
@@ -81,11 +83,11 @@ def trial(
     batches = _cut({port: each for port, (each, _) in given.items()}, seed)
     if isinstance(resolved, Processor):
         return processed(resolved, batches, schemas)
-    if isinstance(resolved, TransformOperator) and not others:
-        return _transformed(
-            resolved, [batch[first.name] for batch in batches], schema, moves=seed is not None
-        )
-    raise TypeError(f"{operator.type} is neither a processor nor one with a DataFrame and one input")
+    if isinstance(resolved, TransformOperator):
+        return _transformed(resolved, batches, schemas)
+    if isinstance(resolved, DataFrameOperator) and not others:
+        return _by_spark(resolved, [batch[first.name] for batch in batches], schema, moves=seed is not None)
+    raise TypeError(f"{operator.type} gives no rows, or has a DataFrame and several inputs")
 
 
 def _cut(inputs: Mapping[str, Sequence[Row]], seed: int | None) -> Iterator[dict[str, Sequence[Row]]]:
@@ -104,8 +106,7 @@ def _cut(inputs: Mapping[str, Sequence[Row]], seed: int | None) -> Iterator[dict
 
 def _key(operator_key: str | None, row: Mapping[str, Any], schema: StreamSchema) -> str:
     name = operator_key or schema.key
-    value = row[name] if name is not None else None
-    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    return text_of(row[name] if name is not None else None) or ""
 
 
 # -- processors --------------------------------------------------------------------------------------
@@ -181,11 +182,35 @@ def port_table(rows: Sequence[Row], schema: StreamSchema, offset: int = 0) -> pa
     return pa.table({**{name: table[name] for name in schema.names}, **columns})
 
 
-# -- operators with a DataFrame ----------------------------------------------------------------------
+# -- transforms --------------------------------------------------------------------------------------
 
 
 def _transformed(
     operator: TransformOperator,
+    batches: Iterable[Mapping[str, Sequence[Row]]],
+    schemas: Mapping[str, StreamSchema],
+) -> Outcome:
+    output, found = operator.output_schema(schemas), Outcome()
+    context = OperatorContext(_ELEMENT, output, schemas, Path(), Path)
+    for batch in batches:
+        given = {port: _with_meta(batch.get(port, ()), schema) for port, schema in schemas.items()}
+        for row in operator.arrow(context)(given).to_pylist():
+            _take_row(found, row, output)
+    return found
+
+
+def _take_row(found: Outcome, row: Mapping[str, Any], output: StreamSchema) -> None:
+    if row.get("_reject") is not None:
+        found.rejected.append(row["_reject"])
+    else:
+        found.rows.append({name: row[name] for name in (*output.names, "_time")})
+
+
+# -- operators with a DataFrame ----------------------------------------------------------------------
+
+
+def _by_spark(
+    operator: DataFrameOperator,
     batches: Sequence[Sequence[Mapping[str, Any]]],
     schema: StreamSchema,
     moves: bool,
@@ -210,6 +235,13 @@ def _write(path: Path, batch: Sequence[Mapping[str, Any]], schema: StreamSchema)
     import pyarrow.parquet as pq
 
     path.parent.mkdir(exist_ok=True)
+    rows = _with_meta(batch, schema)
+    flush = pa.array([False] * len(batch), pa.bool_())
+    pq.write_table(rows.append_column("_flush", flush), path)
+
+
+def _with_meta(batch: Sequence[Mapping[str, Any]], schema: StreamSchema) -> pa.Table:
+    """The rows as an operator is given them."""
     table = table_of(batch, schema)
     keys = [None if schema.key is None else _key(None, row, schema) for row in batch]
     meta = {
@@ -217,11 +249,10 @@ def _write(path: Path, batch: Sequence[Mapping[str, Any]], schema: StreamSchema)
         "_batch_time": table["_time"],
         "_partition": pa.array([0] * len(batch), pa.int32()),
         "_offset": pa.array(range(len(batch)), pa.int64()),
-        "_flush": pa.array([False] * len(batch), pa.bool_()),
     }
     for name, values in meta.items():
         table = table.append_column(name, values)
-    pq.write_table(table, path)
+    return table
 
 
 def table_of(rows: Sequence[Row], schema: StreamSchema) -> pa.Table:
@@ -233,7 +264,7 @@ def table_of(rows: Sequence[Row], schema: StreamSchema) -> pa.Table:
     return pa.table({**columns, "_time": pa.array([row["_time"] for row in rows], TIMES_US)})
 
 
-def _run(operator: TransformOperator, work: Path, state: Path, schema: StreamSchema, found: Outcome) -> None:
+def _run(operator: DataFrameOperator, work: Path, state: Path, schema: StreamSchema, found: Outcome) -> None:
     spark = SPARK.session()
     source = spark.readStream.schema(spark.read.parquet(str(work / "rows")).schema)
     frame = source.option("maxFilesPerTrigger", 1).parquet(str(work / "rows"))
@@ -245,10 +276,7 @@ def _run(operator: TransformOperator, work: Path, state: Path, schema: StreamSch
     def take(batch: Any, _: int) -> None:
         # The rows of a batch have no order of their own.
         for row in batch.toArrow().sort_by("_time").to_pylist():
-            if row.get("_reject") is not None:
-                found.rejected.append(row["_reject"])
-            else:
-                found.rows.append({name: row[name] for name in (*output.names, "_time")})
+            _take_row(found, row, output)
 
     query = (
         operator.transform({"in": frame}, context)

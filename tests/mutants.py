@@ -176,10 +176,10 @@ MUTANTS = (
     Mutant(
         "expressions",
         "an integer that is too large wraps around",
-        "pipeline_runtime/operators/expressions/arrow.py",
-        "return _CHECKED[name](left, right)",
-        "return _ARITHMETIC[name](left, right)",
-        ("tests/unit/operators/test_expressions_in_arrow.py",),
+        "pipeline_runtime/operators/expressions/calls.py",
+        "return _CHECKED[operator](left, right)",
+        "return _NUMBERS[operator](left, right)",
+        ("tests/unit/operators/test_expression_values.py",),
     ),
     Mutant(
         "model",

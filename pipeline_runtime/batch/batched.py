@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline_runtime.batch.decode import TIMESTAMP, arrow_schema
-from pipeline_runtime.batch.encode import key_texts
 from pipeline_runtime.batch.gate_messages import KeepStates, KeysBetween, StatesBetween, StatesOf
 from pipeline_runtime.batch.rows import BY_OFFSET, Asked, Inputs, Ports, Processed, current_state, in_ms
+from pipeline_runtime.operators.expressions.casts import texts
 from pipeline_runtime.operators.sdk import BatchProcessor, OperatorContext
 from pipeline_runtime.operators.tables import RAW, REJECT
 
@@ -44,7 +44,7 @@ class BatchWork:
         rows = made.select(outputs.names).cast(arrow_schema(outputs))
         key = None if outputs.key is None else outputs.field(outputs.key)
         if key is not None:
-            keys = key_texts(rows[key.name], key.type)
+            keys = texts(rows[key.name])
         elif "_key" in made.column_names:
             keys = made["_key"]
         else:

@@ -1,4 +1,4 @@
-"""Rows to the texts of a record: its value as JSON, and its key."""
+"""Rows to the values of records: a JSON object for each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline_runtime.model.schema import FieldType, StreamSchema
-from pipeline_runtime.operators.tables import utc_texts
+from pipeline_runtime.operators.expressions.casts import texts
 
 _TO_ESCAPE = r'["\\\x00-\x1f]'
 
@@ -19,17 +19,17 @@ def json_texts(rows: pa.Table, schema: StreamSchema) -> pa.ChunkedArray:
     """A JSON object for each row. The rows have no number that JSON does not have (see `finite_rows`)."""
     if not schema.fields:
         return pa.chunked_array([pa.repeat("{}", rows.num_rows)])
-    texts: dict[str, pa.ChunkedArray] = {}
+    found: dict[str, pa.ChunkedArray] = {}
     for type_ in {field.type for field in schema.fields}:
         # All columns of a type at once: a batch of few rows costs by the call, not by the row.
         names = [field.name for field in schema.fields if field.type is type_]
         values = pc.coalesce(_value_texts(_end_to_end(rows, names), type_), "null")
         for place, name in enumerate(names):
-            texts[name] = values.slice(place * rows.num_rows, rows.num_rows)
+            found[name] = values.slice(place * rows.num_rows, rows.num_rows)
     parts: list[pa.ChunkedArray | str] = []
     for place, field in enumerate(schema.fields):
         before = "," if place else "{"
-        parts += [f"{before}{json.dumps(field.name, ensure_ascii=False)}:", texts[field.name]]
+        parts += [f"{before}{json.dumps(field.name, ensure_ascii=False)}:", found[field.name]]
     return pc.binary_join_element_wise(*parts, "}", "")
 
 
@@ -50,46 +50,25 @@ def _end_to_end(rows: pa.Table, names: Sequence[str]) -> pa.ChunkedArray:
     return pa.chunked_array([chunk for name in names for chunk in rows[name].chunks], first.type)
 
 
-def key_texts(values: pa.ChunkedArray, type_: FieldType) -> pa.ChunkedArray:
-    """A field's values as keys of records: as in the record's JSON, without quotes. Null stays null."""
-    match type_:
-        case FieldType.STRING:
-            return values
-        case FieldType.TIMESTAMP:
-            return pc.binary_join_element_wise(utc_texts(values), "Z", "")
-        case _:
-            return _value_texts(values, type_)
-
-
 def _value_texts(values: pa.ChunkedArray, type_: FieldType) -> pa.ChunkedArray:
     """Null stays null."""
     match type_:
-        case FieldType.NUMBER:
-            return _with_decimals(values.cast(pa.string()))
         case FieldType.TIMESTAMP:
-            return pc.binary_join_element_wise('"', utc_texts(values), 'Z"', "")
+            return _quoted(texts(values))
         case FieldType.STRING:
             return _quoted(_escaped(values))
         case _:
-            return values.cast(pa.string())
+            return texts(values)
 
 
-def _with_decimals(texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    """1.0 for what Arrow writes as 1: a reader that looks at the text sees that it is no integer."""
-    whole = pc.match_substring_regex(texts, r"^-?[0-9]+$")
-    if not pc.any(whole).as_py():
-        return texts
-    return pc.if_else(whole, pc.binary_join_element_wise(texts, ".0", ""), texts)
+def _quoted(plain: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.binary_join_element_wise('"', plain, '"', "")
 
 
-def _quoted(texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.binary_join_element_wise('"', texts, '"', "")
-
-
-def _escaped(texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    if not pc.any(pc.match_substring_regex(texts, _TO_ESCAPE)).as_py():
-        return texts
+def _escaped(plain: pa.ChunkedArray) -> pa.ChunkedArray:
+    if not pc.any(pc.match_substring_regex(plain, _TO_ESCAPE)).as_py():
+        return plain
     escaped = [
-        None if text is None else json.dumps(text, ensure_ascii=False)[1:-1] for text in texts.to_pylist()
+        None if text is None else json.dumps(text, ensure_ascii=False)[1:-1] for text in plain.to_pylist()
     ]
     return pa.chunked_array([pa.array(escaped, pa.string())])

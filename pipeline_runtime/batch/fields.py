@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from pipeline_runtime.batch.decode import ARROW_TYPES, TIMESTAMP
-from pipeline_runtime.batch.encode import key_texts
 from pipeline_runtime.model.schema import FieldType, StreamSchema
+from pipeline_runtime.operators.expressions.casts import texts
 from pipeline_runtime.operators.tables import json_instant
 
 _INTEGER_MIN, _INTEGER_MAX = -(2**63), 2**63 - 1
@@ -56,8 +56,8 @@ class Fields:
         }
         times = pa.array(times_ms, pa.int64()).cast(pa.timestamp("ms", tz="UTC")).cast(TIMESTAMP)
         key = self._schema.field(self._schema.key) if self._schema.key is not None else None
-        texts = pa.array(keys, pa.string()) if key is None else key_texts(columns[key.name], key.type)
-        return pa.table({**columns, "_key": texts, "_time": times})
+        key_texts = pa.array(keys, pa.string()) if key is None else texts(columns[key.name])
+        return pa.table({**columns, "_key": key_texts, "_time": times})
 
 
 # Each gives the value as Arrow takes it, or None where it does not fit.

@@ -52,7 +52,6 @@ class TaskPart:
 
     token: int
     task: int
-    resident: bool  # the task stays for the batches to come
 
 
 @dataclass(frozen=True)

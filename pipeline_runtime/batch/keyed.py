@@ -13,7 +13,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline_runtime.batch.encode import key_texts
 from pipeline_runtime.batch.fields import Fields
 from pipeline_runtime.batch.gate_messages import KeepStates, StatesOf
 from pipeline_runtime.batch.rows import (
@@ -30,6 +29,7 @@ from pipeline_runtime.batch.rows import (
     rejected,
 )
 from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.operators.expressions.casts import texts
 from pipeline_runtime.operators.sdk import KeyedProcessor
 
 # The states of so many keys are in memory together: a state may be large.
@@ -75,7 +75,7 @@ class KeyedWork:
     def _keys(self, table: pa.Table, schema: StreamSchema) -> pa.ChunkedArray:
         """The key of each row; a row without one has the empty text."""
         field = None if self._key_field is None else schema.field(self._key_field)
-        return table["_key"] if field is None else pc.coalesce(key_texts(table[field.name], field.type), "")
+        return table["_key"] if field is None else pc.coalesce(texts(table[field.name]), "")
 
     def _rows_of(self, table: pa.Table, place: int) -> Iterator[Arrived]:
         schema = self._inputs[place][1]

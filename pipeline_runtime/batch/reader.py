@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from pipeline_runtime.batch.decode import TIMESTAMP, arrow_schema, decode
-from pipeline_runtime.batch.encode import key_texts
+from pipeline_runtime.batch.facts import GroupFacts
 from pipeline_runtime.batch.gate_client import GateClient
 from pipeline_runtime.batch.gate_messages import Describe, Reject, Slice, SliceRead
 from pipeline_runtime.batch.inputs import GroupInput, group_inputs, open_source
@@ -20,6 +20,7 @@ from pipeline_runtime.kafka.partition_reader import PartitionReader
 from pipeline_runtime.kafka.transactions import END_HEADER
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.operators.expressions.casts import texts
 from pipeline_runtime.operators.sdk import SourceReader
 from pipeline_runtime.operators.tables import with_column
 
@@ -61,6 +62,7 @@ class GroupReader:
         self.directory = Path(group.directory)
         self.spec = spec
         self.inputs: tuple[GroupInput, ...] = group_inputs(spec)
+        self.is_planned = GroupFacts(spec, self.files, self.directory).is_planned
         self._partitions: dict[tuple[str, int], PartitionReader] = {}
         self._sources: dict[str, SourceReader] = {}
 
@@ -159,7 +161,7 @@ def _rows(item: GroupInput, part: Slice, table: pa.Table, *, key: Any, time: Any
 def keyed(rows: pa.Table, schema: StreamSchema) -> pa.Table:
     """`_key` as it would be read from the stream's topic: elements of one group give what they give apart."""
     field = None if schema.key is None else schema.field(schema.key)
-    return rows if field is None else with_column(rows, "_key", key_texts(rows[field.name], field.type))
+    return rows if field is None else with_column(rows, "_key", texts(rows[field.name]))
 
 
 def _text_keys(keys: Sequence[bytes | None]) -> pa.Array:

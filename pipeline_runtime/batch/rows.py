@@ -12,7 +12,7 @@ import pyarrow as pa
 from pipeline_runtime.batch.decode import ARROW_TYPES, TIMESTAMP
 from pipeline_runtime.batch.gate_messages import Request
 from pipeline_runtime.model.schema import FieldType, StreamSchema
-from pipeline_runtime.operators.expressions.arrow import floored
+from pipeline_runtime.operators.expressions.values import floored
 from pipeline_runtime.operators.sdk import Processor
 from pipeline_runtime.operators.tables import quoted
 

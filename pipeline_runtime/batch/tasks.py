@@ -1,8 +1,8 @@
 """The tasks that process a group's batches: how many, which part is whose, and how those that stay meet.
 
 One task is enough for little: each more costs a Python process. So there are more once batches are large, up
-to `most`. Those of a resident group stay for many batches: where it needs more, they end, and Spark plans
-anew.
+to `most`. Tasks that stay are there for many batches: where a group needs more, they end, and Spark plans
+again.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ class KeysShared(RuntimeError):
 
 
 class Tasks:
-    def __init__(self, most: int, *, stay: bool = False) -> None:
-        """`most`: so many parts a batch may have."""
-        self._most = min(most, os.cpu_count() or 1) if stay else most
-        self.stay = stay
+    def __init__(self, most: int, *, planned: bool = False) -> None:
+        """`most`: so many parts a batch may have. `planned`: Spark plans each batch, so none of its tasks
+        stays."""
+        self._most = most if planned else min(most, os.cpu_count() or 1)
+        self.planned_each = planned
         self._count = 1  # of what Spark was told last
         self._wanted = 1
         self._keys: dict[str | None, int] = {}  # of the batch that is running, and whose they are
@@ -38,18 +39,18 @@ class Tasks:
     def processed(self, rows: int) -> None:
         """So many were in the batch that has ended: the next one goes by that."""
         wanted = max(1, min(self._most, 1 + rows // ROWS_A_TASK))
-        self._wanted = max(self._wanted, wanted) if self.stay else wanted
+        self._wanted = wanted if self.planned_each else max(self._wanted, wanted)
         self._keys = {}
 
     @property
     def are_too_few(self) -> bool:
         """Those that stay: they are to end, so that Spark starts more."""
-        return self.stay and self._wanted > self._count
+        return not self.planned_each and self._wanted > self._count
 
     def planned(self, token: int) -> list[TaskPart]:
         """Returns the tasks of the batch with that token."""
         self._count = self._wanted
-        return [TaskPart(token, task, self.stay) for task in range(self._count)]
+        return [TaskPart(token, task) for task in range(self._count)]
 
     def share(self, slices: Sequence[Slice], task: int) -> list[Slice]:
         """The task's part of the slices. Each task has neighbours, so that the rows' order does not depend on

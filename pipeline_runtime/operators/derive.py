@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field
@@ -12,11 +11,7 @@ from pipeline_runtime.model.schema import Field as SchemaField, StreamSchema
 from pipeline_runtime.operators import tables
 from pipeline_runtime.operators.columns import ExpressionText, NewColumn, SchemaCheck
 from pipeline_runtime.operators.expressions import Compiled, compile_expression
-from pipeline_runtime.operators.frames import rejecting, with_columns
 from pipeline_runtime.operators.sdk import ArrowTransform, OperatorContext, Params, TransformOperator
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 class Derived(BaseModel):
@@ -60,15 +55,7 @@ class Derive(TransformOperator):
             check.unique(schema.names, "params.columns")
         return schema
 
-    def transform(self, inputs: dict[str, DataFrame], ctx: OperatorContext) -> DataFrame:
-        frame = inputs["in"]
-        for name, compiled in self._compiled(ctx):
-            if compiled.failed_sql is not None:
-                frame = rejecting(frame, [(compiled.failed_sql, _no_value(name))])
-            frame = with_columns(frame, [(name, compiled.sql)])
-        return frame
-
-    def arrow(self, ctx: OperatorContext) -> ArrowTransform | None:
+    def arrow(self, ctx: OperatorContext) -> ArrowTransform:
         columns = self._compiled(ctx)
 
         def derived(inputs: Mapping[str, pa.Table]) -> pa.Table:
@@ -79,7 +66,7 @@ class Derive(TransformOperator):
                 rows = tables.with_column(rows, name, found.values)
             return rows
 
-        return derived if all(tables.is_in_arrow(compiled) for _, compiled in columns) else None
+        return derived
 
     def _compiled(self, ctx: OperatorContext) -> list[tuple[str, Compiled]]:
         found, schema = [], ctx.input_schemas["in"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,11 +12,7 @@ from pipeline_runtime.model.schema import FieldType, StreamSchema
 from pipeline_runtime.operators import tables
 from pipeline_runtime.operators.columns import ExpressionText, SchemaCheck
 from pipeline_runtime.operators.expressions import compile_expression
-from pipeline_runtime.operators.frames import rejecting
 from pipeline_runtime.operators.sdk import ArrowTransform, OperatorContext, Params, TransformOperator
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 _NO_VALUE = "the condition cannot be computed for this row"
 
@@ -48,14 +43,7 @@ class Filter(TransformOperator):
             check.expression(inputs["in"], self.params.condition, "params.condition", FieldType.BOOLEAN)
         return inputs["in"]
 
-    def transform(self, inputs: dict[str, DataFrame], ctx: OperatorContext) -> DataFrame:
-        compiled = compile_expression(self.params.condition, ctx.input_schemas["in"])
-        if compiled.failed_sql is None:
-            return inputs["in"].where(compiled.sql)
-        frame = rejecting(inputs["in"], [(compiled.failed_sql, _NO_VALUE)])
-        return frame.where(f"{compiled.sql} OR `_reject` IS NOT NULL")
-
-    def arrow(self, ctx: OperatorContext) -> ArrowTransform | None:
+    def arrow(self, ctx: OperatorContext) -> ArrowTransform:
         compiled = compile_expression(self.params.condition, ctx.input_schemas["in"])
 
         def kept(inputs: Mapping[str, pa.Table]) -> pa.Table:
@@ -64,4 +52,4 @@ class Filter(TransformOperator):
             wanted = pc.fill_null(found.values, False)
             return rows.filter(pc.or_(wanted, tables.is_rejected(rows)))
 
-        return kept if tables.is_in_arrow(compiled) else None
+        return kept

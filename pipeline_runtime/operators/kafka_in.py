@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -12,9 +12,6 @@ from pipeline_runtime.model.ids import OWN_TOPICS
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.operators.columns import ColumnType, SchemaCheck
 from pipeline_runtime.operators.sdk import ArrowTransform, OperatorContext, Params, TransformOperator
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 def _of_the_user(topic: str) -> str:
@@ -74,9 +71,6 @@ class KafkaIn(TransformOperator):
                 check.column(schema, self.params.key, "params.key")
         return schema
 
-    def transform(self, inputs: dict[str, DataFrame], ctx: OperatorContext) -> DataFrame:
-        """The records as the runtime has read and parsed them: its one input, under any name."""
-        return next(iter(inputs.values()))
-
     def arrow(self, ctx: OperatorContext) -> ArrowTransform:
+        """The records as the runtime has read and parsed them: its one input, under any name."""
         return lambda inputs: next(iter(inputs.values()))

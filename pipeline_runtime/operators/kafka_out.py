@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from pydantic import Field
 
@@ -11,9 +10,6 @@ from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.operators.columns import ColumnName, SchemaCheck
 from pipeline_runtime.operators.kafka_in import TopicName
 from pipeline_runtime.operators.sdk import ArrowTransform, OperatorContext, Params, TransformOperator
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 class KafkaOutParams(Params):
@@ -51,9 +47,6 @@ class KafkaOut(TransformOperator):
             if self.params.key is not None:
                 check.column(schema, self.params.key, "params.key")
         return StreamSchema(fields=schema.fields, key=self.params.key or schema.key)
-
-    def transform(self, inputs: dict[str, DataFrame], ctx: OperatorContext) -> DataFrame:
-        return inputs["in"]
 
     def arrow(self, ctx: OperatorContext) -> ArrowTransform:
         return lambda inputs: inputs["in"]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import reduce
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,9 +11,6 @@ from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.operators.columns import SchemaCheck
 from pipeline_runtime.operators.sdk import ArrowTransform, OperatorContext, Params, Port, TransformOperator
 from pipeline_runtime.operators.tables import with_column
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 class MergeParams(Params):
@@ -58,15 +53,6 @@ class Merge(TransformOperator):
                 for difference in _differences(first, schema):
                     check.fail(f"inputs.{port}", difference)
         return first
-
-    def transform(self, inputs: dict[str, DataFrame], ctx: OperatorContext) -> DataFrame:
-        from pyspark.sql import functions as F
-
-        frames = [
-            frame.withColumn("_partition", F.col("_partition") * len(self.inputs) + _place(port))
-            for port, frame in inputs.items()
-        ]
-        return reduce(lambda merged, frame: merged.unionByName(frame), frames)
 
     def arrow(self, ctx: OperatorContext) -> ArrowTransform:
         def merged(inputs: Mapping[str, pa.Table]) -> pa.Table:

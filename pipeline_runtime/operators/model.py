@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -27,9 +27,7 @@ from pipeline_runtime.operators.sdk import (
     SchemaMismatch,
     TransformOperator,
 )
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from pipeline_runtime.operators.tables import REJECT, with_column
 
 COLUMNS_MAX = 1000
 DEMO_MODELS = {"demo:beats": "beats.onnx"}
@@ -223,33 +221,16 @@ class Model(TransformOperator):
         outputs = self._filled(self.signature)
         return self.params.model_copy(update={"inputs": tuple(fed), "outputs": outputs})
 
-    def transform(self, inputs: dict[str, DataFrame], ctx: OperatorContext) -> DataFrame:
-        from pyspark.sql import types as spark
-
-        frame, params = inputs["in"], self.resolve(ctx.input_schemas)
-        columns = {
-            FieldType.NUMBER: spark.DoubleType(),
-            FieldType.INTEGER: spark.LongType(),
-            FieldType.STRING: spark.StringType(),
-            FieldType.BOOLEAN: spark.BooleanType(),
-        }
-        new = [
-            spark.StructField(answer.name, columns[answer.type or FieldType.NUMBER])
-            for answer in params.outputs
-        ]
-        reject = spark.StructField("_reject", spark.StringType())
-        schema = spark.StructType([*frame.schema.fields, *new, reject])
-        return frame.mapInArrow(partial(_asked, self._path(ctx), params.inputs, params.outputs), schema)
-
     def arrow(self, ctx: OperatorContext) -> ArrowTransform:
         params, path = self.resolve(ctx.input_schemas), self._path(ctx)
 
         def answered(inputs: Mapping[str, pa.Table]) -> pa.Table:
-            # One batch at least, which says what columns there are.
-            batches = inputs["in"].combine_chunks().to_batches() or [
-                pa.RecordBatch.from_pylist([], inputs["in"].schema)
-            ]
-            return pa.Table.from_batches(list(_asked(path, params.inputs, params.outputs, iter(batches))))
+            rows = inputs["in"]
+            columns, reasons = _answers(_open(path), params.inputs, params.outputs, rows)
+            for answer, values in zip(params.outputs, columns, strict=True):
+                type_ = arrow_type(answer.type or FieldType.NUMBER)
+                rows = rows.append_column(answer.name, pa.array(values, type_))
+            return with_column(rows, REJECT, pa.array(reasons, pa.string()))
 
         return answered
 
@@ -367,34 +348,19 @@ def _opened(path: str, _modified_ns: int, _size: int) -> _Opened:
     return _Opened(session, {slot.name: slot for slot in signature.inputs})
 
 
-def _asked(
-    path: str, inputs: Sequence[Fed], outputs: Sequence[Answer], batches: Iterator[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    """The batches with the new columns and `_reject`."""
-    model = _open(path)
-    for batch in batches:
-        columns, reasons = _answers(model, inputs, outputs, batch)
-        arrays = [
-            pa.array(values, arrow_type(answer.type or FieldType.NUMBER))
-            for answer, values in zip(outputs, columns, strict=True)
-        ]
-        names = [*batch.schema.names, *(answer.name for answer in outputs), "_reject"]
-        yield pa.RecordBatch.from_arrays([*batch.columns, *arrays, pa.array(reasons, pa.string())], names)
-
-
 def _answers(
-    model: _Opened, inputs: Sequence[Fed], outputs: Sequence[Answer], batch: pa.RecordBatch
+    model: _Opened, inputs: Sequence[Fed], outputs: Sequence[Answer], rows: pa.Table
 ) -> tuple[list[list[Any]], list[str | None]]:
     """Of each output its values, and why rows are rejected. Each row by itself: together, the last digits of
     what a row gets would depend on the others."""
-    reasons: list[str | None] = [None] * batch.num_rows
+    reasons: list[str | None] = [None] * rows.num_rows
     tensors = {}
     for fed in inputs:
         slot = model.inputs[fed.input or next(iter(model.inputs))]
-        tensors[slot.name] = _tensor(batch, fed, slot, reasons)
+        tensors[slot.name] = _tensor(rows, fed, slot, reasons)
     wanted = [answer.output for answer in outputs]
-    columns: list[list[Any]] = [[None] * batch.num_rows for _ in outputs]
-    for row in range(batch.num_rows):
+    columns: list[list[Any]] = [[None] * rows.num_rows for _ in outputs]
+    for row in range(rows.num_rows):
         if reasons[row] is not None:
             continue
         try:
@@ -409,12 +375,12 @@ def _answers(
     return columns, reasons
 
 
-def _tensor(batch: pa.RecordBatch, fed: Fed, slot: Slot, reasons: list[str | None]) -> NDArray[Any]:
+def _tensor(rows: pa.Table, fed: Fed, slot: Slot, reasons: list[str | None]) -> NDArray[Any]:
     """(rows, *shape of one row's). `reasons` gets why a row cannot go in."""
     dtype = _DTYPES[slot.element]
     found = []
     for name in fed.names:
-        array = batch.column(batch.schema.get_field_index(name))
+        array = rows[name]
         missing = pc.is_null(array).to_numpy(zero_copy_only=False)
         given = pc.fill_null(array, 0).to_numpy(zero_copy_only=False)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -429,7 +395,7 @@ def _tensor(batch: pa.RecordBatch, fed: Fed, slot: Slot, reasons: list[str | Non
     shape = slot.shape_for(len(fed.names))
     if shape is None:
         raise ModelUnreadable(f'{len(fed.names)} columns do not fit the model\'s input "{slot.name}"')
-    return np.stack(found, axis=1).reshape(batch.num_rows, *shape)
+    return np.stack(found, axis=1).reshape(rows.num_rows, *shape)
 
 
 def _value(answer: Answer, said: Any) -> Any:

@@ -11,7 +11,6 @@ from typing import Any
 import yaml
 
 from pipeline_runtime.operators import expressions
-from pipeline_runtime.operators.expressions.arrow import FUNCTIONS as IN_ARROW
 from pipeline_runtime.operators.expressions.functions import FUNCTIONS
 from pipeline_runtime.operators.expressions.texts import TEXT_MAX
 from pipeline_runtime.operators.registry import BUILT_IN, default_registry
@@ -135,29 +134,14 @@ def _expressions() -> Iterator[str]:
     yield ""
     yield inspect.getdoc(expressions) or ""
     yield ""
-    yield "A null input makes a null."
-    yield "A row goes to the dead letters with the reason if an expression should have a value and has none."
-    yield "That is so for a division by zero, an overflow, or a text that is no number."
     yield "Besides the columns, `_time` (event time), `_batch_time` and `_key` can be used."
-    yield ""
-    yield f"`||`, `concat` and `replace` make texts of at most {TEXT_MAX:,} characters."
-    yield "`replace` may leave a longer text as long as it is."
-    yield "An expression whose literals alone make a longer text is refused when it is written."
-    yield "A row for which a text would get longer goes to the dead letters."
-    yield "So does a row in which `contains` or `replace` would look for a text for more than a second."
-    yield "`like` takes no more time for many `%` than for one."
     yield ""
     yield from _wrapped(
         "Functions: " + ", ".join(f"`{function.usage}`" for function in FUNCTIONS.values()) + "."
     )
     yield ""
-    yield "Arrow computes most of this."
-    yield "Where Spark alone computes something, a batch of its element costs some 65 ms of CPU and not"
-    yield "10 (docs/decisions/0030-elements-in-arrow.md). Spark alone computes:"
-    yield ""
-    yield from _wrapped("- " + ", ".join(f"`{name}`" for name in FUNCTIONS if name not in IN_ARROW))
-    yield "- `like`; `contains`, `startswith` and `endswith` with a part that is no literal"
-    yield "- texts made of numbers with decimals or of times, and numbers or times read from texts"
+    meaning = Path(expressions.__file__).with_name("meaning.md").read_text(encoding="utf-8")
+    yield from meaning.format(text_max=TEXT_MAX).splitlines()
 
 
 def _wrapped(text: str) -> list[str]:

@@ -2,7 +2,8 @@
 
 An operator is a class: typed parameters (pydantic), ports, an output schema, and one body:
 
-- `TransformOperator.transform`: DataFrames in, one DataFrame out (stateless, or Spark's own state);
+- `TransformOperator.arrow`: a batch's rows as Arrow tables in, one table out, without state;
+- `DataFrameOperator.transform`: Spark DataFrames in, one DataFrame out (stateless, or Spark's own state);
 - `KeyedProcessor.process`: one row at a time with the state of its key;
 - `BatchProcessor.process_batch`: a batch's rows at once, as Arrow columns, with states by key;
 - `SourceOperator.open`: rows from outside, addressed by a position that can be read again;
@@ -159,19 +160,25 @@ class Operator(ABC):
 
 
 class TransformOperator(Operator):
-    @abstractmethod
-    def transform(self, inputs: dict[str, DataFrame], ctx: OperatorContext) -> DataFrame:
-        """Data columns of the output schema and `_time`.
+    """Rows to rows, without state: what comes of a row depends on nothing but the row."""
 
-        A column `_reject` (string, optional) that is not null sends the row to the element's
-        dead letters with that reason; `_raw` (string, optional) is then what is kept of it.
+    @abstractmethod
+    def arrow(self, ctx: OperatorContext) -> ArrowTransform:
+        """A function from a batch's rows (one table for each connected port) to one table.
+
+        It gives the data columns of the output schema, and hands on the columns that begin with `_`. How rows
+        are cut into tables is open. A column `_reject` (string, optional) that is not null sends the row to
+        the element's dead letters with that reason. `_raw` (string, optional) is then what is kept of it.
         """
 
-    def arrow(self, ctx: OperatorContext) -> ArrowTransform | None:
-        """The same for Arrow's tables: the same columns in and out, the rows in the same order. None: it has
-        none, or not with these parameters. Where all elements of a group have it, Spark has nothing to plan
-        for its batches, which then take a seventh of the CPU or less."""
-        return None
+
+class DataFrameOperator(Operator):
+    """For users who write Spark. Spark plans each batch of a group that has one, so a batch costs some five
+    times as much CPU as without (decision 30)."""
+
+    @abstractmethod
+    def transform(self, inputs: dict[str, DataFrame], ctx: OperatorContext) -> DataFrame:
+        """Data columns of the output schema and `_time`; `_reject` and `_raw` as in `TransformOperator`."""
 
 
 class Processor(Operator):

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.operators.columns import ColumnName, NewColumn, SchemaCheck
-from pipeline_runtime.operators.expressions.sparksql import quote_name
 from pipeline_runtime.operators.sdk import ArrowTransform, OperatorContext, Params, TransformOperator
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 class Chosen(BaseModel):
@@ -63,12 +58,6 @@ class Select(TransformOperator):
             if self.params.key is not None:
                 check.column(output, self.params.key, "params.key")
         return output
-
-    def transform(self, inputs: dict[str, DataFrame], ctx: OperatorContext) -> DataFrame:
-        frame = inputs["in"]
-        own = [quote_name(name) for name in frame.columns if name.startswith("_")]
-        chosen = [f"{quote_name(item.column)} AS {quote_name(item.name)}" for item in self.params.columns]
-        return frame.selectExpr(*chosen, *own)
 
     def arrow(self, ctx: OperatorContext) -> ArrowTransform:
         def selected(inputs: Mapping[str, pa.Table]) -> pa.Table:

@@ -1,43 +1,26 @@
-"""Arrow's tables as operators handle them: what `frames` is for Spark's."""
+"""Arrow's tables as operators handle them."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline_runtime.model.schema import FieldType
 from pipeline_runtime.operators.expressions import Compiled
-from pipeline_runtime.operators.expressions.arrow import Evaluation, can_evaluate
+from pipeline_runtime.operators.expressions.arrow import Evaluated, evaluate
+from pipeline_runtime.operators.expressions.casts import texts
 
 REJECT, RAW = "_reject", "_raw"
 """Columns, see `TransformOperator.transform`."""
 
 
-def is_in_arrow(compiled: Compiled) -> bool:
-    parts = (compiled.node, compiled.failed)
-    return all(can_evaluate(part, compiled.types) for part in parts if part is not None)
-
-
-@dataclass(frozen=True)
-class Evaluated:
-    values: pa.ChunkedArray
-    failed: pa.ChunkedArray | None  # never null; None when no row failed
-
-
 def evaluated(compiled: Compiled, rows: pa.Table) -> Evaluated:
-    """Evaluates an expression that `is_in_arrow`."""
-    evaluation = Evaluation(rows, compiled.types)
-    values = evaluation.column(compiled.node, compiled.type)
-    if compiled.failed is None:
-        return Evaluated(values, None)
-    failed = evaluation.column(compiled.failed, FieldType.BOOLEAN)
-    return Evaluated(values, failed if pc.any(failed).as_py() else None)
+    """The value of an expression for each row, and where it has failed."""
+    return evaluate(compiled.node, compiled.type, rows)
 
 
 def with_column(rows: pa.Table, name: str, values: Any) -> pa.Table:
@@ -59,8 +42,8 @@ def rejecting(rows: pa.Table, failed: pa.ChunkedArray | None, reason: str) -> pa
 
 def rejects(rows: pa.Table, names: Sequence[str], reasons: Sequence[str]) -> pa.Table:
     """Returns the rows as dead letters: the reason, and the columns `names`."""
-    texts = quoted_rows(rows, names)
-    return pa.table({REJECT: pa.array(reasons, pa.string()), RAW: pa.array(texts, pa.string())})
+    raws = quoted_rows(rows, names)
+    return pa.table({REJECT: pa.array(reasons, pa.string()), RAW: pa.array(raws, pa.string())})
 
 
 def with_rejects(rows: pa.Table, *rejected: pa.Table | None) -> pa.Table:
@@ -74,15 +57,8 @@ def quoted_rows(rows: pa.Table, names: Sequence[str]) -> list[str]:
     rows = rows.select(names)
     for place, column in enumerate(rows.columns):
         if pa.types.is_timestamp(column.type):
-            texts = pc.binary_join_element_wise(utc_texts(column), "Z", "")
-            rows = rows.set_column(place, rows.column_names[place], texts)
+            rows = rows.set_column(place, rows.column_names[place], texts(column))
     return [quoted(row) for row in rows.to_pylist()]
-
-
-def utc_texts(times: pa.ChunkedArray) -> pa.ChunkedArray:
-    """2024-05-01T12:00:00.000000 of each. By Arrow, since there are times that Python does not have; without
-    the zone, since with it Arrow takes ten times as long."""
-    return pc.replace_substring(times.cast(pa.timestamp("us")).cast(pa.string()), " ", "T")
 
 
 def json_instant(value: Any) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,12 +13,9 @@ from pydantic import Field, field_validator
 from pipeline_runtime.model.faults import did_you_mean, listed
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
 from pipeline_runtime.operators.columns import NUMERIC, NumericColumn, SchemaCheck
-from pipeline_runtime.operators.expressions.javatexts import rounded, text_of
-from pipeline_runtime.operators.expressions.sparksql import quote_name, quote_text
+from pipeline_runtime.operators.expressions.calls import STRICT
+from pipeline_runtime.operators.expressions.casts import texts
 from pipeline_runtime.operators.sdk import ArrowTransform, OperatorContext, Params, TransformOperator
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 class Comparison(StrEnum):
@@ -45,6 +41,7 @@ ALERT_FIELDS = (
     SchemaField(name="alert_message", type=FieldType.STRING),
 )
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+_RANK = "_rank"
 _OWN = ("column", "value", "limit", "operator")
 _IN_ARROW = {
     Comparison.ABOVE: pc.greater,
@@ -113,93 +110,45 @@ class ThresholdAlert(TransformOperator):
             check.unique([field.name for field in fields], "inputs.in")
         return StreamSchema(fields=fields, key=schema.key)
 
-    def transform(self, inputs: dict[str, DataFrame], ctx: OperatorContext) -> DataFrame:
-        frame = inputs["in"]
-        schema = ctx.input_schemas["in"]
-        limit = f"cast({self.params.limit!r} as double)"
-        severity = quote_text(self.params.severity.value)
-        alerts = []
-        for name in self.params.columns:
-            value = f"cast({quote_name(name)} as double)"
-            alert = (
-                f"named_struct('column', {quote_text(name)}, 'value', {value}, 'limit', {limit},"
-                f" 'severity', {severity}, 'message', {self._message(name, schema)})"
-            )
-            alerts.append(f"CASE WHEN {value} {self.params.operator.value} {limit} THEN {alert} END")
-        own = [quote_name(name) for name in frame.columns]
-        exploded = frame.selectExpr(*own, f"explode(array({', '.join(alerts)})) AS `_alert`")
-        return exploded.where("`_alert` IS NOT NULL").selectExpr(
-            *own,
-            *(f"`_alert`.`{field.name.removeprefix('alert_')}` AS `{field.name}`" for field in ALERT_FIELDS),
-        )
-
     def arrow(self, ctx: OperatorContext) -> ArrowTransform:
-        schema = ctx.input_schemas["in"]
+        beyond = _IN_ARROW[self.params.operator]
 
         def alerts(inputs: Mapping[str, pa.Table]) -> pa.Table:
-            rows, beyond = inputs["in"], _IN_ARROW[self.params.operator]
-            places: list[tuple[int, int]] = []  # of the row, and of the column in it
+            rows = inputs["in"]
+            found = []
             for place, name in enumerate(self.params.columns):
                 values = rows[name].cast(pa.float64(), safe=False)
-                found = pc.indices_nonzero(pc.fill_null(beyond(values, self.params.limit), False))
-                places += [(row, place) for row in found.to_pylist()]
-            places.sort()
-            taken = rows.take(pa.array([row for row, _ in places], pa.int64()))
-            columns = [self.params.columns[place] for _, place in places]
-            told = taken.to_pylist()
-            given = [float(row[column]) for row, column in zip(told, columns, strict=True)]
-            messages = [self._said(column, row, schema) for row, column in zip(told, columns, strict=True)]
-            count = len(places)
-            own: list[pa.Array] = [
-                pa.array(columns, pa.string()),
-                pa.array(given, pa.float64()),
-                pa.repeat(pa.scalar(self.params.limit, pa.float64()), count),
-                pa.repeat(self.params.severity.value, count),
-                pa.array(messages, pa.string()),
-            ]
-            for field, values in zip(ALERT_FIELDS, own, strict=True):
-                taken = taken.append_column(field.name, values)
-            return taken
+                is_beyond = pc.fill_null(beyond(values, self.params.limit), False)
+                given = rows.filter(is_beyond)
+                own = (
+                    pa.repeat(name, given.num_rows),
+                    values.filter(is_beyond),
+                    pa.repeat(pa.scalar(self.params.limit, pa.float64()), given.num_rows),
+                    pa.repeat(self.params.severity.value, given.num_rows),
+                    self._messages(name, given),
+                )
+                for field, column in zip(ALERT_FIELDS, own, strict=True):
+                    given = given.append_column(field.name, column)
+                ranks = pc.add(pc.multiply(pc.indices_nonzero(is_beyond), len(self.params.columns)), place)
+                found.append(given.append_column(_RANK, ranks))
+            # Row by row, and in each row the columns in the order in which they are listed.
+            return pa.concat_tables(found).sort_by(_RANK).drop_columns([_RANK])
 
         return alerts
 
-    def _said(self, column: str, row: Mapping[str, Any], schema: StreamSchema) -> str:
-        """The message for one watched column; a null in it reads as "null"."""
+    def _messages(self, column: str, rows: pa.Table) -> pa.Array | pa.ChunkedArray:
+        """The message about one watched column for each row; a null in it reads as "null"."""
         own = {"column": column, "limit": f"{self.params.limit:g}", "operator": self.params.operator.value}
-
-        def shown(found: re.Match[str]) -> str:
-            name = found[1]
-            if name in own:
-                return own[name]
-            field = schema.field(column if name == "value" else name)
-            assert field is not None, name
-            value = row[field.name]
-            return text_of(
-                rounded(value, 2) if field.type is FieldType.NUMBER and value is not None else value
-            )
-
-        return _PLACEHOLDER.sub(shown, self.params.message)
-
-    def _message(self, column: str, schema: StreamSchema) -> str:
-        """SQL of the message for one watched column; a null in it reads as "null"."""
         parts = []
         for index, part in enumerate(_PLACEHOLDER.split(self.params.message)):
-            if index % 2 == 0:
-                parts.append(quote_text(part))
-            elif part == "column":
-                parts.append(quote_text(column))
-            elif part == "limit":
-                parts.append(quote_text(f"{self.params.limit:g}"))
-            elif part == "operator":
-                parts.append(quote_text(self.params.operator.value))
+            if index % 2 == 0 or part in own:
+                parts.append(pa.repeat(own.get(part, part) if index % 2 else part, rows.num_rows))
             else:
-                parts.append(_shown(column if part == "value" else part, schema))
-        return f"concat({', '.join(parts)})"
+                parts.append(_shown(rows[column if part == "value" else part]))
+        return pc.binary_join_element_wise(*parts, "")
 
 
-def _shown(name: str, schema: StreamSchema) -> str:
-    field = schema.field(name)
-    sql = quote_name(name)
-    if field is not None and field.type is FieldType.NUMBER:
-        sql = f"round({sql}, 2)"
-    return f"coalesce(cast({sql} as string), 'null')"
+def _shown(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    if pa.types.is_floating(values.type):
+        values = STRICT["round"](values, pa.scalar(2))
+    return pc.fill_null(texts(values), "null")

@@ -88,7 +88,7 @@ class BatchPlanner:
         self._release = release
         self._keyed = keyed
         self._tasks = tasks or Tasks(1)
-        self.timing = BatchTiming(spec, state, offsets, cpu, stays=self._tasks.stay)
+        self.timing = BatchTiming(spec, state, offsets, cpu, planned=self._tasks.planned_each)
         self.at_end: Callable[[Sequence[bytes]], None] | None = None  # of a batch of tasks that stay
         self._asked = asked  # told the seq of each batch that Spark has finished
         self._shifted_ms = 0  # by how much the batch that is about to be granted moves the sources' clocks

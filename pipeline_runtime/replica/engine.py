@@ -11,20 +11,21 @@ from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
 
-from pipeline_runtime.spark.frame import GroupFrame
+from pipeline_runtime.batch.facts import GroupFacts
+from pipeline_runtime.batch.output import BatchOutput
 
 
 class BatchRows(Protocol):
-    """The rows of a batch, tagged as spark.frame says."""
+    """A batch, as the engine runs it."""
 
     def toArrow(self) -> pa.Table:
         """Computed by this call, with the state that goes with them; called once."""
         ...
 
-    @property
-    def sparkSession(self) -> SparkSession: ...
+    def output(self, rows: pa.Table, batch_time_ms: int) -> BatchOutput:
+        """What the batch has made: of the rows that `toArrow` gave. Not asked of a group whose tasks stay."""
+        ...
 
 
 OnBatch = Callable[[BatchRows, int], None]
@@ -54,7 +55,7 @@ class Engine(Protocol):
         ...
 
     def start_query(
-        self, frame: GroupFrame, name: str, gate_address: str, directory: Path, on_batch: OnBatch
+        self, group: GroupFacts, name: str, gate_address: str, directory: Path, on_batch: OnBatch
     ) -> Query:
         """Go on from what `directory` holds (its layout: replica.local_state), as the gate grants it."""
         ...

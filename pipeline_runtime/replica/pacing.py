@@ -40,7 +40,7 @@ STAY_WARM_S = 4.0
 STAY_WARM_S_MAX = 8.0
 
 
-def interval_ms(pace: Pace, cpu_ratio: float, waiting_rows: int = 0, *, stays: bool = False) -> float:
+def interval_ms(pace: Pace, cpu_ratio: float, waiting_rows: int = 0, *, planned: bool = False) -> float:
     """The least time between the starts of two batches, for this load of the machine; whatever the target.
     On a busy one it is as long as makes the batches' own cost the same part of the time, whoever runs them.
 
@@ -49,7 +49,7 @@ def interval_ms(pace: Pace, cpu_ratio: float, waiting_rows: int = 0, *, stays: b
     """
     pressure = min(1.0, max(0.0, (cpu_ratio - CPU_RELAXED) / (CPU_FULL - CPU_RELAXED)))
     room = max(0.0, 1 - waiting_rows / pace.batch_rows_max)
-    most_ms = pace.interval_ms_max * (STAYING_COST_RATIO if stays else 1)
+    most_ms = pace.interval_ms_max * (1 if planned else STAYING_COST_RATIO)
     return pace.interval_ms_min + pressure * room * max(0.0, most_ms - pace.interval_ms_min)
 
 

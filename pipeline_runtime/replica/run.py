@@ -15,6 +15,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+from pipeline_runtime.batch.facts import GroupFacts
 from pipeline_runtime.batch.gate_messages import GroupDescription
 from pipeline_runtime.batch.inputs import open_source
 from pipeline_runtime.batch.tasks import Tasks
@@ -33,7 +34,6 @@ from pipeline_runtime.replica.looking import Looking
 from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.sink import BatchSink
 from pipeline_runtime.replica.state import ReplicaState
-from pipeline_runtime.spark.frame import GroupFrame
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ class Start:
     definition: GroupSpec  # a former one, where the replica follows what lies before an upgrade
     local: Boundary  # where the local state stands
     marks: dict[str, Any]  # and its sinks
-    tasks_max: int | None = None  # None: as many as the group's frame allows
+    tasks_max: int | None = None  # None: as many as the group allows
 
 
 class Run:
@@ -72,8 +72,8 @@ class Run:
         self._active = False
         self._active_at_s = 0.0
         files = {reference: str(host.resolve_file(reference)) for reference in definition.files}
-        self._frame = frame = GroupFrame(definition, files, directory)
-        self.stateful = frame.stateful  # else what is kept says only where it stands
+        self._group = group = GroupFacts(definition, files, directory)
+        self.stateful = group.stateful is not None  # else what is kept says only where it stands
         with ExitStack() as opened:
             self._keyed = self._open_keyed(start.local)
             if self._keyed is not None:
@@ -82,17 +82,17 @@ class Run:
             opened.callback(self.offsets.close)
             self.planner = BatchPlanner(
                 definition,
-                frame.inputs,
+                group.inputs,
                 state,
                 self.offsets,
                 host.cpu,
                 self._description(files),
                 start.local,
-                flushes=frame.flushes,
+                flushes=group.flushes,
                 release=release,
                 asked=asked,
                 keyed=self._keyed,
-                tasks=Tasks(start.tasks_max or frame.tasks_max, stay=frame.resident),
+                tasks=Tasks(start.tasks_max or group.tasks_max, planned=group.is_planned),
             )
             self._gate_address = host.gate.open(definition.id, self.planner)
             opened.callback(host.gate.shut, self._gate_address)
@@ -103,16 +103,16 @@ class Run:
             self.planner.at_end = self._sink.resident_batch
             self.looking: Looking | None = None  # at what a processor keeps
             if self._keyed is not None:
-                self.looking = Looking.at(definition, frame.processor, self._keyed)
+                self.looking = Looking.at(definition, group.processor, self._keyed)
             self._closing = opened.pop_all()
 
     def _open_keyed(self, local: Boundary) -> KeyedState | None:
-        if not self._frame.kept_by_replica:
+        if self._group.is_kept_by_spark:
             return None
-        return open_keyed(self._directory, local, stateful=self._frame.stateful)
+        return open_keyed(self._directory, local, stateful=self.stateful)
 
     def _open_offsets(self, files: dict[str, str], state: ReplicaState) -> InputOffsets:
-        definition, inputs = self.definition, self._frame.inputs
+        definition, inputs = self.definition, self._group.inputs
         sources = {
             item.element: open_source(definition, item, files, self._directory)
             for item in inputs
@@ -135,7 +135,7 @@ class Run:
             ended = partial(commit_keyed, self._keyed)
         return BatchSink(
             self.definition,
-            self._frame,
+            self._group,
             state,
             self.planner,
             release,
@@ -148,7 +148,7 @@ class Run:
     def begin(self) -> None:
         self.begun = True
         self._query = self._host.engine.start_query(
-            self._frame,
+            self._group,
             f"{self.definition.id} on {self._host.node}",
             self._gate_address,
             spark_directory(self._directory),
@@ -176,7 +176,7 @@ class Run:
         """End the query, after the batch that ends right now. What it has kept can be read no more."""
         # First, since it waits for the batch that is running: its files must not close before.
         self._sink.give_up()
-        if self.planner.close() or self._frame.resident:
+        if self.planner.close() or not self._group.is_planned:
             # Spark would kill the Python process of a task that it has to stop.
             self._sink.over.wait(LET_GO_S)
         self._end_query()

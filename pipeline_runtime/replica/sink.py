@@ -17,6 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pipeline_runtime.batch.facts import GroupFacts
 from pipeline_runtime.batch.output import BatchOutput, merged, unpacked
 from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.handover.crash_points import reached
@@ -32,8 +33,6 @@ from pipeline_runtime.replica.engine import BatchRows
 from pipeline_runtime.replica.outputs import Outgoing, element_rows, outgoing
 from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.state import ReplicaState
-from pipeline_runtime.spark.frame import GroupFrame
-from pipeline_runtime.spark.tagged import output_of
 
 
 class NotDeterministic(RuntimeError):
@@ -55,7 +54,7 @@ class BatchSink:
     def __init__(
         self,
         spec: GroupSpec,
-        frame: GroupFrame,
+        group: GroupFacts,
         state: ReplicaState,
         planner: BatchPlanner,
         release: OwnerRelease,
@@ -68,7 +67,7 @@ class BatchSink:
         of each batch that is done, and whether others wait to hear of it: an owner's first, and the last."""
         self.growing = growing
         self._spec = spec
-        self._frame = frame
+        self._group = group
         self._state = state
         self._planner = planner
         self._release = release
@@ -89,8 +88,8 @@ class BatchSink:
         self.close()
         self._closed = False
         self._marks = {}
-        for element in self._frame.sinks:
-            writer = self._frame.open_sink(element)
+        for element in self._group.sinks:
+            writer = self._group.open_sink(element)
             writer.restore(marks.get(element))
             self._writers[element] = writer
             if element in marks:
@@ -117,7 +116,7 @@ class BatchSink:
         try:
             table = rows.toArrow()  # its tasks wait for what is granted
             plan = self._granted()
-            if not self._frame.resident and plan is not None:
+            if self._group.is_planned and plan is not None:
                 with self._ending:
                     self._process(self._spark_output(table, plan), plan)
         except BaseException as error:
@@ -149,10 +148,7 @@ class BatchSink:
     def _spark_output(self, table: pa.Table, boundary: Boundary) -> BatchOutput:
         """What Spark has made of the batch."""
         assert self._spark is not None
-        collected = self._frame.in_order(table)
-        if self._frame.has_late_elements:
-            collected = self._frame.after(self._spark[0].sparkSession, collected, boundary.batch_time_ms)
-        return output_of(collected, self._spec)
+        return self._spark[0].output(table, boundary.batch_time_ms)
 
     def _process(self, made: BatchOutput, boundary: Boundary) -> None:
         # 1
@@ -230,7 +226,7 @@ class BatchSink:
         return first
 
     def _write_sinks(self, made: BatchOutput, boundary: Boundary) -> dict[str, Any]:
-        for element, source in self._frame.sinks.items():
+        for element, source in self._group.sinks.items():
             self._marks[element] = self._writers[element].write(made.sinks[source], boundary.seq)
         return dict(self._marks)
 

@@ -30,14 +30,14 @@ class BatchTiming:
     those of the monotonic clock."""
 
     def __init__(
-        self, spec: GroupSpec, state: ReplicaState, offsets: InputOffsets, cpu: CpuLoad, *, stays: bool
+        self, spec: GroupSpec, state: ReplicaState, offsets: InputOffsets, cpu: CpuLoad, *, planned: bool
     ) -> None:
-        """`stays`: its task does, so that a batch costs little (pacing.STAYING_COST_RATIO)."""
+        """`planned`: Spark plans each batch, which then costs more (pacing.STAYING_COST_RATIO)."""
         self._spec = spec
         self._state = state
         self._offsets = offsets
         self._cpu = cpu
-        self._stays = stays
+        self._planned = planned
         self._told_at_s = 0.0
         self._planned_ms = 0.0  # from there to the first task's question
         self._granted_at_s = 0.0
@@ -136,7 +136,7 @@ class BatchTiming:
         if self._state.directive.release is not None:
             return lockstep_interval_ms(self._spec.pace, batch_ms)
         waiting = self._offsets.lag_rows(start)
-        least_ms = interval_ms(self._spec.pace, self._cpu.ratio(), waiting, stays=self._stays)
+        least_ms = interval_ms(self._spec.pace, self._cpu.ratio(), waiting, planned=self._planned)
         if not self._state.directive.followed:
             return least_ms
         return max(least_ms, followed_interval_ms(self._spec.pace, batch_ms))

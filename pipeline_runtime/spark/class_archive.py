@@ -19,8 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame
-
+from pipeline_runtime.batch.facts import GroupFacts
 from pipeline_runtime.batch.gate import GateServer
 from pipeline_runtime.batch.gate_messages import GroupDescription, Payload, Slice, SliceRead, TaskPart
 from pipeline_runtime.batch.tasks import Tasks
@@ -28,8 +27,7 @@ from pipeline_runtime.model.document import parse_document
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.planning.plan import plan_groups
-from pipeline_runtime.spark.engine import SparkEngine
-from pipeline_runtime.spark.frame import GroupFrame
+from pipeline_runtime.spark.engine import SparkEngine, SparkRows
 from pipeline_runtime.spark.session import CLASS_ARCHIVE, SMALL_MACHINE_JAVA_OPTIONS, java_process
 
 BATCHES = 4
@@ -46,7 +44,7 @@ _ELEMENTS: list[dict[str, Any]] = [
             "columns": [{"name": "sensor"}, {"name": "value", "type": "number"}],
         },
     },
-    {"id": "high", "type": "filter", "params": {"condition": "ln(value) > 1"}, **_STREAM},
+    {"id": "high", "type": "filter", "params": {"condition": "value > 1"}, **_STREAM},
     {"id": "statistics", "type": "running-statistics", "params": {"column": "value"}, **_STREAM},
 ]
 
@@ -54,8 +52,8 @@ _ELEMENTS: list[dict[str, Any]] = [
 class _Rows:
     """Keeper of the gate of one group: a few rows for each batch, and no topic behind them."""
 
-    def __init__(self, spec: GroupSpec, directory: Path, *, stays: bool) -> None:
-        self._tasks = Tasks(1, stay=stays)
+    def __init__(self, spec: GroupSpec, directory: Path, *, planned: bool) -> None:
+        self._tasks = Tasks(1, planned=planned)
         self._read = 0  # the token of the batch that was read last
         kafka = {"bootstrap": "localhost:0", "security": {}}
         self._description = GroupDescription(spec.model_dump(mode="json"), kafka, {}, str(directory))
@@ -147,14 +145,14 @@ def _engine(work: Path) -> Iterator[tuple[SparkEngine, GateServer]]:
 def _run(engine: SparkEngine, gate: GateServer, spec: GroupSpec, directory: Path) -> None:
     done = 0
 
-    def on_batch(rows: DataFrame, number: int) -> None:
+    def on_batch(rows: SparkRows, number: int) -> None:
         nonlocal done
         rows.toArrow()
         done = number + 1
 
-    frame = GroupFrame(spec, {}, directory)
-    address = gate.open(spec.group, _Rows(spec, directory, stays=frame.resident))
-    query = engine.start_query(frame, spec.group, address, directory / "spark", on_batch)
+    group = GroupFacts(spec, {}, directory)
+    address = gate.open(spec.group, _Rows(spec, directory, planned=group.is_planned))
+    query = engine.start_query(group, spec.group, address, directory / "spark", on_batch)
     begun = time.monotonic()
     while done < BATCHES:
         if query.exception() is not None or time.monotonic() - begun > _PATIENCE_S:

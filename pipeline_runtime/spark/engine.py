@@ -8,15 +8,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark.sql.streaming.query import StreamingQuery
 
+from pipeline_runtime.batch.facts import GroupFacts
+from pipeline_runtime.batch.output import BatchOutput
+from pipeline_runtime.spark.planned import PlannedGroup
+from pipeline_runtime.spark.schema import spark_schema
 from pipeline_runtime.spark.session import open_session, use_worker_python
+from pipeline_runtime.spark.source import FORMAT
+from pipeline_runtime.spark.tagged import TAGGED, output_of
 from pipeline_runtime.spark.zygote import ENVIRONMENT, Zygote
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-    from pipeline_runtime.spark.frame import GroupFrame
 
 
 class SparkEngine:
@@ -47,18 +52,24 @@ class SparkEngine:
 
     def start_query(
         self,
-        frame: GroupFrame,
+        group: GroupFacts,
         name: str,
         gate_address: str,
         directory: Path,
-        on_batch: Callable[[DataFrame, int], None],
+        on_batch: Callable[[SparkRows, int], None],
     ) -> StreamingQuery:
+        planned = PlannedGroup(group) if group.is_planned else None
+        # A task that stays gives Spark no rows: the gate gets them.
+        schema = TAGGED if planned is None else planned.schema
+        gated = self.session.readStream.format(FORMAT).option("gate", gate_address)
+        frame = gated.schema(spark_schema(schema)).load()
+        if planned is not None:
+            frame = planned.frame(frame, gate_address)
         return (
-            frame.query_frame(self.session, gate_address)
-            .writeStream.outputMode(frame.output_mode)
+            frame.writeStream.outputMode("append" if planned is None else planned.output_mode)
             .queryName(name)
             .option("checkpointLocation", str(directory))
-            .foreachBatch(on_batch)
+            .foreachBatch(lambda rows, batch: on_batch(SparkRows(rows, planned), batch))
             .start()
         )
 
@@ -69,3 +80,19 @@ class SparkEngine:
         if self._zygote is not None:
             self._zygote.close()
             self._zygote = None
+
+
+class SparkRows:
+    """Implements replica.engine.BatchRows."""
+
+    def __init__(self, rows: DataFrame, planned: PlannedGroup | None) -> None:
+        self._rows = rows
+        self._planned = planned
+
+    def toArrow(self) -> pa.Table:
+        return self._rows.toArrow()
+
+    def output(self, rows: pa.Table, batch_time_ms: int) -> BatchOutput:
+        assert self._planned is not None, "tasks that stay hand over what they make"
+        completed = self._planned.completed(self._rows.sparkSession, rows, batch_time_ms)
+        return output_of(completed, self._planned.spec)

@@ -1,8 +1,8 @@
 """The streaming data source of every group: it reads what the replica's gate has granted.
 
 The gate (pipeline_runtime.batch.gate) tells Spark of a next batch at once, and its tasks what to read of it
-when that is decided: they wait for it. `slices` reads the rows; `resident` reads those of all batches to
-come, and gives Spark none. One instance reads all inputs of a group, so that one gate bounds them all.
+when that is decided: they wait for it. A task that stays (batch.group) takes all batches to come, and gives
+Spark no rows. One instance reads all inputs of a group, so that one gate bounds them all.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ class Part(InputPartition):
 
     token: int
     task: int
-    resident: bool = False  # the task stays for the batches to come
 
 
 class GatedReader(DataSourceStreamReader):
@@ -56,7 +55,7 @@ class GatedReader(DataSourceStreamReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Part)
         reader, client = _reader(self._address), gate(self._address)
-        if partition.resident:
+        if not reader.is_planned:  # the task stays for the batches to come
             from pipeline_runtime.batch.group import GroupWork, run_batches  # as in `_reader`
 
             work = GroupWork(client, reader)

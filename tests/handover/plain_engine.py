@@ -1,7 +1,7 @@
-"""Runs a resident group's task without Spark: in a thread of the node's own process.
+"""Runs a group's task without Spark: in a thread of the node's own process.
 
 Gate, sink, journal, transactions, state and crash points are the node's real ones, and so is the task. What
-Spark writes down of such a group's batches is of no use to anybody behind the end of the query, so this
+Spark writes down of a group's batches is of no use to anybody behind the end of the query, so this
 writes nothing.
 """
 
@@ -15,13 +15,12 @@ from typing import NoReturn
 
 import pyarrow as pa
 
+from pipeline_runtime.batch.facts import GroupFacts
 from pipeline_runtime.batch.gate_client import GateClient
 from pipeline_runtime.batch.gate_messages import FirstToken, NextToken, TasksOf
 from pipeline_runtime.batch.group import GroupWork, run_batches
 from pipeline_runtime.batch.reader import GroupReader
 from pipeline_runtime.replica.engine import OnBatch
-from pipeline_runtime.spark.frame import GroupFrame
-from pipeline_runtime.spark.tagged import TAGGED
 
 log = logging.getLogger(__name__)
 
@@ -29,15 +28,15 @@ _POLLING_DELAY_S = 0.001
 
 
 class PlainEngine:
-    """Implements replica.engine.Engine for resident groups."""
+    """Implements replica.engine.Engine for groups of Fogline's own operators."""
 
     def start(self, sockets: Path) -> None:
         """There is nothing to start."""
 
     def start_query(
-        self, frame: GroupFrame, name: str, gate_address: str, directory: Path, on_batch: OnBatch
+        self, group: GroupFacts, name: str, gate_address: str, directory: Path, on_batch: OnBatch
     ) -> PlainQuery:
-        return PlainQuery(frame, name, gate_address, on_batch)
+        return PlainQuery(group, name, gate_address, on_batch)
 
     def close(self) -> None:
         """There is nothing to stop."""
@@ -46,9 +45,9 @@ class PlainEngine:
 class PlainQuery:
     """Implements replica.engine.Query, in a thread of its own."""
 
-    def __init__(self, frame: GroupFrame, name: str, gate_address: str, on_batch: OnBatch) -> None:
-        if not frame.resident or frame.has_late_elements:
-            raise NotImplementedError(f"{frame.spec.id}: the plain engine runs resident groups")
+    def __init__(self, group: GroupFacts, name: str, gate_address: str, on_batch: OnBatch) -> None:
+        if group.is_planned:
+            raise NotImplementedError(f"{group.spec.id}: the plain engine runs no DataFrames")
         self._address = gate_address
         self._on_batch = on_batch
         self._stopping = threading.Event()
@@ -108,11 +107,10 @@ class PlainRows:
 
     def toArrow(self) -> pa.Table:
         run_batches(self._gate, self._work, self._token, 0)
-        return TAGGED.empty_table()
+        return pa.table({})
 
-    @property
-    def sparkSession(self) -> NoReturn:
-        raise NotImplementedError("it runs no elements of Spark's")
+    def output(self, rows: pa.Table, batch_time_ms: int) -> NoReturn:
+        raise NotImplementedError("its tasks hand over what they make")
 
 
 class _Asker(GateClient):

@@ -9,9 +9,8 @@ Nothing in an expression depends on the time or the place of a run (`now()`, `ra
 refused): an element that was moved or restored must compute again what it computed before.
 """
 
-# `syntax` parses text to a tree, `types` says what type it has over a schema, `sparksql` compiles it to
-# Spark SQL that never raises. Checking needs no JVM, so the editor answers at once.
-from pipeline_runtime.operators.expressions.sparksql import Compiled, compile_expression
+# `syntax` parses text to a tree, `types` says what type it has over a schema, `arrow` evaluates it.
+from pipeline_runtime.operators.expressions.compiled import Compiled, compile_expression
 from pipeline_runtime.operators.expressions.syntax import ExpressionInvalid, columns_of, parse
 
 __all__ = ["Compiled", "ExpressionInvalid", "columns_of", "compile_expression", "parse"]

@@ -1,24 +1,22 @@
-"""Tree to Arrow columns, for expressions of which Arrow makes what Spark makes.
-
-Such are numbers, comparisons, conditions, and of texts and times what both do alike. What rests on Java's own
-texts, patterns or functions of real numbers is left to Spark: `can_evaluate` says so.
-"""
+"""Tree to Arrow columns: the value of an expression for each row of a table, and where it has failed."""
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import reduce
-from math import fmod, isfinite
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline_runtime.model.schema import FieldType
 from pipeline_runtime.operators.expressions import texts
-from pipeline_runtime.operators.expressions.javatexts import rounded
+from pipeline_runtime.operators.expressions.calls import STRICT, computed, joined
+from pipeline_runtime.operators.expressions.casts import cast
+from pipeline_runtime.operators.expressions.functions import FUNCTIONS
+from pipeline_runtime.operators.expressions.patterns import is_like
 from pipeline_runtime.operators.expressions.syntax import (
+    Between,
     Binary,
     Call,
     Case,
@@ -31,14 +29,17 @@ from pipeline_runtime.operators.expressions.syntax import (
     Negative,
     Node,
     Not,
-    children,
 )
-from pipeline_runtime.operators.expressions.types import NUMERIC, type_of
+from pipeline_runtime.operators.expressions.values import (
+    Values,
+    alike,
+    any_true,
+    as_type,
+    has_nulls,
+    is_typed,
+    where,
+)
 from pipeline_runtime.operators.recording import arrow_type
-
-Values = Any
-"""A pa.ChunkedArray of one value for each row, or a pa.Scalar."""
-Types = Mapping[str, FieldType]
 
 _COMPARISONS = {
     "=": pc.equal,
@@ -48,309 +49,224 @@ _COMPARISONS = {
     ">": pc.greater,
     ">=": pc.greater_equal,
 }
-_ARITHMETIC = {"+": pc.add, "-": pc.subtract, "*": pc.multiply}
-_CHECKED = {"+": pc.add_checked, "-": pc.subtract_checked, "*": pc.multiply_checked}
-_PYTHON = {"+": operator.add, "-": operator.sub, "*": operator.mul}
-_DATE_PARTS: dict[str, Callable[[Values], Values]] = {
-    "year": pc.year,
-    "month": pc.month,
-    "day": pc.day,
-    "hour": pc.hour,
-    "minute": pc.minute,
-    "second": pc.second,
-    "weekday": pc.day_of_week,
-    "unix_millis": lambda times: floored(times.cast(pa.int64()), 1000),
-}
-_PARTS_OF_TEXTS = {"startswith": pc.starts_with, "endswith": pc.ends_with, "contains": pc.match_substring}
-FUNCTIONS = frozenset(
-    [
-        *("abs", "sqrt", "floor", "ceil", "round", "length", "concat"),
-        *("greatest", "least", "coalesce", "nullif", "if"),
-        *_DATE_PARTS,
-        *_PARTS_OF_TEXTS,
-    ]
-)
-# What both make alike of which type.
-_CASTS = {
-    FieldType.INTEGER: (FieldType.INTEGER, FieldType.NUMBER, FieldType.BOOLEAN),
-    FieldType.NUMBER: (FieldType.INTEGER, FieldType.NUMBER, FieldType.BOOLEAN),
-    FieldType.BOOLEAN: (FieldType.INTEGER, FieldType.NUMBER, FieldType.BOOLEAN),
-    FieldType.STRING: (FieldType.INTEGER, FieldType.STRING, FieldType.BOOLEAN),
-    FieldType.TIMESTAMP: (FieldType.TIMESTAMP,),
-}
+_ARITHMETIC = ("+", "-", "*", "/", "%")
+_NULL = pa.scalar(None)
+_FALSE, _TRUE = pa.scalar(False), pa.scalar(True)
 
 
-def can_evaluate(node: Node, types: Types) -> bool:
-    """Whether Arrow makes of it what Spark does."""
-    match node:
-        case Like():
-            return False
-        case Cast(operand, target):
-            found = type_of(operand, types)
-            if found is not None and found not in _CASTS[target]:
-                return False
-        case Call(name, arguments):
-            if name not in FUNCTIONS or (name in _PARTS_OF_TEXTS and not _is_text(arguments[1])):
-                return False
-    return all(can_evaluate(child, types) for child in children(node))
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """`failed` is true, and never null, on rows where the expression should have a value and has none: a
+    division by zero, an overflow, a text that is no number. A null input is not a failure: it makes a null.
+    `failed` is None where no row has failed."""
+
+    values: Values
+    failed: Values | None
 
 
-def _is_text(node: Node) -> bool:
-    return isinstance(node, Literal) and isinstance(node.value, str)
+def evaluate(node: Node, type_: FieldType, rows: pa.Table) -> Evaluated:
+    """An expression of that type over the rows of a table, as chunked arrays."""
+    parts = [_Evaluation(part).whole(node, type_) for part in _slices(node, rows)]
+    values = pa.chunked_array([chunk for part in parts for chunk in part.values.chunks], arrow_type(type_))
+    if all(part.failed is None for part in parts):
+        return Evaluated(values, None)
+    failed = [pa.repeat(False, len(p.values)) if p.failed is None else p.failed for p in parts]
+    chunks = [chunk for each in failed for chunk in (each.chunks if hasattr(each, "chunks") else [each])]
+    return Evaluated(values, pa.chunked_array(chunks, pa.bool_()))
 
 
-class Evaluation:
-    """Expressions over the rows of one table, each part computed once."""
+def _slices(node: Node, rows: pa.Table) -> Iterator[pa.Table]:
+    """The rows in as many parts as it takes to hold no more than texts.HELD_MAX characters of new texts."""
+    makers = texts.makers(node)
+    if not makers or not rows.num_rows:
+        yield rows
+        return
+    columns = [rows[name] for name in rows.column_names if is_typed(rows[name], pa.string())]
+    longest = max((pc.max(pc.utf8_length(column)).as_py() or 0 for column in columns), default=0)
+    at_once = texts.rows_at_once(makers, longest)
+    for first in range(0, rows.num_rows, at_once):
+        yield rows.slice(first, at_once)
 
-    def __init__(self, rows: pa.Table, types: Types) -> None:
+
+class _Evaluation:
+    """Parts of an expression over the rows of one table. A part that is always null may have no type."""
+
+    def __init__(self, rows: pa.Table) -> None:
         self._rows = rows
-        self._types = types
-        self._known: dict[Node, Values] = {}
 
-    def column(self, node: Node, type_: FieldType) -> pa.ChunkedArray:
-        """Its value for each row; null where it has none. The node must be one that `can_evaluate`."""
-        values = _as(self._value(node), type_)
+    def whole(self, node: Node, type_: FieldType) -> Evaluated:
+        found = self._made(node)
+        values = as_type(found.values, arrow_type(type_))
+        return Evaluated(self._column(values), None if found.failed is None else self._column(found.failed))
+
+    def _column(self, values: Values) -> pa.ChunkedArray:
         if isinstance(values, pa.Scalar):
             values = pa.repeat(values, self._rows.num_rows)
         return values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
 
-    def _value(self, node: Node) -> Values:
-        # Equal nodes may be of different types: 1 is true, for Python.
-        known = self._known.get(node) if not isinstance(node, Literal) else None
-        if known is None:
-            known = self._made(node)
-            if not isinstance(node, Literal):
-                self._known[node] = known
-        return known
-
-    def _made(self, node: Node) -> Values:
+    def _made(self, node: Node) -> Evaluated:
         match node:
             case Literal(value):
-                type_ = self._type(node)
-                return pa.scalar(value, pa.null() if type_ is None else arrow_type(type_))
+                return Evaluated(pa.scalar(value), None)
             case Column(name):
-                return self._rows[name]
-            case Negative(operand):
-                return _computed("-", pa.scalar(0), self._value(operand))
-            case Not(operand):
-                return pc.invert(self._as(operand, FieldType.BOOLEAN))
-            case Binary("and" | "or" as name, left, right):
-                kleene = pc.and_kleene if name == "and" else pc.or_kleene
-                return kleene(self._as(left, FieldType.BOOLEAN), self._as(right, FieldType.BOOLEAN))
-            case Binary("||", _, _):
-                return self._joined(texts.joined(node))
-            case Binary(name, left, right) if name in _COMPARISONS:
-                return _compared(name, *self._alike(left, right))
-            case Binary(name, left, right):
-                return _computed(name, *(self._number(each) for each in (left, right)))
-            case Cast(operand, target):
-                return _cast(self._value(operand), target)
+                return Evaluated(self._rows[name], None)
+            case Binary("and" | "or" as operator, left, right):
+                return _decided(operator, *self._each(left, right))
+            case Between(operand, low, high):
+                found, *ends = self._each(operand, low, high)
+                above, below = (
+                    _strict(_compared(name), found, end) for name, end in zip((">=", "<="), ends, strict=True)
+                )
+                return _decided("and", above, below)
             case Case(branches, otherwise):
-                return self._chosen(node, branches, otherwise)
+                pairs = [(self._made(condition), self._made(value)) for condition, value in branches]
+                return _chosen(pairs, self._made(otherwise))
+            case Call("if", (condition, value, otherwise)):
+                return _chosen([(self._made(condition), self._made(value))], self._made(otherwise))
+            case Call("coalesce", arguments):
+                return _first(self._each(*arguments))
+            case Call("nullif" | "greatest" | "least" as name, arguments):
+                return _lenient(_LENIENT[name], self._each(*arguments))
             case IsNull(operand):
-                return pc.is_null(self._value(operand))
+                return _lenient(pc.is_null, self._each(operand))
             case In(operand, items):
-                pairs = (self._alike(operand, item) for item in items)
-                return reduce(pc.or_kleene, (_compared("=", *pair) for pair in pairs))
+                return _lenient(_is_in, self._each(operand, *items))
+        return self._strictly(node)
+
+    def _strictly(self, node: Node) -> Evaluated:
+        """A part that is null where an operand is, and else only where it has failed."""
+        match node:
+            case Negative(operand):
+                return _strict(
+                    lambda values: computed("-", pa.scalar(0), values), self._made(operand), may_fail=True
+                )
+            case Not(operand):
+                return _strict(pc.invert, self._made(operand))
+            case Binary("||", _, _):
+                parts = self._each(*texts.joined(node))
+                return _strict(lambda *values: joined(list(values)), *parts, may_fail=True)
+            case Binary(operator, left, right) if operator in _ARITHMETIC:
+                return _strict(
+                    lambda *sides: computed(operator, *sides), *self._each(left, right), may_fail=True
+                )
+            case Binary(operator, left, right):
+                return _strict(_compared(operator), *self._each(left, right))
+            case Cast(operand, target):
+                found = self._made(operand)
+                if is_typed(found.values, pa.null()):
+                    return Evaluated(as_type(found.values, arrow_type(target)), found.failed)
+                return _strict(lambda values: cast(values, target), found, may_fail=True)
+            case Like(operand, pattern):
+                return _strict(lambda values: is_like(values, pattern), self._made(operand))
             case Call(name, arguments):
-                return self._called(node, name, arguments)
-        raise NotImplementedError(f"{node} is Spark's to evaluate")
+                return _strict(STRICT[name], *self._each(*arguments), may_fail=FUNCTIONS[name].may_fail)
+        raise TypeError(f"{node} is no part of an expression")
 
-    def _type(self, node: Node) -> FieldType | None:
-        return type_of(node, self._types)
-
-    def _as(self, node: Node, type_: FieldType | None) -> Values:
-        return _as(self._value(node), type_)
-
-    def _number(self, node: Node) -> Values:
-        return self._as(node, self._type(node) or FieldType.INTEGER)
-
-    def _alike(self, *nodes: Node) -> list[Values]:
-        """Their values, of the type that they have in common."""
-        found = {self._type(node) for node in nodes} - {None}
-        common = FieldType.NUMBER if found == set(NUMERIC) else next(iter(found), None)
-        return [self._as(node, common) for node in nodes]
-
-    def _chosen(self, node: Node, branches: tuple[tuple[Node, Node], ...], otherwise: Node) -> Values:
-        type_ = self._type(node)
-        chosen = self._as(otherwise, type_)
-        for condition, value in reversed(branches):
-            taken = pc.fill_null(self._as(condition, FieldType.BOOLEAN), False)
-            chosen = pc.if_else(taken, self._as(value, type_), chosen)
-        return chosen
-
-    def _joined(self, arguments: tuple[Node, ...]) -> Values:
-        """Null where it would be longer than texts.TEXT_MAX."""
-        parts = [self._as(each, FieldType.STRING) for each in arguments]
-        length = reduce(pc.add, (pc.utf8_length(part) for part in parts)).cast(pa.int64())
-        joined = pc.binary_join_element_wise(*parts, "", null_handling="emit_null")
-        return _where(pc.less_equal(length, texts.TEXT_MAX), joined)
-
-    def _called(self, node: Node, name: str, arguments: tuple[Node, ...]) -> Values:
-        match name:
-            case "concat":
-                return self._joined(arguments)
-            case "if":
-                condition, value, otherwise = arguments
-                return self._chosen(node, ((condition, value),), otherwise)
-            case "coalesce":
-                return pc.coalesce(*self._alike(*arguments))
-            case "nullif":
-                value, other = self._alike(*arguments)
-                return _where(pc.invert(pc.fill_null(_compared("=", value, other), False)), value)
-            case "greatest" | "least":
-                wins = ">" if name == "greatest" else "<"
-                return reduce(lambda best, each: _better(wins, best, each), self._alike(*arguments))
-            case "round":
-                digits = self._value(arguments[1]) if len(arguments) > 1 else pa.scalar(0)
-                return _each(_round, self._as(arguments[0], FieldType.NUMBER), digits)
-        values = self._as(arguments[0], self._type(arguments[0]) or _ONLY_TYPES.get(name, FieldType.NUMBER))
-        if name in _DATE_PARTS:
-            return _DATE_PARTS[name](values).cast(pa.int64())
-        if name in _PARTS_OF_TEXTS:
-            assert isinstance(arguments[1], Literal)
-            return _PARTS_OF_TEXTS[name](values, arguments[1].value)
-        return _NUMERIC[name](values)
+    def _each(self, *nodes: Node) -> list[Evaluated]:
+        return [self._made(node) for node in nodes]
 
 
-_ONLY_TYPES = {
-    "length": FieldType.STRING,
-    **dict.fromkeys(_PARTS_OF_TEXTS, FieldType.STRING),
-    **dict.fromkeys(_DATE_PARTS, FieldType.TIMESTAMP),
-}
-"""Of the argument, where that is null in all rows."""
+def _strict(function: Callable[..., Values], *operands: Evaluated, may_fail: bool = False) -> Evaluated:
+    failed = _either(*(operand.failed for operand in operands))
+    if any(is_typed(operand.values, pa.null()) for operand in operands):
+        return Evaluated(_NULL, failed)
+    values = function(*(operand.values for operand in operands))
+    if may_fail and has_nulls(values):
+        missing = pc.is_null(values)
+        for operand in operands:
+            missing = pc.and_(missing, pc.is_valid(operand.values))
+        failed = _either(failed, missing)
+    return Evaluated(values, failed)
 
 
-def _as(values: Values, type_: FieldType | None) -> Values:
-    """Integers as numbers, and nulls as whatever; other types are there already."""
-    wanted = pa.null() if type_ is None else arrow_type(type_)
-    if values.type == wanted:
-        return values
-    if pa.types.is_integer(values.type) and wanted == pa.float64():
-        return values.cast(wanted, safe=False)  # as near as doubles come
-    return values.cast(wanted)
+def _lenient(function: Callable[..., Values], operands: Sequence[Evaluated]) -> Evaluated:
+    """A part that may have a value where an operand is null, or be null where none is."""
+    failed = _either(*(operand.failed for operand in operands))
+    return Evaluated(function(*(operand.values for operand in operands)), failed)
 
 
-def _where(condition: Values, values: Values) -> Values:
-    """The values, null where the condition is not true."""
-    return pc.if_else(pc.fill_null(condition, False), values, pa.scalar(None, values.type))
+def _decided(operator: str, left: Evaluated, right: Evaluated) -> Evaluated:
+    """`and`, `or`: the right side counts only where the left one does not decide alone."""
+    first, second = as_type(left.values, pa.bool_()), as_type(right.values, pa.bool_())
+    is_open = pc.fill_null(first if operator == "and" else pc.invert(first), True)
+    kleene = pc.and_kleene if operator == "and" else pc.or_kleene
+    return Evaluated(kleene(first, second), _either(left.failed, _both(is_open, right.failed)))
 
 
-def _computed(name: str, left: Values, right: Values) -> Values:
-    """Null where there is no result: for a divisor of 0, and beyond the integers of 64 bits."""
-    if name == "/" or pa.float64() in (left.type, right.type):
-        left, right = _as(left, FieldType.NUMBER), _as(right, FieldType.NUMBER)
-    if name in ("/", "%"):
-        right = _where(pc.not_equal(right, 0), right)
-        return pc.divide(left, right) if name == "/" else _each(_remainder, left, right)
-    if left.type == pa.float64():
-        return _ARITHMETIC[name](left, right)
-    try:
-        return _CHECKED[name](left, right)
-    except pa.ArrowInvalid:  # in some row it is beyond them
-        return _each(lambda a, b: _in_64_bits(_PYTHON[name](a, b)), left, right)
+def _chosen(branches: Sequence[tuple[Evaluated, Evaluated]], otherwise: Evaluated) -> Evaluated:
+    """The value behind the first condition that is true. What is not looked at does not fail."""
+    failures: list[Values | None] = []
+    is_open: Values = _TRUE
+    taken = []
+    for condition, value in branches:
+        is_true = pc.fill_null(as_type(condition.values, pa.bool_()), False)
+        failures += [_both(is_open, condition.failed), _both(pc.and_(is_open, is_true), value.failed)]
+        is_open = pc.and_(is_open, pc.invert(is_true))
+        taken.append(is_true)
+    failures.append(_both(is_open, otherwise.failed))
+    *values, chosen = alike(*(value.values for _, value in branches), otherwise.values)
+    for is_true, value in zip(reversed(taken), reversed(values), strict=True):
+        chosen = pc.if_else(is_true, value, chosen)
+    return Evaluated(chosen, _either(*failures))
 
 
-def _each(function: Callable[[Any, Any], Any], left: Values, right: Values) -> Values:
-    """Row by row: for what is seldom, or what Arrow does not have."""
-    if isinstance(left, pa.Scalar) and isinstance(right, pa.Scalar):
-        pairs = [(left.as_py(), right.as_py())]
-    else:
-        count = len(right) if isinstance(left, pa.Scalar) else len(left)
-        sides = [[s.as_py()] * count if isinstance(s, pa.Scalar) else s.to_pylist() for s in (left, right)]
-        pairs = list(zip(*sides, strict=True))
-    made = [None if a is None or b is None else function(a, b) for a, b in pairs]
-    is_scalar = isinstance(left, pa.Scalar) and isinstance(right, pa.Scalar)
-    return pa.scalar(made[0], left.type) if is_scalar else pa.chunked_array([pa.array(made, left.type)])
+def _first(arguments: Sequence[Evaluated]) -> Evaluated:
+    """`coalesce`: an argument counts only where all before it are null."""
+    failures: list[Values | None] = []
+    is_open: Values = _TRUE
+    for argument in arguments:
+        failures.append(_both(is_open, argument.failed))
+        is_open = pc.and_(is_open, pc.is_null(argument.values))
+    return Evaluated(pc.coalesce(*alike(*(each.values for each in arguments))), _either(*failures))
 
 
-def _round(value: float, digits: int) -> float:
-    return rounded(value, digits) if isfinite(value) else value
+def _either(*failures: Values | None) -> Values | None:
+    known = [failed for failed in failures if failed is not None and any_true(failed)]
+    return reduce(pc.or_, known) if known else None
 
 
-def _remainder(left: float, right: float) -> float:
-    """With the sign of the dividend, as in Java."""
-    if isinstance(left, int):
-        size = abs(left) % abs(right)
-        return -size if left < 0 else size
-    return fmod(left, right) if isfinite(left) else float("nan")
+def _both(condition: Values, failed: Values | None) -> Values | None:
+    return None if failed is None else pc.and_(condition, failed)
 
 
-def _in_64_bits(value: int) -> int | None:
-    return value if -(2**63) <= value < 2**63 else None
+def _compared(operator: str) -> Callable[[Values, Values], Values]:
+    def compared(left: Values, right: Values) -> Values:
+        left, right = alike(left, right)
+        if is_typed(left, pa.bool_()):  # which Arrow does not order
+            left, right = left.cast(pa.int8()), right.cast(pa.int8())
+        return _COMPARISONS[operator](left, right)
+
+    return compared
 
 
-def _compared(name: str, left: Values, right: Values) -> Values:
-    """As Spark orders: NaN is equal to itself, and larger than all other numbers."""
-    if pa.types.is_boolean(left.type):
-        left, right = left.cast(pa.int8()), right.cast(pa.int8())
-    found = _COMPARISONS[name](left, right)
-    if left.type != pa.float64():
-        return found
-    left_nan, right_nan = pc.is_nan(left), pc.is_nan(right)
-    strange = pc.or_(left_nan, right_nan)
-    if not _any(strange):
-        return found
-    ranks = _COMPARISONS[name](left_nan.cast(pa.int8()), right_nan.cast(pa.int8()))
-    return pc.if_else(strange, ranks, found)
+def _equal(left: Values, right: Values) -> Values:
+    if pa.null() in (left.type, right.type):
+        return pa.scalar(None, pa.bool_())
+    return _compared("=")(left, right)
 
 
-def _any(values: Values) -> bool:
-    return bool(values.as_py() if isinstance(values, pa.Scalar) else pc.any(values).as_py())
+def _is_in(value: Values, *items: Values) -> Values:
+    return reduce(pc.or_kleene, (_equal(value, item) for item in items))
 
 
-def _better(wins: str, best: Values, each: Values) -> Values:
-    """Nulls do not count."""
-    return pc.if_else(pc.fill_null(_compared(wins, each, best), pc.is_null(best)), each, best)
+def _nullif(value: Values, other: Values) -> Values:
+    value, other = alike(value, other)
+    return where(pc.invert(pc.fill_null(_equal(value, other), False)), value)
 
 
-def _cast(values: Values, target: FieldType) -> Values:
-    wanted = arrow_type(target)
-    if values.type == pa.null():
-        return values.cast(wanted)
-    if target is FieldType.INTEGER and values.type == pa.float64():
-        return _whole(pc.trunc(values))
-    if target is FieldType.BOOLEAN and values.type != pa.bool_():
-        return pc.not_equal(values, 0)
-    return _as(values, target)
+def _best(wins: str, *arguments: Values) -> Values:
+    """The greatest or the least that is not null."""
+
+    def better(best: Values, each: Values) -> Values:
+        if is_typed(best, pa.null()):  # so are all then
+            return best
+        return pc.if_else(pc.fill_null(_compared(wins)(each, best), pc.is_null(best)), each, best)
+
+    return reduce(better, alike(*arguments))
 
 
-def _whole(values: Values) -> Values:
-    """Doubles without decimals; null beyond the integers of 64 bits. The largest of those is one more as a
-    double, which becomes it again."""
-    fits = pc.and_(pc.greater_equal(values, float(-(2**63))), pc.less(values, float(2**63)))
-    largest = pc.fill_null(pc.equal(values, float(2**63)), False)
-    return pc.if_else(largest, 2**63 - 1, _where(fits, values).cast(pa.int64()))
-
-
-def _rounded(function: Callable[[Values], Values]) -> Callable[[Values], Values]:
-    def whole(values: Values) -> Values:
-        values = _as(values, FieldType.NUMBER)
-        return _whole(_where(pc.less(pc.abs(values), 9.2e18), function(values)))
-
-    return whole
-
-
-def _size(values: Values) -> Values:
-    return pc.if_else(pc.less(values, 0), _computed("-", pa.scalar(0), values), values)
-
-
-def _root(values: Values) -> Values:
-    root = pc.sqrt(_as(values, FieldType.NUMBER))
-    return _where(pc.invert(pc.is_nan(root)), root)
-
-
-def floored(values: Values, by: int) -> Values:
-    """Divided, and rounded down also below zero."""
-    whole = pc.divide(values, by)
-    below = pc.and_(pc.less(values, 0), pc.not_equal(pc.multiply(whole, by), values))
-    return pc.subtract(whole, below.cast(pa.int64()))
-
-
-_NUMERIC: dict[str, Callable[[Values], Values]] = {
-    "abs": _size,
-    "sqrt": _root,
-    "floor": _rounded(pc.floor),
-    "ceil": _rounded(pc.ceil),
-    "length": lambda values: pc.utf8_length(values).cast(pa.int64()),
+_LENIENT: dict[str, Callable[..., Values]] = {
+    "nullif": _nullif,
+    "greatest": lambda *arguments: _best(">", *arguments),
+    "least": lambda *arguments: _best("<", *arguments),
 }

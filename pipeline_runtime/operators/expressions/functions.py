@@ -8,18 +8,19 @@ from typing import Literal
 Result = Literal["integer", "number", "string", "boolean", "timestamp", "same"]
 Kind = Literal["numeric", "integer", "string", "boolean", "timestamp", "any", "digits"]
 
+ARGUMENTS_MAX = 30
+
 
 @dataclass(frozen=True)
 class Function:
-    """`sql`: with {0}, {1}, ... or {all} for the arguments. `arguments`: kinds; the last repeats.
+    """How a function is written. `arguments` are their kinds; the last one repeats.
 
-    `may_fail`: null although no argument is null means that it has no value there.
+    `may_fail` says that the function may be null where no argument is: it has no value there.
     """
 
     usage: str
     arguments: tuple[Kind, ...]
     result: Result
-    sql: str
     arguments_min: int
     arguments_max: int
     may_fail: bool = False
@@ -29,40 +30,37 @@ def _function(
     usage: str,
     arguments: tuple[Kind, ...],
     result: Result,
-    sql: str,
     *,
     least: int | None = None,
     most: int | None = None,
     may_fail: bool = False,
 ) -> Function:
     low = len(arguments) if least is None else least
-    return Function(usage, arguments, result, sql, low, most or len(arguments), may_fail)
+    return Function(usage, arguments, result, low, most or len(arguments), may_fail)
 
 
 def _real(name: str) -> Function:
-    # NaN is no JSON number and no answer: it counts as a failure.
-    sql = f"nullif({name}(cast({{0}} as double)), double('NaN'))"
-    return _function(f"{name}(x)", ("numeric",), "number", sql, may_fail=True)
+    return _function(f"{name}(x)", ("numeric",), "number", may_fail=True)
 
 
 def _whole(name: str) -> Function:
-    # Spark raises where the result is no 64 bit integer.
-    sql = f"CASE WHEN abs(cast({{0}} as double)) < 9.2e18D THEN {name}(cast({{0}} as double)) END"
-    return _function(f"{name}(x)", ("numeric",), "integer", sql, may_fail=True)
+    return _function(f"{name}(x)", ("numeric",), "integer", may_fail=True)
 
 
-def _part(name: str, sql: str = "") -> Function:
-    # Date parts are of UTC: the session's time zone is UTC on every node.
-    return _function(f"{name}(time)", ("timestamp",), "integer", f"cast({sql or name}({{0}}) as bigint)")
+def _part(name: str) -> Function:
+    return _function(f"{name}(time)", ("timestamp",), "integer")
 
 
-CONCAT_MAX = 30
+def _of_any(usage: str) -> Function:
+    return _function(usage, ("any",), "same", least=2, most=ARGUMENTS_MAX)
 
-# `texts` says how the SQL of replace and concat is kept from making more text than memory can hold.
+
+def _searched(name: str) -> Function:
+    return _function(f"{name}(text, part)", ("string", "string"), "boolean")
+
+
 FUNCTIONS: dict[str, Function] = {
-    "abs": _function(
-        "abs(x)", ("numeric",), "same", "if({0} < 0, try_subtract(0L, {0}), {0})", may_fail=True
-    ),
+    "abs": _function("abs(x)", ("numeric",), "same", may_fail=True),
     "sqrt": _real("sqrt"),
     "exp": _real("exp"),
     "ln": _real("ln"),
@@ -71,43 +69,27 @@ FUNCTIONS: dict[str, Function] = {
     "sin": _real("sin"),
     "cos": _real("cos"),
     "tan": _real("tan"),
-    "pow": _function(
-        "pow(x, y)", ("numeric", "numeric"), "number", "nullif(pow({0}, {1}), double('NaN'))", may_fail=True
-    ),
+    "pow": _function("pow(x, y)", ("numeric", "numeric"), "number", may_fail=True),
     "floor": _whole("floor"),
     "ceil": _whole("ceil"),
-    "round": _function(
-        "round(x) or round(x, digits)",
-        ("numeric", "digits"),
-        "number",
-        "round(cast({0} as double), {1})",
-        least=1,
-    ),
-    "greatest": _function("greatest(a, b, ...)", ("any",), "same", "greatest({all})", least=2, most=30),
-    "least": _function("least(a, b, ...)", ("any",), "same", "least({all})", least=2, most=30),
-    "coalesce": _function("coalesce(a, b, ...)", ("any",), "same", "coalesce({all})", least=2, most=30),
-    "nullif": _function("nullif(a, b)", ("any", "any"), "same", "nullif({all})"),
-    "if": _function("if(condition, a, b)", ("boolean", "any"), "same", "if({all})", least=3, most=3),
-    "lower": _function("lower(text)", ("string",), "string", "lower({0})"),
-    "upper": _function("upper(text)", ("string",), "string", "upper({0})"),
-    "trim": _function("trim(text)", ("string",), "string", "trim({0})"),
-    "length": _function("length(text)", ("string",), "integer", "cast(length({0}) as bigint)"),
+    "round": _function("round(x) or round(x, digits)", ("numeric", "digits"), "number", least=1),
+    "greatest": _of_any("greatest(a, b, ...)"),
+    "least": _of_any("least(a, b, ...)"),
+    "coalesce": _of_any("coalesce(a, b, ...)"),
+    "nullif": _function("nullif(a, b)", ("any", "any"), "same"),
+    "if": _function("if(condition, a, b)", ("boolean", "any"), "same", least=3, most=3),
+    "lower": _function("lower(text)", ("string",), "string"),
+    "upper": _function("upper(text)", ("string",), "string"),
+    "trim": _function("trim(text)", ("string",), "string"),
+    "length": _function("length(text)", ("string",), "integer"),
     "concat": _function(
-        "concat(a, b, ...)", ("string",), "string", "concat({all})", least=1, most=CONCAT_MAX
+        "concat(a, b, ...)", ("string",), "string", least=1, most=ARGUMENTS_MAX, may_fail=True
     ),
-    "substring": _function(
-        "substring(text, first, length)",
-        ("string", "integer", "integer"),
-        "string",
-        "substring({0}, cast(least(greatest({1}, -2147483647L), 2147483647L) as int),"
-        " cast(least(greatest({2}, 0L), 2147483647L) as int))",
-    ),
-    "replace": _function("replace(text, old, new)", ("string",), "string", "replace({all})", least=3, most=3),
-    "contains": _function("contains(text, part)", ("string",), "boolean", "contains({all})", least=2, most=2),
-    "startswith": _function(
-        "startswith(text, part)", ("string",), "boolean", "startswith({all})", least=2, most=2
-    ),
-    "endswith": _function("endswith(text, part)", ("string",), "boolean", "endswith({all})", least=2, most=2),
+    "substring": _function("substring(text, first, length)", ("string", "integer", "integer"), "string"),
+    "replace": _function("replace(text, old, new)", ("string",), "string", least=3, most=3, may_fail=True),
+    "contains": _searched("contains"),
+    "startswith": _searched("startswith"),
+    "endswith": _searched("endswith"),
     "year": _part("year"),
     "month": _part("month"),
     "day": _part("day"),

@@ -80,12 +80,19 @@ class In:
 
 
 @dataclass(frozen=True)
+class Between:
+    operand: Node
+    low: Node
+    high: Node
+
+
+@dataclass(frozen=True)
 class Like:
     operand: Node
     pattern: str
 
 
-Node = Literal | Column | Negative | Not | Binary | Call | Cast | Case | IsNull | In | Like
+Node = Literal | Column | Negative | Not | Binary | Call | Cast | Case | IsNull | In | Between | Like
 
 CAST_TYPES = {
     "integer": FieldType.INTEGER,
@@ -185,6 +192,8 @@ def children(node: Node) -> tuple[Node, ...]:
             return (*(part for branch in branches for part in branch), otherwise)
         case In(operand, items):
             return (operand, *items)
+        case Between(operand, low, high):
+            return (operand, low, high)
         case _:
             return ()
 
@@ -287,7 +296,7 @@ class _Parser:
         if self.take("between"):
             low = self.sum()
             self.expect("and")
-            return Binary("and", Binary(">=", left, low), Binary("<=", left, self.sum()))
+            return Between(left, low, self.sum())
         if self.take("like"):
             pattern = self.sum()
             if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):

@@ -8,7 +8,6 @@ is computed only where it is short enough; else it has no value, like a division
 from __future__ import annotations
 
 from pipeline_runtime.model.schema import FieldType
-from pipeline_runtime.operators.expressions.functions import CONCAT_MAX
 from pipeline_runtime.operators.expressions.syntax import (
     Binary,
     Call,
@@ -22,8 +21,8 @@ from pipeline_runtime.operators.expressions.syntax import (
 
 TEXT_MAX = 100_000
 """Characters of a text that concat, || or replace makes; a column's own text may be longer."""
-SEARCH_MAX = 1_000_000_000
-"""Characters compared in one search, at worst: some second."""
+HELD_MAX = 50_000_000
+"""Characters of the texts that are made for the rows evaluated together."""
 _CASE_GROWTH = 3  # characters that upper or lower makes of one, at most: that does not add up
 _VALUE_MAX = 40  # characters of a number, a time or a boolean
 
@@ -40,76 +39,76 @@ def check(node: Node) -> None:
         )
 
 
-def is_guarded(node: Node) -> bool:
-    """Its SQL needs `guard`: it is null on the rows where its text would be too long."""
-    if isinstance(node, Call) and node.name == "contains":
-        return not isinstance(node.arguments[1], Literal)
-    return _maker(node) is not None and length_max(node) is None
-
-
-def guard(name: str, arguments: list[str]) -> str:
-    """The SQL condition under which the function is called; `arguments`: names or literals in SQL."""
-    lengths = [f"bigint(length({argument}))" for argument in arguments]
-    if name == "concat":
-        return f"{' + '.join(lengths)} <= {TEXT_MAX}L"
-    text, part, *_ = lengths
-    search = f"{text} * {part} <= {SEARCH_MAX}L"
-    if name == "contains":
-        return search
-    # Exact: a text without what is replaced is no longer, so it can be computed whatever the text is.
-    without = f"bigint(length(replace({arguments[0]}, {arguments[1]}, '')))"
-    growth = f"({text} - {without}) DIV greatest({part}, 1L) * ({lengths[2]} - {part})"
-    allowed = f"{text} + {growth} <= greatest({text}, {TEXT_MAX}L)"
-    return f"{search} AND ({lengths[2]} <= {part} OR {allowed})"
-
-
 def joined(node: Node) -> tuple[Node, ...]:
-    """The parts of `a || b || c`, at most as many as one concat has arguments."""
+    """The parts of `a || b || c`."""
     parts: list[Node] = []
-    while isinstance(node, Binary) and node.operator == "||" and len(parts) < CONCAT_MAX - 1:
+    while isinstance(node, Binary) and node.operator == "||":
         parts.append(node.right)
         node = node.left
     return (node, *reversed(parts))
 
 
-def length_max(node: Node) -> int | None:
-    """Characters of the node's text at most; None: that is for the columns to say."""
+def makers(node: Node) -> list[Node]:
+    """The parts whose text may be longer than their arguments' together; `a || b || c` is one of them."""
+    is_joined = isinstance(node, Binary) and node.operator == "||"
+    inner = joined(node) if is_joined else children(node)
+    found = [maker for child in inner for maker in makers(child)]
+    return [*found, node] if _maker(node) is not None else found
+
+
+def rows_at_once(makers_: list[Node], longest: int) -> int:
+    """How many rows may be evaluated together. `longest`: characters of the longest text in the columns."""
+    a_row = 0
+    for maker in makers_:
+        length = length_max(maker, longest)
+        a_row += min(TEXT_MAX if length is None else length, max(TEXT_MAX, longest))
+    return max(1, HELD_MAX // max(1, a_row))
+
+
+def length_max(node: Node, column: int | None = None) -> int | None:
+    """Characters of the node's text at most. `column` says how many a column's text has at most. Returns None
+    if it is None and the text rests on a column."""
     match node:
         case Literal(value):
             return len(value) if isinstance(value, str) else _VALUE_MAX
         case Cast(operand, FieldType.STRING):
-            return length_max(operand)
+            return length_max(operand, column)
         case Binary("||", _, _):
-            return _sum(joined(node))
+            return _sum(joined(node), column)
         case Case(branches, otherwise):
-            return _longest((*(value for _, value in branches), otherwise))
-        case Call(name, arguments):
-            return _call_length_max(name, arguments)
-    return None
+            return _longest((*(value for _, value in branches), otherwise), column)
+        case Call(name, arguments) if name in _TEXTS:
+            return _call_length_max(name, arguments, column)
+    return None if column is None else max(column, _VALUE_MAX)
 
 
-def _call_length_max(name: str, arguments: tuple[Node, ...]) -> int | None:
+_TEXTS = (
+    *("concat", "replace", "lower", "upper", "substring", "trim"),
+    *("nullif", "if", "coalesce", "greatest", "least"),
+)
+
+
+def _call_length_max(name: str, arguments: tuple[Node, ...], column: int | None) -> int | None:
     match name:
         case "concat":
-            return _sum(arguments)
+            return _sum(arguments, column)
         case "replace":
-            return _replaced(*arguments)
+            return _replaced(arguments, column)
         case "lower" | "upper":
-            length = length_max(arguments[0])
+            length = length_max(arguments[0], column)
             return None if length is None else length * _CASE_GROWTH
         case "substring":
-            return _substring(arguments)
+            return _substring(arguments, column)
         case "trim" | "nullif":
-            return length_max(arguments[0])
+            return length_max(arguments[0], column)
         case "if":
-            return _longest(arguments[1:])
-        case "coalesce" | "greatest" | "least":
-            return _longest(arguments)
-    return None
+            return _longest(arguments[1:], column)
+    return _longest(arguments, column)
 
 
-def _replaced(text: Node, old: Node, new: Node) -> int | None:
-    length, longer = length_max(text), length_max(new)
+def _replaced(arguments: tuple[Node, ...], column: int | None) -> int | None:
+    text, old, new = arguments
+    length, longer = length_max(text, column), length_max(new, column)
     if length is None or longer is None:
         return None
     # An old text of unknown length is taken for one character, which makes the most of it.
@@ -119,22 +118,22 @@ def _replaced(text: Node, old: Node, new: Node) -> int | None:
     return length // shorter * longer + length % shorter
 
 
-def _substring(arguments: tuple[Node, ...]) -> int | None:
+def _substring(arguments: tuple[Node, ...], column: int | None) -> int | None:
     text, _, count = arguments
-    length = length_max(text)
-    if not isinstance(count, Literal) or not isinstance(count.value, int):
+    length = length_max(text, column)
+    if not isinstance(count, Literal) or not isinstance(count.value, int) or count.value > TEXT_MAX:
         return length
     return max(0, count.value) if length is None else min(length, max(0, count.value))
 
 
-def _sum(nodes: tuple[Node, ...]) -> int | None:
-    lengths = [length_max(node) for node in nodes]
+def _sum(nodes: tuple[Node, ...], column: int | None) -> int | None:
+    lengths = [length_max(node, column) for node in nodes]
     known = [length for length in lengths if length is not None]
     return sum(known) if len(known) == len(lengths) else None
 
 
-def _longest(nodes: tuple[Node, ...]) -> int | None:
-    lengths = [length_max(node) for node in nodes]
+def _longest(nodes: tuple[Node, ...], column: int | None) -> int | None:
+    lengths = [length_max(node, column) for node in nodes]
     known = [length for length in lengths if length is not None]
     return max(known, default=0) if len(known) == len(lengths) else None
 

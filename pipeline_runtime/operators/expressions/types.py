@@ -8,6 +8,7 @@ from pipeline_runtime.model.faults import did_you_mean, listed
 from pipeline_runtime.model.schema import FieldType, StreamSchema, types_in_words
 from pipeline_runtime.operators.expressions.functions import FUNCTIONS, Kind
 from pipeline_runtime.operators.expressions.syntax import (
+    Between,
     Binary,
     Call,
     Case,
@@ -62,6 +63,9 @@ def type_of(node: Node, types: Mapping[str, FieldType]) -> FieldType | None:
             return FieldType.BOOLEAN
         case In(operand, items):
             _common(_typed([operand, *items], types), "in")
+            return FieldType.BOOLEAN
+        case Between(operand, low, high):
+            _comparable("between", (operand, low, high), types)
             return FieldType.BOOLEAN
         case Like(operand, _):
             _require(operand, types, "string", "like")
@@ -166,10 +170,14 @@ def _binary_type(operator: str, left: Node, right: Node, types: Mapping[str, Fie
     if operator in ("+", "-", "*", "/", "%"):
         found = {_require(left, types, "numeric", operator), _require(right, types, "numeric", operator)}
         return FieldType.NUMBER if operator == "/" or FieldType.NUMBER in found else FieldType.INTEGER
-    if any(isinstance(side, Literal) and side.value is None for side in (left, right)):
-        raise ExpressionInvalid(f'nothing compares with null by {operator}; write "is null"')
-    _common(_typed([left, right], types), operator)
+    _comparable(operator, (left, right), types)
     return FieldType.BOOLEAN
+
+
+def _comparable(operator: str, sides: tuple[Node, ...], types: Mapping[str, FieldType]) -> None:
+    if any(isinstance(side, Literal) and side.value is None for side in sides):
+        raise ExpressionInvalid(f'nothing compares with null by {operator}; write "is null"')
+    _common(_typed(sides, types), operator)
 
 
 def _cast_type(operand: Node, target: FieldType, types: Mapping[str, FieldType]) -> FieldType:

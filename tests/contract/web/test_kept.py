@@ -14,7 +14,7 @@ import pytest
 import redis
 
 from pipeline_runtime.model.kept import KeptAnswer, KeptEntry, KeptQuestion
-from pipeline_runtime.operators.sdk import TransformOperator
+from pipeline_runtime.operators.sdk import DataFrameOperator
 from pipeline_runtime.wire import keys, tasks
 from tests.contract.web.conftest import PIPELINE, Caller
 from tests.contract.web.test_permissions import assert_problem
@@ -146,7 +146,7 @@ def test_an_element_without_state_says_so(caller: Call, element: str, words: str
 
 @pytest.mark.usefixtures("deployment")
 def test_of_a_state_that_spark_keeps_it_is_said_so(caller: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    class OfSpark(TransformOperator):
+    class OfSpark(DataFrameOperator):
         stateful = True
 
     monkeypatch.setattr(kept, "default_registry", lambda: SimpleNamespace(get=lambda _: OfSpark))

@@ -4,14 +4,16 @@ leave."""
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from pipeline_runtime.batch.facts import GroupFacts
 from pipeline_runtime.model.document import parse_document
 from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.planning.plan import plan_groups
-from pipeline_runtime.spark.frame import GroupFrame
+from pipeline_runtime.spark.planned import PlannedGroup
 from tests.integration.runtime.documents import events
 from tests.integration.runtime.engine import Deployed, Node, create_topic, owning, produce, wait_for_status
 from tests.waiting import wait_until
@@ -55,8 +57,9 @@ def test_its_rows_leave_by_time_and_what_is_beside_them_as_it_came() -> None:
         "spec": {"elements": [events("topic"), PAIRS]},
     }
     spec = plan_groups(parse_document(document), "d1", default_registry(), {})[-1]
-    frame = GroupFrame(spec, {}, Path("/nowhere"))
-    assert not frame.resident, "only Spark can run it"
+    group = GroupFacts(spec, {}, Path("/nowhere"))
+    assert group.is_planned
+    assert group.is_kept_by_spark
     rows = [("pairs.out", 3), ("events.out", 9), ("pairs.out", 1), ("events.out", 2), ("pairs.out", 3)]
     collected = pa.table(
         {
@@ -67,6 +70,7 @@ def test_its_rows_leave_by_time_and_what_is_beside_them_as_it_came() -> None:
         }
     )
 
-    ordered = frame.in_order(collected)
+    session: Any = None  # nothing stands behind it
+    ordered = PlannedGroup(group).completed(session, collected, 0)
 
     assert ordered["_value"].to_pylist() == ["1", "3", "2", "0", "4"]

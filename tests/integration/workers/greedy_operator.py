@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame
 
 from pipeline_runtime.model.schema import StreamSchema
-from pipeline_runtime.operators.sdk import OperatorContext, Params, TransformOperator
+from pipeline_runtime.operators.sdk import DataFrameOperator, OperatorContext, Params
 
 
 class GreedyParams(Params):
     pass
 
 
-class Greedy(TransformOperator):
+class Greedy(DataFrameOperator):
     """Hands its rows on. Of one of v = 13 it makes a text of two thousand million characters, as expressions
     could before they were bounded: Spark ends its Java process then."""
 

@@ -57,7 +57,7 @@ EXCHANGES: list[tuple[Request[Any], str, tuple[Any, ...], Any]] = [
     (Describe(), "describe", (), GROUP),
     (FirstToken(), "first_token", (), 0),
     (NextToken(7), "next_token", (7,), 8),
-    (TasksOf(8), "tasks_of", (8,), [TaskPart(8, 0, True), TaskPart(8, 1, True)]),
+    (TasksOf(8), "tasks_of", (8,), [TaskPart(8, 0), TaskPart(8, 1)]),
     (SlicesOf(8, 1), "slices_of", (8, 1), [Slice(0, 42, 1, 5, 9, ROWS), Slice(-1, 42)]),
     (SlicesOf(8, 1), "slices_of", (8, 1), None),
     (PartProcessed(1, b"\n{}\n"), "part_processed", (1, b"\n{}\n"), None),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from pipeline_runtime.batch.decode import TIMESTAMP
+from pipeline_runtime.batch.facts import GroupFacts
 from pipeline_runtime.batch.gate_messages import (
     GateKeeper,
     GroupDescription,
@@ -24,10 +25,11 @@ from pipeline_runtime.batch.group import GroupWork, run_batches
 from pipeline_runtime.batch.output import BatchOutput, unpacked
 from pipeline_runtime.batch.reader import GroupReader
 from pipeline_runtime.model.document import parse_document
+from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.registry import default_registry
+from pipeline_runtime.operators.sdk import DataFrameOperator, OperatorContext, Params
 from pipeline_runtime.planning.plan import plan_groups
-from pipeline_runtime.spark.frame import GroupFrame
 
 COLUMNS = [{"name": "k"}, {"name": "n", "type": "integer"}, {"name": "x", "type": "number"}]
 TOPIC = {
@@ -72,46 +74,37 @@ def keyed_by(column: str) -> dict[str, Any]:
     return {**STATISTICS, "params": {"column": "x", "key": column}}
 
 
-LOGARITHM = {**FILTER, "params": {"condition": "ln(x) > 0"}}
-BEHIND = {**FILTER, "id": "behind", "inputs": {"in": "work"}, "params": {"condition": "mean > 0"}}
-SPARK_BEHIND = {**BEHIND, "params": {"condition": "ln(mean) > 0"}}
+class Sums(DataFrameOperator):
+    type, title, summary, category, icon = "sums", "Sums", "A user's DataFrame", "transform", "sigma"
+    Params = Params
+
+    def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
+        return inputs["in"]
+
+    def transform(self, inputs: Any, ctx: OperatorContext) -> Any:
+        return inputs["in"]
+
+
+SUMS = {"id": "sums", "type": "sums", "inputs": {"in": "in"}, "params": {}}
 
 
 @pytest.mark.parametrize(
-    ("elements", "stays"),
+    ("elements", "is_planned"),
     [
-        ([GENERATOR], True),
-        ([GENERATOR, FILE], True),
-        ([GENERATOR, FILTER], True),
-        ([GENERATOR, LOGARITHM], False),
-        ([TOPIC], True),
-        ([TOPIC, STATISTICS], True),
-        ([GENERATOR, STATISTICS], True),
-        ([TOPIC, STATISTICS, BEHIND], True),
-        ([TOPIC, STATISTICS, SPARK_BEHIND], True),
-        ([TOPIC, STATISTICS, FILTER], True),
-        ([TOPIC, STATISTICS, LOGARITHM], False),
-        ([TOPIC, FILTER, {**STATISTICS, "inputs": {"in": "some"}}], True),
-        ([TOPIC, LOGARITHM, {**STATISTICS, "inputs": {"in": "some"}}], False),
-        ([TOPIC, STATISTICS, FILE], True),
-        ([TOPIC, keyed_by("n")], True),
-        ([TOPIC, keyed_by("x")], False),
-        ([TOPIC, WINDOWS], True),
-        ([TOPIC, PAIRS], True),
+        ([GENERATOR, FILE, FILTER], False),
+        ([TOPIC, STATISTICS], False),
+        ([TOPIC, PAIRS], False),
+        ([TOPIC, SUMS], True),
+        ([TOPIC, STATISTICS, {**SUMS, "inputs": {"in": "work"}}], True),
     ],
 )
-def test_the_task_stays_where_nothing_needs_spark(elements: list[dict[str, Any]], stays: bool) -> None:
-    assert GroupFrame(spec_of(*elements), {}, Path()).resident == stays
-
-
-@pytest.mark.parametrize(
-    ("elements", "left_to_spark"), [([STATISTICS, BEHIND], False), ([STATISTICS, SPARK_BEHIND], True)]
-)
-def test_what_stands_behind_a_processor_spark_can_run_by_itself(
-    elements: list[dict[str, Any]], left_to_spark: bool
+def test_spark_plans_the_batches_of_a_group_with_a_users_dataframe(
+    monkeypatch: pytest.MonkeyPatch, elements: list[dict[str, Any]], is_planned: bool
 ) -> None:
-    frame = GroupFrame(spec_of(TOPIC, *elements), {}, Path())
-    assert frame.has_late_elements == left_to_spark
+    monkeypatch.setitem(default_registry()._operators, "sums", Sums)
+    group = GroupFacts(spec_of(*elements), {}, Path())
+    assert group.is_planned == is_planned
+    assert group.is_kept_by_spark == (is_planned and group.processor is None)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +122,7 @@ def test_what_stands_behind_a_processor_spark_can_run_by_itself(
 def test_partitions_are_shared_where_no_key_can_be_in_two(
     elements: list[dict[str, Any]], expected: int
 ) -> None:
-    assert GroupFrame(spec_of(*elements), {}, Path()).tasks_max == expected
+    assert GroupFacts(spec_of(*elements), {}, Path()).tasks_max == expected
 
 
 class Gate(GateKeeper):
@@ -274,6 +267,32 @@ def test_only_streams_that_leave_the_group_are_written(tmp_path: Path) -> None:
     both = made_of(spec_of(TOPIC, RATIO, POSITIVE, {**FILE, "inputs": {"in": "ratio"}}), tmp_path, RECORDS)
     assert set(both) == {*found, "ratio.out to sink"}
     assert [row["k"] for row in both["ratio.out to sink"]] == ["a", "a", "c"]
+
+
+TYPES = {"k": "string", "x": "number", "b": "boolean", "t": "timestamp"}
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "text"),
+    [
+        ("k", "a", "a"),
+        ("x", 2.0, "2.0"),
+        ("b", True, "true"),
+        ("t", "2024-05-01T12:00:00Z", "2024-05-01T12:00:00.000000Z"),
+    ],
+)
+def test_a_key_is_the_same_text_whatever_element_makes_it(
+    tmp_path: Path, column: str, value: Any, text: str
+) -> None:
+    columns = [{"name": name, "type": type_} for name, type_ in TYPES.items()]
+    source = {**TOPIC, "params": {**TOPIC["params"], "columns": columns, "key": column}}
+    by_row = {"id": "work", "type": "deduplicate", "inputs": {"in": "in"}, "params": {}}
+    latest = {"function": "last", "column": "x", "as": "latest"}
+    by_batch = {**by_row, "type": "keyed-aggregate", "params": {"keys": [column], "aggregates": [latest]}}
+    plain = {**by_row, "type": "filter", "params": {"condition": "true"}}
+    for element in (by_row, by_batch, plain):
+        found = made_of(spec_of(source, element), tmp_path, [record(0, **{"k": "a", column: value})])
+        assert [key for key, _ in found["work.out"]] == [text], element
 
 
 def test_the_key_is_what_the_streams_schema_says(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ def count(tasks: Tasks) -> int:
 
 
 def test_there_are_as_many_as_the_batch_before_was_large_and_no_more_than_partitions() -> None:
-    tasks = Tasks(3)
+    tasks = Tasks(3, planned=True)
     found = []
     for rows in (0, ROWS_A_TASK - 1, ROWS_A_TASK, 9 * ROWS_A_TASK, 1):
         tasks.processed(rows)
@@ -30,7 +30,7 @@ def test_those_that_stay_end_where_more_are_needed_and_do_not_become_fewer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("os.cpu_count", lambda: 2)
-    tasks = Tasks(8, stay=True)
+    tasks = Tasks(8)
     tasks.processed(1)
     assert not tasks.are_too_few
     tasks.processed(8 * ROWS_A_TASK)
@@ -51,7 +51,7 @@ def test_each_has_whole_partitions_in_order() -> None:
 
 
 def two() -> Tasks:
-    tasks = Tasks(2, stay=True)
+    tasks = Tasks(2)
     tasks.processed(ROWS_A_TASK)
     assert count(tasks) == 2
     return tasks

@@ -1,32 +1,22 @@
-"""One Spark session for all operators' tests, and factories of frames and contexts."""
+"""Factories of operators, tables and contexts."""
 
 import json
-import os
-import tempfile
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from pipeline_runtime.model.schema import Field, StreamSchema
+from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
+from pipeline_runtime.operators import tables
 from pipeline_runtime.operators.recording import arrow_type
 from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.operators.sdk import OperatorContext, SchemaMismatch
-from pipeline_runtime.trial import SPARK, at
-from tests.waiting import PATIENCE_S
+from pipeline_runtime.trial import at
 
 
 @pytest.fixture(scope="session")
 def registry():
     return default_registry()
-
-
-@pytest.fixture
-def spark():
-    session = SPARK.session()
-    assert session.conf.get("spark.sql.ansi.enabled") == "true"
-    return session
 
 
 def schema_of(key=None, **types):
@@ -40,29 +30,35 @@ def dicts(rows, schema):
     ]
 
 
-@pytest.fixture
-def frame(spark):
-    """A factory: rows as tuples (seconds, *data columns) of a schema become a batch frame with the meta
-    columns, as the runtime gives it."""
+def arrow_values(values, type_):
+    return pa.chunked_array([pa.array(values, arrow_type(FieldType(type_)))])
 
-    def make(schema, rows, **more):
-        arrays = [
-            pa.array([row[i + 1] for row in rows], arrow_type(field.type))
-            for i, field in enumerate(schema.fields)
-        ]
-        times = pa.array([at(row[0]) for row in rows], pa.timestamp("us", "UTC"))
-        keys = [None if schema.key is None else str(row[1 + schema.names.index(schema.key)]) for row in rows]
-        meta = {
-            "_key": pa.array(keys, pa.string()),
-            "_time": times,
-            "_batch_time": times,
-            "_partition": pa.array([0] * len(rows), pa.int32()),
-            "_offset": pa.array(range(len(rows)), pa.int64()),
-        } | {name: pa.array(values) if isinstance(values, list) else values for name, values in more.items()}
-        table = pa.table([*arrays, *meta.values()], names=[*schema.names, *meta])
-        return spark.createDataFrame(table)
 
-    return make
+def table(schema, rows, **more):
+    """Rows as tuples (seconds, *data columns) of a schema as an operator is given them."""
+    columns = {
+        field.name: arrow_values([row[i + 1] for row in rows], field.type)
+        for i, field in enumerate(schema.fields)
+    }
+    times = pa.array([at(row[0]) for row in rows], pa.timestamp("us", "UTC"))
+    keys = [None if schema.key is None else str(row[1 + schema.names.index(schema.key)]) for row in rows]
+    meta = {
+        "_key": pa.array(keys, pa.string()),
+        "_time": times,
+        "_batch_time": times,
+        "_partition": pa.array([0] * len(rows), pa.int32()),
+        "_offset": pa.array(range(len(rows)), pa.int64()),
+    }
+    return pa.table({**columns, **meta, **more})
+
+
+def evaluated(compiled, schema, rows):
+    """The value of an expression for each row; "failed" where it has none but should have one."""
+    found = tables.evaluated(compiled, table(schema, rows))
+    values = found.values.to_pylist()
+    failed = [False] * len(values) if found.failed is None else found.failed.to_pylist()
+    assert None not in failed
+    return ["failed" if is_failed else value for value, is_failed in zip(values, failed, strict=True)]
 
 
 @pytest.fixture
@@ -74,74 +70,32 @@ def operator(registry):
 
 
 @pytest.fixture
-def run(frame, tmp_path):
-    """Run a transform operator over rows; gives its output rows as dicts, ordered by time."""
+def run(tmp_path):
+    """Run a transform operator over rows; gives its output rows as dicts, ordered by time. It gives the same
+    however the rows are cut into tables."""
 
     def of(operator, rows, schema, **more):
         inputs = {"in": schema} if isinstance(schema, StreamSchema) else schema
         given = {"in": rows} if isinstance(schema, StreamSchema) else rows
         output = operator.output_schema(inputs)
         context = OperatorContext("element", output, inputs, tmp_path, lambda reference: Path(reference))
-        frames = {port: frame(inputs[port], given[port], **more) for port in inputs}
-        result = operator.transform(frames, context)
-        in_arrow = operator.arrow(context)
-        if in_arrow is not None:
-            made = in_arrow({port: each.toArrow() for port, each in frames.items()})
-            assert_alike(made, result.toArrow(), output)
-        assert set(result.columns) >= {*output.names, "_time"}
+        frames = {port: table(inputs[port], given[port], **more) for port in inputs}
+        made = operator.arrow(context)(frames)
+        apart = [
+            operator.arrow(context)({port: rows.slice(at, 1) for port, rows in frames.items()})
+            for at in range(max(map(len, frames.values()), default=0))
+        ]
+        if apart:
+            together = pa.concat_tables(apart, promote_options="default")
+            assert sorted(map(str, together.select(output.names).to_pylist())) == sorted(
+                map(str, made.select(output.names).to_pylist())
+            )
+        assert set(made.column_names) >= {*output.names, "_time"}
         for field in output.fields:
-            assert result.toArrow().schema.field(field.name).type == arrow_type(field.type), field.name
-        return result.toArrow().sort_by("_time").to_pylist()
-
-    return of
-
-
-def assert_alike(made, by_spark, output):
-    """An operator's rows in Arrow are those that Spark makes; of a rejected one only the reason counts."""
-    names = [*output.names, "_time", *(["_reject"] if "_reject" in by_spark.column_names else [])]
-    rows = [made.to_pylist(), by_spark.to_pylist()]
-    for each in rows:
-        for row in each:
-            row.setdefault("_reject", None)
-    told = [
-        [row["_reject"] if row["_reject"] is not None else [row[name] for name in names] for row in each]
-        for each in rows
-    ]
-    assert told[0] == told[1]
-    for field in output.fields:
-        assert made.schema.field(field.name).type == arrow_type(field.type), field.name
-
-
-@pytest.fixture
-def stream(frame, spark, tmp_path):
-    """Run a transform operator as a streaming query, one batch per list of rows (of each port, when the
-    schemas are given by port); a batch whose `flush` is true has rows that only move the watermark."""
-
-    def of(operator, schemas, batches, flush=None):
-        inputs = {"in": schemas} if isinstance(schemas, StreamSchema) else schemas
-        sources = {}
-        for port, schema in inputs.items():
-            work = Path(tempfile.mkdtemp(dir=tmp_path))
-            for number, batch in enumerate(batches):
-                rows = batch if isinstance(schemas, StreamSchema) else batch[port]
-                flushing = flush is not None and flush[number]
-                table = frame(schema, rows, _flush=pa.array([flushing] * len(rows), pa.bool_())).toArrow()
-                pq.write_table(table, work / f"{number}.parquet")
-                os.utime(work / f"{number}.parquet", (number, number))
-            source = spark.readStream.schema(spark.read.parquet(str(work)).schema)
-            sources[port] = source.option("maxFilesPerTrigger", 1).parquet(str(work))
-        context = OperatorContext("e", operator.output_schema(inputs), inputs, tmp_path, Path)
-        found = []
-        query = (
-            operator.transform(sources, context)
-            .writeStream.outputMode(operator.output_mode)
-            .option("checkpointLocation", tempfile.mkdtemp(dir=tmp_path))
-            .trigger(availableNow=True)
-            .foreachBatch(lambda batch, _: found.extend(batch.toArrow().to_pylist()))
-            .start()
-        )
-        assert query.awaitTermination(PATIENCE_S)
-        return sorted(found, key=lambda row: row["_time"])
+            assert made.schema.field(field.name).type == arrow_type(field.type), field.name
+        if tables.REJECT not in made.column_names:
+            made = made.append_column(tables.REJECT, pa.nulls(made.num_rows, pa.string()))
+        return made.sort_by("_time").to_pylist()
 
     return of
 

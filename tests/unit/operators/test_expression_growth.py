@@ -5,9 +5,10 @@ import re
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from pipeline_runtime.operators.expressions import ExpressionInvalid, compile_expression
-from pipeline_runtime.operators.expressions.texts import SEARCH_MAX, TEXT_MAX
-from tests.unit.operators.conftest import schema_of
+from pipeline_runtime.operators.expressions import ExpressionInvalid, compile_expression, parse, texts
+from pipeline_runtime.operators.expressions.texts import HELD_MAX, TEXT_MAX
+from tests.oracles.expressions import is_like
+from tests.unit.operators.conftest import evaluated, schema_of
 
 SCHEMA = schema_of(s="string", p="string", i="integer")
 BIG = "x" * 200_000
@@ -19,19 +20,9 @@ def replaced(text, times):
     return text
 
 
-@pytest.fixture
-def values(frame):
-    """The values of an expression over rows (s, p); "failed" where it has none but should have one."""
-
-    def of(text, *rows):
-        compiled = compile_expression(text, SCHEMA)
-        table = frame(SCHEMA, [(n, *row, n) for n, row in enumerate(rows)]).selectExpr(
-            f"{compiled.sql} AS value", f"{compiled.failed_sql or 'false'} AS failed", "_offset"
-        )
-        found = table.toArrow().sort_by("_offset").to_pylist()
-        return ["failed" if row["failed"] else row["value"] for row in found]
-
-    return of
+def values(text, *rows):
+    """The value of an expression for each row (s, p); "failed" where it has none but should have one."""
+    return evaluated(compile_expression(text, SCHEMA), SCHEMA, [(n, *row, n) for n, row in enumerate(rows)])
 
 
 @pytest.mark.parametrize(
@@ -75,31 +66,52 @@ def test_a_number_that_is_none_is_refused(text):
         ("contains(s, p)", [True, False, None, False]),
     ],
 )
-def test_a_row_whose_text_gets_too_long_has_no_value(values, text, expected):
+def test_a_row_whose_text_gets_too_long_has_no_value(text, expected):
     assert values(text, ("a", "a"), ("bb", "z"), (None, "z"), (BIG, "z")) == expected
 
 
-def test_the_longest_text_is_allowed_and_no_longer_one(values):
+def test_the_longest_text_is_allowed_and_no_longer_one():
     half = "y" * (TEXT_MAX // 2)
     assert values("length(s || p)", (half, half), (half, half + "y")) == [TEXT_MAX, "failed"]
     assert values("length(replace(s, 'y', p))", (half, "zz"), (half + "y", "zz")) == [TEXT_MAX, "failed"]
 
 
-def test_letters_that_get_longer_count_as_what_they_become(values):
+def test_letters_that_get_longer_count_as_what_they_become():
     # One letter becomes two, of the second three.
     assert values("upper(s)", ("straße", ""), ("ΐ", "")) == ["STRASSE", "\u0399\u0308\u0301"]
     text = "length(upper(upper(lower(upper(s)))))"
     assert values(text, ("ß" * TEXT_MAX, ""), ("ΐ" * 10, "")) == [2 * TEXT_MAX, 30]
 
 
-def test_a_search_that_would_take_for_ever_has_no_value(values):
-    part = "x" * (SEARCH_MAX // len(BIG) + 1)
-    assert values("contains(s, p)", (BIG, part), (BIG, part[1:])) == ["failed", True]
-    assert values("length(replace(s, p, ''))", (BIG, part), (part, part)) == ["failed", 0]
+@pytest.mark.parametrize("function", ["contains(s, p)", "length(replace(s, p, ''))", "startswith(s, p)"])
+def test_a_search_for_a_long_text_in_a_longer_one_comes_to_an_end(function):
+    """Compared place by place, each of these rows would take ten thousand million steps."""
+    part = "x" * (len(BIG) // 2) + "y"
+    found = values(function, *[(BIG, part)] * 20, (part, part))
+    assert found == [200_000 if "replace" in function else False] * 20 + [
+        0 if "replace" in function else True
+    ]
 
 
-def test_calls_within_calls_keep_their_size_and_work(values):
-    """Cleaning a text takes many replacements: the SQL of each names its arguments once."""
+def test_no_more_rows_are_evaluated_at_once_than_memory_allows():
+    long = "y" * TEXT_MAX
+    asked = texts.makers(parse("length(s || p) + length(replace(s, 'a', p))"))
+    assert len(asked) == 2
+    assert texts.rows_at_once(asked, 20) > 10_000
+    assert texts.rows_at_once(asked, len(long)) == HELD_MAX // TEXT_MAX // 2
+    rows = [(long, ""), ("a", "b")] * (HELD_MAX // TEXT_MAX + 7)
+    assert values("length(s || p)", *rows) == [TEXT_MAX, 2] * (HELD_MAX // TEXT_MAX + 7)
+    assert values("length(p || s || p)", *rows[:2], (long, "a"), *rows[:2]) == [
+        TEXT_MAX,
+        3,
+        "failed",
+        TEXT_MAX,
+        3,
+    ]
+
+
+def test_calls_within_calls_keep_their_size_and_work():
+    """Cleaning a text takes many replacements."""
     letters = "abcdefghijklmnopqrst"
     text = "s"
     for letter in letters:
@@ -122,9 +134,8 @@ def test_calls_within_calls_keep_their_size_and_work(values):
         "s like '" + "_%" * 900 + "'",
     ],
 )
-def test_the_deepest_and_the_longest_expressions_do_no_harm(values, text):
-    """Refused, or computed: Spark's threads have little room for what is nested, and one that has none left
-    ends the JVM."""
+def test_the_deepest_and_the_longest_expressions_do_no_harm(text):
+    """Refused, or computed."""
     try:
         found = values(text, ("a", "a"), (None, None))
     except ExpressionInvalid:
@@ -135,24 +146,13 @@ def test_the_deepest_and_the_longest_expressions_do_no_harm(values, text):
 # --- like
 
 
-def is_like(text, pattern):
-    """By the definition: which ends of the text's beginnings does the pattern reach?"""
-    reached = {0}
-    for char in pattern:
-        if char == "%":
-            reached = set(range(min(reached, default=len(text) + 1), len(text) + 1))
-        else:
-            reached = {at + 1 for at in reached if at < len(text) and char in ("_", text[at])}
-    return len(text) in reached
-
-
 LETTERS = st.sampled_from("ab.\\\n*$^(éß😀 \x00\u0301'\"")
 PATTERN = st.lists(st.sampled_from("%%%_ab.\n*$^(éß😀\u0301'"), max_size=10).map("".join)
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
-def test_like_means_what_sql_says(values, data):
+def test_like_means_what_sql_says(data):
     texts = data.draw(st.lists(st.text(LETTERS, max_size=8), min_size=20, max_size=40))
     pattern = data.draw(PATTERN)
     # Texts that are nearly like it: some letters for each %, one for each _.
@@ -165,7 +165,7 @@ def test_like_means_what_sql_says(values, data):
 
 
 @pytest.mark.parametrize("pattern", ["%a" * 10, "%a%" * 20 + "b", "a_%" * 12 + "b", "%" + "_%" * 50 + "b"])
-def test_a_pattern_of_many_parts_comes_to_an_end(values, pattern):
+def test_a_pattern_of_many_parts_comes_to_an_end(pattern):
     """Tried every way, one row of these texts would outlast the sun."""
     texts = ["a" * 3000, "a" * 3000 + "b", "b" + "a" * 3000 + "c"]
     assert values(f"s like '{pattern}'", *((text, "") for text in texts)) == [

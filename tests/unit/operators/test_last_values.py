@@ -1,9 +1,11 @@
 """Laws of the operator that puts a signal's last values beside each other."""
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
 from pipeline_runtime.operators.last_values import LastValues, LastValuesParams
+from pipeline_runtime.operators.sdk import OperatorContext
 from pipeline_runtime.trial import at, trial
 from tests.unit.operators import onnx_models
 from tests.unit.operators.conftest import keyed_output, schema_of
@@ -71,20 +73,15 @@ def test_a_model_gets_a_window_of_a_signal_however_it_is_cut(operator, seed, tmp
         for key, values in by_key.items()
         for place in range(3, len(values))
     }
-    answers = answered(asked, found, file)
+    answers = answered(asked, found, schema, file)
     assert len(answers) == len(wanted)
     for key in "ab":
         mine = [(row["average"], row["rise"]) for row in answers if row["k"] == key]
         assert mine == [wanted[key, place] for place in range(3, 3 + len(mine))]
 
 
-def answered(asked, rows, file):
-    """Rows with the model's answers, by the code of a worker, without Spark."""
-    import pyarrow as pa
-
-    from pipeline_runtime.operators import model
-
-    params = asked.resolve({})
-    (batch,) = pa.Table.from_pylist(rows).combine_chunks().to_batches()
-    (found,) = model._asked(str(file), params.inputs, params.outputs, iter([batch]))
-    return found.to_pylist()
+def answered(asked, rows, schema, file):
+    """Rows with the model's answers."""
+    inputs = {"in": schema}
+    node = OperatorContext("model", asked.output_schema(inputs), inputs, file.parent, lambda reference: file)
+    return asked.arrow(node)({"in": pa.Table.from_pylist(rows)}).to_pylist()

@@ -18,16 +18,6 @@ def test_the_rows_of_all_streams_are_there_with_their_times_whatever_the_order_o
     ]
 
 
-def test_a_stream_gives_each_row_once(operator, stream):
-    batches = [
-        {"in1": [(0, "a", 1)], "in2": []},
-        {"in1": [(1, "a", 2)], "in2": [(0, "b", 3)]},
-        {"in1": [], "in2": [(9, "b", 4)]},
-    ]
-    found = stream(operator("merge", {}), {"in1": READINGS, "in2": READINGS}, batches)
-    assert sorted(row["v"] for row in found) == [1, 2, 3, 4]
-
-
 @pytest.mark.parametrize(
     "other",
     [

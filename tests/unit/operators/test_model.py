@@ -19,7 +19,7 @@ from pipeline_runtime.operators.recording import DATA
 from pipeline_runtime.operators.registry import parameter_faults
 from pipeline_runtime.trial import at, trial
 from tests.unit.operators import onnx_models
-from tests.unit.operators.conftest import schema_of
+from tests.unit.operators.conftest import schema_of, table
 
 SCHEMA = schema_of(key="k", k="string", v0="number", v1="number", v2="integer")
 WEIGHTS = [[0.5, -1.0], [2.0, 0.25], [-3.0, 1.0]]
@@ -44,7 +44,7 @@ def asking(operator, tmp_path):
 
 
 @pytest.fixture
-def answers(asking, frame, tmp_path):
+def answers(asking, tmp_path):
     """What it makes of rows (seconds, *columns): dicts, rejected ones too, in the order of time."""
 
     def of(content, rows, schema=SCHEMA, **params):
@@ -55,8 +55,8 @@ def answers(asking, frame, tmp_path):
         context = module.OperatorContext(
             "element", output, inputs, tmp_path, lambda ref: tmp_path / "model.onnx"
         )
-        found = made.transform({"in": frame(schema, rows)}, context)
-        return found.toArrow().sort_by("_time").to_pylist()
+        found = made.arrow(context)({"in": table(schema, rows)})
+        return found.sort_by("_time").to_pylist()
 
     return of
 

@@ -3,7 +3,7 @@
 import pytest
 
 from pipeline_runtime.operators.csv_sink import CsvSink
-from pipeline_runtime.operators.sdk import KeyedProcessor, Params
+from pipeline_runtime.operators.sdk import DataFrameOperator, KeyedProcessor, Params
 from pipeline_runtime.trial import at, trial
 from tests.unit.operators.conftest import schema_of
 
@@ -50,7 +50,36 @@ def test_an_operator_that_is_not_repeatable_is_found_out_and_what_it_rejects_is_
     assert once.rows != cut.rows
 
 
-def test_a_frame_gives_the_same_however_it_is_cut_and_moved(operator):
+class Distinct(DataFrameOperator):
+    """The first row of each `x`, by a state that Spark keeps."""
+
+    type, title, summary, category, icon = "distinct", "Distinct", "", "state", "sigma"
+    Params = Params
+    stateful = True
+
+    def output_schema(self, inputs):
+        return inputs["in"]
+
+    def transform(self, inputs, ctx):
+        return inputs["in"].dropDuplicates(["x"])
+
+
+def test_a_dataframe_gives_the_same_however_it_is_cut_and_moved():
+    rows = [{**row, "x": float(place % 7)} for place, row in enumerate(ROWS[:12])]
+    once, cut = (trial(Distinct(Params()), rows, SCHEMA, seed=chosen).rows for chosen in (None, 3))
+    assert [row["x"] for row in once] == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+    assert once == cut
+
+
+def test_a_transform_gives_the_same_however_it_is_cut(operator):
+    chosen = operator("filter", {"condition": "100 / (x - 3) > 10"})
+    once, cut = (trial(chosen, ROWS, SCHEMA, seed=seed) for seed in (None, 2))
+    assert [row["x"] for row in once.rows] == [float(n) for n in range(4, 13)]
+    assert len(once.rejected) == 1
+    assert (once.rows, once.rejected) == (cut.rows, cut.rejected)
+
+
+def test_windows_are_the_same_however_they_are_cut_and_moved(operator):
     params = {"size_s": 2, "aggregates": [{"function": "sum", "column": "x", "as": "sum"}]}
     window = operator("window-aggregate", params)
     rows = [*ROWS, {"_time": at(99), "k": "a", "x": 0.0, "t": None}]
@@ -60,5 +89,5 @@ def test_a_frame_gives_the_same_however_it_is_cut_and_moved(operator):
 
 
 def test_a_sink_is_not_tried_so(operator):
-    with pytest.raises(TypeError, match="csv-sink is neither"):
+    with pytest.raises(TypeError, match="csv-sink gives no rows"):
         trial(CsvSink(CsvSink.Params.model_validate(CsvSink.example)), ROWS, SCHEMA)

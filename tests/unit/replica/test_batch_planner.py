@@ -253,19 +253,19 @@ def test_tasks_share_a_batch_in_its_order_as_large_as_the_one_before_was() -> No
             return None
 
     made.view.start = {"in-0": 0, "in-1": 0}
-    planner = gate(made, inputs=inputs, offsets=NoneAhead(), tasks=Tasks(2))
+    planner = gate(made, inputs=inputs, offsets=NoneAhead(), tasks=Tasks(2, planned=True))
     made.view.commits[Seq(1)] = Commit(
         Epoch(1), Boundary(Seq(1), {"in-0": 9, "in-1": 8}, 1), rows_in=17, definition="1"
     )
     made.reads.rows = {(0, 0): 4_000, (0, 1): 4_000}
-    assert planner.tasks_of(planner.next_token(0)) == [TaskPart(1, task, False) for task in (0, 1)]
+    assert planner.tasks_of(planner.next_token(0)) == [TaskPart(1, task) for task in (0, 1)]
     read = [[(item.partition, item.end) for item in planner.slices_of(1, task) or ()] for task in (0, 1)]
     assert read == [[(0, 9)], [(1, 8)]]
 
 
 def test_a_task_that_stays_is_given_one_batch_after_another_and_all_of_them_are_one_to_spark() -> None:
     made = state([])
-    planner = gate(made, tasks=Tasks(1, stay=True))
+    planner = gate(made, tasks=Tasks(1))
     ended: list[tuple[list[bytes], Seq | None]] = []
 
     def at_end(payloads: Sequence[bytes]) -> None:
@@ -276,7 +276,7 @@ def test_a_task_that_stays_is_given_one_batch_after_another_and_all_of_them_are_
         planner.finished()
 
     planner.at_end = at_end
-    assert planner.tasks_of(planner.next_token(0)) == [TaskPart(1, 0, True)]
+    assert planner.tasks_of(planner.next_token(0)) == [TaskPart(1, 0)]
     for seq in (1, 2):
         with made.changed:
             made.view.apply(

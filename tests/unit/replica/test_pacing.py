@@ -25,17 +25,17 @@ PACE = Pace(interval_ms_min=50, interval_ms_max=1000, batch_rows_max=1000)
     ("cpu_ratio", "expected"), [(0.0, 50), (0.5, 50), (0.7, 525), (0.9, 1000), (1.0, 1000)]
 )
 def test_the_pause_grows_with_the_load(cpu_ratio: float, expected: float) -> None:
-    assert interval_ms(PACE, cpu_ratio) == pytest.approx(expected)
+    assert interval_ms(PACE, cpu_ratio, planned=True) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("cpu_ratio", "expected"), [(0.0, 50), (0.7, 87.5), (0.9, 125), (1.0, 125)])
 def test_batches_that_cost_less_pause_less_on_a_busy_machine(cpu_ratio: float, expected: float) -> None:
-    assert interval_ms(PACE, cpu_ratio, stays=True) == pytest.approx(expected)
+    assert interval_ms(PACE, cpu_ratio) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("waiting", "expected"), [(0, 1000), (500, 525), (1000, 50), (50_000, 50)])
 def test_nobody_pauses_before_a_full_batch_however_busy_the_machine(waiting: int, expected: float) -> None:
-    assert interval_ms(PACE, 1.0, waiting) == pytest.approx(expected)
+    assert interval_ms(PACE, 1.0, waiting, planned=True) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from pipeline_runtime.replica.local_state import note_end
 from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.sink import BatchSink, NotCommitted, NotDeterministic, Stopped
 from pipeline_runtime.replica.state import ReplicaState
-from pipeline_runtime.spark.tagged import TAGGED
+from pipeline_runtime.spark.tagged import TAGGED, output_of
 
 SPEC = GroupSpec(
     deployment="d",
@@ -39,8 +39,7 @@ class Frame:
     """A group of one CSV sink; handed to foreachBatch, it is the batch as well."""
 
     sinks = {"out": "a.out"}
-    has_late_elements = False
-    resident: bool = False
+    is_planned: bool = True
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / PATH
@@ -54,8 +53,8 @@ class Frame:
         columns = [["a.out"] * self.rows, [None] * self.rows, range(self.rows), values]
         return pa.table(columns, schema=TAGGED)
 
-    def in_order(self, table: pa.Table) -> pa.Table:
-        return table
+    def output(self, rows: pa.Table, _: int) -> BatchOutput:
+        return output_of(rows, SPEC)
 
 
 class Unpaced:
@@ -108,7 +107,7 @@ def test_it_is_known_how_long_the_sinks_files_were_at_each_seq(tmp_path: Path) -
 def staying(directory: Path) -> tuple[BatchSink, Frame, ReplicaState]:
     """One whose task stays: Spark's call of the sink has begun, and waits for the task."""
     sink, frame, state = follower(directory, [6, 9])
-    frame.resident = True
+    frame.is_planned = False
     sink.restore(Seq(0), {})
     sink(frame, 0)
     return sink, frame, state

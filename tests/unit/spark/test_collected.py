@@ -9,10 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from pipeline_runtime.batch.facts import GroupFacts
 from pipeline_runtime.model.document import parse_document
 from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.planning.plan import plan_groups
-from pipeline_runtime.spark.frame import GroupFrame
+from pipeline_runtime.spark.planned import PlannedGroup
 from pipeline_runtime.spark.tagged import output_of
 
 GENERATOR = {"id": "gen", "type": "generator", "params": {"signals": [{"name": "value"}]}}
@@ -54,7 +55,7 @@ class Nothing:
         return self.like.slice(0, 0)
 
 
-def group_frame() -> GroupFrame:
+def group() -> GroupFacts:
     document = parse_document(
         {
             "apiVersion": "fogline/v1",
@@ -66,7 +67,7 @@ def group_frame() -> GroupFrame:
             },
         }
     )
-    return GroupFrame(plan_groups(document, "d1", default_registry(), {})[-1], {}, Path("/nowhere"))
+    return GroupFacts(plan_groups(document, "d1", default_registry(), {})[-1], {}, Path("/nowhere"))
 
 
 def collected(values: list[str]) -> pa.Table:
@@ -87,14 +88,14 @@ def at(second: int) -> datetime:
 
 
 def test_a_sink_is_given_the_readable_rows_with_their_own_times() -> None:
-    rows = output_of(collected(VALUES), group_frame().spec).sinks["work.out"]
+    rows = output_of(collected(VALUES), group().spec).sinks["work.out"]
     assert rows["average"].to_pylist() == [1.0, 2.0]
     assert rows["_time"].to_pylist() == [at(0), at(2)]
 
 
 @pytest.mark.parametrize("values", [[], VALUES[1:2]])
 def test_a_sink_is_given_no_rows_when_none_can_be_read(values: list[str]) -> None:
-    rows = output_of(collected(values), group_frame().spec).sinks["work.out"]
+    rows = output_of(collected(values), group().spec).sinks["work.out"]
     assert rows.num_rows == 0
     assert "_time" in rows.column_names
 
@@ -102,10 +103,10 @@ def test_a_sink_is_given_no_rows_when_none_can_be_read(values: list[str]) -> Non
 def test_elements_behind_state_are_given_the_readable_rows_with_their_own_keys_and_times(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    frame, session, table = group_frame(), Session(), collected(VALUES)
-    monkeypatch.setattr(frame, "_tagged", lambda streams, elements: Nothing(table))
+    planned, session, table = PlannedGroup(group()), Session(), collected(VALUES)
+    monkeypatch.setattr(planned, "_tagged", lambda streams, elements: Nothing(table))
 
-    assert frame.after(session, table, 9000).equals(table)  # type: ignore[arg-type]
+    assert planned.completed(session, table, 9000).equals(table)  # type: ignore[arg-type]
 
     [given] = session.tables
     columns: dict[str, Any] = given.to_pydict()
@@ -118,5 +119,5 @@ def test_elements_behind_state_are_given_the_readable_rows_with_their_own_keys_a
 
 def test_elements_behind_state_are_not_run_when_no_row_can_be_read() -> None:
     session, table = Session(), collected(VALUES[1:2])
-    assert group_frame().after(session, table, 9000) is table  # type: ignore[arg-type]
+    assert PlannedGroup(group()).completed(session, table, 9000) is table  # type: ignore[arg-type]
     assert session.tables == []

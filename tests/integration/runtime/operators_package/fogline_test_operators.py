@@ -12,12 +12,12 @@ from pyspark.sql import DataFrame, functions as F
 
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 from pipeline_runtime.operators.sdk import (
+    DataFrameOperator,
     KeyedProcessor,
     OperatorContext,
     Params,
     Port,
     Timers,
-    TransformOperator,
 )
 
 
@@ -26,7 +26,7 @@ class FragileParams(Params):
     row_flag: str  # while this file exists, a row with v = 13 cannot be processed
 
 
-class Fragile(TransformOperator):
+class Fragile(DataFrameOperator):
     """Hands its rows on; raises while a file exists."""
 
     type = "fragile"
@@ -58,7 +58,7 @@ class SparkPairsParams(Params):
     within_s: int
 
 
-class SparkPairs(TransformOperator):
+class SparkPairs(DataFrameOperator):
     """Pairs the `v` of rows of one `k`, with a state that Spark keeps."""
 
     type = "spark-pairs"

@@ -1,9 +1,8 @@
-"""Hands a group's processor its rows, where Spark runs other elements of the group before it.
+"""Fogline's own operators in a DataFrame: Spark hands them its rows as Arrow columns (`mapInArrow`).
 
-Spark hands them over as Arrow columns (`mapInArrow`), batch by batch, to one of its Python processes. That
-process asks the gate for the states that it needs, and tells the gate what becomes of them: the replica keeps
-the states, not Spark (see checkpoint.keyed_state). Where the group has no such element, the process has the
-rows from the gate itself (see batch.group).
+That is how they run in a group whose batches Spark plans (spark.planned): in its Python processes. A
+processor asks the gate for the states that it needs, and tells the gate what becomes of them: the replica
+keeps the states, not Spark (see checkpoint.keyed_state).
 """
 
 from __future__ import annotations
@@ -14,19 +13,26 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, functions as F
+from pyspark.sql import Column, DataFrame, functions as F
+from pyspark.sql.pandas.functions import arrow_udf
 
 from pipeline_runtime.batch.decode import TIMESTAMP
+from pipeline_runtime.batch.facts import grouped_by
 from pipeline_runtime.batch.gate_client import GateClient, gate, is_connected
 from pipeline_runtime.batch.gate_messages import Describe
 from pipeline_runtime.batch.processors import processor_inputs, processor_work
+from pipeline_runtime.batch.reader import input_schema, keyed
 from pipeline_runtime.batch.rows import Inputs, Ports, ProcessorWork, port_schema
+from pipeline_runtime.model.schema import FieldType, StreamSchema
 from pipeline_runtime.model.spec import GroupSpec
-from pipeline_runtime.operators.sdk import KeyedProcessor, Processor
+from pipeline_runtime.operators.expressions.casts import texts
+from pipeline_runtime.operators.sdk import OperatorContext, Processor, TransformOperator
+from pipeline_runtime.operators.tables import RAW, REJECT
 from pipeline_runtime.spark.garbage import freeze
-from pipeline_runtime.spark.schema import column
+from pipeline_runtime.spark.schema import column, spark_schema
 from pipeline_runtime.spark.tagged import tagged
 
+META = ("_key", "_time", "_batch_time", "_partition", "_offset")
 _OUTPUT = "_out string, _key string, _time_ms long, _value string"
 
 
@@ -38,17 +44,17 @@ def apply_processor(
     gate_address: str,
 ) -> DataFrame:
     """`frames`: data columns and meta columns of each port, with `_flush` where the group has that. Gives the
-    tagged columns of spark.frame."""
+    tagged columns of spark.tagged."""
     rows = [
         frames[port].select(
             # The key of rows without one is the empty text.
-            F.coalesce(_key(processor), F.lit("")).alias("key"),
+            F.coalesce(_key(processor, schema), F.lit("")).alias("key"),
             F.lit(index).alias("port"),
             F.col("_partition").alias("partition"),
             F.col("_offset").alias("offset"),
             F.unix_micros("_time").alias("time_us"),
             (F.col("_flush") if "_flush" in frames[port].columns else F.lit(False)).alias("flush"),
-            *[F.col(name).alias(column(index, name)) for name in schema.names],
+            *[quoted(name).alias(column(index, name)) for name in schema.names],
         )
         for index, (port, schema) in enumerate(inputs)
     ]
@@ -58,22 +64,88 @@ def apply_processor(
     return frame.mapInArrow(_body(gate_address, element), _OUTPUT)
 
 
-def _key(processor: Processor):  # type: ignore[no-untyped-def]
-    field = processor.key_field() if isinstance(processor, KeyedProcessor) else None
-    return F.col(field).cast("string") if field is not None else F.col("_key")
+def _key(processor: Processor, schema: StreamSchema) -> Column:
+    field = grouped_by(processor)
+    return F.col("_key") if field is None else key_column(schema, field)
 
 
 def _body(address: str, element: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def process(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        # By its name: what is in here is made anew in each batch, with all that it refers to.
-        from pipeline_runtime.spark.handed_over import process_batches
+        # By its name: Spark sends what is in here for each batch, with all that it refers to.
+        from pipeline_runtime.spark.in_arrow import process_batches
 
         return process_batches(address, element, batches)
 
     return process
 
 
+def apply_transform(
+    operator: TransformOperator, frames: Mapping[str, DataFrame], ctx: OperatorContext
+) -> DataFrame:
+    """`frames`: data columns and meta columns of each port. Gives the data columns of the operator's output,
+    meta columns, `_reject` and `_raw`."""
+    rows = [
+        frame.select(
+            F.lit(place).alias("_port"),
+            *META,
+            *[quoted(name).alias(column(place, name)) for name in ctx.input_schemas[port].names],
+        )
+        for place, (port, frame) in enumerate(frames.items())
+    ]
+    frame = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), rows)
+    ports = tuple(frames)
+
+    def process(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pipeline_runtime.spark.in_arrow import transformed  # as in `_body`
+
+        return transformed(operator, ports, ctx, batches)
+
+    return frame.mapInArrow(process, spark_schema(_transformed_schema(ctx.output_schema)))
+
+
+def _transformed_schema(schema: StreamSchema) -> pa.Schema:
+    return pa.schema([*input_schema(schema), (REJECT, pa.string()), (RAW, pa.string())])
+
+
+def quoted(name: str) -> Column:
+    """The column of that name, whatever characters it has."""
+    return F.col("`" + name.replace("`", "``") + "`")
+
+
+def key_column(schema: StreamSchema, name: str) -> Column:
+    """The text of a column, as it is the key of a record."""
+    field = schema.field(name)
+    type_ = FieldType.STRING if field is None else field.type
+    if type_ in (FieldType.NUMBER, FieldType.TIMESTAMP):  # Spark's text would be another one
+        of_arrow: Column = arrow_udf(_texts, "string")(quoted(name))  # type: ignore[call-overload]
+        return of_arrow
+    return quoted(name).cast("string")
+
+
+def _texts(values: pa.Array) -> pa.Array:
+    return texts(values)  # Spark goes by the types that are written here
+
+
 # -- a batch, in Spark's Python process --------------------------------------------------------------
+
+
+def transformed(
+    operator: TransformOperator, ports: Sequence[str], ctx: OperatorContext, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Rows as `apply_transform` selects them, to its columns."""
+    function, wanted = operator.arrow(ctx), _transformed_schema(ctx.output_schema)
+    for batch in batches:
+        rows = pa.Table.from_batches([batch])
+        given = {}
+        for place, port in enumerate(ports):
+            mine = rows.filter(pc.equal(rows["_port"], place))
+            data = {name: mine[column(place, name)] for name in ctx.input_schemas[port].names}
+            given[port] = pa.table({**data, **{name: mine[name] for name in META}})
+        made = keyed(function(given), ctx.output_schema)
+        for name in (REJECT, RAW):
+            if name not in made.column_names:
+                made = made.append_column(name, pa.nulls(made.num_rows, pa.string()))
+        yield from made.select(wanted.names).cast(wanted).to_batches()
 
 
 def process_batches(

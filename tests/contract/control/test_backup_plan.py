@@ -37,7 +37,7 @@ def passes(group: str, rows_per_s: float) -> None:
     Replica.objects.filter(group=group).update(rates={"rows_in_per_s": rows_per_s, "rows_out_per_s": 0})
 
 
-def test_it_stands_with_the_placements_and_stays_when_control_starts_anew(
+def test_it_stands_with_the_placements_and_stays_when_control_starts_again(
     context: ControlContext, deployed: Deployed
 ) -> None:
     for group in ("first", "second"):

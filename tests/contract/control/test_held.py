@@ -150,7 +150,7 @@ def test_what_control_does_by_itself_releases_nothing(
     assert len(wanted(nodes["edge-a"]).java_ends) == 1
 
 
-def test_where_a_state_was_begun_anew_is_kept_while_a_restarted_copy_has_not_read_it(
+def test_where_a_state_was_begun_fresh_is_kept_while_a_restarted_copy_has_not_read_it(
     deployed: Deployed, told: Told
 ) -> None:
     placement = deployed("power", "edge-a")

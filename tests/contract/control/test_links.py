@@ -96,7 +96,7 @@ def test_probes_are_smoothed_each_once_and_what_is_probed_no_more_is_gone(
     assert link.bytes_per_s == 1e6 + WEIGHT * 1e6
 
 
-def test_what_does_not_answer_is_unreachable_since_then_and_begins_anew(
+def test_what_does_not_answer_is_unreachable_since_then_and_begins_fresh(
     context: ControlContext, nodes: dict[str, Node], real_redis: redis.Redis
 ) -> None:
     ingest = Ingest(context)

@@ -100,7 +100,7 @@ def test_a_refusal_is_ordered_again_whatever_epoch_the_report_shows(
 
 
 @pytest.mark.parametrize(("order_id", "again"), [("first", False), ("of-the-upgrade", True)])
-def test_who_takes_an_upgrade_up_again_orders_anew_only_what_was_refused_since(
+def test_who_takes_an_upgrade_up_again_orders_again_only_what_was_refused_since(
     upgraded: GroupPlacement, order_id: str, again: bool
 ) -> None:
     refused(upgraded, 5, order_id)

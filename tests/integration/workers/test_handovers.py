@@ -161,7 +161,7 @@ def test_a_migration_to_a_node_where_it_cannot_start_leaves_it_with_its_origin(
     assert set(commits) == {(epoch, "edge-a") for epoch in epochs}
 
 
-def test_a_standby_that_has_failed_is_made_anew_for_a_migration(cluster: Cluster) -> None:
+def test_a_standby_that_has_failed_is_made_again_for_a_migration(cluster: Cluster) -> None:
     deployment = owned(cluster)
     broken = cluster.mark("power.broken-on-edge-b")
     ExtraReplica.objects.create(

@@ -54,7 +54,7 @@ def follows(cluster: Cluster, deployment: Deployment, node: str) -> bool:
     return status is not None and status.role is Role.STANDBY
 
 
-def test_a_central_store_that_was_begun_anew_sends_the_target_to_the_backup_node(
+def test_a_central_store_that_was_begun_again_sends_the_target_to_the_backup_node(
     cluster_of_three: Cluster,
 ) -> None:
     cluster = cluster_of_three

@@ -255,7 +255,7 @@ def test_a_new_wish_that_only_waits_shows_neither_the_error_nor_the_failure(node
     assert node.slot.status().error is None
 
 
-def test_a_fenced_replica_stays_down_until_it_is_ordered_anew(node: Node) -> None:
+def test_a_fenced_replica_stays_down_until_it_is_ordered_again(node: Node) -> None:
     node.want(owner())
     wait_until(lambda: is_owner(node))
     node.replicas[-1].end("fenced", ERROR)

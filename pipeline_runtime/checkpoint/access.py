@@ -39,8 +39,8 @@ def mint(cluster_key: str, scope: str, expires_at: float) -> str:
     return f"{body}.{_b64(_sign(cluster_key, body))}"
 
 
-def check(cluster_key: str, token: str, wanted: str, now: float | None = None) -> None:
-    """Returns when `token` grants the scope `wanted`; raises AccessDenied otherwise."""
+def check(cluster_key: str, token: str, needed: str, now: float | None = None) -> None:
+    """Returns when `token` grants the scope `needed`; raises AccessDenied otherwise."""
     body, _, signature = token.rpartition(".")
     # The signature is checked before anything is parsed, so no part of a forged token is looked at.
     # compare_digest takes the same time wherever the first wrong byte is.
@@ -52,14 +52,14 @@ def check(cluster_key: str, token: str, wanted: str, now: float | None = None) -
     if version != "v1" or (time.time() if now is None else now) >= int(expires_at):
         raise _denied("The token has expired.")
     scope = base64.urlsafe_b64decode(scope_b64 + "=" * (-len(scope_b64) % 4)).decode()
-    if not grants(scope, wanted):
-        raise _denied(f"The token is for {scope}, not for {wanted}.")
+    if not grants(scope, needed):
+        raise _denied(f"The token is for {scope}, not for {needed}.")
 
 
-def grants(scope: str, wanted: str) -> bool:
-    if scope in (EVERYTHING, wanted):
+def grants(scope: str, needed: str) -> bool:
+    if scope in (EVERYTHING, needed):
         return True
-    return scope.endswith(":write") and scope.removesuffix("write") + "read" == wanted
+    return scope.endswith(":write") and scope.removesuffix("write") + "read" == needed
 
 
 def _denied(message: str) -> AccessDenied:

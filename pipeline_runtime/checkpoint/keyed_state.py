@@ -185,7 +185,7 @@ class KeyedState:
         self,
         first: str,
         prefix: str,
-        wanted: Callable[[str], bool],
+        matches: Callable[[str], bool],
         *,
         most: int,
         keys_max: int,
@@ -193,9 +193,9 @@ class KeyedState:
     ) -> tuple[list[tuple[str, bytes]], str | None]:
         """Looks through the keys from `first` on that begin with `prefix`. No batch waits for this.
 
-        Returns at most `most` that are `wanted`, each with the first bytes of what the newest committed batch
-        left for it. Also returns the last key that was looked at, if there are more after it. Looks at no
-        more than `keys_max`.
+        Returns at most `most` that `matches` accepts, each with the first bytes of what the newest committed
+        batch left for it. Also returns the last key that was looked at, if there are more after it. Looks at
+        no more than `keys_max`.
         """
         found: list[tuple[str, bytes]] = []
         with self._looking, self._translating():
@@ -207,7 +207,7 @@ class KeyedState:
                     if key is not None and (len(found) == most or keys_max <= 0):
                         return found, key
                     key, keys_max = place[len(_KEY) :].decode(), keys_max - 1
-                    if wanted(key):
+                    if matches(key):
                         found.append((key, cursor.value()[:bytes_max]))
                     cursor.next()
                 cursor.status()  # at a block that cannot be read the cursor just ends

@@ -221,11 +221,11 @@ class _Service:
         self._allow(request, scope(group))
         return group
 
-    def _allow(self, request: Request, wanted: str) -> None:
+    def _allow(self, request: Request, needed: str) -> None:
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not token:
             raise _BadRequest(401, "No token", "Send `Authorization: Bearer <token>`.")
-        access.check(self.cluster_key, token.strip(), wanted)
+        access.check(self.cluster_key, token.strip(), needed)
 
 
 def _sha(request: Request) -> str:

@@ -84,9 +84,9 @@ def fetch_from_any(
         damaged.append(found)
     if unreachable is not None:
         raise unreachable  # its checkpoint may be whole, so another try may help
-    wanted = "No checkpoint" if seq is None else f"Checkpoint {seq}"
+    what = "No checkpoint" if seq is None else f"Checkpoint {seq}"
     raise CheckpointMissing(
-        f"{wanted} of {group} is not at {', '.join(client.url for client in clients)} in a usable form"
+        f"{what} of {group} is not at {', '.join(client.url for client in clients)} in a usable form"
         + (f" ({len(damaged)} are damaged)." if damaged else "."),
         "Nothing was changed.",
         "Choose another place or another checkpoint.",
@@ -166,9 +166,9 @@ def push_checkpoint(
     group = manifest.group
     bytes_sent = 0
     with database.pinning(manifest):
-        wanted: Iterable[str] = client.missing(group, sorted(manifest.chunks))
+        missing: Iterable[str] = client.missing(group, sorted(manifest.chunks))
         for round_ in range(_PUSH_ROUNDS):
-            for bundle in _bundles(manifest, wanted, bundle_bytes):
+            for bundle in _bundles(manifest, missing, bundle_bytes):
                 encoded = [(sha, database.get_encoded(group, sha)) for sha in bundle]
                 size = sum(len(body) for _, body in encoded)
                 throttle(size)
@@ -180,16 +180,16 @@ def push_checkpoint(
             except ChunksMissing as error:
                 if round_ + 1 == _PUSH_ROUNDS:
                     raise
-                wanted = error.shas
+                missing = error.shas
     return bytes_sent
 
 
 def _pull(client: ChunkClient, manifest: Manifest, database: StateDatabase, progress: Progress | None) -> int:
     """Fetches what `database` lacks and returns the encoded bytes. Raises CheckpointDamaged, ChunkMissing."""
     group = manifest.group
-    wanted = database.missing(group, sorted(manifest.chunks))
+    missing = database.missing(group, sorted(manifest.chunks))
     sizes = _sizes(manifest)
-    total = sum(sizes[sha] for sha in wanted)
+    total = sum(sizes[sha] for sha in missing)
     done = fetched = 0
     lock = threading.Lock()
 
@@ -209,7 +209,7 @@ def _pull(client: ChunkClient, manifest: Manifest, database: StateDatabase, prog
     with ThreadPoolExecutor(PARALLEL, thread_name_prefix="fetch") as pool:
         fetches = [
             pool.submit(client.fetch_chunks, group, bundle, keep)
-            for bundle in _bundles(manifest, wanted, BUNDLE_BYTES)
+            for bundle in _bundles(manifest, missing, BUNDLE_BYTES)
         ]
         try:
             for future in fetches:
@@ -218,10 +218,10 @@ def _pull(client: ChunkClient, manifest: Manifest, database: StateDatabase, prog
             for future in fetches:
                 future.cancel()
             raise
-    left = database.missing(group, wanted)
-    if left:
+    still_missing = database.missing(group, missing)
+    if still_missing:
         raise ChunkMissing(
-            f"{len(left)} chunks of checkpoint {manifest.seq} of {group} cannot be had from {client.url}.",
+            f"{client.url} lacks {len(still_missing)} chunks of checkpoint {manifest.seq} of {group}.",
             "The chunks that arrived are kept; other checkpoints are not affected.",
             "The next older checkpoint is used instead.",
         )
@@ -237,11 +237,11 @@ def _sizes(manifest: Manifest) -> dict[str, int]:
     }
 
 
-def _bundles(manifest: Manifest, wanted: Iterable[str], bundle_bytes: int) -> Iterator[list[str]]:
+def _bundles(manifest: Manifest, shas: Iterable[str], bundle_bytes: int) -> Iterator[list[str]]:
     sizes = _sizes(manifest)
     bundle: list[str] = []
     size = 0
-    for sha in wanted:
+    for sha in shas:
         if bundle and (size + sizes[sha] > bundle_bytes or len(bundle) == BUNDLE_CHUNKS):
             yield bundle
             bundle, size = [], 0

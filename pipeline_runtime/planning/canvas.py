@@ -28,9 +28,9 @@ def snap(at: Point) -> Point:
     return Point(floor(at.x / GRID + 0.5) * GRID, floor(at.y / GRID + 0.5) * GRID)
 
 
-def free_place(taken: Sequence[Point], wanted: Point) -> Point:
-    """Returns `wanted`, or the nearest place below it where no card lies."""
-    place = snap(wanted)
+def free_place(taken: Sequence[Point], preferred: Point) -> Point:
+    """Returns `preferred`, or the nearest place below it where no card lies."""
+    place = snap(preferred)
     while (hit := next((at for at in taken if _touch(at, place)), None)) is not None:
         place = Point(place.x, ceil((hit.y + CARD_HEIGHT + CLEAR) / GRID) * GRID)
     return place

@@ -47,10 +47,10 @@ def parts(document: Data) -> dict[str, dict[str, list[str]]]:
 def refusal(document: Data, names: Names, ids: Collection[str]) -> str | None:
     """Returns why these elements cannot have copies at sites, or None if they can."""
     for group in _groups(document):
-        left = [id for id in group["elements"] if id not in ids]
+        others = [id for id in group["elements"] if id not in ids]
         inside = next((id for id in group["elements"] if id in ids), None)
-        if inside and left:
-            return f"{_name(names, inside)} runs as one with {_name(names, left[0])}: select that, too."
+        if inside and others:
+            return f"{_name(names, inside)} runs as one with {_name(names, others[0])}: select that, too."
     sites = {each["site"] for each in _elements(document) if each["id"] in ids and each.get("site")}
     if len(sites) > 1:
         return f"They are at several sites already: {', '.join(sorted(sites))}."

@@ -61,18 +61,18 @@ class Reconnections(Regrouped):
 
 
 def reconnections(
-    old: Sequence[GroupSpec], new: Sequence[GroupSpec], left: Sequence[GroupSpec] = ()
+    old: Sequence[GroupSpec], new: Sequence[GroupSpec], left_over: Sequence[GroupSpec] = ()
 ) -> Reconnections:
     """Compares what runs with a new version.
 
-    `left` holds groups of earlier versions, each with the inputs that it stopped reading and that no group
-    has taken over since, and with the elements that run nowhere since.
+    `left_over` holds groups of earlier versions, each with the inputs that it stopped reading and that no
+    group has taken over since, and with the elements that run nowhere since.
     """
-    other = regrouped(old, new, [spec for spec in left if spec.elements])
+    other = regrouped(old, new, [spec for spec in left_over if spec.elements])
     if other.begins or other.refused:
         # Nothing else is connected differently then, or the change is refused.
         return Reconnections(**dict(other))
-    before, after = _Graph([*old, *left]), _Graph(new)
+    before, after = _Graph([*old, *left_over]), _Graph(new)
     reads = {spec.group: _streams(spec) for spec in old}
     inputs: list[NewInput] = []
     refused: dict[str, str] = {}

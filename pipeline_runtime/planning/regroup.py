@@ -95,17 +95,19 @@ def elements_of(spec: GroupSpec) -> frozenset[str]:
     return frozenset(element.id for element in spec.elements)
 
 
-def regrouped(old: Sequence[GroupSpec], new: Sequence[GroupSpec], left: Sequence[GroupSpec]) -> Regrouped:
+def regrouped(
+    old: Sequence[GroupSpec], new: Sequence[GroupSpec], left_over: Sequence[GroupSpec]
+) -> Regrouped:
     """Compares what runs with a new version.
 
-    `left` holds groups that an upgrade ended before it failed, with the elements that do not run since.
+    `left_over` holds groups that an upgrade ended before it failed, with the elements that do not run since.
     """
     runs = {spec.group: spec for spec in old}
-    holder = {element.id: spec for spec in (*left, *old) for element in spec.elements}
+    holder = {element.id: spec for spec in (*left_over, *old) for element in spec.elements}
     begins = [spec for spec in new if _is_other(spec, runs, holder)]
     shared = {holder[id].group for spec in begins for id in elements_of(spec) if id in holder}
     staying = {id for spec in new for id in elements_of(spec)}
-    stranded = [spec.group for spec in left if not elements_of(spec) <= staying]
+    stranded = [spec.group for spec in left_over if not elements_of(spec) <= staying]
     refused = dict.fromkeys(
         stranded, "an upgrade that failed has stopped it: deploy a version that contains it"
     )

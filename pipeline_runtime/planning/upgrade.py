@@ -48,19 +48,19 @@ def element_changes(
     new: Sequence[GroupSpec],
     registry: Registry,
     gone: Collection[str] = (),
-    left: Sequence[GroupSpec] = (),
+    left_over: Sequence[GroupSpec] = (),
     names: Mapping[str, str] = {},
 ) -> tuple[ElementChange, ...]:
     """Returns one change for each element that a node runs, in the new version's order. Removed elements come
     last.
 
     `gone` holds ids of groups and elements that were removed from this deployment before. Their streams,
-    journals and checkpoints had these names, so nothing else may get them. `left` is explained at
+    journals and checkpoints had these names, so nothing else may get them. `left_over` is explained at
     `reconnections`. `names` maps element ids to the names that users see.
     """
-    before = {element.id: group for group in (*left, *old) for element in group.elements}
+    before = {element.id: group for group in (*left_over, *old) for element in group.elements}
     after = {element.id: group for group in new for element in group.elements}
-    connected = reconnections(old, new, left)
+    connected = reconnections(old, new, left_over)
     found = [
         _change(id, before[id], group, connected, registry)
         if id in before

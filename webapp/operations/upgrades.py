@@ -13,7 +13,7 @@ from webapp.handovers.models import Handover
 from webapp.operations.models import Operation
 from webapp.pipelines.shape import elements_of, is_view, names_of
 from webapp.placements.models import Deployment
-from webapp.placements.selectors import left_by, planned_for, specs_of
+from webapp.placements.selectors import left_over_of, planned_for, specs_of
 from webapp.problems import Conflict
 
 SAFE = "The running pipeline is unchanged."
@@ -23,9 +23,9 @@ def upgrade_changes(deployment: Deployment, document: dict[str, Any]) -> list[El
     """Returns a change for each element of a valid document, and for each that it no longer has, including
     those that only the dashboard shows."""
     new = planned_for(deployment, document)
-    old, left = specs_of(deployment), left_by(deployment)
+    old, left_over = specs_of(deployment), left_over_of(deployment)
     names = names_of(deployment.version.document) | names_of(document)
-    found = element_changes(old, new, default_registry(), deployment.removed, left, names)
+    found = element_changes(old, new, default_registry(), deployment.removed, left_over, names)
     return [*found, *_views(deployment, document)]
 
 
@@ -105,7 +105,7 @@ def _refuse_now(deployment: Deployment, document: dict[str, Any]) -> None:
             next="Deploy again when its handover has ended.",
         )
     # The others go on where these stopped, so these have to report where that is.
-    connected = reconnections(old, new, left_by(deployment))
+    connected = reconnections(old, new, left_over_of(deployment))
     givers = connected.givers.intersection(removed)
     paused = deployment.placements.filter(group__in=connected.ends, paused_at__isnull=False).first()
     if paused is not None:

@@ -43,7 +43,7 @@ def elements_by_group(deployments: Collection[str]) -> dict[tuple[str, str], tup
     return {(id, group): tuple(each["id"] for each in elements) for id, group, elements in found}
 
 
-def left_by(deployment: Deployment) -> tuple[GroupSpec, ...]:
+def left_over_of(deployment: Deployment) -> tuple[GroupSpec, ...]:
     """Returns groups as they were, each with the inputs that it stopped reading and that no group has taken
     over since, and with the elements that run nowhere since."""
     return tuple(_left(each) for each in deployment.left.values())

@@ -252,5 +252,5 @@ def test_what_has_stopped_is_not_forgotten(plan, registry):
     running, left = [spec for spec in old if spec.group != "c"], [old[-1]]
     new = plan("a>b", running=running, spent=["c"])
     assert "deploy a version that contains it" in reconnections(running, new, left).refused["c"]
-    found = {each.element: each for each in element_changes(running, new, registry, left=left)}
+    found = {each.element: each for each in element_changes(running, new, registry, left_over=left)}
     assert found["c"].change == "incompatible"

@@ -21,7 +21,7 @@ from pipeline_runtime.model.spec import GroupSpec, InputStream
 from pipeline_runtime.planning.reconnect import Reconnections, reconnections
 from pipeline_runtime.planning.regroup import LastRows, producer_of
 from webapp.placements.models import Deployment, GroupPlacement
-from webapp.placements.selectors import left_by, specs_of
+from webapp.placements.selectors import left_over_of, specs_of
 from workers.control.context import now_ms
 from workers.control.operations.model import Answer
 
@@ -33,7 +33,7 @@ def connections(deployment: Deployment, specs: Sequence[GroupSpec]) -> Reconnect
 
     Changed groups differ no more.
     """
-    return reconnections(specs_of(deployment), specs, left_by(deployment))
+    return reconnections(specs_of(deployment), specs, left_over_of(deployment))
 
 
 def asks(connected: Reconnections, groups: Collection[str]) -> bool:
@@ -148,7 +148,7 @@ def note_left(placement: GroupPlacement, spec: GroupSpec | None, halted: Collect
     """
     deployment, was = placement.deployment, GroupSpec.model_validate(placement.spec)
     kept = set() if spec is None else {stream.topic for stream in spec.inputs}
-    before = [each for each in left_by(deployment) if each.group == placement.group]
+    before = [each for each in left_over_of(deployment) if each.group == placement.group]
     inputs = [stream for each in [*before, was] for stream in each.inputs if stream.topic not in kept]
     inputs = [*{(stream.topic, stream.consumer): stream for stream in inputs}.values()]
     if spec is not None and not inputs:

@@ -15,7 +15,8 @@ from pipeline_runtime.operators.sdk import ArrowTransform, OperatorContext, Para
 
 
 def _of_the_user(topic: str) -> str:
-    """What Fogline or Kafka keeps in its own topics, a pipeline must not write, nor take for data."""
+    """Checks that the topic is none of Fogline's or Kafka's own, which a pipeline must neither write nor read
+    as data."""
     if topic.startswith((OWN_TOPICS, "__")):
         raise ValueError(f'topics that begin with "{OWN_TOPICS}" or "__" are not the user\'s; choose another')
     return topic
@@ -72,5 +73,6 @@ class KafkaIn(TransformOperator):
         return schema
 
     def arrow(self, ctx: OperatorContext) -> ArrowTransform:
-        """The records as the runtime has read and parsed them: its one input, under any name."""
+        """Returns the records as the runtime has read and parsed them. They are its only input, under any
+        name."""
         return lambda inputs: next(iter(inputs.values()))

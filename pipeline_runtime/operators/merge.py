@@ -14,7 +14,7 @@ from pipeline_runtime.operators.tables import with_column
 
 
 class MergeParams(Params):
-    """There are none."""
+    """Merge has no parameters."""
 
 
 class Merge(TransformOperator):
@@ -68,13 +68,14 @@ class Merge(TransformOperator):
 
 
 def _place(port: str) -> int:
-    """No two streams have a partition in common: by their offsets, the rows of one would be taken for earlier
-    than the other's, and where a window or a join stands behind it in the same group, those for late."""
+    """Returns a number for the port, so that no two streams have a partition in common. Otherwise one
+    stream's rows would count as earlier than the other's by their offsets, and as late in a window or a join
+    of the same group."""
     return [each.name for each in Merge.inputs].index(port)
 
 
 def _differences(first: StreamSchema, other: StreamSchema) -> Iterator[str]:
-    """Why the rows of both cannot be one stream's, each in words."""
+    """Yields sentences on why the rows of both cannot be one stream."""
     for field in first.fields:
         there = other.field(field.name)
         if there is None:

@@ -169,7 +169,8 @@ class Model(TransformOperator):
 
     @cached_property
     def signature(self) -> Signature | None:
-        """None: the file is not at hand, as on a node, which is told all that follows from it."""
+        """Returns None if the file is not at hand, as on a node, which gets everything that follows from
+        it."""
         path = self.params.path
         try:
             if path in DEMO_MODELS:
@@ -200,7 +201,7 @@ class Model(TransformOperator):
         return StreamSchema(fields=fields, key=schema.key)
 
     def _filled(self, signature: Signature | None) -> tuple[Answer, ...]:
-        """With the names and types that follow from the model."""
+        """Returns the answers with the names and types that follow from the model."""
         if signature is None:
             return self.params.outputs
         found = []
@@ -331,14 +332,14 @@ def _open(path: str) -> _Opened:
 
 @lru_cache(maxsize=8)
 def _opened(path: str, _modified_ns: int, _size: int) -> _Opened:
-    """Once in each worker process. On one core: the others have their own rows."""
+    """Opened once in each worker process, on one core, since the other cores have rows of their own."""
     import onnxruntime
 
     content = Path(path).read_bytes()
-    signature = read_signature(content)  # also: nothing of it lies in another file
+    signature = read_signature(content)  # also checks that no part of it lies in another file
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
-    # Without those that are made for the processor at hand: a standby may have another one.
+    # Without optimizations for this processor, since a standby may have another one.
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     options.log_severity_level = 4
     try:
@@ -351,8 +352,8 @@ def _opened(path: str, _modified_ns: int, _size: int) -> _Opened:
 def _answers(
     model: _Opened, inputs: Sequence[Fed], outputs: Sequence[Answer], rows: pa.Table
 ) -> tuple[list[list[Any]], list[str | None]]:
-    """Of each output its values, and why rows are rejected. Each row by itself: together, the last digits of
-    what a row gets would depend on the others."""
+    """Returns the values of each output, and why rows are rejected. Rows are processed one by one: otherwise
+    the last digits of a row's result would depend on the others."""
     reasons: list[str | None] = [None] * rows.num_rows
     tensors = {}
     for fed in inputs:
@@ -367,7 +368,8 @@ def _answers(
             said = model.session.run(wanted, {name: tensor[row] for name, tensor in tensors.items()})
             values = [_value(answer, each) for answer, each in zip(outputs, said, strict=True)]
         except Exception as error:
-            # onnxruntime's errors have no class of their own; a row that it cannot take is data.
+            # onnxruntime's errors have no class of their own. A row that it cannot process is a fault in the
+            # data.
             reasons[row] = str(error).partition("\n")[0] or type(error).__name__
             continue
         for column, value in zip(columns, values, strict=True):
@@ -376,7 +378,7 @@ def _answers(
 
 
 def _tensor(rows: pa.Table, fed: Fed, slot: Slot, reasons: list[str | None]) -> NDArray[Any]:
-    """(rows, *shape of one row's). `reasons` gets why a row cannot go in."""
+    """Returns (rows, *shape of one row's). `reasons` gets why a row cannot be processed."""
     dtype = _DTYPES[slot.element]
     found = []
     for name in fed.names:
@@ -399,7 +401,7 @@ def _tensor(rows: pa.Table, fed: Fed, slot: Slot, reasons: list[str | None]) -> 
 
 
 def _value(answer: Answer, said: Any) -> Any:
-    """What the new column gets; ValueError says why there is nothing."""
+    """Returns the new column's value. Raises ValueError, which says why there is none."""
     values = np.asarray(said).reshape(-1)
     if answer.index is None and len(values) != 1:
         raise ValueError(f'the model\'s output "{answer.output}" has {len(values)} values for this row')

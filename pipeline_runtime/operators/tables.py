@@ -1,4 +1,4 @@
-"""Arrow's tables as operators handle them."""
+"""Helpers for operators that work on Arrow tables."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from pipeline_runtime.operators.expressions.arrow import Evaluated, evaluate
 from pipeline_runtime.operators.expressions.casts import texts
 
 REJECT, RAW = "_reject", "_raw"
-"""Columns, see `TransformOperator.transform`."""
+"""Column names, see `TransformOperator.transform`."""
 
 
 def evaluated(compiled: Compiled, rows: pa.Table) -> Evaluated:
-    """The value of an expression for each row, and where it has failed."""
+    """Returns the value of an expression for each row, and where it has failed."""
     return evaluate(compiled.node, compiled.type, rows)
 
 
@@ -62,14 +62,14 @@ def quoted_rows(rows: pa.Table, names: Sequence[str]) -> list[str]:
 
 
 def json_instant(value: Any) -> str:
-    """For an encoder: a point in time."""
+    """Returns a point in time as text, for an encoder."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
     raise TypeError(f"{type(value).__name__} is not JSON")
 
 
 quoted = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=json_instant).encode
-"""As a dead letter quotes a row: also one with numbers that JSON does not have."""
+"""Quotes a row for a dead letter, even one with numbers that JSON does not have."""
 
 
 def is_rejected(rows: pa.Table) -> Any:

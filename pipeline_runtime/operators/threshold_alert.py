@@ -131,13 +131,13 @@ class ThresholdAlert(TransformOperator):
                     given = given.append_column(field.name, column)
                 ranks = pc.add(pc.multiply(pc.indices_nonzero(is_beyond), len(self.params.columns)), place)
                 found.append(given.append_column(_RANK, ranks))
-            # Row by row, and in each row the columns in the order in which they are listed.
+            # Row by row, and in each row the columns in their listed order.
             return pa.concat_tables(found).sort_by(_RANK).drop_columns([_RANK])
 
         return alerts
 
     def _messages(self, column: str, rows: pa.Table) -> pa.Array | pa.ChunkedArray:
-        """The message about one watched column for each row; a null in it reads as "null"."""
+        """Returns the message about one watched column for each row. A null in it reads as "null"."""
         own = {"column": column, "limit": f"{self.params.limit:g}", "operator": self.params.operator.value}
         parts = []
         for index, part in enumerate(_PLACEHOLDER.split(self.params.message)):

@@ -1,4 +1,5 @@
-"""Tree to Arrow columns: the value of an expression for each row of a table, and where it has failed."""
+"""Evaluates an expression's tree on Arrow columns: its value for each row of a table, and where it has
+failed."""
 
 from __future__ import annotations
 
@@ -56,16 +57,16 @@ _FALSE, _TRUE = pa.scalar(False), pa.scalar(True)
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """`failed` is true, and never null, on rows where the expression should have a value and has none: a
-    division by zero, an overflow, a text that is no number. A null input is not a failure: it makes a null.
-    `failed` is None where no row has failed."""
+    """The value for each row, and where it has failed. `failed` is true on rows where the expression should
+    have a value and has none: a division by zero, an overflow, a text that is no number. A null input is no
+    failure: it makes a null. `failed` is never null in a row, and None as a whole if no row has failed."""
 
     values: Values
     failed: Values | None
 
 
 def evaluate(node: Node, type_: FieldType, rows: pa.Table) -> Evaluated:
-    """An expression of that type over the rows of a table, as chunked arrays."""
+    """Evaluates an expression of that type over the rows of a table. Returns chunked arrays."""
     parts = [_Evaluation(part).whole(node, type_) for part in _slices(node, rows)]
     values = pa.chunked_array([chunk for part in parts for chunk in part.values.chunks], arrow_type(type_))
     if all(part.failed is None for part in parts):
@@ -76,7 +77,7 @@ def evaluate(node: Node, type_: FieldType, rows: pa.Table) -> Evaluated:
 
 
 def _slices(node: Node, rows: pa.Table) -> Iterator[pa.Table]:
-    """The rows in as many parts as it takes to hold no more than texts.HELD_MAX characters of new texts."""
+    """Yields the rows in parts, so that each makes no more than texts.HELD_MAX characters of new texts."""
     makers = texts.makers(node)
     if not makers or not rows.num_rows:
         yield rows
@@ -134,7 +135,7 @@ class _Evaluation:
         return self._strictly(node)
 
     def _strictly(self, node: Node) -> Evaluated:
-        """A part that is null where an operand is, and else only where it has failed."""
+        """Returns a part that is null where an operand is null, and otherwise only where it has failed."""
         match node:
             case Negative(operand):
                 return _strict(
@@ -180,13 +181,13 @@ def _strict(function: Callable[..., Values], *operands: Evaluated, may_fail: boo
 
 
 def _lenient(function: Callable[..., Values], operands: Sequence[Evaluated]) -> Evaluated:
-    """A part that may have a value where an operand is null, or be null where none is."""
+    """Returns a part that may have a value where an operand is null, or may be null where none is."""
     failed = _either(*(operand.failed for operand in operands))
     return Evaluated(function(*(operand.values for operand in operands)), failed)
 
 
 def _decided(operator: str, left: Evaluated, right: Evaluated) -> Evaluated:
-    """`and`, `or`: the right side counts only where the left one does not decide alone."""
+    """Evaluates `and` and `or`. The right side counts only where the left one does not decide alone."""
     first, second = as_type(left.values, pa.bool_()), as_type(right.values, pa.bool_())
     is_open = pc.fill_null(first if operator == "and" else pc.invert(first), True)
     kleene = pc.and_kleene if operator == "and" else pc.or_kleene
@@ -194,7 +195,7 @@ def _decided(operator: str, left: Evaluated, right: Evaluated) -> Evaluated:
 
 
 def _chosen(branches: Sequence[tuple[Evaluated, Evaluated]], otherwise: Evaluated) -> Evaluated:
-    """The value behind the first condition that is true. What is not looked at does not fail."""
+    """Returns the value behind the first condition that is true. A part that is not used does not fail."""
     failures: list[Values | None] = []
     is_open: Values = _TRUE
     taken = []
@@ -211,7 +212,7 @@ def _chosen(branches: Sequence[tuple[Evaluated, Evaluated]], otherwise: Evaluate
 
 
 def _first(arguments: Sequence[Evaluated]) -> Evaluated:
-    """`coalesce`: an argument counts only where all before it are null."""
+    """Evaluates `coalesce`. An argument counts only where all before it are null."""
     failures: list[Values | None] = []
     is_open: Values = _TRUE
     for argument in arguments:
@@ -232,7 +233,7 @@ def _both(condition: Values, failed: Values | None) -> Values | None:
 def _compared(operator: str) -> Callable[[Values, Values], Values]:
     def compared(left: Values, right: Values) -> Values:
         left, right = alike(left, right)
-        if is_typed(left, pa.bool_()):  # which Arrow does not order
+        if is_typed(left, pa.bool_()):  # Arrow does not order these
             left, right = left.cast(pa.int8()), right.cast(pa.int8())
         return _COMPARISONS[operator](left, right)
 
@@ -255,10 +256,10 @@ def _nullif(value: Values, other: Values) -> Values:
 
 
 def _best(wins: str, *arguments: Values) -> Values:
-    """The greatest or the least that is not null."""
+    """Returns the greatest or the least value that is not null."""
 
     def better(best: Values, each: Values) -> Values:
-        if is_typed(best, pa.null()):  # so are all then
+        if is_typed(best, pa.null()):  # then all of them are null
             return best
         return pc.if_else(pc.fill_null(_compared(wins)(each, best), pc.is_null(best)), each, best)
 

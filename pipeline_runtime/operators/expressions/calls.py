@@ -1,4 +1,4 @@
-"""The functions of expressions over columns. Those here are null where an argument is null."""
+"""The functions of expressions, on columns. These here return null where an argument is null."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _EXACT = Context(prec=800)  # more digits than any number of 64 bits has
 
 
 def computed(operator: str, left: Values, right: Values) -> Values:
-    """`+ - * / %`. Null where there is no result: for a divisor of 0, beyond the integers of 64 bits, and
-    beyond the finite numbers."""
+    """Evaluates `+ - * / %`. Returns null where there is no result: for a divisor of 0, beyond the integers
+    of 64 bits, and beyond the finite numbers."""
     if operator == "/" or pa.float64() in (left.type, right.type):
         left, right = as_type(left, pa.float64()), as_type(right, pa.float64())
     if operator in ("/", "%"):
@@ -43,7 +43,7 @@ def computed(operator: str, left: Values, right: Values) -> Values:
         return finite(_NUMBERS[operator](left, right))
     try:
         return _CHECKED[operator](left, right)
-    except pa.ArrowInvalid:  # in some row it is beyond them
+    except pa.ArrowInvalid:  # some row is beyond them
         return each(_EXACTLY[operator], pa.int64(), left, right)
 
 
@@ -57,7 +57,7 @@ _EXACTLY: dict[str, Callable[[int, int], int | None]] = {
 
 
 def _remainder(left: Values, right: Values) -> Values:
-    """With the sign of the dividend, and exact."""
+    """Returns the exact remainder with the sign of the dividend."""
     made = each(np.fmod, left.type, left, right) if _is_small(left, right) else _remainders(left, right)
     return finite(made) if made.type == pa.float64() else made
 
@@ -67,7 +67,7 @@ def _is_small(*columns: Values) -> bool:
 
 
 def _remainders(left: Values, right: Values) -> Values:
-    """The same for whole columns at once."""
+    """Does the same for whole columns at once."""
     known = pc.and_(pc.is_valid(left), pc.is_valid(right))
     sides = [pc.fill_null(side, 1) for side in (left, right)]
     given = [side.as_py() if isinstance(side, pa.Scalar) else side.to_numpy() for side in sides]
@@ -83,8 +83,8 @@ def _absolute(numbers: Values) -> Values:
 
 
 def _real(function: Callable[..., Values]) -> Callable[..., Values]:
-    """A function of numbers; null where the result is not finite. Arrow asks the C library for each number by
-    itself, so what one row gets does not depend on the rows beside it."""
+    """Wraps a function of numbers so that it is null where the result is not finite. Arrow calls the C
+    library for each number separately, so the result for a row does not depend on the rows beside it."""
 
     def made(*arguments: Values) -> Values:
         return finite(function(*(as_type(each, pa.float64()) for each in arguments)))
@@ -103,7 +103,7 @@ def _round(numbers: Values, digits: Values | None = None) -> Values:
         return each(lambda value: rounded(value, places), pa.float64(), numbers)
     given = numbers.to_numpy(zero_copy_only=False)  # a null is NaN there
     # Whole numbers divided by a power of ten give the nearest number. A number that may lie half way between
-    # two of them, and one without room for decimals, is looked at as it is written.
+    # two of them, or that has no room for decimals, is rounded by its text.
     with np.errstate(invalid="ignore", over="ignore"):
         scaled = given * 10.0**places
         made = np.rint(scaled) / 10.0**places + 0.0
@@ -115,8 +115,11 @@ def _round(numbers: Values, digits: Values | None = None) -> Values:
 
 
 def rounded(value: float, digits: int) -> float:
-    """The number rounded to so many decimals: half away from zero, of the number as it is written, so 1.005
-    becomes 1.01. Zero has no sign then. NaN and infinity stay as they are."""
+    """Returns the number rounded to so many decimals, half away from zero.
+
+    The number counts as it is written, so 1.005 becomes 1.01. Zero then has no sign. NaN and infinity stay as
+    they are.
+    """
     if not isfinite(value):
         return value
     return float(Decimal(repr(value)).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP, _EXACT)) + 0.0
@@ -126,7 +129,7 @@ def rounded(value: float, digits: int) -> float:
 
 
 def joined(parts: list[Values]) -> Values:
-    """The parts as one text; null where it would be longer than texts.TEXT_MAX."""
+    """Returns the parts as one text, or null where it would be longer than texts.TEXT_MAX."""
     length = pc.utf8_length(parts[0]).cast(pa.int64())
     for part in parts[1:]:
         length = pc.add(length, pc.utf8_length(part).cast(pa.int64()))
@@ -146,7 +149,7 @@ def _substring(text: str, first: int, length: int) -> str:
 
 
 def _replaced(text: str, old: str, new: str) -> str | None:
-    """None where the text would get longer than it was and than TEXT_MAX."""
+    """Returns None where the text would become longer than before and longer than TEXT_MAX."""
     if not old:
         return text
     length = len(text) + text.count(old) * (len(new) - len(old)) if len(new) > len(old) else 0

@@ -34,8 +34,8 @@ _YEAR_1_S, _YEAR_10000_S = -62_135_596_800, 253_402_300_800
 
 
 def cast(values: Values, target: FieldType) -> Values:
-    """The values as that type; null where a value cannot become one. The pairs of types are those that
-    `types.type_of` allows."""
+    """Returns the values as that type, or null where a value cannot be converted. `types.type_of` says which
+    pairs of types are allowed."""
     wanted = arrow_type(target)
     if values.type in (wanted, pa.null()):
         return as_type(values, wanted)
@@ -46,7 +46,7 @@ def cast(values: Values, target: FieldType) -> Values:
 
 
 def texts(values: Values) -> Values:
-    """The text of each value, as a record's JSON has it but without quotes; null for null."""
+    """Returns the text of each value, as a record's JSON has it but without quotes. Null stays null."""
     if values.type == pa.string():
         return values
     if pa.types.is_floating(values.type):
@@ -57,24 +57,24 @@ def texts(values: Values) -> Values:
 
 
 def number_texts(numbers: Values) -> Values:
-    """The shortest text that reads back as the same number."""
+    """Returns the shortest text that reads back as the same number."""
     made = numbers.cast(pa.string())
     bare = pc.match_substring_regex(made, r"\A-?[0-9]+\z")
     if isinstance(bare, pa.ChunkedArray | pa.Array) and not pc.any(bare).as_py():
         return made
-    # 1.0 for what Arrow writes as 1: a reader sees by the text that it is no integer.
+    # 1.0 where Arrow writes 1, so that a reader sees that it is no integer.
     return pc.if_else(bare, pc.binary_join_element_wise(made, ".0", ""), made)
 
 
 def _time_texts(times: Values) -> Values:
-    """2024-05-01T12:00:00.000000Z of each."""
+    """Returns each time in the form 2024-05-01T12:00:00.000000Z."""
     # Without the zone, since with it Arrow takes ten times as long.
     made = times.cast(pa.timestamp("us")).cast(pa.string())
     return pc.binary_join_element_wise(pc.replace_substring(made, " ", "T"), "Z", "")
 
 
 def text_of(value: Any) -> str | None:
-    """The text of one value, the same as `texts` gives; None for None."""
+    """Returns the text of one value, as `texts` does, or None for None."""
     match value:
         case None:
             return None
@@ -113,7 +113,7 @@ def _integers(values: Values) -> Values:
 def _read_integers(found: Values) -> Values:
     try:
         return pc.replace_substring(found, "+", "").cast(pa.int64())
-    except pa.ArrowInvalid:  # in some row it is beyond 64 bits
+    except pa.ArrowInvalid:  # some row is beyond 64 bits
         return each(_integer, pa.int64(), found)
 
 
@@ -133,7 +133,7 @@ def _numbers(values: Values) -> Values:
 
 
 def _readable(values: Values, pattern: str) -> Values:
-    """The texts without the spaces around them; null where a text does not match the pattern."""
+    """Returns the texts without the spaces around them, or null where a text does not match the pattern."""
     return pc.ascii_trim_whitespace(where(pc.match_substring_regex(values, pattern), values))
 
 
@@ -165,7 +165,7 @@ def _read_times(values: Values) -> Values:
         return _read_times(pa.array([values.as_py()], pa.string()))[0]
     trimmed = pc.ascii_trim_whitespace(values)
     found = where(pc.match_substring_regex(trimmed, ISO_PATTERN), trimmed)
-    # What is finer than a microsecond is cut off.
+    # Digits beyond a microsecond are cut off.
     return read_iso(pc.replace_substring_regex(found, r"(\.[0-9]{6})[0-9]+", r"\1"))
 
 

@@ -1,4 +1,4 @@
-"""The functions of expressions: repeatable ones only, none that raises."""
+"""The functions of expressions. All are repeatable, and none raises."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ ARGUMENTS_MAX = 30
 
 @dataclass(frozen=True)
 class Function:
-    """How a function is written. `arguments` are their kinds; the last one repeats.
+    """The signature of a function. `arguments` are their kinds; the last one repeats.
 
-    `may_fail` says that the function may be null where no argument is: it has no value there.
+    `may_fail` says that the function may be null where no argument is null: it has no value there.
     """
 
     usage: str
@@ -132,4 +132,4 @@ NOT_REPEATABLE = frozenset(
         "current_schema",
     ]
 )
-"""Functions (and names that SQL reads as such) that give another value at each run."""
+"""Functions (and names that SQL reads as functions) that give another value at each run."""

@@ -1,4 +1,5 @@
-"""Patterns of `like`: `%` stands for any text, `_` for any one character, all else for itself."""
+"""Patterns of `like`: `%` stands for any text, `_` for any one character, and every other character for
+itself."""
 
 from __future__ import annotations
 
@@ -10,17 +11,17 @@ from pipeline_runtime.operators.expressions.values import Values
 
 
 def is_like(values: Values, pattern: str) -> Values:
-    """Whether each text is like the pattern. The time rises with the text's length, whatever the pattern is:
-    RE2 tries no two ways to share a text out among several `%`."""
+    """Returns whether each text matches the pattern. The time grows with the text's length for any pattern,
+    since RE2 does not backtrack."""
     return pc.match_substring_regex(values, _regex(pattern))
 
 
 @lru_cache(maxsize=256)
 def _regex(pattern: str) -> str:
-    """A regular expression of RE2 that finds something in exactly the texts that are like the pattern."""
+    """Returns a regular expression of RE2 that matches exactly the texts that the pattern matches."""
     return f"(?s)\\A{''.join(map(_part, pattern))}\\z"
 
 
 def _part(char: str) -> str:
-    # Characters by number: none has a meaning of its own then.
+    # Characters by number, so that none has a special meaning.
     return {"%": ".*", "_": "."}.get(char) or f"\\x{{{ord(char):x}}}"

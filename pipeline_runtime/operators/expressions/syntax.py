@@ -1,4 +1,4 @@
-"""Text to tree."""
+"""Parses the text of an expression to a tree."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEVELS_MAX = 100
 
 
 class ExpressionInvalid(ValueError):
-    """The expression cannot be used; the message says what to write instead."""
+    """The expression cannot be used. The message says what to write instead."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,8 @@ class _Token:
 
 
 def parse(text: str) -> Node:
-    """The tree of an expression; ExpressionInvalid names the character and the way out."""
+    """Returns the tree of an expression. Raises ExpressionInvalid, which names the character and what to
+    write instead."""
     if len(text) > LENGTH_MAX:
         raise ExpressionInvalid(f"the expression is longer than {LENGTH_MAX} characters; split it in two")
     node = _Parser(list(_tokens(text))).whole()
@@ -160,7 +161,8 @@ def parse(text: str) -> Node:
 
 
 def _levels(node: Node) -> int:
-    """How deep the tree is: a + b + c has three levels. Without recursion, as it may be too deep for it."""
+    """Returns the depth of the tree: a + b + c has three levels. Works without recursion, as the tree may be
+    too deep for it."""
     deepest, stack = 0, [(node, 1)]
     while stack:
         item, level = stack.pop()
@@ -170,7 +172,7 @@ def _levels(node: Node) -> int:
 
 
 def columns_of(node: Node) -> tuple[str, ...]:
-    """Names of the columns that an expression reads, in order of appearance."""
+    """Returns the names of the columns that an expression reads, in order of appearance."""
     return tuple(dict.fromkeys(item.name for item in _walk(node) if isinstance(item, Column)))
 
 
@@ -215,7 +217,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 class _Parser:
-    """Recursive descent, one method per level of precedence, loosest first."""
+    """A recursive descent parser with one method per level of precedence, loosest first."""
 
     def __init__(self, tokens: list[_Token]) -> None:
         self.tokens = tokens
@@ -227,7 +229,7 @@ class _Parser:
         return self.tokens[self.at]
 
     def take(self, *texts: str) -> _Token | None:
-        """The next token when it is one of these keywords or symbols, else None."""
+        """Returns the next token if it is one of these keywords or symbols, else None."""
         token = self.next
         if token.kind in ("keyword", "symbol") and token.text in texts:
             self.at += 1
@@ -385,7 +387,7 @@ class _Parser:
         return Call(name, arguments)
 
     def arguments(self) -> tuple[Node, ...]:
-        """Up to and with the closing parenthesis."""
+        """Reads up to the closing parenthesis, and takes that too."""
         found = [self.disjunction()]
         while self.take(","):
             found.append(self.disjunction())

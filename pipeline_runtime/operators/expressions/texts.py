@@ -1,8 +1,8 @@
-"""How long the texts get that an expression makes, so that no row needs more memory than there is.
+"""Limits how long the texts get that an expression makes, so that no row needs more memory than there is.
 
-Six calls of `replace` within one another, each making fifty letters of one, would make fifteen thousand
-million letters of one. What rests on literals alone is refused when it is compiled. What rests on columns
-is computed only where it is short enough; else it has no value, like a division by zero.
+Six nested calls of `replace` that each make fifty letters of one would make fifteen thousand million letters
+of one. A text that is too long from literals alone is refused when the expression is compiled. A text from
+columns is computed only where it is short enough; otherwise it has no value, as for a division by zero.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from pipeline_runtime.operators.expressions.syntax import (
 )
 
 TEXT_MAX = 100_000
-"""Characters of a text that concat, || or replace makes; a column's own text may be longer."""
+"""The most characters of a text that concat, || or replace makes. A column's own text may be longer."""
 HELD_MAX = 50_000_000
-"""Characters of the texts that are made for the rows evaluated together."""
-_CASE_GROWTH = 3  # characters that upper or lower makes of one, at most: that does not add up
+"""The most characters of the texts that are made for the rows evaluated together."""
+_CASE_GROWTH = 3  # the most characters that upper or lower makes of one; repeated calls do not multiply it
 _VALUE_MAX = 40  # characters of a number, a time or a boolean
 
 
 def check(node: Node) -> None:
-    """ExpressionInvalid for a part whose text would be too long whatever the columns hold."""
+    """Raises ExpressionInvalid for a part whose text would be too long whatever the columns hold."""
     for child in children(node):
         check(child)
     name, length = _maker(node), length_max(node)
@@ -40,7 +40,7 @@ def check(node: Node) -> None:
 
 
 def joined(node: Node) -> tuple[Node, ...]:
-    """The parts of `a || b || c`."""
+    """Returns the parts of `a || b || c`."""
     parts: list[Node] = []
     while isinstance(node, Binary) and node.operator == "||":
         parts.append(node.right)
@@ -49,7 +49,8 @@ def joined(node: Node) -> tuple[Node, ...]:
 
 
 def makers(node: Node) -> list[Node]:
-    """The parts whose text may be longer than their arguments' together; `a || b || c` is one of them."""
+    """Returns the parts whose text may be longer than those of their arguments together; `a || b || c` is one
+    part."""
     is_joined = isinstance(node, Binary) and node.operator == "||"
     inner = joined(node) if is_joined else children(node)
     found = [maker for child in inner for maker in makers(child)]
@@ -57,7 +58,8 @@ def makers(node: Node) -> list[Node]:
 
 
 def rows_at_once(makers_: list[Node], longest: int) -> int:
-    """How many rows may be evaluated together. `longest`: characters of the longest text in the columns."""
+    """Returns how many rows may be evaluated together. `longest` is the length of the longest text in the
+    columns."""
     a_row = 0
     for maker in makers_:
         length = length_max(maker, longest)
@@ -66,8 +68,8 @@ def rows_at_once(makers_: list[Node], longest: int) -> int:
 
 
 def length_max(node: Node, column: int | None = None) -> int | None:
-    """Characters of the node's text at most. `column` says how many a column's text has at most. Returns None
-    if it is None and the text rests on a column."""
+    """Returns the most characters that the node's text can have. `column` is the most that a column's text
+    has. Returns None if it is None and the text depends on a column."""
     match node:
         case Literal(value):
             return len(value) if isinstance(value, str) else _VALUE_MAX
@@ -111,7 +113,7 @@ def _replaced(arguments: tuple[Node, ...], column: int | None) -> int | None:
     length, longer = length_max(text, column), length_max(new, column)
     if length is None or longer is None:
         return None
-    # An old text of unknown length is taken for one character, which makes the most of it.
+    # An old text of unknown length counts as one character, which gives the longest result.
     shorter = len(old.value) if isinstance(old, Literal) and isinstance(old.value, str) else 1
     if longer <= shorter or not shorter:
         return length
@@ -139,7 +141,7 @@ def _longest(nodes: tuple[Node, ...], column: int | None) -> int | None:
 
 
 def _maker(node: Node) -> str | None:
-    """The name of a function whose text may be longer than its arguments' together."""
+    """Returns the name of a function whose text may be longer than those of its arguments together."""
     if isinstance(node, Binary) and node.operator == "||":
         return "||"
     return node.name if isinstance(node, Call) and node.name in ("concat", "replace") else None

@@ -1,4 +1,4 @@
-"""Which type an expression has over a schema."""
+"""Finds the type that an expression has over a schema."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ META_TYPES = {
 
 
 def column_types(schema: StreamSchema) -> dict[str, FieldType]:
-    """What an expression over this stream may name."""
+    """Returns the columns that an expression over this stream may name."""
     return {**META_TYPES, **{field.name: field.type for field in schema.fields}}
 
 
 def type_of(node: Node, types: Mapping[str, FieldType]) -> FieldType | None:
-    """The type; None for a bare null. ExpressionInvalid names what does not fit, and a way out."""
+    """Returns the type, or None for a bare null. Raises ExpressionInvalid, which names what does not fit and
+    what to write instead."""
     match node:
         case Literal(value):
             return _literal_type(value)
@@ -141,7 +142,7 @@ def _typed(nodes: Iterable[Node], types: Mapping[str, FieldType]) -> list[_Typed
 
 
 def _common(parts: Iterable[_Typed], where: str) -> FieldType | None:
-    """The one type of all parts; integers and numbers together are numbers."""
+    """Returns the one type of all parts. Integers and numbers together are numbers."""
     common: FieldType | None = None
     for node, found in parts:
         if found is None or found == common:

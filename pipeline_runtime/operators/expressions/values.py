@@ -1,4 +1,4 @@
-"""Columns of values, as the parts of an expression give them, and what every part needs of them."""
+"""Columns of values: the results of an expression's parts, and helpers that every part needs."""
 
 from __future__ import annotations
 
@@ -17,26 +17,27 @@ def is_typed(values: Values, type_: pa.DataType) -> bool:
 
 
 def as_type(values: Values, type_: pa.DataType) -> Values:
-    """The values as `type_`: integers become the nearest numbers, nulls without a type become typed ones."""
+    """Returns the values as `type_`. Integers become the nearest numbers, and nulls without a type become
+    typed nulls."""
     if values.type == type_:
         return values
     return values.cast(type_, safe=False)
 
 
 def alike(*parts: Values) -> list[Values]:
-    """The values as the one type that they have in common: integers beside numbers become numbers."""
+    """Returns the values in the one type that they have in common. Integers beside numbers become numbers."""
     types = {part.type for part in parts} - {pa.null()}
     common = pa.float64() if pa.float64() in types else next(iter(types), pa.null())
     return [as_type(part, common) for part in parts]
 
 
 def where(condition: Values, values: Values) -> Values:
-    """The values, and null where the condition is not true."""
+    """Returns the values, and null where the condition is not true."""
     return pc.if_else(pc.fill_null(condition, False), values, pa.scalar(None, values.type))
 
 
 def finite(numbers: Values) -> Values:
-    """The numbers, and null for NaN and for both infinities."""
+    """Returns the numbers, and null for NaN and for both infinities."""
     is_finite = pc.is_finite(numbers)
     return where(is_finite, numbers) if any_true(pc.invert(is_finite)) else numbers
 
@@ -50,8 +51,8 @@ def has_nulls(values: Values) -> bool:
 
 
 def each(function: Callable[..., Any], type_: pa.DataType, *columns: Values) -> Values:
-    """What the function gives for each row, in Python: for what Arrow does not have. Null where an argument
-    is null, or where the function returns None."""
+    """Returns the function's result for each row, in Python, for work that Arrow cannot do. Null where an
+    argument is null, or where the function returns None."""
     if all(isinstance(column, pa.Scalar) for column in columns):
         return pa.scalar(_applied(function, tuple(column.as_py() for column in columns)), type_)
     count = next(len(column) for column in columns if not isinstance(column, pa.Scalar))
@@ -67,7 +68,7 @@ def _applied(function: Callable[..., Any], row: tuple[Any, ...]) -> Any:
 
 
 def floored(values: Values, by: int) -> Values:
-    """Integers divided by a positive one, and rounded down, also below zero."""
+    """Returns integers divided by a positive one, and rounded down, also below zero."""
     whole = pc.divide(values, by)
     below = pc.and_(pc.less(values, 0), pc.not_equal(pc.multiply(whole, by), values))
     return pc.subtract(whole, below.cast(pa.int64()))
@@ -78,6 +79,6 @@ def in_64_bits(value: int) -> int | None:
 
 
 def whole(numbers: Values) -> Values:
-    """Numbers without decimals as integers; null beyond 64 bits."""
+    """Returns numbers without decimals as integers, or null beyond 64 bits."""
     fits = pc.and_(pc.greater_equal(numbers, float(-(2**63))), pc.less(numbers, float(2**63)))
     return where(fits, numbers).cast(pa.int64())

@@ -309,11 +309,11 @@ def _nobody(nodes: Sequence[Candidate], refused: Mapping[str, str]) -> str:
 
 def _what_to_do(nodes: Sequence[Candidate]) -> str:
     if any(node.is_free for node in nodes):
-        return "make room on one, or pin it to one that is to take it all the same"
+        return "make room on one, or pin the element to one that should take it anyway"
     return "start or uncordon one"
 
 
 def _nobody_at(site: str, there: Sequence[Candidate], refused: Mapping[str, str]) -> str:
     if not there:
-        return f"is to run at {site}, where no node is; add one there, or choose another site"
-    return f"is to run at {site}: {_nobody(there, refused)} there, or choose another site"
+        return f"is set to run at {site}, but no node is there; add one there, or choose another site"
+    return f"is set to run at {site}: {_nobody(there, refused)} there, or choose another site"

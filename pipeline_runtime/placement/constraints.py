@@ -187,7 +187,7 @@ def takes_nothing(group: GroupToPlace, node: Candidate, room: Room) -> str | Non
 
 def is_not_apart(group: GroupToPlace, node: Candidate, room: Room) -> str | None:
     others = sorted(room.name(other) for other in group.apart if room.runs_on.get(other) == node.name)
-    return f"runs {' and '.join(others)} which it is to be apart from" if others else None
+    return f"runs {' and '.join(others)}, from which it must stay apart" if others else None
 
 
 def has_no_memory(group: GroupToPlace, node: Candidate, room: Room) -> str | None:

@@ -78,3 +78,7 @@ export function deployRefusal(
 /** Whether this is a first deployment, so that nothing can change yet. */
 export const isFirst = (changes: readonly DeployChange[]): boolean =>
   changes.length > 0 && changes.every((each) => each.change === "added");
+
+/** Why an element has no node, as a clause. The server says it of the element ("is pinned to …") or of the nodes. */
+export const problemWords = (problem: string): string =>
+  problem.startsWith("is ") ? `it ${problem}` : problem;

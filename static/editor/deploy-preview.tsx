@@ -4,7 +4,7 @@ import { create } from "zustand";
 import { plural } from "../shared/format";
 import type { DeployChange, PipelineDocument } from "../shared/types";
 import { Dialog, DialogAction } from "../shared/ui/dialog";
-import { CHANGE_WORDS, deployRefusal, grouped, isFirst, untouched } from "./deploy-changes";
+import { CHANGE_WORDS, deployRefusal, grouped, isFirst, problemWords, untouched } from "./deploy-changes";
 import { findElement, nameOfId } from "../shared/document";
 import { current, select, setMode, useEditor } from "./store";
 
@@ -167,7 +167,7 @@ function ChangeLine({
 
 /** Where a new element goes, or one that will run elsewhere. */
 function place({ node, why, problem, waits, warning }: DeployChange): string {
-  if (problem) return waits ? `waits for a node: it ${problem}` : `no node can take it: it ${problem}`;
+  if (problem) return waits ? `waits for a node: ${problemWords(problem)}` : problemWords(problem);
   return node ? `goes to ${node}: ${why}${warning ? `. But ${node} ${warning}` : ""}` : (why ?? "");
 }
 
@@ -240,7 +240,7 @@ function Place({ each, document }: { each: DeployChange; document: PipelineDocum
         {each.problem ? (
           <span className={each.waits ? "place__waits" : "place__wrong"}>
             <TriangleAlert aria-hidden="true" />
-            it {each.problem}
+            {problemWords(each.problem)}
           </span>
         ) : (
           <>

@@ -77,7 +77,7 @@ function Removed({ name }: { name: string }) {
   return (
     <div className="card empty">
       <Server aria-hidden="true" />
-      <h2>{name} is no node of this cluster any more</h2>
+      <h2>{name} is no longer a node of this cluster</h2>
       <p>It was removed. No pipeline ran there, and the files on its disk are still there.</p>
       <a className="button" href="/nodes/">
         All nodes

@@ -65,7 +65,7 @@ export function groupNote(pipeline: string, element: LiveElement): string {
     (each) => each.group === element.group && each.id !== element.id,
   );
   if (!element.group || together.length === 0) return "";
-  return ` ${together.map(nameOf).join(", ")} ${together.length === 1 ? "runs" : "run"} as one with it and ${together.length === 1 ? "moves" : "move"} with it.`;
+  return ` ${listed(together.map(nameOf))} ${together.length === 1 ? "runs" : "run"} as one with it and ${together.length === 1 ? "moves" : "move"} with it.`;
 }
 
 /** Orders a live migration; throws ApiError when it is refused. */
@@ -110,7 +110,7 @@ export async function changeCopies(
 /** Why a handover cannot be taken back now; null when it can. */
 export function moveBackRefusal(element: LiveElement, node: ClusterNode | undefined): string | null {
   const refused = refusal(element.actions.migrate);
-  return refused ?? (node ? nodeRefusal(node, element.node) : "That node is not registered any more.");
+  return refused ?? (node ? nodeRefusal(node, element.node) : "That node is no longer registered.");
 }
 
 export async function moveBack(pipeline: string, element: LiveElement, back: WayBack): Promise<void> {
@@ -348,11 +348,17 @@ async function leavingOf(node: ClusterNode): Promise<{ leaving: Leaving[]; all: 
 export async function drain(node: ClusterNode): Promise<void> {
   const owned = node.elements.filter((element) => element.role === "owner");
   const ask = () => leavingOf(node).then(({ leaving, all }) => leavingSentence(leaving, all) || SHORTLY);
-  const names = owned.map((element) => element.title).join(", ") || "none now";
+  const names = listed(owned.map((element) => element.title));
+  const moves =
+    owned.length === 0
+      ? "It owns no elements."
+      : owned.length === 1
+        ? `Its element ${names} moves to another node. Nothing is lost.`
+        : `Its ${owned.length} elements move to other nodes one by one: ${names}. Nothing is lost.`;
   const agreed = await confirm({
     title: `Drain ${node.name}?`,
     text: [
-      `${node.name} is cordoned, and its ${owned.length === 1 ? "element moves" : `${owned.length} elements move`} to other nodes one by one: ${names}. Nothing is lost.`,
+      `${node.name} is cordoned. ${moves}`,
       createElement(LaterWords, { key: "expected", ask, meanwhile: SHORTLY }),
     ],
     action: `Drain ${node.name}`,

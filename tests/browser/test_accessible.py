@@ -124,7 +124,7 @@ def look_at_pages(axe: Axe, handover: str) -> None:
         "/events/": page.locator(".feed__item").first,
         "/events/?tab=audit": page.get_by_role("row").filter(has_text="watched").first,
         handover: page.locator(".handover--cancelled"),
-        "/accounts/": page.get_by_role("button", name="Make a token"),
+        "/accounts/": page.get_by_role("button", name="Create a token"),
         f"/pipelines/{WATCHED}/elements/positive": page.get_by_role("heading", name="positive"),
     }
     for path, what in shown.items():

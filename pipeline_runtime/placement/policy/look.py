@@ -225,7 +225,7 @@ class Look:
         goes = {move.group: move.target for move in self.moves if move.ended_s is None}
         there = [each for each in self.groups if node in (each.node, goes.get(each.id))]
         others = sorted(each.title for each in there if each.id in group.apart)
-        return f"runs {' and '.join(others)} which it is to be apart from" if others else None
+        return f"runs {' and '.join(others)}, from which it must stay apart" if others else None
 
     def room(
         self, origin: NodeNow, group: GroupNow, nodes: Iterable[NodeNow], keeps_apart: bool

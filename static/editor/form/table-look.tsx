@@ -1,7 +1,7 @@
 import { useContext, useEffect, useId, useRef, useState } from "react";
 import { TriangleAlert } from "lucide-react";
 import { request } from "../../shared/api";
-import { typeWords } from "../../shared/column-types";
+import { typesNeeded, typeWords } from "../../shared/column-types";
 import { plural } from "../../shared/format";
 import { Problem, Skeleton, useLoaded } from "../../shared/ui/parts";
 import { Context } from "./leaves";
@@ -204,7 +204,7 @@ function NearNote({ found, column }: { found: TablePreview; column: TableColumn 
           title="Rows with other values then go to the dead letters with the reason"
           onClick={() => patch({ columns: withType(found.columns, name, near.type) }, "params.columns")}
         >
-          Read {name} as a {typeWords(near.type)}
+          Read {name} as {typesNeeded([near.type])}
         </button>
       )}
     </p>
@@ -221,7 +221,7 @@ function Unread({ found }: { found: TablePreview }) {
           <div className="stack stack--tight">
             <span>
               {found.bad_total} of {found.whole ? "" : "the first "}
-              {plural(found.rows, "row")} cannot be read, and {found.bad_total === 1 ? "goes" : "go"} to the
+              {plural(found.rows, "row")} cannot be read and {found.bad_total === 1 ? "goes" : "go"} to the
               dead letters.
             </span>
             <ul className="plain-list small">
@@ -237,7 +237,7 @@ function Unread({ found }: { found: TablePreview }) {
       )}
       {found.replaced > 0 && (
         <p className="field__help">
-          {plural(found.replaced, "character")} in it {found.replaced === 1 ? "is" : "are"} not UTF-8, and
+          {plural(found.replaced, "character")} in it {found.replaced === 1 ? "is" : "are"} not UTF-8 and
           shown as �. Save the file as UTF-8 to keep them.
         </p>
       )}

@@ -89,7 +89,7 @@ function Gone() {
     <div className="card empty">
       <Box aria-hidden="true" />
       <h2>
-        {id} is no element of {name} any more
+        {id} is no longer an element of {name}
       </h2>
       <p>It was removed from the pipeline. The data that it wrote is kept.</p>
       <a className="button" href={livePage(name)}>

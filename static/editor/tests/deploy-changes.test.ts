@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { DeployChange } from "../../shared/types";
-import { deployRefusal, grouped, isFirst, toAgree, untouched } from "../deploy-changes";
+import { deployRefusal, grouped, isFirst, problemWords, toAgree, untouched } from "../deploy-changes";
 
 const change = (element: string, kind: DeployChange["change"], reason: string | null = null) => ({
   element,
@@ -54,4 +54,11 @@ test("a first deployment is refused for what no node can take, not for what a st
   expect(isFirst([starts, change("c", "unchanged")])).toBe(false);
   expect(deployRefusal([starts])).toBeNull();
   expect(deployRefusal([starts, never])).toBe("No node can take b: the reason is above.");
+});
+
+test("why no node takes an element is a clause, whatever it is about", () => {
+  expect(problemWords("is pinned to a, which does not answer")).toBe(
+    "it is pinned to a, which does not answer",
+  );
+  expect(problemWords("no node can take it (a is cordoned)")).toBe("no node can take it (a is cordoned)");
 });

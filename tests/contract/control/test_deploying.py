@@ -217,9 +217,9 @@ def test_what_is_to_be_apart_is_deployed_so_or_not_at_all(
     Node.objects.exclude(name="edge-a").update(cordoned=True)
     operation = ends(operation, context)
     assert (
-        "There is no node for some elements: first: no node can take it (edge-a runs readings which it is to "
-        "be apart from, edge-b is cordoned, edge-c is cordoned); make room on one, or pin it to one that is "
-        "to take it all the same"
+        "There is no node for some elements: first: no node can take it (edge-a runs readings, from which it "
+        "must stay apart, edge-b is cordoned, edge-c is cordoned); make room on one, or pin the element to "
+        "one that should take it anyway"
     ) in operation.message
     GivenLatency.objects.create(origin="edge-a", target="edge-b", ms=40)  # near is where it may not go
     Node.objects.filter(name="edge-b").update(cordoned=False)
@@ -285,7 +285,7 @@ def test_a_pin_is_obeyed_and_what_speaks_against_it_said(
         element["node"] = "edge-a"
     told = {each["element"]: each for each in first_placement(pinned, {})}
     assert told["first"]["node"] == "edge-a"
-    assert told["first"]["warning"] == "runs readings which it is to be apart from"
+    assert told["first"]["warning"] == "runs readings, from which it must stay apart"
     assert told["readings"]["warning"] is None
 
 

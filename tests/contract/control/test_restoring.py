@@ -78,7 +78,7 @@ def test_memory_keeps_nothing_down_but_what_is_to_be_apart_stays_so(
     order_restorations(context, Bulkhead())
     assert ordered() == 0
     [waits] = Event.objects.filter(kind="element.waits")
-    assert "edge-b runs twin which it is to be apart from, edge-c is cordoned" in waits.message
+    assert "edge-b runs twin, from which it must stay apart, edge-c is cordoned" in waits.message
     Node.objects.filter(name="edge-c").update(cordoned=False)
     order_restorations(context, Bulkhead())
     assert Handover.objects.get().target == "edge-c"

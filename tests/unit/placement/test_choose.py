@@ -174,9 +174,13 @@ def test_a_site_is_kept_to_and_where_nobody_can_take_it_the_fault_says_so() -> N
     assert found["a"] == ("hall-2", "at hall, as the draft says; the fewest elements are there: 3 elements")
     cordoned = [replace(each, closed="cordoned" if each.place == "hall" else None) for each in SITES]
     _, [fault] = place([GroupToPlace("a", 1, site="hall")], cordoned)
-    assert "is to run at hall: no node can take it (hall-1 is cordoned, hall-2 is cordoned)" in fault.message
+    assert (
+        "is set to run at hall: no node can take it (hall-1 is cordoned, hall-2 is cordoned)" in fault.message
+    )
     _, [fault] = place([GroupToPlace("a", 1, site="attic")], SITES)
-    assert fault.message == "is to run at attic, where no node is; add one there, or choose another site"
+    assert (
+        fault.message == "is set to run at attic, but no node is there; add one there, or choose another site"
+    )
 
 
 def test_it_is_the_site_that_spanedges_scheduler_takes() -> None:

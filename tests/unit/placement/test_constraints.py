@@ -42,7 +42,7 @@ def test_nodes_of_one_machine_share_its_memory() -> None:
     assert placed.keys() == {"g1", "g2"}
     assert faults[0].message == (
         "no node can take it (a has 200 MB free of the 400 MB needed, b has 200 MB free of the 400 MB "
-        "needed); make room on one, or pin it to one that is to take it all the same"
+        "needed); make room on one, or pin the element to one that should take it anyway"
     )
     assert not faults[0].passing
     assert len(where(groups, [node("a", machine="m"), node("b", machine="n")])) == 3
@@ -58,10 +58,12 @@ def test_a_pin_goes_over_what_speaks_against_it_and_says_so() -> None:
     placed, faults = place(groups, [node("a")], ground=Ground(names={"near": "Near"}))
     assert not faults
     against = (
-        "runs Near which it is to be apart from; it has 1,000 MB free of the 2,000 MB that it is assumed"
+        "runs Near, from which it must stay apart; it has 1,000 MB free of the 2,000 MB that it is assumed"
     )
     assert placed["g"].warning == f"{against} to need"
-    assert placed["g"].then.startswith("it was pinned there, though it ran Near which it is to be apart from")
+    assert placed["g"].then.startswith(
+        "it was pinned there, though it ran Near, from which it must stay apart"
+    )
     assert placed["near"].warning == ""
 
 
@@ -159,8 +161,9 @@ def test_a_refusal_says_of_each_node_which_constraint() -> None:
     _, [fault] = place(groups, nodes, ground=ground)
     assert fault.message == (
         "no node can take it (cloud has no line for it: that from hall 2 to cloud carries 2 of 3.5 Mbit/s "
-        "and it brings 3, hall-1 has 120 MB free of the 400 MB needed, hall-2 runs Two which it is to be "
-        "apart from, spare is cordoned); make room on one, or pin it to one that is to take it all the same"
+        "and it brings 3, hall-1 has 120 MB free of the 400 MB needed, hall-2 runs Two, from which it must "
+        "stay apart, spare is cordoned); make room on one, or pin the element to one that should take it "
+        "anyway"
     )
 
 
@@ -186,7 +189,7 @@ def test_what_is_to_be_apart_is_and_who_has_no_choice_goes_first() -> None:
     assert where([free, sited], [node("a"), node("b", elements=5)]) == {"free": "b", "sited": "a"}
     _, faults = place([free, replace(sited, site=None)], [node("a")])
     assert [fault.group for fault in faults] == ["sited"]
-    assert "a runs free which it is to be apart from" in faults[0].message
+    assert "a runs free, from which it must stay apart" in faults[0].message
 
 
 IDS = ["g0", "g1", "g2", "g3", "g4"]

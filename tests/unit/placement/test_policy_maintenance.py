@@ -41,7 +41,7 @@ def test_nothing_goes_where_it_is_to_be_apart_from_what_runs() -> None:
     assert [each[:2] for each in found()] == [("move", "edge-b")]
     [(code, _, why)] = found(Move("other", "cloud", "edge-b", AT_S))
     assert code == "no-target"
-    assert "edge-b runs other which it is to be apart from" in why
+    assert "edge-b runs other, from which it must stay apart" in why
 
 
 def test_a_window_once() -> None:

@@ -36,7 +36,7 @@ class Reject:
 @dataclass(frozen=True, slots=True)
 class Decoded:
     columns: pa.Table  # one row per readable value, in order
-    kept: list[int] | None  # their indices; None: all
+    kept: list[int] | None  # their indices; None when all are readable
     rejects: tuple[Reject, ...]
 
 
@@ -63,7 +63,7 @@ def decode(values: Sequence[bytes | None], schema: StreamSchema) -> Decoded:
 
 
 def _at_once(values: Sequence[bytes | None], target: pa.Schema) -> pa.Table | None:
-    """None: it is to be looked at which of them are objects in one line."""
+    """Returns the rows, or None if it has to be checked which of the values are objects in one line."""
     try:
         text = b"\n".join(values)  # type: ignore[arg-type]
     except TypeError:  # a record without a value

@@ -32,8 +32,8 @@ class GroupInput:
 
     @property
     def key_field(self) -> str | None:
-        """Whose text is the key of its rows; None: the record's key is. Fogline's own topics have the
-        stream's key as that; a user's may have any."""
+        """Returns the field whose text is the key of its rows, or None if the record's key is. Records in
+        Fogline's own topics have the stream's key. Records in a user's topic may have any key."""
         return self.schema.key if self.topic is None or self.external else None
 
     def end_keys(self) -> list[str]:

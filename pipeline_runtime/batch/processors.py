@@ -14,7 +14,7 @@ from pipeline_runtime.operators.sdk import BatchProcessor, KeyedProcessor, Opera
 
 
 def processor_inputs(spec: GroupSpec, element: str) -> Inputs:
-    """Of a processor of the group."""
+    """Returns the inputs of a processor of the group."""
     [item] = [item for item in spec.elements if item.id == element]
     ports = [port.name for port in operator_of(spec, element).inputs if port.name in item.inputs]
     return [(port, spec.schemas[item.inputs[port]]) for port in ports]

@@ -16,7 +16,7 @@ _READ_TIMEOUT_MS = 0  # none: a batch takes as long as it takes
 
 
 def start_callback_server(gateway: Any) -> None:
-    """Of this process's one gateway; once."""
+    """Starts the server for this process's only gateway. A second call does nothing."""
     if gateway.python_parameters.auth_token is not None:
         return
     token = secrets.token_hex(32)

@@ -1,7 +1,7 @@
 """Java libraries that no Python package ships, fetched once by the Ivy that PySpark brings along.
 
     python -m pipeline_runtime.spark.jars         fetches them, so that no first start waits for the network
-    python -m pipeline_runtime.spark.jars lock    writes jars.lock anew, after a change of the versions below
+    python -m pipeline_runtime.spark.jars lock    rewrites jars.lock, after a change of the versions below
 
 `jars.lock` names each with all that it needs and its SHA-256, so only the files themselves are asked for,
 and a damaged or exchanged one is found before it runs. They are kept below the user's cache directory.
@@ -79,10 +79,12 @@ def java_executable() -> str:
 
 
 def class_archive_options(archive: Path) -> list[str]:
-    """Of `java`, for a process that starts from the classes that are kept in `archive`; none without it.
+    """Returns options of `java` for a process that starts from the classes in `archive`, or none if there is
+    no archive.
 
-    At the address that the archive is made for: at another one, which Java chooses else, it writes into most
-    of its pages, and 90 MB are each process's own instead of the file's.
+    They name the address that the archive was made for. At another address, which Java would choose
+    otherwise, it writes into most of the archive's pages, and each process has 90 MB of its own instead of
+    sharing the file's.
     """
     if not archive.is_file():
         return []

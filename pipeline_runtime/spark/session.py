@@ -102,7 +102,7 @@ def open_session(
 
 
 def _java_options() -> str:
-    """Of every Spark session, in the shell's notation."""
+    """Returns the Java options of every Spark session, in the shell's notation."""
     options = os.environ.get("FOGLINE_JAVA_OPTIONS", SMALL_MACHINE_JAVA_OPTIONS)
     # Last those of FOGLINE_JAVA_OPTIONS, so that an archive in them is taken instead.
     return " ".join([*(f'"{option}"' for option in class_archive_options(CLASS_ARCHIVE)), options])
@@ -136,12 +136,13 @@ def use_worker_python() -> None:
 
 def _class_path() -> str:
     """What is put in front of Spark's own class path: our file system, and the libraries with the closures of
-    every batch. Spark reads each closure's class file anew, and looks for it in one jar after the other."""
+    every batch. Spark reads each closure's class file every time, and looks for it in one jar after the
+    other."""
     jars = Path(pyspark.__path__[0], "jars")
     first = [jar for name in ("sql", "core", "catalyst") for jar in jars.glob(f"spark-{name}_*.jar")]
     return os.pathsep.join(str(jar) for jar in [bare_local_fs_jar(), *first])
 
 
 def java_process() -> subprocess.Popen[bytes] | None:
-    """Of this process's Spark session; None: it has none of its own."""
+    """Returns the Java process of this process's Spark session, or None if it has none of its own."""
     return getattr(SparkContext._gateway, "proc", None)

@@ -1,9 +1,9 @@
 """Stands for one of Spark's Python processes, which the node's zygote has forked (see zygote.py).
 
 Spark starts it as `python -m <module> ...`, gives it signals and waits for its end; all of that is passed on.
-Without a zygote it becomes that Python itself. In either case with a path of ours: Spark would have them
-import from its pyspark.zip, and Python keeps nothing compiled of what it reads from an archive, so that each
-process compiled PySpark anew, for about a second.
+Without a zygote it becomes that Python itself. In either case it sets a path of its own. Spark would let them
+import from its pyspark.zip. Python does not store what it compiles from an archive, so each process would
+compile PySpark, which takes about a second.
 
 A program of its own that imports nothing of the project: it has to start in some 10 ms.
 """
@@ -54,7 +54,7 @@ def _zygote() -> socket.socket | None:
 
 
 def _number(zygote: socket.socket) -> int | None:
-    """None: it has ended."""
+    """Returns None if the zygote has ended."""
     data = zygote.recv(4, socket.MSG_WAITALL)
     return int.from_bytes(data, "big", signed=True) if len(data) == 4 else None
 

@@ -18,7 +18,7 @@ export interface Picture {
   view: { x: number; y: number; width: number; height: number };
 }
 
-/** Of a box; as on the canvas, but for a height that leaves room between boxes. */
+/** The size of a box, as on the canvas, but with a height that leaves room between boxes. */
 export const BOX = { width: 240, height: 80 };
 const ROOM = 12;
 const STEP = 300;

@@ -115,7 +115,7 @@ export function sparkPaths(
     });
 }
 
-/** Of the elements whose figure is known; null: of none. */
+/** The sum over the elements whose figure is known, or null if it is known for none. */
 export function total(elements: LiveElement[], figure: "rows_out_per_s" | "lag_rows"): number | null {
   const known = elements.flatMap((element) => element[figure] ?? []);
   return known.length ? known.reduce((sum, value) => sum + value, 0) : null;

@@ -111,7 +111,7 @@ def test_a_changed_pipeline_is_deployed_after_it_was_said_what_happens(
     expect(wrong).to_contain_text("numbers")
     expect(wrong).to_contain_text("undeploy the pipeline and deploy it again")
     expect(preview.get_by_role("button", name="Deploy changes")).to_be_disabled()
-    expect(preview.get_by_text("numbers cannot take over from what runs")).to_be_visible()
+    expect(preview.get_by_text("numbers cannot take over from the running pipeline")).to_be_visible()
     preview.get_by_role("button", name="Cancel").click()
 
     # what is grouped otherwise goes on, or says what it loses
@@ -164,7 +164,7 @@ def test_a_change_that_cannot_keep_its_state_restarts_that_element_alone_when_it
     restart = preview.get_by_role("region", name="Cannot keep its state")
     expect(restart).to_contain_text(re.compile("Per second.*Lost: the windows that are open now"))
     expect(preview).to_contain_text("2 elements keep running unchanged.")
-    expect(preview.get_by_text("Tick that Per second may lose its state")).to_be_visible()
+    expect(preview.get_by_text("Tick the box to agree: Per second may lose the state")).to_be_visible()
     go = preview.get_by_role("button", name="Deploy changes")
     expect(go).to_be_disabled()
     axe.look("a change that cannot keep its state")

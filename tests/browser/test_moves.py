@@ -24,7 +24,7 @@ HERE = re.compile(
     r"Placed on edge-a when it was deployed: the document pins it there\. .* ago|Moved here from edge-b"
 )
 EXPECTED = re.compile(
-    r"(Getting ready takes|gets ready .* the longest \() ?up to about .* output pauses for (up to|less) "
+    r"(Getting ready takes|which takes longest for .* \() ?up to about .* output pauses for (up to|less) "
 )
 
 

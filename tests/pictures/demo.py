@@ -59,7 +59,7 @@ def migration(open_window: Open, path: Path) -> None:
     expect(dialog).to_be_visible()
     camera.hold(800)
     camera.click(dialog.get_by_role("radio", name=AWAY, exact=True))
-    expect(dialog.get_by_role("region", name="What to expect")).to_contain_text("pauses")
+    expect(dialog.get_by_role("region", name="What to expect")).to_contain_text("Pause")
     camera.hold(2500)
     camera.click(dialog.get_by_role("button", name=f"Migrate to {AWAY}"))
     done = panel.locator(".handover--done").filter(has_text=f"runs on {AWAY}")

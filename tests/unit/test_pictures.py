@@ -8,7 +8,7 @@ from pathlib import Path
 from PIL import Image
 
 from tests.pictures.__main__ import IMAGES
-from tests.pictures.frames import without_repetition
+from tests.pictures.frames import BYTES_MAX, without_repetition
 from tests.running import PROJECT
 
 SHOWN = re.compile(r"!\[[^\]]*\]\(([^)\s]+)\)")
@@ -25,6 +25,12 @@ def test_every_picture_is_shown_on_a_page() -> None:
     pictures = set(IMAGES.iterdir())
     assert pictures
     assert pictures - _shown() == set()
+
+
+def test_the_moving_picture_is_small_enough_for_a_page() -> None:
+    with Image.open(IMAGES / "migration.webp") as picture:
+        assert picture.n_frames > 10
+    assert (IMAGES / "migration.webp").stat().st_size <= BYTES_MAX
 
 
 def test_a_frame_that_repeats_the_one_before_is_shown_for_longer_instead() -> None:

@@ -23,7 +23,7 @@ from pipeline_runtime.kafka.clients import KafkaSettings, close_spent, open_cons
 log = logging.getLogger(__name__)
 
 AHEAD_ROWS_MAX = 2000
-"""For each group that is read. Spark's tasks read batches of more rows themselves."""
+"""The most rows that a group keeps read ahead. Spark's tasks read larger batches themselves."""
 AHEAD_BYTES_MAX = 2 * 1024 * 1024
 _FETCH_WAIT_MS = 1000
 _POLL_MS = 500

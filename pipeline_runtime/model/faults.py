@@ -15,7 +15,8 @@ from pipeline_runtime.model.spec import Frozen
 _HINT_CHARACTERS_MAX = 60
 _HINT_NAMES_MAX = 200
 FAULTS_MAX = 500
-"""How many faults of one document are told: nobody reads more, and it could have a hundred thousand."""
+"""The most faults that are reported for one document. Nobody reads more, and it could have a hundred
+thousand."""
 
 
 class Fault(Frozen):
@@ -159,7 +160,7 @@ _PATTERNS: dict[str, str] = {}
 
 
 def words_for_pattern(pattern: str, words: str) -> str:
-    """Notes, for a pattern, the words that tell people what a matching value looks like."""
+    """Returns the pattern, and notes the words that tell people what a matching value looks like."""
     _PATTERNS[pattern] = words
     return pattern
 

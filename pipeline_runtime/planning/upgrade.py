@@ -86,8 +86,8 @@ def element_changes(
 
 
 def group_changes(old: Sequence[GroupSpec], new: Sequence[GroupSpec]) -> GroupChanges:
-    """Compares group by group, whether or not the upgrade is allowed. A group whose pace alone changes takes
-    it over while it runs."""
+    """Compares group by group, whether or not the upgrade is allowed. A group of which only the pace changes
+    is not listed: it takes the new pace over while it runs."""
     versions, staying = {group.group: group.version for group in old}, {group.group for group in new}
     return GroupChanges(
         added=tuple(group for group in new if group.group not in versions),

@@ -76,7 +76,8 @@ def removal_refusals(called: Called | None = None) -> dict[str, str]:
         moving = name(handover.deployment_id, handover.group)
         for node in (handover.origin, handover.target):
             found.setdefault(node, f"{moving} is being moved from it or to it: wait until that has ended")
-    # The origin of a move with a pause, whose target does not own yet. A standby would only be a convenience.
+    # An extra copy that is no standby is the origin of a move whose target does not own yet. A standby would
+    # be only a convenience, and prevents nothing.
     kept = ExtraReplica.objects.filter(deployment__in=active).exclude(role="standby")
     for node, deployment, group in kept.values_list("node__name", "deployment", "group"):
         state = (

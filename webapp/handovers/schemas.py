@@ -79,7 +79,7 @@ class Handover(TypedDict):
     cancel_requested: bool
     """somebody asked for its end; it ends unless it has passed the cut by then"""
     pause: HandoverPause | None
-    """null: it was not measured, or nothing came to be processed"""
+    """null if it was not measured, or nothing was processed"""
     begun: Begun
     """what the target had when it was ordered"""
     created_at: str

@@ -217,7 +217,7 @@ class WhyHere(TypedDict):
     """null if it has none"""
     sentence: str
     at: str | None
-    """when it came there; null: it has no node"""
+    """when it came there; null if it has no node"""
     handover: str | None
     """the handover that brought it there"""
     policy: str | None

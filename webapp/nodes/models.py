@@ -68,7 +68,7 @@ class Node(models.Model):
 
     @property
     def takes_new(self) -> bool:
-        """Returns whether it was told to take nothing new. Whether it is up is another matter."""
+        """Returns whether it takes new groups, as far as it was told. Whether it is up is another matter."""
         return self.closed is None
 
     @property

@@ -102,7 +102,8 @@ class GroupPlacement(models.Model):
     placed_at = models.DateTimeField(default=timezone.now)
     placed_why = models.TextField(blank=True, default="")
     placed_by = models.CharField(max_length=64, blank=True, default="")
-    # [{topic, until}]: what earlier specs read, and a copy at a seq before `until` still does; null: any.
+    # [{topic, until}]: topics that earlier specs read. A copy at a seq before `until` still reads the topic;
+    # with null, any copy may.
     former_inputs = models.JSONField(default=list)
 
     class Meta:

@@ -69,8 +69,10 @@ def policy_json(row: Policy) -> schemas.Policy:
 
 
 def advice() -> list[tuple[str, schemas.Standing]]:
-    """Returns (policy, what it advises) for policies in mode advice, which a person may do with one click.
-    For each policy of sites it adds what that cannot do by itself."""
+    """Returns (policy, what it advises) for policies in mode advice. A person may do it with one click.
+
+    From every policy of sites it also returns what that policy cannot do by itself.
+    """
     return [
         (row.name, each)
         for row in Policy.objects.filter(enabled=True)

@@ -1,5 +1,5 @@
-"""One look at all that policies decide by, and what every kind of policy asks of it: may this group move, and
-which node has room. What was decided so far counts for what follows."""
+"""One look at everything that policies decide by, and the questions that every kind of policy asks about it:
+may this group move, and which node has room. Earlier decisions of the same look count for later ones."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Look:
         return share * (origin.cores / node.cores if origin.cores and node.cores else 1.0)
 
     def may_take(self, node: NodeNow, origin: NodeNow) -> bool:
-        """Returns whether it was told to take groups, and no recent move prevents it."""
+        """Returns whether it may take groups: it was not told otherwise, and no recent move prevents it."""
         return node.name != origin.name and self.unfit(node, 0.0, all_of_it=True) is None
 
     def covers(self, node: NodeNow, seconds: float) -> bool:

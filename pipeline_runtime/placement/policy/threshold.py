@@ -56,7 +56,8 @@ def verdicts(look: Look, policy: Policy, rule: Threshold, node: NodeNow) -> list
 
 
 def weak(policies: Iterable[Policy], nodes: Iterable[NodeNow]) -> dict[str, str]:
-    """Node -> said of it, of those with so low a battery that what came there would soon leave again."""
+    """Returns node -> why it should take nothing, for nodes whose battery is so low that a new group would
+    soon leave again."""
     rules = [policy.rule for policy in policies if isinstance(policy.rule, BatteryBelow)]
     charges = {node.name: node.samples[-1].charge for node in nodes if node.samples}
     return {

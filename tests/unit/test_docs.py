@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 FOLDERS = r"(?:pipeline_runtime|workers|webapp|static|templates|tests|docs|\.ci)"
 CODE_PATH = re.compile(rf"`({FOLDERS}/[\w./*-]*)`((?:\s+`\w[\w.]*`(?:,(?=\s+`))?)*)")
+SHORT_PATH = re.compile(r"`((?:[a-z_][\w-]*/)+[\w-]+\.(?:py|tsx?|json|yaml|sh))`")
 DOCS_PATH = re.compile(r"(?<![\w/])docs/[\w/-]+\.md")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 MADE_BY_BUILDS = ("static/dist", "static/node_modules")
@@ -68,6 +69,9 @@ def _exists(path: str) -> bool:
 
 
 def _missing_code(page: str) -> Iterator[str]:
+    for path in SHORT_PATH.findall(_text(page)):
+        if not _exists(path) and not _exists(f"pipeline_runtime/{path}"):
+            yield f"{path}: there is no such file, neither from the root nor below pipeline_runtime/"
     for path, names in CODE_PATH.findall(_text(page)):
         if not _exists(path):
             yield f"{path}: there is no such file or folder"
@@ -105,3 +109,12 @@ def test_the_index_leads_to_every_page_of_the_four_shelves() -> None:
         if path.startswith(tuple(f"docs/{s}/" for s in shelves))
     }
     assert pages - linked == set()
+
+
+def test_the_index_of_decisions_has_each_by_its_title() -> None:
+    index = _text("docs/decisions/README.md")
+    for page in (ROOT / "docs/decisions").glob("[0-9]*.md"):
+        number, _, title = (
+            page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ").partition(". ")
+        )
+        assert f"| {number} | [{title}]({page.name}) |" in index

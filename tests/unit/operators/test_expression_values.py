@@ -8,9 +8,11 @@ from hypothesis import given, strategies as st
 
 from pipeline_runtime.model.schema import FieldType
 from pipeline_runtime.operators.expressions import compile_expression
+from pipeline_runtime.operators.expressions.calls import STRICT
 from pipeline_runtime.operators.expressions.casts import text_of, texts
+from pipeline_runtime.operators.expressions.functions import FUNCTIONS
 from pipeline_runtime.operators.expressions.types import column_types
-from tests.oracles.expressions import FailedError, cast, number_text, rounded, value_of
+from tests.oracles.expressions import CALLS, FailedError, cast, number_text, rounded, value_of
 from tests.unit.operators.conftest import arrow_values, at, evaluated, schema_of
 
 SCHEMA = schema_of(
@@ -246,6 +248,11 @@ def test_all_rows_are_rounded_as_they_are_written(numbers, digits):
     compiled = compile_expression(f"round(x, {digits})", schema)
     found = evaluated(compiled, schema, [(0, number) for number in [*numbers, None]])
     assert found == [*(rounded(number, digits) for number in numbers), None]
+
+
+def test_each_function_has_a_meaning_and_is_computed():
+    chosen = {"if", "coalesce", "nullif", "greatest", "least"}  # which may be null, or not, as they choose
+    assert set(STRICT) == set(CALLS) == set(FUNCTIONS) - chosen
 
 
 def test_what_is_equal_in_python_is_not_of_one_type():

@@ -271,10 +271,11 @@ class CountingReplica:
 
     def _keep_batch(self) -> None:
         batch, self._seq = self._seq, self._seq + 1
-        offset = json.dumps({"seq": self._seq, "ends": {"in-0": self._seq}, "batch_time": 1000})
+        end = json.dumps({"seq": self._seq, "ends": {"in-0": self._seq}, "batch_time": 1000})
         for path, text in (
             ("metadata", '{"id":"q"}'),
-            (f"offsets/{batch}", f"v1\n{{}}\n{offset}"),
+            (f"offsets/{batch}", "v1\n{}\n{}"),
+            (f"ends/{batch}", end),
             (f"commits/{batch}", 'v1\n{"nextBatchWatermarkMs":0}'),
         ):
             target = self.directory / "spark" / path
@@ -282,7 +283,7 @@ class CountingReplica:
             draft = target.with_name(f".{target.name}.tmp")
             draft.write_text(text)
             draft.replace(target)
-        for log in ("offsets", "commits"):
+        for log in ("offsets", "ends", "commits"):
             (self.directory / "spark" / log / str(batch - 3)).unlink(missing_ok=True)
 
 

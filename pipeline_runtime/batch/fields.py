@@ -67,7 +67,7 @@ def _number(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     if not math.isfinite(value):
-        raise ValueError("a number is not finite: JSON has no such")
+        raise ValueError("a number is infinite or NaN, which JSON does not have")
     return float(value)
 
 

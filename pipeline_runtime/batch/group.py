@@ -1,9 +1,9 @@
-"""Runs a group's batches, one after the other, in a task of Spark's that ends with the query.
+"""Runs a group's batches, one after the other, in a Spark task that ends with the query.
 
-Of what Spark does for a batch (plan it, call the sink, start a task, carry the rows from one Python process
-to Java and on to the next) a group of Fogline's own operators needs nothing: they are Python over Arrow's
-tables, what they read the gate has granted, and the replica keeps their state. So their task stays: it asks
-the gate for the rows of one batch after another, and hands over what comes of each.
+For each batch Spark would make a plan, call the sink, start a task, and carry the rows from one Python
+process to Java and on to the next. A group of Fogline's own operators needs none of that. Its operators are
+Python over Arrow tables, the gate grants what they read, and the replica keeps their state. So the task
+stays: it asks the gate for the rows of one batch after another, and gives it what each batch makes.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class GroupWork:
             self._processor = processor_work(spec, self._processor_id, reader.files, reader.directory)
 
     def run(self, slices: Sequence[Slice], task: int) -> BatchOutput:
-        """Read a batch's rows, and run all elements on them."""
+        """Read a batch's rows, run all elements on them, and return what they make."""
         output = OutputBuilder(self._destinations)
         streams = {source: output.add(source, rows) for source, rows in self._read(slices).items()}
         batch_time_ms = slices[0].batch_time_ms if slices else 0
@@ -76,7 +76,7 @@ class GroupWork:
         return output.output()
 
     def _read(self, slices: Sequence[Slice]) -> dict[str, pa.Table]:
-        """The rows of each input."""
+        """Returns the rows of each input, by its stream."""
         streams = {}
         for item in self._reader.inputs:
             mine = [part for part in slices if part.input == item.index]

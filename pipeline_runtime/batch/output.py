@@ -26,17 +26,19 @@ RECORDS = pa.schema([("key", pa.string()), ("time_ms", pa.int64()), ("value", pa
 """The records of a stream: `value` is the row as a JSON object."""
 LETTERS = pa.schema([("element", pa.string()), ("reason", pa.string()), ("raw", pa.string())])
 """Dead letters: the element that could not take a row, why, and what it was given."""
-_NOT_FINITE = "ValueError: a number is not finite: JSON has no such"
+_NOT_FINITE = "ValueError: a number is infinite or NaN, which JSON does not have"
+_ABOUT = b"fogline"
+"""Where an Arrow stream's schema says what its table is."""
 
 
 @dataclass(frozen=True)
 class BatchOutput:
     """All that a batch makes, or one task's part of it. Streams are named "element.port"."""
 
-    records: Mapping[str, pa.Table]  # by the stream that leaves into a topic: RECORDS; not one without rows
+    records: Mapping[str, pa.Table]  # RECORDS by the stream that leaves into a topic; streams with rows only
     sinks: Mapping[str, pa.Table]  # by the stream that a sink of the group writes: its columns, and `_time`
     letters: pa.Table  # LETTERS
-    counts: Mapping[str, int]  # the rows of each stream of which the rows were seen
+    counts: Mapping[str, int]  # how many rows a stream has; what Spark passes on inside is not counted
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ class OutputBuilder:
         rows that are good, which the next elements may read; the others are dead letters of the element."""
         to = self._destinations
         schema = to.schemas[source]
-        good = self._good(source.partition(".")[0], rows, schema)
+        good = self._without_bad_rows(source.partition(".")[0], rows, schema)
         self._counts[source] = good.num_rows
         if source in to.topics and good.num_rows:
             columns = [good["_key"], in_ms(good["_time"]).cast(pa.int64()), json_texts(good, schema)]
@@ -86,14 +88,15 @@ class OutputBuilder:
     def output(self) -> BatchOutput:
         return BatchOutput(self._records, self._sinks, _together(self._letters, LETTERS), self._counts)
 
-    def _good(self, element: str, rows: pa.Table, schema: StreamSchema) -> pa.Table:
-        good = finite_rows(rows, schema) if rows.num_rows else None
+    def _without_bad_rows(self, element: str, rows: pa.Table, schema: StreamSchema) -> pa.Table:
+        """Returns the good rows, and takes the others as dead letters."""
+        is_good = finite_rows(rows, schema) if rows.num_rows else None
         if REJECT in rows.column_names:
             accepted = pc.is_null(rows[REJECT])
-            good = accepted if good is None else pc.and_(good, accepted)
-        if good is None or pc.all(good).as_py():
+            is_good = accepted if is_good is None else pc.and_(is_good, accepted)
+        if is_good is None or pc.all(is_good).as_py():
             return _without_marks(rows)
-        bad = rows.filter(pc.invert(good))
+        bad = rows.filter(pc.invert(is_good))
         reasons, raws = (
             bad[name].to_pylist() if name in bad.column_names else [None] * bad.num_rows
             for name in (REJECT, RAW)
@@ -104,7 +107,7 @@ class OutputBuilder:
             [reason or _NOT_FINITE for reason in reasons],
             [raw or text for raw, text in zip(raws, texts, strict=True)],
         )
-        return _without_marks(rows.filter(good))
+        return _without_marks(rows.filter(is_good))
 
 
 def merged(parts: Iterable[BatchOutput]) -> BatchOutput:
@@ -135,7 +138,7 @@ def packed(output: BatchOutput) -> memoryview:
 
 
 def unpacked(payload: bytes) -> BatchOutput:
-    """What `packed` was given."""
+    """Returns the output that `packed` made the bytes of."""
     buffer = pa.BufferReader(payload)
     letters, about = _read(buffer)
     tables: dict[str, dict[str, pa.Table]] = {"records": {}, "sinks": {}}
@@ -156,9 +159,6 @@ def _read(buffer: pa.BufferReader) -> tuple[pa.Table, dict[str, Any]]:
         table = stream.read_all()
     about = json.loads(table.schema.metadata[_ABOUT])
     return table.replace_schema_metadata(None), about
-
-
-_ABOUT = b"fogline"
 
 
 def _by_stream(parts: Sequence[Mapping[str, pa.Table]]) -> dict[str, pa.Table]:

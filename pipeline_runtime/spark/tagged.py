@@ -35,7 +35,7 @@ def tagged(element: str, made: Processed, schema: StreamSchema) -> pa.Table:
     rows, letters = made.rows, list(made.letters)
     finite = finite_rows(rows, schema)
     if finite is not None:
-        not_finite = ValueError("a number is not finite: JSON has no such")
+        not_finite = ValueError("a number is infinite or NaN, which JSON does not have")
         bad = rows.filter(pc.invert(finite)).select(schema.names).to_pylist()
         letters += [rejected(row, not_finite) for row in bad]
         rows = rows.filter(finite)

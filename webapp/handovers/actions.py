@@ -30,7 +30,9 @@ from webapp.placements.models import Deployment, GroupPlacement
 from webapp.placements.selectors import busy_nodes
 from webapp.problems import Conflict, Invalid, Missing
 
-UNTOUCHED = "The element keeps running."
+KEEPS_RUNNING = "The element keeps running."
+UNCHANGED = "Nothing was changed."
+"""Of a restoration: the element may not run at all."""
 
 
 def migrate(actor: User, pipeline: str, element: str, target: str, strategy: str | None = None) -> Handover:
@@ -38,11 +40,11 @@ def migrate(actor: User, pipeline: str, element: str, target: str, strategy: str
     require(actor, Role.OPERATOR, "move elements")
     with transaction.atomic():
         deployment, group = deployed_group(pipeline, element, "move")
-        _check_target(group, target)
+        _check_target(group, target, KEEPS_RUNNING)
         refusal = migrate_refusal(group, target, strategy)
         if refusal is not None:
             name = deployment.name_of(element)
-            raise Conflict(f"{name} cannot move to {target}: {refusal}.", safe=UNTOUCHED)
+            raise Conflict(f"{name} cannot move to {target}: {refusal}.", safe=KEEPS_RUNNING)
         return order(
             actor,
             deployment,
@@ -65,31 +67,12 @@ def restore(
     """Starts the element's group elsewhere, whatever its own node does: from its hot standby, or from a
     checkpoint. With `rewind`, everything committed after that checkpoint is emitted again."""
     require(actor, Role.OPERATOR, "restore elements")
-    if rewind and checkpoint is None:
-        _refuse_checkpoint(element, element, "a rewind has no default", "say to which checkpoint", "missing")
-    if checkpoint is not None:
+    if rewind or checkpoint is not None:
         # Before the transaction, since it asks another service, and no lock may wait for that.
-        deployment, group = deployed_group(pipeline, element, "be restored")
-        known = [item["seq"] for item in checkpoints_of(deployment.pk, group.group)]
-        if checkpoint not in known:
-            there_are = ", ".join(map(str, known)) or "none"
-            message = f"there is no checkpoint {checkpoint}; there are {there_are}"
-            what = "that checkpoint is not kept, or no longer kept"
-            _refuse_checkpoint(element, deployment.name_of(element), what, message, "unknown")
-        if rewind:
-            _refuse_before_new_state(deployment, group, element, checkpoint)
-        _refuse_without_inputs(deployment, group.group, element, checkpoint)
+        _check_checkpoint(pipeline, element, checkpoint, rewind)
     with transaction.atomic():
         deployment, group = deployed_group(pipeline, element, "be restored")
-        if target is not None:
-            _check_target(group, target)
-        chosen, refusal = target, restore_refusal(group, target)
-        if target is None:
-            chosen, refusal = restoration_target(deployment, group, Fleet(coming()))
-        if refusal is not None or chosen is None:
-            where = f" on {chosen}" if chosen else ""
-            name = deployment.name_of(element)
-            raise Conflict(f"{name} cannot be restored{where}: {refusal}.", safe=UNTOUCHED)
+        chosen = _chosen_target(deployment, group, element, target)
         return order(
             actor,
             deployment,
@@ -100,6 +83,38 @@ def restore(
             target=chosen,
             checkpoint=checkpoint,
         )
+
+
+def _check_checkpoint(pipeline: str, element: str, checkpoint: int | None, rewind: bool) -> None:
+    """Refuses a checkpoint from which the element cannot go on. A rewind has to name one."""
+    deployment, group = deployed_group(pipeline, element, "be restored")
+    name = deployment.name_of(element)
+    if checkpoint is None:
+        _refuse_checkpoint(element, name, "a rewind has no default", "say to which checkpoint", "missing")
+    known = [item["seq"] for item in checkpoints_of(deployment.pk, group.group)]
+    if checkpoint not in known:
+        there_are = ", ".join(map(str, known)) or "none"
+        message = f"there is no checkpoint {checkpoint}; there are {there_are}"
+        what = "that checkpoint is not kept, or no longer kept"
+        _refuse_checkpoint(element, name, what, message, "unknown")
+    if rewind:
+        _refuse_before_new_state(deployment, group, element, checkpoint)
+    _refuse_without_inputs(deployment, group.group, element, checkpoint)
+
+
+def _chosen_target(deployment: Deployment, group: GroupFacts, element: str, target: str | None) -> str:
+    """Returns the node that the user chose, else the best one. Refuses where the group cannot start there."""
+    chosen: str | None
+    if target is None:
+        chosen, refusal = restoration_target(deployment, group, Fleet(coming()))
+    else:
+        _check_target(group, target, UNCHANGED)
+        chosen, refusal = target, restore_refusal(group, target)
+    if refusal is not None or chosen is None:
+        where = f" on {chosen}" if chosen else ""
+        name = deployment.name_of(element)
+        raise Conflict(f"{name} cannot be restored{where}: {refusal}.", safe=UNCHANGED)
+    return chosen
 
 
 def _refuse_before_new_state(
@@ -135,7 +150,7 @@ def _refuse_without_inputs(deployment: Deployment, group: str, element: str, che
 def _refuse_checkpoint(element: str, name: str, what: str, message: str, code: str) -> NoReturn:
     raise Invalid(
         f"{name} cannot be restored: {what}.",
-        safe=UNTOUCHED,
+        safe=UNCHANGED,
         next="Choose a checkpoint of the list; without a rewind, leave it out to take the newest.",
         faults=[{"element": element, "path": "checkpoint", "message": message, "code": code}],
     )
@@ -179,13 +194,13 @@ def handover_with(id: str) -> Handover:
     return handover
 
 
-def _check_target(group: GroupFacts, target: str) -> None:
+def _check_target(group: GroupFacts, target: str, safe: str) -> None:
     if target not in group.nodes:
         known = ", ".join(sorted(group.nodes)) or "none"
         message = f'there is no node "{target}" (registered: {known})'
         raise Invalid(
             f'There is no node "{target}".',
-            safe=UNTOUCHED,
+            safe=safe,
             faults=[{"element": None, "path": "target", "message": message, "code": "unknown_node"}],
         )
 
@@ -219,7 +234,10 @@ def order(
                 created_by=actor,
             )
     except IntegrityError as error:
-        raise Conflict(f"{deployment.name_of(element)} is being moved already.", safe=UNTOUCHED) from error
+        running = Handover.objects.filter(deployment=deployment, group=group.group, outcome__isnull=True)
+        if not running.exists():
+            raise
+        raise Conflict(f"{deployment.name_of(element)} is being moved already.", safe=UNCHANGED) from error
     if actor is not None and kind == Handover.Kind.RESTORATION:
         placement = GroupPlacement.objects.get(deployment=deployment, group=group.group)
         placement.vouch()

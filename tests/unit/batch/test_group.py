@@ -192,7 +192,7 @@ def test_a_sources_rows_leave_as_they_are_and_what_json_cannot_say_is_a_dead_let
     assert records["time_ms"].to_pylist() == [1704067200001 + 1000 * n for n in (0, 2)]
     [letter] = made.letters.to_pylist()
     assert (letter["element"], letter["raw"]) == ("in", '{"key":"b","n":2,"x":Infinity}')
-    assert "JSON has no such" in letter["reason"]
+    assert "JSON does not have" in letter["reason"]
     assert [told.rows for told in gate.read] == [3]
 
 

@@ -39,6 +39,7 @@ from pipeline_runtime.handover.phases import BEFORE_CUT, Phase, Strategy
 from pipeline_runtime.model.desired import ReplicaStatus, Role, Takeover
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.names import sentence
+from webapp.handovers.pause import SELDOM_MS
 
 FRESH_MS = 5_000
 """If the newest checkpoint is older, a live migration first asks for a new one: then there is less to
@@ -46,11 +47,13 @@ follow."""
 FRESH_WAIT_MS = 2_000
 """How long the new checkpoint is waited for. After that, the older one is used."""
 STOP_MS_MAX = 60_000
+"""How long an origin may take to end after its running batch."""
 STALLED_MS_MAX = 120_000
 """A copy may take long, but must not stand still for longer. A busy node needs a minute to start a query."""
 CAUGHT_UP_BEHIND = 20
 """A standby that is at most so many batches behind is expected to arm itself."""
 CUT_MS_MAX = 60_000
+"""How long the cut may take. After that, the target is ordered to claim."""
 RELEASED_MS_MAX = 10_000
 """How long a target may take to say that it owns what was released to it. After a restart it cannot own by
 that release any more."""
@@ -61,6 +64,7 @@ GAP_MS_MAX = 15_000
 COMMIT_MS_MAX = 3_000
 """How long FINISH waits for the first commit of an element that writes nothing, or seldom."""
 ORDERS_MAX = 5
+"""How often a claimant that is refused is ordered again."""
 ORIGIN_IS_BACK = "The origin answers again and still owns the element, so nothing is restored."
 NO_EPOCH = Epoch(0)
 
@@ -261,7 +265,7 @@ def _cut(progress: Progress, seen: Observed) -> Step:
         if has_released(progress, origin) and seen.origin_up:
             return ClaimBack("the target fell silent after the release: the origin takes the element back")
         if waited_ms > CUT_MS_MAX:
-            # Nobody can say who owns. The target stays wanted, as the next restoration will see.
+            # Nobody can say who owns. The target stays the wanted owner, and the detector restores from it.
             return _back_or_claim(seen, "the target fell silent while it took over")
         return Wait()
     if not seen.origin_up:
@@ -412,9 +416,10 @@ def _finish(progress: Progress, seen: Observed) -> Step:
     if takeover is None:
         return Done(None) if waited_ms > GAP_MS_MAX else Wait()
     # An element that writes nothing, or seldom, is measured by its commits: they come with each batch.
-    seldom = takeover.last_output_at_ms is None or (takeover.usual_output_ms or 0) > GAP_MS_MAX
+    seldom = takeover.last_output_at_ms is None or (takeover.usual_output_ms or 0) > SELDOM_MS
     known = takeover.gap_ms is not None or (seldom and takeover.first_commit_at_ms is not None)
-    return Done(takeover) if known or waited_ms > (COMMIT_MS_MAX if seldom else GAP_MS_MAX) else Wait()
+    limit_ms = COMMIT_MS_MAX if seldom else GAP_MS_MAX
+    return Done(takeover) if known or waited_ms > limit_ms else Wait()
 
 
 def takeover_of(progress: Progress, seen: Observed) -> Takeover | None:

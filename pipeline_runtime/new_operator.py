@@ -120,11 +120,11 @@ def test_rows_of_each_key_are_numbered_from_the_start() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_however_the_rows_are_cut_and_the_state_moves_the_result_is_the_same(seed: int) -> None:
-    def told(seed: int | None) -> list[tuple[object, ...]]:
+    def outcome_of(seed: int | None) -> list[tuple[object, ...]]:
         found = trial({name}({name}Params()), rows(100), SCHEMA, seed=seed)
         return sorted((row["machine"], row["number"], row["value"]) for row in found.rows)
 
-    assert told(seed) == told(None)
+    assert outcome_of(seed) == outcome_of(None)
 
 
 def test_it_is_found_by_its_entry_point_under_its_type() -> None:

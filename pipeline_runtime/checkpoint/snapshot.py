@@ -77,11 +77,15 @@ def take_snapshot(replica_directory: Path, work: Path, growing: GrowingFiles | N
             return _attempt(replica_directory, target, growing or GrowingFiles())
         except (_Vanished, FileNotFoundError) as error:
             shutil.rmtree(target, ignore_errors=True)
-            reason = _told(error, target, replica_directory) if isinstance(error, OSError) else str(error)
+            reason = (
+                _reason_of(error, target, replica_directory) if isinstance(error, OSError) else str(error)
+            )
         except OSError as error:
             shutil.rmtree(target, ignore_errors=True)
             _failed(
-                replica_directory, _told(error, target, replica_directory), "Check the disk of this node."
+                replica_directory,
+                _reason_of(error, target, replica_directory),
+                "Check the disk of this node.",
             )
         except BaseException:
             shutil.rmtree(target, ignore_errors=True)
@@ -294,7 +298,7 @@ def _link_ssts(links: _Links, store: Path, archives: list[str]) -> None:
             links.add(store / "SSTs" / name)
 
 
-def _told(error: OSError, target: Path, replica: Path) -> str:
+def _reason_of(error: OSError, target: Path, replica: Path) -> str:
     """Returns the reason, and the file's path in the replica directory. `target` has another name each time,
     but an error that comes again must be reported in the same words."""
     reason = error.strerror or str(error)

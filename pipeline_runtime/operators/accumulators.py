@@ -67,10 +67,10 @@ class Accumulation:
         columns = {f"g{place}": each for place, each in enumerate(groups)}
         asked: list[tuple[Any, str]] = []
         for place, part in enumerate(self.parts):
-            given = _given(rows, part)
-            columns |= {f"p{place}_{index}": each for index, each in enumerate(given)}
+            inputs = _columns_of(rows, part)
+            columns |= {f"p{place}_{index}": each for index, each in enumerate(inputs)}
             asked += [
-                (f"p{place}_{index}" if given else [], function)
+                (f"p{place}_{index}" if inputs else [], function)
                 for index, functions in enumerate(_ARROW[part.kind])
                 for function in functions
             ]
@@ -136,7 +136,7 @@ def column_of(values: Sequence[Any], name: str, outputs: StreamSchema) -> pa.Arr
     return _array(values, _type(outputs, name))
 
 
-# For each column that `_given` returns: what Arrow makes of it.
+# For each column that `_columns_of` returns: what Arrow makes of it.
 _ARROW: dict[Kind, tuple[tuple[str, ...], ...]] = {
     Kind.ROWS: (("count_all",),),
     Kind.COUNT: (("count",),),
@@ -171,7 +171,7 @@ def _parts(aggregate: Aggregate, schema: StreamSchema) -> tuple[Part, ...]:
     return tuple(Part(kind, column) for kind in kinds)
 
 
-def _given(rows: pa.Table, part: Part) -> list[pa.ChunkedArray]:
+def _columns_of(rows: pa.Table, part: Part) -> list[pa.ChunkedArray]:
     """Returns the columns from which Arrow makes the part."""
     if part.column is None:
         return []

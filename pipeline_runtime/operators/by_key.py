@@ -75,11 +75,11 @@ def moment(at_ms: int) -> datetime:
     return _EPOCH + timedelta(milliseconds=at_ms)
 
 
-def kept(value: Any) -> Any:
+def to_state(value: Any) -> Any:
     """Returns a value in a form that the state, which is JSON, can hold."""
     return {"time": value.isoformat()} if isinstance(value, datetime) else value
 
 
-def given(stored: Any) -> Any:
-    """Returns the value that `kept` has stored."""
+def from_state(stored: Any) -> Any:
+    """Returns the value that `to_state` has stored."""
     return datetime.fromisoformat(stored["time"]) if isinstance(stored, dict) else stored

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.operators.aggregates import Aggregates, aggregate_fields, evaluate
-from pipeline_runtime.operators.by_key import ByKey, given, kept
+from pipeline_runtime.operators.by_key import ByKey, from_state, to_state
 from pipeline_runtime.operators.columns import ColumnName, SchemaCheck
 from pipeline_runtime.operators.sdk import Params, Timers
 
@@ -62,12 +62,12 @@ class CountWindowAggregate(ByKey):
         params = self.params
         seen = state["seen"] = state.get("seen", 0) + 1
         window = state.setdefault("window", [])
-        window.append([kept(row[item.column]) if item.column else None for item in params.aggregates])
+        window.append([to_state(row[item.column]) if item.column else None for item in params.aggregates])
         del window[: -params.size]
         if seen % params.every or (len(window) < params.size and not params.partial):
             return
         output = self.keyed(row)
         for index, item in enumerate(params.aggregates):
-            values = [given(values[index]) for values in window] if item.column is not None else []
+            values = [from_state(values[index]) for values in window] if item.column is not None else []
             output[item.name] = evaluate(item.function, values, len(window))
         yield output

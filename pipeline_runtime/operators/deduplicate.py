@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import Field
 
 from pipeline_runtime.model.schema import StreamSchema
-from pipeline_runtime.operators.by_key import EACH_KEY, KEPT_MAX, ByKey, TooManyKept, kept, time_ms
+from pipeline_runtime.operators.by_key import EACH_KEY, KEPT_MAX, ByKey, TooManyKept, time_ms, to_state
 from pipeline_runtime.operators.columns import ColumnName, SchemaCheck
 from pipeline_runtime.operators.sdk import Params, Timers
 
@@ -68,7 +68,7 @@ class Deduplicate(ByKey):
         now_ms, within_ms = time_ms(row), round(self.params.within_s * 1000)
         seen: dict[str, int] = state.setdefault("seen", {})
         names = self.params.columns or [name for name in row if name != "_time"]
-        text = json.dumps([kept(row[name]) for name in names], separators=(",", ":"))
+        text = json.dumps([to_state(row[name]) for name in names], separators=(",", ":"))
         what = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
         first_ms = seen.get(what)
         if first_ms is not None and now_ms - first_ms <= within_ms:

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import Field
 
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
-from pipeline_runtime.operators.by_key import EACH_KEY, ByKey, given, kept, moment, number, time_ms
+from pipeline_runtime.operators.by_key import EACH_KEY, ByKey, from_state, moment, number, time_ms, to_state
 from pipeline_runtime.operators.columns import NUMERIC, ColumnName, NumericColumn, SchemaCheck
 from pipeline_runtime.operators.sdk import Params, Timers
 
@@ -96,10 +96,10 @@ class PeakDetection(ByKey):
             and self._is_over(candidate, now_ms)
             and not self._may_rise(state, candidate)
         ):
-            yield self._told(row, state)
+            yield self._output_row(row, state)
 
     def _kept(self, row: dict[str, Any]) -> list[dict[str, Any]]:
-        return [{name: kept(row[name]) for name in self.params.also}] if self.params.also else []
+        return [{name: to_state(row[name]) for name in self.params.also}] if self.params.also else []
 
     def _is_over(self, candidate: list[Any], at_ms: float) -> bool:
         return bool(at_ms - candidate[0] > self.params.distance_s * 1000)
@@ -113,17 +113,17 @@ class PeakDetection(ByKey):
         at_ms, value, _, *also = peak
         candidate = state.get("candidate")
         if candidate is not None and self._is_over(candidate, at_ms):
-            yield self._told(row, state)
+            yield self._output_row(row, state)
             candidate = None
         if candidate is None or value > candidate[1]:
             state["candidate"] = [at_ms, value, *also]
 
-    def _told(self, row: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:
+    def _output_row(self, row: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:
         at_ms, value, *rest = state.pop("candidate")
         last_ms = state.get("last_ms")
         state["last_ms"] = at_ms
         since_s = None if last_ms is None else (at_ms - last_ms) / 1000
         # A column that an upgrade added is not known for a peak that was found before.
-        also = {name: given(rest[0].get(name)) if rest else None for name in self.params.also}
+        also = {name: from_state(rest[0].get(name)) if rest else None for name in self.params.also}
         said = self.keyed(row, since_last_s=since_s, **{self.params.column: value})
         return {**said, **also, "_time": moment(at_ms)}

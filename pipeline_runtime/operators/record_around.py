@@ -48,5 +48,5 @@ class RecordAround(Recorder):
     def process(
         self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
     ) -> Iterable[dict[str, Any]]:
-        yield from self.told(row, state)
+        yield from self.saw_event_row(row, state)
         yield from self.saw_row(row, state)

@@ -58,4 +58,4 @@ class RecordAroundEvents(Recorder):
     def process_other(
         self, port: str, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
     ) -> Iterable[dict[str, Any]]:
-        return self.told(row, state)
+        return self.saw_event_row(row, state)

@@ -18,10 +18,10 @@ from pipeline_runtime.operators.by_key import (
     KEPT_MAX,
     ByKey,
     TooManyKept,
-    given,
-    kept,
+    from_state,
     moment,
     time_ms,
+    to_state,
 )
 from pipeline_runtime.operators.columns import ColumnName, FlagColumn, SchemaCheck
 from pipeline_runtime.operators.sdk import Params
@@ -63,7 +63,7 @@ class Recorder(ByKey):
         check.unique([field.name for field in fields], "inputs.in")
         return StreamSchema(fields=fields, key=self.params.key or schema.key)
 
-    def told(self, row: Mapping[str, Any], state: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def saw_event_row(self, row: Mapping[str, Any], state: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """Handles a row that says whether there is an event. Yields the waiting rows that belong to its
         recording."""
         at_ms = time_ms(row)
@@ -91,7 +91,7 @@ class Recorder(ByKey):
         taken = waiting[start:end]
         del waiting[start:end]
         for each in taken:
-            row = {name: given(value) for name, value in each.items() if name != "_ms"}
+            row = {name: from_state(value) for name, value in each.items() if name != "_ms"}
             yield _recorded({**row, "_time": moment(each["_ms"])}, recording, each["_ms"])
 
     def _events_are_at(self, at_ms: int, state: dict[str, Any]) -> None:
@@ -122,7 +122,7 @@ class Recorder(ByKey):
             raise TooManyKept(
                 f"{KEPT_MAX} rows wait for an event already; reduce before_s, or aggregate first"
             )
-        data = {name: kept(value) for name, value in row.items() if name != "_time"}
+        data = {name: to_state(value) for name, value in row.items() if name != "_time"}
         insort(waiting, {**data, "_ms": at_ms}, key=_time)
 
     def _forget(self, state: dict[str, Any]) -> None:

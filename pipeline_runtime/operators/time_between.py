@@ -119,22 +119,22 @@ class TimeBetween(ByKey):
     ) -> Iterator[dict[str, Any]]:
         last_ms, last_kind = state.get("last") or [at_ms, ""]
         if at_ms < last_ms:
-            yield self._said(row, "late", kind, at_ms)
+            yield self._output_row(row, "late", kind, at_ms)
             return
         if kind == last_kind and at_ms - last_ms <= self.params.debounce_s * 1000 and self.params.debounce_s:
-            yield self._said(row, "duplicate", kind, at_ms)
+            yield self._output_row(row, "duplicate", kind, at_ms)
             return
         yield from self._given_up(row, state, at_ms)
         state["last"] = [at_ms, kind]
         opened_ms = state.pop("open_ms", None)
         if kind == FIRST:
             if opened_ms is not None:
-                yield self._said(row, "unanswered", FIRST, opened_ms)
+                yield self._output_row(row, "unanswered", FIRST, opened_ms)
             state["open_ms"] = at_ms
         elif opened_ms is None:
-            yield self._said(row, "unexpected", SECOND, at_ms)
+            yield self._output_row(row, "unexpected", SECOND, at_ms)
         else:
-            pair = self._said(row, "matched", SECOND, at_ms)
+            pair = self._output_row(row, "matched", SECOND, at_ms)
             yield {**pair, "first_at": moment(opened_ms), "interval_s": (at_ms - opened_ms) / 1000}
 
     def _given_up(
@@ -143,9 +143,9 @@ class TimeBetween(ByKey):
         opened_ms = state.get("open_ms")
         if opened_ms is not None and until_ms - opened_ms > self.params.within_s * 1000:
             del state["open_ms"]
-            yield self._said(row, "unanswered", FIRST, opened_ms)
+            yield self._output_row(row, "unanswered", FIRST, opened_ms)
 
-    def _said(self, row: dict[str, Any], outcome: str, kind: str, at_ms: int) -> dict[str, Any]:
+    def _output_row(self, row: dict[str, Any], outcome: str, kind: str, at_ms: int) -> dict[str, Any]:
         event = self.params.first if kind == FIRST else self.params.second
         said = self.keyed(row, outcome=outcome, event=event)
         return {**said, "_time": moment(at_ms), f"{kind}_at": moment(at_ms)}

@@ -24,12 +24,12 @@ def why_here(pipeline: Pipeline, id: str) -> WhyHere:
     if element is None:
         raise no_element(pipeline.name, id)
     if is_view(element.get("type")):
-        return _told("The dashboard shows it; it runs on no node.")
+        return _why("The dashboard shows it; it runs on no node.")
     if deployment is None:
-        return _told("It is not deployed.")
+        return _why("It is not deployed.")
     group = facts_by_element(group_facts([deployment])[deployment.pk]).get(id)
     if group is None:
-        return _told("It has no node yet.")
+        return _why("It has no node yet.")
     rows = GroupPlacement.objects.defer("spec").select_related("node")
     placement = rows.get(deployment=deployment, group=group.group)
     why = _of_placement(placement)
@@ -38,7 +38,7 @@ def why_here(pipeline: Pipeline, id: str) -> WhyHere:
     return why
 
 
-def _told(sentence: str, handover: str | None = None, policy: str | None = None) -> WhyHere:
+def _why(sentence: str, handover: str | None = None, policy: str | None = None) -> WhyHere:
     return {
         "node": None,
         "sentence": sentence,
@@ -52,14 +52,14 @@ def _told(sentence: str, handover: str | None = None, policy: str | None = None)
 def _of_placement(placement: GroupPlacement) -> WhyHere:
     """Without where, when, and the other nodes."""
     if not placement.placed_by:
-        return _told(f"Placed on {placement.node.name} when it was deployed: {placement.placed_why}.")
+        return _why(f"Placed on {placement.node.name} when it was deployed: {placement.placed_why}.")
     handover = Handover.objects.select_related("created_by").filter(pk=placement.placed_by).first()
     if handover is None:
-        return _told("It was moved there, but no record of that move is kept.")
+        return _why("It was moved there, but no record of that move is kept.")
     by, policy = handover.created_by, policy_of(handover.reason)
     decision = Decision.objects.filter(handover=handover.pk).first() if policy is not None else None
     found = moved_words(handover, by.username if by else None, decision.why if decision else "")
-    return _told(found, str(handover.pk), policy)
+    return _why(found, str(handover.pk), policy)
 
 
 def moved_words(handover: Handover, by: str | None, decided: str = "") -> str:

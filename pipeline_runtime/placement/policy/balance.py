@@ -89,13 +89,13 @@ def _emptied(look: Look, policy: Policy, rule: Pack, node: NodeNow, busier: list
         return says(*held)
     found = []
     for step in steps:
-        found.append(look.consider(policy, step.group, because, lambda step=step: _told(step)))  # type: ignore[misc]
+        found.append(look.consider(policy, step.group, because, lambda step=step: _choice_of(step)))  # type: ignore[misc]
         if found[-1].code in ("move", "budget"):
             break
     return found
 
 
-def _told(step: _Step) -> Choice:
+def _choice_of(step: _Step) -> Choice:
     return step.target, f"{step.target} has room, it would reach {percent(step.would_be)} of its CPU"
 
 

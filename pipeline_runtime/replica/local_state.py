@@ -23,6 +23,7 @@ import shutil
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from pipeline_runtime.checkpoint import keyed_state, spark_state
 from pipeline_runtime.checkpoint.keyed_state import KeyedState
@@ -74,20 +75,49 @@ def last_committed(directory: Path) -> Boundary | None:
         raise LocalStateDamaged(f"{spark}: {error}") from error
 
 
-def note_end(directory: Path, batch: int, boundary: Boundary) -> None:
-    """Of Spark's batch, before it is finished."""
-    ends = spark_directory(directory) / "ends"
-    ends.mkdir(exist_ok=True)
-    replace_text(ends / str(batch), json.dumps(boundary.to_json()))
-    (ends / str(batch - _ENDS_KEPT)).unlink(missing_ok=True)
+class BatchState(Protocol):
+    """What a batch leaves in the replica's directory, beside the sinks' files."""
+
+    def begin(self) -> None:
+        """A batch begins. What one before it that came to nothing has left is dropped."""
+        ...
+
+    def commit(self, number: int, boundary: Boundary) -> None:
+        """The batch is committed, and ends at `boundary`; `number` is the engine's. Raises
+        LocalStateDamaged."""
+        ...
 
 
-def commit_keyed(state: KeyedState, batch: int, boundary: Boundary) -> None:
-    """What Spark's batch has left, with where it has ended. Raises LocalStateDamaged."""
-    try:
-        state.commit(boundary.to_json())
-    except ValueError as error:
-        raise LocalStateDamaged(str(error)) from error
+class KeptBySpark:
+    """Implements BatchState: Spark keeps the state, and `ends/N` says where its batch N has ended."""
+
+    def __init__(self, directory: Path) -> None:
+        self._ends = spark_directory(directory) / "ends"
+
+    def begin(self) -> None:
+        """Spark drops by itself what a batch has left that came to nothing."""
+
+    def commit(self, number: int, boundary: Boundary) -> None:
+        """Call it before Spark finishes its batch."""
+        self._ends.mkdir(exist_ok=True)
+        replace_text(self._ends / str(number), json.dumps(boundary.to_json()))
+        (self._ends / str(number - _ENDS_KEPT)).unlink(missing_ok=True)
+
+
+class KeptByReplica:
+    """Implements BatchState: the state and where it stands are in `keyed/`."""
+
+    def __init__(self, keyed: KeyedState) -> None:
+        self._keyed = keyed
+
+    def begin(self) -> None:
+        self._keyed.begin()
+
+    def commit(self, number: int, boundary: Boundary) -> None:
+        try:
+            self._keyed.commit(boundary.to_json())
+        except ValueError as error:
+            raise LocalStateDamaged(str(error)) from error
 
 
 def open_keyed(directory: Path, local: Boundary, *, stateful: bool) -> KeyedState:

@@ -32,6 +32,7 @@ from pipeline_runtime.kafka.transactions import Doubtful, Fenced
 from pipeline_runtime.model.desired import Directive, ReplicaStatus, Role, Takeover
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica import definitions
+from pipeline_runtime.replica.batch_commit import NotCommitted
 from pipeline_runtime.replica.core import is_taken_over, needs_another_definition
 from pipeline_runtime.replica.errors import explain, text_of
 from pipeline_runtime.replica.following import JournalFollower
@@ -51,7 +52,6 @@ from pipeline_runtime.replica.pacing import wait_ms_max
 from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.roles import Roles, now_ms
 from pipeline_runtime.replica.run import Run, Start
-from pipeline_runtime.replica.sink import NotCommitted
 from pipeline_runtime.replica.state import ReplicaState
 
 log = logging.getLogger(__name__)
@@ -92,7 +92,7 @@ class Replica:
         # What the broker has acknowledged may stay hidden for some milliseconds: an owner that has not read
         # its own CLAIM would go by what was before it.
         catch_up = partial(self._journal.catch_up, hidden=True)
-        self._roles = Roles(spec.id, self._state, self._ownership, catch_up, host.changed)
+        self._roles = Roles(spec.id, self._state, self._ownership, catch_up, host.changed, self._begin_owning)
         self._release = OwnerRelease(self._state, self._ownership)
 
     # --- what is wanted of it
@@ -257,10 +257,9 @@ class Replica:
         start = Start(definition, local, marks, tasks_max=1 if self._keys_shared else None)
         run = Run(start, self.directory, state, self._host, self._release, self._journal.remember)
         self._run = run
-        self._roles.begin_owning = run.planner.timing.begin_owning
         try:
             with state.changed:
-                state.begin_run(ended=run.planner.is_last_stage(state.view.moved(local).ends))
+                state.begin_run(ended=run.inputs.has_ended(state.view.moved(local).ends))
             return self._begin(run) and self._supervise(run)
         finally:
             run.close()
@@ -410,6 +409,10 @@ class Replica:
             raise Doubtful(f"{self.spec.id}: where its new inputs end was not answered ({error})") from error
         finally:
             offsets.close()
+
+    def _begin_owning(self) -> None:
+        if self._run is not None:
+            self._run.timing.begin_owning()
 
     def _begins_fresh(self) -> bool:
         with self._state.changed:

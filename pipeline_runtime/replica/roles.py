@@ -58,13 +58,16 @@ class Roles:
         ownership: Ownership,
         catch_up: Callable[[], None],
         changed: Callable[[], None],
+        begin_owning: Callable[[], None] = lambda: None,
     ) -> None:
-        """`catch_up`: read the journal to its end; `changed`: the status has."""
+        """`catch_up` reads the journal to its end. `changed` is called when the status has changed, and
+        `begin_owning` just before this replica owns."""
         self._group = group
         self._state = state
         self._ownership = ownership
         self._catch_up = catch_up
         self._changed = changed
+        self._begin_owning = begin_owning
         self.role = Role.STOPPED
         self.phase = "stopped"
         self.error: ReplicaError | None = None
@@ -72,7 +75,6 @@ class Roles:
         self._orders_seen: set[str] = set()
         self._catching_up: CatchingUp | None = None
         self.owner_since_ms: int | None = None
-        self.begin_owning: Callable[[], None] = lambda: None  # the gate's, once there is one
         self._doubted = False  # it owned until a commit was not answered
         self._warm_at_s = 0.0
         self._release_begun = False  # the owner has announced a batch since then
@@ -199,7 +201,7 @@ class Roles:
         self._state.order_is_done(refused)
 
     def _own(self, permit: CommitPermit, order_id: str) -> None:
-        self.begin_owning()
+        self._begin_owning()
         with self._state.changed:
             self._state.own(permit)
             self._done(order_id, None)

@@ -7,10 +7,10 @@ batch was not committed, or with another definition.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -24,16 +24,22 @@ from pipeline_runtime.checkpoint.keyed_state import KeyedState
 from pipeline_runtime.journal.records import Boundary
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.replica.batch_commit import BatchCommit
+from pipeline_runtime.replica.batch_end import BatchEnd
+from pipeline_runtime.replica.batch_inputs import BatchInputs
 from pipeline_runtime.replica.batch_planner import BatchPlanner
+from pipeline_runtime.replica.batches import Batches
 from pipeline_runtime.replica.engine import Query
 from pipeline_runtime.replica.errors import text_of
 from pipeline_runtime.replica.host import ReplicaHost
 from pipeline_runtime.replica.input_offsets import InputOffsets
-from pipeline_runtime.replica.local_state import commit_keyed, note_end, open_keyed, spark_directory
+from pipeline_runtime.replica.keeper import ReplicaKeeper
+from pipeline_runtime.replica.local_state import KeptByReplica, KeptBySpark, open_keyed, spark_directory
 from pipeline_runtime.replica.looking import Looking
 from pipeline_runtime.replica.release import OwnerRelease
-from pipeline_runtime.replica.sink import BatchSink
+from pipeline_runtime.replica.sink_files import SinkFiles
 from pipeline_runtime.replica.state import ReplicaState
+from pipeline_runtime.replica.timing import BatchTiming
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +56,7 @@ class Start:
     definition: GroupSpec  # a former one, where the replica follows what lies before an upgrade
     local: Boundary  # where the local state stands
     marks: dict[str, Any]  # and its sinks
-    tasks_max: int | None = None  # None: as many as the group allows
+    tasks_max: int | None = None  # None if it may have as many as the group allows
 
 
 class Run:
@@ -61,9 +67,9 @@ class Run:
         state: ReplicaState,
         host: ReplicaHost,
         release: OwnerRelease,
-        asked: Callable[[Seq], None],
+        remember: Callable[[Seq], None],
     ) -> None:
-        """`asked`: told the seq of each batch that Spark has finished. Raises LocalStateDamaged."""
+        """`remember`: told the seq of each batch that counts. Raises LocalStateDamaged."""
         self.definition = definition = start.definition
         self._directory = directory
         self._host = host
@@ -75,35 +81,32 @@ class Run:
         self._group = group = GroupFacts(definition, files, directory)
         self.stateful = group.stateful is not None  # else what is kept says only where it stands
         with ExitStack() as opened:
-            self._keyed = self._open_keyed(start.local)
-            if self._keyed is not None:
-                opened.callback(self._keyed.close)
+            self._keyed = keyed = self._open_keyed(start.local)
+            if keyed is not None:
+                opened.callback(keyed.close)
             self.offsets = self._open_offsets(files, state)
             opened.callback(self.offsets.close)
-            self.planner = BatchPlanner(
-                definition,
-                group.inputs,
-                state,
-                self.offsets,
-                host.cpu,
-                self._description(files),
-                start.local,
-                flushes=group.flushes,
-                release=release,
-                asked=asked,
-                keyed=self._keyed,
-                tasks=Tasks(start.tasks_max or group.tasks_max, planned=group.is_planned),
+            tasks = Tasks(start.tasks_max or group.tasks_max, planned=group.is_planned)
+            self.inputs = inputs = BatchInputs(group.inputs, self.offsets, flushes=group.flushes)
+            self.timing = timing = BatchTiming(
+                definition, state, self.offsets, host.cpu, planned=group.is_planned
             )
-            self._gate_address = host.gate.open(definition.id, self.planner)
+            over = threading.Event()
+            planner = BatchPlanner(definition, state, inputs, timing, release, over, start.local, remember)
+            self.growing = GrowingFiles(keyed)
+            sinks = SinkFiles(group, self.growing)
+            commit = BatchCommit(definition, state, timing, release, over, host.node)
+            kept = KeptBySpark(directory) if keyed is None else KeptByReplica(keyed)
+            end = BatchEnd(definition, state, inputs, timing, sinks, commit, kept, host.progressed)
+            self._batches = batches = Batches(state, planner, end, tasks, over)
+            keeper = ReplicaKeeper(self._description(files), state, batches, inputs, tasks, keyed)
+            self._gate_address = host.gate.open(definition.id, keeper)
             opened.callback(host.gate.shut, self._gate_address)
-            self.growing = GrowingFiles(self._keyed)
-            self._sink = self._make_sink(state, release)
-            opened.callback(self._sink.close)
-            self._sink.restore(start.local.seq, start.marks)
-            self.planner.at_end = self._sink.resident_batch
+            opened.callback(batches.close)
+            sinks.restore(start.local.seq, start.marks)
             self.looking: Looking | None = None  # at what a processor keeps
-            if self._keyed is not None:
-                self.looking = Looking.at(definition, group.processor, self._keyed)
+            if keyed is not None:
+                self.looking = Looking.at(definition, group.processor, keyed)
             self._closing = opened.pop_all()
 
     def _open_keyed(self, local: Boundary) -> KeyedState | None:
@@ -129,22 +132,6 @@ class Run:
             directory=str(self._directory),
         )
 
-    def _make_sink(self, state: ReplicaState, release: OwnerRelease) -> BatchSink:
-        ended = partial(note_end, self._directory)
-        if self._keyed is not None:
-            ended = partial(commit_keyed, self._keyed)
-        return BatchSink(
-            self.definition,
-            self._group,
-            state,
-            self.planner,
-            release,
-            self._host.node,
-            ended,
-            self._host.progressed,
-            self.growing,
-        )
-
     def begin(self) -> None:
         self.begun = True
         self._query = self._host.engine.start_query(
@@ -152,7 +139,7 @@ class Run:
             f"{self.definition.id} on {self._host.node}",
             self._gate_address,
             spark_directory(self._directory),
-            self._sink,
+            self._batches.on_spark_batch,
         )
 
     def is_active(self) -> bool:
@@ -173,12 +160,10 @@ class Run:
         return self._keyed.count if self._keyed is not None and self.stateful else None
 
     def close(self) -> None:
-        """End the query, after the batch that ends right now. What it has kept can be read no more."""
-        # First, since it waits for the batch that is running: its files must not close before.
-        self._sink.give_up()
-        if self.planner.close() or not self._group.is_planned:
-            # Spark would kill the Python process of a task that it has to stop.
-            self._sink.over.wait(LET_GO_S)
+        """End the query, after the batch that is ending. What the run has kept cannot be read any more."""
+        if self._batches.let_go() or not self._group.is_planned:
+            # Its tasks end by themselves: Spark would kill the Python process of a task that it has to stop.
+            self._batches.engine_idle.wait(LET_GO_S)
         self._end_query()
         self._closing.close()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic
 from types import SimpleNamespace
@@ -13,26 +12,25 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from pipeline_runtime.batch.gate_messages import FLUSH, GroupDescription, Slice, TaskPart
+from pipeline_runtime.batch.gate_messages import FLUSH, Slice, TaskPart
 from pipeline_runtime.batch.inputs import GroupInput
+from pipeline_runtime.batch.output import LETTERS, BatchOutput, packed
 from pipeline_runtime.batch.tasks import Tasks
 from pipeline_runtime.checkpoint.keyed_state import KeyedState
-from pipeline_runtime.journal.records import END_STAGE, Announce, Arm, Boundary, Claim, Commit, Ends
+from pipeline_runtime.journal.records import END_STAGE, Announce, Arm, Boundary, Claim, Commit
 from pipeline_runtime.kafka.transactions import Fenced
 from pipeline_runtime.model.desired import ClaimOrder, Directive, Takeover
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import Follow, GroupSpec
 from pipeline_runtime.replica import batch_planner as planner_module, release as release_module
-from pipeline_runtime.replica.batch_planner import BatchPlanner
 from pipeline_runtime.replica.core import followed_from, next_followed
 from pipeline_runtime.replica.input_offsets import shares, slices_between
-from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.state import ReplicaState
+from tests.unit.replica.one_run import GROUP, Arrived, OneRun, one_run
 from tests.waiting import PATIENCE_S
 
 SCHEMA = StreamSchema(fields=())
-GROUP = GroupDescription({}, {}, {}, "")
 INPUTS = (
     GroupInput(index=0, source="a.out", schema=SCHEMA, topic="ta", partitions=2),
     GroupInput(index=1, source="b.out", schema=SCHEMA),
@@ -100,47 +98,9 @@ def announced(rows: list[int], seq: int, epoch: int = 1) -> ReplicaState:
     return made
 
 
-class Arrived:
-    """Stands in for Kafka and the CPU: there is always another row, and all the time to process it."""
-
-    oldest_at_s: float | None = None
-    waiting = True
-    has_sources = False
-    gather_s = 0.0
-
-    def passed(self, ends: Ends) -> None:
-        pass
-
-    def advance(self, ends: dict[str, int], now_ms: int, *, by_s: float) -> dict[str, int]:
-        return {"in-0": ends["in-0"] + 1}
-
-    def lag_rows(self, ends: object) -> int:
-        return 1
-
-    def full(self, ends: object) -> bool:
-        return False
-
-    def sources_ended(self, ends: object) -> bool:
-        return True
-
-    def ratio(self) -> float:
-        return 0.0
-
-
-def gate(
-    made: ReplicaState,
-    follow: Follow = "exact",
-    offsets: Arrived | None = None,
-    inputs: tuple[GroupInput, ...] = (),
-    keyed: Any = None,
-    tasks: Tasks | None = None,
-) -> BatchPlanner:
+def run_of(made: ReplicaState, follow: Follow = "exact", **parts: Any) -> OneRun:
     spec = GroupSpec(deployment="d", pipeline="p", group="g", elements=(), follow=follow)
-    ended = Boundary(made.local, {"in-0": made.local, "in-1": made.local}, made.local)
-    untyped: Any = (spec, inputs, made, offsets or Arrived(), Arrived(), GROUP, ended)
-    unarmed: Any = OwnerRelease(made, object())  # type: ignore[arg-type]
-    asked = {"asked": lambda _: None, "keyed": keyed, "tasks": tasks}
-    return BatchPlanner(*untyped, flushes=False, release=unarmed, **asked)
+    return one_run(made, spec=spec, **parts)
 
 
 @pytest.mark.parametrize("is_void", [False, True])
@@ -153,17 +113,17 @@ def test_who_has_claimed_behind_a_rewind_commits_nothing_upon_what_was_rewound(i
     made.local = Seq(3)
     permit: Any = SimpleNamespace(epoch=made.view.granted)
     made.permit = permit
-    planner = gate(made)
-    let_go_when_it_waits(planner, made)
-    granted = planner._next()
+    run = run_of(made)
+    let_go_when_it_waits(run, made)
+    granted = run.planner._next()
     assert (granted and granted[1].seq) == (None if is_void else 4)
     # So the sink knows that whatever the journal has there by then is another's.
     assert made.ahead is not is_void
 
 
-def let_go_when_it_waits(planner: BatchPlanner, made: ReplicaState) -> None:
+def let_go_when_it_waits(run: OneRun, made: ReplicaState) -> None:
     def let_go(seen: int, timeout_s: float) -> int:
-        planner.close()
+        run.batches.let_go()
         return seen
 
     made.wait_for_change = let_go  # type: ignore[method-assign]
@@ -180,9 +140,9 @@ def test_a_batch_that_was_chosen_while_the_group_was_given_away_is_not_granted()
             made.permit = None
             return super().advance(ends, now_ms, by_s=by_s)
 
-    planner = gate(made, offsets=GivenAway())
-    let_go_when_it_waits(planner, made)
-    assert planner._next() is None
+    run = run_of(made, offsets=GivenAway())
+    let_go_when_it_waits(run, made)
+    assert run.planner._next() is None
 
 
 @pytest.mark.parametrize(("round_trip_ms", "is_far"), [(400.0, True), (1.0, False)])
@@ -200,22 +160,22 @@ def test_what_a_far_successor_cannot_have_yet_is_left_to_it(round_trip_ms: float
             asked.append(monotonic() - by_s)
             return super().advance(ends, now_ms, by_s=by_s)
 
-    planner = gate(made, offsets=Asked())
-    assert planner._next() is not None
+    run = run_of(made, offsets=Asked())
+    assert run.planner._next() is not None
     [before_s] = asked
     assert 0.4 <= before_s < PATIENCE_S if is_far else before_s == -math.inf
 
 
 def test_spark_is_told_of_a_batch_before_there_are_rows_and_its_tasks_wait_for_them() -> None:
     made = state([])
-    planner = gate(made)
-    assert planner.first_token() == 0
-    assert planner.next_token(7) == 8
-    assert len(planner.tasks_of(8)) == 1
+    run = run_of(made)
+    assert run.keeper.first_token() == 0
+    assert run.keeper.next_token(7) == 8
+    assert len(run.keeper.tasks_of(8)) == 1
     answers: list[object] = []
-    task = threading.Thread(target=lambda: answers.append(planner.slices_of(8, 0)), daemon=True)
+    task = threading.Thread(target=lambda: answers.append(run.keeper.slices_of(8, 0)), daemon=True)
     task.start()
-    assert planner.describe() is GROUP
+    assert run.keeper.describe() is GROUP
     assert made.granted is None
     with made.changed:
         made.view.apply(Commit(Epoch(1), Boundary(Seq(1), {"in-0": 1}, 1), rows_in=1, definition="1"))
@@ -223,25 +183,25 @@ def test_spark_is_told_of_a_batch_before_there_are_rows_and_its_tasks_wait_for_t
     task.join(PATIENCE_S)
     assert answers == [[]]
     assert made.granted == 1
-    assert not planner.close(), "it was granted"
+    assert not run.batches.let_go(), "it was granted"
 
 
 def test_tasks_that_wait_are_let_go_and_what_they_waited_for_comes_to_nothing() -> None:
     made = state([])
-    planner = gate(made)
-    assert len(planner.tasks_of(planner.next_token(0))) == 1
+    run = run_of(made)
+    assert len(run.keeper.tasks_of(run.keeper.next_token(0))) == 1
     answers: list[object] = []
     tasks = [
-        threading.Thread(target=lambda: answers.append(planner.slices_of(1, 0)), daemon=True)
+        threading.Thread(target=lambda: answers.append(run.keeper.slices_of(1, 0)), daemon=True)
         for _ in range(2)
     ]
     for task in tasks:
         task.start()
-    assert planner.close()
+    assert run.batches.let_go()
     for task in tasks:
         task.join(PATIENCE_S)
     assert answers == [None, None]
-    assert planner.next_token(1) == 1, "there is no next one"
+    assert run.keeper.next_token(1) == 1, "there is no next one"
 
 
 def test_tasks_share_a_batch_in_its_order_as_large_as_the_one_before_was() -> None:
@@ -253,52 +213,56 @@ def test_tasks_share_a_batch_in_its_order_as_large_as_the_one_before_was() -> No
             return None
 
     made.view.start = {"in-0": 0, "in-1": 0}
-    planner = gate(made, inputs=inputs, offsets=NoneAhead(), tasks=Tasks(2, planned=True))
+    run = run_of(made, inputs=inputs, offsets=NoneAhead(), tasks=Tasks(2, planned=True))
     made.view.commits[Seq(1)] = Commit(
         Epoch(1), Boundary(Seq(1), {"in-0": 9, "in-1": 8}, 1), rows_in=17, definition="1"
     )
     made.reads.rows = {(0, 0): 4_000, (0, 1): 4_000}
-    assert planner.tasks_of(planner.next_token(0)) == [TaskPart(1, task) for task in (0, 1)]
-    read = [[(item.partition, item.end) for item in planner.slices_of(1, task) or ()] for task in (0, 1)]
+    assert run.keeper.tasks_of(run.keeper.next_token(0)) == [TaskPart(1, task) for task in (0, 1)]
+    read = [[(item.partition, item.end) for item in run.keeper.slices_of(1, task) or ()] for task in (0, 1)]
     assert read == [[(0, 9)], [(1, 8)]]
 
 
 def test_a_task_that_stays_is_given_one_batch_after_another_and_all_of_them_are_one_to_spark() -> None:
     made = state([])
-    planner = gate(made, tasks=Tasks(1))
-    ended: list[tuple[list[bytes], Seq | None]] = []
-
-    def at_end(payloads: Sequence[bytes]) -> None:
-        ended.append((list(payloads), made.granted))
-        with made.changed:
-            assert made.granted is not None
-            made.local = made.granted
-        planner.finished()
-
-    planner.at_end = at_end
-    assert planner.tasks_of(planner.next_token(0)) == [TaskPart(1, 0)]
+    end = NotedEnd(made)
+    run = run_of(made, tasks=Tasks(1), end=end)
+    assert run.keeper.tasks_of(run.keeper.next_token(0)) == [TaskPart(1, 0)]
     for seq in (1, 2):
         with made.changed:
-            made.view.apply(
-                Commit(Epoch(1), Boundary(Seq(seq), {"in-0": seq}, seq), rows_in=1, definition="1")
-            )
+            made.view.apply(Commit(Epoch(1), Boundary(Seq(seq), {"in-0": seq}, seq), definition="1"))
             made.tell()
-        assert planner.slices_of(1, 0) == []
-        planner.part_processed(0, b"%d" % seq)
-    assert ended == [([b"1"], 1), ([b"2"], 2)]
-    assert planner.close(), "nothing is granted"
-    assert planner.slices_of(1, 0) is None
+        assert run.keeper.slices_of(1, 0) == []
+        run.keeper.part_processed(0, packed(BatchOutput({}, {}, LETTERS.empty_table(), {"a.out": 10 * seq})))
+    assert end.ended == [(1, {"a.out": 10}), (2, {"a.out": 20})]
+    assert run.batches.let_go(), "nothing is granted"
+    assert run.keeper.slices_of(1, 0) is None
+
+
+class NotedEnd:
+    """In place of BatchEnd: takes note of what a batch has made."""
+
+    def __init__(self, state: ReplicaState) -> None:
+        self._state = state
+        self.ended: list[tuple[Seq, object]] = []
+
+    def begin(self) -> None: ...
+
+    def end(self, made: BatchOutput, boundary: Boundary, number: int) -> None:
+        assert self._state.granted == boundary.seq
+        self.ended.append((boundary.seq, made.counts))
+        self._state.processed(boundary, ended=False)
 
 
 def test_who_is_fenced_when_it_announces_says_so_and_lets_its_task_go() -> None:
     made = state([])
-    planner = gate(made)
+    run = run_of(made)
 
     def fenced() -> None:
         raise Fenced("another one")
 
-    planner._next = fenced  # type: ignore[method-assign, assignment]
-    assert planner.slices_of(planner.next_token(0), 0) is None
+    run.planner._next = fenced  # type: ignore[method-assign, assignment]
+    assert run.keeper.slices_of(run.keeper.next_token(0), 0) is None
     assert isinstance(made.failure, Fenced)
 
 
@@ -307,15 +271,15 @@ def test_who_is_to_rewind_does_not_follow_what_lies_behind_that(follow: Follow) 
     """The checkpoint at 4 was damaged, and the one before it was taken."""
     made = state([1] * 6)
     made.order = ClaimOrder(id="rewind", over=Epoch(1), rewind=Seq(4))
-    planner, path = gate(made, follow), [Seq(2)]
-    while (boundary := followed_from(planner._facts(), path[-1])) is not None:
+    run, path = run_of(made, follow), [Seq(2)]
+    while (boundary := followed_from(run.planner._facts(), path[-1])) is not None:
         path.append(boundary.seq)
     assert path == ([2, 4] if follow == "coalesced" else [2, 3, 4])
 
 
 def test_a_batch_that_was_decided_elsewhere_delays_none_of_a_new_owner() -> None:
     """It may own by what the journal says before it follows the owner's last batch."""
-    timing = gate(state([1])).timing
+    timing = run_of(state([1])).timing
     timing.begin_owning()
     timing.granted(own=False)
     assert timing.begins_at_s({"in-0": 1}, ending=False) <= monotonic()
@@ -396,13 +360,13 @@ def test_who_has_released_plans_nothing_until_its_successor_has_committed(
     for module in (release_module, planner_module):
         monkeypatch.setattr(module, "GIVE_WAY_S", PATIENCE_S)
     made = state([1])
-    planner = gate(made)
-    planner._release.handover, planner._release._released_at_s = "h", monotonic()
+    run = run_of(made)
+    run.release.handover, run.release._released_at_s = "h", monotonic()
     takeover = Takeover(epoch=Epoch(2), by="release", order="h", node="b", at_ms=1)
     made.view.takeover = takeover
-    assert planner._release.gives_way
+    assert run.release.gives_way
     answers: list[object] = []
-    spark = threading.Thread(target=lambda: answers.append(planner.next_token(0)), daemon=True)
+    spark = threading.Thread(target=lambda: answers.append(run.keeper.next_token(0)), daemon=True)
     spark.start()
     with made.changed:
         assert answers == []
@@ -410,7 +374,7 @@ def test_who_has_released_plans_nothing_until_its_successor_has_committed(
         made.tell()
     spark.join(PATIENCE_S)
     assert answers == [1]
-    assert not planner._release.gives_way
+    assert not run.release.gives_way
 
 
 START = Boundary(Seq(1), {"in-0": 1}, 1)
@@ -422,12 +386,15 @@ START = Boundary(Seq(1), {"in-0": 1}, 1)
 def test_a_batch_that_is_granted_begins_with_what_the_last_committed_one_has_left(tmp_path: Path) -> None:
     KeyedState.create(tmp_path / "keyed")
     keyed = KeyedState(tmp_path / "keyed")
-    planner = gate(state([1]), keyed=keyed)
-    assert planner.states_of(["a"], 0) == [None]
-    planner.keep_states([("a", "of a batch that came to nothing")])
-    planner._grant(START, Boundary(Seq(2), {"in-0": 2}, 2))
+    made = state([1])
+    made.local = Seq(1)
+    run = run_of(made, keyed=keyed)
+    assert run.keeper.states_of(["a"], 0) == [None]
+    run.keeper.keep_states([("a", "of a batch that came to nothing")])
+    made.view.apply(Commit(Epoch(1), Boundary(Seq(2), {"in-0": 2}, 2), definition="1"))
+    assert run.keeper.slices_of(1, 0) == []
     keyed.commit(Boundary(Seq(2), {"in-0": 2}, 2).to_json())
-    assert planner.states_of(["a"], 0) == [None]
+    assert run.keeper.states_of(["a"], 0) == [None]
 
 
 # -- the latency target ------------------------------------------------------------------------------
@@ -435,36 +402,36 @@ def test_a_batch_that_is_granted_begins_with_what_the_last_committed_one_has_lef
 
 def owner_at(
     oldest_at_s: float | None, target_ms: int, inputs: tuple[GroupInput, ...] = (), **directive: Any
-) -> BatchPlanner:
+) -> OneRun:
     made = state([1])
     made.directive = Directive(latency_ms=target_ms, **directive)
     offsets = Arrived()
     offsets.oldest_at_s = oldest_at_s
-    planner = gate(made, offsets=offsets, inputs=inputs)
-    planner.timing._paced_from_s = 1.0  # it has run a batch
-    return planner
+    run = run_of(made, offsets=offsets, inputs=inputs)
+    run.timing._paced_from_s = 1.0  # it has run a batch
+    return run
 
 
-def due_at_s(planner: BatchPlanner, start: Boundary = START) -> float:
-    ending = planner._ending(start.ends) != start.ends
-    return planner.timing.due_at_s(start.ends, ending=ending)
+def due_at_s(run: OneRun, start: Boundary = START) -> float:
+    ending = run.inputs.next_stage(start.ends, run.state.view.ended) != start.ends
+    return run.timing.due_at_s(start.ends, ending=ending)
 
 
 def test_a_batch_begins_when_its_oldest_row_would_be_late_else() -> None:
-    planner = owner_at(100.0, 500)
-    assert due_at_s(planner) == pytest.approx(100.45)
-    planner.timing._runs_ms.extend([10.0] * 10 + [40.0] * 10)
-    assert due_at_s(planner) == pytest.approx(100.41)
-    planner.timing._runs_ms.extend([800.0] * 20)
-    assert due_at_s(planner) == pytest.approx(99.95), "it cannot be in time: at once"
+    run = owner_at(100.0, 500)
+    assert due_at_s(run) == pytest.approx(100.45)
+    run.timing._runs_ms.extend([10.0] * 10 + [40.0] * 10)
+    assert due_at_s(run) == pytest.approx(100.41)
+    run.timing._runs_ms.extend([800.0] * 20)
+    assert due_at_s(run) == pytest.approx(99.95), "it cannot be in time: at once"
 
 
 def test_what_shall_not_wait_does_not() -> None:
     assert due_at_s(owner_at(None, 500)) == 0.0, "where it is not known when they came"
     assert due_at_s(owner_at(100.0, 500, release="handover")) == 0.0
-    planner = owner_at(100.0, 500)
-    planner.timing.begin_owning()
-    assert due_at_s(planner) == 0.0
+    run = owner_at(100.0, 500)
+    run.timing.begin_owning()
+    assert due_at_s(run) == 0.0
 
 
 def test_the_end_of_the_inputs_does_not_wait_but_the_end_of_one_of_them_changes_nothing() -> None:
@@ -472,25 +439,25 @@ def test_the_end_of_the_inputs_does_not_wait_but_the_end_of_one_of_them_changes_
         GroupInput(index, f"in-{index}.out", StreamSchema(fields=()), topic="in" if index == 0 else "other")
         for index in range(2)
     )
-    planner = owner_at(100.0, 500, inputs=inputs)
+    run = owner_at(100.0, 500, inputs=inputs)
     start = Boundary(Seq(1), {"in-0": 1, "other-0": 1}, 1)
-    planner._state.view.ended["in-0"] = Seq(1)
-    assert due_at_s(planner, start) == pytest.approx(100.45)
-    planner._state.view.ended["other-0"] = Seq(1)
-    assert due_at_s(planner, start) == 0.0
+    run.state.view.ended["in-0"] = Seq(1)
+    assert due_at_s(run, start) == pytest.approx(100.45)
+    run.state.view.ended["other-0"] = Seq(1)
+    assert due_at_s(run, start) == 0.0
 
 
 def test_a_source_of_the_group_is_asked_each_second_at_least() -> None:
-    planner = owner_at(None, 60_000)
-    planner._offsets.has_sources = True
-    planner.timing._granted_at_s = 50.0
-    assert due_at_s(planner) == pytest.approx(51.0)
-    planner.timing.finished(full=True)
-    assert due_at_s(planner) == 0.0
+    run = owner_at(None, 60_000)
+    run.inputs.offsets.has_sources = True
+    run.timing._granted_at_s = 50.0
+    assert due_at_s(run) == pytest.approx(51.0)
+    run.timing.finished(full=True)
+    assert due_at_s(run) == 0.0
 
 
 def test_rows_that_fill_a_batch_do_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    planner = owner_at(100.0, 60_000)
-    assert due_at_s(planner) == pytest.approx(159.9)
+    run = owner_at(100.0, 60_000)
+    assert due_at_s(run) == pytest.approx(159.9)
     monkeypatch.setattr(Arrived, "full", lambda *_: True)
-    assert due_at_s(planner) == 0.0
+    assert due_at_s(run) == 0.0

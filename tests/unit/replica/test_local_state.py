@@ -13,12 +13,12 @@ from pipeline_runtime.journal.view import JournalView
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.replica.local_state import (
     JournalMark,
+    KeptBySpark,
     LocalStateDamaged,
     begin_fresh,
     beginning,
     drop_unfinished,
     last_committed,
-    note_end,
     open_keyed,
     open_state,
     read_mark,
@@ -35,7 +35,7 @@ def plan(directory: Path, batch: int) -> None:
 
 
 def end(directory: Path, batch: int, seq: int) -> None:
-    note_end(directory, batch, Boundary(Seq(seq), {"in-0": seq * 10}, seq * 1000))
+    KeptBySpark(directory).commit(batch, Boundary(Seq(seq), {"in-0": seq * 10}, seq * 1000))
 
 
 def done(directory: Path, batch: int, seq: int) -> None:

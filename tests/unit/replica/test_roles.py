@@ -10,7 +10,7 @@ import pytest
 
 from pipeline_runtime.batch.gate import GateServer
 from pipeline_runtime.batch.gate_client import GateClient
-from pipeline_runtime.batch.gate_messages import FirstToken, GroupDescription
+from pipeline_runtime.batch.gate_messages import FirstToken
 from pipeline_runtime.handover.ownership import CommitPermit, Ownership
 from pipeline_runtime.handover.protocol import JournalEnd, Owning, Refused
 from pipeline_runtime.journal.records import Boundary, Claim, Commit
@@ -19,13 +19,10 @@ from pipeline_runtime.kafka.transactions import Transactions
 from pipeline_runtime.model.desired import ClaimOrder, Role
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
-from pipeline_runtime.replica.batch_planner import BatchPlanner
-from pipeline_runtime.replica.input_offsets import InputOffsets
-from pipeline_runtime.replica.pacing import CpuLoad
-from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.roles import Roles
 from pipeline_runtime.replica.state import ReplicaState
 from tests.permits import unused_permit
+from tests.unit.replica.one_run import one_run
 
 NOWHERE = KafkaSettings("none:1")
 NO_TRANSACTIONS = cast(Transactions, None)  # nothing is committed here
@@ -67,12 +64,8 @@ def test_a_new_groups_replica_claims_once_its_query_has_connected_to_the_gate(ga
     """Also the first claim of all, which says where the group begins: its first batch waits for that."""
     state, ownership = ReplicaState(), Claims()
     roles = Roles(SPEC.id, state, ownership, lambda: None, lambda: None)
-    planner = BatchPlanner(
-        SPEC, (), state, InputOffsets(NOWHERE, (), {}, 1, state.poke), CpuLoad(),
-        GroupDescription({}, {}, {}, ""),
-        Boundary(Seq(0), {}, 0), flushes=False, release=OwnerRelease(state, ownership), asked=lambda _: None,
-    )  # fmt: skip
-    address = gate.open(SPEC.id, planner)
+    run = one_run(state, ownership=ownership)
+    address = gate.open(SPEC.id, run.keeper)
     state.order = ClaimOrder(id="first", over=Epoch(0))
     assert state.caught_up
 
@@ -83,9 +76,9 @@ def test_a_new_groups_replica_claims_once_its_query_has_connected_to_the_gate(ga
     query.ask(FirstToken())
     roles.step()
     assert ownership.orders == ["first"]
-    assert planner._start().ends == {}
+    assert run.planner._start().ends == {"in-0": 0, "in-1": 0}
     state.view.apply(Claim(Epoch(1), "first", "a", {"in-0": 7}))
-    assert planner._start() == Boundary(Seq(0), {"in-0": 7}, 0)
+    assert run.planner._start() == Boundary(Seq(0), {"in-0": 7}, 0)
     query.close()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,18 +11,18 @@ import pytest
 
 from pipeline_runtime.batch.decode import TIMESTAMP
 from pipeline_runtime.batch.output import LETTERS, BatchOutput, packed
-from pipeline_runtime.checkpoint.growing import GrowingFiles
+from pipeline_runtime.batch.tasks import Tasks
 from pipeline_runtime.journal.records import Boundary, Claim, Commit
 from pipeline_runtime.kafka.transactions import Fenced
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 from pipeline_runtime.model.spec import ElementSpec, GroupSpec
 from pipeline_runtime.operators.csv_sink import CsvSinkParams, CsvSinkWriter
-from pipeline_runtime.replica.local_state import note_end
-from pipeline_runtime.replica.release import OwnerRelease
-from pipeline_runtime.replica.sink import BatchSink, NotCommitted, NotDeterministic, Stopped
+from pipeline_runtime.replica.batch_commit import NotCommitted, NotDeterministic
+from pipeline_runtime.replica.batches import Stopped
 from pipeline_runtime.replica.state import ReplicaState
 from pipeline_runtime.spark.tagged import TAGGED, output_of
+from tests.unit.replica.one_run import OneRun, one_run
 
 SPEC = GroupSpec(
     deployment="d",
@@ -39,7 +38,6 @@ class Frame:
     """A group of one CSV sink; handed to foreachBatch, it is the batch as well."""
 
     sinks = {"out": "a.out"}
-    is_planned: bool = True
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / PATH
@@ -57,60 +55,50 @@ class Frame:
         return output_of(rows, SPEC)
 
 
-class Unpaced:
-    timing = SimpleNamespace(arrived_at_s=None, batch_ms=lambda: 0.0)
-
-    def is_last_stage(self, _: object) -> bool:
-        return False
-
-    def finished(self) -> None:
-        pass
-
-
-def follower(directory: Path, lengths: list[int]) -> tuple[BatchSink, Frame, ReplicaState]:
+def follower(directory: Path, lengths: list[int], *, planned: bool = True) -> tuple[OneRun, Frame]:
     """One whose journal has a commit for each length of the sink's file."""
     state = ReplicaState()
     state.view.apply(Claim(Epoch(1), "o", "a"))
     for seq, length in enumerate(lengths, 1):
         marks = {"out": {"length": length, "rows": length // 3}}
         state.view.apply(Commit(Epoch(1), Boundary(Seq(seq), {"in-0": seq}, seq), marks=marks))
-    ownership: Any = object()
     (directory / "spark").mkdir(exist_ok=True)
-    frame, planner, release = Frame(directory), Unpaced(), OwnerRelease(state, ownership)
-    ended = partial(note_end, directory)
-    untyped: Any = (SPEC, frame, state, planner, release, "a", ended, lambda at_once: None, GrowingFiles())
-    return BatchSink(*untyped), frame, state
+    made = Frame(directory)
+    return one_run(state, spec=SPEC, group=made, directory=directory, tasks=Tasks(1, planned=planned)), made
 
 
-def process(sink: BatchSink, frame: Any, state: ReplicaState, seq: int, rows: int) -> None:
+def grant(state: ReplicaState, seq: int) -> None:
+    start = Boundary(Seq(seq - 1), {"in-0": seq - 1}, 0)
+    state.grant(start, Boundary(Seq(seq), {"in-0": seq}, seq))
+
+
+def process(run: OneRun, frame: Frame, seq: int, rows: int) -> None:
     frame.rows = rows
-    state.granted = Seq(seq)
-    state.plan = (Boundary(Seq(seq - 1), {"in-0": seq - 1}, 0), Boundary(Seq(seq), {"in-0": seq}, seq))
-    sink(frame, seq)
+    grant(run.state, seq)
+    run.batches.on_spark_batch(frame, seq)  # type: ignore[arg-type]
 
 
 def test_it_is_known_how_long_the_sinks_files_were_at_each_seq(tmp_path: Path) -> None:
-    sink, frame, state = follower(tmp_path, [6, 6, 9])
-    sink.restore(Seq(0), {})
-    assert sink.growing.lengths(Seq(0)) == {PATH: 0}
+    run, frame = follower(tmp_path, [6, 6, 9])
+    run.sinks.restore(Seq(0), {})
+    assert run.growing.lengths(Seq(0)) == {PATH: 0}
     for seq, rows in ((1, 2), (2, 0), (3, 1)):
-        process(sink, frame, state, seq, rows)
-    assert [sink.growing.lengths(Seq(seq))[PATH] for seq in (1, 2, 3)] == [6, 6, 9]
-    sink.close()
-    again, *_ = follower(tmp_path, [6, 6, 9])
-    again.restore(Seq(2), {"out": {"length": 6, "rows": 2}})
+        process(run, frame, seq, rows)
+    assert [run.growing.lengths(Seq(seq))[PATH] for seq in (1, 2, 3)] == [6, 6, 9]
+    run.batches.close()
+    again, _ = follower(tmp_path, [6, 6, 9])
+    again.sinks.restore(Seq(2), {"out": {"length": 6, "rows": 2}})
     assert again.growing.lengths(Seq(2)) == {PATH: 6}
     assert (tmp_path / PATH).stat().st_size == 6
-    again.close()
+    again.batches.close()
 
 
-def staying(directory: Path) -> tuple[BatchSink, Frame, ReplicaState]:
+def staying(directory: Path) -> tuple[OneRun, Frame]:
     """One whose task stays: Spark's call of the sink has begun, and waits for the task."""
-    sink, frame, state = follower(directory, [6, 9])
-    frame.is_planned = False
-    sink.restore(Seq(0), {})
-    sink(frame, 0)
-    return sink, frame, state
+    run, frame = follower(directory, [6, 9], planned=False)
+    run.sinks.restore(Seq(0), {})
+    run.batches.on_spark_batch(frame, 0)  # type: ignore[arg-type]
+    return run, frame
 
 
 def made(rows: int) -> bytes:
@@ -119,76 +107,70 @@ def made(rows: int) -> bytes:
     return bytes(packed(BatchOutput({}, sinks, LETTERS.empty_table(), {"a.out": rows})))
 
 
-def grant(state: ReplicaState, seq: int) -> None:
-    state.granted = Seq(seq)
-    state.plan = (Boundary(Seq(seq - 1), {"in-0": seq - 1}, 0), Boundary(Seq(seq), {"in-0": seq}, seq))
-
-
 def test_what_tasks_that_stay_have_made_ends_a_batch_in_their_order(tmp_path: Path) -> None:
-    sink, _, state = staying(tmp_path)
-    assert state.local == 0, "Spark's batch has no rows"
-    grant(state, 1)
-    sink.resident_batch([made(2)])
-    assert state.local == 1
-    grant(state, 2)
-    sink.resident_batch([made(1)])
+    run, _ = staying(tmp_path)
+    assert run.state.local == 0, "Spark's batch has no rows"
+    grant(run.state, 1)
+    run.batches.part_processed(0, made(2))
+    assert run.state.local == 1
+    grant(run.state, 2)
+    run.batches.part_processed(0, made(1))
     assert (tmp_path / PATH).stat().st_size == 9
-    sink.close()
+    run.batches.close()
 
 
 def test_a_task_that_stays_longer_than_its_query_is_refused_and_nobody_fails_of_it(tmp_path: Path) -> None:
-    sink, _, state = staying(tmp_path)
-    sink.close()
-    grant(state, 1)  # by the query that is on by now
+    run, _ = staying(tmp_path)
+    run.batches.close()
+    grant(run.state, 1)  # by the query that is on by now
     with pytest.raises(Stopped):
-        sink.resident_batch([made(2)])
-    assert state.failure is None
-    assert state.local == 0
+        run.batches.part_processed(0, made(2))
+    assert run.state.failure is None
+    assert run.state.local == 0
 
 
 def test_the_first_failure_counts(tmp_path: Path) -> None:
     """A task that stays fails of what its batch has raised, and Spark's batch of that."""
-    sink, frame, state = staying(tmp_path)
-    grant(state, 1)
+    run, frame = staying(tmp_path)
+    grant(run.state, 1)
     with pytest.raises(NotDeterministic):
-        sink.resident_batch([made(5)])
+        run.batches.part_processed(0, made(5))
 
     def toArrow() -> pa.Table:
         raise RuntimeError("the task has failed")
 
     frame.toArrow = toArrow  # type: ignore[method-assign]
     with pytest.raises(RuntimeError):
-        sink(frame, 0)
-    assert isinstance(state.failure, NotDeterministic)
+        run.batches.on_spark_batch(frame, 0)  # type: ignore[arg-type]
+    assert isinstance(run.state.failure, NotDeterministic)
 
 
 def test_a_batch_that_was_begun_before_a_rewind_is_not_committed_by_who_has_claimed_behind_it(
     tmp_path: Path,
 ) -> None:
     """An armed successor had begun what its owner had announced, and then claimed, as did another."""
-    sink, frame, state = follower(tmp_path, [6])
-    sink.restore(Seq(0), {})
-    process(sink, frame, state, 1, 2)
-    state.view.apply(Claim(Epoch(2), "rewind", "a", rewind=Seq(0)))
-    state.view.apply(Claim(Epoch(3), "restore", "b"))
-    permit: Any = SimpleNamespace(epoch=state.view.granted)
-    state.permit = permit
+    run, frame = follower(tmp_path, [6])
+    run.sinks.restore(Seq(0), {})
+    process(run, frame, 1, 2)
+    run.state.view.apply(Claim(Epoch(2), "rewind", "a", rewind=Seq(0)))
+    run.state.view.apply(Claim(Epoch(3), "restore", "b"))
+    permit: Any = SimpleNamespace(epoch=run.state.view.granted)
+    run.state.permit = permit
     with pytest.raises(NotCommitted, match="seq 1 was rewound"):
-        process(sink, frame, state, 2, 1)
-    sink.close()
+        process(run, frame, 2, 1)
+    run.batches.close()
 
 
 def test_a_batch_that_was_not_granted_is_no_batch(tmp_path: Path) -> None:
-    sink, frame, state = follower(tmp_path, [6])
-    sink.restore(Seq(0), {})
-    process(sink, frame, state, 1, 2)
-    state.granted = None
-    untyped: Any = frame
-    sink(untyped, 2)
-    assert sink.over.is_set()
-    assert (state.local, state.failure) == (1, None)
+    run, frame = follower(tmp_path, [6])
+    run.sinks.restore(Seq(0), {})
+    process(run, frame, 1, 2)
+    run.state.no_batch_runs()
+    run.batches.on_spark_batch(frame, 2)  # type: ignore[arg-type]
+    assert run.batches.engine_idle.is_set()
+    assert (run.state.local, run.state.failure) == (1, None)
     assert [path.name for path in (tmp_path / "spark" / "ends").iterdir()] == ["1"]
-    sink.close()
+    run.batches.close()
 
 
 class NotedPermit:
@@ -205,36 +187,36 @@ class NotedPermit:
 
 
 def test_what_the_journal_has_is_not_committed_again_by_who_has_claimed_meanwhile(tmp_path: Path) -> None:
-    sink, frame, state = follower(tmp_path, [6])
-    sink.restore(Seq(0), {})
+    run, frame = follower(tmp_path, [6])
+    run.sinks.restore(Seq(0), {})
     permit: Any = NotedPermit()
-    state.permit = permit
-    process(sink, frame, state, 1, 2)
-    process(sink, frame, state, 2, 1)
-    assert state.local == 2
+    run.state.permit = permit
+    process(run, frame, 1, 2)
+    process(run, frame, 2, 1)
+    assert run.state.local == 2
     assert permit.seqs == [2]
-    sink.close()
+    run.batches.close()
 
 
 def test_an_owner_that_finds_its_batch_committed_by_another_is_fenced(tmp_path: Path) -> None:
     """Frozen after its batch was granted, it wakes when its successor has committed another one there."""
-    sink, frame, state = follower(tmp_path, [])
-    sink.restore(Seq(0), {})
+    run, frame = follower(tmp_path, [])
+    run.sinks.restore(Seq(0), {})
     permit: Any = NotedPermit()
-    state.permit = permit
-    state.ahead = True
-    state.view.apply(Claim(Epoch(3), "successor", "b"))
-    state.view.apply(Commit(Epoch(3), Boundary(Seq(1), {"in-0": 9}, 1), marks={"out": {}}))
+    run.state.permit = permit
+    grant(run.state, 1)
+    run.state.view.apply(Claim(Epoch(3), "successor", "b"))
+    run.state.view.apply(Commit(Epoch(3), Boundary(Seq(1), {"in-0": 9}, 1), marks={"out": {}}))
     with pytest.raises(Fenced, match="committed by its new owner"):
-        process(sink, frame, state, 1, 2)
+        run.batches.on_spark_batch(frame, 1)  # type: ignore[arg-type]
     assert permit.seqs == []
-    sink.close()
+    run.batches.close()
 
 
 def test_of_a_batch_that_is_not_what_was_committed_nothing_is_known(tmp_path: Path) -> None:
-    sink, frame, state = follower(tmp_path, [6])
-    sink.restore(Seq(0), {})
+    run, frame = follower(tmp_path, [6])
+    run.sinks.restore(Seq(0), {})
     with pytest.raises(NotDeterministic):
-        process(sink, frame, state, 1, 1)
-    assert sink.growing.lengths(Seq(1)) == {}
-    sink.close()
+        process(run, frame, 1, 1)
+    assert run.growing.lengths(Seq(1)) == {}
+    run.batches.close()

@@ -1,0 +1,130 @@
+"""Settles a batch that has been processed: the owner commits it, a follower checks it.
+
+1. A successor that runs a batch which the owner has only announced waits for the COMMIT.
+2. Follower: the journal has this seq already. Check that it says the same, and put nothing out.
+3. Owner: outputs, dead letters and COMMIT in one transaction; with the last batch also the RELEASE.
+"""
+
+from __future__ import annotations
+
+import threading
+from time import monotonic, time
+from typing import Any
+
+from pipeline_runtime.batch.output import BatchOutput
+from pipeline_runtime.handover.crash_points import reached
+from pipeline_runtime.handover.ownership import CommitPermit
+from pipeline_runtime.journal.records import Boundary, Commit
+from pipeline_runtime.kafka.transactions import Fenced
+from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.replica.core import Abandon, Await, Check, Emit, Granted, at_sink
+from pipeline_runtime.replica.outputs import Outgoing, outgoing
+from pipeline_runtime.replica.release import OwnerRelease
+from pipeline_runtime.replica.state import ReplicaState
+from pipeline_runtime.replica.timing import BatchTiming
+
+
+class NotDeterministic(RuntimeError):
+    """A replayed batch differs from what its owner committed."""
+
+
+class NotCommitted(RuntimeError):
+    """The batch that the owner had announced was never committed: another one takes its place."""
+
+
+class BatchCommit:
+    def __init__(
+        self,
+        spec: GroupSpec,
+        state: ReplicaState,
+        timing: BatchTiming,
+        release: OwnerRelease,
+        over: threading.Event,
+        node: str,
+    ) -> None:
+        """`over`: the run is to end, so a batch that waits for its COMMIT waits no longer."""
+        self._spec = spec
+        self._state = state
+        self._timing = timing
+        self._release = release
+        self._over = over
+        self._node = node
+
+    def settle(self, made: BatchOutput, boundary: Boundary, marks: dict[str, Any], *, last: bool) -> bool:
+        """Commit or check the batch that ends at `boundary` and has left the sinks at `marks`.
+
+        `last`: nothing follows it, so the readers of the outputs are told. Returns whether it was the first
+        commit by this permit. Raises Fenced, Doubtful, NotCommitted and NotDeterministic.
+        """
+        with self._state.changed:
+            reads = self._state.reads
+            rows_in, rejected, ended = reads.all_rows, reads.all_rejected(), tuple(sorted(reads.ended))
+            warms_up = self._state.directive.succeed is not None
+        committed, permit = self._decision(boundary)
+        if committed is None or warms_up:
+            # A successor makes its outputs, too, and drops them: so this code is warm when it owns.
+            out = outgoing(self._spec, made, rejected, ending=last)
+        if committed is not None:
+            self._check(committed, boundary, marks)
+            return False
+        assert permit is not None
+        commit = Commit(
+            permit.epoch,
+            boundary,
+            rows_in,
+            out.rows_out,
+            out.dead_letters,
+            marks,
+            ended,
+            self._node,
+            self._spec.version,
+        )
+        return self._commit(permit, commit, out)
+
+    def _decision(self, boundary: Boundary) -> tuple[Commit | None, CommitPermit | None]:
+        """What the journal says of this batch, or else the permit to commit it."""
+        state = self._state
+        with state.changed:
+            granted = Granted(boundary, state.ahead, state.view.granted)
+            while True:
+                match at_sink(state.facts(self._spec, stops=self._over.is_set()), granted):
+                    case Check(commit):
+                        return commit, None
+                    case Emit():
+                        return None, state.permit
+                    case Abandon(why, fenced):
+                        raise (Fenced if fenced else NotCommitted)(f"{self._spec.id}: {why}")
+                    case Await():
+                        state.changed.wait(1.0)
+
+    def _commit(self, permit: CommitPermit, commit: Commit, out: Outgoing) -> bool:
+        requests = self._release.with_batch(commit, out.records)
+        if requests is None:
+            requests = permit.commit([commit], out.records)
+        self._measure(out)
+        first = self._state.committed(requests)
+        if first:
+            reached("first-commit")
+        return first
+
+    def _check(self, committed: Commit, boundary: Boundary, marks: dict[str, Any]) -> None:
+        if committed.boundary.ends != boundary.ends:
+            raise NotDeterministic(
+                f"{self._spec.id}: seq {boundary.seq} was committed up to {committed.boundary.ends},"
+                f" but this replica read up to {boundary.ends}"
+            )
+        if committed.marks != marks:
+            raise NotDeterministic(
+                f"{self._spec.id}: at seq {boundary.seq} the owner's sinks stood at {committed.marks},"
+                f" and this replica's stand at {marks}: an operator of the group is not deterministic"
+            )
+
+    def _measure(self, out: Outgoing) -> None:
+        arrived_at_s = self._timing.arrived_at_s
+        latency_ms = None
+        if out.rows_out and arrived_at_s is not None:
+            latency_ms = (monotonic() - arrived_at_s) * 1000
+        with self._state.changed:
+            self._state.measures.committed(
+                out.rows_out, out.dead_letters, out.stream_bytes, int(time() * 1000), latency_ms
+            )

@@ -1,0 +1,69 @@
+"""The end of a batch, from what it has made to the local state.
+
+1. Write the files of the group's sink elements, durably; their marks belong to the batch.
+2. Commit the batch as the owner, or check it as a follower (`batch_commit`).
+3. Keep the state together with where the batch has ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pipeline_runtime.batch.output import BatchOutput
+from pipeline_runtime.journal.records import Boundary
+from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.replica.batch_commit import BatchCommit
+from pipeline_runtime.replica.batch_inputs import BatchInputs
+from pipeline_runtime.replica.local_state import BatchState
+from pipeline_runtime.replica.outputs import element_rows
+from pipeline_runtime.replica.sink_files import SinkFiles
+from pipeline_runtime.replica.state import ReplicaState
+from pipeline_runtime.replica.timing import BatchTiming
+
+
+class BatchEnd:
+    def __init__(
+        self,
+        spec: GroupSpec,
+        state: ReplicaState,
+        inputs: BatchInputs,
+        timing: BatchTiming,
+        sinks: SinkFiles,
+        commit: BatchCommit,
+        kept: BatchState,
+        progressed: Callable[[bool], None],
+    ) -> None:
+        """`progressed`: called after each batch, with whether others wait to hear of it: of an owner's first
+        batch, and of the last one."""
+        self._spec = spec
+        self._state = state
+        self._inputs = inputs
+        self._timing = timing
+        self._sinks = sinks
+        self._commit = commit
+        self._kept = kept
+        self._progressed = progressed
+
+    def begin(self) -> None:
+        """A batch begins. What one before it that came to nothing has left is dropped."""
+        self._kept.begin()
+
+    def end(self, made: BatchOutput, boundary: Boundary, number: int) -> None:
+        """The batch that ends at `boundary` has made all it will; `number` is the engine's. Raises what
+        BatchCommit.settle does, and LocalStateDamaged."""
+        marks = self._sinks.write(made, boundary.seq)
+        last = self._inputs.has_ended(boundary.ends)
+        first = self._commit.settle(made, boundary, marks, last=last)
+        # Before the engine finishes the batch: whoever takes a checkpoint then asks for these lengths.
+        self._sinks.note(boundary.seq)
+        self._kept.commit(number, boundary)
+        state = self._state
+        with state.changed:
+            rows_in = state.reads.all_rows
+            state.measures.element_rows(element_rows(self._spec, made.counts, rows_in))
+            state.measures.batch(rows_in, self._timing.batch_ms())
+            state.processed(boundary, ended=last)
+        self._progressed(first or last)
+
+    def close(self) -> None:
+        self._sinks.close()

@@ -1,0 +1,94 @@
+"""What the batches of one definition read: where they may begin and end, and the slices of each."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import replace
+
+from pipeline_runtime.batch.gate_messages import Slice, SliceRead
+from pipeline_runtime.batch.inputs import GroupInput
+from pipeline_runtime.journal.records import END_STAGE, Boundary, Ends
+from pipeline_runtime.kafka.ahead import pack
+from pipeline_runtime.replica.input_offsets import InputOffsets, slices_between
+from pipeline_runtime.replica.outputs import RejectedRecord
+
+
+class BatchInputs:
+    """A group's inputs. `offsets` says how far each of them reaches now."""
+
+    def __init__(self, inputs: Sequence[GroupInput], offsets: InputOffsets, *, flushes: bool) -> None:
+        """`flushes`: the group keeps rows back, which a flush at the end of its inputs brings out."""
+        self.offsets = offsets
+        self._inputs = inputs
+        self._flushes = flushes
+        self._keys = {key for item in inputs for key in item.end_keys()}
+        self._passed: Ends | None = None
+
+    def fits(self, boundary: Boundary) -> bool:
+        """Whether the boundary says where each of these inputs stands. If it does not, another definition has
+        still to be followed."""
+        return self._keys <= boundary.ends.keys()
+
+    def passed(self, start: Boundary) -> None:
+        """All before `start` has been processed: it need not be read ahead any more."""
+        if self.fits(start) and self._passed is not start.ends:
+            self._passed = start.ends
+            self.offsets.passed(start.ends)
+
+    def fill(self, rows: int, rows_max: int) -> bool:
+        """Whether a batch of so many rows was as full as a batch may be."""
+        # Each of several inputs has a share of the rows, which is rounded down.
+        return rows > rows_max - len(self._keys) - 1
+
+    # --- their end
+
+    @property
+    def _last_stage(self) -> int:
+        return 2 if self._flushes else 1
+
+    def has_ended(self, ends: Ends) -> bool:
+        """Whether a batch that ends there is the last one there will ever be."""
+        return bool(ends.get(END_STAGE, 0) == self._last_stage)
+
+    def next_stage(self, ends: Ends, ended: Container[str]) -> Ends:
+        """The next stage of the end, if all inputs have ended at `ends`; else `ends`.
+
+        `ended`: the positions of topics that nothing follows. Two flushes close the windows of a group that
+        has some: the first moves the watermark, the second emits. The last stage tells the readers of the
+        group's outputs.
+        """
+        if not self._inputs:
+            return ends
+        topics = (item for item in self._inputs if item.topic is not None)
+        topics_ended = all(key in ended for item in topics for key in item.end_keys())
+        stage = ends.get(END_STAGE, 0)
+        if topics_ended and self.offsets.sources_ended(ends) and stage < self._last_stage:
+            return {**ends, END_STAGE: stage + 1}
+        return ends
+
+    # --- a batch's slices
+
+    def slices(self, start: Boundary, end: Boundary) -> list[Slice]:
+        """What the tasks of the batch from `start` to `end` read."""
+        slices = slices_between(self._inputs, start.ends, end.ends, end.batch_time_ms, flushes=self._flushes)
+        return [self._with_records(part) for part in slices]
+
+    def _with_records(self, part: Slice) -> Slice:
+        """The slice, with its rows if they have been read ahead."""
+        item = self._inputs[part.input] if part.input >= 0 else None
+        if item is None or item.topic is None:
+            return part
+        found = self.offsets.records(item.end_keys()[part.partition], part.start, part.end)
+        return part if found is None else replace(part, records=[pack(record) for record in found])
+
+    def rejected(self, read: SliceRead) -> list[RejectedRecord]:
+        """The records of a slice that could not be read, with where they come from."""
+        item = self._inputs[read.input]
+        return [
+            RejectedRecord(item.consumer, item.source, read.partition, each.offset, each.raw, each.reason)
+            for each in read.rejects
+        ]
+
+    def position(self, read: SliceRead) -> str:
+        """The name under which the slice's partition stands in a boundary's `ends`."""
+        return self._inputs[read.input].end_keys()[read.partition]

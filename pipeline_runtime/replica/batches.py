@@ -1,0 +1,149 @@
+"""The batches of one run of a group's query: each begins when its tasks ask, and ends with their rows.
+
+Spark is told at once that there is a next batch, by a number alone, its token. So it plans the batch and
+starts its tasks before there are rows, and a task waits in `slices_of`. Where the batch ends is decided when
+its first task asks (`batch_planner`). A batch that was never granted comes to nothing: its tasks are let go
+when the query ends.
+
+A batch ends in one of two ways. Where Spark plans each batch, it hands over the rows (`on_spark_batch`).
+Tasks that stay (batch.group) hand over what they have made themselves, and ask for the next batch. To Spark
+all of these are one batch, which has no rows.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+from pipeline_runtime.batch.gate_messages import Payload, Slice
+from pipeline_runtime.batch.output import BatchOutput, merged, unpacked
+from pipeline_runtime.batch.tasks import Tasks
+from pipeline_runtime.journal.records import Boundary
+from pipeline_runtime.replica.batch_end import BatchEnd
+from pipeline_runtime.replica.batch_planner import BatchPlanner
+from pipeline_runtime.replica.engine import BatchRows
+from pipeline_runtime.replica.state import ReplicaState
+
+
+class Stopped(RuntimeError):
+    """A batch has come to its end when its query was already over."""
+
+
+class Batches:
+    """What it raises in a batch is kept in the state's `failure`: the first error, since a task that stays
+    fails because of what its batch has raised, and Spark's batch because of that."""
+
+    def __init__(
+        self,
+        state: ReplicaState,
+        planner: BatchPlanner,
+        end: BatchEnd,
+        tasks: Tasks,
+        over: threading.Event,
+    ) -> None:
+        """`over`: set when the run is to end."""
+        self._state = state
+        self._planner = planner
+        self._end = end
+        self._tasks = tasks
+        self._over = over
+        self._beginning = threading.Lock()  # one of the tasks has the batch granted, for all of them
+        self._ending = threading.Lock()  # held while a batch ends
+        self._begun: tuple[int, list[Slice]] | None = None  # the newest batch's token and slices
+        self._number = 0  # the engine's newest batch
+        self._closed = False
+        self.engine_idle = threading.Event()  # no batch of the engine's is under way
+        self.engine_idle.set()
+
+    # --- a batch begins
+
+    def next_token(self, done: int) -> int:
+        """The token of the batch behind `done`. Returns `done` itself if the query is to end."""
+        self._finish()
+        return done + 1 if self._planner.wait_for_turn() else done
+
+    def slices_of(self, token: int, task: int) -> list[Slice] | None:
+        """The task's part of the batch, once that is granted. Returns None if the query ends before, or if
+        the task is to end because more of them are needed."""
+        with self._beginning:
+            if self._begun is None or self._begun[0] != token:
+                if self._tasks.are_too_few:
+                    return None
+                slices = self._planner.grant_next()
+                if slices is None:
+                    return None
+                self._end.begin()
+                self._begun = token, slices
+            return self._tasks.share(self._begun[1], task)
+
+    # --- a batch ends
+
+    def part_processed(self, task: int, payload: Payload) -> None:
+        """A task that stays has processed its part. Returns when the batch has ended."""
+        self._tasks.meet(task, bytes(payload), self._end_with_parts)
+
+    def _end_with_parts(self, parts: Sequence[bytes]) -> None:
+        with self._ending:
+            if self._closed:  # another run may be on by now: this is no failure of that
+                raise Stopped("a batch has come to its end when its query was over")
+            try:
+                boundary = self._running()
+                assert boundary is not None, "a batch that has rows was granted"
+                self._end_batch(merged(map(unpacked, parts)), boundary)
+                self._finish()
+                self._begun = None
+            except BaseException as error:
+                self._state.fail(error)
+                raise
+
+    def on_spark_batch(self, rows: BatchRows, number: int) -> None:
+        """For foreachBatch: the engine runs its batch of that number, and the batch counts on return."""
+        self.engine_idle.clear()
+        self._number = number
+        try:
+            table = rows.toArrow()  # its tasks wait for what is granted
+            boundary = self._running()
+            if self._tasks.planned_each and boundary is not None:
+                with self._ending:
+                    if self._closed:
+                        raise Stopped(f"stopped while it processed seq {boundary.seq}")
+                    self._end_batch(rows.output(table, boundary.batch_time_ms), boundary)
+        except BaseException as error:
+            self._state.fail(error)
+            raise
+        finally:
+            self.engine_idle.set()
+
+    def _end_batch(self, made: BatchOutput, boundary: Boundary) -> None:
+        self._end.end(made, boundary, self._number)
+
+    def _running(self) -> Boundary | None:
+        """Where the running batch ends; None if none was granted, because the query ends."""
+        with self._state.changed:
+            plan = self._state.plan
+            return None if self._state.granted is None or plan is None else plan[1]
+
+    def _finish(self) -> None:
+        with self._state.changed:
+            rows = self._state.reads.all_rows
+        self._tasks.processed(rows)
+        self._planner.finish()
+
+    # --- the run ends
+
+    def let_go(self) -> bool:
+        """The run is to end: let go of the tasks that wait, and of a batch that waits for its COMMIT.
+
+        Returns whether no batch was granted. What Spark may have begun then comes to nothing.
+        """
+        with self._state.changed:
+            self._over.set()
+            self._tasks.close()
+            self._state.tell()
+            return self._state.granted is None
+
+    def close(self) -> None:
+        """Waits for the batch that is ending. Later ones are refused."""
+        with self._ending:
+            self._closed = True
+            self._end.close()

@@ -1,8 +1,8 @@
-"""The tasks that process a group's batches: how many, which part is whose, and how those that stay meet.
+"""The tasks that process a group's batches: how many there are, which part each has, and how they meet.
 
-One task is enough for little: each more costs a Python process. So there are more once batches are large, up
-to `most`. Tasks that stay are there for many batches: where a group needs more, they end, and Spark plans
-again.
+One task is enough for few rows, and each further task costs a Python process. So there are more tasks once
+batches are large, up to `most`. Tasks that stay are there for many batches. When the group needs more of
+them, they end, and Spark plans again.
 """
 
 from __future__ import annotations
@@ -13,38 +13,38 @@ from collections.abc import Callable, Iterable, Sequence
 
 from pipeline_runtime.batch.gate_messages import Slice, TaskPart
 
-# One more task for each so many rows of the batch before. Chosen, not measured.
+# How many rows of the batch before make one more task. Chosen, not measured.
 ROWS_A_TASK = 5_000
 _LOOK_S = 0.2
 
 
 class KeysShared(RuntimeError):
-    """Two tasks have rows of the same key, which only one may process."""
+    """Two tasks have rows of one key, which only one of them may process."""
 
 
 class Tasks:
     def __init__(self, most: int, *, planned: bool = False) -> None:
-        """`most`: so many parts a batch may have. `planned`: Spark plans each batch, so none of its tasks
+        """`most`: into how many parts a batch can be cut. `planned`: Spark plans each batch, so no task
         stays."""
         self._most = most if planned else min(most, os.cpu_count() or 1)
         self.planned_each = planned
-        self._count = 1  # of what Spark was told last
+        self._count = 1  # how many Spark was told of last
         self._wanted = 1
-        self._keys: dict[str | None, int] = {}  # of the batch that is running, and whose they are
+        self._keys: dict[str | None, int] = {}  # the running batch's keys, each with its task
         self._meeting = threading.Condition()
         self._made: dict[int, bytes] = {}
         self._meetings = 0
         self._closed = False
 
     def processed(self, rows: int) -> None:
-        """So many were in the batch that has ended: the next one goes by that."""
+        """A batch of so many rows has ended. How many tasks the next one gets depends on that."""
         wanted = max(1, min(self._most, 1 + rows // ROWS_A_TASK))
         self._wanted = wanted if self.planned_each else max(self._wanted, wanted)
         self._keys = {}
 
     @property
     def are_too_few(self) -> bool:
-        """Those that stay: they are to end, so that Spark starts more."""
+        """Whether tasks that stay are to end, so that Spark starts more of them."""
         return not self.planned_each and self._wanted > self._count
 
     def planned(self, token: int) -> list[TaskPart]:
@@ -61,13 +61,14 @@ class Tasks:
     def take(self, keys: Iterable[str | None], task: int) -> None:
         """The task processes these keys, in this batch. Raises KeysShared."""
         if self._count == 1:
-            return  # who it is does not matter, and there may be many keys
+            return  # nobody else can have them, and there may be many keys
         for key in keys:
             if self._keys.setdefault(key, task) != task:
                 raise KeysShared(f"rows of the key {key!r} are in several partitions")
 
     def meet(self, task: int, made: bytes, at_end: Callable[[Sequence[bytes]], None]) -> None:
-        """A task that stays has processed its part; the last one ends the batch with what all have made."""
+        """A task that stays has processed its part. The last one to do so ends the batch, with what all have
+        made. Returns when the batch has ended; raises what `at_end` raises, in the last task alone."""
         with self._meeting:
             self._made[task] = made
             if len(self._made) < self._count:
@@ -84,5 +85,5 @@ class Tasks:
                 self._meeting.notify_all()
 
     def close(self) -> None:
-        """Those that wait for each other wait no longer. It waits for nobody: one may be ending the batch."""
+        """Let go of tasks that wait for each other. Does not wait: one of them may be ending the batch."""
         self._closed = True

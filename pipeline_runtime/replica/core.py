@@ -1,13 +1,14 @@
-"""What a replica may do next, by what it knows.
+"""Decides what a replica may do next, by what it knows.
 
-The gate, the sink and the replica's thread gather `Facts` and carry out what is answered:
+Others gather the `Facts`, ask one of these questions, and carry out the answer:
 
-    next_batch                  the gate: what Spark is to run next
-    at_sink                     at its end: whether it is this replica's to commit
-    is_taken_over               the owner: whether somebody else has been granted since
-    needs_another_definition    whether its query has come to where it must give way to another one
+    next_batch                  before a batch: what does it process?
+    at_sink                     when it has been processed: may this replica commit it?
+    is_taken_over               as the owner: has another replica been granted since?
+    needs_another_definition    must the running query give way to one of another definition?
 
-No I/O, no clock, no randomness. `tests/simulation` runs it over an in-memory journal.
+The functions are pure: no I/O, no clock, no randomness. `tests/simulation` runs them over an in-memory
+journal.
 """
 
 from __future__ import annotations
@@ -20,38 +21,40 @@ from pipeline_runtime.model.desired import Directive
 from pipeline_runtime.model.ids import Epoch, Seq
 
 LOCKSTEP_BATCHES = 3
-"""How many batches an owner announces before the last: a follower is one batch behind, and gains a part of
-the pause between two with each that it need not wait for."""
+"""How many batches an owner announces before the last one. The follower is one batch behind. It need not wait
+for the COMMIT of an announced batch, and so gains a part of the pause between two batches with each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    view: JournalView  # as it is now: an answer holds as long as nobody reads on
+    """What a replica knows when it decides."""
+
+    view: JournalView  # an answer holds until more of the journal is read into it
     local: Seq = Seq(0)  # the newest batch that this replica has processed
-    begins: Seq = Seq(0)  # where its state was begun anew
+    begins: Seq = Seq(0)  # the batch behind which its present state begins
     directive: Directive = field(default_factory=Directive)
-    permit: Epoch | None = None  # at which it may commit
+    permit: Epoch | None = None  # the epoch in which it may commit; None if it does not own
     armed: bool = False  # the owner may release to it
     claiming: bool = False
     paused: bool = False
-    stops: bool = False  # it begins nothing more
-    running: str = ""  # the version of the definition that its query is of
-    wanted: str = ""  # that it shall be of
+    stops: bool = False  # it begins no further batch
+    running: str = ""  # the version of the definition that its query runs
+    wanted: str = ""  # the version of the definition that it is to run
     coalesced: bool = False  # it may follow several batches at once
-    rows_max: int = 0  # in a batch
-    rewinds_to: Seq | None = None  # ordered to go on from there: what lies behind it is not followed
-    leaves_state: bool = False  # ordered to take over without the state of the definition before
+    rows_max: int = 0  # the most rows that a batch may have
+    rewinds_to: Seq | None = None  # it is ordered to go on from there, and follows nothing behind it
+    leaves_state: bool = False  # it is ordered to take over without the state of the definition before
     quiet: bool = False  # nothing has come for so long that a follower has processed all there was
-    announced: int = 0  # batches of its own, one after another, in the release that is on
-    batch_ms: float = 0.0  # what one usually takes here; 0: not known
+    announced: int = 0  # how many batches it has announced in the release under way
+    batch_ms: float = 0.0  # how long a batch usually takes here; 0 if that is not known
 
     def has_former_state(self, seq: Seq) -> bool:
         return has_former_state(self.view, self.begins, seq)
 
 
 def has_former_state(view: JournalView, begins: Seq, seq: Seq) -> bool:
-    """The state at `seq` is what the journal says is left behind there; one that was begun anew at `begins`
-    is not."""
+    """Whether the state at `seq` is the one that, as the journal says, is left behind there. A state that
+    begins at `seq` itself is not."""
     return seq != begins and view.begins_fresh(seq)
 
 
@@ -60,21 +63,22 @@ def has_former_state(view: JournalView, begins: Seq, seq: Seq) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Follow:
-    """Process what the owner has committed, or announced."""
+    """Process a batch that the owner has committed or announced, up to its boundary."""
 
     boundary: Boundary
 
 
 @dataclass(frozen=True, slots=True)
 class Own:
-    """Process what has arrived."""
+    """As the owner, process what has arrived."""
 
     seq: Seq
 
 
 @dataclass(frozen=True, slots=True)
 class Announce:
-    """Likewise, once the successor has been told where the batch ends; with the `last` one, release."""
+    """As the owner, tell the successor where the batch ends, then process what has arrived up to there. With
+    the `last` such batch, release."""
 
     seq: Seq
     last: bool
@@ -82,15 +86,16 @@ class Announce:
 
 @dataclass(frozen=True, slots=True)
 class OwnLast:
-    """Likewise, and release with it, without a word before: the successor is far."""
+    """As the owner, process what has arrived, and release with this batch. It is not announced, because the
+    successor is far."""
 
     seq: Seq
-    round_trip_ms: float  # the successor's: so long before it nothing else is committed
+    round_trip_ms: float  # the successor's; for that long before the batch nothing else is committed
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseAlone:
-    """Give the group away without a batch."""
+    """Release the group without a batch: nothing has come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +106,8 @@ class Wait:
 def next_batch(
     facts: Facts, start: Seq, *, fits: bool = True
 ) -> Follow | Own | Announce | OwnLast | ReleaseAlone | Wait:
-    """What comes behind the batch `start`. `fits`: it is known where this definition's inputs stand there."""
+    """What this replica does behind the batch `start`. `fits`: it is known where this definition's inputs
+    stand there."""
     if facts.stops:
         return Wait()
     followed = followed_from(facts, start)
@@ -123,7 +129,7 @@ def next_batch(
 
 
 def may_own(facts: Facts, start: Seq) -> bool:
-    """Whether the batch behind `start` is its own to decide."""
+    """Whether this replica decides, as the owner, what the batch behind `start` processes."""
     view = facts.view
     return (
         facts.permit is not None
@@ -135,7 +141,8 @@ def may_own(facts: Facts, start: Seq) -> bool:
 
 
 def successor(view: JournalView, handover: str | None, permit: Epoch | None) -> Arm | None:
-    """To whom an owner is to release in that handover, once it is armed."""
+    """The armed successor to whom the owner with that permit is to release. Returns None if there is no
+    handover, or its successor is not armed yet."""
     armed = view.armed
     if permit is None or handover is None or armed is None:
         return None
@@ -143,13 +150,17 @@ def successor(view: JournalView, handover: str | None, permit: Epoch | None) -> 
 
 
 def is_far(armed: Arm, batch_ms: float) -> bool:
-    """Whether an announcement would only delay it. What comes behind one, its node is sent when it has asked
-    again, a round trip later: for a COMMIT that comes sooner, more is lost than the time of the batch that it
-    need not process any more."""
+    """Whether an announcement would only delay the successor.
+
+    The broker sends its node what follows an announcement when the node has asked again, a round trip later.
+    If the COMMIT comes sooner than that, the successor loses more time than it gains by processing the batch
+    beforehand.
+    """
     return 0 < 2 * batch_ms < armed.round_trip_ms
 
 
 def followed_from(facts: Facts, start: Seq) -> Boundary | None:
+    """The boundary up to which this replica follows from `start`. Returns None if it follows nothing."""
     if facts.view.is_void(start) or facts.has_former_state(start):
         return None
     return next_followed(
@@ -173,12 +184,13 @@ def next_followed(
     ahead: bool = False,
     up_to: Seq | None = None,
 ) -> Boundary | None:
-    """The next boundary that the journal has for a follower at `start`.
+    """The next boundary that the journal has for a follower at `start`. Returns None if it has none.
 
-    `exact` takes the owner's batches one by one; `coalesced` as many of them at once as fit into
-    `rows_max`, since its state does not depend on where the input is cut. `ahead`: also the batch that
-    the owner has announced; the sink then waits for its COMMIT. Nothing that another `definition` has
-    processed, nothing behind where the state is begun anew, and nothing behind `up_to`.
+    A follower takes the owner's batches one by one. If it is `coalesced`, its state does not depend on where
+    the input is cut, and it takes as many batches at once as fit into `rows_max`. With `ahead` it also takes
+    the batch that the owner has announced; it then waits at the end for the COMMIT. It takes nothing that
+    another `definition` has processed, nothing behind a place where the state begins fresh, and nothing
+    behind `up_to`.
     """
     last = view.last_seq + 1 if up_to is None else up_to
     announced = view.announced if ahead else None
@@ -216,36 +228,37 @@ class Granted:
     """The batch that runs."""
 
     boundary: Boundary
-    ahead: bool  # the journal did not have it when it was granted: it was announced, or is its own
-    epoch: Epoch  # the newest grant that was known when its end was reached
+    ahead: bool  # the journal did not have it when it was granted: it was announced, or is the replica's own
+    epoch: Epoch  # the newest grant in the journal when the end of the batch was reached
 
 
 @dataclass(frozen=True, slots=True)
 class Emit:
-    """It is this replica's to commit."""
+    """Commit the batch: this replica owns it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The journal has it: it must say the same, and nothing is put out."""
+    """The journal has the batch already. Check that it says the same, and put nothing out."""
 
     commit: Commit
 
 
 @dataclass(frozen=True, slots=True)
 class Await:
-    """It was announced, or this replica may be about to own: the journal has still to say."""
+    """Wait for the journal to say: the batch was announced, or this replica may be about to own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Abandon:
-    """It never was committed; what has been processed is processed again from where the state was."""
+    """Drop the batch: it was never committed. Its rows are processed again, from the state before it."""
 
     why: str
-    fenced: bool = False  # by the commit of whoever owns since
+    fenced: bool = False  # another replica owns, and has committed there
 
 
 def at_sink(facts: Facts, granted: Granted) -> Emit | Check | Await | Abandon:
+    """What becomes of the running batch, now that it has been processed."""
     view, seq = facts.view, granted.boundary.seq
     if view.is_void(facts.local):
         return Abandon(f"seq {facts.local} was rewound, and {seq} with it")
@@ -255,7 +268,7 @@ def at_sink(facts: Facts, granted: Granted) -> Emit | Check | Await | Abandon:
         if not granted.ahead or as_granted:
             return Check(commit)
         if facts.permit is not None and commit.epoch > facts.permit:
-            # It was frozen in the middle of its batch, say: its commit would be told the same.
+            # The replica was frozen in the middle of its batch, say. Its own commit would be refused as well.
             return Abandon(f"seq {seq} was committed by its new owner", fenced=True)
         return Abandon(f"seq {seq} was committed otherwise than announced")
     if facts.permit is not None:
@@ -271,21 +284,22 @@ def at_sink(facts: Facts, granted: Granted) -> Emit | Check | Await | Abandon:
 
 
 def is_taken_over(view: JournalView, permit: Epoch) -> bool:
-    """An idle owner hears of it nowhere else than in its journal."""
+    """Whether another replica was granted after this permit. An idle owner learns that from its journal
+    alone."""
     return view.granted > permit
 
 
 def needs_another_definition(facts: Facts) -> bool:
-    """Whether its query has come to where it has to give way to one of another definition, or to one with a
-    state that is begun anew."""
+    """Whether the running query must give way to one of another definition, or to one whose state begins
+    fresh."""
     view = facts.view
-    # Where another is granted, the owner gives way anyhow.
+    # If another replica is granted, the owner gives way anyway.
     granted = facts.permit is None or view.granted == facts.permit
     if facts.has_former_state(facts.local):
         return granted
     commit = to_follow(view, facts.local, facts.rewinds_to)
     if facts.permit is not None:
-        # Before its CLAIM was committed, the owner before it may have committed something more.
+        # The owner before it may have committed one more batch before this replica's CLAIM was written.
         may_commit = facts.running == facts.wanted and view.definition in ("", facts.running)
         return granted and not (may_commit and (commit is None or commit.definition == facts.running))
     if commit is not None:
@@ -295,4 +309,5 @@ def needs_another_definition(facts: Facts) -> bool:
 
 
 def to_follow(view: JournalView, local: Seq, rewinds_to: Seq | None) -> Commit | None:
+    """The next commit that a replica at `local` has to follow. Returns None if there is none."""
     return None if local == rewinds_to else view.next_commit(local)

@@ -1,11 +1,11 @@
-"""The definitions that a replica's group has had: an upgrade gives it another, and its state goes on.
+"""The definitions that a replica's group has had. An upgrade gives it another one, and its state goes on.
 
     <directory>/definitions/<version>.json
 
-What the journal has from before an upgrade is followed with the definition that it was processed by. So a
-replica keeps those that it was started with and those that it reads of in a CLAIM, before its mark goes
-past that; and each checkpoint takes them along. So whoever starts from one has, of each batch behind it, the
-definition: in the checkpoint, or from the CLAIM under which that definition was taken up.
+A batch from before an upgrade is followed with the definition that has processed it. So a replica keeps each
+definition that it is started with, and each that it reads in a CLAIM, before its mark goes past that CLAIM.
+Every checkpoint takes them along. A replica that starts from a checkpoint therefore has the definition of
+each later batch: from the checkpoint, or from the CLAIM that took the definition up.
 """
 
 from __future__ import annotations
@@ -27,37 +27,37 @@ log = logging.getLogger(__name__)
 
 
 def keep(directory: Path, spec: GroupSpec) -> None:
-    """Unless it is there already, whole: what a power cut has left of it is replaced."""
+    """Keep the definition, unless it is there already. A file that a power cut has damaged is replaced."""
     target = directory / "definitions" / f"{spec.version}.json"
     text = spec.model_dump_json()
     with suppress(FileNotFoundError):
         if target.read_bytes() == text.encode():
             return
-    target.parent.mkdir(exist_ok=True)  # no parents: a state that was discarded stays away
+    target.parent.mkdir(exist_ok=True)  # without parents: a state that was discarded must not come back
     replace_text(target, text, durable=True)
 
 
 def keep_claimed(directory: Path, claim: Claim) -> None:
-    """The definition that a CLAIM carries, if it carries one that can be read."""
+    """Keep the definition that a CLAIM carries, if it carries one that can be read."""
     if claim.spec is None:
         return
     try:
         spec = GroupSpec.model_validate(claim.spec)
     except ValidationError as error:
-        # A later version wrote it. Whether it is needed is for what follows to say.
+        # A later version of Fogline wrote it. Whether it is needed shows when its batches are to be followed.
         log.warning("%s: cannot read the definition in the CLAIM of %d: %s", directory, claim.epoch, error)
         return
     keep(directory, spec)
 
 
 def kept(directory: Path) -> dict[str, GroupSpec]:
-    """By version."""
+    """The definitions that are kept, by their versions."""
     found = {}
     for path in sorted((directory / "definitions").glob("*.json")):
         try:
             found[path.stem] = GroupSpec.model_validate_json(path.read_text())
         except (OSError, ValueError):
-            continue  # as good as none: whether it is needed is for the journal to say
+            continue  # it cannot be read; whether it is needed shows when its batches are to be followed
     return found
 
 
@@ -70,11 +70,12 @@ def to_begin_with(
     *,
     fresh: bool = False,
 ) -> GroupSpec:
-    """What a replica at `local` that shall run `spec` begins with: the definition of the batch that it has
-    to follow next, or else `spec`. Raises LocalStateDamaged when it has no such definition.
+    """The definition that a replica at `local` begins with, which is to run `spec`.
 
-    `rewinds_to`: as in ReplicaState; what lies behind it is not followed. `fresh`: it is going to leave its
-    state behind, of which `spec` can make nothing: until its CLAIM says so, it is a replica of the former.
+    That is the definition of the batch that it has to follow next, or `spec` if there is none. It follows
+    nothing behind `rewinds_to` (see ReplicaState). With `fresh` it is going to leave its state behind, which
+    `spec` cannot use; until its CLAIM says so, it runs the definition before. Raises LocalStateDamaged if the
+    replica does not have the definition.
     """
     commit = to_follow(view, local, rewinds_to)
     if commit is None and fresh:

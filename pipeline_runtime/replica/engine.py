@@ -1,7 +1,7 @@
 """What runs a group's query: all that a replica and its node ask of Spark.
 
-The node's is `pipeline_runtime.spark.engine`. The tests of the handover have one without Spark, since
-what they break lies on this side.
+A node uses `pipeline_runtime.spark.engine`. The tests of handovers use an engine without Spark, because what
+they break lies on this side of it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class BatchRows(Protocol):
     """A batch, as the engine runs it."""
 
     def toArrow(self) -> pa.Table:
-        """Computed by this call, with the state that goes with them; called once."""
+        """Compute the rows, and the state that goes with them. Called once."""
         ...
 
     def output(self, rows: pa.Table, batch_time_ms: int) -> BatchOutput:
@@ -29,21 +29,21 @@ class BatchRows(Protocol):
 
 
 OnBatch = Callable[[BatchRows, int], None]
-"""Called with a batch's rows and the engine's number of it; the batch counts when it returns."""
+"""Called with a batch's rows and the engine's number of the batch. The batch counts when the call returns."""
 
 
 class Query(Protocol):
-    """A group's batches, one after the other, until it is stopped or one fails."""
+    """Runs a group's batches, one after the other, until it is stopped or one of them fails."""
 
     @property
     def isActive(self) -> bool: ...
 
     def exception(self) -> BaseException | None:
-        """What has ended it, if anything did."""
+        """What has ended the query, if anything has."""
         ...
 
     def stop(self) -> None:
-        """No new batch; returns when the one that is running is over."""
+        """Begin no further batch. Returns when the one that is running is over."""
         ...
 
 
@@ -51,13 +51,13 @@ class Engine(Protocol):
     """One per node process."""
 
     def start(self, sockets: Path) -> None:
-        """`sockets`: a directory with a short path that no other user can enter, for sockets of its own."""
+        """`sockets`: a directory with a short path that no other user can enter, for the engine's sockets."""
         ...
 
     def start_query(
         self, group: GroupFacts, name: str, gate_address: str, directory: Path, on_batch: OnBatch
     ) -> Query:
-        """Go on from what `directory` holds (its layout: replica.local_state), as the gate grants it."""
+        """Go on from what `directory` holds (replica.local_state says its layout), as the gate grants it."""
         ...
 
     def close(self) -> None:

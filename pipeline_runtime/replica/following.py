@@ -31,14 +31,16 @@ _LISTEN_S = 10.0
 
 
 class JournalFollower:
-    """Reads into `state.view`. `failure` is what ended the reading, if anything did.
+    """Reads the journal into `state.view`. `failure` is what ended the reading, if anything did.
 
-    Who has just been sent a COMMIT is sent what follows it when it has asked again, up to a round trip after
-    that was written. An armed successor that is far therefore reads GroupSpec.released as well, where nothing
-    else is written, so that its question waits at the broker. The owner's last COMMIT and RELEASE stand there
-    in the same transaction as in the journal, and are its next records once all before them has been read:
-    a claim fences the owner before it is written, so none lies in between. What may, says nothing more by
-    then: another's ARMED, to which this RELEASE is not, or an ANNOUNCE.
+    The broker sends a reader that has just been sent a COMMIT what follows it only when the reader has asked
+    again, up to a round trip after it was written. An armed successor that is far therefore also reads the
+    topic GroupSpec.released. Nothing else is written there, so its question waits at the broker. The owner
+    writes its last COMMIT and the RELEASE there in the same transaction as in the journal.
+
+    These two are the journal's next records as soon as all before them has been read. No CLAIM lies in
+    between, because a claim fences the owner before it is written. What may lie in between no longer matters:
+    an ANNOUNCE, or the ARMED of another replica, to which this RELEASE does not go.
     """
 
     def __init__(self, spec: GroupSpec, kafka: KafkaSettings, directory: Path, state: ReplicaState) -> None:
@@ -49,16 +51,16 @@ class JournalFollower:
         self._state = state
         self._tail: JournalTail | None = None
         self._released: JournalTail | None = None
-        # Of what stands there: what the journal has not said yet, each with the broker's time.
+        # The records of that topic that the journal has not had yet, each with the broker's time.
         self._told: list[tuple[int, Record]] = []
-        self._ahead: list[Record] = []  # of those what is in the view, and still to be read in the journal
+        self._ahead: list[Record] = []  # those of them that are in the view, and not yet read in the journal
         self._marked_at_s = 0.0
 
     def follow(self, local: Seq) -> dict[str, Any]:
-        """Read the journal to its end, from where the local state stands, and go on reading.
+        """Read the journal to its end, from where the local state stands, and go on reading it.
 
-        Returns where the sinks stood at `local`. Raises Doubtful, or LocalStateDamaged when the
-        journal does not fit the local state.
+        Returns the sinks' marks at `local`. Raises Doubtful, and LocalStateDamaged if the journal does not
+        fit the local state.
         """
         mark = read_mark(self._directory, local)
         try:
@@ -66,12 +68,12 @@ class JournalFollower:
         except JournalTrimmed:
             if mark is None:
                 raise
-            # The mark is old, which a busy follower's may be; what follows `local` may still be there.
+            # A busy follower's mark may be old. What follows `local` may still be in the journal.
             return self._follow_from(None, local)
 
     def _follow_from(self, mark: JournalMark | None, local: Seq) -> dict[str, Any]:
         self._close_tail()
-        # The journal itself says it when it is read from before.
+        # If the journal is read from further back, it says the marks itself.
         marks = mark.view.marks if mark is not None and mark.view.last_seq == local else None
         with self._state.changed:
             view = mark.view if mark else JournalView()
@@ -87,7 +89,8 @@ class JournalFollower:
         self._tail.start()
         self.catch_up()
         if local > view.last_seq:
-            # A broker that died between its answer to a commit and its marks hides that until it is back.
+            # A broker that died after it had answered a commit, but before it marked the commit, hides it
+            # until it is back.
             self.catch_up(hidden=True)
         with self._state.changed:
             if local > view.last_seq:
@@ -104,13 +107,16 @@ class JournalFollower:
         return marks or {}
 
     def catch_up(self, *, hidden: bool = False) -> None:
-        """Until all that the journal holds now has been read (`hidden`: also what an open transaction
-        hides); Doubtful when that makes no progress."""
+        """Wait until all that the journal holds now has been read; with `hidden` also what an open
+        transaction hides. Raises Doubtful if there is no progress."""
         assert self._tail is not None
         self._tail.wait_until(self._ends.ask(hidden=hidden), _TIMEOUT_S)
 
     def check_not_rewound(self) -> None:
-        """With `changed` held. Raises RewindUndone, LocalStateDamaged."""
+        """Check that no rewind of another replica has undone what this one stands on, or is to rewind to.
+
+        The caller holds `changed`. Raises RewindUndone and LocalStateDamaged.
+        """
         view, local, to = self._state.view, self._state.local, self._state.rewinds_to
         if to is not None and view.is_void(to):
             raise RewindUndone(f"{self._spec.id}: a rewind to {to}, which was rewound itself")
@@ -134,7 +140,8 @@ class JournalFollower:
             return JournalEnd(view.granted, view.orders.get(order_id), view.retired)
 
     def remember(self, seq: Seq) -> None:
-        """`seq` is in Spark's commit log: a restart need not read again what lies before it."""
+        """The batch `seq` counts. Note from time to time how far the journal has been read, so that a restart
+        need not read what lies before it."""
         if monotonic() - self._marked_at_s < _MARK_EVERY_S:
             return
         self._marked_at_s = monotonic()
@@ -152,16 +159,16 @@ class JournalFollower:
     # --- a release that is told
 
     def listen(self, round_trip_ms: float) -> bool:
-        """As ownership.JournalReader says; False also where that topic cannot be read."""
+        """As ownership.JournalReader says. Returns False also if that topic cannot be read."""
         if round_trip_ms < FAR_MS:
-            return False  # by the journal it hears of it about as soon
+            return False  # the journal tells it about as soon
         self.stop_listening()
         released = JournalTail(self._kafka, self._spec.released, None, self._hear, from_end=True)
         try:
             released.start()
             released.wait_until(0, _LISTEN_S)
-        except Exception as error:  # whatever it is: the journal is enough
-            log.warning("%s: it hears of a release by its journal alone (%s)", self._spec.id, error)
+        except Exception as error:  # whatever it is, the journal is enough
+            log.warning("%s: it will learn of a release from its journal alone: %s", self._spec.id, error)
             released.close()
             return False
         self._released = released
@@ -179,8 +186,8 @@ class JournalFollower:
                 self._state.tell()
 
     def _take_told(self) -> bool:
-        """If a release that was told is the journal's next word, the view has it from now on. With `changed`
-        held."""
+        """Apply a release that was told to the view, if it is the journal's next record. The caller holds
+        `changed`. Returns whether there was one."""
         view, taken = self._state.view, False
         for (commit_ms, commit), (release_ms, release) in pairwise(self._told):
             if not (isinstance(commit, Commit) and isinstance(release, Release)):
@@ -204,8 +211,8 @@ class JournalFollower:
 
     def _apply_records(self, view: JournalView, records: list[tuple[int, int, Record]]) -> None:
         if self._state.view is not view:
-            return  # read by a tail that was closed meanwhile
-        # Before any mark goes past them, and not with `changed` held: a disk may be slow.
+            return  # a tail has read this that was closed meanwhile
+        # Before any mark goes past them, and without holding `changed`, because a disk may be slow.
         for _, _, record in records:
             if isinstance(record, Claim) and record.definition != self._spec.version:
                 definitions.keep_claimed(self._directory, record)

@@ -14,7 +14,7 @@ from pipeline_runtime.replica.pacing import CpuLoad
 from pipeline_runtime.replica.starts import StartTurns
 from pipeline_runtime.spark.engine import SparkEngine
 
-# How often batches alone are told of: what looks then costs more than a small batch.
+# How often a change is told that is only another batch: to look at a status costs more than a small batch.
 PROGRESS_EVERY_S = 1.0
 
 
@@ -33,7 +33,7 @@ class ReplicaHost:
         memory_mib: int = 1024,
         engine: Engine | None = None,
     ) -> None:
-        """`engine`: what runs the queries; None: Spark, with so many `cores` and so much memory."""
+        """`engine` runs the queries. Without one that is Spark, with so many `cores` and so much memory."""
         self.node = node
         self.directory = directory
         self.kafka = kafka
@@ -46,7 +46,7 @@ class ReplicaHost:
         self._gate: GateServer | None = None
 
     def start(self) -> None:
-        """Spark's session takes 5 to 12 s."""
+        """Open the gate and start the engine; Spark's session takes 5 to 12 s."""
         self._gate = GateServer()
         self.engine.start(self._gate.directory)
 

@@ -1,4 +1,4 @@
-"""How far each input of a group reaches now: where an owner's next batch may end."""
+"""How far each input of a group reaches now, and so where an owner's next batch may end."""
 
 from __future__ import annotations
 
@@ -33,14 +33,15 @@ def slices_between(
 
 
 class InputTopicDiffers(RuntimeError):
-    """A user's own topic is not what the element was told."""
+    """A user's own topic differs from what the element's parameters say."""
 
 
 def shares(waiting: Mapping[str, int], rows_max: int) -> dict[str, int]:
-    """How many of each input's waiting rows a batch of at most `rows_max` takes. Pure.
+    """How many of each input's waiting rows a batch of at most `rows_max` rows takes. Pure.
 
-    In proportion to what waits, so that inputs that lag reach the present together: one that ran ahead
-    would move the watermark past the rows of the others. Each that has rows gets at least one.
+    The shares are in proportion to what waits, so that all inputs reach the present together. An input that
+    ran ahead would move the watermark past the rows of the others. Each input that has rows gets at least
+    one.
     """
     total = sum(waiting.values())
     if total <= rows_max:
@@ -55,7 +56,7 @@ def shares(waiting: Mapping[str, int], rows_max: int) -> dict[str, int]:
 
 
 class InputOffsets:
-    """Asks Kafka and the group's source operators. Used by one thread at a time: the gate's."""
+    """Asks Kafka and the group's source operators. Used by one thread at a time."""
 
     def __init__(
         self,
@@ -78,11 +79,11 @@ class InputOffsets:
         self._kafka = kafka
         self._consumer: Any = None
         self._prefetcher = Prefetcher(kafka, self._partitions, arrived)
-        self._bulk = False  # so much waits that tasks read it themselves
+        self._bulk = False  # so much waits that the tasks read it themselves
         self._known: dict[str, int] = {}
 
     def beginning(self, now_ms: int) -> Ends:
-        """Where a group that has processed nothing starts."""
+        """Where a group starts that has processed nothing. Raises KafkaError and InputTopicDiffers."""
         ends: Ends = {id: source.initial(now_ms) for id, source in self._sources.items()}
         if self._partitions:
             consumer = self._open()
@@ -95,7 +96,7 @@ class InputOffsets:
         return ends
 
     def newest(self, keys: Collection[str]) -> dict[str, int]:
-        """Where these partitions end now. Raises KafkaError."""
+        """The positions at which these partitions end now. Raises KafkaError."""
         if not keys:
             return {}
         partitions = {key: self._partitions[key] for key in keys}
@@ -103,18 +104,22 @@ class InputOffsets:
         return {key: found[partition] for key, partition in partitions.items()}
 
     def moved(self, ends: Ends, starts: Mapping[str, Any]) -> Ends | None:
-        """Where the first batch of these inputs begins, whose last one, of others, has ended at `ends`: those
-        that stay go on there, the others begin where `starts` says, or at their newest. None: no input is
-        another. Raises KafkaError."""
+        """Where the first batch of these inputs begins, if the last one, of other inputs, has ended at
+        `ends`.
+
+        Inputs that stay go on from `ends`. New ones begin where `starts` says, or at their newest record.
+        Returns None if no input is new. Raises KafkaError.
+        """
         keys = self._keys
         if keys | {END_STAGE} >= ends.keys() >= keys:
             return None
         new = {key: starts.get(key, end) for key, end in self.newest(keys - ends.keys()).items()}
-        # A group whose inputs had all come to their end may go on with another one.
+        # END_STAGE is left out: a group whose inputs had all ended may go on with a new one.
         return {key: end for key, end in ends.items() if key in keys} | new
 
     def _check_partitions(self, item: GroupInput) -> None:
-        """A user's own topic has as many as it has: rows of others would be left out without a word."""
+        """Check the number of partitions of a user's own topic: those beyond it would silently not be
+        read."""
         found = self._open().partitions_for_topic(item.topic) if item.external else None
         if found and len(found) != item.partitions:
             raise InputTopicDiffers(
@@ -123,7 +128,7 @@ class InputOffsets:
             )
 
     def passed(self, ends: Ends) -> None:
-        """The group has processed all before `ends`."""
+        """The group has processed all before `ends`, which need not be read ahead any more."""
         if not self._partitions or not ends:
             return
         if self._prefetcher.following:
@@ -132,8 +137,11 @@ class InputOffsets:
             self._prefetcher.follow(ends)
 
     def advance(self, start: Ends, now_ms: int, *, by_s: float = inf) -> Ends:
-        """The furthest that a batch from `start` may reach; equal to `start`: nothing new. `by_s`: of what
-        waits in topics, only what had come by then (monotonic), but the oldest in any case."""
+        """The furthest that a batch from `start` may reach; `start` itself if nothing has come.
+
+        Of what waits in topics, it takes only what had come by `by_s` (monotonic clock), but always the
+        oldest record. Raises KafkaError.
+        """
         known = self._topic_ends(start) if self._partitions else {}
         if by_s != inf and (oldest_at_s := self.oldest_at_s) is not None:
             known = self._prefetcher.ends(max(by_s, oldest_at_s))
@@ -150,13 +158,16 @@ class InputOffsets:
         return end
 
     def records(self, key: str, start: int, end: int) -> list[Any] | None:
-        """The records of a slice, if they have been read ahead, or are about to be: a follower may hear
-        of a batch before it has its rows, and on a slow line a task that asked for them would wait longer."""
+        """The records of a slice, if they have been read ahead or are about to be. Returns None otherwise.
+
+        A follower may learn of a batch before it has its rows. On a slow line a task that asked for them
+        itself would wait longer.
+        """
         return self._prefetcher.records(key, start, end, _AHEAD_WAIT_S)
 
     @property
     def gather_s(self) -> float:
-        """How long what has come may lie at the broker, so that more of it is fetched at once."""
+        """How long records may lie at the broker, so that more of them are fetched at once."""
         return self._prefetcher.gather_s
 
     @gather_s.setter
@@ -165,20 +176,20 @@ class InputOffsets:
 
     @property
     def oldest_at_s(self) -> float | None:
-        """When the oldest record that waits came (monotonic); None: it is not known."""
+        """When the oldest waiting record came (monotonic clock). Returns None if that is not known."""
         return None if self._bulk else self._prefetcher.oldest_at_s()
 
     def full(self, ends: Ends) -> bool:
-        """More waits behind `ends` than is read ahead, so to wait for still more would gain nothing."""
+        """Whether more waits behind `ends` than is read ahead. To wait for still more would gain nothing."""
         return self._prefetcher.full or (self._bulk and self.lag_rows(ends) > 0)
 
     @property
     def waiting(self) -> bool:
-        """Records of the topics have come that no batch has taken."""
+        """Whether records have come that no batch has taken yet."""
         return self._bulk or self._prefetcher.oldest_at_s() is not None
 
     def lag_rows(self, ends: Ends) -> int:
-        """Offsets not read yet, commit markers included, by what was known last."""
+        """How many offsets behind `ends` are known to be unread. Commit markers count as well."""
         return sum(max(0, self._known.get(key, 0) - ends.get(key, 0)) for key in self._partitions)
 
     @property
@@ -189,7 +200,7 @@ class InputOffsets:
         return all(source.ended(ends[id]) for id, source in self._sources.items())
 
     def source_shifted(self, ends: Ends, paused_ms: int) -> Ends:
-        """The same position after a pause: a replayed recording's clock stood still."""
+        """The same position after a pause, in which the clocks of replayed recordings stood still."""
         return {
             key: self._sources[key].pause_shift(value, paused_ms) if key in self._sources else value
             for key, value in ends.items()
@@ -205,7 +216,7 @@ class InputOffsets:
             self._consumer = None
 
     def _topic_ends(self, start: Ends) -> dict[str, int]:
-        """Without asking, as long as all that waits has been read ahead."""
+        """Where the topics end. Asks the broker only if not all that waits has been read ahead."""
         if not self._bulk and not self._prefetcher.full:
             self._known = self._prefetcher.ends()
             return self._known

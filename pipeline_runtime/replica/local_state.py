@@ -1,17 +1,18 @@
 """What a replica keeps on its node's disk.
 
-    <directory>/spark/       Spark's checkpoint: offsets/N, then state, then commits/N for each batch
-                             and, before commits/N, where it has ended: ends/N
-    <directory>/keyed/       of a group with a keyed processor: its state, and where the newest batch has
-                             ended; of a source by itself only that. What Spark has then is of no use behind
-                             the end of its query
-    <directory>/elements/    files of its elements (sinks)
+    <directory>/spark/       Spark's checkpoint. For each batch N it has offsets/N, then the state, then
+    ends/N
+                             (where the batch has ended), then commits/N
+    <directory>/keyed/       for a group whose state the replica keeps: the state of its processor, if it has
+                             one, and where the newest batch has ended. What Spark writes down is then of no
+                             use once its query has ended
+    <directory>/elements/    the files of its elements (sinks)
     <directory>/replica.json where to resume reading the journal
     <directory>/fresh.json   where the state was last begun fresh; nothing from before is in it
 
-Without `keyed/`, a Spark batch counts only with `commits/N` and `ends/N`: one without was planned, and may
-have begun, but came to nothing. What is left of it is dropped before every start: Spark would go on behind
-it.
+Without `keyed/`, a batch of Spark's counts only if it has `commits/N` and `ends/N`. A batch without them was
+planned, and may have begun, but came to nothing. What is left of it is dropped before every start, because
+Spark would otherwise go on behind it.
 """
 
 from __future__ import annotations
@@ -36,15 +37,15 @@ _ENDS_KEPT = 8  # Spark keeps some 4 batches
 
 
 class LocalStateDamaged(RuntimeError):
-    """The replica's directory holds something that cannot be read, or that does not fit the journal; start
-    from a checkpoint."""
+    """The replica's directory holds something that cannot be read, or that does not fit the journal. The
+    replica has to start from a checkpoint."""
 
 
 @dataclass(frozen=True)
 class JournalMark:
     """Where to go on reading the journal: `view` is the fold of all records before `offset`.
 
-    Its seq is never ahead of the local state's, so no batch that is still to follow is skipped.
+    The view is never ahead of the local state, so no batch that is still to be followed is skipped.
     """
 
     offset: int
@@ -60,7 +61,7 @@ def keyed_path(directory: Path) -> Path:
 
 
 def last_committed(directory: Path) -> Boundary | None:
-    """Where the newest batch that counts has ended; None: none does yet."""
+    """Where the newest batch that counts has ended. Returns None if there is none yet."""
     keyed, spark = keyed_path(directory), spark_directory(directory)
     if keyed.is_dir():
         try:
@@ -144,7 +145,7 @@ def open_keyed(directory: Path, local: Boundary, *, stateful: bool) -> KeyedStat
 
 
 def beginning(directory: Path) -> Boundary:
-    """Where the first batch begins of which there is state: seq 0, or where that was begun anew."""
+    """Where the first batch of the present state begins: at seq 0, or where the state was begun fresh."""
     path = directory / "fresh.json"
     try:
         return Boundary.from_json(json.loads(path.read_text()))
@@ -155,21 +156,22 @@ def beginning(directory: Path) -> Boundary:
 
 
 def begin_fresh(directory: Path, at: Boundary) -> None:
-    """Leave all state behind: the next batch is the first, and begins `at` the local state's end.
+    """Leave all state behind. The next batch is the first of a fresh state, and begins `at` the end of the
+    old one.
 
-    Once it is written down, batches up to `at` do not count any more; see `open_state`.
+    As soon as this is written down, batches up to `at` no longer count; see `open_state`.
     """
     replace_text(directory / "fresh.json", json.dumps(at.to_json()), durable=True)
     open_state(directory)
 
 
 def open_state(directory: Path) -> Boundary:
-    """Where the local state stands; what is kept of batches that do not count is removed."""
+    """Returns where the local state stands. Removes what is kept of batches that do not count."""
     spark, keyed = spark_directory(directory), keyed_path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     begins, newest = beginning(directory), last_committed(directory)
     if newest is None or newest.seq <= begins.seq:
-        # What may have been begun would only bind the first batch.
+        # A first batch that was begun, but does not count, would only bind the next attempt.
         _remove(keyed)
         _remove(spark)
         newest = begins
@@ -181,7 +183,7 @@ def open_state(directory: Path) -> Boundary:
 
 
 def _remove(path: Path) -> None:
-    """At once: half removed, it could not be read."""
+    """Remove the directory in one step. A half removed one could not be read."""
     if path.is_dir():
         shutil.rmtree(_former(path), ignore_errors=True)
         os.rename(path, _former(path))
@@ -192,11 +194,11 @@ def _former(path: Path) -> Path:
 
 
 def drop_unfinished(directory: Path) -> list[int]:
-    """Delete what is left of batches that came to nothing; returns their Spark batch ids."""
+    """Delete what is left of batches that came to nothing. Returns Spark's numbers of them."""
     spark = spark_directory(directory)
     newest = spark_state.newest_done(spark)
     last = newest[0] if newest is not None else -1
-    # In this order: whatever a crash leaves does not count either.
+    # In the order of the logs: what a crash leaves in between does not count either.
     left = [(log, batch) for log in spark_state.LOGS for batch in spark_state.batches(spark / log)]
     unfinished = [(log, batch) for log, batch in left if batch > last]
     for log, batch in unfinished:
@@ -224,7 +226,7 @@ def relocate(directory: Path) -> None:
 
 
 def read_mark(directory: Path, local: Seq) -> JournalMark | None:
-    """None: there is none that fits the local state; the journal is then read from its beginning."""
+    """Returns None if no mark fits the local state. The journal is then read from its beginning."""
     try:
         data = json.loads((directory / "replica.json").read_text())
         mark = JournalMark(data["journal_offset"], JournalView.from_json(data["view"]))
@@ -239,9 +241,8 @@ def write_mark(directory: Path, mark: JournalMark) -> None:
 
 
 def replace_text(path: Path, text: str, *, durable: bool = False) -> None:
-    """The file has its former content or the new one, and a snapshot leaves out what is not there yet.
-
-    `durable`: also after a power cut.
+    """Replace the file's content: it has either the old one or the new one, and a snapshot leaves out what is
+    not there yet. With `durable` that also holds after a power cut.
     """
     temporary = path.with_name(f".{path.name}.tmp")
     with open(temporary, "w") as file:
@@ -253,11 +254,11 @@ def replace_text(path: Path, text: str, *, durable: bool = False) -> None:
 
 
 def size_bytes(directory: Path) -> int:
-    """Bytes of the state files."""
+    """The size of the state's files, in bytes."""
     total = 0
     for place in (spark_directory(directory) / "state", keyed_path(directory)):
         for root, _, names in os.walk(place):
             for name in names:
-                with suppress(FileNotFoundError):  # it is cleaned up while we look
+                with suppress(FileNotFoundError):  # it has just been cleaned up
                     total += os.stat(os.path.join(root, name)).st_size
     return total

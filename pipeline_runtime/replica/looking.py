@@ -1,4 +1,4 @@
-"""A look at what a processor keeps, beside its batches: page by page, in the order of the keys."""
+"""Shows what a processor keeps while its batches go on: page by page, in the order of the keys."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from pipeline_runtime.operators.sdk import Processor
 log = logging.getLogger(__name__)
 
 KEY_MAX = 1024
-"""Characters of a key that are told, and that the next page goes on by: of longer keys that begin alike only
-the first is shown."""
+"""How many characters of a key are told. The next page goes on behind them, so of longer keys that begin
+alike only the first is shown."""
 STATE_MAX = 8 * 1024
-"""Bytes of a state that are told."""
+"""How many bytes of a state are told."""
 LOOKED_MAX = 5_000
-"""How many keys one question looks through for what it searches."""
+"""How many keys one question looks through for the text that it searches."""
 _AT_ONCE = 25
 _REST_S = 0.001
 _STATE = '{"state":'  # how all that is kept begins (batch.keyed, batch.batched)
@@ -38,12 +38,14 @@ class Looking:
         self._processor = processor
         self._inputs = inputs
         self._state = state
-        # Then RocksDB cannot go to what is searched: the keys lie by what they are, not by how they are read.
+        # Then RocksDB cannot go to a searched key directly: it sorts the keys as they are, not as people read
+        # them.
         self._made_readable = type(processor).readable_key is not Processor.readable_key
 
     @classmethod
     def at(cls, spec: GroupSpec, element: str | None, state: KeyedState) -> Looking | None:
-        """`element`: the group's processor; None: it has none, so its state says only where it stands."""
+        """`element` is the group's processor. Returns None if the group has none: its state then says only
+        where it stands."""
         processor = None if element is None else operator_of(spec, element)
         if element is None or not isinstance(processor, Processor):
             return None
@@ -61,11 +63,11 @@ class Looking:
             return KeptAnswer(refused="failed")
 
     def _page(self, question: KeptQuestion) -> KeptAnswer:
-        """Keys that are as people read them: those that begin with what is searched. Others: those in whose
-        readable form it is, found among the next LOOKED_MAX keys."""
+        """One page of keys. If people read the keys as they are, those that begin with the searched text.
+        Else those whose readable form contains it, among the next LOOKED_MAX keys."""
         filtered = self._made_readable and bool(question.search)
         prefix, searched = ("", question.search.casefold()) if filtered else (question.search, "")
-        first = "" if question.after is None else question.after + "\0"  # there is none between the two
+        first = "" if question.after is None else question.after + "\0"  # the next possible key
         found: list[tuple[str, bytes]] = []
         looked, last = 0, None
         while True:
@@ -82,7 +84,7 @@ class Looking:
             if last is None or len(found) == question.limit or looked >= LOOKED_MAX:
                 break
             first = last + "\0"
-            sleep(_REST_S)  # so that others of this process have their turn
+            sleep(_REST_S)  # so that other threads of this process have their turn
         return KeptAnswer(
             keys=self._state.count,
             entries=tuple(self._entry(key, text) for key, text in found),
@@ -119,5 +121,5 @@ def _json(state: Any) -> str:
 
 
 def _passing(key: str) -> str:
-    """A key to go on after."""
+    """The key behind which the next page begins."""
     return key if len(key) <= KEY_MAX else key[:KEY_MAX] + "\U0010ffff"

@@ -12,7 +12,7 @@ _WINDOW = 200  # batches
 
 
 def percentile(values: list[float], ratio: float) -> float | None:
-    """Nearest-rank percentile; None for no values."""
+    """The nearest-rank percentile. Returns None if there are no values."""
     if not values:
         return None
     ranked = sorted(values)
@@ -29,7 +29,7 @@ class Measures:
     first_output_at_ms: int | None = None
     last_output_at_ms: int | None = None
     batches_total: int = 0
-    busy_ms_total: float = 0.0  # what its batches took together
+    busy_ms_total: float = 0.0  # the time that all batches took together
     batch_ms: deque[float] = field(default_factory=lambda: deque(maxlen=_WINDOW))
     latency_ms: deque[float] = field(default_factory=lambda: deque(maxlen=_WINDOW))
 

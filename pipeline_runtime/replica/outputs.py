@@ -42,7 +42,7 @@ def outgoing(
     spec: GroupSpec, made: BatchOutput, rejected: Sequence[RejectedRecord], *, ending: bool
 ) -> Outgoing:
     """The records of a batch: its outputs, its dead letters, and those of the records that could not be read.
-    `ending`: readers are told that nothing follows."""
+    With `ending` the readers are told that nothing follows."""
     records: list[OutgoingRecord] = []
     stream_bytes: dict[str, int] = {}
     for output in spec.outputs:
@@ -73,10 +73,10 @@ def outgoing(
 def element_rows(
     spec: GroupSpec, counts: Mapping[str, int], rows_in: int
 ) -> dict[str, tuple[int | None, int | None]]:
-    """The rows in and out of each element of a group of several; None where Spark alone saw them.
+    """The rows in and out of each element of a group of several. A number is None if only Spark saw the rows.
 
-    `counts`: the rows of each stream that was seen. `rows_in`: what the group read, also what could not be
-    read. Where that is one stream, its readers got all of it.
+    `counts` has the rows of each stream that was seen. `rows_in` is all that the group has read, with what
+    could not be read. If that is one stream, each of its readers got all of it.
     """
     if len(spec.elements) < 2:
         return {}
@@ -120,7 +120,7 @@ def _end_records(spec: GroupSpec) -> list[OutgoingRecord]:
 
 
 def _shortened(raw: Any) -> Any:
-    """A dead letter must fit into a record, however large and odd what it quotes is."""
+    """The text that a dead letter quotes, cut to a length that fits into a record."""
     if not isinstance(raw, str) or len(raw) <= RAW_CHARACTERS_MAX:
         return raw
     return f"{raw[:RAW_CHARACTERS_MAX]}... ({len(raw)} characters)"

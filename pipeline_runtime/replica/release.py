@@ -1,8 +1,9 @@
-"""An owner's way out: it announces its last batches, and releases with the very last one.
+"""How an owner gives its group away: it announces its last batches, and releases with the very last one.
 
-A successor that is armed runs each announced batch at the same time as the owner, so it has caught up
-when the RELEASE comes, and goes on with the next one. To one that is far (core.is_far) none is announced: the
-owner pauses for a round trip, so that the successor's question waits at the broker when the RELEASE comes.
+An armed successor runs each announced batch at the same time as the owner. So it has caught up when the
+RELEASE comes, and goes on with the next batch. To a far successor (core.is_far) no batch is announced.
+Instead the owner pauses for a round trip, so that the successor's question waits at the broker when the
+RELEASE comes.
 """
 
 from __future__ import annotations
@@ -22,51 +23,55 @@ GIVE_WAY_S = 1.0
 
 
 class OwnerRelease:
-    """Called between batches by the gate, and at their end by the sink."""
+    """The planner calls it between batches, and the commit at the end of each."""
 
     def __init__(self, state: ReplicaState, ownership: Ownership) -> None:
         self._state = state
         self._ownership = ownership
-        self.announced = 0  # batches in the release that is on
+        self.announced = 0  # how many batches, in the release under way
         self._last: Seq | None = None  # the batch to release with
-        self.handover: str | None = None  # the newest for which RELEASE is in the journal
+        self.handover: str | None = None  # the newest one for which the journal has a RELEASE
         self._released_at_s = -GIVE_WAY_S
 
     def reset(self) -> None:
-        """A batch of the owner's own begins, and there is nobody to release to."""
+        """The owner begins a batch, and there is nobody to release to."""
         self.announced, self._last = 0, None
 
     def announce(self, boundary: Boundary, *, last: bool) -> None:
-        """Before a batch of the owner's own begins. Raises Fenced or Doubtful."""
+        """Called before the owner begins the batch. Raises Fenced or Doubtful."""
         with self._state.changed:
             permit = self._state.permit
         if permit is None:
-            return  # it is not granted, either
+            return  # the batch will not be granted, either
         permit.commit([Announce(permit.epoch, boundary)])
         reached("announced")
         self.announced += 1
         self._last = boundary.seq if last else None
 
     def end_with(self, seq: Seq) -> None:
-        """A batch of the owner's own begins that was announced to nobody."""
+        """The owner begins a batch that it has not announced, and is going to release with it."""
         self.announced, self._last = 0, seq
 
     @property
     def gives_way(self) -> bool:
-        """It has just released, and its successor has not committed yet: on one machine, planning a batch
-        would take the CPU from the successor's first one. With `changed` held."""
+        """Whether this replica has just released, and its successor has not committed yet. If both run on one
+        machine, planning a batch would take CPU from the successor's first one. The caller holds
+        `changed`."""
         if monotonic() - self._released_at_s > GIVE_WAY_S:
             return False
         takeover = self._state.view.takeover
         return takeover is None or takeover.order != self.handover or takeover.first_commit_at_ms is None
 
     def with_batch(self, commit: Commit, outputs: list[OutgoingRecord]) -> int | None:
-        """Commit the last batch together with RELEASE; as CommitPermit.commit. None: it is not the last one,
-        or there is nobody to release to, and nothing was committed."""
+        """Commit the batch together with RELEASE, as CommitPermit.commit does, if it is the one to release
+        with.
+
+        Returns None, and commits nothing, if it is not, or if there is nobody to release to.
+        """
         return self._release(commit.seq, [commit], outputs) if commit.seq == self._last else None
 
     def alone(self, seq: Seq) -> None:
-        """Release without a batch: nothing waits. Raises Fenced or Doubtful."""
+        """Release without a batch, because no row waits. Raises Fenced or Doubtful."""
         self._release(seq)
 
     def _release(
@@ -81,7 +86,7 @@ class OwnerRelease:
         requests = self._ownership.release(handover, armed, seq, last, outputs)
         if requests is None:
             return None
-        # It is in the journal: from here on this replica is a follower.
+        # The journal has the RELEASE: from here on this replica is a follower.
         with state.changed:
             self.handover, self._released_at_s = handover, monotonic()
             self.reset()

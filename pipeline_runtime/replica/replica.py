@@ -1,14 +1,14 @@
-"""One group's copy on this node: its life from start to stop.
+"""One group's copy on this node, from start to stop.
 
-    start   --> follows the journal from its local state
-    direct  --> what is wanted of it (`Directive`):
-        order    once caught up: it claims, then owns
-        succeed  once caught up: it arms itself, and owns as soon as the owner has released to it
-        release  as the owner: it gives the group to the armed successor, then follows
-    stop    --> no new batch, the running one is committed, the local state is kept
+    start   it follows the journal from its local state
+    direct  it is told what is wanted of it (`Directive`):
+        order    once it has caught up, it claims, then owns
+        succeed  once it has caught up, it arms itself, and owns as soon as the owner has released to it
+        release  as the owner it gives the group to the armed successor, then follows
+    stop    it begins no further batch, commits the running one, and keeps its local state
 
-A thread of the replica's own runs all of this; the public methods only say what is wanted. What it
-may do is decided by `pipeline_runtime.handover.protocol`, by way of `roles`, and by `core`.
+The replica's own thread does all of this. The public methods only say what is wanted. What the replica may do
+is decided by `core`, and by `pipeline_runtime.handover.protocol` through `roles`.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ from pipeline_runtime.replica.state import ReplicaState
 log = logging.getLogger(__name__)
 
 RETIRE_TIMEOUT_S = 30.0
-# How long a fenced owner waits to read who has fenced it.
+# How long a fenced owner waits to read in the journal which replica has fenced it.
 CLAIM_AWAITED_S = 5.0
 _SIZE_EVERY_S = 5.0
-# How often it looks although nothing was told.
+# How often the thread looks again although nothing has told it to.
 _LOOK_S = 0.5
 
 
@@ -75,9 +75,9 @@ class Replica:
         self._stopping = threading.Event()
         self._killed = False
         self._thread = threading.Thread(target=self._live, name=f"replica {spec.id}", daemon=True)
-        self._run: Run | None = None  # that is on, or was the last
+        self._run: Run | None = None  # the run that is on, or the last one
         self._journal = JournalFollower(spec, host.kafka, directory, self._state)
-        self._keys_shared = False  # by several of its input's partitions
+        self._keys_shared = False  # several partitions of its input have had rows of one key
         self._state_bytes = 0
         self._sized_at_s = 0.0
         self._ownership = Ownership(
@@ -89,8 +89,8 @@ class Replica:
             self._begins_fresh,
             self._moves,
         )
-        # What the broker has acknowledged may stay hidden for some milliseconds: an owner that has not read
-        # its own CLAIM would go by what was before it.
+        # The broker may hide for some milliseconds what it has acknowledged. An owner that has not read its
+        # own CLAIM would go by what the journal said before it.
         catch_up = partial(self._journal.catch_up, hidden=True)
         self._roles = Roles(spec.id, self._state, self._ownership, catch_up, host.changed, self._begin_owning)
         self._release = OwnerRelease(self._state, self._ownership)
@@ -102,8 +102,8 @@ class Replica:
         self._thread.start()
 
     def direct(self, directive: Directive) -> None:
-        """What is wanted of it from now on. An order that it was given already changes nothing: neither one
-        that it owns by, nor one that was refused."""
+        """Says what is wanted of the replica from now on. An order that it has been given before changes
+        nothing, whether it owns by that order or the order was refused."""
         with self._state.changed:
             self._pause(directive.paused_since_ms)
             self._state.direct(directive, exact=self.spec.follow == "exact")
@@ -115,17 +115,18 @@ class Replica:
 
     @property
     def growing(self) -> GrowingFiles:
-        """Of the run that is on, or was the last."""
+        """The growing files of the run that is on, or of the last one."""
         return self._run.growing if self._run is not None else GrowingFiles()
 
     @property
     def looking(self) -> Looking | None:
-        """At what a processor keeps, while it runs and when it has ended."""
+        """Shows what a processor keeps, while it runs and when it has ended."""
         return self._run.looking if self._run is not None else None
 
     def _pause(self, since_ms: int | None) -> None:
-        """One that is paused already when it starts is so since then, so that its sources' clocks stand still
-        for the whole pause. With `changed` held."""
+        """`since_ms` is None if the group is not paused. A replica that starts while its group is paused
+        counts the pause from its beginning, so that its sources' clocks stand still for all of it. The caller
+        holds `changed`."""
         if since_ms is None:
             self._state.resume_at(now_ms())
         else:
@@ -133,7 +134,7 @@ class Replica:
             self._state.pause_since(since_ms if starts else now_ms())
 
     def stop(self, timeout_s: float) -> None:
-        """End after the running batch is committed; after `timeout_s`, without waiting for it."""
+        """End when the running batch is committed, or after `timeout_s` without it."""
         with self._state.changed:
             self._stopping.set()
             self._state.drain()
@@ -145,7 +146,7 @@ class Replica:
                 self._thread.join(timeout_s)
 
     def kill(self) -> None:
-        """End at once; the batch that is running may be committed or not."""
+        """End at once. The running batch may be committed or not."""
         self._killed = True
         self._stopping.set()
         self._ownership.cancelled.set()
@@ -200,13 +201,14 @@ class Replica:
             )
 
     def _takeover(self) -> Takeover | None:
-        """With the round trips, if this replica is the new owner. With `changed` held."""
+        """The newest takeover, with its round trips if this replica is the new owner. The caller holds
+        `changed`."""
         state, takeover = self._state, self._state.view.takeover
         if takeover is None or state.permit is None or state.permit.epoch != takeover.epoch:
             return takeover
         if takeover.by != "release" or state.first_commit_requests is None:
             return takeover
-        # One for the answer that brought the RELEASE.
+        # One more for the answer that brought the RELEASE.
         return takeover.model_copy(update={"round_trips": 1 + state.first_commit_requests})
 
     # --- its thread
@@ -234,8 +236,11 @@ class Replica:
             self._roles.set(Role.STOPPED, self._roles.phase if self._roles.ended else "stopped")
 
     def _live_once(self) -> bool:
-        """From start to the query's end. True: start again (the owner's commit was in doubt, an
-        announced batch was not committed, or the next one is another definition's)."""
+        """Run the query from its start to its end.
+
+        Returns whether to start again: because the owner's commit was in doubt, an announced batch was not
+        committed, or the next batch is another definition's.
+        """
         local = self._open_local_state()
         self._roles.set(Role.STANDBY, "reading the journal")
         definitions.keep(self.directory, self.spec)
@@ -265,7 +270,7 @@ class Replica:
             run.close()
 
     def _open_local_state(self) -> Boundary:
-        """Where the local state stands; seq 0 when there is none."""
+        """Open the local state and return where it stands: at seq 0 if there is none."""
         newest = open_state(self.directory)
         relocate(self.directory)
         dropped = drop_unfinished(self.directory)
@@ -274,7 +279,7 @@ class Replica:
         return newest
 
     def _begin(self, run: Run) -> bool:
-        """False: told to stop while it waited for its turn."""
+        """Start the query. Returns False if the replica was told to stop while it waited for its turn."""
         if not self._host.starts.take(self._stopping):
             return False
         connected = self._state.connected
@@ -285,7 +290,7 @@ class Replica:
         return True
 
     def _supervise(self, run: Run) -> bool:
-        """Watch the query, carry out orders; True: start again."""
+        """Watch the query and carry out orders. Returns whether to start again."""
         state, seen = self._state, -1
         while True:
             seen = state.wait_for_change(seen, _LOOK_S)
@@ -334,7 +339,8 @@ class Replica:
         raise failure or run.exception() or RuntimeError("the query ended by itself")
 
     def _after_loss(self, loss: Fenced | Doubtful) -> bool:
-        """The owner may not commit any more; whether another replica owns is for the journal to say."""
+        """The owner may not commit any more. Whether another replica owns, the journal says. Returns whether
+        to start again."""
         if isinstance(loss, Fenced) and self._was_replaced():
             self._roles.give_way(str(loss))
             return False
@@ -343,8 +349,11 @@ class Replica:
         return True
 
     def _was_replaced(self) -> bool:
-        """A claimant fences the owner before its CLAIM is in the journal; but the broker fences, too, whose
-        transaction has been open for too long, and a claimant may die in between: then nobody owns."""
+        """Whether another replica was granted.
+
+        A claimant fences the owner before its CLAIM is in the journal, and it may die in between. The broker
+        also fences an owner whose transaction has been open for too long. In both cases nobody owns.
+        """
         state = self._state
         with state.changed:
             permit = state.permit
@@ -364,12 +373,13 @@ class Replica:
                 lambda: self._state.granted is None or not run.is_active(), timeout=RETIRE_TIMEOUT_S
             )
             permit = self._state.permit
-            if permit is None:  # the batch that was waited for has released: the new owner is told
+            if permit is None:  # the running batch has released: the new owner will be told to retire
                 self._state.drain(self._stopping.is_set())
                 return True
         try:
             permit.commit([Retire(permit.epoch, self._host.node)])
-            # The broker answers before it marks the transaction as committed: until then it hides the RETIRE.
+            # The broker answers before it marks the transaction as committed, and hides the RETIRE until
+            # then.
             self._journal.catch_up(hidden=True)
         except (Fenced, Doubtful) as error:
             return self._after_loss(error)
@@ -379,10 +389,12 @@ class Replica:
     # --- called by others
 
     def _start_ends(self, starts: Mapping[str, Any]) -> Ends:
-        """For the CLAIM, when the journal was read to its end: where the group's first batch begins, as the
-        order says (`ClaimOrder.positions`) or at the beginning, unless the journal says so already. Raises
-        Doubtful, and LocalStateDamaged or RewindUndone when somebody else has rewound meanwhile what this
-        replica would go on from or rewind to."""
+        """Where the group's first batch begins, for the CLAIM, when the journal has been read to its end.
+
+        That is where the journal says, or else where the order says (`ClaimOrder.positions`), or else at the
+        beginning of the inputs. Raises Doubtful. Raises LocalStateDamaged or RewindUndone if another replica
+        has meanwhile rewound what this one would go on from, or rewind to.
+        """
         with self._state.changed:
             self._journal.check_not_rewound()
             if self._state.view.start is not None:
@@ -395,8 +407,9 @@ class Replica:
             raise Doubtful(f"{self.spec.id}: where its inputs begin was not answered ({error})") from error
 
     def _moves(self, starts: Mapping[str, Any]) -> Ends | None:
-        """For the CLAIM, likewise: where the first batch begins, if this definition has other inputs than
-        what the journal's last batch was of. Inputs that stay go on where that has ended. Raises Doubtful."""
+        """Where this definition's first batch begins, for the CLAIM, if it has other inputs than the
+        journal's last batch. Inputs that stay go on where that batch has ended. Returns None if no input is
+        new. Raises Doubtful."""
         with self._state.changed:
             view = self._state.view
             if view.start is None:

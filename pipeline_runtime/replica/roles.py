@@ -1,7 +1,7 @@
-"""What a replica is in its group: a follower, an armed successor, the owner.
+"""What a replica is in its group: a follower, an armed successor, or the owner.
 
-`step` is called by the replica's thread again and again; it compares what is wanted with what the
-journal says, and lets `handover.ownership` do what the protocol allows.
+The replica's thread calls `step` again and again. Each step compares what is wanted with what the journal
+says, and lets `handover.ownership` do what the protocol allows.
 """
 
 from __future__ import annotations
@@ -29,15 +29,16 @@ ARM_AGAIN_S = 1.0
 
 @dataclass(frozen=True)
 class CatchingUp:
-    """How a replica that is to claim gets near an owner that goes on committing: in rounds, as live migration
-    copies memory (Clark et al., "Live Migration of Virtual Machines", NSDI 2005). Each round processes what
-    the journal held when it began. One that leaves more than half of what it began with is the last: who
-    waited for the follower to get level might wait for ever, where the owner is as fast as it.
+    """How a replica that is to claim gets near an owner that goes on committing.
+
+    It does so in rounds, as live migration copies memory (Clark et al., "Live Migration of Virtual Machines",
+    NSDI 2005). Each round processes what the journal held when the round began. A round after which more than
+    half of that is left is the last one: a follower that is no faster than the owner would never catch up.
     """
 
     order: str
     to: Seq
-    behind: int  # batches, when the round began
+    behind: int  # how many batches, when the round began
 
     @classmethod
     def begun(cls, order: str, local: Seq, last: Seq) -> CatchingUp:
@@ -71,17 +72,17 @@ class Roles:
         self.role = Role.STOPPED
         self.phase = "stopped"
         self.error: ReplicaError | None = None
-        self.order_done: str | None = None  # the newest that was carried out or refused
+        self.order_done: str | None = None  # the newest order that was carried out or refused
         self._orders_seen: set[str] = set()
         self._catching_up: CatchingUp | None = None
         self.owner_since_ms: int | None = None
-        self._doubted = False  # it owned until a commit was not answered
+        self._doubted = False  # it owned, until a commit was not answered
         self._warm_at_s = 0.0
-        self._release_begun = False  # the owner has announced a batch since then
+        self._release_begun = False  # the owner has announced a batch since it was warmed
         self._arm_at_s = 0.0
 
     def set(self, role: Role, phase: str) -> None:
-        with self._state.changed:  # a status that is read meanwhile has both, or none
+        with self._state.changed:  # so that a status has both of them, or none
             self.role, self.phase = role, phase
         self._changed()
 
@@ -90,7 +91,8 @@ class Roles:
         return self.phase in FINAL_PHASES
 
     def step(self) -> None:
-        """Do what is due now; the role and phase say what came of it. Raises Doubtful, an owner Fenced."""
+        """Do what is due now. Role and phase say what came of it. Raises Doubtful; as the owner also
+        Fenced."""
         state = self._state
         with state.changed:
             taken = self._taken_over()
@@ -133,17 +135,17 @@ class Roles:
             and order.id not in self._orders_seen
             and state.permit is None
             and not state.draining
-            and self._query_runs()  # else it would own and process nothing
+            and self._query_runs()  # otherwise it would own and process nothing
             and (self._is_near(order) if state.rewinds_to is None else state.local == state.rewinds_to)
         )
 
     def _is_near(self, order: ClaimOrder) -> bool:
-        """Whether little enough is left to follow that it can be done after the claim."""
+        """Whether so little is left to follow that it can be done after the claim."""
         local, last = self._state.local, self._state.view.last_seq
         if self._state.caught_up:
             return True
         if self._state.view.definition not in ("", self._state.wanted):
-            return False  # it has yet to come to where its own definition begins, by its CLAIM
+            return False  # it has not yet come to where its CLAIM will begin its own definition
         now = self._catching_up
         if now is None or now.order != order.id or (now.over(local) and now.gained(local, last)):
             self._catching_up = CatchingUp.begun(order.id, local, last)
@@ -167,14 +169,14 @@ class Roles:
 
     def _refused(self, order: ClaimOrder, reason: str) -> None:
         if self._doubted and self._is_still_granted(order):
-            # Somebody has initialised in between, a successor that arms itself for instance, but nobody was
-            # granted: were this one to stand down, nobody would own. Should it be granted by now, the next
+            # Another replica has initialised its producer in between, say to arm itself, but none was
+            # granted. If this one stood down, nobody would own. If another one is granted by now, the next
             # reading of the journal says so.
             log.info("%s: %s; nobody was granted, so it claims again", self._group, reason)
             self.set(Role.STANDBY, "in doubt")
             return
         view = self._state.view
-        with self._state.changed:  # a status that is read meanwhile has the refusal with what came of it
+        with self._state.changed:  # so that a status has the refusal together with what came of it
             self._done(order.id, reason)
             self.role = Role.STANDBY
             if self._state.directive.retire and view.retired:
@@ -182,14 +184,14 @@ class Roles:
             elif self._doubted:
                 self._fenced(reason)
             elif order.id in view.orders or view.retired:
-                self.phase = "refused"  # it has owned by this order: it waits to be asked anew
+                self.phase = "refused"  # it has owned by this order: it waits for another one
             else:
-                self.phase = "following"  # the order came too late: the next one may be right
+                self.phase = "following"  # the order came too late; the next one may be in time
         self._changed()
 
     def _is_still_granted(self, order: ClaimOrder) -> bool:
-        """Whether the newest grant that was read is the one that `order` goes on with, or is by itself: the
-        answer to its CLAIM may have been lost, too."""
+        """Whether the newest grant in the journal is the one that `order` claims over, or that of `order`
+        itself: the answer to its CLAIM may have been lost as well."""
         with self._state.changed:
             view = self._state.view
             mine = (order.over, view.orders.get(order.id))
@@ -208,7 +210,7 @@ class Roles:
             self.owner_since_ms = now_ms()
             former = has_former_state(self._state.view, self._state.begins.seq, self._state.local)
         if former:
-            # What runs is the former definition's query: who waits for the new one must not take it for that.
+            # The query of the definition before still runs. It must not be taken for the new one.
             self.set(Role.STANDBY, "beginning anew")
         else:
             self.set(Role.OWNER, "owning")
@@ -247,14 +249,15 @@ class Roles:
         self._ownership.stay_warm()
 
     def _released(self) -> None:
-        """It gave the group away, and follows from now on."""
+        """The replica has given the group away, and follows from now on."""
         self.owner_since_ms = None
         self.set(Role.STANDBY, "following")
 
     # --- losing
 
     def _taken_over(self) -> str | None:
-        """Why this owner is none any more, as its journal says: an idle one hears of it nowhere else."""
+        """Why this owner no longer owns, as its journal says. An idle owner learns of it nowhere else.
+        Returns None if it still owns."""
         permit, view = self._state.permit, self._state.view
         if permit is None or not is_taken_over(view, permit.epoch) or self._ownership.releasing:
             return None
@@ -269,12 +272,12 @@ class Roles:
         self._changed()
 
     def _fenced(self, reason: str) -> None:
-        """It owned, and another does now. With `changed` held."""
+        """The replica has owned, and another one does now. The caller holds `changed`."""
         self.error = replaced(reason, now_ms())
         self.role, self.phase = Role.STOPPED, "fenced"
 
     def claim_again(self, reason: str) -> None:
-        """As after a restart: it may, while its own epoch is the newest."""
+        """Claim as after a restart. That is allowed as long as the replica's own epoch is the newest."""
         log.warning("%s: %s; the journal decides", self._group, reason)
         with self._state.changed:
             state = self._state

@@ -1,7 +1,7 @@
 """One run of a group's query: from where the local state stands, until the query ends or gives way.
 
-A replica has several, one after another: the next one begins when a commit was in doubt, when an announced
-batch was not committed, or with another definition.
+A replica has one run after another. The next one begins when a commit was in doubt, when an announced batch
+was not committed, or with another definition.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ from pipeline_runtime.replica.timing import BatchTiming
 log = logging.getLogger(__name__)
 
 LET_GO_S = 10.0
-# How often the engine is asked whether the query goes on, which Java has to answer. What fails in a batch,
-# the sink and the gate say at once.
+# How often the engine is asked whether the query goes on, which Java has to answer. A failure in a batch is
+# known at once without asking.
 _ACTIVE_LOOK_S = 0.4
 
 
@@ -53,9 +53,9 @@ _ACTIVE_LOOK_S = 0.4
 class Start:
     """What a run begins with."""
 
-    definition: GroupSpec  # a former one, where the replica follows what lies before an upgrade
+    definition: GroupSpec  # an earlier one, if the replica follows what lies before an upgrade
     local: Boundary  # where the local state stands
-    marks: dict[str, Any]  # and its sinks
+    marks: dict[str, Any]  # where its sinks stand
     tasks_max: int | None = None  # None if it may have as many as the group allows
 
 
@@ -74,12 +74,12 @@ class Run:
         self._directory = directory
         self._host = host
         self._query: Query | None = None
-        self.begun = False  # the query was, and may not have connected yet
+        self.begun = False  # the query has been started; it may not have connected yet
         self._active = False
         self._active_at_s = 0.0
         files = {reference: str(host.resolve_file(reference)) for reference in definition.files}
         self._group = group = GroupFacts(definition, files, directory)
-        self.stateful = group.stateful is not None  # else what is kept says only where it stands
+        self.stateful = group.stateful is not None  # otherwise what is kept says only where it stands
         with ExitStack() as opened:
             self._keyed = keyed = self._open_keyed(start.local)
             if keyed is not None:
@@ -104,7 +104,7 @@ class Run:
             opened.callback(host.gate.shut, self._gate_address)
             opened.callback(batches.close)
             sinks.restore(start.local.seq, start.marks)
-            self.looking: Looking | None = None  # at what a processor keeps
+            self.looking: Looking | None = None  # shows what a processor keeps
             if keyed is not None:
                 self.looking = Looking.at(definition, group.processor, keyed)
             self._closing = opened.pop_all()
@@ -156,7 +156,7 @@ class Run:
 
     @property
     def keys(self) -> int | None:
-        """How many have a state; None: it has none by key."""
+        """How many keys have a state. Returns None if the group keeps no state by key."""
         return self._keyed.count if self._keyed is not None and self.stateful else None
 
     def close(self) -> None:

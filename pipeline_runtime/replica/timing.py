@@ -1,4 +1,5 @@
-"""When an owner's next batch begins: `pacing`, asked with what this group's rows and batches are like."""
+"""When an owner's next batch begins. The rules are in `pacing`; this applies them to the rows and batches of
+one group."""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ _RUNS_KEPT = 20
 
 
 class BatchTiming:
-    """Told by the planner what becomes of each batch; asked when the next one is due. Times in seconds are
-    those of the monotonic clock."""
+    """The planner tells it what becomes of each batch, and asks it when the next one is due. Times in seconds
+    are those of the monotonic clock."""
 
     def __init__(
         self, spec: GroupSpec, state: ReplicaState, offsets: InputOffsets, cpu: CpuLoad, *, planned: bool
@@ -39,17 +40,17 @@ class BatchTiming:
         self._cpu = cpu
         self._planned = planned
         self._told_at_s = 0.0
-        self._planned_ms = 0.0  # from there to the first task's question
+        self._planned_ms = 0.0  # from then until the first task has asked for its rows
         self._granted_at_s = 0.0
-        self._runs_ms: deque[float] = deque(maxlen=_RUNS_KEPT)  # from there to the batch's end
-        self._paced_from_s = 0.0  # the least interval counts from here; 0: the next batch waits for nothing
-        self._was_full = False  # the last batch: more waits behind it
+        self._runs_ms: deque[float] = deque(maxlen=_RUNS_KEPT)  # from the grant of a batch to its end
+        self._paced_from_s = 0.0  # the least interval counts from then; 0 if the next batch waits for nothing
+        self._was_full = False  # the last batch was full, so more waits behind it
         self.arrived_at_s: float | None = None  # when the oldest row of the running batch came, if known
 
-    # --- a batch's way
+    # --- what becomes of a batch
 
     def told(self) -> None:
-        """Spark, or the task that stays, may begin the next batch."""
+        """The engine, or a task that stays, may begin the next batch."""
         self._told_at_s = monotonic()
 
     def asked(self) -> None:
@@ -57,12 +58,13 @@ class BatchTiming:
         self._planned_ms = (monotonic() - self._told_at_s) * 1000
 
     def granted(self, *, own: bool) -> None:
-        """`own`: else the owner has decided it, and who comes to own behind it waits for nothing."""
+        """`own`: this replica has decided the batch as the owner. If another one has, a replica that comes to
+        own behind it waits for nothing."""
         self._granted_at_s = monotonic()
         self._paced_from_s = self._granted_at_s if own else 0.0
 
     def batch_ms(self) -> float:
-        """At its end: what it took to be planned, and since it was granted."""
+        """Called once, at the end of a batch. Returns how long it took, planning included."""
         run_ms = (monotonic() - self._granted_at_s) * 1000
         self._runs_ms.append(run_ms)
         return self._planned_ms + run_ms
@@ -71,7 +73,8 @@ class BatchTiming:
         self._was_full = full
 
     def followed(self) -> None:
-        """The batch that comes is one that the owner has decided: when its rows came is not for this node."""
+        """The next batch is one that another owner has decided. When its rows came is not for this node to
+        measure."""
         self.arrived_at_s = None
         self._offsets.gather_s = 0.0
 
@@ -82,13 +85,13 @@ class BatchTiming:
     # --- when the next one begins
 
     def begins_at_s(self, start: Ends, *, ending: bool, far_ms: float | None = None) -> float:
-        """The batch behind `start`. `ending`: its inputs have ended, and it is to close what is open.
-        `far_ms`: the round trip of the far successor that is released to with it."""
+        """When the batch behind `start` begins. `ending`: the inputs have ended, and it closes what is open.
+        `far_ms`: the round trip of a far successor, if the batch is the one to release with."""
         interval_ms = self._interval_ms(start) if far_ms is None else far_interval_ms(self._spec.pace, far_ms)
         return max(self._paced_from_s + interval_ms / 1000, self.due_at_s(start, ending=ending))
 
     def due_at_s(self, start: Ends, *, ending: bool) -> float:
-        """When it has to begin for its oldest row to be out in time; 0: at once."""
+        """When the batch has to begin for its oldest row to be out in time; 0 for at once."""
         offsets = self._offsets
         waits_for_nothing = self._paced_from_s == 0.0 or self._state.directive.release is not None
         if waits_for_nothing or self._was_full or offsets.full(start):
@@ -101,23 +104,25 @@ class BatchTiming:
         return 0.0 if oldest_at_s is None else oldest_at_s + self._may_wait_ms() / 1000
 
     def oldest_at_s(self) -> float | None:
-        """When the oldest row that waits has come, at the earliest; None: none does, or it is not known."""
+        """The earliest time at which the oldest waiting row may have come. Returns None if no row waits, or
+        if that is not known."""
         offsets = self._offsets
         if offsets.has_sources:
-            return self._granted_at_s or None  # of a row of their own nobody knows before a batch reads it
+            return self._granted_at_s or None  # nobody knows of a source's rows before a batch reads them
         found = offsets.oldest_at_s
         return None if found is None else found - offsets.gather_s
 
     def look_s(self) -> float:
-        """How long sources inside of the group may be left alone: they announce nothing."""
+        """How long sources inside the group need not be asked. They do not tell when they have rows."""
         return max(self._spec.pace.interval_ms_min, self._may_wait_ms()) / 1000
 
     def usual_ms(self) -> float:
-        """What a batch takes; 0: not known."""
+        """How long a batch usually takes; 0 if that is not known."""
         return percentile(list(self._state.measures.batch_ms), 0.5) or 0.0
 
     def is_quiet(self) -> bool:
-        """Nothing has come for so long that a follower has processed all there was. With `changed` held."""
+        """Whether nothing has come for so long that a follower has processed all there was. The caller holds
+        `changed`."""
         if self._offsets.waiting and not self._state.paused:
             return False
         return (monotonic() - self._granted_at_s) * 1000 > release_quiet_ms(self.usual_ms())

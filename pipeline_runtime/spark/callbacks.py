@@ -1,7 +1,8 @@
-"""The server in this process that Spark's Java process calls into, with a token on both ends.
+"""The server in this process that Spark's Java process calls into, protected by a token.
 
-PySpark starts it without one: any user of the machine could connect to its port and call the methods of every
-object that Java knows of. Py4J has the token, but loses it when PySpark tells Java the server's port.
+PySpark starts the server without a token. Any user of the machine could then connect to its port and call the
+methods of every object that Java knows of. Py4J supports a token, but loses it when PySpark tells Java the
+port.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 from py4j.java_gateway import JavaObject
 from pyspark.java_gateway import ensure_callback_server_started
 
-_READ_TIMEOUT_MS = 0  # none: a batch takes as long as it takes
+_READ_TIMEOUT_MS = 0  # no timeout: a batch may take any time
 
 
 def start_callback_server(gateway: Any) -> None:
@@ -26,7 +27,7 @@ def start_callback_server(gateway: Any) -> None:
 
 
 def _give_java(gateway: Any, token: str) -> None:
-    """Py4J sets a client only by copying the one that is there, and its copy leaves the token out."""
+    """Give Java a client with the token. Py4J can only copy its present client, and the copy has no token."""
     jvm = gateway.jvm
     server = JavaObject("GATEWAY_SERVER", gateway._gateway_client)
     java_gateway = server.getGateway()

@@ -2,11 +2,11 @@
 
     python -m pipeline_runtime.spark.class_archive
 
-Near half of the CPU of a cold start goes into reading and checking the same classes as the last time. Java
+Nearly half of the CPU of a cold start goes into reading and checking the same classes as the last time. Java
 can keep them as they lie in memory (application class-data sharing, JEP 310 and 350). So three small groups
 run once, one for each way in which elements run (without state, with Spark's state, with a processor),
-and what they have loaded is kept. Java itself looks whether an archive was made by the same Java of the same
-jars, and does without it where not.
+and what they have loaded is kept. Java itself checks whether an archive was made by the same Java from the
+same jars, and does without it if not.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ _ELEMENTS: list[dict[str, Any]] = [
 
 
 class _Rows:
-    """Keeper of the gate of one group: a few rows for each batch, and no topic behind them."""
+    """Implements gate_messages.GateKeeper for one group: a few rows for each batch, and no topic behind
+    them."""
 
     def __init__(self, spec: GroupSpec, directory: Path, *, planned: bool) -> None:
         self._tasks = Tasks(1, planned=planned)
@@ -97,8 +98,9 @@ class _Rows:
 
 
 def make(archive: Path) -> None:
-    """Replaces `archive`. Raises OSError where it cannot be written, TimeoutError when no query runs."""
-    archive.unlink(missing_ok=True)  # Java would start from it, and keeps only what it has loaded itself
+    """Replace `archive`. Raises OSError if it cannot be written, and TimeoutError if a query does not run."""
+    # Otherwise Java would start from it, and keep only what it has loaded itself.
+    archive.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(dir=archive.parent, prefix=".classes-") as directory:
         work = Path(directory)
         fresh = work / archive.name
@@ -126,7 +128,8 @@ def _groups() -> Iterator[GroupSpec]:
 
 @contextmanager
 def _engine(work: Path) -> Iterator[tuple[SparkEngine, GateServer]]:
-    """Until Java has ended by itself: what it has loaded it writes as the last thing."""
+    """An engine and a gate. It ends when Java has ended by itself, which writes what it has loaded at the
+    very end."""
     gate = GateServer()
     engine = SparkEngine("classes", work / "scratch", cores=1, memory_mib=512)
     try:

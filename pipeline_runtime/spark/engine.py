@@ -36,8 +36,8 @@ class SparkEngine:
         self._zygote: Zygote | None = None
 
     def start(self, sockets: Path) -> None:
-        """Open the session: 5 to 12 s."""
-        # A Java process that was killed has left its copies of states there.
+        """Open the session, which takes 5 to 12 s."""
+        # A Java process that was killed may have left copies of states there.
         shutil.rmtree(self._scratch, ignore_errors=True)
         use_worker_python()  # the path that the zygote imports from
         self._zygote = Zygote(sockets)

@@ -1,7 +1,7 @@
 """What a node's processes find in their environment: what they need, and no secret.
 
-Java, and every Python process that Java starts, inherits the node's environment, in which a user may have put
-the cluster key and the passwords of Redis and Kafka. Readers are told how to reach Kafka by the gate.
+Java, and every Python process that Java starts, inherits the node's environment. A user may have put the
+cluster key and the passwords of Redis and Kafka there. The gate tells readers how to reach Kafka.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _PREFIXES = ("LC_", "PYTHON", "PYSPARK_", "SPARK_")
 
 
 def keep_what_workers_need(environ: MutableMapping[str, str]) -> None:
-    """Remove all else. Before the first thread and the first child, when the settings have been read."""
+    """Remove everything else. Call it when the settings have been read, before the first thread and the first
+    child process."""
     for name in list(environ):
         if name not in _NAMES and not name.startswith(_PREFIXES):
             del environ[name]

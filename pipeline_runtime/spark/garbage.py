@@ -1,30 +1,29 @@
-"""How often Python looks for cycles of objects that nobody uses, and through which.
+"""How often Python looks for cycles of objects that nobody uses, and through which objects.
 
-It would do so after each 700 new objects, now and then through all there are, and PySpark has it done after
-each task as well. The rows of a batch are objects by the thousand that have no cycles: to look through what
-is here to stay for each of them took two thirds of the time in which the records of a batch are made.
+By default it looks after each 700 new objects, now and then through all objects, and PySpark has it look
+after each task as well. A batch makes thousands of objects without cycles. To look through all long-lived
+objects for their sake took two thirds of the time in which the records of a batch are made.
 """
 
 from __future__ import annotations
 
 import gc
 
-_NEW_OBJECTS, _YOUNG, _MIDDLE = 10_000, 10, 10  # the latter two as Python has them: closed clients are cycles
+_NEW_OBJECTS, _YOUNG, _MIDDLE = 10_000, 10, 10  # the last two are Python's own: closed clients are cycles
 
 
 def settle() -> None:
-    """All that has been imported by now is here to stay. Forks share its pages as long as nobody counts in
-    them."""
+    """Exempt all that has been imported so far. Forks share its memory as long as nobody writes into it."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(_NEW_OBJECTS, _YOUNG, _MIDDLE)
 
 
 def freeze(*, dropped: bool) -> None:
-    """In a fork of Spark's: what has been connected by now is here to stay, too.
+    """In a process of Spark's: exempt what it has connected to so far.
 
-    `dropped`: something of before is not. Else what the zygote has frozen stays so: to look through that
-    writes into each of the pages that its forks share.
+    `dropped`: something that was exempt before is no longer in use, so all objects are looked through once.
+    To look through those of the zygote writes into every page that its forks share.
     """
     if dropped:
         gc.unfreeze()

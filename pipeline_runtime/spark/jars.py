@@ -3,10 +3,10 @@
     python -m pipeline_runtime.spark.jars         fetches them, so that no first start waits for the network
     python -m pipeline_runtime.spark.jars lock    rewrites jars.lock, after a change of the versions below
 
-`jars.lock` names each with all that it needs and its SHA-256, so only the files themselves are asked for,
-and a damaged or exchanged one is found before it runs. They are kept below the user's cache directory.
-FOGLINE_IVY_SETTINGS names an ivysettings.xml of your own (a mirror, a proxy); without it Ivy's public Maven
-repository is used.
+`jars.lock` names each library with all that it needs, and their SHA-256. So only the files themselves are
+fetched, and a damaged or exchanged one is found before it runs. The files are kept below the user's cache
+directory. FOGLINE_IVY_SETTINGS names an ivysettings.xml of your own (a mirror, a proxy). Without it Ivy's
+public Maven repository is used.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _WANTED = {
 _WITH_ALL_THEY_NEED = ("kafka",)
 _LOCK_FILE = Path(__file__).with_name("jars.lock")
 _FETCH_TIMEOUT_S = 900
-# No checksums: jars.lock has better ones. No poms: it has also all that those would lead to, and to read them
-# takes three times as long as to fetch the jars.
+# No checksums: jars.lock has better ones. No poms: jars.lock also names all that they lead to, and to read
+# them takes three times as long as to fetch the jars.
 _SETTINGS = """<ivysettings>
   <property name="ivy.checksums" value=""/>
   <settings defaultResolver="central"/>
@@ -56,7 +56,8 @@ class JarsUnavailable(RuntimeError):
 
 
 def bare_local_fs_jar() -> Path:
-    """Hadoop's local filesystem without a forked `chmod` for each file; loaded by extraClassPath."""
+    """Hadoop's local file system, but without a forked `chmod` for each file. It is loaded by
+    extraClassPath."""
     (jar,) = _fetch("bare-local-fs")
     return jar
 
@@ -67,7 +68,7 @@ def kafka_jars() -> tuple[Path, ...]:
 
 
 def java_executable() -> str:
-    """Path of the `java` to run. Raises JarsUnavailable when there is none."""
+    """The path of the `java` to run. Raises JarsUnavailable if there is none."""
     home = os.environ.get("JAVA_HOME")
     candidate = Path(home, "bin", "java") if home else None
     if candidate is not None and candidate.is_file():
@@ -122,7 +123,7 @@ def _download(
     *,
     transitive: bool = False,
 ) -> None:
-    """Fetches into a directory beside `target` and renames it: `target` is complete or absent."""
+    """Fetch into a directory beside `target` and rename that: `target` is complete, or absent."""
     work = Path(tempfile.mkdtemp(prefix=f"{target.name}-", dir=target.parent))
     try:
         (work / "ivysettings.xml").write_text(_SETTINGS.format(poms=str(transitive).lower()))
@@ -151,7 +152,7 @@ def _download(
 
 
 def _pyspark_ivy() -> Path:
-    # Found, not imported: the supervisor needs no PySpark in its memory.
+    # PySpark is looked up, not imported: the supervisor does not need it in its memory.
     spec = importlib.util.find_spec("pyspark")
     for directory in (spec.submodule_search_locations or ()) if spec else ():
         for jar in Path(directory, "jars").glob("ivy-*.jar"):
@@ -191,7 +192,7 @@ def _sha256(path: Path) -> str:
 
 
 def _lock() -> None:
-    """Writes jars.lock: what is wanted, with all that it needs."""
+    """Write jars.lock: the wanted libraries, with all that they need."""
     rows = []
     with tempfile.TemporaryDirectory() as directory:
         for name, coordinates in sorted(_WANTED.items()):
@@ -204,7 +205,7 @@ def _lock() -> None:
 
 @contextmanager
 def _only_one(lock: Path) -> Iterator[None]:
-    """Two processes that start at once fetch once."""
+    """Held by one process at a time, so that two which start together fetch only once."""
     lock.parent.mkdir(parents=True, exist_ok=True)
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -1,4 +1,5 @@
-"""The one SparkSession of a node process. What its settings gain: docs/explanation/measured-settings.md."""
+"""The one SparkSession of a node process. docs/explanation/measured-settings.md says what its settings
+gain."""
 
 from __future__ import annotations
 
@@ -25,15 +26,15 @@ _CONF = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.log.level": "ERROR",
-    # Its own ports, of tasks and of blocks, take Java objects: whoever speaks there needs a secret that Java
+    # Spark's ports for tasks and blocks take Java objects. Whoever speaks there needs a secret that Java
     # makes and keeps to itself.
     "spark.authenticate": "true",
     "spark.sql.session.timeZone": "UTC",
-    # ${name} in an expression is text: Spark would put settings and Java's environment there.
+    # ${name} in an expression is text. Spark would replace it by settings and Java's environment.
     "spark.sql.variable.substitute": "false",
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
-    # Python workers over TCP lose 40 ms per task to Nagle's algorithm and delayed ACKs.
+    # Over TCP a Python process would lose 40 ms per task to Nagle's algorithm and delayed ACKs.
     "spark.python.unix.domain.socket.enabled": "true",
     # A starved machine needs longer than the 15 s default to start a Python process.
     "spark.python.authenticate.socketTimeout": "120s",
@@ -51,22 +52,23 @@ _CONF = {
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
-    # A snapshot is stored so often. Each batch writes the names of all batches since the last one, in at most
-    # 64 KiB: a thousand batches without (by default 60 s of fast ones, or moves that come sooner than these
-    # 60 s, one after another) and the state could not be written any more, here or anywhere.
+    # How often Spark stores a snapshot of its state. Each batch writes the names of all batches since the
+    # last snapshot, in at most 64 KiB. After a thousand batches without a snapshot the state could no longer
+    # be written, here or anywhere. With the default of 60 s that happened with fast batches, and with moves
+    # in quick succession.
     "spark.sql.streaming.stateStore.maintenanceInterval": "10s",
     # Hadoop's own local file system forks `chmod` for each file: a third of all CPU.
     "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
 }
 
-# At the same time: each group has one at least that waits for rows, and costs a thread.
+# How many tasks run at the same time. Each group has at least one, which waits for rows and costs a thread.
 TASKS_MAX = 1000
 
-# C2 compiles for minutes on a small machine and makes every cold path twice as long. And Java would fill a
-# third of its first heap, which goes by the machine's memory, before it looks for garbage at all.
+# On a small machine C2 compiles for minutes and makes every cold path twice as slow. And Java would fill a
+# third of its first heap, whose size depends on the machine's memory, before it first looks for garbage.
 SMALL_MACHINE_JAVA_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xmn32m"
 
-# Made at install, see replica/class_archive.py: with it a cold start takes little more than half the CPU.
+# Made at install by spark/class_archive.py. With it a cold start takes little more than half the CPU.
 CLASS_ARCHIVE = Path(sys.prefix, "java-classes.jsa")
 
 
@@ -75,8 +77,9 @@ def open_session(
 ) -> SparkSession:
     """Start (or return) this process's session.
 
-    `scratch`: a directory for Spark's own temporary files. `sockets`: one that nobody else can enter, with a
-    short path, for the sockets between Java and Python: who reaches one reads rows, or has code run.
+    `scratch`: a directory for Spark's own temporary files. `sockets`: a directory with a short path, which
+    nobody else can enter, for the sockets between Java and Python. Whoever reaches one can read rows, or run
+    code.
     """
     use_worker_python()
     scratch.mkdir(parents=True, exist_ok=True)
@@ -94,8 +97,8 @@ def open_session(
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")
-    # Spark would start it with the first query. It waits by select(), which takes no descriptor from 1,024
-    # on, and by then a node of many groups may have as many files open.
+    # Spark would start this server with the first query. It waits with select(), which takes no file
+    # descriptor above 1,023, and by then a node of many groups may have that many files open.
     start_callback_server(session.sparkContext._gateway)
     _register_source(session)
     return session
@@ -104,14 +107,17 @@ def open_session(
 def _java_options() -> str:
     """Returns the Java options of every Spark session, in the shell's notation."""
     options = os.environ.get("FOGLINE_JAVA_OPTIONS", SMALL_MACHINE_JAVA_OPTIONS)
-    # Last those of FOGLINE_JAVA_OPTIONS, so that an archive in them is taken instead.
+    # FOGLINE_JAVA_OPTIONS comes last, so that an archive which it names is taken instead.
     return " ".join([*(f'"{option}"' for option in class_archive_options(CLASS_ARCHIVE)), options])
 
 
 def _register_source(session: SparkSession) -> None:
-    """All queries share the source's environment, and each puts settings into it when it starts, while
-    others may write it into their tasks. In a HashMap, as PySpark makes it, two that start together can leave
-    a wrong size behind: then no task of this process can be read any more (OptionalDataException)."""
+    """Make Fogline's source known, with an environment that queries can change at the same time.
+
+    All queries share the source's environment. Each puts settings into it when it starts, while others may
+    write it into their tasks. PySpark makes it a HashMap. Two queries that start together can leave a wrong
+    size in that, and then no task of this process can be read any more (OptionalDataException).
+    """
     context: Any = session.sparkContext
     environment = context.environment
     context.environment = context._jvm.java.util.concurrent.ConcurrentHashMap(environment)
@@ -122,15 +128,16 @@ def _register_source(session: SparkSession) -> None:
 
 
 def use_worker_python() -> None:
-    """Have Spark start its Python processes (seven, before a first batch) with this interpreter and path."""
-    # The source must be importable in the workers: a module pickled by value has fresh globals,
-    # and with them a new Kafka consumer, in every batch.
+    """Have Spark start its Python processes with this interpreter and path. It starts seven before a first
+    batch."""
+    # The source must be importable in those processes. A module that is pickled by value has fresh globals in
+    # every batch, and with them a new Kafka consumer.
     path = os.environ.get("PYTHONPATH", "")
     if str(PROJECT) not in path.split(os.pathsep):
         os.environ["PYTHONPATH"] = path = os.pathsep.join(filter(None, [str(PROJECT), path]))
     os.environ["FOGLINE_WORKER_PYTHON"], os.environ["FOGLINE_WORKER_PATH"] = sys.executable, path
     os.environ["FOGLINE_WORKER_START"] = str(WORKER_PYTHON.with_name("worker_start.py"))
-    # Some file systems and copies lose the executable bit: slower, then.
+    # Some file systems and copies lose the executable bit. Processes then start more slowly.
     os.environ["PYSPARK_PYTHON"] = str(WORKER_PYTHON) if os.access(WORKER_PYTHON, os.X_OK) else sys.executable
 
 

@@ -1,8 +1,9 @@
 """The streaming data source of every group: it reads what the replica's gate has granted.
 
-The gate (pipeline_runtime.batch.gate) tells Spark of a next batch at once, and its tasks what to read of it
-when that is decided: they wait for it. A task that stays (batch.group) takes all batches to come, and gives
-Spark no rows. One instance reads all inputs of a group, so that one gate bounds them all.
+The gate (pipeline_runtime.batch.gate) tells Spark of a next batch at once. It tells the batch's tasks what to
+read when that is decided; they wait until then. A task that stays (batch.group) takes all batches to come,
+and gives Spark no rows. One instance of the source reads all inputs of a group, so that one gate decides
+about them all.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class GatedReader(DataSourceStreamReader):
                 yield from enveloped(rows, reader.inputs[part.input], schema)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """What is done is in the journal, not here."""
+        """Nothing to do: the journal says what has been processed."""
 
 
 class GatedSource(DataSource):
@@ -89,11 +90,13 @@ _readers: dict[str, GroupReader] = {}
 def _reader(address: str) -> GroupReader:
     """This worker process's reader for that gate, with its connections."""
     if address not in _readers:
-        # Here, since a process that does not read, as each query's start waits for one, needs nothing of it.
+        # Imported here, because the start of each query waits for a process that does not read and needs none
+        # of it.
         from pipeline_runtime.batch.reader import GroupReader
 
         client = gate(address)
-        # Spark uses its worker processes for all groups: those that have left the node leave them here.
+        # Spark uses its worker processes for all groups. Readers of groups that have left the node are
+        # dropped here.
         departed = [each for each in _readers if not is_connected(each)]
         for each in departed:
             _readers.pop(each).close()

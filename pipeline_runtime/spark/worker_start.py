@@ -5,7 +5,7 @@ Without a zygote it becomes that Python itself. In either case it sets a path of
 import from its pyspark.zip. Python does not store what it compiles from an archive, so each process would
 compile PySpark, which takes about a second.
 
-A program of its own that imports nothing of the project: it has to start in some 10 ms.
+This is a program of its own that imports nothing of the project, because it has to start in some 10 ms.
 """
 
 import json
@@ -27,13 +27,13 @@ def main() -> None:
     zygote.sendall(request)
     pid = _number(zygote)
     if pid is None:
-        sys.exit(1)  # the zygote has ended, as the node does
-    # Not SIGINT: of Ctrl-C the node ends its batches, and Java's children inherit that it is ignored.
+        sys.exit(1)  # the zygote has ended, because the node ends
+    # Not SIGINT: on Ctrl-C the node ends its batches, and Java's children inherit that the signal is ignored.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: os.kill(pid, number))
     code = _number(zygote)
     if code is None:
-        os.kill(pid, signal.SIGKILL)  # as nobody waits for it any more; Spark starts another one
+        os.kill(pid, signal.SIGKILL)  # nobody waits for the fork any more, and Spark starts another one
         sys.exit(1)
     if code < 0:
         signal.signal(-code, signal.SIG_DFL)

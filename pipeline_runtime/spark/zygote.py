@@ -1,12 +1,15 @@
 """A process that has imported what Spark's Python processes need, and forks each of them.
 
-Before an element's first batch in a new Java Spark starts seven of them, one after another, and each would
-import the same libraries, for about a second of CPU. Here they are imported once for the node, and their
-memory is shared. `worker_start.py` asks for a fork and stands for it: it passes on its streams, its
-environment and its signals, and ends as the fork ends; the fork is killed when it is killed.
+Spark starts seven Python processes, one after another, before the first batch in a new Java. Each would
+import the same libraries, for about a second of CPU. Here they are imported once for the node, and the forks
+share the memory.
 
-Over the Unix socket, from who asks: the length of the request (4 bytes, with the streams' descriptors), then
-the request as JSON; to it: the fork's id, and when it has ended its exit code (4 bytes each).
+`worker_start.py` asks for a fork and stands for it. It passes on its streams, its environment and its
+signals, and ends when the fork ends. The fork is killed when `worker_start.py` is killed.
+
+On the Unix socket the asking process sends the length of its request (4 bytes, with the streams'
+descriptors), then the request as JSON. It is sent the fork's id and, when the fork has ended, its exit code
+(4 bytes each).
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from pipeline_runtime.spark.garbage import settle
 
 ENVIRONMENT = "FOGLINE_WORKER_ZYGOTE"
 _REQUEST_TIMEOUT_S = 30.0
-# All behind the modules that Spark runs; not these themselves, as runpy would warn.
+# What the modules need that Spark runs. Not these modules themselves: runpy would warn.
 _IMPORTED = (
     *("numpy", "pandas", "pyarrow.compute", "pyspark.worker", "pyspark.sql.pandas.serializers"),
     *("pyspark.sql.pandas.types", "pyspark.sql.conversion", "pyspark.sql.worker.lookup_data_sources"),
@@ -36,28 +39,30 @@ _IMPORTED = (
     *("pyspark.sql.streaming.datasource", "pipeline_runtime.spark.source", "pipeline_runtime.batch.reader"),
     "pipeline_runtime.batch.group",
 )
-# Arrow's own allocator takes 4 MB more of each process, and is no faster here.
+# Arrow's own allocator takes 4 MB more in each process, and is no faster here.
 _ENVIRON = {"OPENBLAS_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
 
 
 class Zygote:
-    """The node's side. `sockets`: a directory that nobody else can enter: who reaches it has code run."""
+    """The node's side. `sockets`: a directory that nobody else can enter, because whoever reaches the zygote
+    can run code."""
 
     def __init__(self, sockets: Path) -> None:
         self.path = sockets / "zygote"
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(str(self.path))
-            # Who asks before the imports are done waits; where the process has died, nobody listens any more.
+            # A process that asks before the imports are done waits. If the zygote has died, nobody listens
+            # any more.
             listener.listen(64)
             command = [sys.executable, "-u", "-m", __name__, str(listener.fileno())]
-            # Spark wants hashes that are the same in all processes.
+            # Spark needs the same hashes in all processes.
             environ = {**_ENVIRON, **os.environ, "PYTHONHASHSEED": "0"}
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, env=environ, pass_fds=[listener.fileno()]
             )
 
     def close(self) -> None:
-        """End it; the forks end with Java, or have ended."""
+        """End the zygote. The forks end with Java, or have ended already."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait()
@@ -75,8 +80,9 @@ class _Forks:
         self._selector = selectors.DefaultSelector()
 
     def serve(self) -> dict[str, Any] | None:
-        """The request, in the fork that it is for; None in the zygote, when it is to end."""
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal: the node decides
+        """Fork for each request. Returns the request in the fork that it is for, and None in the zygote, when
+        that is to end."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in the terminal is for the node to handle
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(self._wake.fileno())
         for file in (0, self._listener, self._woken):
@@ -100,7 +106,7 @@ class _Forks:
             length, streams, _, _ = socket.recv_fds(connection, 4, 3)
             with connection.makefile("rb") as file:
                 request: dict[str, Any] = json.loads(file.read(int.from_bytes(length, "big")))
-        except (OSError, ValueError):  # it has ended already
+        except (OSError, ValueError):  # the asking process has ended already
             connection.close()
             return None
         pid = os.fork()
@@ -115,9 +121,9 @@ class _Forks:
         return None
 
     def _become(self, connection: socket.socket, streams: list[int]) -> None:
-        """In the fork: nothing is left of the zygote but what it has imported."""
+        """Called in the fork: keep nothing of the zygote but what it has imported."""
         signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # SIGINT stays ignored, as Java's children have it
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # SIGINT stays ignored, as in all children of Java
         self._selector.close()
         for other in (self._listener, self._woken, self._wake, connection, *self._asked.values()):
             other.close()
@@ -138,22 +144,23 @@ class _Forks:
                 connection.close()
 
     def _hung_up(self, pid: int) -> None:
-        """Who stands for the fork was killed."""
+        """The process that stands for the fork was killed."""
         connection = self._asked.get(pid)
-        if connection is not None:  # it has not ended in this very moment
+        if connection is not None:  # otherwise the fork has just ended by itself
             self._selector.unregister(connection)
             os.kill(pid, signal.SIGKILL)
 
     @staticmethod
     def _tell(connection: socket.socket, number: int) -> None:
-        with suppress(OSError):  # nobody stands for it any more
+        with suppress(OSError):  # nobody stands for the fork any more
             connection.sendall(number.to_bytes(4, "big", signed=True))
 
 
 def main() -> None:
     for name in _IMPORTED:
         importlib.import_module(name)
-    # Not those of installed packages: what they import may have threads, which no fork has.
+    # Only the built-in operators: what installed packages import may start threads, which a fork does not
+    # have.
     importlib.import_module("pipeline_runtime.operators.registry").built_in()
     settle()
     request = _Forks(socket.socket(fileno=int(sys.argv[1]))).serve()
@@ -162,7 +169,7 @@ def main() -> None:
 
 
 def _run(arguments: list[str], environ: dict[str, str], directory: str) -> None:
-    """What `python -m <arguments>` does."""
+    """Do what `python -m <arguments>` does."""
     os.environ.clear()
     os.environ.update(environ)
     os.chdir(directory)

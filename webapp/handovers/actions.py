@@ -32,7 +32,7 @@ from webapp.problems import Conflict, Invalid, Missing
 
 KEEPS_RUNNING = "The element keeps running."
 UNCHANGED = "Nothing was changed."
-"""Of a restoration: the element may not run at all."""
+"""For a refused restoration: the element may not run at all."""
 
 
 def migrate(actor: User, pipeline: str, element: str, target: str, strategy: str | None = None) -> Handover:

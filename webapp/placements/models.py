@@ -39,7 +39,7 @@ class Deployment(models.Model):
     # {group: {spec, starts, node, halted}}: what an unfinished or failed upgrade made groups stop reading,
     # and what no group reads yet. The spec is the former one with only these inputs; `starts` and `node` are
     # its placement's. `halted` are its elements that will run in another group, and do not yet.
-    left = models.JSONField(default=dict)
+    left_over = models.JSONField(default=dict)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
     )

@@ -46,7 +46,7 @@ def elements_by_group(deployments: Collection[str]) -> dict[tuple[str, str], tup
 def left_over_of(deployment: Deployment) -> tuple[GroupSpec, ...]:
     """Returns groups as they were, each with the inputs that it stopped reading and that no group has taken
     over since, and with the elements that run nowhere since."""
-    return tuple(_left(each) for each in deployment.left.values())
+    return tuple(_left(each) for each in deployment.left_over.values())
 
 
 def _left(entry: Mapping[str, Any]) -> GroupSpec:
@@ -63,7 +63,7 @@ def planned_for(deployment: Deployment, document: dict[str, Any]) -> tuple[Group
     ending |= {
         placement.group
         for placement in placements
-        if placement.retire or (placement.role != "owner" and placement.group in deployment.left)
+        if placement.retire or (placement.role != "owner" and placement.group in deployment.left_over)
     }
     running = [GroupSpec.model_validate(p.spec) for p in placements if p.group not in ending]
     specs = planned(parse_document(document), deployment.pk)
@@ -72,7 +72,7 @@ def planned_for(deployment: Deployment, document: dict[str, Any]) -> tuple[Group
 
 def nodes_before(deployment: Deployment) -> dict[str, str]:
     """Returns element -> where it runs, or ran until an unfinished upgrade ended its group."""
-    nodes = {id: entry["node"] for entry in deployment.left.values() for id in entry.get("halted", ())}
+    nodes = {id: entry["node"] for entry in deployment.left_over.values() for id in entry.get("halted", ())}
     for placement in deployment.placements.select_related("node"):
         nodes |= {element["id"]: placement.node.name for element in placement.spec["elements"]}
     return nodes

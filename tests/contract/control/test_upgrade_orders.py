@@ -78,7 +78,7 @@ def test_what_was_to_end_and_has_not_runs_on_when_the_upgrade_failed(deployed: D
     report(silent)
     report(ended, Role.STOPPED, retired=True)
     deployment.placements.update(retire=True, role="stopped")
-    deployment.left = {group: {"spec": {}, "starts": {}} for group in ("power", "saved")}
+    deployment.left_over = {group: {"spec": {}, "starts": {}} for group in ("power", "saved")}
     deployment.save()
     operation = deployment.operations.create(kind="upgrade", status="running", phase="STOP")
     end_failed(operation, Fail("It may still run."))
@@ -86,7 +86,7 @@ def test_what_was_to_end_and_has_not_runs_on_when_the_upgrade_failed(deployed: D
     ended.refresh_from_db()
     assert [(each.retire, each.role) for each in (silent, ended)] == [(False, "owner"), (True, "stopped")]
     deployment.refresh_from_db()
-    assert list(deployment.left) == ["saved"], "nobody goes on from where the other one goes on itself"
+    assert list(deployment.left_over) == ["saved"], "nobody goes on from where the other one goes on itself"
 
 
 @pytest.mark.parametrize("epoch", [3, 4, 5])

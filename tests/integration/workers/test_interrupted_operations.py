@@ -143,7 +143,7 @@ def test_a_change_of_connections_goes_on_wherever_control_dies(
         "saved": {f"{prefix}.kept.out-0": 0},
     }
     assert set(journals) == {f"{prefix}.saved.journal"}
-    assert deployment.left == {}
+    assert deployment.left_over == {}
     [former] = deployment.placements.get(group="saved").former_inputs
     assert former["topic"] == f"{prefix}.numbers.out"
     assert former["until"] is not None
@@ -155,7 +155,7 @@ def test_a_node_that_is_cordoned_at_the_last_moment_does_not_change_where_an_ele
     ordered, order_owners = list[bool](), effects.order_owners
 
     def order_at_the_second_try(*given: Any) -> bool:
-        left = Deployment.objects.get().left["saved"]["spec"]["inputs"]
+        left = Deployment.objects.get().left_over["saved"]["spec"]["inputs"]
         assert [stream["source"] for stream in left] == ["numbers.out"], "nobody has taken it over yet"
         ordered.append(bool(ordered) and order_owners(*given))
         return ordered[-1]
@@ -190,13 +190,13 @@ def test_after_a_change_of_connections_that_failed_the_former_version_goes_on_wh
     assert operation.status == "failed"
     assert "What reads from an element that is missing now waits." in operation.message
     deployment = Deployment.objects.get(pk=operation.deployment_id)
-    assert set(deployment.left) == {"saved"}
+    assert set(deployment.left_over) == {"saved"}
     deployment.version = operation.replaces
     deployment.save()
     operation = ended(Operation.objects.create(kind="upgrade", deployment=deployment))
     assert operation.status == "done", operation.message
     deployment.refresh_from_db()
-    assert deployment.left == {}
+    assert deployment.left_over == {}
     assert deployment.placements.get(group="saved").starts == {f"fl.{deployment.pk}.numbers.out-0": 7}
     assert (f"fl.{deployment.pk}.kept.journal" in journals) is (reader == "kept")
 
@@ -260,7 +260,7 @@ def stopped(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def starts_of(deployment: Deployment) -> dict[str, Any]:
     deployment.refresh_from_db()
-    assert deployment.left == {}
+    assert deployment.left_over == {}
     assert deployment.removed == [], "no element is gone"
     return {placement.group: placement.starts for placement in deployment.placements.all()}
 

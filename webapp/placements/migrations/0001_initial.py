@@ -49,7 +49,7 @@ class Migration(migrations.Migration):
                 ("message", models.TextField(blank=True)),
                 ("removed", models.JSONField(default=list)),
                 ("former_groups", models.JSONField(default=list)),
-                ("left", models.JSONField(default=dict)),
+                ("left_over", models.JSONField(default=dict)),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 ("ended_at", models.DateTimeField(blank=True, null=True)),
                 (

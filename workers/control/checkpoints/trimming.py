@@ -58,7 +58,7 @@ class Trimmer:
         groups = []
         active = GroupPlacement.objects.filter(deployment__status__in=Deployment.ACTIVE)
         # After an upgrade that failed to connect elements otherwise, others may go on from any row.
-        for placement in active.filter(deployment__left={}):
+        for placement in active.filter(deployment__left_over={}):
             groups.append(self._group(placement))
         trimmed = trim_topics(self._context.kafka, trim_points(groups))
         for (topic, partition), count in sorted(trimmed.items()):

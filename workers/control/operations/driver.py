@@ -331,7 +331,7 @@ class _Driver:
     def _take_over(self, operation: Operation, connected: Reconnections) -> None:
         """Notes that the groups at work are ordered in this transaction, so nobody else begins there."""
         reconnecting.taken_over(operation.deployment, connected, self._at_work(operation))
-        operation.deployment.save(update_fields=["left"])
+        operation.deployment.save(update_fields=["left_over"])
 
     def _begin(self, operation: Operation) -> None:
         """Sets the first steps. They are saved with the step that is decided next."""
@@ -352,8 +352,8 @@ class _Driver:
             case Operation.Kind.UNDEPLOY:
                 record.end_undeployed(operation, left_over)
             case Operation.Kind.UPGRADE:
-                operation.deployment.left = {}
-                operation.deployment.save(update_fields=["left"])
+                operation.deployment.left_over = {}
+                operation.deployment.save(update_fields=["left_over"])
                 changed = {
                     step["name"]
                     for step in operation.steps

@@ -34,7 +34,7 @@ from webapp.placements.placing import groups_to_place
 from webapp.placements.selectors import planned_for, specs_of
 from workers.control.context import now_ms
 from workers.control.operations.model import Answer, Unplaced
-from workers.control.operations.reconnecting import connections, note_left
+from workers.control.operations.reconnecting import connections, note_left_over
 from workers.control.replica_rows import epoch_known, reported
 
 log = logging.getLogger(__name__)
@@ -221,8 +221,8 @@ def order_group(
     placement = deployment.placements.get(group=spec.group)
     changes = placement.spec["version"] != spec.version
     if changes:
-        note_left(placement, spec)
-        deployment.save(update_fields=["left"])
+        note_left_over(placement, spec)
+        deployment.save(update_fields=["left_over"])
         _connect(placement, spec, starts)
     if changes or _is_down(placement):
         fresh = any(element.id in restart for element in spec.elements)
@@ -329,7 +329,7 @@ def forget_groups(deployment: Deployment, groups: Collection[str]) -> set[str]:
     names: set[str] = set()
     former: set[str] = set()
     for placement in placements:
-        halted = deployment.left.get(placement.group, {}).get("halted")
+        halted = deployment.left_over.get(placement.group, {}).get("halted")
         if halted:
             former.add(placement.group)
         else:
@@ -357,10 +357,10 @@ def run_on(deployment: Deployment) -> None:
     """
     for placement in deployment.placements.filter(retire=True):
         if not _retired(placement):
-            deployment.left.pop(placement.group, None)
+            deployment.left_over.pop(placement.group, None)
             placement.retire, placement.role = False, "owner"
             placement.save(update_fields=["retire", "role"])
-    deployment.save(update_fields=["left"])
+    deployment.save(update_fields=["left_over"])
 
 
 def note_removed(deployment: Deployment, groups: Collection[str], staying: Collection[str]) -> None:
@@ -370,8 +370,8 @@ def note_removed(deployment: Deployment, groups: Collection[str], staying: Colle
     """
     for placement in deployment.placements.filter(group__in=groups).select_related("node"):
         elements = (element["id"] for element in placement.spec["elements"])
-        note_left(placement, None, [id for id in elements if id in staying])
-    deployment.save(update_fields=["left"])
+        note_left_over(placement, None, [id for id in elements if id in staying])
+    deployment.save(update_fields=["left_over"])
 
 
 def let_go(deployment: Deployment, only: Collection[str] | None = None) -> None:
@@ -431,7 +431,7 @@ def remove_topics(operation: Operation, kafka: KafkaSettings) -> Answer:
     names = [name for name in operation.obsolete if name not in former]
     if operation.kind != Operation.Kind.UPGRADE:
         # With those of elements that an upgrade has ended and did not bring to run again.
-        left = [GroupSpec.model_validate(each["spec"]) for each in deployment.left.values()]
+        left = [GroupSpec.model_validate(each["spec"]) for each in deployment.left_over.values()]
         names = [topic.name for topic in _topics([*_deployed_specs(deployment), *left])]
         # And those that failed upgrades have left.
         names += [name for broken in deployment.operations.exclude(obsolete=[]) for name in broken.obsolete]

@@ -1,9 +1,9 @@
 """Where groups go on if an upgrade changes their inputs, or runs their elements in other groups.
 
-`Deployment.left` holds each input that a group no longer reads, and each element that is to run in another
-group, until another group was ordered to begin there or the upgrade has ended well. So an upgrade that fails
-anywhere is followed by one that still knows it. A group's journal says how far it has come. The journal is
-neither trimmed nor deleted until then.
+`Deployment.left_over` holds each input that a group no longer reads, and each element that is to run in
+another group, until another group was ordered to begin there or the upgrade has ended well. So an upgrade
+that fails anywhere is followed by one that still knows it. A group's journal says how far it has come. The
+journal is neither trimmed nor deleted until then.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class _Journals:
         return {**found, ENDED: sorted(ended)} if ended else found
 
     def _was_to_begin(self, group: str) -> dict[str, Any]:
-        starts: dict[str, Any] = self._deployment.left.get(group, {}).get("starts", {})
+        starts: dict[str, Any] = self._deployment.left_over.get(group, {}).get("starts", {})
         return starts
 
     def has_unread(self, last: LastRows) -> bool:
@@ -141,7 +141,7 @@ def order_starts(
     return {**whole, **found.get(group, {})}
 
 
-def note_left(placement: GroupPlacement, spec: GroupSpec | None, halted: Collection[str] = ()) -> None:
+def note_left_over(placement: GroupPlacement, spec: GroupSpec | None, halted: Collection[str] = ()) -> None:
     """Notes what a group reads now and will not read with this spec, or with None, which ends it for good.
 
     `halted` are its elements that are to go on in another group. The caller saves its deployment.
@@ -153,9 +153,9 @@ def note_left(placement: GroupPlacement, spec: GroupSpec | None, halted: Collect
     inputs = [*{(stream.topic, stream.consumer): stream for stream in inputs}.values()]
     if spec is not None and not inputs:
         return
-    starts = deployment.left.get(placement.group, {}).get("starts", {}) | placement.starts
+    starts = deployment.left_over.get(placement.group, {}).get("starts", {}) | placement.starts
     left = was.model_copy(update={"inputs": tuple(inputs)})
-    deployment.left[placement.group] = {
+    deployment.left_over[placement.group] = {
         "spec": left.model_dump(mode="json"),
         "starts": starts,
         "node": placement.node.name,
@@ -169,17 +169,17 @@ def taken_over(deployment: Deployment, connected: Reconnections, groups: Collect
     The caller saves it.
     """
     for item in (item for group in groups for item in connected.of(group)):
-        left = deployment.left.get(item.giver or "")
+        left = deployment.left_over.get(item.giver or "")
         if left is not None:
             rest = [stream for stream in left["spec"]["inputs"] if stream["topic"] != item.stream.topic]
             left["spec"]["inputs"] = rest
     placed = deployment.placements.filter(group__in={*groups} & {*connected.begins})
     runs = {element["id"] for placement in placed for element in placement.spec["elements"]}
-    for group, left in [*deployment.left.items()]:
+    for group, left in [*deployment.left_over.items()]:
         halted = left.get("halted", [])
         left["halted"] = [id for id in halted if id not in runs]
         if halted and not left["halted"]:
-            del deployment.left[group]  # the groups that have its elements know where each begins
+            del deployment.left_over[group]  # the groups that have its elements know where each begins
 
 
 def _key(stream: InputStream) -> str:

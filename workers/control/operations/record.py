@@ -135,7 +135,7 @@ def _upgrade_failed(operation: Operation, why: Fail) -> None:
     run_on(deployment)
     fresh = ", ".join(deployment.name_of(element) for element in operation.restart)
     kept = f"At most the state of {fresh} is lost, as was agreed." if fresh else "Nothing is lost."
-    waits = " What reads from an element that is missing now waits." if deployment.left else ""
+    waits = " What reads from an element that is missing now waits." if deployment.left_over else ""
     text = (
         f"{why.message} What was upgraded before it runs on, the rest runs as before.{waits} {kept} Deploy "
         "a corrected version, or the former one, to go on from where it is."

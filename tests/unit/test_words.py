@@ -48,8 +48,3 @@ def test_each_is_found_in_its_line(name: str, text: str, line: int) -> None:
 )
 def test_code_tables_and_links_are_left_alone(name: str, text: str) -> None:
     assert [*words.faults(Path(name), text)] == []
-
-
-def test_what_is_still_to_be_rewritten_is_there() -> None:
-    """A folder that moved or went would hide nothing, and look as if it still did."""
-    assert [name for name in words.NOT_YET if not (words.ROOT / name).exists()] == []

@@ -124,11 +124,11 @@ def test_one_that_others_go_on_from_has_to_confirm_its_end() -> None:
 
 def test_what_goes_reads_last_rows_before_it_ends() -> None:
     progress = upgrade(P.SETTLE, removed=("power",), asks=True)
-    assert next_step(progress, running(unsettled=("Power, which is being moved",)), T0) == Wait(
-        "Power, which is being moved"
+    assert next_step(progress, running(unsettled=("the move of Power to end",)), T0) == Wait(
+        "the move of Power to end"
     )
-    late = next_step(progress, running(unsettled=("Power, which is being moved",)), DEADLINE)
-    assert late == Fail("It waited too long: for Power, which is being moved.")
+    late = next_step(progress, running(unsettled=("the move of Power to end",)), DEADLINE)
+    assert late == Fail("It waited too long for the move of Power to end.")
     assert next_step(progress, running(), T0) == enters(P.READ)
     assert next_step(replace(progress, asks=False), running(), T0) == enters(P.RETIRE)
     progress = replace(progress, phase=P.READ)
@@ -138,7 +138,7 @@ def test_what_goes_reads_last_rows_before_it_ends() -> None:
     assert next_step(progress, unread, T0 + ASK_AGAIN_MS) == ReadPositions()
     assert isinstance(next_step(progress, unread, DEADLINE), Fail)
     # It may be rewound by that.
-    moved = running(OWNS, kafka=MADE, unsettled=("Power, which is being moved",))
+    moved = running(OWNS, kafka=MADE, unsettled=("the move of Power to end",))
     assert next_step(progress, moved, T0) == enters(P.SETTLE)
     assert next_step(progress, running(OWNS, kafka=MADE), T0) == enters(P.RETIRE)
     failed = replace(progress, failing={"power": T0 - ERROR_MS_MAX})

@@ -448,7 +448,7 @@ def _unsettled(operation: Operation, removed: Collection[str]) -> tuple[str, ...
     handovers = Handover.objects.filter(deployment=deployment, outcome__isnull=True).order_by("group")
     if operation.kind == Operation.Kind.UPGRADE:
         handovers = handovers.filter(group__in=removed)
-    moving = [f"{names.get(each.group, each.group)}, which is being moved" for each in handovers]
+    moving = [f"the move of {names.get(each.group, each.group)} to end" for each in handovers]
     if operation.kind == Operation.Kind.UPGRADE:
         return tuple(moving)
     before = deployment.operations.filter(status__in=UNFINISHED, created_at__lt=operation.created_at)

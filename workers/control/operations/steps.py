@@ -349,7 +349,7 @@ def _read_positions(progress: Progress, seen: Observed, now_ms: int) -> Step | N
     if not trouble:
         return None
     if _in_vain(progress, seen, now_ms):
-        return Fail(sentence(f"It waited too long: for {trouble}" if answer.unread else trouble))
+        return Fail(sentence(f"It waited too long for {trouble}" if answer.unread else trouble))
     return ReadPositions() if _asks_again(answer, now_ms) else _wait(seen, trouble)
 
 
@@ -382,7 +382,7 @@ def _own(progress: Progress, seen: Observed, now_ms: int) -> Step:
 def _settle(progress: Progress, seen: Observed, now_ms: int) -> Step:
     in_vain = _in_vain(progress, seen, now_ms)
     if progress.asks and seen.unsettled and in_vain:
-        return Fail(sentence(f"It waited too long: for {'; '.join(seen.unsettled[:NAMED_MAX])}"))
+        return Fail(sentence(f"It waited too long for {'; '.join(seen.unsettled[:NAMED_MAX])}"))
     if not seen.unsettled or in_vain:
         return _enter(P.READ if progress.asks else P.RETIRE, now_ms)
     return _wait(seen, *seen.unsettled)

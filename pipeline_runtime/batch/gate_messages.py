@@ -23,7 +23,7 @@ MESSAGE_BYTES_MAX = 1 << 30
 _BUFFER_BYTES = 1 << 16  # with Python's default a line of 100 KB takes twice as long to read
 
 FLUSH = -1
-"""In place of an input: one flush row for every input."""
+"""Stands in place of an input: the slice is one flush row for every input."""
 
 A_co = TypeVar("A_co", covariant=True)
 Payload = bytes | memoryview

@@ -211,7 +211,7 @@ class Roles:
             former = has_former_state(self._state.view, self._state.begins.seq, self._state.local)
         if former:
             # The query of the definition before still runs. It must not be taken for the new one.
-            self.set(Role.STANDBY, "beginning anew")
+            self.set(Role.STANDBY, "beginning fresh")
         else:
             self.set(Role.OWNER, "owning")
 

@@ -20,7 +20,7 @@ def settle() -> None:
 
 
 def freeze(*, dropped: bool) -> None:
-    """In a process of Spark's: exempt what it has connected to so far.
+    """Exempt what this process of Spark's has connected to so far.
 
     `dropped`: something that was exempt before is no longer in use, so all objects are looked through once.
     To look through those of the zygote writes into every page that its forks share.

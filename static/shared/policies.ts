@@ -10,7 +10,9 @@ export function policySentence({ rule, moves_per_hour, mode }: PolicyFigures): s
   if (rule.kind === "sites") return sitesSentence(rule, mode, moves_per_hour);
   const [when, what, where = ""] = IN_WORDS[rule.kind](rule as never);
   const closes =
-    rule.kind === "maintenance" ? " From then until its end, no new elements are placed there." : "";
+    rule.kind === "maintenance"
+      ? " From then until the end of the maintenance, no new elements are placed there."
+      : "";
   if (mode === "advice")
     return `${when}, you are advised to move ${what.replace(/,$/, "")}${where}.${closes}`;
   return `${when}, ${what} is moved${where}, at most ${moves_per_hour} an hour.${closes}`;
@@ -32,7 +34,7 @@ const IN_WORDS: {
     "everything that it runs, the element with the least state first,",
   ],
   maintenance: (rule) => [
-    `${rule.lead_minutes} min before ${rule.of === "node" ? rule.name : `each node at ${rule.name}`} is to be empty (${windowWords(rule)})`,
+    `${rule.lead_minutes} min before ${rule.of === "node" ? rule.name : `each node at ${rule.name}`} must be empty (${windowWords(rule)})`,
     "everything that it runs, the element with the least state first,",
   ],
   latency: ({ pipeline, element, ms, for_s }) => [
@@ -136,11 +138,11 @@ export function dryRunSentences(run: DryRun): string[] {
   const first = run.acts.length
     ? `In the last ${span} it would have acted ${run.acts.length === 1 ? "once" : `${run.acts.length} times`} if every element had been where it is now.`
     : `In the last ${span} it would have done nothing.`;
-  const held = run.held.map(({ code, seconds }) => `${codeWords(code)}: ${Math.ceil(seconds / 60)} min`);
-  return held.length ? [first, `It would have acted, but for this: ${held.join(", ")}.`] : [first];
+  const held = run.held.map(({ code, seconds }) => `${codeWords(code)} (${Math.ceil(seconds / 60)} min)`);
+  return held.length ? [first, `Reasons why it did not act: ${held.join(", ")}.`] : [first];
 }
 
-/** "2026-11-26 02:00:04: Power of demo from edge-a to cloud" but for the time. */
+/** "Power of demo from edge-a to cloud"; the page shows the time before it. */
 export function dryActWords({ code, title, pipeline, origin, target, site }: DryRun["acts"][number]): string {
   const what = title ?? `a copy of ${pipeline}${site ? ` at ${site}` : ""}`;
   if (code === "copy") return `${pipeline} gets its copies at ${site ?? ""}`;

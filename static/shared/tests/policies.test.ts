@@ -104,7 +104,7 @@ test("a dry run says how long it looked back, and what was in the way", () => {
   const run = { since: "2026-11-25T10:00:00Z", until: "2026-11-25T12:30:00Z", acts: [], held: [] };
   expect(dryRunSentences(run)).toEqual(["In the last 2.5 h it would have done nothing."]);
   expect(dryRunSentences({ ...run, held: [{ code: "no-target", seconds: 90 }] })[1]).toBe(
-    "It would have acted, but for this: no node has room: 2 min.",
+    "Reasons why it did not act: no node has room (2 min).",
   );
   expect(dryRunSentences({ ...run, until: "2026-11-25T10:10:00Z", acts: [act] })[0]).toContain(
     "In the last 10 min it would have acted once if",
@@ -142,11 +142,11 @@ const window = {
 
 test("a window says when it is, in UTC, and that nothing new comes", () => {
   expect(policySentence({ rule: window, moves_per_hour: 60, mode: "automatic" })).toBe(
-    "30 min before edge-a is to be empty (2026-11-26 02:00 to 04:00 UTC), everything that it runs, the element with the least state first, is moved, at most 60 an hour. From then until its end, no new elements are placed there.",
+    "30 min before edge-a must be empty (2026-11-26 02:00 to 04:00 UTC), everything that it runs, the element with the least state first, is moved, at most 60 an hour. From then until the end of the maintenance, no new elements are placed there.",
   );
   const weekly = { ...window, of: "site", weekly: true, minutes: 1440 } as const;
   expect(policySentence({ rule: weekly, moves_per_hour: 60, mode: "advice" })).toContain(
-    "each node at edge-a is to be empty (each Thursday 02:00 to Friday 02:00 UTC), you are advised",
+    "each node at edge-a must be empty (each Thursday 02:00 to Friday 02:00 UTC), you are advised",
   );
 });
 

@@ -1,4 +1,4 @@
-"""Every fault at every crash point: the one table for the soak and the tests."""
+"""Every fault at every crash point: the table that both the soak and the tests use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ CLAIMANTS_POINTS: tuple[CrashPoint, ...] = ("initialised", "claimed", "first-com
 assert {*OWNERS_POINTS, *TARGETS_POINTS, *CLAIMANTS_POINTS} == set(get_args(CrashPoint))
 LOSSES: tuple[Loss, ...] = get_args(Loss)
 TRIES = 5
-"""An owner in doubt, say, that claims again in the middle of a handover ends it before its fault."""
+"""An attempt may miss its fault. For example, an owner in doubt that claims again ends the handover before
+its fault."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ CELLS = (*LIVE, *CLAIMS)
 
 
 def attempt(control: Control, cell: Cell, target: Node) -> bool:
-    """A change of owner to `target`, with that fault; whether it came to pass."""
+    """Changes the owner to `target`, with that fault. Returns whether the fault occurred."""
     owner = control.owner()
     assert owner is not None
     plan = Plan(owner if cell.point in OWNERS_POINTS else target, cell.point, cell.fault)
@@ -50,7 +51,7 @@ def attempt(control: Control, cell: Cell, target: Node) -> bool:
 
 
 def meet(control: Control, cell: Cell) -> None:
-    """Changes of owner until that fault has come to pass; AssertionError when it does not."""
+    """Changes the owner until that fault has occurred. Raises AssertionError if it does not."""
     for _ in range(TRIES):
         control.restock()
         if attempt(control, cell, control.followers()[0]):
@@ -60,7 +61,7 @@ def meet(control: Control, cell: Cell) -> None:
 
 
 def change_owner(control: Control) -> None:
-    """One live handover without a fault; AssertionError when there is none."""
+    """Does one live handover without a fault. Raises AssertionError if there is none."""
     for _ in range(TRIES):
         control.restock()
         target = control.followers()[0]
@@ -71,7 +72,7 @@ def change_owner(control: Control) -> None:
 
 
 def lose_and_replace(control: Control, how: Loss) -> None:
-    """Another one owns in the lost owner's place, also when that one is back."""
+    """Lets another node own in place of the lost owner, which then comes back and does not own."""
     lost = control.owner()
     assert lost is not None
     control.lose_owner(how)

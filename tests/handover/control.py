@@ -1,9 +1,8 @@
-"""The control side of the handover tests: it orders, it notices what died, and it never decides who owns.
+"""The control side of the handover tests. It orders and notices what died, but never decides who owns.
 
-move    live: succeed to the target, release to the owner
-claim   forced, whatever the owner does
-recover after a fault: until one node owns again and nothing is ordered any more
-restock every node runs again and follows, so that the next handover has where to go
+move a live handover: succeed to the target, release to the owner claim a forced change, whatever the owner
+does recover after a fault: until one node owns again and no order is open restock every node runs again and
+follows, so that the next handover has a target
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _REORDER_S = 3.0
 
 @dataclass
 class Plan:
-    """What shall go wrong, where, and how; and whether it has."""
+    """What has to go wrong, where and how, and whether it has."""
 
     victim: Node
     point: str
@@ -58,7 +57,8 @@ class Control:
         return node.status(self.group.spec) if node.serving else None
 
     def owner(self) -> Node | None:
-        """The node that the journal has granted the newest epoch, if it can be reached and says so too."""
+        """Returns the node to which the journal has granted the newest epoch, if it can be reached and
+        reports so too."""
         found = [node for node in self.nodes if self.reachable(node) and node.owns(self.group.spec)]
         if not found:
             return None
@@ -73,13 +73,13 @@ class Control:
         return [node for node in self.nodes if self.reachable(node) and node.follows(self.group.spec)]
 
     def followers(self) -> list[Node]:
-        """Standbys that have little left to follow."""
+        """Returns the standbys that have little left to follow."""
         return [node for node in self.standbys() if _follows_closely(self.status(node))]
 
     # --- what it orders
 
     def begin(self, owner: Node) -> None:
-        """A new group: one node owns, the others follow."""
+        """Starts a new group: one node owns, the others follow."""
         for node in self.nodes:
             self._start(node)
         self._order_claim(owner, over=0)
@@ -91,13 +91,13 @@ class Control:
         self.rig.wait(owns, f"{owner.name} to own", PATIENCE_S)
 
     def move(self, target: Node, plan: Plan | None = None) -> bool:
-        """A live migration; False: it was cancelled, and the owner is the old one."""
+        """Does a live migration. Returns False if it was cancelled and the owner is the old one."""
         origin = self.owner()
         assert origin is not None
         handover = uuid4().hex
         self._arm_fault(plan)
         self._tell(target, "succeed", plan, handover=handover)
-        # It may be an owner in doubt, which hears only now that another has replaced it.
+        # The owner may be in doubt, and learn only now that another node has replaced it.
         came = self._until(plan, lambda: self._is_armed(target, handover) or self._has_stopped(target))
         if not came or self._has_stopped(target):
             self.log(f"cancelled: {target.name} did not arm")
@@ -112,7 +112,7 @@ class Control:
         return True
 
     def claim(self, target: Node, plan: Plan | None = None) -> None:
-        """A restoration while the owner lives: it is fenced."""
+        """Does a restoration while the owner lives, which is fenced."""
         self._arm_fault(plan)
         before = granted = self.group.journal.read().granted
         self._order_claim(target, granted, plan)
@@ -121,7 +121,7 @@ class Control:
             nonlocal granted
             law = self.group.journal.read()
             if law.granted > granted and law.owners[-1] != target.name:
-                # An owner in doubt has claimed again meanwhile: the order comes too late by one epoch.
+                # An owner in doubt has claimed again meanwhile, so the order comes one epoch too late.
                 granted = law.granted
                 self._order_claim(target, granted)
             return self._owns_since(target, before)
@@ -131,15 +131,15 @@ class Control:
         self.recover(plan)
 
     def recover(self, plan: Plan | None) -> None:
-        """Until one reachable node owns and goes on, and nothing is ordered any more."""
+        """Waits until one reachable node owns and goes on, and no order is open."""
         self._settle(plan)
         self._withdraw_orders()
-        while self.owner() is None:  # who was to claim had just done it when its order was withdrawn
+        while self.owner() is None:  # the claimant had just claimed when its order was withdrawn
             self._settle(None)
             self._withdraw_orders()
 
     def _settle(self, plan: Plan | None) -> None:
-        """Claims in the place of an owner that is away."""
+        """Lets a node claim in place of an owner that is away."""
         since = order_at = monotonic()
         seq = self.group.journal.read().seq
 
@@ -159,7 +159,7 @@ class Control:
         self.rig.wait(settled, "one owner", PATIENCE_S)
 
     def lose_owner(self, how: Loss) -> None:
-        """At no particular moment; another node is told to claim."""
+        """Loses the owner at a random moment. Another node is told to claim."""
         owner = self.owner()
         assert owner is not None
         self.log(f"{how}: {owner.name}, the owner")
@@ -174,10 +174,10 @@ class Control:
         self.recover(None)
 
     def restock(self, standbys: int = 1) -> None:
-        """Lines healed, frozen nodes awake, dead ones on their way, replicas that gave way started again;
-        returns when so many follow closely that the next handover has where to go."""
+        """Heals lines, wakes frozen nodes, starts dead ones, and starts replicas again that gave way. Returns
+        when enough nodes follow closely for the next handover."""
         if self.heal():
-            # A claimant whose line was cut goes on with its claim: it may take the group from its owner.
+            # A claimant whose line was cut goes on with its claim, and may take the group from its owner.
             self.recover(None)
         for node in self.nodes:
             if not node.alive:
@@ -188,14 +188,14 @@ class Control:
         def stocked() -> bool:
             self._stock()
             if self.owner() is None:
-                # A claim that was being committed when its order was withdrawn came to pass after that.
+                # A claim that was being committed when its order was withdrawn may have succeeded after that.
                 self.recover(None)
             return len(self.followers()) >= standbys
 
         self.rig.wait(stocked, f"{standbys} standbys", PATIENCE_S)
 
     def heal(self) -> bool:
-        """Whether there was anything to heal."""
+        """Returns whether there was anything to heal."""
         broken = [node for node in self.nodes if node.frozen or node.name in self.cut]
         for node in broken:
             if node.name in self.cut:
@@ -206,7 +206,8 @@ class Control:
         return bool(broken)
 
     def verify(self, *, final: bool = False) -> None:
-        """One owner, which goes on; a lawful journal; outputs as the oracle has them."""
+        """Checks that one owner goes on, that the journal is lawful, and that the outputs match the
+        oracle."""
         before = self.group.journal.read().seq
 
         def goes_on() -> bool:
@@ -232,7 +233,7 @@ class Control:
         return next((one for one in plan.victim.news.reached if one.point == plan.point), None)
 
     def _until(self, plan: Plan | None, condition: Callable[[], bool]) -> bool:
-        """True: the condition holds; False: the fault came first, and has been carried out."""
+        """Returns True when the condition holds, or False if the fault came first and was carried out."""
         fresh = self._happened(plan) is None
 
         def over() -> bool:
@@ -245,18 +246,19 @@ class Control:
         return False
 
     def _await_fault(self, plan: Plan | None) -> None:
-        """There is a new owner. A fault that has not come yet comes with its first batch, or never."""
+        """Waits for the fault after there is a new owner. A fault that has not come yet comes with its first
+        batch, or never."""
         if plan is not None and not self._happened(plan):
             self._until(plan, lambda: self._is_past(plan))
 
     def _is_past(self, plan: Plan) -> bool:
-        """Whether the victim will not reach the point any more, by its own words: they come in order."""
+        """Returns whether the victim has passed the point, by its own reports, which come in order."""
         status = self.status(plan.victim)
         if status is None or status.role is Role.STOPPED or status.phase in ("following", "refused"):
             return True
         granted = self.group.journal.read().granted
         if status.role is not Role.OWNER or status.epoch < granted:
-            return False  # it is about to own, or no more to
+            return False  # it is about to own, or will not own any more
         commits = self.group.journal.commits()
         first = next((commit.seq for commit in commits if commit.epoch == granted), None)
         return first is not None and status.seq >= first
@@ -280,7 +282,7 @@ class Control:
         plan.done = True
 
     def _silence_s(self, plan: Plan | None) -> float:
-        """A broker that is back lets the owner go on by itself, which takes its clients some seconds."""
+        """When the broker is back, the owner goes on by itself, which takes its clients some seconds."""
         if plan is not None and plan.fault == "broker":
             return 15.0
         holder = self.group.journal.law.owners[-1]
@@ -340,12 +342,12 @@ class Control:
         return status is not None and status.role is Role.OWNER and status.epoch > granted
 
     def _best_standbys(self) -> list[Node]:
-        """Those that have followed furthest first."""
+        """Returns the standbys, with those that have followed furthest first."""
         found = self.standbys()
         return sorted(found, key=lambda node: -(self.status(node) or _NOTHING).seq)
 
     def _stock(self) -> None:
-        """Start a replica where there is none, or where it has given way."""
+        """Starts a replica on nodes that have none, or whose replica gave way."""
         for node in self.nodes:
             status = self.status(node)
             stopped = status is not None and status.role is Role.STOPPED

@@ -1,8 +1,8 @@
-"""The operator of the handover tests: it copies a keyed sequence, and each row shows all that came before.
+"""The operator of the handover tests. It copies a keyed sequence, and each row depends on all rows before it.
 
 Input {"k", "n", "pad"}; output {"k", "n", "count", "checksum"}. A row that is lost, processed twice or out of
-order within its key changes every later row of that key. `pad` is how many bytes the key's state shall
-hold beside that: with many idle keys the state is as large as a test wants it, and a batch costs the same.
+order within its key changes every later row of that key. `pad` is the number of further bytes in the key's
+state. With many idle keys the state is as large as a test needs, and a batch costs the same.
 """
 
 from __future__ import annotations
@@ -50,5 +50,5 @@ class KeyedSequence(KeyedProcessor):
 
 
 def _noise(key: str, n: int, size: int) -> str:
-    """Text that does not compress much, the same wherever it is made."""
+    """Returns text that hardly compresses and is the same wherever it is made."""
     return b64encode(random.Random(f"{key}/{n}").randbytes(size * 3 // 4)).decode()

@@ -1,4 +1,4 @@
-"""The law of a journal: each seq once and in order, each by the epoch that was granted last."""
+"""The law of a journal: each seq once and in order, and each by the epoch that was granted last."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from pipeline_runtime.journal.records import Announce, Arm, Boundary, Claim, Com
 
 @dataclass
 class JournalLaw:
-    """Fed record by record, from the first on; AssertionError at the first that breaks it."""
+    """Takes one record after another, from the first on. Raises AssertionError at the first that breaks the
+    law."""
 
     granted: int = 0
     seq: int = 0
@@ -19,11 +20,12 @@ class JournalLaw:
     commits: dict[int, int] = field(default_factory=dict)  # epoch -> how many batches it committed
     retired: bool = False
     _tokens: dict[str, Arm] = field(default_factory=dict)
-    _announced: dict[int, Boundary] = field(default_factory=dict)  # of the granted epoch
+    _announced: dict[int, Boundary] = field(default_factory=dict)  # by the granted epoch
 
     @property
     def handovers(self) -> int:
-        """Changes of owner. An owner in doubt that claims again has an epoch more, and is none."""
+        """Counts changes of owner. An owner in doubt that claims again has one epoch more, but did not
+        change."""
         return sum(old != new for old, new in pairwise(self.owners))
 
     def take(self, records: Iterable[Record]) -> None:

@@ -12,25 +12,25 @@ from pipeline_runtime.journal.records import Claim, Commit, Release
 from tests.handover.nodes import Node
 from tests.handover.rig import Batch, Group
 
-BEFORE_S = 3.0  # how long before the order the intervals between outputs are looked at
-AROUND_S = 3.0  # and on either side of the change: no pause shall hide there
+BEFORE_S = 3.0  # how long before the order the intervals between outputs are measured
+AROUND_S = 3.0  # on either side of the change, so that no pause can hide there
 
 
 @dataclass(frozen=True)
 class Passage:
-    """From one owner to the next. All in milliseconds."""
+    """The change from one owner to the next. All in milliseconds."""
 
     gap_ms: float  # last output of the old owner to first output of the new one
-    excess_ms: float  # more than the usual interval
-    interval_ms: float  # the usual one: median before the order
+    excess_ms: float  # what exceeds the usual interval
+    interval_ms: float  # the median before the order
     widest_ms: float  # the longest interval anywhere around the change, the gap included
-    notice_ms: float | None  # RELEASE or CLAIM in the journal -> the new owner begins its first batch
-    first_batch_ms: float  # -> its COMMIT is in the journal
-    usual_batch_ms: float  # the same of the old owner's batches
+    notice_ms: float | None  # from RELEASE or CLAIM in the journal until the new owner begins its first batch
+    first_batch_ms: float  # from then until its COMMIT is in the journal
+    usual_batch_ms: float  # the same time for the old owner's batches
 
 
 def passage(group: Group, epoch: int, ordered_at: float) -> Passage:
-    """`ordered_at`: when the change to `epoch` was ordered, monotonic."""
+    """`ordered_at` is when the change to `epoch` was ordered, on the monotonic clock."""
     batches = group.batches()
     old = [batch for batch in batches if batch.commit.epoch < epoch]
     new = [batch for batch in batches if batch.commit.epoch == epoch]
@@ -58,19 +58,19 @@ def passage(group: Group, epoch: int, ordered_at: float) -> Passage:
 
 
 def intervals_ms(batches: Sequence[Batch], since: float, until: float) -> list[float]:
-    """Between outputs, of which the later one came in that time."""
+    """Returns the intervals between outputs whose later one came in that time."""
     return [(b.at - a.at) * 1000 for a, b in pairwise(batches) if since <= b.at <= until]
 
 
 def commit_after(node: Node, group: Group, count: int, timeout_s: float = 120) -> None:
-    """Until the owner has committed `count` batches more. Asks nobody: the node tells."""
+    """Waits until the owner has committed `count` more batches. The node reports them by itself."""
     status = node.status(group.spec)
     seq = (status.seq if status else 0) + count
     node.wait_status(group.spec, lambda now: now.seq >= seq, f"to commit {count} batches", timeout_s)
 
 
 def wall_ms(at: float) -> float:
-    """A moment of the monotonic clock as milliseconds since 1970, the clock of the journal."""
+    """Returns a moment of the monotonic clock in milliseconds since 1970, as in the journal."""
     return (time() - monotonic() + at) * 1000
 
 

@@ -2,9 +2,9 @@
 
     python -m tests.handover.node_process <name> <directory> <bootstrap> spark|plain
 
-Commands come as JSON lines on standard input, answers and news leave as JSON lines on standard output. No
-Celery, no Redis, no web: what is measured and broken here is the runtime alone. Chunks of checkpoints are
-served and fetched as between real nodes. The last argument says what runs the queries: Spark, or
+Commands come as JSON lines on standard input. Answers and news leave as JSON lines on standard output. There
+is no Celery, no Redis and no web, since only the runtime is measured and broken here. Chunks of checkpoints
+are served and fetched as between real nodes. The last argument says what runs the queries: Spark, or
 tests.handover.plain_engine.
 """
 
@@ -47,12 +47,13 @@ CLUSTER_KEY = "handover-tests"
 BEAT_S = 0.25
 _STOP_S = 30.0
 _GO_S = 30.0
-# What of a status is told at once; the rest may wait for the next beat.
+# The part of a status that is reported at once. The rest may wait for the next beat.
 _TOLD = ("role", "phase", "epoch", "order_id", "order_refused", "armed", "released", "error")
 
 
 class Output:
-    """Lines to the rig. Nobody else writes there: what Spark and Java print goes to standard error."""
+    """Writes lines to the rig. Nothing else writes there: what Spark and Java print goes to standard
+    error."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -123,7 +124,7 @@ class NodeProcess:
         self._output.say(ready=self._name, url=self._service.url, pid=os.getpid())
         for line in lines:
             command = json.loads(line)
-            # Each in a thread of its own: a fetch must not hold back an order.
+            # Each in a thread of its own, since a fetch must not hold back an order.
             threading.Thread(target=self._carry_out, args=(command,), daemon=True).start()
 
     def _carry_out(self, command: dict[str, Any]) -> None:
@@ -136,7 +137,7 @@ class NodeProcess:
             self._output.say(answer=number, failed=f"{type(error).__name__}: {error}", traceback=text)
 
     def _report(self) -> None:
-        """News of the replicas; at least a sign of life every BEAT_S."""
+        """Reports news of the replicas, and at least a sign of life every BEAT_S."""
         told: dict[str, tuple[Any, ...]] = {}
         beat_at = 0.0
         while True:
@@ -180,13 +181,13 @@ class NodeProcess:
         return _plain(self._replicas[group].status())
 
     def do_stop(self, group: str) -> None:
-        """The replica alone; its directory stays."""
+        """Stops only the replica. Its directory stays."""
         replica = self._replicas.pop(group, None)
         if replica is not None:
             replica.stop(_STOP_S)
 
     def do_discard(self, group: str) -> None:
-        """All that this node has of a group that does not run here."""
+        """Deletes everything that this node has of a group that does not run here."""
         shutil.rmtree(self._directory / "replicas" / group, ignore_errors=True)
         self._database.drop_group(group)
 
@@ -216,7 +217,7 @@ class NodeProcess:
         }
 
     def do_checkpoints_every(self, group: str, generation: int, seconds: float) -> None:
-        """Take one again and again; 0: no more."""
+        """Takes a checkpoint again and again; 0 ends that."""
         running = self._periodic.pop(group, None)
         if running is not None:
             running.set()
@@ -236,7 +237,7 @@ class NodeProcess:
                 self._output.say(checkpoint_failed=str(error))
 
     def do_fetch(self, url: str, group: str, generation: int, seq: int | None) -> dict[str, Any]:
-        """From another node's chunk service into a fresh directory of this node."""
+        """Fetches from another node's chunk service into a fresh directory of this node."""
         begun = monotonic()
         directory = self._where(group, generation)
         directory.parent.mkdir(parents=True, exist_ok=True)
@@ -279,12 +280,12 @@ def main() -> None:
     )
     for name_of_other in ("kafka", "py4j", "httpx", "uvicorn"):
         logging.getLogger(name_of_other).setLevel(logging.ERROR)
-    faulthandler.register(signal.SIGUSR1)  # where are its threads?
+    faulthandler.register(signal.SIGUSR1)  # prints where its threads are
     output = Output()
     lines = os.fdopen(os.dup(0), "r")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     NodeProcess(name, Path(directory), bootstrap, engine, output).run(lines)
-    # Standard input has ended: the rig is done, or gone. Java ends when this process does.
+    # Standard input has ended, so the rig is done or gone. Java ends when this process does.
     os._exit(0)
 
 

@@ -1,4 +1,4 @@
-"""The rig's end of a node process: commands, news, signals."""
+"""The rig's side of a node process: commands, news, signals."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pipeline_runtime.model.spec import GroupSpec
 ROOT = Path(__file__).resolve().parents[2]
 READY_S = 120.0
 ANSWER_S = 90.0
-PATIENCE_S = 150.0  # a busy machine starts a first query in a minute
+PATIENCE_S = 150.0  # a busy machine takes a minute to start a first query
 _DUMP_S = 1.0
 EngineName = Literal["spark", "plain"]
 _MODULE = "tests.handover.node_process"
@@ -32,7 +32,7 @@ _METADATA = "Metadata-Version: 2.1\nName: fogline-handover-tests\nVersion: 1\n"
 
 
 class NodeGone(RuntimeError):
-    """The node's process ended while something was asked of it."""
+    """The node's process ended while a command waited for its answer."""
 
 
 class CommandFailed(RuntimeError):
@@ -41,7 +41,7 @@ class CommandFailed(RuntimeError):
 
 @dataclass(frozen=True)
 class Reached:
-    """The node stands at a crash point: what it wants to happen there."""
+    """The node stands at a crash point. It says what has to happen there."""
 
     point: str
     fault: str
@@ -50,7 +50,7 @@ class Reached:
 
 @dataclass
 class News:
-    """What the node has said so far. Times are of the machine's monotonic clock."""
+    """What the node has reported so far. Times are those of the machine's monotonic clock."""
 
     url: str = ""
     ready_at: float = 0.0
@@ -64,7 +64,7 @@ class News:
 
 
 def install_operator(site: Path) -> None:
-    """The test's operator as a user's package: node processes find it by its entry point."""
+    """Installs the test's operator as a user's package, which node processes find by its entry point."""
     info = site / "fogline_handover_tests-1.dist-info"
     info.mkdir(parents=True, exist_ok=True)
     (info / "METADATA").write_text(_METADATA)
@@ -72,7 +72,7 @@ def install_operator(site: Path) -> None:
 
 
 class Node:
-    """May be started again after it was killed; its directory stays."""
+    """May be started again after it was killed. Its directory stays."""
 
     def __init__(self, name: str, directory: Path, bootstrap: str, site: Path, engine: EngineName) -> None:
         self.name = name
@@ -129,7 +129,7 @@ class Node:
 
     @property
     def serving(self) -> bool:
-        """Its process runs and is not frozen."""
+        """Returns whether its process runs and is not frozen."""
         return self.alive and not self.frozen
 
     @property
@@ -138,13 +138,14 @@ class Node:
         return self._process.pid
 
     def kill(self) -> float:
-        """SIGKILL to the Python process, and when that was; Java ends by itself then. See `bury`."""
+        """Sends SIGKILL to the Python process and returns when that was. Java then ends by itself. See
+        `bury`."""
         assert self._process is not None
         self._process.kill()
         return monotonic()
 
     def bury(self) -> None:
-        """Wait until nothing of a process that has ended, or is about to, is left."""
+        """Waits until nothing is left of a process that has ended or is about to."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -159,7 +160,7 @@ class Node:
         process.wait(15)
 
     def freeze(self) -> None:
-        """SIGSTOP to everything that it runs, as when a machine is suspended."""
+        """Sends SIGSTOP to everything that it runs, as when a machine is suspended."""
         self.frozen = True
         _signal_all(self.pid, signal.SIGSTOP)
 
@@ -168,7 +169,7 @@ class Node:
         self.frozen = False
 
     def stopped_itself(self) -> bool:
-        """At a crash point; `thaw` wakes it up."""
+        """Returns whether it stopped itself at a crash point; `thaw` wakes it up."""
         if self.alive and psutil.Process(self.pid).status() == psutil.STATUS_STOPPED:
             self.frozen = True
         return self.frozen
@@ -184,7 +185,7 @@ class Node:
         print(f"{self.name}:\n{log.read_bytes()[before:].decode(errors='replace')}")
 
     def close(self) -> None:
-        """Politely; by force when that takes too long."""
+        """Ends it in order, or by force if that takes too long."""
         if self._process is None:
             return
         if self.frozen:
@@ -197,7 +198,7 @@ class Node:
     # --- words
 
     def ask(self, what: str, *, timeout_s: float = ANSWER_S, **arguments: Any) -> Any:
-        """Its answer. Raises NodeGone, CommandFailed or TimeoutError."""
+        """Returns its answer. Raises NodeGone, CommandFailed or TimeoutError."""
         number = self.tell(what, **arguments)
         self.wait(lambda: number in self.news.answers, f"to answer {what}", timeout_s)
         answer = self.news.answers.pop(number)
@@ -206,7 +207,7 @@ class Node:
         return answer["value"]
 
     def tell(self, what: str, **arguments: Any) -> int:
-        """Without waiting for the answer; its number."""
+        """Sends a command without waiting for the answer. Returns the command's number."""
         process = self._process
         if process is None or process.stdin is None:
             raise NodeGone(f"{self.name} does not run")
@@ -221,7 +222,7 @@ class Node:
         return number
 
     def wait(self, condition: Callable[[], bool], what: str, timeout_s: float = PATIENCE_S) -> None:
-        """Until the news make `condition` true."""
+        """Waits until the news make `condition` true."""
         deadline = monotonic() + timeout_s
         with self._changed:
             while not condition():
@@ -239,7 +240,7 @@ class Node:
         what: str,
         timeout_s: float = PATIENCE_S,
     ) -> ReplicaStatus:
-        """The first status of the group for which `condition` holds."""
+        """Returns the first status of the group for which `condition` holds."""
 
         def holds() -> bool:
             status = self.news.statuses.get(spec.id)
@@ -249,7 +250,7 @@ class Node:
         return self.news.statuses[spec.id]
 
     def status(self, spec: GroupSpec) -> ReplicaStatus | None:
-        """The newest that it has told."""
+        """Returns the newest status that it has reported."""
         return self.news.statuses.get(spec.id)
 
     def _listen(self, process: subprocess.Popen[str], news: News) -> None:
@@ -265,12 +266,12 @@ class Node:
     # --- replicas
 
     def start(self, spec: GroupSpec) -> None:
-        """A replica that follows, from what its directory holds."""
+        """Starts a replica that follows, from what its directory holds."""
         self.news.statuses.pop(spec.id, None)
         self.ask("start", spec=spec.model_dump(mode="json"), generation=self.generation(spec))
 
     def stop(self, spec: GroupSpec) -> None:
-        """The replica alone, if there is one; its directory stays."""
+        """Stops the replica, if there is one. Its directory stays."""
         self.ask("stop", group=spec.id)
         self.news.statuses.pop(spec.id, None)
 
@@ -278,7 +279,7 @@ class Node:
         return self.generations.setdefault(spec.id, 1)
 
     def fetch(self, spec: GroupSpec, origin: Node, seq: int | None = None) -> dict[str, Any]:
-        """A checkpoint of `origin` into a new generation of this node's directory."""
+        """Fetches a checkpoint of `origin` into a new generation of this node's directory."""
         self.generations[spec.id] = self.generation(spec) + 1
         answer: dict[str, Any] = self.ask(
             "fetch", url=origin.news.url, group=spec.id, generation=self.generation(spec), seq=seq
@@ -294,13 +295,13 @@ class Node:
         return self.serving and status is not None and status.role is Role.OWNER
 
     def follows(self, spec: GroupSpec) -> bool:
-        """A standby that could take over."""
+        """Returns whether it is a standby that could take over."""
         status = self.status(spec)
         return self.serving and status is not None and status.role is Role.STANDBY
 
 
 def _session(leader: int) -> list[psutil.Process]:
-    """All processes of the session that a node's process leads, also when it has ended itself."""
+    """Returns all processes of the session that a node's process leads, even when that has ended itself."""
     found = []
     for process in psutil.process_iter():
         with suppress(ProcessLookupError, psutil.NoSuchProcess):

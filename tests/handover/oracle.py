@@ -1,4 +1,5 @@
-"""What a keyed sequence must give, computed in plain Python from the inputs as Kafka holds them."""
+"""The results that a keyed sequence must have, computed in plain Python from the inputs as Kafka holds
+them."""
 
 from __future__ import annotations
 
@@ -10,11 +11,11 @@ from tests.benchmarks.events import Verdict
 from tests.handover.tail import Tail
 
 Identity = tuple[str, int]
-"""A key, and the how-many-th row of that key."""
+"""A key, and the number of the row within that key."""
 
 
 class Oracle:
-    """Fed with inputs and outputs in the order of their partition; may be asked at any time."""
+    """Takes inputs and outputs in the order of their partition. It may be asked at any time."""
 
     def __init__(self) -> None:
         self._wanted: dict[Identity, tuple[int, int]] = {}  # -> n, checksum
@@ -44,20 +45,21 @@ class Oracle:
             self._last[key] = max(self._last[key], count)
 
     def verdict(self, *, final: bool) -> Verdict:
-        """`final`: every input must have its output by now; else only those before a later one."""
+        """With `final`, every input must have its output by now; otherwise only those before a later
+        output."""
         lost = sum(1 for key, count in self._wanted.keys() - self._seen if final or count < self._last[key])
         return Verdict(lost, self._duplicated, self._reordered, self._wrong)
 
 
 class Judge:
-    """Reads both topics (of one partition each) on, as a read_committed consumer, and asks the oracle."""
+    """Reads both topics (of one partition each) as a read_committed consumer, and asks the oracle."""
 
     def __init__(self, bootstrap: str, inputs: str, outputs: str) -> None:
         self._inputs, self._outputs = Tail(bootstrap, inputs), Tail(bootstrap, outputs)
         self.oracle = Oracle()
 
     def verdict(self, *, final: bool = False) -> Verdict:
-        # Outputs first as far as they are now: whatever they come from is among the inputs then.
+        # The outputs so far first. Everything they come from is then among the inputs.
         outputs = self._outputs.values()
         self.oracle.take_inputs(self._inputs.values())
         self.oracle.take_outputs(outputs)

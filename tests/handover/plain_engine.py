@@ -1,8 +1,8 @@
-"""Runs a group's task without Spark: in a thread of the node's own process.
+"""Runs a group's task without Spark, in a thread of the node's own process.
 
 Gate, sink, journal, transactions, state and crash points are the node's real ones, and so is the task. What
-Spark writes down of a group's batches is of no use to anybody behind the end of the query, so this
-writes nothing.
+Spark writes down about a group's batches is of no use after the query has ended, so this engine writes
+nothing.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class PlainRows:
 
 class _Asker(GateClient):
     def interrupt(self) -> None:
-        """A question that is waiting for its answer ends with GateClosed."""
+        """Ends a question that waits for its answer with GateClosed."""
         try:
             self._socket.shutdown(socket.SHUT_RDWR)
         except OSError as error:

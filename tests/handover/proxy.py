@@ -1,9 +1,9 @@
-"""TCP proxies between nodes and the broker, in a process of their own: they delay, cut off and count.
+"""TCP proxies between nodes and the broker, in a process of their own. They delay, cut off and count.
 
-A delay is a longer line: what comes in at one end goes out at the other half of the round trip later, however
-much there is of it, and opening a connection costs one round trip. `cut` is a broken line: what is sent is
-held back, and arrives when the line is whole again if the connection lives so long. `reset` ends all
-connections and takes no new ones.
+A delay makes the line longer: what comes in at one end goes out at the other half of a round trip later,
+however much it is, and opening a connection costs one round trip. `cut` breaks the line: what is sent is held
+back, and arrives when the line is whole again if the connection lives that long. `reset` ends all connections
+and accepts no new ones.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.ports import free_ports
 
 _HOST = "127.0.0.1"
 _ANSWER_S = 10.0
-_START_S = 90.0  # a new process imports what the one that starts it has imported
+_START_S = 90.0  # a new process first imports what its parent has imported
 _context = multiprocessing.get_context("spawn")
 
 Break = Literal["cut", "reset"]
@@ -35,10 +35,10 @@ class Counts:
 
 @dataclass
 class _Line:
-    """Between the port that a node uses and the broker's port behind it."""
+    """The line between the port that a node uses and the broker's port behind it."""
 
     target: int
-    delay_s: float = 0.0  # of a round trip
+    delay_s: float = 0.0  # for a round trip
     broken: Break | None = None
 
     def __post_init__(self) -> None:
@@ -106,7 +106,7 @@ class _Pipe(asyncio.Protocol):
         self.send()
 
     def send(self) -> None:
-        """Hand on what is due, unless the line is broken."""
+        """Passes on what is due, unless the line is broken."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -170,7 +170,7 @@ def _main(lines: dict[int, int], commands: Connection) -> None:
 
 
 class Proxy:
-    """The line of one node. `port`: what the node connects to; `target`: where the broker listens."""
+    """The line of one node. The node connects to `port`, and the broker listens on `target`."""
 
     def __init__(self, proxies: Proxies, port: int, target: int) -> None:
         self._proxies = proxies
@@ -194,7 +194,7 @@ class Proxies:
     """One process for as many lines as there are nodes."""
 
     def __init__(self, names: tuple[str, ...], targets: tuple[int, ...] = ()) -> None:
-        """`targets`: the ports behind the lines; without, they are free ones, to be listened on."""
+        """`targets` are the ports behind the lines. Without them, free ports are taken, to be listened on."""
         ports = free_ports(2 * len(names) - len(targets))
         pairs = list(zip(ports[: len(names)], targets or ports[len(names) :], strict=True))
         self.lines = {name: Proxy(self, *pair) for name, pair in zip(names, pairs, strict=True)}

@@ -79,7 +79,7 @@ class Group:
         self._observer: Observer | None = None
 
     def preload(self, state_mib: int) -> int:
-        """Idle keys with 1 KiB each; returns how many rows that are."""
+        """Sends idle keys with 1 KiB each. Returns how many rows that are."""
         return send_rows(self._bootstrap, self.inputs, idle_keys(state_mib * 1024))
 
     def send(self, rows: Any) -> int:
@@ -112,7 +112,8 @@ class Group:
         return found
 
     def reconnect(self) -> None:
-        """The broker was killed: a consumer takes half a minute to find out by itself."""
+        """Reconnects after the broker was killed, since a consumer takes half a minute to find out by
+        itself."""
         self.judge.close()
         self.journal.tail.close()
 
@@ -144,7 +145,7 @@ def _plan(topic: str, pace: Pace, follow: Follow | None) -> GroupSpec:
 
 
 class Rig:
-    """Everything that is started here is ended by `close`, by its process id."""
+    """`close` ends everything that is started here, by its process id."""
 
     def __init__(
         self, directory: Path, names: Sequence[str] = ("a", "b"), engine: EngineName = "spark"
@@ -186,11 +187,12 @@ class Rig:
         self.broker.stop()
 
     def start_broker(self) -> None:
-        """On the same data and ports. Call it from the thread that lives as long as the broker shall."""
+        """Starts it on the same data and ports. Call it from the thread that lives as long as the broker has
+        to."""
         self.broker.start()
 
     def wait(self, condition: Callable[[], Any], what: str | Callable[[], str], timeout_s: float) -> Any:
-        """The first true value of something that depends on several nodes."""
+        """Returns the first true value of something that depends on several nodes."""
         deadline = monotonic() + timeout_s
         while not (value := condition()):
             if monotonic() > deadline:
@@ -217,7 +219,8 @@ class Rig:
 def running_rig(
     names: Sequence[str] = ("a", "b"), directory: Path | None = None, engine: EngineName = "spark"
 ) -> Iterator[Rig]:
-    """With Kafka and all nodes up. Without `directory`: one of its own that is gone afterwards."""
+    """Yields a rig with Kafka and all nodes up. Without `directory` it has one of its own, which is deleted
+    afterwards."""
     own = directory is None
     directory = directory or Path(tempfile.mkdtemp(prefix="fogline-rig-"))
     rig = Rig(directory, names, engine)

@@ -3,9 +3,9 @@
     make soak                      1,000 handovers
     SEED=7 HANDOVERS=50 make soak
 
-First each fault at each crash point, until it has come to pass, then at random. Ends at the first thing that
-is not as the law and the oracle have it; the seed and each step are printed. The schedule is the same for the
-same seed; when exactly a fault comes is the machine's.
+First comes each fault at each crash point, until it has occurred, then faults at random. The soak ends at the
+first violation of the law or the oracle, and prints the seed and each step. The same seed gives the same
+schedule, but the exact moment of a fault depends on the machine.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tests.handover.rig import Group, running_rig
 
 HANDOVERS = int(os.environ.get("HANDOVERS", "1000"))
 HANDOVERS_FOR_ALL_CELLS = 200
-"""So many are enough for each cell: a soak of that many fails if one was not met."""
+"""So many handovers are enough for each cell, so a soak of that many fails if one cell did not occur."""
 
 
 def log(message: str) -> None:
@@ -53,7 +53,8 @@ class Soak:
         return [cell for cell in self._cells if not self.done[str(cell)]]
 
     def step(self) -> None:
-        # As many draws in every step, so that the schedule does not depend on what is up just then.
+        # Every step draws the same number of random numbers, so that the schedule does not depend on which
+        # nodes are up.
         draw, choice, cell_draw = (self.random.random() for _ in range(3))
         self.control.restock()
         standbys = self.control.followers()
@@ -99,7 +100,7 @@ def _pick(values: Sequence[Any], draw: float) -> Any:
 def main() -> None:
     seed = int(os.environ.get("SEED") or random.SystemRandom().randrange(1_000_000))
     log(f"SEED={seed} HANDOVERS={HANDOVERS}")
-    # A SIGTERM ends it as an error does: with its nodes, its proxy and its load stopped.
+    # A SIGTERM ends it as an error does: its nodes, its proxy and its load are stopped.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
     directory = Path(tempfile.mkdtemp(prefix="fogline-soak-"))
     with running_rig(("a", "b", "c"), directory) as rig:

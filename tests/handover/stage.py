@@ -1,6 +1,6 @@
 """Three nodes in processes of their own, with a proxied line each, and one group under load.
 
-Tests share them, and none depends on another: each begins with a group that has an owner and a follower.
+Tests share them, but no test depends on another: each begins with a group that has an owner and a follower.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from tests.handover.nodes import PATIENCE_S, EngineName
 from tests.handover.rig import Group, running_rig
 
 RATE = 50.0
-"""Events per second: each batch has some. What is broken is broken between batches, not by their size."""
+"""Events per second, so that each batch has some. Faults come between batches, whatever their size."""
 TICK_S = 0.1
 
 
 class Stage:
-    """A rig with a group, made when it is first needed. `directory`: makes one."""
+    """A rig with a group, made when it is first needed. `directory` is a function that makes a directory."""
 
     def __init__(self, engine: EngineName, pace: Pace, directory: Callable[[], Path]) -> None:
         self._engine = engine
@@ -32,7 +32,7 @@ class Stage:
         self._control: Control | None = None
 
     def control(self) -> Control:
-        """One node owns, and another one follows closely."""
+        """Returns when one node owns and another one follows closely."""
         if self._control is None:
             self._control = self._begin()
         self._control.restock()
@@ -49,12 +49,12 @@ class Stage:
         return control
 
     def verify(self) -> None:
-        """The law, after each test."""
+        """Checks the law, after each test."""
         if self._control is not None:
             self._control.verify()
 
     def verify_whole(self) -> None:
-        """Every input has its output, once, whatever was done to the group in between."""
+        """Checks that every input has its output, once, whatever was done to the group in between."""
         if self._control is None:
             return
         control, group = self._control, self._control.group

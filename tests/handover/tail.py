@@ -1,4 +1,4 @@
-"""Reads on in a topic of one partition, as a read_committed consumer."""
+"""Reads a topic of one partition continuously, as a read_committed consumer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TRIES = 5
 
 
 class Tail:
-    """Each call gives what has been committed since the last one."""
+    """Each call returns what has been committed since the last one."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self._bootstrap = bootstrap
@@ -25,7 +25,7 @@ class Tail:
         for left in reversed(range(_TRIES)):
             try:
                 return self._read()
-            except KafkaError:  # the broker was killed since the last time
+            except KafkaError:  # the broker was killed since the last call
                 self.close()
                 if not left:
                     raise

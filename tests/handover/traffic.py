@@ -1,4 +1,4 @@
-"""Load on the input and an observer of the output, each in a process of its own."""
+"""Load on the input, and an observer of the output, each in a process of its own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Row = dict[str, Any]
 
 
 def send_rows(bootstrap: str, topic: str, rows: Iterable[Row]) -> int:
-    """As fast as it goes; returns their number when all are acknowledged."""
+    """Sends rows as fast as possible. Returns their number when all are acknowledged."""
     producer = _producer(bootstrap)
     count = 0
     for row in rows:
@@ -71,7 +71,7 @@ def _load(bootstrap: str, topic: str, rate: float, tick_s: float, commands: Conn
 
 
 class Load:
-    """`rate` events per second, evenly over ACTIVE_KEYS keys, until it is finished; what is due is sent
+    """Sends `rate` events per second, evenly over ACTIVE_KEYS keys, until it is finished. What is due is sent
     every `tick_s`."""
 
     def __init__(self, bootstrap: str, topic: str, rate: float = RATE, tick_s: float = TICK_S) -> None:
@@ -82,7 +82,7 @@ class Load:
         self._process.start()
 
     def finish(self) -> int:
-        """The number of events sent."""
+        """Returns the number of events sent."""
         try:
             self._mine.send("finish")
             if not self._mine.poll(_ANSWER_S):
@@ -115,7 +115,7 @@ def _observe(bootstrap: str, topic: str, commands: Connection) -> None:
 
 
 class Observer:
-    """One read_committed consumer, straight at the broker: when how many outputs could be read."""
+    """One read_committed consumer directly at the broker. It notes when how many outputs could be read."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self._mine, theirs = _context.Pipe()
@@ -124,7 +124,7 @@ class Observer:
         self.seen()
 
     def seen(self) -> list[tuple[float, int]]:
-        """(when, outputs until then), rising. Times are of the machine's monotonic clock."""
+        """Returns (when, outputs until then), rising. Times are those of the machine's monotonic clock."""
         self._mine.send("seen")
         if not self._mine.poll(_ANSWER_S):
             raise TimeoutError("the observer does not answer")

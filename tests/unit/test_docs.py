@@ -10,8 +10,10 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = r"(?:pipeline_runtime|workers|webapp|static|templates|tests|docs|\.ci)"
-CODE_PATH = re.compile(rf"`({FOLDERS}/[\w./*-]*)`((?:\s+`\w[\w.]*`(?:,(?=\s+`))?)*)")
-SHORT_PATH = re.compile(r"`((?:[a-z_][\w-]*/)+[\w-]+\.(?:py|tsx?|json|yaml|sh))`")
+NAMES = r"((?:\s+`\w[\w.]*`(?:,(?=\s+`))?)*)"
+CODE_PATH = re.compile(rf"`({FOLDERS}/[\w./*-]*)`{NAMES}")
+SHORT_PATH = re.compile(rf"`(?!{FOLDERS}/)((?:[a-z_][\w-]*/)+[\w-]+\.(?:py|tsx?|json|yaml|sh))`{NAMES}")
+"""A file from the root or below pipeline_runtime/, such as `model/desired.py`."""
 DOCS_PATH = re.compile(r"(?<![\w/])docs/[\w/-]+\.md")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 MADE_BY_BUILDS = ("static/dist", "static/node_modules")
@@ -68,17 +70,34 @@ def _exists(path: str) -> bool:
     return any(ROOT.glob(path)) if "*" in path else (ROOT / path).exists()
 
 
+def _defines(path: str, name: str) -> bool:
+    """Returns whether the file has a definition of each part of a dotted name. A mention is not enough."""
+    text = _text(path)
+    words = "def|class|function|const|let|interface|type|enum"
+    return all(
+        re.search(rf"\b(?:{words})\s+{part}\b|^\s*(?:self\.)?{part}\b[^=\n(]*[:=]", text, re.MULTILINE)
+        for part in name.split(".")
+    )
+
+
 def _missing_code(page: str) -> Iterator[str]:
-    for path in SHORT_PATH.findall(_text(page)):
-        if not _exists(path) and not _exists(f"pipeline_runtime/{path}"):
-            yield f"{path}: there is no such file, neither from the root nor below pipeline_runtime/"
     for path, names in CODE_PATH.findall(_text(page)):
         if not _exists(path):
             yield f"{path}: there is no such file or folder"
-        elif (ROOT / path).is_file():
-            for name in re.findall(r"`([\w.]+)`", names):
-                if name.split(".")[-1] not in _text(path):
-                    yield f"{path}: nothing in there is called {name}"
+        else:
+            yield from _missing_names(path, names)
+    for short, names in SHORT_PATH.findall(_text(page)):
+        path = next((path for path in (short, f"pipeline_runtime/{short}") if _exists(path)), None)
+        if path is None:
+            yield f"{short}: there is no such file, neither from the root nor below pipeline_runtime/"
+        else:
+            yield from _missing_names(path, names)
+
+
+def _missing_names(path: str, names: str) -> Iterator[str]:
+    for name in re.findall(r"`([\w.]+)`", names):
+        if (ROOT / path).is_file() and not _defines(path, name):
+            yield f"{path}: nothing in there is called {name}"
 
 
 @pytest.mark.parametrize("page", _pages())
@@ -89,6 +108,12 @@ def test_each_link_of_a_page_leads_to_a_page_and_a_heading(page: str) -> None:
 @pytest.mark.parametrize("page", _pages())
 def test_each_code_path_of_a_page_exists_and_has_the_name_that_follows_it(page: str) -> None:
     assert list(_missing_code(page)) == []
+
+
+def test_a_name_counts_where_it_is_defined_and_not_where_it_is_mentioned() -> None:
+    path = "pipeline_runtime/handover/phases.py"
+    assert all(_defines(path, name) for name in ("Phase.WARM", "Strategy.restores", "BEFORE_CUT"))
+    assert not any(_defines(path, name) for name in ("json", "Phase.WARMER", "passing"))
 
 
 def test_each_page_that_code_names_exists() -> None:

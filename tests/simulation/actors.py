@@ -1,7 +1,7 @@
-"""A replica: the project's `decide`, `next_batch` and `at_sink`, and what carries out their answers.
+"""A replica: the project's `decide`, `next_batch` and `at_sink`, and what carries out their decisions.
 
-It is what pipeline_runtime/handover/ownership.py and the shells of pipeline_runtime/replica do, without
-Spark: one thread reads the journal, one runs its batches, one asks the broker. The local state is a number
+It does what pipeline_runtime/handover/ownership.py and the shells of pipeline_runtime/replica do, without
+Spark. One thread reads the journal, one runs its batches, one asks the broker. The local state is a number
 that depends on every batch since the first one, in order.
 """
 
@@ -68,7 +68,7 @@ WARM_STEPS = 10
 
 
 Note = Callable[..., None]
-"""Takes whose, what as a format, and what goes into its places: formatted for a trace only."""
+"""Takes a name, a format, and the values for its places. It is formatted only for a trace."""
 
 
 class LawBroken(Exception):
@@ -77,7 +77,7 @@ class LawBroken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Desired:
-    """What control wants of a replica; on the node's disk."""
+    """What control wants of a replica, as it is stored on the node's disk."""
 
     revision: int = 0
     order: ClaimOrder | None = None  # to own
@@ -87,7 +87,7 @@ class Desired:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What a replica reports."""
+    """A replica's report."""
 
     at: int
     owner: bool
@@ -112,10 +112,10 @@ class Memory:
     view: JournalView = field(default_factory=JournalView)
     position: int = 0
     handle: Handle | None = None
-    asked: int = 0  # number of the question that is open; 0: none
+    asked: int = 0  # the number of the open question; 0 when there is none
     asked_at: int = 0
     mail: list[tuple[int, Any]] = field(default_factory=list)
-    unsent: Callable[[], Any] | None = None  # what it is about to ask: it may be paused before that
+    unsent: Callable[[], Any] | None = None  # what it is about to ask; it may be paused before that
     then: Callable[[Any], None] | None = None
     read_to: int | None = None  # the offset that the journal has to be read to
     permit: Epoch | None = None
@@ -123,21 +123,22 @@ class Memory:
     refused: bool = False
     released: str | None = None
     warmed_at: int = 0
-    running: Granted | None = None  # the batch that runs
-    releases: bool = False  # with that batch
-    announced: int = 0  # batches, in the release that is on
+    running: Granted | None = None  # the running batch
+    releases: bool = False  # with the running batch
+    announced: int = 0  # batches announced in the present release
 
 
 class ReplicaActor:
     def __init__(self, name: str, network: Network, random: Random, rules: Rules, note: Note) -> None:
         self.name = name
         self.desired = Desired()
-        self.states = {Seq(0): 0}  # its local state after each seq that it came past, on its disk
+        self.states = {Seq(0): 0}  # its local state on its disk, after each seq that it passed
         self.up = True
         self.paused_until = 0
         self.heeds_rewinds = True
         self.reads = 0.7  # how often, per step, it reads on in its journal
-        self.works = random.choice([1.0, 1.0, 0.2])  # and comes to the end of a batch that it follows
+        # and how often it comes to the end of a batch that it follows
+        self.works = random.choice([1.0, 1.0, 0.2])
         self.end_of_journal: Callable[[State], int] = self._end_of_journal
         self._network = network
         self._random = random
@@ -227,11 +228,11 @@ class ReplicaActor:
         )
 
     def _follow(self) -> None:
-        """Begin the next batch that the journal has, committed or announced, and end it if it can be."""
+        """Begins the next batch in the journal, committed or announced, and ends it if it can."""
         memory, view = self.memory, self.memory.view
         if memory.running is None:
             if not view.commits and view.announced is None:
-                return  # as most of the time
+                return  # true most of the time
             found = self._next_batch(self._facts(), self.local)
             if not isinstance(found, Follow):
                 return
@@ -243,7 +244,7 @@ class ReplicaActor:
         self.memory.running = Granted(boundary, boundary.seq not in view.commits, view.granted)
 
     def _end_batch(self) -> None:
-        """The sink: the batch that runs has been processed."""
+        """What the sink does when the running batch has been processed."""
         memory, granted = self.memory, self.memory.running
         if granted is None:
             return
@@ -270,7 +271,7 @@ class ReplicaActor:
 
     @property
     def _caught_up(self) -> bool:
-        """To where it may claim, or go on committing."""
+        """Returns whether it has caught up enough to claim, or to go on committing."""
         view, local = self.memory.view, self.local
         return local == self._rewinds_to or view.following(local) > view.last_seq
 
@@ -286,14 +287,14 @@ class ReplicaActor:
         return self.heeds_rewinds and self.memory.view.is_void(self.local)
 
     def start_over(self, states: dict[Seq, int]) -> None:
-        """From a checkpoint: the newest of these that was not rewound. Before it follows, it reads."""
+        """Starts from a checkpoint: the newest of these that was not rewound. It reads before it follows."""
         self.memory = Memory()
         self._read_journal(self._network.broker.stable_end())
         self.states = {seq: at for seq, at in states.items() if not self.memory.view.is_void(seq)}
         self._note(self.name, "starts over from seq {}", self.local)
 
     def _supervise(self) -> None:
-        """Nothing is asked of the broker: see what is wanted."""
+        """Acts while the broker is asked nothing."""
         memory, desired = self.memory, self.desired
         if self._was_rewound:
             self.start_over(self.states)
@@ -342,7 +343,7 @@ class ReplicaActor:
             self._own_batch()
 
     def _own_batch(self) -> None:
-        """The gate of an owner. How much has arrived, and whether anything has, is chance."""
+        """What an owner's gate does. Chance decides how much has arrived, and whether anything has."""
         memory = self.memory
         self._quiet = self._random.random() < 0.6
         match self._next_batch(self._facts(), self.local):
@@ -429,8 +430,8 @@ class ReplicaActor:
         return self._commit((claim,), self._committed)
 
     def _end_of_journal(self, state: State) -> int:
-        """The second read must not miss a grant behind somebody's open transaction. The first need
-        not wait: an owner that was paused amidst a commit is not fenced yet."""
+        """The second read must not miss a grant behind another one's open transaction. The first need not
+        wait: an owner that was paused in the middle of a commit is not fenced yet."""
         broker = self._network.broker
         return broker.end() if isinstance(state, Rereading) else broker.stable_end()
 
@@ -447,7 +448,8 @@ class ReplicaActor:
         self._tell(Committed())
 
     def _own(self, epoch: Epoch, *, released: bool) -> None:
-        """Released to, all before the release has been read and applied; a claimant reads on first."""
+        """A released successor owns when everything before the release has been read and applied. A claimant
+        first reads on."""
         order = self.memory.state.order.id  # type: ignore[union-attr]
 
         def start(_: Any) -> None:
@@ -460,7 +462,7 @@ class ReplicaActor:
             self._ask(self._network.broker.stable_end, lambda end: self._read_to(end, start))
 
     def _release(self, epoch: Epoch, token: str) -> None:
-        """Alone, or with the batch that runs."""
+        """Releases without a batch, or with the running batch."""
         handover, granted = token.partition("/")[0], self.memory.running
         seq = self.local if granted is None else granted.boundary.seq
         release = journal.Release(epoch, seq, token, handover)
@@ -486,7 +488,7 @@ class ReplicaActor:
         return Commit(epoch, boundary, marks={"state": fold(self._state, boundary)}, node=self.name)
 
     def _emit(self, boundary: Boundary) -> None:
-        """As the owner; with the last batch of a release, that."""
+        """Emits as the owner; with the last batch of a release, also the release."""
         memory = self.memory
         assert memory.permit is not None
         if memory.releases:
@@ -503,7 +505,8 @@ class ReplicaActor:
     # --- asking the broker
 
     def _commit(self, records: tuple[Record, ...], then: Callable[[Any], Any]) -> None:
-        """In two steps, as Kafka does: whoever pauses between them leaves a transaction open."""
+        """Commits in two steps, as Kafka does. An actor that pauses between them leaves a transaction
+        open."""
         handle, broker = self.memory.handle, self._network.broker
         assert handle is not None
         self._note(self.name, "sends {}", records)

@@ -1,7 +1,7 @@
 """Kafka in memory: one journal partition, transactions, fencing by generation, read_committed.
 
-What is written in a transaction lies in the log at once, but a reader of committed records gets no
-further than the first record of any transaction that is still open (the last stable offset).
+What is written in a transaction is in the log at once. But a reader of committed records gets no further than
+the first record of any transaction that is still open (the last stable offset).
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from dataclasses import dataclass, field
 from pipeline_runtime.journal.records import Record
 
 TRANSACTION_STEPS_MAX = 40
-"""Behind that the broker aborts an open transaction by itself, and fences who opened it."""
+"""After this time the broker aborts an open transaction by itself, and fences the one that opened it."""
 
 
 class Fenced(Exception):
-    """Somebody else has initialised the id since."""
+    """Another one has initialised the id since."""
 
 
 @dataclass(frozen=True, slots=True)
 class Handle:
-    """What initialising an id gives: the right to commit at it, until the next one does."""
+    """The result of initialising an id: the right to commit with it, until the next one initialises it."""
 
     id: int
     generation: int
@@ -41,7 +41,7 @@ class Broker:
     _open: dict[int, Transaction] = field(default_factory=dict)
 
     def initialise(self, id: int) -> Handle:
-        """Aborts what the id has open."""
+        """Aborts the open transaction of the id."""
         self._generations[id] = self._generations.get(id, 0) + 1
         self._end(id, committed=False)
         return Handle(id, self._generations[id])
@@ -65,23 +65,24 @@ class Broker:
         self._end(handle.id, committed=True)
 
     def expire(self) -> None:
-        """Abort what has been open for too long."""
+        """Aborts transactions that have been open for too long."""
         for id, transaction in list(self._open.items()):
             if self.now - transaction.opened_at > TRANSACTION_STEPS_MAX:
                 self._generations[id] += 1
                 self._end(id, committed=False)
 
     def end(self) -> int:
-        """The offset behind the last record, committed or not (the high watermark)."""
+        """Returns the offset after the last record, committed or not (the high watermark)."""
         return len(self.log)
 
     def stable_end(self) -> int:
-        """How far committed records can be read now."""
+        """Returns how far committed records can be read now."""
         firsts = [item.first_offset for item in self._open.values() if item.first_offset is not None]
         return min(firsts, default=len(self.log))
 
     def read(self, position: int, count: int) -> tuple[list[Record], int]:
-        """Committed records from `position` on, of the next `count` offsets, and the next position."""
+        """Returns the committed records among the next `count` offsets from `position`, and the next
+        position."""
         if position == len(self.log):
             return [], position
         end = min(self.stable_end(), position + count)

@@ -1,7 +1,7 @@
-"""The control side: what it wants of each replica, from what they report.
+"""The control side: what it wants of each replica, decided from their reports.
 
-In the style of workers/control/handovers/steps.py: `next_book` is a pure decision from what is
-persisted (the book) and what was reported since control started (the rest is forgotten then).
+It works like workers/control/handovers/steps.py. `next_book` is a pure decision from what is stored (the
+book) and what was reported since control started; after a restart the reports are forgotten.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def owns(book: Book, seen: Seen) -> bool:
 
 
 def next_book(book: Book, seen: Seen, random: Random) -> Book:
-    """The book as it should be now; the same one when there is nothing to do."""
+    """Returns the book as it should be now, or the same one if there is nothing to do."""
     handover = book.handover
     if handover is None:
         return _watch(book, seen, random)
@@ -109,7 +109,7 @@ def _changed(book: Book, **changes: object) -> Book:
 
 
 class ControlActor:
-    """Its process: reports come in, orders go out, again and again."""
+    """Control's process: reports come in, orders go out, again and again."""
 
     def __init__(self, names: Sequence[str], random: Random) -> None:
         self.names = names

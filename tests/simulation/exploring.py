@@ -1,8 +1,8 @@
-"""Every interleaving of a small world, breadth first: what is found broken has the shortest trace.
+"""Every interleaving of a small world, breadth first, so that a violation is found with its shortest trace.
 
-A world is one int: the number of its journal, then those of its actors. What an actor may do depends
-on itself and the journal alone, so it is thought out once for each two of them, as differences of
-such ints. Journals that its replicas cannot tell apart are one (merging.py).
+A world is one int: the number of its journal, then those of its actors. An actor's next steps depend only on
+itself and the journal. So they are worked out once for each such pair, as differences of such ints. Journals
+that its replicas cannot tell apart are one (merging.py).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BITS = OF_THE_NEEDS + 10
 ACTOR = (1 << BITS) - 1
 NEEDS = ACTOR >> OF_THE_NEEDS << OF_THE_NEEDS
 JOURNAL = (1 << 30) - 1
-"""An actor's number: that of its needs, then its own among those with the same needs."""
+"""An actor's number: the number of its needs, then its own among those with the same needs."""
 
 
 def needs_in(number: int) -> int:
@@ -31,7 +31,7 @@ def needs_in(number: int) -> int:
 
 
 class Numbers(Generic[T]):
-    """Each different thing gets a number."""
+    """Gives each different thing a number."""
 
     def __init__(self) -> None:
         self.things: list[T] = []
@@ -54,11 +54,11 @@ class World:
 @dataclass(frozen=True)
 class Explored:
     states: int
-    trace: tuple[str, ...] | None  # the shortest to a broken law
+    trace: tuple[str, ...] | None  # the shortest one to a broken law
 
 
 class LawBroken(Exception):
-    """By the step `label` from `world`."""
+    """The step `label` from `world` broke the law."""
 
     def __init__(self, world: int, label: str) -> None:
         super().__init__(label)
@@ -66,7 +66,8 @@ class LawBroken(Exception):
 
 
 def is_lawful(journal: Journal) -> bool:
-    """Each seq is committed once, in order, and so at one epoch; a group that was ended stays so."""
+    """Returns whether each seq is committed once and in order, and so at one epoch, and whether an ended
+    group stays ended."""
     seqs = [line.seq for line in journal if line.kind == "COMMIT"]
     after_its_end = list(dropwhile(lambda line: line.kind != "RETIRE", journal))[1:]
     return seqs == list(range(1, len(seqs) + 1)) and all(line.kind == "ARMED" for line in after_its_end)
@@ -74,14 +75,14 @@ def is_lawful(journal: Journal) -> bool:
 
 class Step(NamedTuple):
     label: str
-    delta: int  # from a world to the next one
-    initialised: int  # the epoch whose id it initialises: who else had it is fenced; 0: none
-    is_plain: bool  # the next world is `delta` away, and no journal is to be looked at
+    delta: int  # from one world to the next
+    initialised: int  # the epoch whose id it initialises, which fences others; 0 when it does not
+    is_plain: bool  # the next world is `delta` away, and no journal has to be looked at
 
 
 @dataclass(slots=True)
 class Steps:
-    """What one actor may do, by world & mask: by the actor and the journal."""
+    """The steps of one actor, by world & mask: by the actor and the journal."""
 
     shift: int
     mask: int
@@ -99,7 +100,7 @@ class Explorer:
         self._needs: Numbers[merging.Needs] = Numbers()
         self._with_needs: Counter[int] = Counter()  # how many actors
         self._classes: dict[tuple[merging.Needs, Hashable], int] = {}  # -> the journal that stands for it
-        self._merged: dict[int, int] = {}  # a journal, the needs of each actor -> what to add to the world
+        self._merged: dict[int, int] = {}  # (a journal, the needs of each actor) -> what to add to the world
         self._journal_at = BITS * len(world.actors)
         self._steps = [
             Steps(shift, ACTOR << shift | JOURNAL << self._journal_at)
@@ -122,7 +123,7 @@ class Explorer:
         return Explored(len(self.seen), None)
 
     def beyond(self, worlds: Iterable[int]) -> set[int]:
-        """All that is one step away from one of them."""
+        """Returns all worlds that are one step away from one of these."""
         found: set[int] = set()
         for world in worlds:
             for actor in self._steps:
@@ -194,7 +195,7 @@ class Explorer:
         return self._as_merged(after) if merged is None else after + merged
 
     def _as_merged(self, world: int) -> int:
-        """With the journal that stands for its own."""
+        """Returns the world with the journal that stands for its own."""
         if not self._merges:
             return world
         numbers = [world >> steps.shift & ACTOR for steps in self._steps]

@@ -1,21 +1,21 @@
-"""Journals that no replica of a world can tell apart, now or later, are one journal.
+"""Journals that no replica of a world can tell apart, now or later, count as one journal.
 
-Why nothing is lost. A replica learns of a journal only by the questions of small_world.py. Two
-journals of a class (`seen_by`) answer the same to all that this world's replicas can still ask, and
+Why nothing is lost by that. A replica learns about a journal only by the questions of small_world.py. Two
+journals of a class (`seen_by`) answer the same to everything that this world's replicas can still ask. They
 do so again when the same lines are written to both, because each part is a fold over the lines:
 
-- `granted`, `last_seq`, `retired`, `length`, the newest token: kept as they are. They also are all
-  that is needed to tell whether lines that are added break the law, if it holds so far; and that it
-  holds is checked on each journal that comes up, line by line, before it is put into its class.
-- `order_granted`, of an order: protocol.py only compares it with `granted`. Kept: none, the newest
-  grant, or one before that, which it then stays. Only of orders that a replica has or may still be
-  given: of these too, since another history, in which it was given one, has left the same needs.
-- ARMED, asked for by who is to release: used by the owner of the epoch before it alone. Dropped when
-  no replica is, or can come to be, at an epoch so low: who has none yet reads `granted` first.
-- `shown`, to a successor: changes nothing while it is of a lower epoch than the successor's. Dropped
-  below the lowest epoch for which somebody arms: who arms later does it for one above `granted`.
+- `granted`, `last_seq`, `retired`, `length` and the newest token are kept as they are. They are also all that
+  is needed to tell whether added lines break the law, if it holds so far. That it holds is checked on each
+  new journal, line by line, before it is put into its class.
+- `order_granted` of an order: protocol.py only compares it with `granted`. So it is kept as none, the newest
+  grant, or one before that, which it then stays. It is kept only for orders that a replica has or may still
+  get. The latter count too, since another history in which the order was given has left the same needs.
+- ARMED is asked for only by the owner that has to release, the owner of the epoch before it. It is dropped
+  when no replica is, or can come to be, at an epoch so low: a replica without an epoch reads `granted` first.
+- `shown` to a successor changes nothing while it is of a lower epoch than the successor's. It is dropped
+  below the lowest epoch for which a replica arms: one that arms later does so for an epoch above `granted`.
 
-test_merging.py walks smaller worlds with and without this, and compares every step.
+test_merging.py walks through smaller worlds with and without this, and compares every step.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ NEVER = 1_000_000
 
 
 class Needs(NamedTuple):
-    """What replicas may still ask about, beyond what is kept anyway."""
+    """What replicas may still ask about, beyond what is kept in any case."""
 
-    armed: int = NEVER  # the lowest epoch for which one arms
-    epoch: int = NEVER  # the lowest that one has, or has begun to claim
+    armed: int = NEVER  # the lowest epoch for which a replica arms
+    epoch: int = NEVER  # the lowest epoch that a replica has, or has begun to claim
     orders: frozenset[str] = frozenset()
 
 
@@ -68,7 +68,7 @@ def of_all(needs: Iterable[Needs]) -> Needs:
 
 
 def seen_by(needs: Needs, journal: Journal) -> Hashable:
-    """Equal for two journals: no replica that needs no more than this can tell them apart."""
+    """Equal for two journals that no replica with at most these needs can tell apart."""
     newest = granted(journal)
     lowest = min(needs.epoch, newest + 1)
     return (

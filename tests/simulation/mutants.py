@@ -1,5 +1,5 @@
-"""What a replica goes by, and the same with one of its rules broken: what the simulations must find out, as a
-test of the tests."""
+"""A replica's rules, and the same with one of them broken. The simulations must find each broken one: a test
+of the tests."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ def without_the_second_read(state: State, event: Event) -> Decision:
 
 
 def without_the_token(state: State, event: Event) -> Decision:
-    """Own by any RELEASE of the epoch before its own, whomever it names."""
+    """Owns by any RELEASE of the epoch before its own, whatever successor it names."""
     if isinstance(state, Armed) and isinstance(event, JournalShows) and event.released_token is not None:
         event = replace(event, released_token=state.order.token)
     return protocol.decide(state, event)
 
 
 def with_epochs_from_elsewhere(state: State, event: Event) -> Decision:
-    """As if a database had given each order a number of its own."""
+    """Takes epochs as if a database had given each order a number of its own."""
     after, actions = protocol.decide(state, event)
     if isinstance(after, Preparing):
         own = 10 + 3 * after.granted + sum(map(ord, after.order.id)) % 3
@@ -93,7 +93,7 @@ def blind_to_the_end(state: State, event: Event) -> Decision:
 
 
 def owning_before_all_is_followed(facts: Facts, start: Seq) -> object:
-    """What the owner before it has committed since is not looked at."""
+    """Ignores what the owner before it has committed since."""
     found = core.next_batch(facts, start)
     return core.Own(facts.view.following(start)) if facts.permit and isinstance(found, Follow) else found
 
@@ -104,7 +104,8 @@ def emitting_what_the_journal_has(facts: Facts, granted: Granted) -> object:
 
 
 def keeping_what_was_committed_otherwise(facts: Facts, granted: Granted) -> object:
-    """Than announced: a successor goes on from a batch that never was."""
+    """Keeps a batch that was committed with another boundary than announced, so a successor goes on from a
+    batch that never was."""
     found, commit = core.at_sink(facts, granted), facts.view.commits.get(granted.boundary.seq)
     return Check(commit) if isinstance(found, Abandon) and commit is not None else found
 
@@ -132,5 +133,5 @@ SEEDS_FIRST: dict[Decide, int] = {
     owning_before_the_release: 1,
     owning_on_after_a_doubtful_release: 740,
 }
-"""The first of CI's seeds whose schedule finds it out, as of now: tried before all others, to save time.
-When a change of the simulation makes one wrong, the others are tried as well."""
+"""The first of CI's seeds whose schedule finds each broken rule, at present. They are tried first, to save
+time. When a change of the simulation makes one wrong, the others are tried as well."""

@@ -1,4 +1,4 @@
-"""Time in steps, and messages that are delayed, lost, duplicated and so reordered, by one seed."""
+"""Time in steps, and messages that are delayed, lost, duplicated and so reordered, all by one seed."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Answer = Any
 
 @dataclass(slots=True)
 class Trouble:
-    """How bad the network is: chances per message."""
+    """How bad the network is, as chances per message."""
 
     delay_max: int = 1
-    slow: float = 0.0  # that a message takes up to ten times as long
+    slow: float = 0.0  # a message takes up to ten times as long
     lost: float = 0.0
     twice: float = 0.0
 
@@ -29,14 +29,15 @@ class Network:
     broker: Broker
     trouble: Trouble = field(default_factory=Trouble)
     now: int = 0
-    unanswered: float = 0.0  # that the broker does what it is asked, and its answer is lost
+    unanswered: float = 0.0  # the broker does what it is asked, and its answer is lost
     cut_from_broker: dict[str, int] = field(default_factory=dict)  # name -> until when
     cut_from_control: dict[str, int] = field(default_factory=dict)
     _messages: list[tuple[int, int, Callable[[], None]]] = field(default_factory=list)
     _count: int = 0
 
     def ask_broker(self, name: str, call: Callable[[], Answer], answered: Callable[[Answer], None]) -> None:
-        """`answered` gets what `call` returned or Fenced, later, or never: then it may have happened."""
+        """`answered` gets what `call` returned, or Fenced, later. Or it is never called; then the call may
+        have happened."""
 
         def arrive() -> None:
             if self.is_cut(name):
@@ -51,7 +52,7 @@ class Network:
         self._send(arrive)
 
     def tell(self, node: str, deliver: Callable[[], None]) -> None:
-        """A message between control and a node, either way."""
+        """Sends a message between control and a node, in either direction."""
 
         def arrive() -> None:
             if self.cut_from_control.get(node, 0) <= self.now:

@@ -1,4 +1,4 @@
-"""One seed, one schedule: replicas, control, a broker, a network, and what goes wrong with them."""
+"""One seed, one schedule: replicas, control, a broker, a network, and faults."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ HEIR_LOST = "a target that crashes between the RELEASE and its first COMMIT"
 CONTROL_RESTARTED = "control that restarts in a handover"
 TWO_TARGETS = "two targets at once"
 RELEASED = "a RELEASE"
-"""What a schedule counts."""
+"""The events that a schedule counts."""
 
 BIDING_STEPS_MAX = 200
 
@@ -58,7 +58,7 @@ class NobodyOwns(LawBroken):
 class Broken:
     seed: int
     law: str
-    is_unsafe: bool  # else nobody owns
+    is_unsafe: bool  # otherwise no replica owns
     trace: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -67,7 +67,7 @@ class Broken:
 
 @dataclass(slots=True)
 class Judge:
-    """Reads the journal as any consumer does, and knows the laws."""
+    """Reads the journal as any consumer does, and checks the laws."""
 
     broker: Broker
     position: int = 0
@@ -77,7 +77,7 @@ class Judge:
     releases: int = 0
     rewinds: int = 0
     states: dict[int, int] = field(default_factory=lambda: {0: 0})  # after each seq that counts
-    released: Release | None = None  # the last record that grants, and nothing was committed since
+    released: Release | None = None  # the last record that grants, if nothing was committed since
 
     def look(self) -> None:
         records, self.position = self.broker.read(self.position, len(self.broker.log))
@@ -108,7 +108,7 @@ class Judge:
         self.commits += 1
 
     def is_heir(self, state: State) -> bool:
-        """The group was released to it, and it has not committed yet: it may not even know."""
+        """Returns whether the group was released to it and it has not committed yet. It may not even know."""
         released = self.released
         if released is None:
             return False
@@ -196,7 +196,7 @@ class Schedule:
             raise
 
     def _talk(self) -> None:
-        """Reports to control, orders from it."""
+        """Reports to control, and takes orders from it."""
         control, network, now = self.control, self.network, self.network.now
         if not control.up and now >= self._control_up_at:
             control.restart(now)
@@ -228,7 +228,7 @@ class Schedule:
     # --- what goes wrong
 
     def _some_faults(self) -> list[Callable[[], None]]:
-        """Each schedule has its own few: one that has all of them rarely gets far enough."""
+        """Each schedule has only a few kinds of faults. One with all of them rarely gets far enough."""
         kinds: list[Callable[[], None]] = [
             lambda: self._crash(self._any()),
             lambda: self._pause(self._any()),
@@ -252,13 +252,13 @@ class Schedule:
         self._noted(replica.name, f"is paused until {replica.paused_until}")
 
     def _chance_of_a_provoked_fault(self, state: State) -> float:
-        """Heirs have their own: where each step before is disturbed, hardly anything is released."""
+        """Heirs have a chance of their own: if each step before is disturbed, hardly anything is released."""
         if self.judge.is_heir(state):
             return self._provoked_heirs
         return self._provoked if isinstance(state, ON_THE_WAY) else 0.0
 
     def _provoke(self, replica: ReplicaActor) -> None:
-        """At a step that counts."""
+        """Provokes a fault at a step that counts."""
         kind = self.random.randrange(8)
         crashes = 4 if self.judge.is_heir(replica.memory.state) else 1
         if kind < crashes:
@@ -269,7 +269,7 @@ class Schedule:
             self._pause(replica)
 
     def _bides_its_time(self, replica: ReplicaActor) -> bool:
-        """Before it initialises an id, until somebody else is about to be granted a higher one."""
+        """Waits before it initialises an id, until another replica is about to be granted a higher one."""
         if replica.name not in self._biding:
             initialises = replica.memory.unsent is not None and _about_to_initialise(replica.memory.state)
             if not initialises or self._biding or self.random.random() >= self._patience:
@@ -320,7 +320,7 @@ class Schedule:
         )
 
     def _whim(self) -> None:
-        """Orders by nobody's plan: many takeovers, all at once."""
+        """Orders without a plan: many takeovers, all at once."""
         replica, handover = self._any(), f"whim{self.network.now // 100}"
         owners = [item for item in self.replicas.values() if item.memory.permit is not None]
         if owners and self.random.random() < 0.5:
@@ -329,7 +329,7 @@ class Schedule:
         if replica.memory.permit is not None:
             desired = replace(desired, release=armed.order if armed is not None else handover)
         elif isinstance(replica.memory.state, ON_THE_WAY):
-            return  # whoever is told something else all the time gets nowhere
+            return  # a replica that gets new orders all the time gets nowhere
         elif self.random.random() < 0.5:
             desired = Desired(desired.revision, succeed=handover)
         else:
@@ -339,8 +339,8 @@ class Schedule:
         self._noted(replica.name, f"is to do {desired}")
 
     def _stray_order(self) -> None:
-        """To own, from a control that knows something old, or from an operator's script: to one or to
-        two at once, who hear no better for a while."""
+        """Sends an order to own from a control that knows something old, or from an operator's script. It
+        goes to one replica or to two at once, whose network is worse for a while."""
         granted = max(replica.memory.view.granted for replica in self.replicas.values())
         over = Epoch(max(0, granted - self.random.choice([0, 0, 0, 1])))
         for replica in self.random.sample(list(self.replicas.values()), self.random.choice([1, 2])):
@@ -350,7 +350,7 @@ class Schedule:
             self._noted(replica.name, f"gets a stray {order!r}")
 
     def _stray_successor(self) -> None:
-        """A second target of the same handover, or a target of one that is long over."""
+        """Sends a second target of the same handover, or a target of one that ended long ago."""
         replica, handover = self._any(), self.control.book.handover
         id = handover.id if handover is not None else f"h{self.random.randint(1, self.control.book.revision)}"
         replica.desired = replace(replica.desired, order=None, succeed=id, release=None)
@@ -373,7 +373,7 @@ class Schedule:
 
 
 def _about_to_initialise(state: State) -> int:
-    """The epoch; 0: none."""
+    """Returns the epoch, or 0 if it is not about to."""
     match state:
         case Preparing(_, granted):
             return granted + 1
@@ -383,7 +383,7 @@ def _about_to_initialise(state: State) -> int:
 
 
 def _about_to_claim(state: State) -> int:
-    """The epoch, when all before it have been fenced; 0: none."""
+    """Returns the epoch when all before it have been fenced, or 0."""
     match state:
         case Rereading(_, granted):
             return granted + 1

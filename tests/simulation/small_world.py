@@ -1,14 +1,14 @@
-"""The ownership protocol in a small world, all of whose interleavings can be tried.
+"""The ownership protocol in a small world, in which every interleaving can be tried.
 
-Up to three replicas run `decide` over a journal. The broker is reduced to what its rules come to:
+Up to three replicas run `decide` over a journal. The broker is reduced to the effect of its rules:
 
-- an id's last initialiser alone can commit at it: so each replica has a handle (the epoch of the id
-  that it has initialised), which dies when another initialises that id;
-- a commit is one step: it is in the journal or not, and the committer may not learn which.
+- Only an id's last initialiser can commit with it. So each replica has a handle (the epoch of the id that it
+  has initialised), which becomes invalid when another replica initialises that id.
+- A commit is one step: it is in the journal or not, and the committer may not learn which.
 
-A follower has read any part of the journal: an owner that is to release may know of any ARMED, an
-armed successor may act on any beginning of the journal. `tries` is what each replica is allowed of
-claims, doubts and restarts; `retires`, whether it may be told to end the group.
+A follower may have read any part of the journal. So an owner that has to release may know of any ARMED, and
+an armed successor may act on any beginning of the journal. `tries` limits each replica's claims, doubts and
+restarts. `retires` says whether it may be told to end the group.
 """
 
 from __future__ import annotations
@@ -68,10 +68,10 @@ class Actor(NamedTuple):
     name: str
     state: State = Following()
     action: Action | None = None
-    handle: int = 0  # the epoch whose id it was the last to initialise; 0: none, or it is fenced
-    seq: int = 0  # as an owner: the newest seq it knows of
-    tries: int = 1  # claims, doubts and restarts left
-    arms: int = 0  # times it may still arm itself
+    handle: int = 0  # the epoch whose id it initialised last; 0 when there is none, or it is fenced
+    seq: int = 0  # as an owner, the newest seq that it knows of
+    tries: int = 1  # claims, doubts and restarts that are left
+    arms: int = 0  # how often it may still arm itself
     retires: bool = False
 
 
@@ -104,7 +104,7 @@ def order_granted(journal: Journal, order: str) -> Epoch | None:
 
 @cache
 def shown(journal: Journal) -> tuple[tuple[JournalShows, int], ...]:
-    """What a follower may have read, at any time, and the last seq it then knows of."""
+    """Returns what a follower may have read at any time, and the last seq that it then knows of."""
     seen: dict[tuple[JournalShows, int], None] = {}
     token = None
     for length, line in enumerate(journal, start=1):
@@ -139,11 +139,11 @@ class Outcome(NamedTuple):
     label: str
     actor: Actor
     journal: Journal
-    initialised: int = 0  # whoever else held a handle to this id is fenced
+    initialised: int = 0  # any other handle to this id is fenced
 
 
 def outcomes(journal: Journal, actor: Actor, told: Told, length_max: int) -> Iterator[Outcome]:
-    """All that may happen next to `actor`; `length_max` is how many commits and grants there may be."""
+    """Yields everything that may happen next to `actor`. `length_max` limits commits and grants."""
     if actor.action is not None:
         yield from _perform(journal, actor, told, length_max)
     elif isinstance(actor.state, Owning):
@@ -152,7 +152,7 @@ def outcomes(journal: Journal, actor: Actor, told: Told, length_max: int) -> Ite
         for shows, seq in shown(journal):
             after = _tell(actor, shows, told)
             if after.state != actor.state:
-                # What it has read ends with the release: its own state is at that seq.
+                # What it has read ends with the release. Its own state is at that seq.
                 yield Outcome(f"sees {shows}", after._replace(seq=seq, action=None), journal)
     elif actor.arms and isinstance(actor.state, Following):
         order = ArmOrder(id=f"to {actor.name}", nonce=str(actor.arms))
@@ -229,7 +229,7 @@ def _own(journal: Journal, actor: Actor, told: Told, length_max: int) -> Iterato
 def _commit(
     journal: Journal, actor: Actor, lines: Journal, told: Told, length_max: int, after: Actor | None = None
 ) -> Iterator[Outcome]:
-    """`after`: the actor when it went through, if that is no event of the protocol's."""
+    """`after` is the actor when the commit succeeded, if that is no event of the protocol."""
     if not actor.handle:
         yield Outcome("is fenced", _tell(actor, Lost("fenced"), told), journal)
         return

@@ -1,7 +1,7 @@
 """The ownership protocol, exhaustively, in a small scope (see small_world.py).
 
-The law: each seq is committed exactly once, in order, so at one epoch, and nothing follows a RETIRE.
-EACH_JOURNAL=1 explores each journal by itself, also those that no replica can tell apart: some 17
+The law: each seq is committed exactly once and in order, and so at one epoch; nothing follows a RETIRE.
+EACH_JOURNAL=1 explores each journal by itself, including those that no replica can tell apart: some 17
 million states instead of 4.
 """
 
@@ -36,7 +36,8 @@ ONE_THAT_RETIRES = World(
     (OWNER._replace(retires=True), Actor("B", arms=1, retires=True), Actor("C")), OWNED, length_max=4
 )
 
-# Wide in what each does, or in how many they are, or in how long it goes on: all at once takes hours.
+# Each world is large in one way: what each replica does, how many there are, or how long it goes on. All at
+# once takes hours.
 WORLDS = {
     "an owner, its successor, a bystander": World(
         (OWNER, Actor("B", arms=2), Actor("C")), OWNED, length_max=6
@@ -59,8 +60,8 @@ STATES = {
     "two that claim again and again": (138_151, 404_622),
     "three that claim": (311_967, 560_459),
 }
-"""Explored, and how many they stand for, journal by journal. Another number after a change of the rules
-or of the small world is to be looked at, and written down here."""
+"""The number of states explored, and how many they stand for, journal by journal. When a change of the rules
+or of the small world changes a number, look at the reason and write the new number down here."""
 
 
 @pytest.mark.timeout(900)
@@ -81,7 +82,7 @@ WORLD_OF: dict[Decide, World] = {
 
 @pytest.mark.parametrize("broken", [*MUTANTS, blind_to_the_end], ids=lambda mutant: mutant.__name__)
 def test_a_protocol_without_one_of_its_rules_is_found_out(broken: Decide) -> None:
-    """As soon, in steps, as when each journal is explored by itself."""
+    """A broken rule is found after as many steps as when each journal is explored by itself."""
     world = WORLD_OF.get(broken, TWO_SUCCESSORS)
     explored = Explorer(world, broken).run()
     assert explored.trace is not None

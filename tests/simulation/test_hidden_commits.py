@@ -1,6 +1,6 @@
-"""A transaction that somebody has left open hides all that was committed behind its first record.
+"""A transaction that was left open hides everything that was committed after its first record.
 
-So the second read of a claim has to go to the journal's end, not to where committed records end now.
+So the second read of a claim has to go to the journal's end, and not to where committed records end now.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from tests.simulation.schedules import Judge
 
 
 def with_a_hidden_commit() -> Broker:
-    """Epoch 3 owns and has committed seq 1. Before that a successor, told long ago to arm itself for
-    epoch 2, came to it at last, and was paused before it committed."""
+    """Returns a broker where epoch 3 owns and has committed seq 1. Before that, a successor for epoch 2 was
+    paused in the middle of its ARMED, long after it was told to arm."""
     broker = Broker()
     for epoch in (1, 2, 3):
         owner = broker.initialise(epoch)

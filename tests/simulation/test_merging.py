@@ -1,4 +1,4 @@
-"""That no replica can tell merged journals apart, in worlds small enough to look at each journal."""
+"""No replica can tell merged journals apart, in worlds small enough to look at each journal."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ SMALL = {
 
 
 def told_apart(small: World) -> int:
-    """From how many worlds, each with its own journal, the steps do not lead, merged, to where they
-    lead from the world that stands for it."""
+    """Counts the worlds, each with its own journal, whose merged steps differ from those of the world that
+    stands for it."""
     each, merged = Explorer(small, protocol.decide, merges=False), Explorer(small, protocol.decide)
     assert each.run().trace is merged.run().trace is None
     assert 4_000 < len(merged.seen) < len(each.seen)

@@ -1,4 +1,4 @@
-"""Random schedules of whole handovers: replicas, control, a broker and what goes wrong with them.
+"""Random schedules of whole handovers: replicas, control, a broker, and faults.
 
 SEED=123 replays one schedule with its trace; SCHEDULES=50000 tries more than CI does.
 """
@@ -19,7 +19,8 @@ SCHEDULES = int(os.environ.get("SCHEDULES", SCHEDULES_OF_CI))
 SEED = os.environ.get("SEED")
 BATCHES = 4
 MET_BY_100_SCHEDULES = {RELEASED: 25, HEIR_LOST: 4, CONTROL_RESTARTED: 4, TWO_TARGETS: 200}
-"""At least: about half of what they meet. With fewer, a law that nobody breaks would say little."""
+"""At least this many: about half of what schedules meet. With fewer, a law that nothing breaks would say
+little."""
 
 
 @pytest.mark.timeout(180 + SCHEDULES // 10)
@@ -44,7 +45,7 @@ def test_no_schedule_breaks_a_law(batch: int) -> None:
 @pytest.mark.timeout(180 + SCHEDULES_OF_CI // 10)
 @pytest.mark.parametrize("broken", MUTANTS, ids=lambda mutant: mutant.__name__)
 def test_a_protocol_without_one_of_its_rules_is_found_out(broken: Decide) -> None:
-    """By the schedules that CI runs, and by a seq that is missing or stands twice, not as nobody owns."""
+    """CI's schedules find it, by a seq that is missing or stands twice, and not because no replica owns."""
     first = SEEDS_FIRST[broken]
     assert first in range(SCHEDULES_OF_CI)
     tried = (try_seed(seed, Rules(broken)) for seed in chain([first], range(SCHEDULES_OF_CI)))

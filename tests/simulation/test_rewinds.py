@@ -26,7 +26,7 @@ SEED = os.environ.get("SEED")
 NAMES = ("A", "B", "C")
 TROUBLED_STEPS, CALM_STEPS_MAX = 400, 600
 REWINDS_PER_SCHEDULE = 0.5
-"""At least: with fewer, a law that nobody breaks would say little."""
+"""At least this many. With fewer, a law that nothing breaks would say little."""
 
 
 @dataclass
@@ -66,14 +66,14 @@ class Rewinding:
             self._step()
 
     def _order(self, *, rewind: bool) -> None:
-        """By a control that knows what was granted, and which seqs count, as of now."""
+        """Orders from a control that knows what was granted, and which seqs count, at this moment."""
         replica = self.random.choice(self.replicas)
         self._orders += 1
         to = Seq(self.random.choice(list(self.judge.states))) if rewind else None
         granted = max(replica.memory.view.granted for replica in self.replicas)
         order = ClaimOrder(id=f"o{self._orders}", over=granted, rewind=to)
         if to is not None:
-            # It starts from a checkpoint: the one that was chosen, or one before it when that is damaged.
+            # It starts from a checkpoint: the chosen one, or one before it when that is damaged.
             counting = sorted(Seq(seq) for seq in self.judge.states if seq <= to)
             at = self.random.choice(counting[-3:])
             replica.start_over({seq: self.judge.states[seq] for seq in counting if seq <= at})
@@ -112,7 +112,7 @@ def test_nothing_is_committed_upon_what_was_rewound() -> None:
 
 
 def test_replicas_that_do_not_see_what_was_rewound_are_found_out() -> None:
-    """They commit nothing upon it, of which the core takes care: so nobody goes on."""
+    """They commit nothing on top of it, which the core takes care of. So nothing goes on."""
     tried = (broken_by(Rewinding(seed, heeds_rewinds=False)) for seed in range(SCHEDULES_OF_CI))
     found = next((broken for broken in tried if broken is not None), None)
     assert found is not None, f"no schedule of {SCHEDULES_OF_CI} finds it out"

@@ -194,6 +194,14 @@ IN_ANSWERS = (
         "Ask an admin for that role, or ask somebody who has it to do this.",
     ),
     KnownError(
+        "csrf",
+        "The page is too old to change something",
+        "A request with the session of a browser needs the token that its page was given. The page was opened"
+        " before you last signed in, or another site has sent the request.",
+        _UNCHANGED,
+        "Reload the page and try again. A program sends an API token instead of a session.",
+    ),
+    KnownError(
         "not-found",
         "There is nothing of that name",
         "The pipeline, element, node or other thing does not exist, or exists no longer.",

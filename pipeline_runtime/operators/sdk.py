@@ -12,7 +12,7 @@ base class by the body that you need:
 - `ViewOperator` has no body: the dashboard itself shows its input.
 
 The rows that an operator gets have the data columns of the stream's schema and the columns below. A
-TransformOperator may use all of these, and has to pass on `_time`.
+TransformOperator may use all of these, and has to pass on all of them.
 
 | column | type | |
 |---|---|---|

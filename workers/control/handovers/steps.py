@@ -66,6 +66,9 @@ COMMIT_MS_MAX = 3_000
 ORDERS_MAX = 5
 """How often a claimant that is refused is ordered again."""
 ORIGIN_IS_BACK = "The origin answers again and still owns the element, so nothing is restored."
+ORIGIN_IS_SILENT = (
+    "The origin fell silent before it had handed over. If it stays silent, restore the element."
+)
 NO_EPOCH = Epoch(0)
 
 
@@ -210,9 +213,7 @@ def wants_fresh_checkpoint(origin: ReplicaStatus | None, now_ms: int) -> bool:
 def _prepare(progress: Progress, seen: Observed) -> Step:
     target = seen.target
     if not seen.origin_up:
-        return GiveBack(
-            "The origin fell silent before it had handed over. If it stays silent, restore the element."
-        )
+        return GiveBack(ORIGIN_IS_SILENT)
     if not progress.copy_ordered:
         fresh = not wants_fresh_checkpoint(seen.origin, progress.phase_since_ms)
         waited_ms = seen.now_ms - progress.phase_since_ms
@@ -229,9 +230,7 @@ def _prepare(progress: Progress, seen: Observed) -> Step:
 def _warm(progress: Progress, seen: Observed) -> Step:
     origin, target = seen.origin, seen.target
     if not seen.origin_up:
-        return GiveBack(
-            "The origin fell silent before it had handed over. If it stays silent, restore the element."
-        )
+        return GiveBack(ORIGIN_IS_SILENT)
     if target is not None and target.error is not None:
         return GiveBack(f"The target's copy failed: {sentence(target.error.message)}")
     if target is not None and target.armed == progress.id:

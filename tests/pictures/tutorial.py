@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from playwright.sync_api import Locator, expect
@@ -11,13 +12,15 @@ from tests.browser.dashboard import Dashboard
 from tests.pictures.demo import Open
 from tests.running import PROJECT
 
+PIPELINE = "cold-store"
 RECORDING = PROJECT / "docs" / "tutorial" / "cold-store.csv"
 _ALARM_MS = 150_000
 
 
 def walk(open_window: Open, images: Path) -> None:
+    """All steps, with their pictures: `tutorial-<name>.png`."""
     dashboard = open_window(viewport={"width": 1600, "height": 900})
-    page, inspector, panel = dashboard.page, dashboard.inspector, dashboard.live_panel
+    page, panel = dashboard.page, dashboard.live_panel
 
     def picture(name: str, of: Locator | None = None, height_max: float = 900) -> None:
         page.mouse.move(800, 700)
@@ -26,22 +29,7 @@ def walk(open_window: Open, images: Path) -> None:
         box["height"] = min(box["height"], height_max)
         page.screenshot(path=images / f"tutorial-{name}.png", clip=box)
 
-    dashboard.create_pipeline("cold-store")
-    read_the_file(dashboard)
-    picture("file", inspector)
-    average(dashboard)
-    picture("window", inspector)
-    chart(dashboard)
-    show_all(dashboard)
-    dashboard.select("window-aggregate")
-    alarm(dashboard)
-    picture("alarm", inspector)
-    add(dashboard, "live table", "live-table")
-    show_all(dashboard)
-    expect(dashboard.problems).to_contain_text("No problems")
-    expect(page.get_by_text(re.compile("^draft saved"))).to_be_visible()
-    picture("drawn")
-
+    draw(dashboard, picture)
     deploy(dashboard)
     dashboard.select("live-table")
     expect(panel.get_by_role("table")).to_contain_text("raised", timeout=_ALARM_MS)
@@ -54,6 +42,26 @@ def walk(open_window: Open, images: Path) -> None:
     dashboard.select("live-table")
     expect(panel.get_by_role("table")).to_contain_text("cleared", timeout=_ALARM_MS)
     picture("alarms", panel, height_max=210)
+
+
+def draw(dashboard: Dashboard, picture: Callable[..., None] = lambda *_: None) -> None:
+    """The steps up to the deployment; `picture(name, of)` is called where the page shows one."""
+    inspector = dashboard.inspector
+    dashboard.create_pipeline(PIPELINE)
+    read_the_file(dashboard)
+    picture("file", inspector)
+    average(dashboard)
+    picture("window", inspector)
+    chart(dashboard)
+    show_all(dashboard)
+    dashboard.select("window-aggregate")
+    alarm(dashboard)
+    picture("alarm", inspector)
+    add(dashboard, "live table", "live-table")
+    show_all(dashboard)
+    expect(dashboard.problems).to_contain_text("No problems")
+    expect(dashboard.page.get_by_text(re.compile("^draft saved"))).to_be_visible()
+    picture("drawn")
 
 
 def read_the_file(dashboard: Dashboard) -> None:

@@ -18,11 +18,14 @@ export interface PhaseRow {
 /** Each strategy's words, and the phases that it goes through when nothing goes wrong. */
 const STRATEGIES: Record<Strategy, { words: string; phases: readonly string[] }> = table.strategies;
 
+/** The phases with which ownership passes. */
+export const PASSING: ReadonlySet<string> = new Set(table.passing);
+
 const BEFORE_CUT: ReadonlySet<string> = new Set(
   Object.values(STRATEGIES).flatMap(({ phases }) =>
     phases.slice(
       0,
-      phases.findIndex((phase) => table.passing.includes(phase)),
+      phases.findIndex((phase) => PASSING.has(phase)),
     ),
   ),
 );

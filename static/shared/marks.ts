@@ -1,6 +1,6 @@
 /** What happened, as marks in charts: handovers, deployments, checkpoints, faults. Pure. */
 import { bytes, instant } from "./format";
-import { kindWords, phaseTitle } from "./handovers";
+import { kindWords, PASSING, phaseTitle } from "./handovers";
 import { pauseTold } from "./pause";
 import type { Span } from "./time-range";
 import type { AttentionLine, Handover, LogEvent } from "./types";
@@ -13,9 +13,6 @@ export interface Mark {
   kind: MarkKind;
   text: string;
 }
-
-/** The phases with which ownership passes. */
-const PASSING = new Set(["CUT", "CLAIM"]);
 
 /**
  * The mark is at the time when the owner changed, or at the order if it did not. `name`: the element's

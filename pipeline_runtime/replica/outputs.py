@@ -83,15 +83,18 @@ def element_rows(
     members = {element.id for element in spec.elements}
     # A source element has no inputs: it stands for the stream that it reads.
     inputs = {element.id: list(element.inputs.values()) or [f"{element.id}.out"] for element in spec.elements}
-    made = {f"{element.id}.out" for element in spec.elements if element.inputs}
-    outside = {source for sources in inputs.values() for source in sources if source not in made}
+    # A stream of another member has only rows that could be read.
+    from_outside = {
+        id: {
+            source for source in sources if (maker := source.partition(".")[0]) == id or maker not in members
+        }
+        for id, sources in inputs.items()
+    }
+    outside = set().union(*from_outside.values())
     found: dict[str, tuple[int | None, int | None]] = {}
-    for id in members:
-        if len(outside) == 1 and set(inputs[id]) == outside:
-            read: int | None = rows_in
-        else:
-            read = _sum(counts, inputs[id])
-        found[id] = (read, counts.get(f"{id}.out"))
+    for id, sources in inputs.items():
+        is_whole = len(outside) == 1 and from_outside[id] == set(sources)
+        found[id] = (rows_in if is_whole else _sum(counts, sources), counts.get(f"{id}.out"))
     return found
 
 

@@ -24,8 +24,9 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from pipeline_runtime.checkpoint.database import StateDatabase
 from pipeline_runtime.checkpoint.snapshot import take_snapshot
 from pipeline_runtime.checkpoint.store import materialize, store
-from pipeline_runtime.model.ids import Epoch
-from pipeline_runtime.replica.local_state import relocate
+from pipeline_runtime.journal.records import Boundary
+from pipeline_runtime.model.ids import Epoch, Seq
+from pipeline_runtime.replica.local_state import KeptBySpark, relocate
 from pipeline_runtime.spark.session import open_session
 
 ROWS_PER_BATCH = 20
@@ -136,10 +137,13 @@ def run(session: SparkSession, phase: str, kind: str, replica: Path, work: Path,
         relocate(replica)
     batches = threading.Condition()
     seen: list[int] = []
+    kept = KeptBySpark(replica)
 
     def sink(frame: DataFrame, batch: int) -> None:
         rows = {row["key"]: row["count"] for row in frame.select("key", F.col("count")).collect()}
         say(event="batch", kind=kind, batch=batch, counts=rows)
+        seq = batch + 1
+        kept.commit(batch, Boundary(Seq(seq), {"in-0": seq * ROWS_PER_BATCH}, seq))
         with batches:
             seen.append(batch)
             batches.notify_all()

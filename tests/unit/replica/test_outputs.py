@@ -124,6 +124,16 @@ def test_what_an_element_read_is_told_only_where_it_is_known(
     assert (found["a"][0], found["b"][0]) == expected
 
 
+def test_what_could_not_be_read_counts_for_the_source_alone() -> None:
+    elements = (
+        ElementSpec(id="source", type="kafka-in"),
+        ElementSpec(id="keep", type="filter", inputs={"in": "source.out"}),
+    )
+    spec = SPEC.model_copy(update={"elements": elements})
+    found = element_rows(spec, {"source.out": 5, "keep.out": 2}, rows_in=7)
+    assert found == {"source": (7, 5), "keep": (5, 2)}
+
+
 def test_an_element_of_its_own_is_counted_as_its_group() -> None:
     spec = SPEC.model_copy(update={"elements": SPEC.elements[:1]})
     assert element_rows(spec, {}, rows_in=7) == {}

@@ -18,7 +18,7 @@ from pipeline_runtime.batch.gate_messages import PartProcessed, Slice, SlicesOf
 from pipeline_runtime.batch.inputs import operator_context, operator_of
 from pipeline_runtime.batch.output import BatchOutput, Destinations, OutputBuilder, packed
 from pipeline_runtime.batch.processors import processor_work
-from pipeline_runtime.batch.reader import GroupReader, input_schema, keyed, with_meta
+from pipeline_runtime.batch.reader import GroupReader, conformed, input_schema, keyed, with_meta
 from pipeline_runtime.batch.rows import Letter, ProcessorWork
 from pipeline_runtime.operators.sdk import Processor, TransformOperator
 from pipeline_runtime.operators.tables import with_column
@@ -71,7 +71,8 @@ class GroupWork:
                 if source in self._read_inside:
                     rows = with_meta(rows, batch_time_ms)
             else:
-                rows = keyed(self._transforms[id](given), self._spec.schemas[source])
+                schema = self._spec.schemas[source]
+                rows = keyed(conformed(self._transforms[id](given), schema), schema)
             streams[source] = output.add(source, rows)
         return output.output()
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipeline_runtime.batch.decode import TIMESTAMP, arrow_schema, decode
+from pipeline_runtime.batch.decode import ARROW_TYPES, TIMESTAMP, arrow_schema, decode
 from pipeline_runtime.batch.facts import GroupFacts
 from pipeline_runtime.batch.gate_client import GateClient
 from pipeline_runtime.batch.gate_messages import Describe, Reject, Slice, SliceRead
@@ -156,6 +156,15 @@ def _rows(item: GroupInput, part: Slice, table: pa.Table, *, key: Any, time: Any
     columns = [table[name] for name in item.schema.names]
     rows = pa.table([*columns, *meta], schema=input_schema(item.schema))
     return rows if item.key_field is None else keyed(rows, item.schema)
+
+
+def conformed(rows: pa.Table, schema: StreamSchema) -> pa.Table:
+    """An operator's rows with the types of the schema's fields: it may give, say, integers of 32 bits."""
+    for field in schema.fields:
+        type_, values = ARROW_TYPES[field.type], rows[field.name]
+        if values.type != type_:
+            rows = with_column(rows, field.name, values.cast(type_))
+    return rows
 
 
 def keyed(rows: pa.Table, schema: StreamSchema) -> pa.Table:

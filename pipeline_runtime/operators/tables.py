@@ -15,7 +15,7 @@ from pipeline_runtime.operators.expressions.arrow import Evaluated, evaluate
 from pipeline_runtime.operators.expressions.casts import texts
 
 REJECT, RAW = "_reject", "_raw"
-"""Column names, see `TransformOperator.transform`."""
+"""Column names, see `TransformOperator.arrow`."""
 
 
 def evaluated(compiled: Compiled, rows: pa.Table) -> Evaluated:

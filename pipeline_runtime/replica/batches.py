@@ -50,6 +50,7 @@ class Batches:
         self._beginning = threading.Lock()  # one of the tasks has the batch granted, for all of them
         self._ending = threading.Lock()  # held while a batch ends
         self._begun: tuple[int, list[Slice]] | None = None  # the newest batch's token and slices
+        self._delivered: set[int] = set()  # the tasks that have processed their part of it
         self._number = 0  # the engine's newest batch
         self._closed = False
         self.engine_idle = threading.Event()  # no batch of the engine's is under way
@@ -74,12 +75,16 @@ class Batches:
                     return None
                 self._end.begin()
                 self._begun = token, slices
+                self._delivered = set()
+            elif task in self._delivered:
+                return None  # the batch came to nothing: its tasks were let go, or one of them failed
             return self._tasks.share(self._begun[1], task)
 
     # --- a batch ends
 
     def part_processed(self, task: int, payload: Payload) -> None:
-        """A task that stays has processed its part. Returns when the batch has ended."""
+        """A task that stays has processed its part. Returns when the batch has ended, or came to nothing."""
+        self._delivered.add(task)
         self._tasks.meet(task, bytes(payload), self._end_with_parts)
 
     def _end_with_parts(self, parts: Sequence[bytes]) -> None:

@@ -138,7 +138,7 @@ function aboutMerging(conflicts: number): string {
   const what = conflicts
     ? `You both changed ${plural(conflicts, "thing")} in different ways: choose which change to keep. Everything else is merged.`
     : "Your changes do not contradict each other, so both can be merged.";
-  return `${what} Nothing is lost: Ctrl Z brings back your own draft, and the other draft is kept as a version.`;
+  return `${what} Nothing is lost: Ctrl Z brings back your own draft, and what you do not take of the other draft is kept as a version.`;
 }
 
 /** The server's draft becomes a version before ours replaces it. */

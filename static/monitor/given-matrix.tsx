@@ -83,7 +83,7 @@ function MatrixDialog({ kind, given, onChanged, onClose }: Props & { onClose: ()
           {given.sites.length > 0 && (
             <button
               className="button"
-              onClick={() => void ended(del(path), "The measured ${kind} count again")}
+              onClick={() => void ended(del(path), `The measured ${kind} count again`)}
             >
               Remove {kind}
             </button>

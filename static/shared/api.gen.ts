@@ -656,6 +656,7 @@ export interface Me {
 
 /** By the broker's clock, in ms since the epoch; usual intervals in ms. */
 export interface Measured {
+  at_ms?: number | null;
   last_output_at_ms?: number | null;
   first_output_at_ms?: number | null;
   usual_output_ms?: number | null;

@@ -18,7 +18,7 @@ export function pauseTold(handover: Handover): Told {
   if (outcome === null)
     return word("not yet", "It is measured when the new owner has written its first output.");
   if (outcome !== "done")
-    return word("not measured", "The element did not move, so there is nothing to measure.");
+    return word("not measured", "The move did not end as ordered, so nothing was measured.");
   if (!pause && gap_ms !== null)
     return {
       value: `at most ${millis(gap_ms)}`,

@@ -109,7 +109,7 @@ const CODES: Record<PolicyCode, string> = {
   empty: "nothing runs there",
   refused: "cannot move",
   resting: "resting after a move",
-  "no-target": "no node has room",
+  "no-target": "no node can take it",
   budget: "budget used up",
   move: "to be moved",
   waits: "waiting for its site",

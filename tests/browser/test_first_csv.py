@@ -42,7 +42,7 @@ def test_a_first_csv_file_is_understood_by_looking_at_it(
     )
     expect(table.get_by_role("row")).to_have_count(7)
     expect(inspector).to_contain_text("The first 6 rows of 40.")
-    expect(inspector).to_contain_text("1 of 40 rows cannot be read, and goes to the dead letters.")
+    expect(inspector).to_contain_text("1 of 40 rows cannot be read and goes to the dead letters.")
     expect(inspector.get_by_role("listitem")).to_contain_text("Line 8: has 2 cells instead of 5.")
 
     # the time was found, with its format and zone; pace and end are asked in words, and nothing is wrong

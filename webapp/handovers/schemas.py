@@ -38,6 +38,8 @@ class HandoverPause(TypedDict):
 class Measured(TypedDict, total=False):
     """By the broker's clock, in ms since the epoch; usual intervals in ms."""
 
+    at_ms: int | None
+    """the time of the claim or the release"""
     last_output_at_ms: int | None
     first_output_at_ms: int | None
     usual_output_ms: int | None

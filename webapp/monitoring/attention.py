@@ -78,7 +78,8 @@ def _of_node(node: Node, waiting: list[str]) -> Iterator[AttentionLine]:
         text = f"{name} {why}, and these elements cannot move now: {node['drain_blocked']}"
         if node["leaving_until"]:
             text += (
-                " They stop with the node, until it is started again or they are restored on another node."
+                " They stop with the node, and stand still until it is started again or they are restored on"
+                " another node."
             )
         yield _line("node.drain_waits", text, node["draining_since"], node=name)
 

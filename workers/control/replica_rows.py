@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+import logging
+
 from django.db.models import Max
+from pydantic import ValidationError
 
 from pipeline_runtime.model.desired import ReplicaStatus, joined_ends
 from pipeline_runtime.model.ids import Epoch
 from webapp.placements.models import GroupPlacement, Replica
 from webapp.placements.selectors import java_ends
+from workers.control.bulkhead import reason
+
+log = logging.getLogger(__name__)
 
 
 def reported(row: Replica | None) -> ReplicaStatus | None:
-    """Returns the newest status that the node reported, or None if it reported nothing."""
-    return None if row is None else ReplicaStatus.model_validate(row.status)
+    """Returns the newest status that the node reported.
+
+    Returns None if it reported nothing, or nothing that can be read. The node's next report replaces the row.
+    """
+    if row is None:
+        return None
+    try:
+        return ReplicaStatus.model_validate(row.status)
+    except ValidationError as error:
+        group = f"{row.deployment_id}.{row.group}"
+        log.warning("The last report of %s cannot be read and counts as none: %s", group, reason(error))
+        return None
 
 
 def epoch_known(placement: GroupPlacement) -> Epoch:

@@ -30,6 +30,7 @@ from pipeline_runtime.operators.expressions.syntax import (
     Negative,
     Node,
     Not,
+    columns_of,
 )
 from pipeline_runtime.operators.expressions.values import (
     Values,
@@ -82,7 +83,7 @@ def _slices(node: Node, rows: pa.Table) -> Iterator[pa.Table]:
     if not makers or not rows.num_rows:
         yield rows
         return
-    columns = [rows[name] for name in rows.column_names if is_typed(rows[name], pa.string())]
+    columns = [rows[name] for name in columns_of(node) if is_typed(rows[name], pa.string())]
     longest = max((pc.max(pc.utf8_length(column)).as_py() or 0 for column in columns), default=0)
     at_once = texts.rows_at_once(makers, longest)
     for first in range(0, rows.num_rows, at_once):

@@ -20,6 +20,7 @@ from pipeline_runtime.operators.expressions.values import (
     finite,
     floored,
     in_64_bits,
+    is_typed,
     where,
     whole,
 )
@@ -93,6 +94,8 @@ def _real(function: Callable[..., Values]) -> Callable[..., Values]:
 
 
 def _whole(function: Callable[[Values], Values], numbers: Values) -> Values:
+    if is_typed(numbers, pa.int64()):
+        return numbers  # a double does not have all of them
     return whole(function(as_type(numbers, pa.float64())))
 
 

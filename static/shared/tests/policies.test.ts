@@ -104,7 +104,7 @@ test("a dry run says how long it looked back, and what was in the way", () => {
   const run = { since: "2026-11-25T10:00:00Z", until: "2026-11-25T12:30:00Z", acts: [], held: [] };
   expect(dryRunSentences(run)).toEqual(["In the last 2.5 h it would have done nothing."]);
   expect(dryRunSentences({ ...run, held: [{ code: "no-target", seconds: 90 }] })[1]).toBe(
-    "Reasons why it did not act: no node has room (2 min).",
+    "Reasons why it did not act: no node can take it (2 min).",
   );
   expect(dryRunSentences({ ...run, until: "2026-11-25T10:10:00Z", acts: [act] })[0]).toContain(
     "In the last 10 min it would have acted once if",

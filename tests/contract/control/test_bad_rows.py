@@ -26,6 +26,7 @@ from workers.control import bulkhead as bulkhead_module
 from workers.control.bulkhead import TELL_AGAIN_S, Bulkhead
 from workers.control.context import ControlContext
 from workers.control.desired import DesiredSender
+from workers.control.handovers.driver import drive_handover
 from workers.control.handovers.restorations import order_restorations
 from workers.control.reports import silence
 from workers.control.reports.ingest import Ingest
@@ -152,6 +153,21 @@ def test_a_replica_that_cannot_be_taken_in_stops_neither_its_node_nor_its_neighb
     assert "What edge-a reports of bad cannot be taken in" in alert
 
 
+def test_an_old_row_that_cannot_be_read_is_replaced_by_the_new_report(
+    context: ControlContext,
+    deployed: Deployed,
+    real_redis: redis.Redis,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    placement = deployed("power", "edge-a")
+    Replica.objects.update(status={"role": SECRET})
+    sent(real_redis, "edge-a", 1, status(placement, 8))
+    Ingest(context)._round()
+    assert Replica.objects.get().status["seq"] == 8
+    assert "counts as none" in caplog.text
+    assert SECRET not in caplog.text
+
+
 def test_a_report_that_cannot_be_read_is_told_once_and_shows_no_value(
     context: ControlContext,
     nodes: dict[str, Node],
@@ -267,6 +283,27 @@ def test_a_group_that_cannot_be_restored_keeps_nothing_from_the_others(
     Replica.objects.filter(group="bad").update(status="unreadable", role="owner")
     order_restorations(context, Bulkhead())
     assert "good" in Handover.objects.values_list("group", flat=True)
+
+
+def test_a_row_that_cannot_be_read_does_not_hold_a_handover_up(
+    context: ControlContext, deployed: Deployed
+) -> None:
+    placement = deployed("power", "edge-a")
+    Node.objects.filter(name="edge-a").update(up=False)
+    Replica.objects.update(status={"role": SECRET})
+    handover = Handover.objects.create(
+        deployment=placement.deployment,
+        group="power",
+        element="power",
+        kind="migration",
+        strategy="standby",
+        origin="edge-a",
+        target="edge-b",
+    )
+    drive_handover(str(handover.pk), context)
+    handover.refresh_from_db()
+    assert handover.outcome == "failed"
+    assert "does not answer" in handover.message
 
 
 def test_a_report_is_read_again_when_the_database_was_away(

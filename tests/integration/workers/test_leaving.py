@@ -85,7 +85,9 @@ def test_where_nobody_can_take_anything_it_does_not_wait(patient: Cluster) -> No
     Node.objects.filter(name="edge-b").update(cordoned=True)
     assert patient.end_node("edge-a") == 0
     wait_until(lambda: told("node.left"), "it has left")
-    assert "Not handed over: power. This stands still until edge-a is started again" in told("node.left")[0]
+    assert (
+        "Not handed over: power. Nothing of that runs until edge-a is started again" in told("node.left")[0]
+    )
     assert "no node can take it (edge-b is cordoned)" in told("node.drain_waits")[0]
     assert not Handover.objects.exists()
     patient.has_swept(deployment)

@@ -109,6 +109,7 @@ ROW_SCHEMA = schema_of(i="integer", x="number", s="string", b="boolean")
         ("hour(_time) * 60 + minute(_time)", [720] * 4, []),
         ("round(x / 7, 2)", [0.43, 0.0, None, 1e300 / 7], []),
         ("floor(x) + ceil(x)", [6, 0, None, None], [3]),
+        ("floor(i + 9007199254740987)", [2**53 + 1, 2**53 - 5, None, 2**62 + 2**53 - 5], []),
         ("greatest(x, 1) - least(i, 2)", [1.0, 1.0, -1.0, 1e300], []),
         ("pow(x, 2)", [9.0, 0.0, None, None], [3]),
         ("1e3 + .5", [1000.5] * 4, []),

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 
 from pipeline_runtime.batch.decode import TIMESTAMP
+from pipeline_runtime.batch.gate_messages import Slice
 from pipeline_runtime.batch.output import LETTERS, BatchOutput, packed
-from pipeline_runtime.batch.tasks import Tasks
+from pipeline_runtime.batch.tasks import ROWS_A_TASK, Tasks
 from pipeline_runtime.journal.records import Boundary, Claim, Commit
 from pipeline_runtime.kafka.transactions import Fenced
 from pipeline_runtime.model.ids import Epoch, Seq
@@ -127,6 +128,24 @@ def test_a_task_that_stays_longer_than_its_query_is_refused_and_nobody_fails_of_
         run.batches.part_processed(0, made(2))
     assert run.state.failure is None
     assert run.state.local == 0
+
+
+def test_a_task_that_was_let_go_gets_no_batch_a_second_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its fellow has not processed its own part, so the batch comes to nothing."""
+    tasks = Tasks(2)
+    tasks.processed(2 * ROWS_A_TASK)
+    assert [part.task for part in tasks.planned(1)] == [0, 1]
+    run = one_run(ReplicaState(), spec=SPEC, directory=tmp_path, tasks=tasks)
+    monkeypatch.setattr(run.planner, "grant_next", lambda: [Slice(0, 1, 0), Slice(0, 1, 1)])
+    monkeypatch.setattr(run.batches, "_end", SimpleNamespace(begin=lambda: None, close=lambda: None))
+    grant(run.state, 1)
+    assert run.batches.slices_of(1, 0) == [Slice(0, 1, 0)]
+    assert run.batches.let_go() is False, "a batch was granted"
+    run.batches.part_processed(0, made(1))
+    assert run.batches.slices_of(1, 0) is None
+    assert run.batches.slices_of(1, 1) == [Slice(0, 1, 1)], "its fellow may still end the batch"
 
 
 def test_the_first_failure_counts(tmp_path: Path) -> None:

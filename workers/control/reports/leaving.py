@@ -61,9 +61,10 @@ def tell_left(node: Node) -> None:
         .order_by("deployment__pipeline__name", "group")
         .values_list("deployment", "group")
     ]
+    they = "it is" if len(left) == 1 else "they are"
     rest = (
-        f"Not handed over: {', '.join(left)}. This stands still until {node.name} is started again, or until "
-        "it is restored on another node."
+        f"Not handed over: {', '.join(left)}. Nothing of that runs until {node.name} is started again,"
+        f" or until {they} restored on another node."
         if left
         else "Nothing is left there to run."
     )

@@ -299,6 +299,7 @@ def test_a_row_that_cannot_be_read_does_not_hold_a_handover_up(
         strategy="standby",
         origin="edge-a",
         target="edge-b",
+        begun={"start": "cold", "bytes": None, "had": False},
     )
     drive_handover(str(handover.pk), context)
     handover.refresh_from_db()

@@ -1,8 +1,7 @@
 """What a replica keeps on its node's disk.
 
     <directory>/spark/       Spark's checkpoint. For each batch N it has offsets/N, then the state, then
-    ends/N
-                             (where the batch has ended), then commits/N
+                             ends/N (where the batch has ended), then commits/N
     <directory>/keyed/       for a group whose state the replica keeps: the state of its processor, if it has
                              one, and where the newest batch has ended. What Spark writes down is then of no
                              use once its query has ended

@@ -13,14 +13,14 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline_runtime.batch.facts import GroupFacts
 from pipeline_runtime.batch.gate_client import GateClient
 from pipeline_runtime.batch.gate_messages import PartProcessed, Slice, SlicesOf
-from pipeline_runtime.batch.inputs import operator_context, operator_of
 from pipeline_runtime.batch.output import BatchOutput, Destinations, OutputBuilder, packed
 from pipeline_runtime.batch.processors import processor_work
 from pipeline_runtime.batch.reader import GroupReader, conformed, input_schema, keyed, with_meta
-from pipeline_runtime.batch.rows import Letter, ProcessorWork
-from pipeline_runtime.operators.sdk import Processor, TransformOperator
+from pipeline_runtime.batch.rows import Processed, ProcessorWork
+from pipeline_runtime.operators.sdk import TransformOperator
 from pipeline_runtime.operators.tables import with_column
 
 
@@ -38,15 +38,15 @@ class GroupWork:
         self._gate = gate
         self._reader = reader
         self._spec = spec = reader.spec
-        operators = {item.id: operator_of(spec, item.id) for item in spec.elements}
+        facts = GroupFacts(spec, reader.files, reader.directory)
         self._transforms = {
-            id: operator.arrow(operator_context(spec, id, reader.files, reader.directory))
-            for id, operator in operators.items()
+            id: operator.arrow(facts.context(id))
+            for id, operator in facts.operators.items()
             if isinstance(operator, TransformOperator)
         }
-        self._processor_id = next((id for id, each in operators.items() if isinstance(each, Processor)), None)
+        self._processor_id = facts.processor
         # In topological order.
-        self._elements = [id for id in operators if id in self._transforms or id == self._processor_id]
+        self._elements = [id for id in facts.operators if id in self._transforms or id == self._processor_id]
         self._destinations = Destinations.of(spec)
         self._ports = {item.id: dict(item.inputs) for item in spec.elements}
         self._read_inside = {source for id in self._elements for source in self._ports[id].values()}
@@ -66,8 +66,9 @@ class GroupWork:
                 continue
             given = {port: streams[each] for port, each in self._ports[id].items()}
             if id == self._processor_id:
-                rows, letters = self._processed(given, task, at_end=at_end)
-                output.reject(id, [reason for reason, _ in letters], [raw for _, raw in letters])
+                made = self._processed(given, task, at_end=at_end)
+                output.reject(id, made.letters)
+                rows = made.rows
                 if source in self._read_inside:
                     rows = with_meta(rows, batch_time_ms)
             else:
@@ -86,9 +87,7 @@ class GroupWork:
             streams[item.source] = pa.concat_tables(parts) if parts else empty
         return streams
 
-    def _processed(
-        self, given: Mapping[str, pa.Table], task: int, *, at_end: bool
-    ) -> tuple[pa.Table, Sequence[Letter]]:
+    def _processed(self, given: Mapping[str, pa.Table], task: int, *, at_end: bool) -> Processed:
         assert self._processor is not None
         # A processor is given the empty text as the key of a row without one.
         ports = {
@@ -97,5 +96,4 @@ class GroupWork:
             else rows
             for port, rows in given.items()
         }
-        made = self._processor.process(ports, self._gate, task, at_end=at_end)
-        return made.rows, made.letters
+        return self._processor.process(ports, self._gate, task, at_end=at_end)

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from pipeline_runtime.batch.decode import TIMESTAMP
 from pipeline_runtime.batch.encode import finite_rows, json_texts
-from pipeline_runtime.batch.rows import in_ms
+from pipeline_runtime.batch.rows import Letter, in_ms
 from pipeline_runtime.batch.streams import sink_streams
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import GroupSpec
@@ -80,10 +80,11 @@ class OutputBuilder:
             self._sinks[source] = good.select(schema.names).append_column("_time", times)
         return good
 
-    def reject(self, element: str, reasons: Sequence[str | None], raws: Sequence[str | None]) -> None:
+    def reject(self, element: str, letters: Sequence[Letter]) -> None:
         """Take dead letters of an element."""
-        if reasons:
-            self._letters.append(pa.table([[element] * len(reasons), reasons, raws], schema=LETTERS))
+        if letters:
+            columns = [[element] * len(letters), *map(list, zip(*letters, strict=True))]
+            self._letters.append(pa.table(columns, schema=LETTERS))
 
     def output(self) -> BatchOutput:
         return BatchOutput(self._records, self._sinks, _together(self._letters, LETTERS), self._counts)
@@ -102,11 +103,8 @@ class OutputBuilder:
             for name in (REJECT, RAW)
         )
         texts = quoted_rows(bad, schema.names)
-        self.reject(
-            element,
-            [reason or _NOT_FINITE for reason in reasons],
-            [raw or text for raw, text in zip(raws, texts, strict=True)],
-        )
+        told = zip(reasons, raws, texts, strict=True)
+        self.reject(element, [(reason or _NOT_FINITE, raw or text) for reason, raw, text in told])
         return _without_marks(rows.filter(is_good))
 
 

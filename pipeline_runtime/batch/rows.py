@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
-from pipeline_runtime.batch.decode import ARROW_TYPES, TIMESTAMP
+from pipeline_runtime.batch.decode import TIMESTAMP, arrow_schema
 from pipeline_runtime.batch.gate_messages import Request
 from pipeline_runtime.model.schema import FieldType, StreamSchema
 from pipeline_runtime.operators.expressions.values import floored
@@ -33,7 +33,7 @@ Letter = tuple[str, str]
 def port_schema(schema: StreamSchema) -> pa.Schema:
     """The columns of a port's table."""
     meta = [("_key", pa.string()), ("_time", TIMESTAMP), ("_partition", pa.int32()), ("_offset", pa.int64())]
-    return pa.schema([*((field.name, ARROW_TYPES[field.type]) for field in schema.fields), *meta])
+    return pa.schema([*arrow_schema(schema), *meta])
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline_runtime.batch.decode import TIMESTAMP, decode
-from pipeline_runtime.batch.encode import finite_rows, json_texts
-from pipeline_runtime.batch.output import LETTERS, RECORDS, BatchOutput
+from pipeline_runtime.batch.output import LETTERS, RECORDS, BatchOutput, Destinations, OutputBuilder
 from pipeline_runtime.batch.reader import with_meta
-from pipeline_runtime.batch.rows import Processed, rejected
+from pipeline_runtime.batch.rows import Processed
 from pipeline_runtime.batch.streams import sink_streams
 from pipeline_runtime.model.ids import DEAD
 from pipeline_runtime.model.schema import StreamSchema
@@ -32,20 +32,20 @@ TAGGED = pa.schema(
 
 def tagged(element: str, made: Processed, schema: StreamSchema) -> pa.Table:
     """What a processor has made."""
-    rows, letters = made.rows, list(made.letters)
-    finite = finite_rows(rows, schema)
-    if finite is not None:
-        not_finite = ValueError("a number is infinite or NaN, which JSON does not have")
-        bad = rows.filter(pc.invert(finite)).select(schema.names).to_pylist()
-        letters += [rejected(row, not_finite) for row in bad]
-        rows = rows.filter(finite)
-    times_ms = rows["_time"].cast(pa.timestamp("ms", tz="UTC")).cast(pa.int64())
-    out = pa.repeat(f"{element}.out", rows.num_rows)
-    good = pa.table([out, rows["_key"], times_ms, json_texts(rows, schema)], schema=TAGGED)
-    values = [json.dumps({"reason": reason, "raw": raw}, ensure_ascii=False) for reason, raw in letters]
+    source = f"{element}.out"
+    builder = OutputBuilder(Destinations({source: schema}, frozenset({source}), frozenset()))
+    builder.reject(element, made.letters)
+    builder.add(source, made.rows)
+    output = builder.output()
+    values = [
+        json.dumps({"reason": reason, "raw": raw}, ensure_ascii=False) for reason, raw in _reasons(output)
+    ]
     count, no_time_ms = len(values), 0  # the broker sets the time of a dead letter
-    bad = [[f"{element}.{DEAD}"] * count, pa.nulls(count, pa.string()), [no_time_ms] * count, values]
-    return pa.concat_tables([good, pa.table(bad, schema=TAGGED)])
+    letters = [[f"{element}.{DEAD}"] * count, pa.nulls(count, pa.string()), [no_time_ms] * count, values]
+    tables = [pa.table(letters, schema=TAGGED)]
+    if (records := output.records.get(source)) is not None:
+        tables.insert(0, pa.table([pa.repeat(source, records.num_rows), *records.columns], schema=TAGGED))
+    return pa.concat_tables(tables)
 
 
 def output_of(collected: pa.Table, spec: GroupSpec) -> BatchOutput:
@@ -76,6 +76,10 @@ def stream_of(collected: pa.Table, source: str, spec: GroupSpec, batch_time_ms: 
     rows, columns = _read_again(collected, source, spec)
     columns = columns.append_column("_key", rows["_key"]).append_column("_time", _times(rows))
     return with_meta(columns, batch_time_ms)
+
+
+def _reasons(output: BatchOutput) -> Iterator[tuple[str, str]]:
+    return zip(output.letters["reason"].to_pylist(), output.letters["raw"].to_pylist(), strict=True)
 
 
 def _read_again(collected: pa.Table, source: str, spec: GroupSpec) -> tuple[pa.Table, pa.Table]:

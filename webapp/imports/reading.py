@@ -1,0 +1,131 @@
+"""How a file is read: what `detect` proposes, a person changes, and `convert` carries out.
+
+A `Reading` is complete: the same file and the same reading make the same table. Lines are counted from 1,
+as an editor shows them. A column is named by its place in the row, from 0, or by its name in JSON lines and
+Parquet.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from pipeline_runtime.model.schema import FieldType
+
+COLUMNS_MAX = 2_000
+MISSING_MAX = 20
+Source = int | str
+
+
+class Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ColumnReading(Frozen):
+    """One column of the table. What is None holds as the whole file's reading says."""
+
+    source: Source
+    name: str = Field(min_length=1, max_length=120)
+    type: FieldType
+    unit: str | None = Field(default=None, max_length=40)
+    decimal: Literal[".", ","] | None = None
+    thousands: Literal["", ".", ",", " ", "'"] | None = None
+    missing: tuple[str, ...] | None = Field(default=None, max_length=MISSING_MAX)
+    format: str | None = Field(default=None, max_length=120)  # of a column of times that is not the time
+
+
+class TimeReading(Frozen):
+    """The event time of a row, made of one column or of several that are joined by a space.
+
+    `format` is `iso`; `epoch_s`, `epoch_ms`, `epoch_us` or `epoch_ns`; `excel_days`; or a pattern of
+    strptime. A pattern of several columns names the parts in their order. `%S` may have a fraction, `24:00`
+    is the next midnight, and `seconds_of_day` is the seconds since the midnight of the date before it.
+    """
+
+    columns: tuple[Source, ...] = Field(min_length=1, max_length=8)
+    format: str = Field(max_length=200)
+    zone: str = Field(
+        default="UTC", max_length=60
+    )  # for times without an offset; a name of the IANA database
+    marks: Literal["begin", "end"] = "begin"  # what of its interval a time stands for
+    newest_first: bool = False
+    jump: Literal["keep", "skip", "cut"] = "keep"  # a gap or a fall back that is longer than `jump_s`
+    jump_s: float | None = Field(default=None, gt=0)
+
+
+class Reading(Frozen):
+    kind: Literal["text", "json-lines", "parquet", "xlsx"] = "text"
+    compression: Literal["", "gzip", "zip"] = ""
+    member: str | None = Field(default=None, max_length=500)  # of a zip archive
+    sheet: str | None = Field(default=None, max_length=200)
+    encoding: str = Field(default="utf-8", max_length=40)
+    delimiter: str = Field(default=",", max_length=10)  # `whitespace`: any number of spaces and tabs
+    quote: Literal['"', "'", ""] = '"'
+    comment: str = Field(default="", max_length=4)  # what a line begins with that is passed over
+    header_line: int | None = None
+    units_line: int | None = None
+    first_line: int = 1  # of the first row
+    decimal: Literal[".", ","] = "."
+    thousands: Literal["", ".", ",", " ", "'"] = ""
+    missing: tuple[str, ...] = Field(
+        default=("",), max_length=MISSING_MAX
+    )  # compared without surrounding spaces
+    columns: tuple[ColumnReading, ...] = Field(default=(), max_length=COLUMNS_MAX)
+    time: TimeReading | None = None
+
+
+class Choice(Frozen):
+    """One answer. `changes` maps places in the reading, such as `columns.2.thousands`, to their values."""
+
+    title: str
+    example: str = ""  # what a cell of the file becomes
+    changes: dict[str, JsonValue]
+
+
+class Question(Frozen):
+    """What can be read in two ways. Nobody but a person can say which is right."""
+
+    id: str  # stable for the same file, such as `thousands` or `type.power`
+    text: str
+    line: int | None = None
+    column: str | None = None
+    choices: tuple[Choice, ...] = Field(min_length=2)
+
+
+class Detection(Frozen):
+    """`notes` are the guesses in words, one sentence each. With questions, nothing is imported."""
+
+    reading: Reading
+    notes: tuple[str, ...] = ()
+    questions: tuple[Question, ...] = ()
+
+
+class ColumnReport(Frozen):
+    name: str
+    read: int  # cells that have a value
+    missing: int  # cells that hold a text for "no value"
+    unreadable: int  # cells that are null because they could not be read
+    first_unreadable: tuple[int, str] | None = None  # its line or row, and its text
+
+
+class Jump(Frozen):
+    line: int
+    before: str  # ISO 8601
+    after: str
+    seconds: float  # negative: back
+
+
+class Report(Frozen):
+    """What became of the file. It stays with it."""
+
+    rows: int
+    dead: int  # rows whose time could not be read: they become dead letters
+    first_dead: tuple[int, str] | None = None
+    columns: tuple[ColumnReport, ...]
+    begins: str | None = None  # ISO 8601, UTC
+    ends: str | None = None
+    usual_interval_s: float | None = None
+    largest_jump: Jump | None = None
+    skipped: int = 0  # rows that were left out, since their time jumped
+    questions: tuple[Question, ...] = ()  # what only the whole file shows, such as a type that changes

@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # glibc gives each thread a memory area of its own, and a node has many threads.
 export MALLOC_ARENA_MAX ?= 2
 
-.PHONY: help up node install install-tests test test-browser-code check static-check format api-types reference pictures bench soak mutants clean
+.PHONY: help up node install install-tests test test-browser-code check check-full static-check format api-types reference pictures bench soak mutants clean
 
 help: ## list the commands
 	@awk -F':.*## ' '/^[a-z%-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,11 +28,15 @@ node: ## run a node on this machine: FOGLINE_TOKEN=T make node ARGS="--join URL 
 	@.ci/install node java
 	@exec $(PY) -m workers.node $(ARGS)
 
-test: install-tests ## run every test; ARGS="tests/unit -k name" runs some
+test: install-tests ## run the tests of the build server; ARGS="tests/unit -k name" runs some
 	@$(if $(ARGS),$(PY) -m pytest $(ARGS),$(PY) -m tests.lanes)
 
 check: install-tests ## what the build server runs: formatting, lint, types, layers, tests
 	@$(PY) -m tests.lanes --static
+
+check-full: install-tests ## the same with each case of each test, then 200 handovers with faults
+	@$(PY) -m tests.lanes --static --full
+	@HANDOVERS=200 $(PY) -m tests.handover.soak
 
 install-tests:
 	@.ci/install python java jars classes node_modules bundle chromium

@@ -1,6 +1,8 @@
 """Every test, in three lanes beside each other: `make test`, and with the static checks `make check`.
 
-    python -m tests.lanes [--static]
+    python -m tests.lanes [--static] [--full]
+
+With `--full` (`make check-full`) the tests with the mark `full` run as well: more cases of what others show.
 
 A lane is a process of its own, so what its tests start has ports (`tests/ports.py`), data directories and
 databases of its own. On two cores the first lane, which mostly waits for Spark, is the longest one; the last
@@ -65,7 +67,6 @@ def lanes(static_checks: bool) -> list[Lane]:
     # In this order: once a browser is open, an event loop runs in the process, where Django refuses to work.
     heavy = (
         *(f"{handover}/test_faults_with_spark.py", f"{handover}/test_rig.py"),
-        *(f"{workers}/test_handovers.py", f"{workers}/test_interrupted_handovers.py"),
         *("tests/integration/pipelines", "tests/browser"),
     )
     engine = ("tests/integration/runtime", "tests/unit/operators", "tests/integration/platform")
@@ -73,6 +74,7 @@ def lanes(static_checks: bool) -> list[Lane]:
     # Without Spark, but as long as the other lanes run, the last one gets too little for all of these.
     without = (
         f"{handover}/test_faults.py",
+        f"{workers}/test_handovers.py",
         f"{workers}/test_policies.py",
         f"{workers}/test_policies_move.py",
     )
@@ -83,19 +85,21 @@ def lanes(static_checks: bool) -> list[Lane]:
     ]
 
 
-def pytest_command(lane: Lane, all_lanes: list[Lane]) -> list[str]:
+def pytest_command(lane: Lane, all_lanes: list[Lane], full: bool) -> list[str]:
     taken = [path for other in all_lanes for path in other.paths]
     # Not by pytest's testpaths: what those name themselves is not ignored.
     chosen = list(lane.paths) or ["tests", *(f"--ignore={path}" for path in taken)]
     options = ["--durations=15", f"--junitxml={lane.results}", "-p", "no:cacheprovider"]
+    options += [] if full else ["-m", "not full"]
     return [sys.executable, "-m", "pytest", *options, *chosen]
 
 
 class Run:
     """The lanes at work. `stop` ends them, so that they still stop what they have started."""
 
-    def __init__(self, all_lanes: list[Lane]) -> None:
+    def __init__(self, all_lanes: list[Lane], full: bool) -> None:
         self._lanes = all_lanes
+        self._full = full
         self._console = threading.Lock()
         self._running: set[subprocess.Popen[str]] = set()
         self._stopped = False
@@ -125,7 +129,7 @@ class Run:
         first = _PORTS_FIRST + number * _PORTS_PER_LANE
         environment = {**os.environ, "TESTS_PORTS": f"{first}-{first + _PORTS_PER_LANE}", "NO_COLOR": "1"}
         with lane.log.open("w") as log:
-            for command in [*lane.before, pytest_command(lane, self._lanes)]:
+            for command in [*lane.before, pytest_command(lane, self._lanes, self._full)]:
                 if self._stopped:
                     break
                 code, last = self._command(lane, command, environment, log)
@@ -295,7 +299,7 @@ def main() -> int:
     before_s = reference_s()
     memory, begun = MemoryPeak(), time.monotonic()
     memory.start()
-    run = Run(all_lanes)
+    run = Run(all_lanes, "--full" in sys.argv[1:])
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         run.go()

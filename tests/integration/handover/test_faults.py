@@ -16,6 +16,7 @@ import pytest
 from pipeline_runtime.journal.reader import read_once
 from pipeline_runtime.journal.records import Announce, Arm, Claim, Commit, Release
 from pipeline_runtime.model.spec import LATENCY_MS_MIN, Pace
+from tests.chosen import chosen
 from tests.handover.cells import CELLS, LOSSES, Cell, change_owner, lose_and_replace, meet
 from tests.handover.control import Control, Loss
 from tests.handover.stage import Stage, running_stage
@@ -33,7 +34,17 @@ FAR_CELLS = [
     Cell("live", "released-to", "kill"),
     Cell("live", "released-to", "cut"),
 ]
+FAR_ALWAYS = [
+    Cell("live", "releasing", "kill"),
+    Cell("live", "released-to", "kill"),
+    Cell("live", "released-to", "cut"),
+]
 EVERY_CLAIM = 5
+
+
+def is_quick(cell: Cell) -> bool:
+    """A broker takes ten seconds to come back. One such case of each way to change the owner is enough."""
+    return cell.fault != "broker" or cell.point in ("releasing", "claimed")
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +54,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     )
 
 
-@pytest.mark.parametrize("cell", CELLS, ids=str)
+@pytest.mark.parametrize("cell", chosen(CELLS, [cell for cell in CELLS if is_quick(cell)]), ids=str)
 def test_a_fault_in_a_change_of_owner(control: Control, cell: Cell) -> None:
     meet(control, cell)
     # And the next one is as if nothing had been.
@@ -80,7 +91,7 @@ def test_to_a_far_node_the_owner_announces_nothing(control: Control) -> None:
     assert list(read_once(control.rig.kafka, control.group.spec.released))[-2:] == last[-2:]
 
 
-@pytest.mark.parametrize("cell", FAR_CELLS, ids=str)
+@pytest.mark.parametrize("cell", chosen(FAR_CELLS, FAR_ALWAYS), ids=str)
 def test_a_fault_in_a_release_to_a_far_node(control: Control, cell: Cell) -> None:
     """It is told of the release before it reads it in the journal, or the release never comes."""
     far = [control.rig.proxy(node) for node in control.followers()]
@@ -95,6 +106,7 @@ def test_a_fault_in_a_release_to_a_far_node(control: Control, cell: Cell) -> Non
             line.delay(0)
 
 
+@pytest.mark.full
 def test_fifty_changes_of_owner(control: Control) -> None:
     """Live ones, and claims over an owner that lives."""
     before = control.group.journal.read().handovers

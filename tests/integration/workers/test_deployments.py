@@ -138,6 +138,7 @@ def test_faults_of_document_and_placement_name_their_element(kafka_cluster: Clus
     assert Event.objects.filter(kind="pipeline.deploy_failed").count() == 2
 
 
+@pytest.mark.full
 def test_a_broker_that_does_not_answer_is_named(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(operation_steps.LIMIT_MS, OperationPhase.TOPICS, 1000)
     operation = ended(deploy(document("nowhere")))

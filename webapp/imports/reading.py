@@ -129,3 +129,50 @@ class Report(Frozen):
     largest_jump: Jump | None = None
     skipped: int = 0  # rows that were left out, since their time jumped
     questions: tuple[Question, ...] = ()  # what only the whole file shows, such as a type that changes
+
+
+class PreviewLine(Frozen):
+    """A line as it lies in the file; for a file that has no lines, such as `.xlsx`, a row of its table."""
+
+    number: int  # from 1
+    kind: Literal["preamble", "comment", "header", "units", "row", "footer"]  # what it is taken for
+    text: str
+    cells: tuple[str, ...] = ()  # its text divided as the reading says
+
+
+class PreviewColumn(Frozen):
+    """A column as it is read. `unreadable` and `missing` count cells of the rows shown."""
+
+    source: Source
+    name: str
+    type: FieldType
+    unit: str | None = None
+    unreadable: int = 0
+    missing: int = 0
+    is_time: bool = False
+
+
+class PreviewCell(Frozen):
+    """A cell that could not be read, and why."""
+
+    column: int  # its place in `Preview.columns`, from 0
+    text: str
+    why: str
+
+
+class PreviewRow(Frozen):
+    """A row as it is read: a value for each column, null where there is none or it could not be read."""
+
+    line: int
+    values: tuple[JsonValue, ...]
+    time: str | None = None  # ISO 8601, UTC
+    unreadable: tuple[PreviewCell, ...] = ()
+    reject: str | None = None  # why it becomes a dead letter
+
+
+class Preview(Frozen):
+    """The beginning of a file, as it lies and as it is read."""
+
+    lines: tuple[PreviewLine, ...]
+    columns: tuple[PreviewColumn, ...]
+    rows: tuple[PreviewRow, ...]

@@ -92,10 +92,17 @@ class KeptBySpark:
     """Implements BatchState: Spark keeps the state, and `ends/N` says where its batch N has ended."""
 
     def __init__(self, directory: Path) -> None:
-        self._ends = spark_directory(directory) / "ends"
+        self._spark, self._keyed = spark_directory(directory), keyed_path(directory)
+        self._ends = self._spark / "ends"
 
     def begin(self) -> None:
-        """Spark drops by itself what a batch has left that came to nothing."""
+        """Spark drops by itself what a batch has left that came to nothing.
+
+        The replica may have kept the state under an earlier definition of the group, one without DataFrames.
+        That is removed once a batch of Spark's counts: it would hide how far the group has come.
+        """
+        if self._keyed.is_dir() and spark_state.newest_done(self._spark) is not None:
+            _remove(self._keyed)
 
     def commit(self, number: int, boundary: Boundary) -> None:
         """Call it before Spark finishes its batch."""

@@ -242,3 +242,18 @@ def test_before_the_first_batch_of_a_state_it_is_empty(tmp_path: Path) -> None:
     begin_fresh(tmp_path, open_state(tmp_path))
     open_keyed(tmp_path, open_state(tmp_path), stateful=True).close()
     assert last_committed(tmp_path) is None
+
+
+def test_once_a_batch_of_spark_counts_it_says_where_a_group_stands_that_the_replica_kept_before(
+    tmp_path: Path,
+) -> None:
+    keyed(tmp_path, 4)
+    KeptBySpark(tmp_path).begin()
+    plan(tmp_path, 0)
+    end(tmp_path, 0, 5)
+    assert open_state(tmp_path) == Boundary(Seq(4), {"in-0": 40}, 4000), "the batch of Spark did not finish"
+
+    done(tmp_path, 0, 5)
+    KeptBySpark(tmp_path).begin()
+    assert open_state(tmp_path) == Boundary(Seq(5), {"in-0": 50}, 5000)
+    assert not (tmp_path / "keyed").exists()

@@ -59,6 +59,9 @@ class Commit:
     node: str = ""
     definition: str = ""
     """The GroupSpec.version that processed the batch; an upgrade changes it."""
+    wait_ms: int | None = None
+    """How long the batch's oldest row had waited before it was committed. None if nobody knows when it
+    came."""
 
     @property
     def seq(self) -> Seq:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from pipeline_runtime.journal.intervals import noted, usual_ms
 from pipeline_runtime.journal.records import Announce, Arm, Boundary, Claim, Commit, Ends, Record, Release
+from pipeline_runtime.journal.waits import noted, usual_ms
 from pipeline_runtime.model.desired import Takeover
 from pipeline_runtime.model.ids import Epoch, Seq
 
@@ -41,9 +41,8 @@ class JournalView:
     fresh: list[Seq] = field(default_factory=list)  # the last seq whenever a CLAIM began with an empty state
     moves: list[tuple[Seq, Ends]] = field(default_factory=list)  # (the last seq then, CLAIM.moves)
     takeover: Takeover | None = None
-    last_output_at_ms: int | None = None  # by the broker's clock
-    output_times: tuple[int, ...] = ()  # of the newest commits with output, by the broker's clock
-    commit_times: tuple[int, ...] = ()  # of the newest commits
+    last_commit_at_ms: int | None = None  # by the broker's clock
+    waits_ms: tuple[int, ...] = ()  # Commit.wait_ms of the newest commits, as far as it is known
     commits: dict[Seq, Commit] = field(default_factory=dict)
     announced: Boundary | None = None  # the batch after last_seq, if its owner has begun it
     _forgotten: Seq = Seq(0)
@@ -90,10 +89,8 @@ class JournalView:
                 order=order,
                 node=node,
                 at_ms=at_ms,
-                last_output_at_ms=self.last_output_at_ms,
-                last_commit_at_ms=self.commit_times[-1] if self.commit_times else None,
-                usual_output_ms=usual_ms(self.output_times),
-                usual_commit_ms=usual_ms(self.commit_times),
+                last_commit_at_ms=self.last_commit_at_ms,
+                usual_wait_ms=usual_ms(self.waits_ms),
             )
 
     def _apply_commit(self, commit: Commit, at_ms: int) -> None:
@@ -107,9 +104,7 @@ class JournalView:
         for key in commit.ended:
             self.ended.setdefault(key, commit.seq)
         self.announced = None
-        self._note_commit(at_ms)
-        if commit.rows_out:
-            self._note_output(at_ms)
+        self._note_commit(commit, at_ms)
         if commit.seq > self._forgotten:
             self.commits[commit.seq] = commit
 
@@ -144,16 +139,13 @@ class JournalView:
         """Returns whether a local state at `seq` holds batches that were rewound."""
         return any(to < seq <= up_to for to, up_to in self.rewinds)
 
-    def _note_commit(self, at_ms: int) -> None:
-        self.commit_times = noted(self.commit_times, at_ms)
+    def _note_commit(self, commit: Commit, at_ms: int) -> None:
+        self.last_commit_at_ms = at_ms
+        if commit.wait_ms is not None:
+            self.waits_ms = noted(self.waits_ms, commit.wait_ms)
         if self.takeover is not None and self.takeover.first_commit_at_ms is None:
-            self.takeover = self.takeover.model_copy(update={"first_commit_at_ms": at_ms})
-
-    def _note_output(self, at_ms: int) -> None:
-        self.last_output_at_ms = at_ms
-        self.output_times = noted(self.output_times, at_ms)
-        if self.takeover is not None and self.takeover.first_output_at_ms is None:
-            self.takeover = self.takeover.model_copy(update={"first_output_at_ms": at_ms})
+            first = {"first_commit_at_ms": at_ms, "first_wait_ms": commit.wait_ms}
+            self.takeover = self.takeover.model_copy(update=first)
 
     def forget(self, seq: Seq) -> None:
         """Drops the commits up to `seq`, which this replica has processed."""
@@ -186,9 +178,8 @@ class JournalView:
             "fresh": self.fresh,
             "moves": self.moves,
             "takeover": self.takeover.model_dump() if self.takeover else None,
-            "last_output_at_ms": self.last_output_at_ms,
-            "output_times": self.output_times,
-            "commit_times": self.commit_times,
+            "last_commit_at_ms": self.last_commit_at_ms,
+            "waits_ms": self.waits_ms,
         }
 
     @staticmethod
@@ -202,8 +193,7 @@ class JournalView:
                 "rewinds": [(to, up_to) for to, up_to in data["rewinds"]],
                 "moves": [(Seq(seq), ends) for seq, ends in data["moves"]],
                 "ended": dict(data["ended"]),
-                "output_times": tuple(data["output_times"]),
-                "commit_times": tuple(data["commit_times"]),
+                "waits_ms": tuple(data["waits_ms"]),
             }
         )
         view._forgotten = view.last_seq

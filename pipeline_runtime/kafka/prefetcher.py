@@ -35,8 +35,10 @@ class _Partition:
     tp: TopicPartition
     first: int  # all committed records from here to `next` are in `records`
     next: int
-    records: deque[tuple[float, Any]] = field(default_factory=deque)  # (time of arrival, record)
+    records: deque[tuple[float, Any]] = field(default_factory=deque)  # (time when it was fetched, record)
     seek: bool = True
+    watched: bool = False  # all that lay in the topic was fetched, so what comes now has just arrived
+    watched_from: int = 0  # nobody knows when the records before this offset had arrived
 
     def end(self, by_s: float) -> int:
         came = (record for at_s, record in reversed(self.records) if at_s <= by_s)
@@ -46,7 +48,14 @@ class _Partition:
     def restart(self, offset: int) -> None:
         self.first = self.next = offset
         self.records.clear()
-        self.seek = True
+        self.seek, self.watched = True, False
+
+    def took(self, position: int, *, all_of_it: bool) -> None:
+        """A poll has led up to this position. `all_of_it`: nothing more lay in the topic."""
+        self.next = max(self.next, position)
+        if not self.watched:
+            self.watched_from = self.next
+        self.watched = all_of_it
 
 
 class Prefetcher:
@@ -104,9 +113,18 @@ class Prefetcher:
             return {key: part.end(by_s) for key, part in self._parts.items()}
 
     def oldest_at_s(self) -> float | None:
-        """Returns when the oldest record that still waits arrived (monotonic)."""
+        """Returns when the oldest record that still waits was fetched (monotonic)."""
         with self._lock:
             return min((part.records[0][0] for part in self._parts.values() if part.records), default=None)
+
+    def arrived_at_s(self) -> float | None:
+        """Returns when the oldest record that still waits arrived (monotonic). Returns None if none waits, or
+        if one lay in its topic already when this thread came to it."""
+        with self._lock:
+            waiting = [part for part in self._parts.values() if part.records]
+            if any(part.records[0][1].offset < part.watched_from for part in waiting):
+                return None
+            return min((part.records[0][0] for part in waiting), default=None)
 
     def records(self, key: str, start: int, end: int, wait_s: float = 0) -> list[Any] | None:
         """Returns all committed records with start <= offset < end, or None if they are not all here and do
@@ -136,6 +154,12 @@ class Prefetcher:
                 part.first = max(part.first, end)
             self._lock.notify_all()
 
+    @staticmethod
+    def _is_much(got: Mapping[Any, list[Any]]) -> bool:
+        """Whether a poll may have left records in the topics."""
+        sizes = [len(record.value or b"") for records in got.values() for record in records]
+        return len(sizes) >= AHEAD_ROWS_MAX or sum(sizes) >= AHEAD_BYTES_MAX // 2
+
     def _count(self, record: Any, sign: int) -> None:
         self._rows += sign
         self._bytes += sign * len(record.value or b"")
@@ -154,7 +178,7 @@ class Prefetcher:
                 consumer.assign(list(self._tps.values()))
                 with self._lock:
                     for part in self._parts.values():
-                        part.seek = True
+                        part.seek, part.watched = True, False
                 while self._turn(consumer):
                     pass
             except OffsetOutOfRangeError:
@@ -176,6 +200,8 @@ class Prefetcher:
             if self._came and self.gather_s:
                 self._lock.wait_for(lambda: self._closing, self.gather_s)
             while not self._closing and (self._held or self.full):
+                for part in self._parts.values():
+                    part.watched = False
                 self._lock.wait(1.0)
             if self._closing:
                 return False
@@ -193,7 +219,8 @@ class Prefetcher:
                     if record.offset >= part.first:
                         part.records.append((now_s, record))
                         self._count(record, 1)
-                part.next = max(part.next, consumer.position(part.tp))
+                answered = consumer.highwater(part.tp) is not None
+                part.took(consumer.position(part.tp), all_of_it=answered and not self._is_much(got))
             self._lock.notify_all()
         self._came = bool(got)
         if got:

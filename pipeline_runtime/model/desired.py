@@ -262,20 +262,18 @@ class Takeover(Frozen):
     order: str
     node: str
     at_ms: int  # the time of the CLAIM or RELEASE
-    last_output_at_ms: int | None = None  # by the old owner
-    first_output_at_ms: int | None = None  # by the new owner; None until there is one
-    last_commit_at_ms: int | None = None  # by the old owner, with output or without
+    last_commit_at_ms: int | None = None  # by the old owner
     first_commit_at_ms: int | None = None  # by the new owner; None until there is one
-    # the usual time between two outputs before; None when there were too few
-    usual_output_ms: int | None = None
-    usual_commit_ms: int | None = None  # the usual time between two commits before
+    first_wait_ms: int | None = None  # Commit.wait_ms of the new owner's first commit
+    usual_wait_ms: int | None = None  # the median of it before; None when there were too few
     round_trips: int | None = None  # requests that the new owner waited for, from RELEASE to its first commit
 
     @property
     def gap_ms(self) -> int | None:
-        if self.last_output_at_ms is None or self.first_output_at_ms is None:
+        """From the old owner's last commit to the new owner's first."""
+        if self.last_commit_at_ms is None or self.first_commit_at_ms is None:
             return None
-        return self.first_output_at_ms - self.last_output_at_ms
+        return self.first_commit_at_ms - self.last_commit_at_ms
 
 
 class ReplicaStatus(Frozen):

@@ -326,5 +326,10 @@ class CsvReplayReader(SourceReader):
     def ended(self, position: Position) -> bool:
         return self.rows_total is not None and int(position["row"]) >= self.rows_total
 
+    def due_ms(self, start: Position, end: Position) -> float | None:
+        if self.ended(start):
+            return None
+        return source_clock.clock_start_ms(end) + self._due_ms(int(start["row"]))
+
     def pause_shift(self, position: Position, paused_ms: int) -> Position:
         return source_clock.shifted(position, paused_ms)

@@ -162,6 +162,11 @@ class GeneratorReader(SourceReader):
     def ended(self, position: Position) -> bool:
         return bool(self.params.rows) and int(position["row"]) >= self.params.rows
 
+    def due_ms(self, start: Position, end: Position) -> float | None:
+        if self.ended(start):
+            return None
+        return source_clock.clock_start_ms(end) + int(start["row"]) / self.params.rate * 1000
+
     def pause_shift(self, position: Position, paused_ms: int) -> Position:
         return source_clock.shifted(position, paused_ms)
 

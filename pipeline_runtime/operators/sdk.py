@@ -321,6 +321,11 @@ class SourceReader(ABC):
     def ended(self, position: Position) -> bool:
         return False
 
+    def due_ms(self, start: Position, end: Position) -> float | None:
+        """Returns when the row at `start` is due, in ms since 1970, by the clock that the source has at
+        `end`. Returns None if nobody can know, or no row follows. Then the latency of its rows is unknown."""
+        return None
+
     def pause_shift(self, position: Position, paused_ms: int) -> Position:
         """Returns the position after a pause. A replayed recording moves its clock; a live source does
         not."""

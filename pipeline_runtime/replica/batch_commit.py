@@ -78,6 +78,7 @@ class BatchCommit:
             ended,
             self._node,
             self._spec.version,
+            self._wait_ms(),
         )
         return self._commit(permit, commit, out)
 
@@ -119,11 +120,14 @@ class BatchCommit:
                 f" and this replica's stand at {marks}: an operator of the group is not deterministic"
             )
 
-    def _measure(self, out: Outgoing) -> None:
+    def _wait_ms(self) -> int | None:
+        """How long the oldest row of the batch has waited by now. Returns None if nobody knows when it
+        came."""
         arrived_at_s = self._timing.arrived_at_s
-        latency_ms = None
-        if out.rows_out and arrived_at_s is not None:
-            latency_ms = (monotonic() - arrived_at_s) * 1000
+        return None if arrived_at_s is None else round((monotonic() - arrived_at_s) * 1000)
+
+    def _measure(self, out: Outgoing) -> None:
+        latency_ms = self._wait_ms() if out.rows_out else None
         with self._state.changed:
             self._state.measures.committed(
                 out.rows_out, out.dead_letters, out.stream_bytes, int(time() * 1000), latency_ms

@@ -212,14 +212,13 @@ class BatchPlanner:
             base, shifted_ms = start.ends, state.pause_shift_ms
             if shifted_ms:
                 base = offsets.source_shifted(base, shifted_ms)
-            oldest_at_s = timing.oldest_at_s()
             # What has come since then may reach the far successor after the RELEASE: it is left to it.
             by_s = inf if far_ms is None else monotonic() - far_ms / 1000
             ends = offsets.advance(base, now_ms, by_s=by_s)
             if ends == start.ends:
                 ends = ending
             if ends != start.ends:
-                timing.arrived_at_s = oldest_at_s or monotonic()
+                timing.arrived_at_s = offsets.arrived_at_s(base, ends, now_ms)
                 return Boundary(found.seq, ends, now_ms), shifted_ms
             if offsets.has_sources:
                 remaining_s = min(remaining_s, timing.look_s())

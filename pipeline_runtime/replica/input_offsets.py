@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from math import inf
+from time import monotonic
 from typing import Any
 
 from pipeline_runtime.batch.gate_messages import FLUSH, Slice
@@ -178,6 +179,23 @@ class InputOffsets:
     def oldest_at_s(self) -> float | None:
         """When the oldest waiting record came (monotonic clock). Returns None if that is not known."""
         return None if self._bulk else self._prefetcher.oldest_at_s()
+
+    def arrived_at_s(self, start: Ends, end: Ends, now_ms: int) -> float | None:
+        """When the oldest row of the batch from `start` to `end` came, or was due (monotonic clock).
+        `now_ms` is the time now. Returns None if that is not known."""
+        found: list[float] = []
+        if any(end[key] != start[key] for key in self._partitions):
+            came = None if self._bulk else self._prefetcher.arrived_at_s()
+            if came is None:
+                return None
+            found.append(came - self.gather_s)
+        for id, source in self._sources.items():
+            if source.rows_between(start[id], end[id]):
+                due_ms = source.due_ms(start[id], end[id])
+                if due_ms is None:
+                    return None
+                found.append(monotonic() - max(0.0, now_ms - due_ms) / 1000)
+        return min(found, default=None)
 
     def full(self, ends: Ends) -> bool:
         """Whether more waits behind `ends` than is read ahead. To wait for still more would gain nothing."""

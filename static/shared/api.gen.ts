@@ -445,11 +445,12 @@ export interface HandoverMessage {
   data: Handover;
 }
 
-/** How long the element paused: the time between two outputs or commits, less the usual time. */
+/** How long the element paused, and what that was computed from. */
 export interface HandoverPause {
   ms: number;
-  by: "outputs" | "commits";
-  between_ms: number;
+  at_most: boolean;
+  gap_ms: number;
+  waited_ms: number | null;
   usual_ms: number | null;
 }
 
@@ -654,15 +655,14 @@ export interface Me {
   csrf: string;
 }
 
-/** By the broker's clock, in ms since the epoch; usual intervals in ms. */
+/** Times by the broker's clock, in ms since the epoch; waits in ms. */
 export interface Measured {
   at_ms?: number | null;
-  last_output_at_ms?: number | null;
-  first_output_at_ms?: number | null;
-  usual_output_ms?: number | null;
   last_commit_at_ms?: number | null;
   first_commit_at_ms?: number | null;
-  usual_commit_ms?: number | null;
+  stopped_at_ms?: number;
+  first_wait_ms?: number | null;
+  usual_wait_ms?: number | null;
 }
 
 export interface Migrate {

@@ -13,33 +13,28 @@ export interface Told {
 const word = (value: string, why: string): Told => ({ value, why, known: false });
 
 export function pauseTold(handover: Handover): Told {
-  const { outcome, pause, gap_ms } = handover;
+  const { outcome, pause } = handover;
   const origin = handover.origin || "the old owner";
   if (outcome === null)
-    return word("not yet", "It is measured when the new owner has written its first output.");
+    return word("not yet", "It is measured when the new owner has written its first batch.");
   if (outcome !== "done")
     return word("not measured", "The move did not end as ordered, so nothing was measured.");
-  if (!pause && gap_ms !== null)
-    return {
-      value: `at most ${millis(gap_ms)}`,
-      why: `From the last output of ${origin} to the first of ${handover.target}. How long it usually takes between two outputs was not recorded.`,
-      known: true,
-    };
   if (!pause)
     return word(
       "no input",
       `There was nothing to process on ${handover.target} at first, so nothing could pause.`,
     );
-  const { ms, usual_ms, by, between_ms } = pause;
+  const { ms, at_most, gap_ms, waited_ms, usual_ms } = pause;
   return {
-    value: usual_ms === null ? `at most ${millis(ms)}` : ms === 0 ? "none" : millis(ms),
+    value: at_most ? `at most ${millis(ms)}` : ms === 0 ? "none" : millis(ms),
     why: [
-      by === "outputs"
-        ? `From the last output of ${origin} to the first of ${handover.target} it took ${millis(between_ms)}.`
-        : `It writes too seldom to measure this by its outputs, so its commits were used: from the last commit of ${origin} to the first of ${handover.target} it took ${millis(between_ms)}.`,
+      `From the last batch that ${origin} wrote to the first of ${handover.target} it took ${millis(gap_ms)}.`,
+      waited_ms === null
+        ? "It is not known how much of that time rows waited, so all of it counts."
+        : `Rows waited for ${millis(waited_ms)} of that.`,
       usual_ms === null
-        ? "How long it usually takes is not known: there were too few before."
-        : `Usually it takes ${millis(usual_ms)} from one to the next, which does not count as a pause.`,
+        ? "How long rows usually wait is not known: there were too few batches before."
+        : `Rows usually wait for ${millis(usual_ms)}, which does not count as a pause.`,
     ].join(" "),
     known: true,
   };
@@ -68,16 +63,10 @@ export function copiedTold(handover: Handover): Told {
 /** The raw figures that the pause was computed from, for who wants them. */
 export function measuredRows(handover: Handover): [string, string][] {
   const { measured } = handover;
-  const between = (last: number | null | undefined, first: number | null | undefined) =>
-    last == null || first == null ? null : first - last;
   const rows: [string, number | null | undefined][] = [
-    ["From the last output before to the first output after", handover.gap_ms],
-    ["Usual time between two outputs", measured?.usual_output_ms],
-    [
-      "From the last commit before to the first commit after",
-      between(measured?.last_commit_at_ms, measured?.first_commit_at_ms),
-    ],
-    ["Usual time between two commits", measured?.usual_commit_ms],
+    ["From the last batch written before to the first one after", handover.gap_ms],
+    ["How long the first batch's oldest row had waited", measured?.first_wait_ms],
+    ["How long the oldest row of a batch usually waits", measured?.usual_wait_ms],
   ];
   return rows.map(([name, ms]) => [name, ms == null ? "not known" : millis(ms)]);
 }

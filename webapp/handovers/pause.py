@@ -1,56 +1,33 @@
-"""How long an element paused while its owner changed, by the new owner's journal. Pure.
+"""How long an element paused while its owner changed. Pure.
 
-An element that writes once a second is silent for a second even when nothing happens. So the usual time
-between two outputs is no pause and is subtracted. The outputs of an element that seldom writes would show a
-pause only by chance. For those, the time without processing is measured, from the old owner's last commit to
-the new owner's first.
+The pause is how much longer rows waited because of the move. It begins when the first row of the new owner's
+first batch could have been processed: when it had come, and the old owner had made its last commit. It ends
+with the new owner's first commit. How long a row usually waits is subtracted. So time without input does not
+count, and neither does time in which the element had nothing to write.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from webapp.handovers.schemas import HandoverPause
 
-SELDOM_MS = 10_000
-"""Outputs that are usually further apart say little about a pause."""
 
-
-@dataclass(frozen=True)
-class Pause:
-    ms: int  # without `usual_ms`, at most this
-    by: Literal["outputs", "commits"]
-    between_ms: int  # from the old owner's last one to the new owner's first
-    usual_ms: int | None  # the usual time between two before; None when there were too few
-
-
-def pause_of(measured: Mapping[str, Any]) -> Pause | None:
-    """Returns the pause in a handover's `measured`, or None if nothing was processed since, or nothing was
-    measured."""
-    by_outputs = _pause(measured, "outputs", "output")
-    by_commits = _pause(measured, "commits", "commit")
-    usual_ms = by_outputs.usual_ms if by_outputs is not None else None
-    often = usual_ms is not None and usual_ms <= SELDOM_MS
-    return by_outputs if often else by_commits or by_outputs
-
-
-def pause_json(measured: Mapping[str, Any]) -> HandoverPause | None:
-    pause = pause_of(measured)
-    if pause is None:
-        return None
-    return {
-        "ms": pause.ms,
-        "by": pause.by,
-        "between_ms": pause.between_ms,
-        "usual_ms": pause.usual_ms,
-    }
-
-
-def _pause(measured: Mapping[str, Any], by: Literal["outputs", "commits"], of: str) -> Pause | None:
-    last_ms, first_ms = measured.get(f"last_{of}_at_ms"), measured.get(f"first_{of}_at_ms")
+def pause_of(measured: Mapping[str, Any]) -> HandoverPause | None:
+    """Returns the pause in a handover's `measured`, or None if nothing was processed before or since."""
+    last_ms, first_ms = measured.get("last_commit_at_ms"), measured.get("first_commit_at_ms")
     if last_ms is None or first_ms is None:
         return None
-    between_ms, usual_ms = first_ms - last_ms, measured.get(f"usual_{of}_ms")
-    return Pause(max(0, between_ms - (usual_ms or 0)), by, between_ms, usual_ms)
+    gap_ms = max(0, first_ms - last_ms)
+    wait_ms, usual_ms = measured.get("first_wait_ms"), measured.get("usual_wait_ms")
+    # The old owner of a stop-and-copy processed what came until it was told to stop.
+    stood_ms = min(gap_ms, max(0, first_ms - measured.get("stopped_at_ms", last_ms)))
+    waited_ms = stood_ms if wait_ms is None else min(gap_ms, wait_ms)
+    return {
+        "ms": max(0, waited_ms - (usual_ms or 0)),
+        "at_most": wait_ms is None or usual_ms is None,
+        "gap_ms": gap_ms,
+        "waited_ms": None if wait_ms is None else waited_ms,
+        "usual_ms": usual_ms,
+    }

@@ -25,27 +25,31 @@ class PhaseEntry(TypedDict):
 
 
 class HandoverPause(TypedDict):
-    """How long the element paused: the time between two outputs or commits, less the usual time."""
+    """How long the element paused, and what that was computed from."""
 
     ms: int
-    """at most this, if `usual_ms` is null"""
-    by: Literal["outputs", "commits"]
-    between_ms: int
+    """how much longer rows waited because of the move"""
+    at_most: bool
+    """the pause may be shorter, because `waited_ms` or `usual_ms` is not known"""
+    gap_ms: int
+    """from the old owner's last commit to the new owner's first"""
+    waited_ms: int | None
+    """how long rows waited in that time; null if it is not known when they came"""
     usual_ms: int | None
-    """null if there were too few before"""
+    """how long rows usually wait; null if there were too few before"""
 
 
 class Measured(TypedDict, total=False):
-    """By the broker's clock, in ms since the epoch; usual intervals in ms."""
+    """Times by the broker's clock, in ms since the epoch; waits in ms."""
 
     at_ms: int | None
     """the time of the claim or the release"""
-    last_output_at_ms: int | None
-    first_output_at_ms: int | None
-    usual_output_ms: int | None
     last_commit_at_ms: int | None
     first_commit_at_ms: int | None
-    usual_commit_ms: int | None
+    stopped_at_ms: int
+    """when a stop-and-copy told the old owner to stop, by control's clock"""
+    first_wait_ms: int | None
+    usual_wait_ms: int | None
 
 
 class Begun(TypedDict):
@@ -72,6 +76,7 @@ class Handover(TypedDict):
     message: str
     timeline: list[PhaseEntry]
     gap_ms: int | None
+    """from the old owner's last commit to the new owner's first"""
     measured: Measured
     round_trips: int | None
     """to the broker, from the RELEASE's commit to the first output's"""

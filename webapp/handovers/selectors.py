@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from pipeline_runtime.handover.phases import PASSING, Phase
+from pipeline_runtime.handover.phases import PASSING, Phase, Strategy
 from pipeline_runtime.model.ids import GROUP_NUMBER, document_group
 from webapp.handovers import schemas
 from webapp.handovers.actions import cancellable
@@ -14,7 +14,7 @@ from webapp.handovers.costs import cost_json, surroundings
 from webapp.handovers.facts import coming, facts_by_element, group_facts
 from webapp.handovers.forecast import Past, forecast_json
 from webapp.handovers.models import Handover
-from webapp.handovers.pause import pause_json, pause_of
+from webapp.handovers.pause import pause_of
 from webapp.handovers.schemas import NodeForecast
 from webapp.moments import ms_of_moment
 from webapp.pipelines.models import Pipeline
@@ -48,7 +48,7 @@ def handover_json(handover: Handover) -> schemas.Handover:
         "reason": handover.reason,
         "bytes_copied": handover.bytes_copied,
         "cancel_requested": handover.cancel_requested,
-        "pause": pause_json(handover.measured),
+        "pause": pause_of(handover.measured),
         "begun": handover.begun,
         "created_at": handover.created_at.isoformat(),
         "created_by": handover.created_by.username if handover.created_by else None,
@@ -111,7 +111,7 @@ def _as_past(row: Handover) -> Past:
     until = (Phase.FINISH,) if row.kind == Handover.Kind.RESTORATION else PASSING
     passing = next((entry for entry in row.timeline if entry["phase"] in until), None)
     ordered_ms = ms_of_moment(row.created_at)
-    pause = pause_of(row.measured)
+    pause, stops = pause_of(row.measured), row.strategy == Strategy.STOP_AND_COPY
     return Past(
         pipeline=row.deployment.pipeline.name,
         group=row.group,
@@ -119,7 +119,7 @@ def _as_past(row: Handover) -> Past:
         strategy=row.strategy,
         start=row.begun["start"],
         ready_ms=max(0, passing["start_ms"] - ordered_ms) if passing else None,
-        pause_ms=pause.ms if pause else None,
+        pause_ms=pause["ms"] if pause and (stops or not pause["at_most"]) else None,
     )
 
 

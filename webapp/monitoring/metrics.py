@@ -22,6 +22,7 @@ from prometheus_client.registry import Collector
 from pipeline_runtime.model.ids import document_group
 from webapp.backends.control_state import control_state
 from webapp.handovers.models import Handover
+from webapp.handovers.pause import pause_of
 from webapp.nodes.models import Node
 from webapp.placements.models import Deployment, Replica
 from webapp.placements.selectors import elements_by_group
@@ -40,7 +41,7 @@ class FoglineCollector(Collector):
             "1: the control process hears the nodes; else nobody does",
             value=float(hears),
         )
-        return [up, *_element_metrics(hears), *_node_metrics(hears), _gaps()]
+        return [up, *_element_metrics(hears), *_node_metrics(hears), _pauses()]
 
 
 _registry = CollectorRegistry(auto_describe=False)  # not the global one, which describes this process
@@ -128,20 +129,20 @@ def _node_metrics(hears: bool) -> list[Metric]:
     return [cpu, memory, up]
 
 
-def _gaps() -> Metric:
-    gap = GaugeMetricFamily(
-        "fogline_handover_gap_seconds",
-        "Last output of the old owner to first output of the new one, of the element's newest handover",
+def _pauses() -> Metric:
+    told = GaugeMetricFamily(
+        "fogline_handover_pause_seconds",
+        "How much longer rows waited because of the element's newest handover, at most",
         labels=ELEMENT,
     )
     seen = set()
     newest = Handover.objects.filter(gap_ms__isnull=False).select_related("deployment__pipeline")
     for handover in newest[:HANDOVERS]:
-        key = (handover.deployment.pipeline.name, handover.element)
-        if key not in seen:
+        key, pause = (handover.deployment.pipeline.name, handover.element), pause_of(handover.measured)
+        if key not in seen and pause is not None:
             seen.add(key)
-            gap.add_metric([*key, handover.target], handover.gap_ms / 1000)
-    return gap
+            told.add_metric([*key, handover.target], pause["ms"] / 1000)
+    return told
 
 
 def _allowed(request: HttpRequest) -> bool:

@@ -20,7 +20,8 @@ const event = (kind: string, severity: LogEvent["severity"], change: Partial<Log
 describe("marks", () => {
   test("a handover is marked when the owner changed, with its pause", () => {
     const timeline = [phase("PREPARE", 0, 4), phase("WARM", 4, 9), phase("CUT", 9, 10)];
-    expect(handoverMark(handover({ timeline, outcome: "done", gap_ms: 210 }))).toEqual({
+    const pause = { ms: 210, at_most: true, gap_ms: 250, waited_ms: null, usual_ms: 40 };
+    expect(handoverMark(handover({ timeline, outcome: "done", pause }))).toEqual({
       t: T0 + 9000,
       kind: "handover",
       text: "Live migration from edge-a to edge-b: done, pause at most 210 ms",

@@ -4,38 +4,37 @@ import type { Handover } from "../types";
 import { handover } from "./fixtures";
 
 const done = (change: Partial<Handover>) => handover({ outcome: "done", ...change });
-const pause = (ms: number, usual_ms: number | null, by: "outputs" | "commits" = "outputs") => ({
-  ms,
-  by,
-  between_ms: ms + (usual_ms ?? 0),
-  usual_ms,
+const pause = (change: Partial<NonNullable<Handover["pause"]>> = {}) => ({
+  ms: 180,
+  at_most: false,
+  gap_ms: 283,
+  waited_ms: 260,
+  usual_ms: 80,
+  ...change,
 });
 
 describe("the pause", () => {
   test("is told with what it was computed from", () => {
-    const told = pauseTold(done({ gap_ms: 1300, pause: pause(300, 1000) }));
-    expect(told.value).toBe("300 ms");
-    expect(told.why).toContain("From the last output of edge-a to the first of edge-b it took 1.30 s");
-    expect(told.why).toContain("Usually it takes 1.00 s from one to the next");
+    const told = pauseTold(done({ gap_ms: 283, pause: pause() }));
+    expect(told).toMatchObject({ value: "180 ms", known: true });
+    expect(told.why).toBe(
+      "From the last batch that edge-a wrote to the first of edge-b it took 283 ms. " +
+        "Rows waited for 260 ms of that. " +
+        "Rows usually wait for 80 ms, which does not count as a pause.",
+    );
   });
 
-  test("of an output that came as usual is none", () => {
-    expect(pauseTold(done({ pause: { ...pause(0, 1000), between_ms: 700 } })).value).toBe("none");
+  test("of rows that waited as long as usual is none", () => {
+    expect(pauseTold(done({ pause: pause({ ms: 0, usual_ms: 500 }) })).value).toBe("none");
   });
 
-  test("of what writes seldom is the time in which nobody processed", () => {
-    const told = pauseTold(done({ pause: pause(250, 100, "commits") }));
-    expect([told.value, told.known]).toEqual(["250 ms", true]);
-    expect(told.why).toContain("its commits were used");
-  });
-
-  test("is an upper bound where it is not known what is usual", () => {
-    expect(pauseTold(done({ pause: pause(350, null) })).value).toBe("at most 350 ms");
-    const before = pauseTold(done({ gap_ms: 1300 }));
-    expect([before.value, before.why]).toEqual([
-      "at most 1.30 s",
-      expect.stringContaining("was not recorded"),
-    ]);
+  test("is an upper bound where too little is known", () => {
+    const unseen = pauseTold(done({ pause: pause({ ms: 203, at_most: true, waited_ms: null }) }));
+    expect(unseen.value).toBe("at most 203 ms");
+    expect(unseen.why).toContain("not known how much of that time rows waited");
+    const young = pauseTold(done({ pause: pause({ ms: 260, at_most: true, usual_ms: null }) }));
+    expect(young.value).toBe("at most 260 ms");
+    expect(young.why).toContain("too few batches before");
   });
 
   test("is no figure where there is none", () => {
@@ -48,11 +47,10 @@ describe("the pause", () => {
   });
 
   test("the raw figures are all there", () => {
-    const measured = { last_commit_at_ms: 10, first_commit_at_ms: 360, usual_commit_ms: 100 };
-    expect(measuredRows(done({ gap_ms: 1300, measured })).map(([, value]) => value)).toEqual([
-      "1.30 s",
-      "not known",
+    const measured = { last_commit_at_ms: 10, first_commit_at_ms: 360, usual_wait_ms: 100 };
+    expect(measuredRows(done({ gap_ms: 350, measured })).map(([, value]) => value)).toEqual([
       "350 ms",
+      "not known",
       "100 ms",
     ]);
   });

@@ -81,6 +81,21 @@ def test_what_arrives_is_here_and_a_commits_own_marker_is_no_news(setting: Setti
     assert [record.offset for record in again] == [4]
 
 
+def test_it_is_known_when_a_record_came_unless_it_lay_there_before(setting: Setting) -> None:
+    setting.write(3)
+    setting.prefetcher.follow({KEY: 0})
+    setting.wait_until(lambda: setting.prefetcher.ends() == {KEY: 3})
+    assert setting.prefetcher.oldest_at_s() is not None
+    assert setting.prefetcher.arrived_at_s() is None, "they may have lain there for days"
+    setting.prefetcher.passed({KEY: 3})
+    before_s = monotonic()
+    setting.write(1)
+    setting.wait_until(lambda: setting.prefetcher.oldest_at_s() is not None)
+    arrived_at_s = setting.prefetcher.arrived_at_s()
+    assert arrived_at_s is not None
+    assert before_s <= arrived_at_s <= monotonic()
+
+
 def test_a_batch_ends_at_what_had_come_by_a_moment_or_at_the_oldest(setting: Setting) -> None:
     only = GroupInput(index=0, source="a.out", schema=StreamSchema(fields=()), topic=setting.topic)
     offsets = InputOffsets(setting.settings, [only], {}, 100, setting._arrived)

@@ -74,6 +74,7 @@ def test_metrics_have_the_names_and_labels_of_the_design(
         target="cloud",
         outcome="done",
         gap_ms=250,
+        measured={"last_commit_at_ms": 1_000, "first_commit_at_ms": 1_250},
         begun={"start": "warm", "bytes": None, "had": False},
     )
     response = Client().get("/metrics")
@@ -96,7 +97,7 @@ def test_metrics_have_the_names_and_labels_of_the_design(
     assert ({"node": "edge-a"}, 0.0) in found["fogline_node_up"]
     assert ({"node": "cloud"}, 0.25) in found["fogline_node_cpu_ratio"]
     assert ({"node": "cloud"}, 2e9) in found["fogline_node_memory_bytes"]
-    assert (power, 0.25) in found["fogline_handover_gap_seconds"]
+    assert (power, 0.25) in found["fogline_handover_pause_seconds"]
     Node.objects.filter(name="cloud").update(up=False)
     found = samples(Client().get("/metrics").content.decode())
     assert power not in [labels for labels, _ in found["fogline_element_lag_rows"]]

@@ -44,7 +44,7 @@ EMPTY = {
     "armed": None,  # [order, epoch, token]
     "released": None,  # [order, token]
     "takeover": None,
-    "last_output_at_ms": None,
+    "last_commit_at_ms": None,
 }
 
 
@@ -184,11 +184,15 @@ class CountingReplica:
         entry["commits"].append([self._epoch, self.node])
         self._keep_batch()
         self._rows += 10
-        entry["last_output_at_ms"] = self._last_ms = _now_ms()
+        entry["last_commit_at_ms"] = self._last_ms = _now_ms()
         self._first_ms = self._first_ms or self._last_ms
-        if entry["takeover"] and entry["takeover"]["first_output_at_ms"] is None:
-            first = {"first_output_at_ms": self._last_ms, "first_commit_at_ms": self._last_ms}
-            entry["takeover"] |= {**first, "round_trips": 3}
+        if entry["takeover"] and entry["takeover"]["first_commit_at_ms"] is None:
+            wait_ms = int(BATCH_S * 1000)
+            entry["takeover"] |= {
+                "first_commit_at_ms": self._last_ms,
+                "first_wait_ms": wait_ms,
+                "round_trips": 3,
+            }
 
     def _follow(self, entry: dict[str, Any]) -> None:
         """As a standby: arm when told so, own when that is released to it."""
@@ -233,11 +237,9 @@ class CountingReplica:
             "order": order,
             "node": self.node,
             "at_ms": _now_ms(),
-            "last_output_at_ms": entry["last_output_at_ms"],
-            "first_output_at_ms": None,
-            "last_commit_at_ms": entry["last_output_at_ms"],
-            "usual_output_ms": int(BATCH_S * 1000),
-            "usual_commit_ms": int(BATCH_S * 1000),
+            "last_commit_at_ms": entry["last_commit_at_ms"],
+            "first_commit_at_ms": None,
+            "usual_wait_ms": int(BATCH_S * 1000),
         }
 
     def _said(self, what: str) -> str:

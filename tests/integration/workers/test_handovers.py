@@ -58,7 +58,7 @@ def test_a_standby_takes_over_and_the_way_back_needs_no_copy(cluster: Cluster) -
     assert (there.gap_ms is not None, there.round_trips) == (True, 3)
     pause = pause_of(there.measured)
     assert pause is not None
-    assert (pause.by, pause.between_ms, pause.usual_ms) == ("outputs", there.gap_ms, 50)
+    assert (pause["gap_ms"], pause["usual_ms"], pause["at_most"]) == (there.gap_ms, 50, False)
     assert draft_pin() == ("edge-b", 2), "the draft follows, as a revision of its own"
     placement = GroupPlacement.objects.get(deployment=deployment)
     assert (placement.node.name, placement.order_id, placement.release) == ("edge-b", str(there.pk), "")

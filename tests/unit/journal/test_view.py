@@ -123,44 +123,41 @@ def test_a_release_grants_the_next_epoch_to_its_successor() -> None:
     assert view.released.token == "h/n"
 
 
-def test_the_gap_is_between_the_last_and_the_first_output_by_the_brokers_clock() -> None:
+def test_the_gap_is_between_the_last_and_the_first_commit_by_the_brokers_clock() -> None:
     view = folded([claim(1)])
     for record, at_ms in [
         (commit(1, rows_out=3), 1_000),
         (commit(2), 1_500),
         (Release(Epoch(1), Seq(2), "h/n", "h", "b"), 1_501),
-        (commit(3, epoch=2), 1_550),
     ]:
         view.apply(record, at_ms)
     assert view.takeover is not None
     assert view.takeover.gap_ms is None
-    view.apply(commit(4, epoch=2, rows_out=1), 1_600)
-    assert view.takeover is not None
-    assert (view.takeover.gap_ms, view.takeover.by, view.takeover.at_ms) == (600, "release", 1_501)
-
-
-def test_a_takeover_says_how_far_apart_outputs_and_commits_were_before_it() -> None:
-    view = folded([claim(1)])
-    for seq in range(1, 11):  # a commit each 100 ms, of which each second one has an output
-        view.apply(commit(seq, rows_out=seq % 2), 10_000 + seq * 100)
-    view.apply(commit(11, rows_out=1), 12_000)  # one pause among them is not what is usual
-    view = JournalView.from_json(json.loads(json.dumps(view.to_json())))
-    view.apply(Release(Epoch(1), Seq(11), "h/n", "h", "b"), 12_001)
-    view.apply(commit(12, epoch=2), 12_150)
+    view.apply(commit(3, epoch=2, wait_ms=40), 1_550)
+    view.apply(commit(4, epoch=2, rows_out=1, wait_ms=70), 1_600)
     takeover = view.takeover
-    assert takeover is not None
-    assert (takeover.usual_output_ms, takeover.usual_commit_ms) == (200, 100)
-    assert (takeover.last_commit_at_ms, takeover.first_commit_at_ms) == (12_000, 12_150)
-    assert takeover.gap_ms is None
+    assert (takeover.gap_ms, takeover.by, takeover.at_ms) == (50, "release", 1_501)
+    assert takeover.first_wait_ms == 40
 
 
-def test_what_is_usual_is_not_said_of_too_few_outputs() -> None:
+def test_a_takeover_says_how_long_rows_usually_waited_before_it() -> None:
     view = folded([claim(1)])
-    for seq in range(1, 4):
-        view.apply(commit(seq, rows_out=1), seq * 1_000)
+    for seq in range(1, 11):
+        view.apply(commit(seq, wait_ms=100 if seq % 2 else None), 10_000 + seq * 100)
+    view.apply(commit(11, wait_ms=9_000), 20_000)  # one long wait among them is not what is usual
+    view = JournalView.from_json(json.loads(json.dumps(view.to_json())))
+    view.apply(Release(Epoch(1), Seq(11), "h/n", "h", "b"), 20_001)
+    assert view.takeover is not None
+    assert (view.takeover.usual_wait_ms, view.takeover.last_commit_at_ms) == (100, 20_000)
+
+
+def test_what_is_usual_is_not_said_of_too_few_waits() -> None:
+    view = folded([claim(1)])
+    for seq in range(1, 3):
+        view.apply(commit(seq, wait_ms=100), seq * 1_000)
     view.apply(claim(2, "y"), 5_000)
     assert view.takeover is not None
-    assert view.takeover.usual_output_ms is None
+    assert view.takeover.usual_wait_ms is None
 
 
 def test_a_rewind_makes_what_followed_void() -> None:

@@ -48,6 +48,9 @@ class Arrived:
     def lag_rows(self, ends: object) -> int:
         return 1
 
+    def arrived_at_s(self, start: Ends, end: Ends, now_ms: int) -> float | None:
+        return self.oldest_at_s
+
     def full(self, ends: object) -> bool:
         return False
 

@@ -1,45 +1,57 @@
-"""What a change of owner cost whoever reads the outputs."""
+"""How much longer rows waited because an element's owner changed."""
 
 from __future__ import annotations
 
-from webapp.handovers.pause import Pause, pause_of
+from webapp.handovers.pause import pause_of
 
-OFTEN = {
-    "last_output_at_ms": 10_000,
-    "first_output_at_ms": 11_300,
-    "usual_output_ms": 1_000,
-    "last_commit_at_ms": 10_050,
-    "first_commit_at_ms": 10_400,
-    "usual_commit_ms": 100,
+MEASURED = {
+    "last_commit_at_ms": 10_000,
+    "first_commit_at_ms": 10_283,
+    "first_wait_ms": 260,
+    "usual_wait_ms": 80,
 }
 
 
-def test_a_window_per_second_pauses_for_what_goes_beyond_its_second() -> None:
-    assert pause_of(OFTEN) == Pause(300, "outputs", 1_300, 1_000)
+def test_rows_that_waited_longer_than_usual_are_a_pause() -> None:
+    expected = {"ms": 180, "at_most": False, "gap_ms": 283, "waited_ms": 260, "usual_ms": 80}
+    assert pause_of(MEASURED) == expected
 
 
-def test_an_output_that_came_no_later_than_usual_is_no_pause() -> None:
-    assert pause_of(OFTEN | {"first_output_at_ms": 10_700}) == Pause(0, "outputs", 700, 1_000)
+def test_rows_that_waited_no_longer_than_usual_are_no_pause() -> None:
+    pause = pause_of(MEASURED | {"usual_wait_ms": 450})
+    assert pause is not None
+    assert (pause["ms"], pause["at_most"]) == (0, False)
 
 
-def test_of_what_writes_once_a_minute_the_time_counts_in_which_nobody_processed() -> None:
-    by_commits = Pause(250, "commits", 350, 100)
-    seldom = OFTEN | {"usual_output_ms": 60_000, "first_output_at_ms": None}
-    assert pause_of(seldom) == by_commits
-    assert pause_of(seldom | {"first_output_at_ms": 69_000}) == by_commits, "its output says nothing of it"
-    assert pause_of(seldom | {"last_output_at_ms": None, "usual_output_ms": None}) == by_commits
+def test_time_without_input_does_not_count() -> None:
+    pause = pause_of(MEASURED | {"first_commit_at_ms": 21_600})
+    assert pause is not None
+    assert (pause["ms"], pause["gap_ms"]) == (180, 11_600)
 
 
-def test_with_too_few_outputs_its_commits_tell_more() -> None:
-    assert pause_of(OFTEN | {"usual_output_ms": None}) == Pause(250, "commits", 350, 100)
+def test_time_before_the_old_owners_last_batch_does_not_count() -> None:
+    pause = pause_of(MEASURED | {"first_wait_ms": 900})
+    assert pause is not None
+    assert (pause["ms"], pause["waited_ms"]) == (203, 283)
 
 
-def test_without_what_is_usual_it_is_an_upper_bound() -> None:
-    few = OFTEN | {"usual_output_ms": None, "usual_commit_ms": None}
-    assert pause_of(few) == Pause(350, "commits", 350, None)
-    assert pause_of({"last_output_at_ms": 1, "first_output_at_ms": 9}) == Pause(8, "outputs", 8, None)
+def test_it_is_an_upper_bound_where_too_little_is_known() -> None:
+    unseen = pause_of(MEASURED | {"first_wait_ms": None})
+    young = pause_of(MEASURED | {"usual_wait_ms": None})
+    assert unseen is not None
+    assert young is not None
+    assert (unseen["ms"], unseen["at_most"], unseen["waited_ms"]) == (203, True, None)
+    assert (young["ms"], young["at_most"]) == (260, True)
+
+
+def test_before_a_stop_and_copy_the_old_owner_processed_what_came() -> None:
+    seldom = MEASURED | {"first_commit_at_ms": 40_000, "first_wait_ms": None, "stopped_at_ms": 36_000}
+    pause = pause_of(seldom)
+    assert pause is not None
+    assert (pause["ms"], pause["gap_ms"]) == (3_920, 30_000)
 
 
 def test_where_nothing_came_to_process_no_pause_is_made_up() -> None:
-    assert pause_of(OFTEN | {"first_output_at_ms": None, "first_commit_at_ms": None}) is None
+    assert pause_of(MEASURED | {"first_commit_at_ms": None}) is None
+    assert pause_of(MEASURED | {"last_commit_at_ms": None}) is None
     assert pause_of({}) is None

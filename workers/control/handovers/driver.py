@@ -46,12 +46,10 @@ log = logging.getLogger(__name__)
 SHOW_EVERY_S = 0.5
 MEASURED = {
     "at_ms",
-    "last_output_at_ms",
-    "first_output_at_ms",
-    "usual_output_ms",
     "last_commit_at_ms",
     "first_commit_at_ms",
-    "usual_commit_ms",
+    "first_wait_ms",
+    "usual_wait_ms",
 }
 """The fields of a Takeover that are stored, for `webapp.handovers.pause`."""
 
@@ -234,9 +232,15 @@ def _apply(step: Step, handover: Handover, effects: Effects) -> None:
         case Done(measured):
             if measured is not None:
                 handover.gap_ms, handover.round_trips = measured.gap_ms, measured.round_trips
-                handover.measured = measured.model_dump(mode="json", include=MEASURED)
+                handover.measured = measured.model_dump(mode="json", include=MEASURED) | _stopped_at(handover)
             followed = draft_follows(handover) if _is_to_stay(handover) else []
             end(handover, Handover.Outcome.DONE, _done_message(handover, followed))
+
+
+def _stopped_at(handover: Handover) -> dict[str, int]:
+    """Returns when a stop-and-copy told its origin to stop, as a part of `measured`."""
+    starts = [entry["start_ms"] for entry in handover.timeline if entry["phase"] == Phase.STOP]
+    return {"stopped_at_ms": starts[0]} if starts else {}
 
 
 def _on_entering(phase: Phase, effects: Effects) -> None:

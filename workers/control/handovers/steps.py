@@ -39,7 +39,6 @@ from pipeline_runtime.handover.phases import BEFORE_CUT, Phase, Strategy
 from pipeline_runtime.model.desired import ReplicaStatus, Role, Takeover
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.names import sentence
-from webapp.handovers.pause import SELDOM_MS
 
 FRESH_MS = 5_000
 """If the newest checkpoint is older, a live migration first asks for a new one: then there is less to
@@ -60,9 +59,9 @@ that release any more."""
 CLAIM_MS_MAX = 90_000
 """How long a claimant may stand still. It starts its query and follows all that came since its checkpoint."""
 GAP_MS_MAX = 15_000
-"""How long FINISH waits for the new owner's first output. A quiet stream has none."""
+"""How long FINISH waits for the new owner's first commit while rows wait for it."""
 COMMIT_MS_MAX = 3_000
-"""How long FINISH waits for the first commit of an element that writes nothing, or seldom."""
+"""How long it waits if none do. A quiet stream brings nothing to commit."""
 ORDERS_MAX = 5
 """How often a claimant that is refused is ordered again."""
 ORIGIN_IS_BACK = "The origin answers again and still owns the element, so nothing is restored."
@@ -414,11 +413,9 @@ def _finish(progress: Progress, seen: Observed) -> Step:
     waited_ms = seen.now_ms - progress.phase_since_ms
     if takeover is None:
         return Done(None) if waited_ms > GAP_MS_MAX else Wait()
-    # An element that writes nothing, or seldom, is measured by its commits: they come with each batch.
-    seldom = takeover.last_output_at_ms is None or (takeover.usual_output_ms or 0) > SELDOM_MS
-    known = takeover.gap_ms is not None or (seldom and takeover.first_commit_at_ms is not None)
-    limit_ms = COMMIT_MS_MAX if seldom else GAP_MS_MAX
-    return Done(takeover) if known or waited_ms > limit_ms else Wait()
+    rows_wait = seen.target is not None and seen.target.lag_rows > 0
+    limit_ms = GAP_MS_MAX if rows_wait else COMMIT_MS_MAX
+    return Done(takeover) if takeover.first_commit_at_ms is not None or waited_ms > limit_ms else Wait()
 
 
 def takeover_of(progress: Progress, seen: Observed) -> Takeover | None:

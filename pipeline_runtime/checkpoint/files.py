@@ -6,7 +6,7 @@ import hashlib
 import os
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from time import time
@@ -16,6 +16,7 @@ from pipeline_runtime.checkpoint.errors import CheckpointDamaged, CheckpointErro
 from pipeline_runtime.checkpoint.manifest import SHA256
 
 LEFT_BEHIND_S = 24 * 3600.0
+_PIECE_BYTES = 1 << 20
 
 Progress = Callable[[int, int], None]
 """(bytes_done, bytes_total). The total is 0 when it is unknown."""
@@ -37,6 +38,40 @@ class FileStore:
             for piece in stream:
                 writer.write(piece)
             return writer.commit(expected)
+
+    def adopt(self, path: Path) -> tuple[str, int]:
+        """Takes a file of the same disk in, which then is no longer at `path`. Returns its sha256 and its
+        size in bytes."""
+        digest = hashlib.sha256()
+        try:
+            with path.open("rb") as stream:
+                while piece := stream.read(_PIECE_BYTES):
+                    digest.update(piece)
+                size = stream.tell()
+                os.fsync(stream.fileno())
+            sha = digest.hexdigest()
+            target = self.place(sha)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            os.replace(path, target)
+        except OSError as error:
+            raise _unwritable(self.directory, error) from error
+        return sha, size
+
+    def drop(self, named: Collection[str], unused_s: float) -> list[str]:
+        """Deletes the files that are not named and were put in more than `unused_s` ago. Returns their
+        sha256s.
+
+        A file that was just put in may be named only a moment later.
+        """
+        dropped = []
+        for path in sorted(self.directory.glob("??/*")):
+            if path.name in named or not SHA256.fullmatch(path.name):
+                continue
+            with suppress(FileNotFoundError):
+                if time() - path.stat().st_mtime > unused_s:
+                    path.unlink()
+                    dropped.append(path.name)
+        return dropped
 
     def path(self, sha: str) -> Path:
         """Returns the file's path. Raises FileNotFoundError."""

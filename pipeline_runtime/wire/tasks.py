@@ -13,6 +13,7 @@ HANDOVER = "fogline.control.handover"  # (handover_id)
 CHECKPOINT = "fogline.control.checkpoint"  # (deployment, group)
 DESIRED_CHANGED = "fogline.control.desired_changed"  # ()
 DRAIN = "fogline.control.drain"  # ()
+FILES = "fogline.control.files"  # ()
 
 NODE_SYNC = "fogline.node.sync"  # (NodeDesired as JSON)
 NODE_CHECKPOINT = "fogline.node.checkpoint"  # (group id)

@@ -73,6 +73,10 @@ const ACTIONS: Record<string, (detail: Detail, entry: AuditEntry) => string> = {
         : "changed the policy",
   "policy.delete": () => "deleted the policy",
   "file.upload": ({ size }) => `uploaded it${typeof size === "number" ? `, ${bytes(size)}` : ""}`,
+  "file.import": () => "ordered its import",
+  "file.import_again": () => "ordered its import with another reading",
+  "file.cancel": () => "cancelled its import",
+  "file.delete": () => "deleted it",
   "user.sign_in": () => "signed in",
   "user.create": ({ role }) => `created the account, as ${text(role)}`,
   "user.change": ({ role, active, password }) =>

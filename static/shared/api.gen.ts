@@ -20,6 +20,10 @@ export interface AdmissionKafka {
   security: Record<string, unknown>;
 }
 
+export interface Again {
+  reading: Reading;
+}
+
 export interface Allowed {
   allowed: boolean;
   reason: string | null;
@@ -115,6 +119,33 @@ export interface Checkpoints {
   checkpoints: Checkpoint[];
 }
 
+/** One answer. `changes` maps places in the reading, such as `columns.2.thousands`, to their values. */
+export interface Choice {
+  title: string;
+  example?: string;
+  changes: Record<string, JsonValue>;
+}
+
+/** One column of the table. What is None holds as the whole file's reading says. */
+export interface ColumnReading {
+  source: number | string;
+  name: string;
+  type: FieldType;
+  unit?: string | null;
+  decimal?: "." | "," | null;
+  thousands?: "" | "." | "," | " " | "'" | null;
+  missing?: string[] | null;
+  format?: string | null;
+}
+
+export interface ColumnReport {
+  name: string;
+  read: number;
+  missing: number;
+  unreadable: number;
+  first_unreadable?: [number, string] | null;
+}
+
 /** A column of outside data: its name and type. */
 export interface ColumnType {
   name: string;
@@ -192,6 +223,13 @@ export interface DeployChange {
 export interface DeployPlan {
   changes: DeployChange[];
   repeats: boolean;
+}
+
+/** `notes` are the guesses in words, one sentence each. With questions, nothing is imported. */
+export interface Detection {
+  reading: Reading;
+  notes?: string[];
+  questions?: Question[];
 }
 
 /** Says which element this one is a copy of, at the site where it runs (`planning/copies.py`). */
@@ -363,6 +401,48 @@ export type FieldType = "integer" | "number" | "string" | "boolean" | "timestamp
 export interface FileColumn {
   name: string;
   type: string;
+  unit: string | null;
+}
+
+export interface FileDetail {
+  id: string;
+  reference: string;
+  name: string;
+  size: number;
+  sha256: string;
+  kind: "table" | "model";
+  state: "looking" | "asks" | "importing" | "imported" | "failed" | "cancelled" | "model";
+  progress: FileProgress | null;
+  error: FileTrouble | null;
+  columns: FileColumn[];
+  rows: number | null;
+  has_time: boolean | null;
+  table_bytes: number;
+  uses: FileUse[];
+  created_at: string;
+  created_by: string | null;
+  detection: Detection | null;
+  reading: Reading | null;
+  report: Report | null;
+}
+
+export interface FileProgress {
+  bytes_done: number;
+  bytes_total: number;
+  rows: number;
+}
+
+/** Why a file could not be looked at or imported. */
+export interface FileTrouble {
+  what: string;
+  where: string | null;
+  next: string;
+}
+
+export interface FileUse {
+  pipeline: string;
+  where: "draft" | "version" | "deployment";
+  version: number | null;
 }
 
 /**
@@ -467,6 +547,16 @@ export interface HostedElement {
   role: string;
 }
 
+/**
+ * How to import a file. Without a reading, it is read as it was detected, with these answers. A reading
+ * is complete: the answers say only what is not to be asked again.
+ */
+export interface ImportIn {
+  reading?: Reading | null;
+  /** question's id -> number of the choice, from 0 */
+  answers?: Record<string, number>;
+}
+
 export interface Invitation {
   name: string;
 }
@@ -481,6 +571,15 @@ export interface Invited {
   kafka: string;
   central_url: string;
   warnings: string[];
+}
+
+export type JsonValue = unknown;
+
+export interface Jump {
+  line: number;
+  before: string;
+  after: string;
+  seconds: number;
 }
 
 export interface KeptKey {
@@ -1002,6 +1101,34 @@ export interface PreviewRow {
   bad: boolean;
 }
 
+/** What can be read in two ways. Nobody but a person can say which is right. */
+export interface Question {
+  id: string;
+  text: string;
+  line?: number | null;
+  column?: string | null;
+  choices: Choice[];
+}
+
+export interface Reading {
+  kind?: "text" | "json-lines" | "parquet" | "xlsx";
+  compression?: "" | "gzip" | "zip";
+  member?: string | null;
+  sheet?: string | null;
+  encoding?: string;
+  delimiter?: string;
+  quote?: "\"" | "'" | "";
+  comment?: string;
+  header_line?: number | null;
+  units_line?: number | null;
+  first_line?: number;
+  decimal?: "." | ",";
+  thousands?: "" | "." | "," | " " | "'";
+  missing?: string[];
+  columns?: ColumnReading[];
+  time?: TimeReading | null;
+}
+
 export interface ReplicaNote {
   node: string;
   role: string;
@@ -1010,6 +1137,20 @@ export interface ReplicaNote {
   seq: number;
   behind: number;
   armed: string | null;
+}
+
+/** What became of the file. It stays with it. */
+export interface Report {
+  rows: number;
+  dead: number;
+  first_dead?: [number, string] | null;
+  columns: ColumnReport[];
+  begins?: string | null;
+  ends?: string | null;
+  usual_interval_s?: number | null;
+  largest_jump?: Jump | null;
+  skipped?: number;
+  questions?: Question[];
 }
 
 export interface Requested {
@@ -1108,7 +1249,15 @@ export interface StoredFile {
   name: string;
   size: number;
   sha256: string;
+  kind: "table" | "model";
+  state: "looking" | "asks" | "importing" | "imported" | "failed" | "cancelled" | "model";
+  progress: FileProgress | null;
+  error: FileTrouble | null;
   columns: FileColumn[];
+  rows: number | null;
+  has_time: boolean | null;
+  table_bytes: number;
+  uses: FileUse[];
   created_at: string;
   created_by: string | null;
 }
@@ -1179,18 +1328,21 @@ export interface Throughput {
   rows_per_s: (number | null)[];
 }
 
-/** A format in which a column can be read as times, and what it then says. */
+/**
+ * The event time of a row, made of one column or of several that are joined by a space.
+ *
+ * `format` is `iso`; `epoch_s`, `epoch_ms`, `epoch_us` or `epoch_ns`; `excel_days`; or a pattern of
+ * strptime. A pattern of several columns names the parts in their order. `%S` may have a fraction, `24:00`
+ * is the next midnight, and `seconds_of_day` is the seconds since the midnight of the date before it.
+ */
 export interface TimeReading {
+  columns: (number | string)[];
   format: string;
-  words: string;
-  zone: "written" | "assumed";
-  first: string;
-  step_s: number | null;
-  rows: number;
-  unread: number;
-  back: number;
-  same: number;
-  elapsed?: boolean;
+  zone?: string;
+  marks?: "begin" | "end";
+  newest_first?: boolean;
+  jump?: "keep" | "skip" | "cut";
+  jump_s?: number | null;
 }
 
 export interface TokenCreated {

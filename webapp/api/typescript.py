@@ -77,6 +77,8 @@ def type_of(schema: Schema, indent: str) -> str:
         if key in schema:
             return " | ".join(dict.fromkeys(type_of(each, indent) for each in schema[key]))
     kind = schema.get("type")
+    if kind == "array" and "prefixItems" in schema:
+        return f"[{', '.join(type_of(each, indent) for each in schema['prefixItems'])}]"
     if kind == "array":
         item = type_of(schema.get("items", {}), indent)
         return f"({item})[]" if "|" in item else f"{item}[]"

@@ -16,7 +16,7 @@ from webapp.accounts.permissions import require
 from webapp.audit.announcements import announce
 from webapp.audit.records import audit
 from webapp.pipelines.models import Pipeline, PipelineVersion
-from webapp.pipelines.selectors import document_key, pipeline_named, version_of
+from webapp.pipelines.selectors import document_key, pipeline_named, uploads_of, version_of
 from webapp.problems import Conflict, Fault, Invalid
 
 
@@ -112,6 +112,7 @@ def snapshot(actor: User | None, pipeline: Pipeline, note: str) -> PipelineVersi
         pipeline=pipeline,
         number=newest.number + 1 if newest else 1,
         document=pipeline.draft,
+        uploads=sorted(uploads_of(pipeline.draft)),
         note=note,
         created_by=actor,
     )

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
@@ -16,19 +16,25 @@ from django.db import transaction
 from pipeline_runtime.operators.onnx_file import MODEL_BYTES_MAX, ModelUnreadable, described
 from pipeline_runtime.operators.recording import DEMOS, HEAD_BYTES
 from pipeline_runtime.operators.table_preview import TablePreview, columns_found, preview, preview_demo
+from pipeline_runtime.wire import tasks
 from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
+from webapp.audit.announcements import announce
 from webapp.audit.records import audit
+from webapp.backends import commands
 from webapp.backends.chunk_store import put_file
 from webapp.pipelines.models import DataFile
-from webapp.pipelines.schemas import StoredFile
+from webapp.pipelines.schemas import FileDetail, FileState, FileUse, StoredFile
 from webapp.problems import Fault, Invalid, Missing, TooLarge
 
 NAME_CHARACTERS_MAX = 120
 
 
-def upload(actor: User, file: UploadedFile) -> DataFile:
-    """Stores one data file. The same bytes are stored only once."""
+def upload(actor: User, file: UploadedFile, *, confirm: bool = False) -> DataFile:
+    """Stores one data file, which control then looks at. The same bytes are stored only once.
+
+    With `confirm`, nothing is imported before a person has seen how it is read.
+    """
     require(actor, Role.EDITOR, "upload files")
     size = file.size or 0
     if size > settings.UPLOAD_BYTES_MAX:
@@ -47,11 +53,14 @@ def upload(actor: User, file: UploadedFile) -> DataFile:
             name=name,
             sha256=sha256,
             size=size,
+            state=DataFile.State.MODEL if is_model(name) else DataFile.State.LOOKING,
+            confirm=confirm,
             head=head,
-            columns=[] if is_model(name) else csv_columns(head),
             created_by=actor,
         )
         audit(actor, "file.upload", row.name, id=row.pk, sha256=sha256, size=size)
+        commands.send(tasks.FILES)
+        announce()
     return row
 
 
@@ -94,16 +103,41 @@ def _model_head(file: UploadedFile, size: int) -> bytes:
         ) from error
 
 
-def file_json(file: DataFile) -> StoredFile:
+def file_json(file: DataFile, uses: list[FileUse]) -> StoredFile:
+    facts = file.facts or {}
+    importing = file.state == DataFile.State.IMPORTING
     return {
         "id": file.pk,
         "reference": file.reference,
         "name": file.name,
         "size": file.size,
         "sha256": file.sha256,
-        "columns": file.columns,
+        "kind": "model" if file.state == DataFile.State.MODEL else "table",
+        "state": cast(FileState, file.state),
+        "progress": {
+            "bytes_done": file.bytes_done,
+            "bytes_total": file.bytes_total,
+            "rows": file.rows_done,
+        }
+        if importing
+        else None,
+        "error": file.error,
+        "columns": facts.get("columns", []),
+        "rows": facts.get("rows"),
+        "has_time": facts.get("time"),
+        "table_bytes": file.table_size,
+        "uses": uses,
         "created_at": file.created_at.isoformat(),
         "created_by": file.created_by.username if file.created_by else None,
+    }
+
+
+def file_detail(file: DataFile, uses: list[FileUse]) -> FileDetail:
+    return {
+        **file_json(file, uses),
+        "detection": file.detection,
+        "reading": file.reading,
+        "report": file.report,
     }
 
 

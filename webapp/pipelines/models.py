@@ -39,6 +39,7 @@ class PipelineVersion(models.Model):
     pipeline = models.ForeignKey(Pipeline, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()
     document = models.JSONField()
+    uploads = models.JSONField(default=list)  # ids of the data files that the document names
     note = models.CharField(max_length=200, blank=True)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
@@ -54,15 +55,43 @@ class PipelineVersion(models.Model):
 
 
 class DataFile(models.Model):
-    """An uploaded file. Its bytes lie in the central chunk service under /files/{sha256}."""
+    """An uploaded file with one reading. Several may share an original, each read in another way.
+
+    The original lies in the central store under /files/{sha256}, and so does its table, once it is imported,
+    as Parquet under /files/{table_sha256}. What was imported never changes.
+    """
+
+    class State(models.TextChoices):
+        LOOKING = "looking"  # control looks how it can be read
+        ASKS = "asks"  # a person has to answer its questions, or to confirm how it is read
+        IMPORTING = "importing"
+        IMPORTED = "imported"
+        FAILED = "failed"
+        CANCELLED = "cancelled"
+        MODEL = "model"  # nothing is imported of it
 
     id = models.CharField(primary_key=True, max_length=10, default=random_id, editable=False)
     name = models.CharField(max_length=200)
     sha256 = models.CharField(max_length=64)
     size = models.BigIntegerField()  # bytes
-    columns = models.JSONField(default=list)  # [{name, type}], for a CSV file
+    state = models.CharField(max_length=16, choices=State.choices, default=State.LOOKING)
+    # Changes with each order. What control has begun for an earlier order does not count.
+    order = models.PositiveIntegerField(default=1)
+    confirm = models.BooleanField(default=False)  # a person looks at its reading before it is imported
     # Its first 64 KiB, from which sources take their schema. For a model, its description.
     head = models.BinaryField(default=b"")
+    sample = models.JSONField(null=True)  # Head: what a preview is made of
+    detection = models.JSONField(null=True)  # Detection
+    reading = models.JSONField(null=True)  # Reading: as it is imported
+    settled = models.JSONField(default=list)  # ids of the questions that a person has answered
+    bytes_done = models.BigIntegerField(default=0)
+    bytes_total = models.BigIntegerField(default=0)
+    rows_done = models.BigIntegerField(default=0)
+    report = models.JSONField(null=True)  # Report
+    error = models.JSONField(null=True)  # FileTrouble
+    facts = models.JSONField(null=True)  # what sources know of its table
+    table_sha256 = models.CharField(max_length=64, blank=True)
+    table_size = models.BigIntegerField(default=0)  # bytes
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
     )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
 from pipeline_runtime.model.schema import StreamSchema
+from webapp.imports.reading import Detection, Preview, Reading, Report
 from webapp.json_types import Document, Follow
 from webapp.problems import Fault
 
@@ -98,17 +99,70 @@ NamedDifference = TypedDict(
 class FileColumn(TypedDict):
     name: str
     type: str
+    unit: str | None
+
+
+class FileUse(TypedDict):
+    pipeline: str
+    where: Literal["draft", "version", "deployment"]
+    version: int | None
+    """null for the draft"""
+
+
+class FileProgress(TypedDict):
+    bytes_done: int
+    bytes_total: int
+    rows: int
+
+
+class FileTrouble(TypedDict):
+    """Why a file could not be looked at or imported."""
+
+    what: str
+    where: str | None
+    next: str
+
+
+FileState = Literal["looking", "asks", "importing", "imported", "failed", "cancelled", "model"]
 
 
 class StoredFile(TypedDict):
     id: str
     reference: str
+    """what an element names it by"""
     name: str
     size: int
+    """bytes of the original"""
     sha256: str
+    """of the original"""
+    kind: Literal["table", "model"]
+    state: FileState
+    progress: FileProgress | None
+    """while it is imported"""
+    error: FileTrouble | None
     columns: list[FileColumn]
+    """of its table, once it is imported"""
+    rows: int | None
+    has_time: bool | None
+    table_bytes: int
+    """what its table takes on the disk"""
+    uses: list[FileUse]
     created_at: str
     created_by: str | None
+
+
+class FileDetail(StoredFile):
+    detection: Detection | None
+    """how it can be read, and what a person has to decide"""
+    reading: Reading | None
+    """how it is or was imported"""
+    report: Report | None
+
+
+class FilePreview(TypedDict):
+    preview: Preview
+    detection: Detection | None
+    """what is detected around the places that are fixed"""
 
 
 class Port(TypedDict):

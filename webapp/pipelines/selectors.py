@@ -46,10 +46,21 @@ def document_key(document: Any) -> str:
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
 
 
-# --- many at once -------------------------------------------------------------------------------
-
-
-# --- pipelines ----------------------------------------------------------------------------------
+def uploads_of(document: Any) -> set[str]:
+    """Returns the ids of the data files that a document or a draft names in its elements' parameters."""
+    spec = document.get("spec") if isinstance(document, dict) else None
+    elements = spec.get("elements") if isinstance(spec, dict) else None
+    found: set[str] = set()
+    waiting = [each.get("params") for each in elements or () if isinstance(each, dict)]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)
+        elif isinstance(value, str) and value.startswith("upload:"):
+            found.add(value.removeprefix("upload:"))
+    return found
 
 
 def version_item(version: PipelineVersion) -> VersionItem:
@@ -63,6 +74,3 @@ def version_item(version: PipelineVersion) -> VersionItem:
 
 def version_json(version: PipelineVersion) -> schemas.PipelineVersion:
     return {**version_item(version), "document": version.document}
-
-
-# --- elements -----------------------------------------------------------------------------------

@@ -60,6 +60,7 @@ class ControlContext:
     reports: Changes = field(default_factory=Changes)  # a node has reported
     desired: Changes = field(default_factory=Changes)  # the desired state may have changed
     work: Changes = field(default_factory=Changes)  # there may be something to begin
+    files: Changes = field(default_factory=Changes)  # files may wait to be looked at or imported
     # Since when nodes are heard without a break, by our clock. It is None while they are not heard.
     hearing_since_ms: int | None = 0
     closing: threading.Event = field(default_factory=threading.Event)

@@ -30,6 +30,7 @@ from workers.control.checkpoints.central import CentralStore
 from workers.control.checkpoints.trimming import Trimmer
 from workers.control.context import ControlContext, Tuning
 from workers.control.desired import DesiredSender
+from workers.control.imports.keeper import ImportKeeper
 from workers.control.reports.ingest import Ingest
 from workers.control.work import Work
 from workers.stopping import Stopping, failed_by_threads, set_by_signals, wait_for
@@ -71,6 +72,7 @@ class ControlProcess:
         self._ingest = Ingest(self.context, self._store.alerts)
         self._desired = DesiredSender(self.context)
         self._trimmer = Trimmer(self.context, settings.trim_s)
+        self._imports = ImportKeeper(self.context, directory)
         register_commands(app, self.context, self.work)
         self._commands = messages.CommandReceiver(app, "control", threads=4)
 
@@ -93,6 +95,7 @@ class ControlProcess:
         self._desired.start()
         self.work.start()
         self._trimmer.start()
+        self._imports.start()
         self._commands.start()
 
     def close(self) -> None:
@@ -100,11 +103,13 @@ class ControlProcess:
         self.context.reports.notify()
         self.context.desired.notify()
         self.context.work.notify()
+        self.context.files.notify()
         self._commands.stop(timeout_s=1.0)
         self.work.join(3.0)
         self._ingest.join(3.0)
         self._desired.join(2.0)
         self._trimmer.join(2.0)
+        self._imports.join(3.0)
         self._store.close()
         self._lock_file.close()
         log.info("control has stopped; what was under way goes on at the next start")
@@ -131,6 +136,10 @@ def register_commands(app: Celery, context: ControlContext, work: Work) -> None:
     @app.task(name=tasks.DESIRED_CHANGED, shared=False)
     def desired_changed() -> None:
         context.desired.notify()
+
+    @app.task(name=tasks.FILES, shared=False)
+    def files() -> None:
+        context.files.notify()
 
     @app.task(name=tasks.CHECKPOINT, shared=False)
     def checkpoint(deployment: str, group: str) -> None:

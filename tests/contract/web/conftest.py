@@ -6,6 +6,7 @@ import base64
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import django
@@ -15,9 +16,17 @@ django.setup()
 import pytest  # noqa: E402
 import redis  # noqa: E402
 from django.conf import settings as django_settings  # noqa: E402
+from django.core.files.uploadedfile import SimpleUploadedFile  # noqa: E402
 from django.test import Client  # noqa: E402
 from django.utils import timezone  # noqa: E402
+from starlette.requests import Request  # noqa: E402
+from starlette.responses import PlainTextResponse, Response  # noqa: E402
+from starlette.routing import Route  # noqa: E402
 
+from pipeline_runtime.checkpoint import access  # noqa: E402
+from pipeline_runtime.checkpoint.database import StateDatabase  # noqa: E402
+from pipeline_runtime.checkpoint.files import FileStore  # noqa: E402
+from pipeline_runtime.checkpoint.service import chunk_service, serve  # noqa: E402
 from pipeline_runtime.model.desired import ReplicaStatus, Role as ReplicaRole  # noqa: E402
 from pipeline_runtime.model.document import parse_document  # noqa: E402
 from pipeline_runtime.model.ids import Epoch, Seq  # noqa: E402
@@ -206,3 +215,38 @@ def report(deployment: Deployment, group: str, node: Node, role: str = "owner", 
 
 def audited(action: str) -> int:
     return AuditRecord.objects.filter(action=action).count()
+
+
+@dataclass
+class Central:
+    url: str
+    files: FileStore
+    database: StateDatabase
+
+
+@pytest.fixture
+def central(tmp_path: Path, settings: Any, transactional_db: None) -> Iterator[Central]:
+    """The chunk service, as the control side runs it; it also serves outputs, as a node's does."""
+    files = FileStore(tmp_path / "files")
+    with StateDatabase(tmp_path / "state", grace_s=0) as database:
+        app = chunk_service(database, settings.FOGLINE.cluster_key, files)
+
+        async def output(request: Request) -> Response:
+            group = request.path_params["group"]
+            token = request.headers["authorization"].removeprefix("Bearer ")
+            access.check(settings.FOGLINE.cluster_key, token, access.group_read(group))
+            if request.path_params["element"] != "archive":
+                return PlainTextResponse("no", status_code=404)
+            # A node that would like to be a page of the dashboard's.
+            inline = {"content-disposition": "inline"}
+            return PlainTextResponse("a,b\n" * 100_000, media_type="text/html", headers=inline)
+
+        app.router.routes.append(Route("/groups/{group}/output/{element}", output))
+        server = serve(app, "127.0.0.1", 0)
+        settings.FOGLINE = settings.FOGLINE.model_copy(update={"chunk_port": server.port})
+        yield Central(server.url, files, database)
+        server.close()
+
+
+def upload(client: Client, name: str, content: bytes, **form: str) -> Any:
+    return client.post("/api/v1/files", {"file": SimpleUploadedFile(name, content, "text/csv"), **form})

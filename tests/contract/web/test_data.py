@@ -6,31 +6,21 @@ import gzip
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.files.uploadedfile import SimpleUploadedFile
-from django.test import AsyncClient, Client
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
+from django.test import AsyncClient
 
-from pipeline_runtime.checkpoint import access
-from pipeline_runtime.checkpoint.database import StateDatabase
-from pipeline_runtime.checkpoint.files import FileStore
 from pipeline_runtime.checkpoint.manifest import Manifest
-from pipeline_runtime.checkpoint.service import chunk_service, serve
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.peek import peek
 from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
 from pipeline_runtime.model.ids import Epoch, Seq, dead_letter_topic, stream_topic
 from pipeline_runtime.operators.recording import HEAD_BYTES
-from tests.contract.web.conftest import PIPELINE, Caller, report
+from tests.contract.web.conftest import PIPELINE, Caller, Central, report, upload
 from tests.contract.web.test_permissions import assert_problem
 from tests.unit.operators import onnx_models
 from tests.waiting import PATIENCE_S, wait_until
@@ -48,41 +38,6 @@ E = f"/pipelines/{PIPELINE}/elements"
 CSV = b"ts,machine,power\n2012-02-22T16:46:00Z,a,1.5\n2012-02-22T16:46:01Z,b,2\n"
 
 
-@dataclass
-class Central:
-    url: str
-    files: FileStore
-    database: StateDatabase
-
-
-@pytest.fixture
-def central(tmp_path: Path, settings: Any, transactional_db: None) -> Iterator[Central]:
-    """The chunk service, as the control side runs it; it also serves outputs, as a node's does."""
-    files = FileStore(tmp_path / "files")
-    with StateDatabase(tmp_path / "state", grace_s=0) as database:
-        app = chunk_service(database, settings.FOGLINE.cluster_key, files)
-
-        async def output(request: Request) -> Response:
-            group = request.path_params["group"]
-            token = request.headers["authorization"].removeprefix("Bearer ")
-            access.check(settings.FOGLINE.cluster_key, token, access.group_read(group))
-            if request.path_params["element"] != "archive":
-                return PlainTextResponse("no", status_code=404)
-            # A node that would like to be a page of the dashboard's.
-            inline = {"content-disposition": "inline"}
-            return PlainTextResponse("a,b\n" * 100_000, media_type="text/html", headers=inline)
-
-        app.router.routes.append(Route("/groups/{group}/output/{element}", output))
-        server = serve(app, "127.0.0.1", 0)
-        settings.FOGLINE = settings.FOGLINE.model_copy(update={"chunk_port": server.port})
-        yield Central(server.url, files, database)
-        server.close()
-
-
-def upload(client: Client, name: str, content: bytes) -> Any:
-    return client.post("/api/v1/files", {"file": SimpleUploadedFile(name, content, "text/csv")})
-
-
 # --- files --------------------------------------------------------------------------------------
 def test_a_file_goes_to_the_central_store_and_is_described(caller: Call, central: Central) -> None:
     response = upload(caller("editor").http, "../../readings.csv", CSV)
@@ -91,7 +46,7 @@ def test_a_file_goes_to_the_central_store_and_is_described(caller: Call, central
     sha256 = hashlib.sha256(CSV).hexdigest()
     assert (shown["name"], shown["size"], shown["sha256"]) == ("readings.csv", len(CSV), sha256)
     assert shown["reference"] == f"upload:{shown['id']}"
-    assert [column["type"] for column in shown["columns"]] == ["timestamp", "string", "number"]
+    assert (shown["state"], shown["columns"], shown["uses"]) == ("looking", [], [])
     assert central.files.path(sha256).read_bytes() == CSV
     assert describe_file(shown["reference"]) == CSV
     assert [file["id"] for file in caller("viewer").get("/files").json()] == [shown["id"]]
@@ -123,7 +78,7 @@ def test_a_model_is_described_by_what_goes_in_and_out_and_stored_whole(
     shown = upload(editor.http, "Beats.ONNX", content)
     assert shown.status_code == 201
     model = shown.json()
-    assert (model["name"], model["size"], model["columns"]) == ("Beats.ONNX", len(content), [])
+    assert (model["name"], model["size"], model["state"]) == ("Beats.ONNX", len(content), "model")
     assert central.files.path(hashlib.sha256(content).hexdigest()).read_bytes() == content
     assert len(describe_file(model["reference"])) < 200
     problem = assert_problem(editor.post("/files/preview", {"path": model["reference"]}), 422)

@@ -1,0 +1,77 @@
+"""Applies what a person decides to a reading. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pydantic import JsonValue, ValidationError
+
+from webapp.imports.reading import Question, Reading
+
+
+def answered(reading: Reading, questions: Sequence[Question], answers: Mapping[str, int]) -> Reading:
+    """Returns the reading as the answers have it: the number of a choice, from 0, for each question's id.
+
+    Raises ValueError, in words, if a question has no answer or not one of its choices.
+    """
+    for question in questions:
+        choice = answers.get(question.id)
+        if choice is None:
+            raise ValueError(f"no answer to the question: {question.text}")
+        if not 0 <= choice < len(question.choices):
+            raise ValueError(f"there is no answer {choice} to the question: {question.text}")
+        reading = changed(reading, question.choices[choice].changes)
+    return reading
+
+
+def changed(reading: Reading, changes: Mapping[str, JsonValue]) -> Reading:
+    """Returns the reading with other values at places such as `delimiter` or `columns.2.thousands`.
+
+    Raises ValueError, in words, if there is no such place or its value is of another kind.
+    """
+    whole: Any = reading.model_dump(mode="json")
+    for place, value in changes.items():
+        _set(whole, place, value)
+    try:
+        return Reading.model_validate(whole)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+
+
+def _set(whole: Any, place: str, value: JsonValue) -> None:
+    *outer, last = _steps(place)
+    inner = whole
+    for step in outer:
+        inner = _at(inner, step, place)
+    if isinstance(inner, dict) and last in inner:
+        inner[last] = value
+    elif isinstance(inner, list) and last.isdecimal() and int(last) < len(inner):
+        inner[int(last)] = value
+    else:
+        raise _no_place(place)
+
+
+def _steps(place: str) -> list[str]:
+    if len(place) > 100:
+        raise ValueError("the name of a place in a reading has at most 100 characters")
+    return place.split(".")
+
+
+def _at(inner: Any, step: str, place: str) -> Any:
+    if isinstance(inner, dict) and step in inner:
+        return inner[step]
+    if isinstance(inner, list) and step.isdecimal() and int(step) < len(inner):
+        return inner[int(step)]
+    raise _no_place(place)
+
+
+def _no_place(place: str) -> ValueError:
+    return ValueError(f"a reading has no {place}")
+
+
+def open_questions(questions: Iterable[Question], settled: Iterable[str]) -> tuple[Question, ...]:
+    """Returns the questions that nobody has answered yet."""
+    known = set(settled)
+    return tuple(question for question in questions if question.id not in known)

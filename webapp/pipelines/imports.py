@@ -1,0 +1,162 @@
+"""What a person orders for an uploaded file: import it, stop, or read it in another way.
+
+Control carries it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django.db import transaction
+
+from pipeline_runtime.wire import tasks
+from webapp.accounts.models import Role, User
+from webapp.accounts.permissions import require
+from webapp.audit.announcements import announce
+from webapp.audit.records import audit
+from webapp.backends import commands
+from webapp.imports.answer import answered
+from webapp.imports.reading import Detection, Reading, Report
+from webapp.pipelines.models import DataFile
+from webapp.problems import Conflict, Invalid, Missing
+
+State = DataFile.State
+UNDER_WAY = (State.LOOKING, State.IMPORTING)
+
+
+def data_file(id: str, *, for_update: bool = False) -> DataFile:
+    rows = DataFile.objects.select_related("created_by").defer("head", "sample")
+    if for_update:
+        rows = rows.select_for_update(of=("self",))
+    file = rows.filter(pk=id).first()
+    if file is None:
+        raise Missing("This file no longer exists.", next="Upload it, or choose another one.")
+    return file
+
+
+def report_of(id: str) -> Report:
+    file = data_file(id)
+    if file.report is None:
+        raise Missing(f"{file.name} has no report: it is not imported.", next="Import it.")
+    return Report.model_validate(file.report)
+
+
+@transaction.atomic
+def import_file(actor: User, id: str, reading: Reading | None, answers: Mapping[str, int]) -> DataFile:
+    """Orders the import of a file as `reading` says, or as it was detected with these answers.
+
+    With a reading, the answers are only noted: the same is not asked again. A file that nobody could look at
+    is looked at again.
+    """
+    require(actor, Role.EDITOR, "import files")
+    file = data_file(id, for_update=True)
+    _refuse_unless_it_waits(file)
+    if file.detection is None and reading is None:
+        file.state = State.LOOKING
+    else:
+        detection = None if file.detection is None else Detection.model_validate(file.detection)
+        chosen = _decided(detection, reading, answers).model_dump(mode="json")
+        file.settled = sorted({*file.settled, *answers})
+        # What only the whole file shows is asked when it is imported. It stays so if that is the answer.
+        same = bool(file.table_sha256) and file.reading == chosen and file.state == State.ASKS
+        file.state = State.IMPORTED if same else State.IMPORTING
+        file.reading = chosen
+    if file.state != State.IMPORTED:
+        _begin(file)
+    file.save()
+    audit(actor, "file.import", file.name, id=file.pk)
+    _tell()
+    return file
+
+
+def _refuse_unless_it_waits(file: DataFile) -> None:
+    if file.state == State.MODEL:
+        raise Conflict("A model is not imported.", safe="It can be used as it is.")
+    if file.state == State.IMPORTED:
+        raise Conflict(
+            f"{file.name} is imported already, and elements may read it.",
+            safe="Nothing was changed.",
+            next="Import it again with another reading: that makes another file, and this one stays.",
+        )
+    if file.state in UNDER_WAY:
+        raise Conflict(
+            f"{file.name} is being {'looked at' if file.state == State.LOOKING else 'imported'} now.",
+            safe="That goes on.",
+            next="Wait, or cancel it first.",
+        )
+
+
+def _decided(detection: Detection | None, reading: Reading | None, answers: Mapping[str, int]) -> Reading:
+    """Returns the reading that a person has decided for. One that is given is complete."""
+    if reading is not None:
+        return reading
+    assert detection is not None
+    try:
+        return answered(detection.reading, detection.questions, answers)
+    except ValueError as error:
+        raise Invalid(
+            f"The file cannot be imported yet: {error}",
+            safe="Nothing was changed.",
+            next="Answer each of its questions.",
+            faults=[
+                {"element": None, "path": f"answers.{each.id}", "message": each.text, "code": "missing"}
+                for each in detection.questions
+                if each.id not in answers
+            ],
+        ) from error
+
+
+def _begin(file: DataFile) -> None:
+    file.order += 1
+    file.bytes_done, file.bytes_total, file.rows_done = 0, file.size, 0
+    file.error = file.report = file.facts = None
+    file.table_sha256, file.table_size = "", 0
+
+
+@transaction.atomic
+def cancel(actor: User, id: str) -> DataFile:
+    """Stops what is under way for a file. It can be ordered again."""
+    require(actor, Role.EDITOR, "cancel imports")
+    file = data_file(id, for_update=True)
+    if file.state not in UNDER_WAY:
+        raise Conflict(
+            f"{file.name} is not being imported.",
+            safe="Nothing was changed.",
+            next="Reload the list of files.",
+        )
+    file.state = State.CANCELLED
+    file.order += 1
+    file.save(update_fields=["state", "order"])
+    audit(actor, "file.cancel", file.name, id=file.pk)
+    _tell()
+    return file
+
+
+@transaction.atomic
+def import_again(actor: User, id: str, reading: Reading) -> DataFile:
+    """Makes another data file of the same bytes, read in another way. What reads the first one goes on with
+    it."""
+    require(actor, Role.EDITOR, "import files")
+    first = DataFile.objects.filter(pk=data_file(id).pk).get()
+    if first.state == State.MODEL:
+        raise Conflict("A model is not imported.", safe="It can be used as it is.")
+    file = DataFile.objects.create(
+        name=first.name,
+        sha256=first.sha256,
+        size=first.size,
+        state=State.IMPORTING,
+        head=first.head,
+        sample=first.sample,
+        detection=first.detection,
+        reading=reading.model_dump(mode="json"),
+        bytes_total=first.size,
+        created_by=actor,
+    )
+    audit(actor, "file.import_again", file.name, id=file.pk, of=first.pk)
+    _tell()
+    return file
+
+
+def _tell() -> None:
+    commands.send(tasks.FILES)
+    announce()

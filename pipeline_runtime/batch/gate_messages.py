@@ -187,6 +187,7 @@ class SliceRead(Request[None]):
     input: int
     partition: int
     rows: int
+    size: int  # in bytes, of the values as they lie in a topic, unpacked; 0 of a source operator's rows
     rejects: Sequence[Reject]
     ended: bool  # the partition says that nothing follows
 

@@ -76,15 +76,19 @@ class GroupReader:
         return self._read_source(item, part) if item.topic is None else self._read_topic(item, part)
 
     def _read_topic(self, item: GroupInput, part: Slice) -> Iterator[pa.Table]:
-        rows, ended = 0, False
+        rows, size, ended = 0, 0, False
         rejects: list[Reject] = []
         for records in self._records(item, part):
             ends = _ends(records) if not item.external else set()
-            if ends:
-                ended = True
-                records = records.taken([place for place in range(len(records)) if place not in ends])
+            ended = ended or bool(ends)
+            rejects += (unread := _unread(records, item, part))
+            rows += len(unread)
+            left_out = ends | records.unread.keys()
+            if left_out:
+                records = records.taken([place for place in range(len(records)) if place not in left_out])
             decoded = decode(records.values, item.schema)
             rows += len(records)
+            size += sum(map(len, filter(None, records.values)))
             rejects += [
                 _rejected(int(records.offsets[reject.index]), records.values[reject.index], reject.reason)
                 for reject in decoded.rejects
@@ -101,7 +105,8 @@ class GroupReader:
                     time=times.cast(TIMESTAMP),
                     offset=pa.array(records.offsets),
                 )
-        self._report(part, rows, rejects, ended)
+        # The order in which they are committed must not depend on how the records came here.
+        self._report(part, rows, size, sorted(rejects, key=lambda reject: reject.offset), ended)
 
     def _records(self, item: GroupInput, part: Slice) -> Iterator[Records]:
         assert item.topic is not None
@@ -136,11 +141,11 @@ class GroupReader:
                 key = pa.nulls(table.num_rows, pa.string())
                 time = table["_time"].cast(TIMESTAMP)
                 yield _rows(item, part, table, key=key, time=time, offset=table["_offset"])
-        self._report(part, rows, rejects, False)
+        self._report(part, rows, 0, rejects, False)
 
-    def _report(self, part: Slice, rows: int, rejects: list[Reject], ended: bool) -> None:
+    def _report(self, part: Slice, rows: int, size: int, rejects: list[Reject], ended: bool) -> None:
         """Tell the gate what is not in the rows, before the task ends: it is committed with them."""
-        self._gate.ask(SliceRead(part.input, part.partition, rows, rejects, ended))
+        self._gate.ask(SliceRead(part.input, part.partition, rows, size, rejects, ended))
 
 
 def _rows(item: GroupInput, part: Slice, table: pa.Table, *, key: Any, time: Any, offset: Any) -> pa.Table:
@@ -188,6 +193,18 @@ def _ends(records: Records) -> set[int]:
         for place, headers in records.headers.items()
         if any(name == END_HEADER[0] for name, _ in headers)
     }
+
+
+def _unread(records: Records, item: GroupInput, part: Slice) -> list[Reject]:
+    """Returns the records that were not unpacked. Their bytes are not here, so each says where it lies."""
+    return [
+        _rejected(
+            offset := int(records.offsets[place]),
+            None,
+            f"{item.topic}, partition {part.partition}, offset {offset}: not read, since {why}",
+        )
+        for place, why in records.unread.items()
+    ]
 
 
 def _rejected(offset: int, raw: bytes | None, reason: str) -> Reject:

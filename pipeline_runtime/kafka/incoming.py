@@ -23,8 +23,11 @@ from kafka.record.default_records import DefaultRecordBatch
 from kafka.record.util import decode_varint
 from numpy.typing import NDArray
 
+from pipeline_runtime.kafka.unpacking import BATCH_BYTES_MAX, UNREAD, unpack, unread_body
+
 ROWS_AT_ONCE = 10_000
-"""How many records are decoded at a time, or one batch if it is larger."""
+"""How many records are decoded at a time, or one batch if it is larger. Batches that become large when they
+are unpacked are fewer."""
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
@@ -54,6 +57,16 @@ class Records:
             self.values[first:last],
             {place - first: each for place, each in self.headers.items() if first <= place < last},
         )
+
+    @property
+    def unread(self) -> dict[int, str]:
+        """Returns why, by place, for each record that was not unpacked."""
+        return {
+            place: (value or b"").decode(errors="replace")
+            for place, headers in self.headers.items()
+            for name, value in headers
+            if name == UNREAD
+        }
 
     def taken(self, places: Sequence[int]) -> Records:
         """Returns the records at `places`, which are in rising order."""
@@ -96,10 +109,14 @@ class Polled:
         return records.between(start, end)
 
     def _decoded(self) -> Records:
-        batches, rows = [], 0
-        while self._batches and rows < ROWS_AT_ONCE:
-            batches.append(self._batches.popleft())
-            rows += batches[-1].records_count
+        batches: list[DefaultRecordBatch] = []
+        rows = size = 0
+        while self._batches and rows < ROWS_AT_ONCE and size < BATCH_BYTES_MAX:
+            batch = self._batches.popleft()
+            unpack(batch)
+            batches.append(batch)
+            rows += batch.records_count
+            size += len(batch._buffer)
         return decoded(batches)
 
     def clear(self) -> None:
@@ -181,22 +198,40 @@ class _AsRecord:
 
 
 def decoded(batches: Sequence[DefaultRecordBatch]) -> Records:
-    """Returns all records of consecutive batches. Raises CorruptRecordError.
+    """Returns all records of consecutive batches. Those of a batch that is not as it says are `unread`.
 
     The layout: https://kafka.apache.org/documentation/#recordbatch
     """
     bodies, counts, bases = [], [], []
     for batch in batches:
-        batch._maybe_uncompress()
+        unpack(batch)
         bodies.append(memoryview(batch._buffer)[batch._pos :])
         counts.append(batch.records_count)
         is_appended = batch.timestamp_type == batch.LOG_APPEND_TIME
         first_ms = batch.max_timestamp if is_appended else batch.first_timestamp
         bases.append((batch.base_offset, first_ms, not is_appended))
+    starts = np.array(bases, np.int64).reshape(-1, 3)
     try:
-        return _decoded(bodies, counts, np.array(bases, np.int64).reshape(-1, 3))
-    except (IndexError, ValueError) as error:  # the data ends too early, or a length has too many bytes
-        raise CorruptRecordError(f"a record of the batch is not as it says: {error}") from error
+        return _decoded(bodies, counts, starts)
+    except _NOT_AS_IT_SAYS:
+        readable = [
+            _readable(batch, body, starts[place : place + 1])
+            for place, (batch, body) in enumerate(zip(batches, bodies, strict=True))
+        ]
+        return _decoded(readable, counts, starts)
+
+
+# The lengths do not fit, the data ends too early, a length has too many bytes, or a header is no text.
+_NOT_AS_IT_SAYS = (CorruptRecordError, IndexError, ValueError)
+
+
+def _readable(batch: DefaultRecordBatch, body: memoryview, start: NDArray[np.int64]) -> memoryview:
+    """Returns the batch's body, or one whose records say why it cannot be read."""
+    try:
+        _decoded([body], [batch.records_count], start)
+    except _NOT_AS_IT_SAYS as error:
+        return memoryview(unread_body(batch, f"its batch is not as it says: {error}"))
+    return body
 
 
 def _decoded(bodies: Sequence[memoryview], counts: Sequence[int], bases: NDArray[np.int64]) -> Records:

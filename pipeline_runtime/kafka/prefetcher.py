@@ -16,7 +16,8 @@ from time import monotonic
 from typing import Any
 
 from kafka import KafkaConsumer, TopicPartition
-from kafka.errors import KafkaError, OffsetOutOfRangeError
+from kafka.consumer.fetcher import Fetcher
+from kafka.errors import CorruptRecordError, KafkaError, OffsetOutOfRangeError
 
 from pipeline_runtime.kafka.clients import KafkaSettings, close_spent, open_consumer
 
@@ -28,6 +29,49 @@ AHEAD_BYTES_MAX = 2 * 1024 * 1024
 _FETCH_WAIT_MS = 1000
 _POLL_MS = 500
 _RETRY_S = 0.2
+
+
+class Portions:
+    """Ends a consumer's polls early when their records are large. Few bytes may unpack to very many.
+
+    A partition of which enough was taken is paused, so that kafka-python keeps the rest for the next poll.
+    """
+
+    def __init__(self, consumer: KafkaConsumer, bytes_max: int) -> None:
+        self._consumer = consumer
+        self._bytes_max = bytes_max
+        self._left = bytes_max
+        portions = self
+
+        class InPortions(Fetcher.PartitionRecords):
+            """What one fetch has brought of a partition."""
+
+            def take(self, n: int | None = None) -> list[Any]:
+                found: list[Any] = []
+                while portions._left > 0 and (n is None or len(found) < n):
+                    one = super().take(1)
+                    if not one:
+                        return found
+                    found += one
+                    portions._left -= size_of(one[0])
+                if portions._left <= 0:
+                    consumer.pause(self.topic_partition)
+                return found
+
+        consumer._fetcher.PartitionRecords = InPortions
+
+    def poll(self, timeout_ms: int, rows_max: int) -> dict[TopicPartition, list[Any]]:
+        """Returns the next records: at most `rows_max`, and no more once they have so many bytes."""
+        self._left = self._bytes_max
+        if paused := self._consumer.paused():
+            self._consumer.resume(*paused)
+        got: dict[TopicPartition, list[Any]] = self._consumer.poll(timeout_ms, max_records=rows_max)
+        return got
+
+
+def size_of(record: Any) -> int:
+    """Returns how many bytes a record's key and value have."""
+    return len(record.key or b"") + len(record.value or b"")
 
 
 @dataclass
@@ -74,7 +118,7 @@ class Prefetcher:
         self._came = False  # whether the last poll returned records
         self.gather_s = 0.0
         """How long records may wait at the broker, so that more of them are fetched at once."""
-        self._gone = False  # the next records were deleted from the topic
+        self._gone = False  # the next records were deleted from the topic, or are damaged
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="prefetcher", daemon=True)
 
@@ -105,6 +149,11 @@ class Prefetcher:
         """Returns whether more records wait than are kept here. Then only the broker can tell where the
         topics end."""
         return self._gone or self._rows >= AHEAD_ROWS_MAX or self._bytes >= AHEAD_BYTES_MAX
+
+    def row_bytes(self) -> float:
+        """Returns how many bytes the records have that are here, on average."""
+        with self._lock:
+            return self._bytes / self._rows if self._rows else 0.0
 
     def ends(self, by_s: float = inf) -> dict[str, int]:
         """Returns the offset after the newest record of each partition that had arrived by `by_s`
@@ -157,12 +206,12 @@ class Prefetcher:
     @staticmethod
     def _is_much(got: Mapping[Any, list[Any]]) -> bool:
         """Whether a poll may have left records in the topics."""
-        sizes = [len(record.value or b"") for records in got.values() for record in records]
+        sizes = [size_of(record) for records in got.values() for record in records]
         return len(sizes) >= AHEAD_ROWS_MAX or sum(sizes) >= AHEAD_BYTES_MAX // 2
 
     def _count(self, record: Any, sign: int) -> None:
         self._rows += sign
-        self._bytes += sign * len(record.value or b"")
+        self._bytes += sign * size_of(record)
 
     def _run(self) -> None:
         while not self._closing:
@@ -176,12 +225,13 @@ class Prefetcher:
                     auto_offset_reset="none",
                 )
                 consumer.assign(list(self._tps.values()))
+                portions = Portions(consumer, AHEAD_BYTES_MAX)
                 with self._lock:
                     for part in self._parts.values():
                         part.seek, part.watched = True, False
-                while self._turn(consumer):
+                while self._turn(consumer, portions):
                     pass
-            except OffsetOutOfRangeError:
+            except (OffsetOutOfRangeError, CorruptRecordError):
                 self._gone = True  # the task that has to read these records will report it
                 self._arrived()
             except Exception as error:
@@ -195,7 +245,7 @@ class Prefetcher:
                 if consumer is not None:
                     close_spent(consumer)
 
-    def _turn(self, consumer: KafkaConsumer) -> bool:
+    def _turn(self, consumer: KafkaConsumer, portions: Portions) -> bool:
         with self._lock:
             if self._came and self.gather_s:
                 self._lock.wait_for(lambda: self._closing, self.gather_s)
@@ -209,7 +259,7 @@ class Prefetcher:
                 if part.seek:
                     consumer.seek(part.tp, part.next)
                     part.seek = False
-        got = consumer.poll(_POLL_MS, max_records=AHEAD_ROWS_MAX)
+        got = portions.poll(_POLL_MS, AHEAD_ROWS_MAX)
         now_s = monotonic()
         with self._lock:
             for part in self._parts.values():

@@ -17,6 +17,7 @@ _HINT_NAMES_MAX = 200
 FAULTS_MAX = 500
 """The most faults that are reported for one document. Nobody reads more, and it could have a hundred
 thousand."""
+_TEXT_MAX = 1000
 
 
 class Fault(Frozen):
@@ -49,6 +50,11 @@ class DocumentInvalid(ValueError):
         lines = "; ".join(fault.words for fault in self.faults)
         n = len(self.faults)
         super().__init__(f"The pipeline document has {n} {'mistake' if n == 1 else 'mistakes'}: {lines}")
+
+
+def short(text: str) -> str:
+    """Returns a text of a fault, cut if it is too long for people: a name in it may be of any length."""
+    return text if len(text) <= _TEXT_MAX else f"{text[:_TEXT_MAX]}…"
 
 
 def join_path(*parts: str | int) -> str:

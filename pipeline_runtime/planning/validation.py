@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline_runtime.model.document import PipelineDocument, form_faults, parse_reference, refusals
-from pipeline_runtime.model.faults import Fault, did_you_mean, join_path, listed
+from pipeline_runtime.model.faults import FAULTS_MAX, Fault, did_you_mean, join_path, listed, short
 from pipeline_runtime.model.names import element_name, group_name, listed_and, place_words
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import Frozen
@@ -32,9 +32,17 @@ from pipeline_runtime.operators.sdk import (
 )
 from pipeline_runtime.planning.graph import connected, find_cycles, topological_order
 
+_FIELD_SIZE = 50  # of a column in JSON, without its name and unit
 _HINTS_MAX = 50
 """The limit for one validation. Looking for a similar name takes long, and thousands of names may be wrong.
 """
+
+
+COLUMNS_MAX = 2000
+"""The most columns of one stream."""
+SCHEMAS_SIZE_MAX = 5_000_000
+"""The most characters that the columns of all streams may take, about, when they are written as JSON. The
+editor asks for them after each change, and each node keeps those of what it runs."""
 
 
 class Validation(Frozen):
@@ -94,8 +102,12 @@ def validate(
     check = _Check(registry, nodes, describe_file, *_draft(data))
     check.faults.extend(form_faults(data))
     check.run()
-    faults = tuple(check.for_people(fault) for fault in dict.fromkeys(check.faults))
-    return Validation(faults=faults, schemas=check.schemas)
+    found = list(dict.fromkeys(check.faults))
+    faults = [check.for_people(fault) for fault in found[:FAULTS_MAX]]
+    if more := len(found) - len(faults):
+        message = f"there are {more:,} more mistakes; they are shown when these are mended"
+        faults.append(Fault(element=None, path="", message=message, code="invalid"))
+    return Validation(faults=tuple(faults), schemas=check.schemas)
 
 
 def _draft(data: Any) -> tuple[list[_Element], list[_Group]]:
@@ -165,6 +177,7 @@ class _Check:
     together: dict[str, int] = field(default_factory=dict)  # element -> the index of its group
     cycles: list[tuple[str, ...]] = field(default_factory=list)
     hints: int = 0
+    schemas_size: int = 0  # of all schemas so far, in characters
 
     def run(self) -> None:
         # When two elements have one id, references mean the first.
@@ -210,7 +223,12 @@ class _Check:
         inputs = [port.name for port in operator.inputs] if operator is not None else []
         schema = params_schema(operator) if operator is not None else None
         title = self.name(fault.element) if fault.element in self.by_id else ""
-        return fault.model_copy(update={"title": title, "place": place_words(fault.path, inputs, schema)})
+        place = place_words(fault.path, inputs, schema)
+        texts = {"path": fault.path, "message": fault.message, "title": title, "place": place}
+        cut: dict[str, str | None] = {name: short(text) for name, text in texts.items()}
+        if fault.element is not None:
+            cut["element"] = short(fault.element)
+        return fault.model_copy(update=cut)
 
     def hint(self, name: str, known: Iterable[str]) -> str:
         self.hints += 1
@@ -359,8 +377,30 @@ class _Check:
                 message = f"{operator.title} failed on these parameters: {error!r}"
                 self.report(id, element.path("params"), message, "operator_failed")
                 continue
-            for output in operator.outputs:
-                self.schemas[f"{id}.{output.name}"] = schema
+            if not self.is_too_large(element, schema):
+                for output in operator.outputs:
+                    self.schemas[f"{id}.{output.name}"] = schema
+
+    def is_too_large(self, element: _Element, schema: StreamSchema) -> bool:
+        """Returns and reports whether the stream has too many columns, by itself or with those before it."""
+        count = len(schema.fields)
+        if count > COLUMNS_MAX:
+            message = (
+                f"its rows have {count:,} columns; at most {COLUMNS_MAX:,} go: keep those that are needed"
+            )
+            self.report(element.id, element.path("params"), message, "too_many_columns")
+            return True
+        before = self.schemas_size
+        self.schemas_size += sum(_FIELD_SIZE + len(f.name) + len(f.unit or "") for f in schema.fields)
+        if self.schemas_size <= SCHEMAS_SIZE_MAX:
+            return False
+        if before <= SCHEMAS_SIZE_MAX:  # it is said once, where it is exceeded
+            message = (
+                f"up to here the streams of the pipeline have too many columns together, and this one has "
+                f"{count:,}: keep only the needed ones before (Select / rename), or split the pipeline in two"
+            )
+            self.report(element.id, element.path("params"), message, "too_many_columns")
+        return True
 
     def check_groups(self) -> None:
         group_of: dict[str, _Group] = {}

@@ -15,6 +15,8 @@ from pipeline_runtime.kafka.prefetcher import AHEAD_ROWS_MAX, Prefetcher
 from pipeline_runtime.operators.sdk import SourceReader
 
 _AHEAD_WAIT_S = 1.0
+BATCH_BYTES_MAX = 64 * 1024 * 1024
+"""How large the values of a batch's records should be at most, together."""
 
 
 def slices_between(
@@ -56,6 +58,11 @@ def shares(waiting: Mapping[str, int], rows_max: int) -> dict[str, int]:
     return taken
 
 
+def fitting_rows(rows_max: int, row_bytes: float) -> int:
+    """How many rows a batch may have if each takes so many bytes: never none. Pure."""
+    return max(1, min(rows_max, int(BATCH_BYTES_MAX / max(1.0, row_bytes))))
+
+
 class InputOffsets:
     """Asks Kafka and the group's source operators. Used by one thread at a time."""
 
@@ -82,6 +89,7 @@ class InputOffsets:
         self._prefetcher = Prefetcher(kafka, self._partitions, arrived)
         self._bulk = False  # so much waits that the tasks read it themselves
         self._known: dict[str, int] = {}
+        self._row_bytes = 0.0  # of the rows read last, on average
 
     def beginning(self, now_ms: int) -> Ends:
         """Where a group starts that has processed nothing. Raises KafkaError and InputTopicDiffers."""
@@ -137,6 +145,11 @@ class InputOffsets:
         else:
             self._prefetcher.follow(ends)
 
+    def measured(self, rows: int, size: int) -> None:
+        """A slice was read, which had so many rows and bytes."""
+        if rows:
+            self._row_bytes = size / rows
+
     def advance(self, start: Ends, now_ms: int, *, by_s: float = inf) -> Ends:
         """The furthest that a batch from `start` may reach; `start` itself if nothing has come.
 
@@ -149,7 +162,8 @@ class InputOffsets:
         waiting = {key: max(0, known[key] - start[key]) for key in self._partitions}
         reach = {id: s.advance(start[id], now_ms, self._rows_max) for id, s in self._sources.items()}
         waiting |= {id: self._sources[id].rows_between(start[id], end) for id, end in reach.items()}
-        steps = shares(waiting, self._rows_max)
+        row_bytes = max(self._row_bytes, self._prefetcher.row_bytes())
+        steps = shares(waiting, fitting_rows(self._rows_max, row_bytes))
         end = dict(start)
         for key in self._partitions:
             end[key] = start[key] + steps[key]

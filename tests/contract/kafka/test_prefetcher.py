@@ -9,12 +9,14 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
 from pipeline_runtime.batch.inputs import GroupInput
 from pipeline_runtime.journal.reader import JournalTail, JournalTrimmed
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
+from pipeline_runtime.kafka.ahead import pack, unpack
 from pipeline_runtime.kafka.clients import KafkaError, KafkaSettings, open_admin, open_consumer
+from pipeline_runtime.kafka.partition_reader import PartitionReader
 from pipeline_runtime.kafka.prefetcher import AHEAD_ROWS_MAX, Prefetcher
 from pipeline_runtime.kafka.reading import TopicEnd
 from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
@@ -125,6 +127,36 @@ def test_what_is_about_to_come_is_waited_for(setting: Setting) -> None:
     writing.join()
     assert found is not None
     assert [record.value for record in found] == [b"0", b"1", b"2"]
+
+
+def test_records_that_unpack_to_very_much_are_left_out_here_and_in_tasks_and_few_are_read_at_once(
+    setting: Setting,
+) -> None:
+    """Each of these batches takes a few KB in the topic: one of 40 MiB, and then 60 MiB in 20."""
+    large = 40 * 1024 * 1024
+    producer = KafkaProducer(
+        bootstrap_servers=setting.settings.bootstrap,
+        compression_type="zstd",
+        linger_ms=0,
+        max_request_size=2 * large,
+    )
+    for value in (b"before", bytes(large), b"behind", *[bytes(3 * 1024 * 1024)] * 20):
+        producer.send(setting.topic, value=value).get(PATIENCE_S)
+    producer.close()
+    setting.prefetcher.follow({KEY: 0})
+    setting.wait_until(lambda: setting.prefetcher.full)
+    assert setting.prefetcher.ends() == {KEY: 4}, "the fourth has more bytes than are read ahead"
+    ahead = setting.prefetcher.records(KEY, 0, 4)
+    assert ahead is not None
+    reader = PartitionReader(setting.settings, setting.topic, 0)
+    [by_task] = reader.read(0, 3)
+    reader.close()
+    found = unpack([pack(record) for record in ahead[:3]])
+    for records in (found, by_task):
+        assert list(records.values) == [b"before", None, b"behind"]
+        assert list(records.unread) == [1]
+    setting.prefetcher.passed({KEY: 4})
+    setting.wait_until(lambda: setting.prefetcher.ends() == {KEY: 5})
 
 
 def test_what_was_not_read_ahead_is_said_not_to_be_here(setting: Setting) -> None:

@@ -2,6 +2,8 @@
 
 Steps are counted, not seconds: how often the graph's edges are read, how often something costly is asked."""
 
+from itertools import pairwise
+
 import pytest
 
 from pipeline_runtime.model import faults as model_faults
@@ -9,7 +11,7 @@ from pipeline_runtime.model.document import ELEMENTS_MAX, INPUTS_MAX
 from pipeline_runtime.model.faults import FAULTS_MAX
 from pipeline_runtime.planning import validation
 from pipeline_runtime.planning.graph import find_cycles, topological_order
-from pipeline_runtime.planning.validation import validate
+from pipeline_runtime.planning.validation import COLUMNS_MAX, SCHEMAS_SIZE_MAX, validate
 
 
 class Counted(dict):
@@ -127,7 +129,8 @@ def test_a_document_full_of_wrong_names_gets_few_hints(registry, pipeline, keep,
         for number in range(100)
     ]
     found = validate(pipeline(*elements), registry).faults
-    assert len(found) > 100 * INPUTS_MAX
+    assert len(found) == FAULTS_MAX + 1
+    assert "more mistakes" in found[-1].message
     assert 0 < asked["hints"] <= 50
 
 
@@ -136,3 +139,50 @@ def test_a_document_full_of_unknown_fields_gets_few_faults(registry, pipeline, a
     document["metadata"] |= {f"descriptio{number}": 1 for number in range(50_000)}
     assert len(validate(document, registry).faults) <= FAULTS_MAX + 1
     assert asked["hints"] <= FAULTS_MAX
+
+
+@pytest.fixture
+def topic(source):
+    """An element that reads so many columns from a topic."""
+
+    def make(columns):
+        read = [{"name": f"column_{number}", "type": "number"} for number in range(columns)]
+        return source(type="kafka-in", params={"topic": "wide", "columns": read})
+
+    return make
+
+
+def filters(keep, count):
+    names = ["source", *(f"f{number}" for number in range(count))]
+    return [keep(name, before, params={"condition": "column_1 > 0"}) for before, name in pairwise(names)]
+
+
+def test_a_stream_with_too_many_columns_is_named_where_it_begins(registry, pipeline, topic, keep):
+    found = validate(pipeline(topic(40_000), *filters(keep, 100)), registry)
+    assert [(f.element, f.path, f.code) for f in found.faults] == [
+        ("source", "spec.elements[0].params", "too_many_columns")
+    ]
+    assert "40,000" in found.faults[0].message
+    assert found.schemas == {}
+
+
+def test_streams_with_too_many_columns_together_are_named_where_it_is_exceeded(
+    registry, pipeline, topic, keep
+):
+    found = validate(pipeline(topic(COLUMNS_MAX), *filters(keep, 400)), registry)
+    [fault] = found.faults
+    assert fault.code == "too_many_columns"
+    assert fault.element == f"f{len(found.schemas) - 1}"
+    assert 20 < len(found.schemas) < 100
+    assert len(found.model_dump_json()) < 1.2 * SCHEMAS_SIZE_MAX
+
+
+def test_the_widest_stream_goes_through_many_elements(registry, pipeline, topic, keep):
+    assert validate(pipeline(topic(COLUMNS_MAX), *filters(keep, 20)), registry).valid
+
+
+def test_no_answer_is_large_however_long_the_names_are(registry, pipeline, keep):
+    elements = [keep("x" * 7_000, inputs={"y" * 100: "z" * 300 + str(number)}) for number in range(400)]
+    found = validate(pipeline(*elements), registry)
+    assert len(found.faults) > 400
+    assert len(found.model_dump_json()) < 3_000_000

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from pipeline_runtime.model.faults import words_for_pattern
 from pipeline_runtime.model.schema import StreamSchema
-from pipeline_runtime.operators.columns import Delimiter, SchemaCheck
+from pipeline_runtime.operators.columns import Decimal, Delimiter, SchemaCheck
 from pipeline_runtime.operators.sdk import (
     OperatorContext,
     Params,
@@ -29,12 +29,29 @@ _FILE = words_for_pattern(
 )
 
 
+_DECIMALS: list[JsonValue] = [
+    {"title": "A point, as in 1.5", "value": "."},
+    {"title": "A comma, as in 1,5", "value": ","},
+]
+
+
 class CsvSinkParams(Params):
     file: str = Field(default="output.csv", pattern=_FILE)
     columns: tuple[str, ...] | None = Field(
         default=None, min_length=1, description="the columns to write; empty: all"
     )
     delimiter: Delimiter = ","
+    decimal: Decimal = Field(
+        default=".",
+        title="Decimal mark",
+        description="a point, as in 1.5, or a comma, as in 1,5",
+        json_schema_extra={"x-choices": _DECIMALS},
+    )
+    byte_order_mark: bool = Field(
+        default=False,
+        title="Mark the file as UTF-8",
+        description="a byte order mark at its beginning, by which Excel shows umlauts as they are",
+    )
     header: bool = Field(default=True, description="write the column names in the first line")
     time: bool = Field(default=False, description="write the event time as the first column, named time")
 
@@ -51,6 +68,9 @@ class CsvSink(SinkOperator):
     committed, the file's length is part of the commit, and a start cuts off whatever was not committed. The
     file belongs to the element's checkpoint, so it moves with the element. Timestamps are ISO 8601 in UTC.
     Null is an empty cell.
+
+    For an Excel whose language writes 1,5, choose the semicolon as the delimiter, the comma as the decimal
+    mark, and the mark for UTF-8.
     """
 
     type = "csv-sink"
@@ -121,9 +141,10 @@ class CsvSinkWriter(SinkWriter):
         names = ["_time", *self.columns] if self.params.time else list(self.columns)
         if self.params.header and self.mark["length"] == 0:
             writer.writerow(["time" if name == "_time" else name for name in names])
-        columns = [_cells(rows.column(name)) for name in names]
+        columns = [_cells(rows.column(name), self.params.decimal) for name in names]
         writer.writerows(zip(*columns, strict=True))
-        data = text.getvalue().encode()
+        marked = self.params.byte_order_mark and self.mark["length"] == 0
+        data = text.getvalue().encode("utf-8-sig" if marked else "utf-8")
         self.file.write(data)
         self.file.flush()
         os.fsync(self.file.fileno())
@@ -142,12 +163,14 @@ class CsvSinkWriter(SinkWriter):
             self.file = None
 
 
-def _cells(column: pa.ChunkedArray) -> list[Any]:
+def _cells(column: pa.ChunkedArray, decimal: str) -> list[Any]:
     values: list[Any] = column.to_pylist()
     if pa.types.is_timestamp(column.type):
         return [_iso(value) for value in values]
     if pa.types.is_boolean(column.type):
         return [None if value is None else "true" if value else "false" for value in values]
+    if pa.types.is_floating(column.type) and decimal != ".":
+        return [None if value is None else repr(value).replace(".", decimal) for value in values]
     return values
 
 

@@ -103,6 +103,56 @@ def test_only_the_chosen_columns_are_written(sink, content, operator, mismatch):
     assert mismatch(operator("csv-sink", {"columns": ["zz"]}), **{"in": SCHEMA}) == ["params.columns[0]"]
 
 
+def test_a_file_for_a_german_excel_has_a_mark_once_and_decimal_commas(operator, context, tmp_path):
+    schema = schema_of(**{"Gerät": "string"}, wert="number", n="integer")
+    params = {"file": "out.csv", "delimiter": ";", "decimal": ",", "byte_order_mark": True}
+    writers = []
+
+    def opened(mark):
+        csv_sink = operator("csv-sink", params)
+        writers.append(csv_sink.open(context(csv_sink, **{"in": schema})))
+        writers[-1].restore(mark)
+        return writers[-1]
+
+    rows = pa.table({"Gerät": ["Kühler", "a.b"], "wert": [22.5, None], "n": [1_000, 2]})
+    mark = opened(None).write(rows.slice(0, 0), 1)
+    mark = opened(mark).write(rows.slice(0, 1), 2)
+    opened(mark).write(rows.slice(1), 3)
+    expected = "Gerät;wert;n\r\nKühler;22,5;1000\r\na.b;;2\r\n"
+    assert (tmp_path / "out.csv").read_bytes() == b"\xef\xbb\xbf" + expected.encode()
+    assert mark["length"] == len("Gerät;wert;n\r\nKühler;22,5;1000\r\n".encode()) + 3
+
+
+@settings(max_examples=60)
+@given(
+    values=st.lists(
+        st.tuples(st.floats(allow_nan=False), st.text(st.characters(codec="utf-8"), max_size=8)), min_size=1
+    ),
+    delimiter=st.sampled_from([",", ";", "tab", "|"]),
+    decimal=st.sampled_from([".", ","]),
+    marked=st.booleans(),
+    cut=st.integers(0, 5),
+)
+def test_what_is_written_can_be_read_again_whatever_its_form(
+    values, delimiter, decimal, marked, cut, tmp_path_factory
+):
+    path = tmp_path_factory.mktemp("sink") / "out.csv"
+    params = CsvSinkParams(delimiter=delimiter, decimal=decimal, byte_order_mark=marked)
+    writer = CsvSinkWriter(path, params, ("x", "s"))
+    writer.restore(None)
+    rows = pa.table({"x": [x for x, _ in values], "s": [s for _, s in values]})
+    writer.write(rows.slice(0, cut), 1)
+    writer.write(rows.slice(cut), 2)
+    writer.close()
+    data = path.read_bytes()
+    assert data.startswith(b"\xef\xbb\xbf") == marked
+    text = io.StringIO(data.decode("utf-8-sig"), newline="")
+    header, *found = csv.reader(text, delimiter={"tab": "\t"}.get(delimiter, delimiter))
+    assert header == ["x", "s"]
+    assert [(float(x.replace(decimal, ".")), s) for x, s in found] == values
+    assert all(decimal in x or "e" in x or "inf" in x for x, _ in found)
+
+
 @pytest.mark.parametrize("file", ["../x.csv", "/etc/x", ".hidden", "a/b.csv", ""])
 def test_the_file_stays_in_the_elements_directory(operator, file):
     with pytest.raises(ValueError, match="file"):

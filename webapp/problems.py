@@ -12,6 +12,12 @@ from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
 
+class Instead(TypedDict):
+    column: str
+    """the column that the parameter then reads"""
+    value: str
+
+
 @with_config(ConfigDict(extra="allow"))
 class Fault(TypedDict):
     element: str | None
@@ -22,6 +28,8 @@ class Fault(TypedDict):
     """what people call the element"""
     place: NotRequired[str]
     """the field of its form"""
+    instead: NotRequired[list[Instead]]
+    """values of the parameter at `path` that would be right"""
 
 
 class Problem(Exception):

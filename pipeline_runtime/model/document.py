@@ -35,6 +35,7 @@ Name = Annotated[str, StringConstraints(max_length=NAME_MAX, pattern=NAME_PATTER
 
 class Metadata(Frozen):
     name: Name
+    title: str | None = Field(default=None, max_length=TITLE_MAX)  # what people call it
     description: str | None = Field(default=None, max_length=2000)
 
 

@@ -20,11 +20,19 @@ thousand."""
 _TEXT_MAX = 1000
 
 
+class Instead(Frozen):
+    """What would do in place of a parameter: its whole new value, and the column that it then reads."""
+
+    column: str
+    value: str
+
+
 class Fault(Frozen):
     """One mistake. `path` is its place in the document, e.g. `spec.elements[2].params.rate`.
 
     `title` and `place` say the same for people: the element's name, and the field of its form. Only a
-    validation with the operator library knows them; otherwise they are empty.
+    validation with the operator library knows them; otherwise they are empty. `instead` holds values of the
+    parameter at `path` that would be right.
     """
 
     element: str | None
@@ -33,6 +41,7 @@ class Fault(Frozen):
     code: str
     title: str = ""
     place: str = ""
+    instead: tuple[Instead, ...] = ()
 
     @property
     def words(self) -> str:
@@ -75,6 +84,14 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
         return ""
     near = get_close_matches(name, list(islice(known, _HINT_NAMES_MAX)), n=1, cutoff=0.6)
     return f'; did you mean "{near[0]}"?' if near else ""
+
+
+def nearest(name: str, known: Sequence[str]) -> list[str]:
+    """Returns all of `known`: those that are spelled like `name` first, the others in their order."""
+    if len(name) > _HINT_CHARACTERS_MAX or len(known) > _HINT_NAMES_MAX:
+        return list(known)
+    near = get_close_matches(name, known, n=3, cutoff=0.6)
+    return [*near, *(each for each in known if each not in near)]
 
 
 def listed(names: Iterable[str], most: int = 12) -> str:

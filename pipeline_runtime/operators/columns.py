@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from pipeline_runtime.model.faults import did_you_mean, listed, words_for_pattern
+from pipeline_runtime.model.faults import Instead, did_you_mean, listed, nearest, words_for_pattern
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema, types_in_words
 from pipeline_runtime.operators.expressions import (
+    ColumnUnknown,
     Compiled,
     ExpressionInvalid,
     compile_expression,
     parse,
+    with_column,
 )
 from pipeline_runtime.operators.sdk import SchemaMismatch
 
@@ -121,10 +123,11 @@ class SchemaCheck:
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if error is None and self.faults:
             first, *more = self.faults
-            raise SchemaMismatch(first.path, first.message, tuple(more))
+            raise SchemaMismatch(first.path, first.message, tuple(more), first.instead)
 
-    def fail(self, path: str, message: str) -> None:
-        self.faults.append(SchemaMismatch(path, message))
+    def fail(self, path: str, message: str, instead: Iterable[Instead] = ()) -> None:
+        """`instead`: what would do in place of the parameter at `path`."""
+        self.faults.append(SchemaMismatch(path, message, instead=tuple(instead)))
 
     def column(
         self, schema: StreamSchema, name: str, path: str, kinds: Sequence[FieldType] = tuple(FieldType)
@@ -133,9 +136,11 @@ class SchemaCheck:
         field = schema.field(name)
         if field is None:
             hint = did_you_mean(name, schema.names)
-            self.fail(path, f'there is no column "{name}"{hint} (the input has {listed(schema.names)})')
+            message = f'there is no column "{name}"{hint} (the input has {listed(schema.names)})'
+            self.fail(path, message, _columns_instead(schema, name, kinds))
         elif field.type not in kinds:
-            self.fail(path, f'"{name}" is {field.type.words}, but {types_in_words(kinds)} is needed')
+            message = f'"{name}" is {field.type.words}, but {types_in_words(kinds)} is needed'
+            self.fail(path, message, _columns_instead(schema, name, kinds))
             return None
         return field
 
@@ -144,6 +149,9 @@ class SchemaCheck:
     ) -> Compiled | None:
         try:
             compiled = compile_expression(text, schema)
+        except ColumnUnknown as error:
+            self.fail(path, str(error), _expressions_instead(schema, text, error.column, kind))
+            return None
         except ExpressionInvalid as error:
             self.fail(path, str(error))
             return None
@@ -159,3 +167,38 @@ class SchemaCheck:
             if name.lower() in seen:
                 self.fail(path, f'two columns are named "{name}"; give one of them another name')
             seen[name.lower()] = name
+
+
+_INSTEAD_MAX = 3
+_TRIED_MAX = 12
+"""The most columns that are tried in an expression: each is checked as a whole."""
+
+
+def _columns_instead(schema: StreamSchema, name: str, kinds: Sequence[FieldType]) -> list[Instead]:
+    fitting = [field.name for field in schema.fields if field.type in kinds]
+    return [Instead(column=each, value=each) for each in nearest(name, fitting)[:_INSTEAD_MAX]]
+
+
+def _expressions_instead(
+    schema: StreamSchema, text: str, unknown: str, kind: FieldType | None
+) -> Iterator[Instead]:
+    """Yields the expression with each column that does in place of the unknown one.
+
+    A column does if the expression is right with it, or only lacks another column.
+    """
+    found = 0
+    for column in nearest(unknown, schema.names)[:_TRIED_MAX]:
+        changed = with_column(text, unknown, column)
+        try:
+            compiled = compile_expression(changed, schema)
+        except ColumnUnknown as error:
+            fits = error.column != unknown
+        except ExpressionInvalid:
+            fits = False
+        else:
+            fits = kind is None or compiled.type is kind
+        if fits:
+            yield Instead(column=column, value=changed)
+            found += 1
+        if found == _INSTEAD_MAX:
+            return

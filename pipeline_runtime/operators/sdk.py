@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
+from pipeline_runtime.model.faults import Instead
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import Follow
 
@@ -64,14 +65,22 @@ class Port:
 class SchemaMismatch(ValueError):
     """The inputs or parameters do not fit. `path` says where, e.g. `params.column` or `inputs.in`.
 
-    `more` holds further faults of the same element, so that the user is told all of them at once.
+    `more` holds further faults of the same element, so that the user is told all of them at once. `instead`
+    holds what would do in place of the parameter at `path`.
     """
 
-    def __init__(self, path: str, message: str, more: tuple[SchemaMismatch, ...] = ()) -> None:
+    def __init__(
+        self,
+        path: str,
+        message: str,
+        more: tuple[SchemaMismatch, ...] = (),
+        instead: tuple[Instead, ...] = (),
+    ) -> None:
         super().__init__(message)
         self.path = path
         self.message = message
         self.more = more
+        self.instead = instead
 
 
 class FileDescriber(Protocol):

@@ -12,7 +12,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline_runtime.model.document import PipelineDocument, form_faults, parse_reference, refusals
-from pipeline_runtime.model.faults import FAULTS_MAX, Fault, did_you_mean, join_path, listed, short
+from pipeline_runtime.model.faults import (
+    FAULTS_MAX,
+    Fault,
+    Instead,
+    did_you_mean,
+    join_path,
+    listed,
+    short,
+)
 from pipeline_runtime.model.names import element_name, group_name, listed_and, place_words
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import Frozen
@@ -200,8 +208,11 @@ class _Check:
         self.propagate()
         self.check_groups()
 
-    def report(self, element: str | None, path: str, message: str, code: str) -> None:
-        self.faults.append(Fault(element=element or None, path=path, message=message, code=code))
+    def report(
+        self, element: str | None, path: str, message: str, code: str, instead: tuple[Instead, ...] = ()
+    ) -> None:
+        fault = Fault(element=element or None, path=path, message=message, code=code, instead=instead)
+        self.faults.append(fault)
 
     def name(self, id: str) -> str:
         """Returns the name that users see; for an unknown element, its id in quotes."""
@@ -371,7 +382,8 @@ class _Check:
                 schema = operator.output_schema(inputs)
             except SchemaMismatch as error:
                 for fault in mismatches(error):
-                    self.report(id, element.path(fault.path), fault.message, "schema")
+                    path = element.path(fault.path)
+                    self.report(id, path, fault.message, "schema", fault.instead)
                 continue
             except Exception as error:
                 message = f"{operator.title} failed on these parameters: {error!r}"

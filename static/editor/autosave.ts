@@ -3,15 +3,17 @@
  *
  *     saved --change--> dirty --0.7 s--> saving --ok--> saved
  *                         ^                 |--409--> conflict --choice--> dirty
+ *                         |                 |--404--> deleted, or it has another name: see gone.ts
  *                         +---- retry ------+--else--> failed
  *
  * A copy lies in localStorage from the first change until the server has it.
  */
-import { ApiError, problemText, request } from "../shared/api";
+import { ApiError, problemText, request, useSession } from "../shared/api";
 import { mayAct } from "../shared/page";
 import { toast } from "../shared/ui/toast";
 import type { Pipeline, PipelineDocument, Problem } from "../shared/types";
 import { nameOfId } from "../shared/document";
+import { becameOf, follow } from "./gone";
 import { dropCopy, keepCopy, takeCopy } from "./local-copies";
 import { stable } from "./merge";
 import { repinned, repinsOf, repinWords } from "./pins";
@@ -36,6 +38,8 @@ class Autosave {
   /** the newest document that the server has: also the base of a merge */
   base: PipelineDocument | null = null;
   revision = 0;
+  /** whether this browser keeps what the server does not have yet */
+  private kept = false;
   private timer = 0;
   private running: Promise<boolean> | null = null;
 
@@ -50,8 +54,10 @@ class Autosave {
     });
     window.addEventListener("beforeunload", (event) => {
       if (!this.pending()) return;
+      // to sign in again is no reason to ask: the next visit continues with what is kept
+      if (useSession.getState().over && this.kept) return;
       event.preventDefault();
-      if (useEditor.getState().save.state === "conflict") return; // the choice decides what is saved
+      if (this.waits()) return;
       const document = current();
       this.put(document, true)
         .then((pipeline) => this.accepted(document, pipeline)) // the user may stay
@@ -61,6 +67,11 @@ class Autosave {
       "online",
       () => useEditor.getState().save.state === "failed" && void this.flush(),
     );
+  }
+
+  /** Whether the user has to choose first what is saved. */
+  private waits(): boolean {
+    return ["conflict", "deleted"].includes(useEditor.getState().save.state);
   }
 
   pending(): boolean {
@@ -73,9 +84,10 @@ class Autosave {
 
   private changed(document: PipelineDocument): void {
     if (!mayAct("editor")) return;
-    const { save, name } = useEditor.getState();
-    if (this.base) keepCopy(name, { document, base: this.base, revision: this.revision, at: Date.now() });
-    if (save.state === "conflict") return; // the choice decides what is saved
+    const { name } = useEditor.getState();
+    if (this.base)
+      this.kept = keepCopy(name, { document, base: this.base, revision: this.revision, at: Date.now() });
+    if (this.waits()) return;
     useEditor.setState({ save: { state: "dirty" } });
     this.later(QUIET_MS);
   }
@@ -92,7 +104,7 @@ class Autosave {
       await this.running;
       return this.flush();
     }
-    if (useEditor.getState().save.state === "conflict") return false;
+    if (this.waits()) return false;
     if (!this.pending()) {
       if (useEditor.getState().save.state !== "saved") this.done(Date.now());
       return true;
@@ -145,9 +157,24 @@ class Autosave {
       return;
     }
     useEditor.setState({ save: { state: "failed", why: problemText(error) } });
+    if (error instanceof ApiError && error.status === 404) void this.missed();
     // what the server refuses outright will not get better by itself
     const hopeless = error instanceof ApiError && [400, 403, 404, 413, 422].includes(error.status);
     if (!hopeless) this.later(RETRY_MS);
+  }
+
+  /** The pipeline is not there under its name: it has another one now, or somebody deleted it. */
+  async missed(): Promise<void> {
+    const { name, pipeline } = useEditor.getState();
+    if (!pipeline || this.waits()) return;
+    const now = await becameOf(pipeline.id, name).catch(() => null);
+    if (now === null)
+      this.later(RETRY_MS); // nobody knows: the server cannot be reached
+    else if (now === "deleted") useEditor.setState({ save: { state: "deleted" } });
+    else if (now.name !== name) {
+      this.base = null; // the next page saves
+      follow(name, now);
+    }
   }
 
   private put(document: PipelineDocument, keepalive: boolean): Promise<Pipeline> {
@@ -182,7 +209,9 @@ class Autosave {
       return "nothing";
     }
     const repins = repinsOf(copy.base, pipeline.document);
-    const overtaken = copy.revision !== pipeline.revision && !repins;
+    // a new name gives it another revision, and the copy was renamed with it
+    const same = stable(copy.base) === stable(pipeline.document);
+    const overtaken = copy.revision !== pipeline.revision && !repins && !same;
     if (overtaken) {
       // before anything else: a merge starts from what the copy was begun from
       this.base = copy.base;

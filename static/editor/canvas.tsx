@@ -40,7 +40,7 @@ import {
   takeNodeChanges,
   useEditor,
 } from "./store";
-import { LookContext, lookAt, readableView, ZOOM } from "./view";
+import { LookContext, lookAt, readableView, ZOOM, type Look } from "./view";
 
 const NODE_TYPES = { card: ElementCard, "group-box": GroupBox };
 const EDGE_TYPES = { stream: StreamEdge };
@@ -89,6 +89,12 @@ function takeEdgeChanges(changes: EdgeChange[]): void {
   select(selected, next);
 }
 
+/** React Flow leaves several selected when one of them is clicked, and Delete would then remove them all. */
+function takeClick(event: React.MouseEvent, node: FlowNode): void {
+  const adds = event.shiftKey || event.ctrlKey || event.metaKey;
+  if (!adds && useEditor.getState().selected.size > 1) select([node.id]);
+}
+
 /** The first view of the canvas; null while the size of the canvas is not known. */
 function useFirstView(place: React.RefObject<HTMLDivElement | null>): Viewport | null {
   const [view, setView] = useState<Viewport | null>(null);
@@ -114,7 +120,7 @@ export function Canvas({ onOpen }: { onOpen: () => void }) {
   const look = useStore((state) => lookAt(state.transform[2]));
   return (
     <div ref={place} className="canvas" {...drop} data-mode={mode} data-look={look}>
-      {view && <Drawing view={view} editable={editable} simple={look !== "whole"} onOpen={onOpen} />}
+      {view && <Drawing view={view} editable={editable} look={look} onOpen={onOpen} />}
       <QuickAdd />
     </div>
   );
@@ -142,22 +148,24 @@ function useConnectEnd() {
 function Drawing({
   view,
   editable,
-  simple,
+  look,
   onOpen,
 }: {
   view: Viewport;
   editable: boolean;
-  simple: boolean;
+  look: Look;
   onOpen: () => void;
 }) {
   const nodes = useEditor((state) => state.nodes);
   const edges = useEditor((state) => state.edges);
   const connectEnd = useConnectEnd();
   const many = nodes.length > MANY;
+  const simple = look !== "whole";
   const bare = simple && many;
-  const look = useMemo(() => ({ simple, bare }), [simple, bare]);
+  const far = look === "dot";
+  const cards = useMemo(() => ({ simple, bare, far }), [simple, bare, far]);
   return (
-    <LookContext value={look}>
+    <LookContext value={cards}>
       <ReactFlow<FlowNode>
         nodes={nodes}
         edges={bare ? NO_STREAMS : edges}
@@ -169,6 +177,7 @@ function Drawing({
         onConnectEnd={connectEnd}
         onReconnect={(edge, connection) => takeConnection(connection, edge)}
         isValidConnection={isValidConnection}
+        onNodeClick={takeClick}
         onNodeDoubleClick={editable ? startRenaming : onOpen}
         nodesDraggable={editable}
         nodesConnectable={editable}

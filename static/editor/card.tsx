@@ -1,6 +1,6 @@
 import { memo, useContext, type KeyboardEvent } from "react";
 import { Handle, Position, useConnection, type NodeProps } from "@xyflow/react";
-import { CircleAlert, Layers, Pin } from "lucide-react";
+import { CircleAlert, CircleDashed, Layers, Pin } from "lucide-react";
 import { capitalised, rate } from "../shared/format";
 import { shortPhase } from "../shared/handovers";
 import { useElement, useHandover } from "../shared/live";
@@ -15,16 +15,19 @@ import type { Mark } from "./difference";
 import { draftHeight, portPlace, portsOf, problemsId, type CardNode, type GroupNode } from "./flow";
 import { chooseOther } from "./quick-add";
 import { current, faultsOf, isEditable, useEditor, type LocatedFault } from "./store";
+import { isQuiet } from "./touched";
 import { LookContext } from "./view";
 
 export const ElementCard = memo(function ElementCard({ id, data, selected }: NodeProps<CardNode>) {
   const { element, operator, live } = data;
-  const { simple, bare } = useContext(LookContext);
+  const { simple, bare, far } = useContext(LookContext);
   const faults = useEditor((state) => faultsOf(state.faults, state.checked ?? state.history.present, id));
+  const wrong = useEditor((state) => faults.some((fault) => !isQuiet(state.touched, id, fault)));
   const looking = useEditor((state) => state.looked !== null);
   const editable = useEditor(isEditable);
   const mark = useEditor((state) => state.looked?.marks[id]);
-  const faulty = faults.length > 0 && !live && !looking;
+  const drafted = !live && !looking;
+  const faulty = wrong && drafted;
   const replace = !live && !looking && !!element.ui?.replace;
   const { inputs, outputs } = portsOf(operator);
   const end = { id, name: displayName(element, operator), editable, reachable: selected && editable };
@@ -36,40 +39,35 @@ export const ElementCard = memo(function ElementCard({ id, data, selected }: Nod
     >
       {/* the card itself has the focus: its tip is shown on hover */}
       <span id={problemsId(id)} hidden>
-        {faulty && problemText(faults)}
+        {drafted && faults.length > 0 && problemText(faults)}
       </span>
       {replace && <span className="badge badge--accent el-card__replace">{REPLACE}</span>}
       {!bare && <Ports {...end} ports={inputs} side="in" />}
-      {simple ? (
-        <div className="el-card__head">
-          <span className="el-card__names">
-            <CardName element={element} operator={operator} />
-            {live && <LiveLine id={id} />}
-          </span>
-          {mark ? <DiffMark mark={mark} /> : live && <LiveStatus id={id} />}
-        </div>
-      ) : (
-        <div className="el-card__head">
+      <div className="el-card__head">
+        {!far && (
           <span className="op-icon" data-category={operator?.category}>
             <OperatorIcon icon={operator?.icon} category={operator?.category} />
           </span>
-          <span className="el-card__names">
-            <CardName element={element} operator={operator} />
-            {live ? (
-              <LiveType id={id} kind={kindName(element, operator)} />
-            ) : (
-              <DraftType kind={kindName(element, operator)} element={element} />
-            )}
-          </span>
-          {mark ? (
-            <DiffMark mark={mark} />
-          ) : live ? (
-            <LiveStatus id={id} />
-          ) : faulty ? (
-            <FaultMark faults={faults} />
-          ) : null}
-        </div>
-      )}
+        )}
+        <span className="el-card__names">
+          <CardName element={element} operator={operator} />
+          {far ? null : live ? (
+            <LiveType id={id} kind={kindName(element, operator)} />
+          ) : (
+            <DraftType kind={kindName(element, operator)} element={element} />
+          )}
+          {live && simple && !far && <LiveLine id={id} />}
+        </span>
+        {mark ? (
+          <DiffMark mark={mark} />
+        ) : live ? (
+          <LiveStatus id={id} />
+        ) : faulty ? (
+          !simple && <FaultMark faults={faults} />
+        ) : drafted && faults.length > 0 && !simple ? (
+          <ToDoMark faults={faults} />
+        ) : null}
+      </div>
       {live && !simple && <LiveFigures id={id} isSink={operator?.outputs.length === 0} />}
       {!bare && <Ports {...end} ports={outputs} side="out" />}
     </div>
@@ -93,7 +91,18 @@ function FaultMark({ faults }: { faults: readonly LocatedFault[] }) {
   );
 }
 
-/** The most important facts when the canvas is zoomed out: where the element runs and how much flows. */
+/** It is not wrong yet: something is still to be filled in. */
+function ToDoMark({ faults }: { faults: readonly LocatedFault[] }) {
+  return (
+    <Tip text={problemText(faults)}>
+      <span className="el-card__todo" role="img" aria-label={`${faults.length} still to fill in`}>
+        <CircleDashed aria-hidden="true" />
+      </span>
+    </Tip>
+  );
+}
+
+/** How much flows, when the canvas is zoomed out. */
 function LiveLine({ id }: { id: string }) {
   const element = useElement(
     useEditor((state) => state.name),
@@ -103,12 +112,7 @@ function LiveLine({ id }: { id: string }) {
   const flow = FLOWING.has(element.status)
     ? `${rate(element.rows_in_per_s || element.rows_out_per_s)}/s`
     : wordOf(element.status);
-  return (
-    <span className="el-card__type num">
-      {element.node && `${element.node} · `}
-      {flow}
-    </span>
-  );
+  return <span className="el-card__type el-card__flow num">{flow}</span>;
 }
 
 function DiffMark({ mark }: { mark: Mark }) {
@@ -119,14 +123,15 @@ function DraftType({ kind, element }: { kind: string | null; element: DocElement
   const place = element.node ?? element.site;
   return (
     <span className="el-card__type">
-      {kind}
+      {/* the place first: the kind may not fit, and the icon says it too */}
       {place && (
         <>
-          {kind && " · "}
           <Pin aria-label={element.node ? "pinned to" : "at the site"} />
           {place}
+          {kind && " · "}
         </>
       )}
+      {kind}
     </span>
   );
 }

@@ -4,7 +4,14 @@
  */
 import { typesNeeded, typeWords } from "../shared/column-types";
 import { listed } from "../shared/format";
-import type { JsonSchema, Operator, PipelineDocument, SchemaField, StreamSchema } from "../shared/types";
+import type {
+  Fault,
+  JsonSchema,
+  Operator,
+  PipelineDocument,
+  SchemaField,
+  StreamSchema,
+} from "../shared/types";
 import { findElement, parseReference, type PortRef } from "../shared/document";
 import { addElement, changeElement, connect } from "./edits";
 import { resolve, unwrap } from "./form/schema";
@@ -117,7 +124,7 @@ export function mends(
   to: PortRef,
 ): Mend[] {
   const choose = misfit.fitting.slice(0, MENDS_MAX).map((column) => ({
-    title: `Use ${column} instead`,
+    title: insteadTitle(column),
     apply: (document: PipelineDocument) =>
       connect(withParam(document, to.element, misfit.path, column), from, to),
   }));
@@ -179,8 +186,41 @@ function placed(value: unknown, [step, ...rest]: string[], column: string): unkn
   return { ...object, [step]: placed(object[step], rest, column) };
 }
 
-/** What mends the columns that an element names, of the stream that it reads: by the path of the parameter. */
+/** A fault of an element, with the path below the element. */
+type ColumnFault = Pick<Fault, "instead"> & { local: string };
+
+/** What mends an element's columns, by the path of the parameter: other columns first, conversions after them. */
 export function mendsOf(
+  document: PipelineDocument,
+  operators: ReadonlyMap<string, Operator>,
+  schemas: Readonly<Record<string, StreamSchema>>,
+  id: string,
+  faults: readonly ColumnFault[] = [],
+): Record<string, Mend[]> {
+  const found = insteadOf(id, faults);
+  for (const [path, more] of Object.entries(mendsOfColumns(document, operators, schemas, id))) {
+    const known = found[path] ?? [];
+    found[path] = [...known, ...more.filter(({ title }) => known.every((mend) => mend.title !== title))];
+  }
+  return found;
+}
+
+/** What the server says would do in place of a parameter, expressions among them. */
+function insteadOf(id: string, faults: readonly ColumnFault[]): Record<string, Mend[]> {
+  const found: Record<string, Mend[]> = {};
+  for (const { local, instead } of faults) {
+    if (!instead?.length) continue;
+    found[local] = instead.map(({ column, value }) => ({
+      title: insteadTitle(column),
+      apply: (document) => withParam(document, id, local, value),
+    }));
+  }
+  return found;
+}
+
+const insteadTitle = (column: string): string => `Use ${column} instead`;
+
+function mendsOfColumns(
   document: PipelineDocument,
   operators: ReadonlyMap<string, Operator>,
   schemas: Readonly<Record<string, StreamSchema>>,

@@ -149,7 +149,7 @@ function keepTheirs(name: string, by: string): Promise<PipelineVersion> {
 
 function titleOf(conflict: Conflict, nameOf: (id: string) => string): string {
   if (conflict.kind === "element") return nameOf(conflict.id);
-  if (conflict.kind === "metadata") return "The pipeline's description";
+  if (conflict.kind === "metadata") return "The pipeline's name and description";
   if (conflict.kind === "groups") return "What runs as one";
   const group = conflict.mine ?? conflict.theirs ?? conflict.was;
   return `What runs as one: ${group ? groupName(group, nameOf) : conflict.id}`;
@@ -208,7 +208,11 @@ function valuesOf(
   operators: ReadonlyMap<string, Operator>,
   nameOf: (id: string) => string,
 ): [string, string][] {
-  if (conflict.kind === "metadata") return [["Description", String(conflict[side]?.description || GONE)]];
+  if (conflict.kind === "metadata")
+    return [
+      ["Name", String(conflict[side]?.title || conflict[side]?.name || GONE)],
+      ["Description", String(conflict[side]?.description || GONE)],
+    ];
   if (conflict.kind === "group")
     return [["Elements", groupWords(conflict[side], nameOf) ?? "run separately"]];
   if (conflict.kind === "groups") {

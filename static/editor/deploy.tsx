@@ -7,15 +7,16 @@ import { Asker } from "../shared/asker";
 import { plural, seconds } from "../shared/format";
 import { useLive } from "../shared/live";
 import { nameIn } from "../shared/live-reducer";
-import type { DeployPlan, Operation, OperationKind, PipelineVersion } from "../shared/types";
+import type { DeployPlan, Fault, Operation, OperationKind, PipelineVersion } from "../shared/types";
 import { stepWords } from "../shared/words";
 import { confirm } from "../shared/ui/confirm";
 import { toast, toastError } from "../shared/ui/toast";
 import { autosave } from "./autosave";
 import { toAgree } from "./deploy-changes";
 import { confirmChanges, type Deployed } from "./deploy-preview";
-import { elementsOf } from "../shared/document";
+import { elementsOf, pipelineTitle } from "../shared/document";
 import { current, setMode, useEditor } from "./store";
+import { insist } from "./touched";
 import { validateNow } from "./validation";
 
 interface Following {
@@ -36,12 +37,13 @@ export const deployBusy = (following: Following): boolean =>
   following.operation?.status === "pending" ||
   following.operation?.status === "running";
 
-function showFaults(title: string, n: number): void {
+function showFaults(title: string, faults: readonly Fault[]): void {
   useEditor.setState({ problemsOpen: true });
+  insist(faults);
   toast({
     tone: "error",
     title,
-    text: `Mend ${plural(n, "problem")} first; the list is below the canvas. Nothing was changed on the nodes.`,
+    text: `Mend ${plural(faults.length, "problem")} first; the list is below the canvas. Nothing was changed on the nodes.`,
   });
 }
 
@@ -61,7 +63,7 @@ export async function deploy(): Promise<void> {
     const { revision } = autosave; // what is validated and agreed to: another may save meanwhile
     useDeploy.setState({ preparing: "Checking the pipeline" });
     const result = await validateNow();
-    if (result && result.faults.length > 0) return showFaults("Not deployed", result.faults.length);
+    if (result && result.faults.length > 0) return showFaults("Not deployed", result.faults);
     if (elementsOf(current()).length === 0) {
       toast({
         tone: "error",
@@ -70,12 +72,12 @@ export async function deploy(): Promise<void> {
       });
       return;
     }
-    const what = { title: useEditor.getState().name, document: current(), isDraft: true };
+    const what = { title: pipelineTitle(current()), document: current(), isDraft: true };
     await agreeAndStart(what, { revision });
   } catch (error) {
     if (error instanceof ApiError && error.problem.faults?.length) {
       useEditor.setState({ faults: error.problem.faults, checked: current() });
-      showFaults("Not deployed", error.problem.faults.length);
+      showFaults("Not deployed", error.problem.faults);
     } else toastError("Not deployed", error);
   } finally {
     useDeploy.setState({ preparing: null });
@@ -87,7 +89,7 @@ export async function deployVersion(version: PipelineVersion): Promise<void> {
   if (deployBusy(useDeploy.getState())) return;
   useDeploy.setState({ ...IDLE, kind: "deploy" });
   try {
-    const title = `${useEditor.getState().name}, version ${version.number}`;
+    const title = `${pipelineTitle(current())}, version ${version.number}`;
     const what = { title, document: version.document, isDraft: false };
     await agreeAndStart(what, { version: version.number });
   } catch (error) {
@@ -131,7 +133,7 @@ async function agreed(what: Deployed, which: object): Promise<string[] | null> {
 
 export async function undeploy(): Promise<void> {
   if (deployBusy(useDeploy.getState())) return;
-  const { name } = useEditor.getState();
+  const name = pipelineTitle(current());
   const agreed = await confirm({
     title: `Undeploy ${name}?`,
     text: `All elements of ${name} stop after their current batch. Its checkpoints and files are kept for a while, and the draft stays as it is. A later deployment starts from the beginning.`,

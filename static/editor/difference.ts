@@ -6,6 +6,7 @@ import {
   findElement,
   groupsOf,
   parseReference,
+  pipelineTitle,
   type PortRef,
 } from "../shared/document";
 import { fieldsOf, words } from "./form/schema";
@@ -174,6 +175,8 @@ function pipelineChanges(
   nameOf: (id: string) => string,
 ): ValueChange[] {
   const found: ValueChange[] = [];
+  const [title, next] = [pipelineTitle(before), pipelineTitle(after)];
+  if (title !== next) found.push({ what: "Name", from: title, to: next });
   const [from, to] = [descriptionOf(before), descriptionOf(after)];
   if (from !== to) found.push({ what: "Description", from, to });
   const [old, now] = [before, after].map((each) => new Map(groupsOf(each).map((group) => [group.id, group])));

@@ -6,6 +6,7 @@ import {
   CloudOff,
   Download,
   FileUp,
+  Hash,
   History,
   LoaderCircle,
   Pencil,
@@ -19,7 +20,7 @@ import { useNow } from "../shared/clock";
 import type { Command } from "../shared/commands";
 import { ago, exact } from "../shared/format";
 import { useLive } from "../shared/live";
-import { NAME_MAX } from "../shared/names";
+import { nameFault, TITLE_MAX, titleFault } from "../shared/names";
 import { mayAct, roleReason } from "../shared/page";
 import { isDeployed } from "../shared/status";
 import { confirm } from "../shared/ui/confirm";
@@ -28,10 +29,10 @@ import { StatusMark, Tip } from "../shared/ui/parts";
 import { toast, toastError } from "../shared/ui/toast";
 import { autosave } from "./autosave";
 import { deploy, deployBusy, undeploy, useDeploy } from "./deploy";
-import { nameOfId } from "../shared/document";
+import { nameOfId, pipelineTitle, withTitle } from "../shared/document";
 import { chooseFile, exportDocument, parseText } from "./files";
 import { dropAllCopies, renameCopies } from "./local-copies";
-import { adopt, current, setMode, useEditor } from "./store";
+import { adopt, commit, current, setMode, useEditor } from "./store";
 import { askName } from "./name-dialog";
 import { elsewhereWords } from "./pins";
 import { dropHistory, renameHistory } from "./undo-copies";
@@ -58,7 +59,7 @@ function usePipelineState() {
 export function Header() {
   const { status, differs, elsewhere, failed, version, deployed } = usePipelineState();
   const mode = useEditor((state) => state.mode);
-  const name = useEditor((state) => state.name);
+  const name = useEditor((state) => pipelineTitle(state.history.present));
   const seesWhatRuns = useEditor((state) => state.deployed !== null);
   // not `disabled`: the focus would be gone when the dialog that follows gives it back
   const busy = deployBusy(useDeploy());
@@ -163,11 +164,12 @@ function SaveMark() {
           </button>
         </span>
       );
+    case "deleted":
     case "conflict":
       return (
         <span className="save save--failed">
           <CircleAlert aria-hidden="true" />
-          changed by someone else
+          {save.state === "deleted" ? "deleted by someone else" : "changed by someone else"}
         </span>
       );
     default:
@@ -186,7 +188,8 @@ async function importFile(): Promise<void> {
   try {
     const document = await parseText(await file.text());
     closeVersions();
-    adopt({ ...document, metadata: { ...document.metadata, name: current().metadata.name } });
+    const metadata = { ...document.metadata, name: current().metadata.name };
+    adopt(withTitle({ ...document, metadata }, pipelineTitle(current())));
     toast({
       tone: "done",
       title: `Imported ${file.name}`,
@@ -197,19 +200,35 @@ async function importFile(): Promise<void> {
   }
 }
 
-async function rename(deployed: boolean): Promise<void> {
-  const name = useEditor.getState().name;
+/** Gives it another title; a step that can be undone. */
+async function rename(): Promise<void> {
   const next = await askName({
     title: "Rename the pipeline",
     action: "Rename",
+    value: pipelineTitle(current()),
+    fault: titleFault,
+  });
+  if (!next) return;
+  closeVersions(); // nothing can be changed while one is looked at
+  commit(withTitle(current(), next));
+}
+
+async function changeId(deployed: boolean): Promise<void> {
+  const name = useEditor.getState().name;
+  const next = await askName({
+    title: "Change the pipeline's id",
+    description: "Addresses, programs and messages name the pipeline by its id. Its name stays.",
+    label: "Id",
+    action: "Change the id",
     value: name,
+    fault: nameFault,
   });
   if (!next || next === name) return;
   if (deployed) {
     toast({
       tone: "error",
-      title: "Not renamed",
-      text: "The running pipeline uses its name. Undeploy it first, or duplicate it under the new name.",
+      title: "The id was not changed",
+      text: "The running pipeline uses its id. Undeploy it first, or duplicate it under another name.",
     });
     return;
   }
@@ -220,7 +239,7 @@ async function rename(deployed: boolean): Promise<void> {
     renameHistory(name, next);
     window.location.assign(`/pipelines/${encodeURIComponent(next)}`);
   } catch (error) {
-    toastError("Not renamed", error);
+    toastError("The id was not changed", error);
   }
 }
 
@@ -228,12 +247,13 @@ async function duplicate(): Promise<void> {
   const next = await askName({
     title: "Duplicate the pipeline",
     action: "Duplicate",
-    value: `${useEditor.getState().name}-copy`.slice(0, NAME_MAX),
+    value: `${pipelineTitle(current())} copy`.slice(0, TITLE_MAX),
+    fault: titleFault,
   });
   if (!next) return;
   try {
-    await createPipeline(next, current());
-    window.location.assign(`/pipelines/${encodeURIComponent(next)}`);
+    const { name } = await createPipeline(next, current());
+    window.location.assign(`/pipelines/${encodeURIComponent(name)}`);
   } catch (error) {
     toastError("Not duplicated", error);
   }
@@ -241,9 +261,10 @@ async function duplicate(): Promise<void> {
 
 async function remove(): Promise<void> {
   const { name } = useEditor.getState();
+  const title = pipelineTitle(current());
   const agreed = await confirm({
-    title: `Delete ${name}?`,
-    text: `The draft and all versions of ${name} are removed. This cannot be undone. Export it first if you may need it again.`,
+    title: `Delete ${title}?`,
+    text: `The draft and all versions of ${title} are removed. This cannot be undone. Export it first if you may need it again.`,
     action: "Delete",
     danger: true,
   });
@@ -260,7 +281,7 @@ async function remove(): Promise<void> {
 }
 
 function PipelineMenu({ deployed }: { deployed: boolean }) {
-  const name = useEditor((state) => state.name);
+  const name = useEditor((state) => pipelineTitle(state.history.present));
   const locked = roleReason("editor");
   return (
     <Menu
@@ -271,7 +292,8 @@ function PipelineMenu({ deployed }: { deployed: boolean }) {
         </button>
       }
       entries={[
-        { title: "Rename", icon: <Pencil />, disabled: locked, run: () => void rename(deployed) },
+        { title: "Rename", icon: <Pencil />, disabled: locked, run: () => void rename() },
+        { title: "Change the id", icon: <Hash />, disabled: locked, run: () => void changeId(deployed) },
         { title: "Versions", icon: <History />, run: () => openVersions() },
         { title: "Duplicate", icon: <FileUp />, disabled: locked, run: () => void duplicate() },
         "line",

@@ -1,6 +1,7 @@
 import { useEffect } from "react";
 import { create } from "zustand";
 import { registerCommands, type Command } from "../shared/commands";
+import type { Operator } from "../shared/types";
 import { toast } from "../shared/ui/toast";
 import { moveElements } from "./edits";
 import { layout } from "./layout";
@@ -345,8 +346,19 @@ function refusal(needs: Binding["needs"], selected: number): string | null {
   ]!;
 }
 
-export function useEditorCommands(flow: Flow, more: Command[]): void {
+/** One for each element that can be added, by what it does. */
+function addCommands(operators: Iterable<Operator>, add: (type: string) => void): Command[] {
+  return [...operators].map(({ type, title, summary }) => ({
+    id: `add-${type}`,
+    title: `Add ${title}`,
+    keywords: [summary],
+    run: () => add(type),
+  }));
+}
+
+export function useEditorCommands(flow: Flow, more: Command[], add: (type: string) => void): void {
   const editable = store.useEditor(store.isEditable);
+  const operators = store.useEditor((state) => state.operators);
   const selected = store.useEditor((state) => state.selected.size);
   useEffect(() => {
     const own = BINDINGS.filter((binding) => !binding.edits || editable).map(
@@ -358,6 +370,7 @@ export function useEditorCommands(flow: Flow, more: Command[]): void {
         run: () => run(flow),
       }),
     );
-    return registerCommands("editor", [...more, ...own]);
-  }, [flow, editable, more, selected]);
+    const adding = editable ? addCommands(operators.values(), add) : [];
+    return registerCommands("editor", [...more, ...own, ...adding]);
+  }, [flow, editable, more, selected, operators, add]);
 }

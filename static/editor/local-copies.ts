@@ -40,13 +40,18 @@ function read(key: string): LocalCopy {
   return JSON.parse(localStorage.getItem(key) ?? "") as LocalCopy;
 }
 
-export function keepCopy(name: string, copy: LocalCopy): void {
+/** Returns whether it is kept: a full or forbidden storage keeps nothing. */
+export function keepCopy(name: string, copy: LocalCopy): boolean {
   try {
     localStorage.setItem(prefixOf(name) + tab(), JSON.stringify(copy));
+    return true;
   } catch {
-    // a full or forbidden storage: the server's copy is still made
+    return false;
   }
 }
+
+/** Whether this browser has changes of the pipeline that the server does not have. */
+export const hasCopy = (name: string): boolean => keysOf(name).length > 0;
 
 /**
  * The copy that this tab could not save, else the newest one that another tab has left, which this tab

@@ -17,6 +17,8 @@ import { ConflictDialog } from "./conflict";
 import { DeployPanel, followFromAddress } from "./deploy";
 import { DeployPreview } from "./deploy-preview";
 import { elementsOf, findElement } from "../shared/document";
+import { WAS } from "./gone";
+import { GoneDialog } from "./gone-dialog";
 import { Header, useHeaderCommands } from "./header";
 import { Inspector } from "./inspector/inspector";
 import { autoLayout, goToInspector, useEditorCommands, useKeyboard } from "./keyboard";
@@ -59,6 +61,7 @@ async function load(name: string): Promise<void> {
   showDeployed(runs?.document ?? null);
   const chosen = new URL(window.location.href).searchParams.get("element");
   if (chosen && findElement(shown(useEditor.getState()), chosen)) select([chosen]);
+  tellNewId(pipeline);
   autosave.start(pipeline);
   if (autosave.resume(pipeline) === "saving")
     toast({
@@ -74,6 +77,18 @@ async function load(name: string): Promise<void> {
   live.watchPipeline(name);
   lookAtAddress();
   void followFromAddress();
+}
+
+/** Somebody else changed the pipeline's id while it was open here. */
+function tellNewId({ name }: Pipeline): void {
+  const before = new URL(window.location.href).searchParams.get(WAS);
+  if (!before) return;
+  remember({ [WAS]: null });
+  toast({
+    tone: "info",
+    title: `${before} has another id now: ${name}`,
+    text: "You go on here, with all your changes and undo steps.",
+  });
 }
 
 function EditorPage() {
@@ -158,6 +173,20 @@ function useTheirs(): void {
   }, [name, pushed, saved]);
 }
 
+/** Notices that the pipeline was deleted or got another id, also when there is nothing to save. */
+function useGone(): void {
+  const id = useEditor((state) => state.pipeline?.id);
+  const name = useEditor((state) => state.name);
+  const [seen, setSeen] = useState(false);
+  const there = useLive((state) =>
+    state.loaded ? state.pipelines.some((each) => each.id === id && each.name === name) : null,
+  );
+  useEffect(() => {
+    if (there) setSeen(true);
+    else if (there === false && seen) void autosave.missed();
+  }, [there, seen]);
+}
+
 /** The running version for users who watch it, while the draft differs. */
 function useWhatRuns(): void {
   const name = useEditor((state) => state.name);
@@ -186,9 +215,10 @@ function Workspace() {
   const commands = useHeaderCommands();
   const add = useAddByKey();
   useTheirs();
+  useGone();
   useWhatRuns();
   useKeyboard(flow);
-  useEditorCommands(flow, commands);
+  useEditorCommands(flow, commands, add);
   useEffect(() => {
     const [id] = selected;
     remember({ element: selected.size === 1 && id ? id : null });
@@ -226,6 +256,7 @@ function Workspace() {
         {versions ? <VersionDetails /> : mode === "edit" ? <Inspector /> : <LivePanel />}
       </div>
       <ConflictDialog />
+      <GoneDialog />
       <NameDialog />
       <NearSourcesDialog />
       <KeyboardMap />

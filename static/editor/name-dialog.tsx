@@ -1,6 +1,5 @@
 import { useEffect, useState } from "react";
 import { create } from "zustand";
-import { nameFault } from "../shared/names";
 import { Dialog } from "../shared/ui/dialog";
 import { Text } from "../shared/ui/field";
 
@@ -8,6 +7,10 @@ interface Question {
   title: string;
   action: string;
   value: string;
+  /** what is wrong with a name; null when nothing is */
+  fault: (name: string) => string | null;
+  label?: string;
+  description?: string;
 }
 
 const usePending = create<{ question: Question | null; answer: (name: string | null) => void }>(() => ({
@@ -32,13 +35,14 @@ export function NameDialog() {
   const { question, answer } = usePending();
   const [text, setText] = useState("");
   useEffect(() => setText(question?.value ?? ""), [question]);
-  const wrong = text ? nameFault(text) : null;
-  const submit = () => text && !wrong && answer(text);
+  const wrong = text ? (question?.fault(text) ?? null) : null;
+  const submit = () => text && !wrong && answer(text.trim());
   return (
     <Dialog
       open={question !== null}
       onClose={() => answer(null)}
       title={question?.title ?? ""}
+      description={question?.description}
       footer={
         <>
           <button className="button" onClick={() => answer(null)}>
@@ -50,7 +54,14 @@ export function NameDialog() {
         </>
       }
     >
-      <Text label="Name" value={text} fault={wrong} autoFocus onChange={setText} onEnter={submit} />
+      <Text
+        label={question?.label ?? "Name"}
+        value={text}
+        fault={wrong}
+        autoFocus
+        onChange={setText}
+        onEnter={submit}
+      />
     </Dialog>
   );
 }

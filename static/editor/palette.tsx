@@ -1,6 +1,7 @@
 import { useMemo, useState, type KeyboardEvent } from "react";
 import { Search } from "lucide-react";
 import { roleReason } from "../shared/page";
+import { synonymsOf } from "../shared/synonyms";
 import type { Operator } from "../shared/types";
 import { OperatorIcon } from "../shared/ui/icons";
 import { useEditor } from "./store";
@@ -17,20 +18,25 @@ const CATEGORIES: readonly [string, string][] = [
 export const DRAG_TYPE = "application/fogline-operator";
 
 function matches(operator: Operator, words: string): boolean {
-  const text = `${operator.title} ${operator.type} ${operator.summary} ${operator.category}`.toLowerCase();
+  const own = `${operator.title} ${operator.type} ${operator.summary} ${operator.category}`;
+  const text = `${own} ${synonymsOf(own).join(" ")}`.toLowerCase();
   return words
     .toLowerCase()
     .split(/\s+/)
     .every((word) => text.includes(word));
 }
 
-/** Those that match, best first: by their title's beginning, then by their title, then by what they do. */
+/**
+ * Those that match, best first: by their title's beginning, then by their title, then by what they do, then by
+ * words that mean the same.
+ */
 export function ranked(operators: Iterable<Operator>, words: string): Operator[] {
   const wanted = words.trim().toLowerCase();
-  const rank = ({ title }: Operator) => {
+  const rank = ({ title, type, summary }: Operator) => {
     const name = title.toLowerCase();
     if (name.startsWith(wanted)) return name.length - wanted.length;
-    return wanted.split(/\s+/).every((word) => name.includes(word)) ? 100 : 200;
+    if (wanted.split(/\s+/).every((word) => name.includes(word))) return 100;
+    return `${type} ${summary}`.toLowerCase().includes(wanted) ? 200 : 300;
   };
   return [...operators].filter((each) => matches(each, wanted)).sort((a, b) => rank(a) - rank(b));
 }

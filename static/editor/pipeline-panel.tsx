@@ -15,7 +15,7 @@ import { mayAct } from "../shared/page";
 import { plural } from "../shared/format";
 import type { PipelineDocument } from "../shared/types";
 import { Tip } from "../shared/ui/parts";
-import { displayName, elementsOf, groupOf, groupsOf } from "../shared/document";
+import { displayName, elementsOf, groupOf, groupsOf, pipelineTitle } from "../shared/document";
 import { showKeyboardMap } from "./keyboard";
 import type { Arrangement } from "./places";
 import { askSites } from "./near-sources-dialog";
@@ -48,7 +48,7 @@ export function PipelinePanel() {
     <div className="inspector">
       <header className="inspector__head">
         <div className="inspector__names">
-          <h2 className="inspector__heading">{document.metadata.name}</h2>
+          <h2 className="inspector__heading">{pipelineTitle(document)}</h2>
           <span className="muted small">
             {plural(elementsOf(document).length, "element")}
             {groupsOf(document).length > 0 && `, ${plural(groupsOf(document).length, "group")}`}

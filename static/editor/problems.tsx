@@ -1,6 +1,13 @@
 import { ChevronDown, ChevronUp, CircleAlert, CircleCheck } from "lucide-react";
 import { plural, sentence } from "../shared/format";
+import type { Fault } from "../shared/types";
 import { showFault, useEditor } from "./store";
+import { insist } from "./touched";
+
+function show(fault: Fault): void {
+  insist([fault]);
+  showFault(fault);
+}
 
 /** The drawer below the canvas: every fault, one click from its field. */
 export function Problems() {
@@ -35,7 +42,7 @@ export function Problems() {
           {faults.map((fault, index) => {
             return (
               <li key={index}>
-                <button type="button" className="problems__item" onClick={() => showFault(fault)}>
+                <button type="button" className="problems__item" onClick={() => show(fault)}>
                   <b>{fault.title || fault.element || "Pipeline"}</b>
                   <span className="muted">{fault.place}</span>
                   <span>{sentence(fault.message)}</span>

@@ -20,6 +20,7 @@ export type SaveState =
   | { state: "dirty" }
   | { state: "saving" }
   | { state: "failed"; why: string }
+  | { state: "deleted" }
   | { state: "conflict"; theirs: PipelineDocument; revision: number };
 
 export interface LookedAt {
@@ -50,6 +51,8 @@ interface EditorState {
   problemsOpen: boolean;
   /** a field to focus once the inspector shows it */
   focusPath: string | null;
+  /** the fields that the user has been to: see touched.ts */
+  touched: ReadonlySet<string>;
   /** the element whose name is written on its card */
   renaming: string | null;
 }
@@ -74,6 +77,7 @@ export const useEditor = create<EditorState>(() => ({
   schemas: {},
   problemsOpen: false,
   focusPath: null,
+  touched: NONE,
   renaming: null,
 }));
 

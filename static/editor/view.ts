@@ -8,7 +8,7 @@ export type Flow = Pick<
   "fitView" | "flowToScreenPosition" | "getNodes" | "getViewport" | "setViewport" | "zoomIn" | "zoomOut"
 >;
 
-/** Below `whole`, a card is a box with its name in larger letters; below `readable` there is no telling one
+/** Below `whole`, a card has larger letters and no figures; below `readable` there is no telling one
  * from another by its name alone, so that nothing is brought into view like that unless it is asked for. */
 export const ZOOM = { least: 0.02, most: 2, fit: 1.1, whole: 0.75, readable: 0.5 };
 /**
@@ -19,21 +19,30 @@ export const MOVE_MS = 180;
 /** Room that is kept to the canvas' edges; below, the tools float. */
 const ROOM = { side: 24, bottom: 72 };
 
-/** `whole`: the card itself; `large` to `largest`: its name alone, in ever larger letters; `dot`: a box. */
+/**
+ * `whole`: the card itself; `large` and `larger`: its icon, name, kind and node in larger letters;
+ * `largest`: its icon and name; `dot`: a box.
+ */
 export type Look = "whole" | "large" | "larger" | "largest" | "dot";
 
 export function lookAt(zoom: number): Look {
   if (zoom >= ZOOM.whole) return "whole";
   if (zoom >= ZOOM.readable) return "large";
-  if (zoom >= 0.36) return "larger";
+  if (zoom >= 0.38) return "larger";
   return zoom >= 0.24 ? "largest" : "dot";
 }
 
 /**
- * What a card needs to know about the zoom. `bare`: there are so many cards that they have no ports
- * either.
+ * What a card needs to know about the zoom. `simple`: it has no figures. `bare`: there are so many cards that
+ * they have no ports either. `far`: it is a box.
  */
-export const LookContext = createContext<{ simple: boolean; bare: boolean }>({ simple: false, bare: false });
+interface CardLook {
+  simple: boolean;
+  bare: boolean;
+  far: boolean;
+}
+
+export const LookContext = createContext<CardLook>({ simple: false, bare: false, far: false });
 
 interface Size {
   width: number;

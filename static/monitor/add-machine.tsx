@@ -17,9 +17,10 @@ interface Enrolment {
   warnings?: string[];
 }
 
-export function AddMachine() {
-  const [open, setOpen] = useState(false);
+/** `asked`: the dialog is open at first. */
+export function AddMachine({ asked = false }: { asked?: boolean }) {
   const locked = roleReason("admin");
+  const [open, setOpen] = useState(asked && !locked);
   return (
     <>
       <button

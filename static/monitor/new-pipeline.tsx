@@ -2,17 +2,17 @@ import { useId, useState } from "react";
 import { Plus } from "lucide-react";
 import { createFromTemplate } from "../shared/actions";
 import { get, problemText } from "../shared/api";
-import { nameFault } from "../shared/names";
+import { TITLE_MAX, titleFault } from "../shared/names";
 import { roleReason } from "../shared/page";
 import type { Template } from "../shared/types";
 import { Dialog } from "../shared/ui/dialog";
 import { Text } from "../shared/ui/field";
 import { useLoaded } from "../shared/ui/parts";
 
-/** The button and its dialog: a name, and what to start from. */
-export function NewPipeline() {
-  const [open, setOpen] = useState(false);
+/** The button and its dialog: a name, and what to start from. `asked`: the dialog is open at first. */
+export function NewPipeline({ asked = false }: { asked?: boolean }) {
   const locked = roleReason("editor");
+  const [open, setOpen] = useState(asked && !locked);
   return (
     <>
       <button
@@ -30,23 +30,23 @@ export function NewPipeline() {
 }
 
 function Form({ onClose }: { onClose: () => void }) {
-  const [name, setName] = useState("");
+  const [title, setTitle] = useState("");
   const [chosen, setChosen] = useState<Template | null>(null);
   const [error, setError] = useState("");
   const [busy, setBusy] = useState(false);
-  const wrong = name === "" ? null : nameFault(name);
+  const wrong = title === "" ? null : titleFault(title);
   const create = async () => {
     setBusy(true);
     setError("");
     try {
-      await createFromTemplate(name, chosen?.name ?? null);
+      const { name } = await createFromTemplate(title.trim(), chosen?.name ?? null);
       window.location.assign(`/pipelines/${encodeURIComponent(name)}`);
     } catch (problem) {
       setError(problemText(problem));
       setBusy(false);
     }
   };
-  const ready = name !== "" && !wrong && !busy;
+  const ready = title !== "" && !wrong && !busy;
   return (
     <Dialog
       open
@@ -66,19 +66,20 @@ function Form({ onClose }: { onClose: () => void }) {
       <div className="stack">
         <Text
           label="Name"
-          placeholder="press-monitoring"
-          value={name}
+          placeholder="Press monitoring"
+          maxLength={TITLE_MAX}
+          value={title}
           fault={wrong || error}
           alert
           autoFocus
-          onChange={setName}
+          onChange={setTitle}
           onEnter={() => ready && void create()}
         />
         <StartFrom
           chosen={chosen}
           onChoose={(template) => {
             setChosen(template);
-            if (template && !name) setName(template.name);
+            if (template && !title) setTitle(template.title);
           }}
         />
       </div>

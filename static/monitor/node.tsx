@@ -264,6 +264,8 @@ function chartsOf(points: NodePoint[]): ChartData[] {
 
 function Elements({ node }: { node: ClusterNode }) {
   const elements = useLive((state) => state.elements);
+  const pipelines = useLive((state) => state.pipelines);
+  const titles = new Map(pipelines.map(({ name, title }) => [name, title]));
   return (
     <Section title="Elements here">
       {node.elements.length === 0 ? (
@@ -292,7 +294,7 @@ function Elements({ node }: { node: ClusterNode }) {
                         {state?.title || element}
                       </a>
                     </td>
-                    <td>{pipeline}</td>
+                    <td>{titles.get(pipeline) ?? pipeline}</td>
                     <td className="muted">{here.role}</td>
                     <td>{here.status ? <StatusMark status={here.status} word={here.word} /> : "–"}</td>
                   </tr>

@@ -1,5 +1,6 @@
 import { useMemo } from "react";
 import { Server } from "lucide-react";
+import { takeNew } from "../shared/address";
 import { get } from "../shared/api";
 import { bytes, percent, plural } from "../shared/format";
 import { useLive } from "../shared/live";
@@ -19,12 +20,14 @@ import { useClusterMarks } from "./marks";
 import { NodeMark } from "./node-tile";
 import "./monitor.css";
 
+const ASKED = takeNew();
+
 function NodesPage() {
   const { data, error, reload } = useLoaded("nodes", (signal) => get<ClusterNode[]>("/nodes", signal));
   const live = useLive();
   const nodes = live.loaded ? live.nodes : data;
   return (
-    <Frame title="Nodes" actions={<AddMachine />}>
+    <Frame title="Nodes" actions={<AddMachine asked={ASKED} />}>
       {!nodes && (error ? <Problem error={error} onRetry={reload} /> : <Skeleton lines={4} height={44} />)}
       {nodes?.length === 0 && (
         <div className="card empty">

@@ -24,7 +24,7 @@ export function RunningTile({
   return (
     <a className="card tile" href={pageOf(pipeline)}>
       <span className="row row--between">
-        <span className="tile__name ellipsis">{pipeline.name}</span>
+        <span className="tile__name ellipsis">{pipeline.title}</span>
         <StatusMark status={pipeline.status} />
       </span>
       <div className="tile__loads">
@@ -37,7 +37,7 @@ export function RunningTile({
         <Figure label="Nodes" value={nodes.size || "–"} />
       </div>
       <Trouble elements={elements} />
-      {throughput && <ThroughputSpark name={pipeline.name} throughput={throughput} />}
+      {throughput && <ThroughputSpark name={pipeline.title} throughput={throughput} />}
       <span className="muted small">
         {plural(elements.length || (pipeline.elements ?? 0), "element")} · version {pipeline.deployed_version}
         {pipeline.differs && " · draft differs"}
@@ -80,7 +80,7 @@ export function DraftLine({ pipeline }: { pipeline: PipelineItem }) {
   return (
     <li>
       <a className="draft" href={pageOf(pipeline)} title={`Changed ${ago(pipeline.updated_at)}`}>
-        <span className="tile__name ellipsis">{pipeline.name}</span>
+        <span className="tile__name ellipsis">{pipeline.title}</span>
         <span className="muted small">{plural(pipeline.elements ?? 0, "element")}</span>
         <span className="spring" />
         <span className="muted small">

@@ -1,5 +1,5 @@
 import { Workflow } from "lucide-react";
-import { useParam } from "../shared/address";
+import { takeNew, useParam } from "../shared/address";
 import { get } from "../shared/api";
 import { count, rate } from "../shared/format";
 import { useLive } from "../shared/live";
@@ -11,6 +11,8 @@ import { Frame } from "../shared/ui/frame";
 import { NewPipeline } from "./new-pipeline";
 import "./monitor.css";
 
+const ASKED = takeNew();
+
 function PipelinesPage() {
   const { data, error, reload } = useLoaded("pipelines", (signal) =>
     get<PipelineItem[]>("/pipelines", signal),
@@ -19,7 +21,7 @@ function PipelinesPage() {
   const pipelines = live.loaded ? live.pipelines : data;
   const [words, setWords] = useParam("q");
   return (
-    <Frame title="Pipelines" actions={<NewPipeline />}>
+    <Frame title="Pipelines" actions={<NewPipeline asked={ASKED} />}>
       {!pipelines &&
         (error ? <Problem error={error} onRetry={reload} /> : <Skeleton lines={5} height={40} />)}
       {pipelines?.length === 0 && (
@@ -50,7 +52,9 @@ function PipelinesPage() {
             />
           </div>
           <Table
-            pipelines={pipelines.filter((pipeline) => pipeline.name.includes(words.trim().toLowerCase()))}
+            pipelines={pipelines.filter((pipeline) =>
+              `${pipeline.title} ${pipeline.name}`.toLowerCase().includes(words.trim().toLowerCase()),
+            )}
           />
         </>
       )}
@@ -100,8 +104,9 @@ function Row({ pipeline }: { pipeline: PipelineItem }) {
           className="tile__name"
           href={`/pipelines/${encodeURIComponent(pipeline.name)}${deployed ? "?mode=live" : ""}`}
         >
-          {pipeline.name}
+          {pipeline.title}
         </a>
+        {pipeline.title !== pipeline.name && <span className="muted small"> {pipeline.name}</span>}
       </td>
       <td>
         <StatusMark status={pipeline.status} />

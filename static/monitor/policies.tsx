@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { Plus, Scale } from "lucide-react";
-import { livePage } from "../shared/address";
+import { livePage, takeNew } from "../shared/address";
 import { del, get, patch } from "../shared/api";
 import { mount } from "../shared/mount";
 import { roleReason } from "../shared/page";
@@ -14,6 +14,7 @@ import { Frame, Section } from "../shared/ui/frame";
 import { PolicyForm } from "./policy-form";
 import "./monitor.css";
 
+const ASKED = takeNew();
 const LOG_LINES = 100;
 
 function PoliciesPage() {
@@ -22,7 +23,7 @@ function PoliciesPage() {
     error,
     reload,
   } = useLoaded("policies", (signal) => get<Policy[]>("/policies", signal), 5000);
-  const [form, setForm] = useState<Policy | "new" | null>(null);
+  const [form, setForm] = useState<Policy | "new" | null>(ASKED && !roleReason("operator") ? "new" : null);
   const locked = roleReason("operator");
   const add = (
     <button

@@ -15,6 +15,7 @@ import type {
   Forecast,
   Handover,
   LiveElement,
+  Pipeline,
   PipelineDocument,
   Strategy,
 } from "./types";
@@ -22,17 +23,15 @@ import { confirm } from "./ui/confirm";
 import { LaterWords } from "./ui/later-words";
 import { toast, toastError } from "./ui/toast";
 
-/** Makes a pipeline of that name; throws ApiError when it is refused. */
-export async function createFromTemplate(name: string, template: string | null): Promise<void> {
-  await (template === null
-    ? post("/pipelines", { name })
-    : post(`/templates/${encodeURIComponent(template)}/pipelines`, { name }));
-}
+/** Makes a pipeline that people call `title`; throws ApiError when it is refused. */
+export const createFromTemplate = (title: string, template: string | null): Promise<Pipeline> =>
+  template === null
+    ? post<Pipeline>("/pipelines", { title })
+    : post<Pipeline>(`/templates/${encodeURIComponent(template)}/pipelines`, { title });
 
-/** Makes a pipeline of that name with the document as its draft; throws ApiError when it is refused. */
-export async function createPipeline(name: string, document: PipelineDocument): Promise<void> {
-  await post("/pipelines", { name, document: { ...document, metadata: { ...document.metadata, name } } });
-}
+/** The same with the document as its draft. */
+export const createPipeline = (title: string, document: PipelineDocument): Promise<Pipeline> =>
+  post<Pipeline>("/pipelines", { title, document });
 
 /** Why an action is not possible now; null when it is. */
 export function refusal(allowed: Allowed | undefined): string | null {

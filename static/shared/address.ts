@@ -23,6 +23,13 @@ export function useParam(name: string): [string, (value: string) => void] {
   ];
 }
 
+/** Whether the address asks to begin something new, as the command palette does. Once: it is taken out. */
+export function takeNew(): boolean {
+  const asked = new URL(window.location.href).searchParams.has("new");
+  if (asked) remember({ new: null });
+  return asked;
+}
+
 /** The live view of a pipeline, with the element chosen if there is one. */
 export const livePage = (pipeline: string, element?: string | null): string =>
   `/pipelines/${encodeURIComponent(pipeline)}?mode=live${element ? `&element=${encodeURIComponent(element)}` : ""}`;

@@ -269,6 +269,7 @@ export interface DocGroup {
 
 export interface DocMetadata {
   name: string;
+  title?: string | null;
   description?: string | null;
 }
 
@@ -388,6 +389,7 @@ export interface Fault {
   code?: string;
   title?: string;
   place?: string;
+  instead?: Instead[];
 }
 
 export interface Field {
@@ -463,6 +465,7 @@ export interface Forecast {
 
 export interface FromTemplate {
   name?: string | null;
+  title?: string;
   mark?: boolean;
 }
 
@@ -555,6 +558,11 @@ export interface ImportIn {
   reading?: Reading | null;
   /** question's id -> number of the choice, from 0 */
   answers?: Record<string, number>;
+}
+
+export interface Instead {
+  column: string;
+  value: string;
 }
 
 export interface Invitation {
@@ -809,6 +817,7 @@ export interface NewName {
 
 export interface NewPipeline {
   name?: string | null;
+  title?: string;
   document?: Record<string, unknown> | null;
 }
 
@@ -999,7 +1008,9 @@ export interface PhaseEntry {
 }
 
 export interface Pipeline {
+  id: number;
   name: string;
+  title: string;
   revision: number;
   status: "draft" | "deploying" | "running" | "attention" | "paused" | "ended" | "undeploying" | "undeployed" | "failed";
   message: string;
@@ -1023,7 +1034,9 @@ export interface PipelineDocument {
 }
 
 export interface PipelineItem {
+  id: number;
   name: string;
+  title: string;
   revision: number;
   status: "draft" | "deploying" | "running" | "attention" | "paused" | "ended" | "undeploying" | "undeployed" | "failed";
   message: string;

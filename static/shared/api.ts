@@ -1,3 +1,4 @@
+import { create } from "zustand";
 import { page } from "./page";
 import type { Problem, User } from "./types";
 
@@ -12,6 +13,13 @@ export class ApiError extends Error {
   get status(): number {
     return this.problem.status;
   }
+}
+
+/** Whether the server said last that nobody is signed in here any more. */
+export const useSession = create<{ over: boolean }>(() => ({ over: false }));
+
+function noteSession(over: boolean): void {
+  if (useSession.getState().over !== over) useSession.setState({ over });
 }
 
 interface RequestOptions {
@@ -57,6 +65,7 @@ async function send<T>(method: string, path: string, options: RequestOptions): P
     throw new ApiError(unreachable());
   }
   const body = parse(text);
+  noteSession(response.status === 401);
   if (!response.ok) throw new ApiError(problemOf(response, body));
   return body as T;
 }

@@ -11,6 +11,19 @@ export function emptyDocument(name: string): PipelineDocument {
   return { apiVersion: "fogline/v1", kind: "Pipeline", metadata: { name }, spec: { elements: [] } };
 }
 
+/** What people call the pipeline; its name while it has no title. A draft may have anything there. */
+export function pipelineTitle({ metadata }: PipelineDocument): string {
+  const { title, name } = metadata;
+  return (typeof title === "string" && title.trim()) || name;
+}
+
+/** The document under a title. One that only repeats the name is none. */
+export function withTitle(document: PipelineDocument, title: string): PipelineDocument {
+  const { title: _, ...metadata } = document.metadata;
+  const named = title && title !== metadata.name ? { ...metadata, title } : metadata;
+  return { ...document, metadata: named };
+}
+
 /** "readings" or "readings.out" */
 export function parseReference(reference: string): PortRef {
   const [element = "", port = "out"] = reference.split(".", 2);

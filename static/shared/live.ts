@@ -164,6 +164,11 @@ export function useName(pipeline: string, id: string): string {
   return useLive((state) => nameIn(state.elements, pipeline, id));
 }
 
+/** What people call a pipeline; its name while this page does not know it. */
+export function useTitle(pipeline: string): string {
+  return useLive((state) => state.pipelines.find(({ name }) => name === pipeline)?.title ?? pipeline);
+}
+
 export function useNode(name: string): ClusterNode | undefined {
   return useLive((state) => state.nodes.find((node) => node.name === name));
 }

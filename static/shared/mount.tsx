@@ -2,6 +2,7 @@ import { StrictMode, type ReactNode } from "react";
 import { createRoot } from "react-dom/client";
 import { setNonce } from "get-nonce";
 import { Provider as TooltipProvider } from "@radix-ui/react-tooltip";
+import { useSession } from "./api";
 import { startClock } from "./clock";
 import { live, useLive } from "./live";
 import { Boundary } from "./ui/boundary";
@@ -33,11 +34,13 @@ export function mount(view: ReactNode): void {
 /** Says that the session is over and the page no longer changes. */
 function SignedOut() {
   const signedOut = useLive((state) => state.signedOut);
-  if (!signedOut) return null;
+  const refused = useSession((state) => state.over);
+  if (!signedOut && !refused) return null;
   const next = encodeURIComponent(window.location.pathname + window.location.search);
   return (
     <div className="signed-out" role="alert">
-      You are signed out, so this page no longer changes. An unsaved draft is kept in this browser.
+      You are signed out, so this page no longer changes. What you have not saved is kept in this browser and
+      is back when you have signed in.
       <a className="button button--small" href={`/accounts/login/?next=${next}`}>
         Sign in again
       </a>

@@ -9,6 +9,16 @@ export const nameFault = (name: string): string | null =>
     ? null
     : `Use lower-case letters, digits and hyphens, at most ${NAME_MAX}. Start and end with a letter or digit.`;
 
+export const TITLE_MAX = 120;
+
+/** What is wrong with what people call a pipeline; null when nothing is. Any letters are allowed. */
+export const titleFault = (title: string): string | null =>
+  title.trim() === ""
+    ? "Enter a name."
+    : title.trim().length > TITLE_MAX
+      ? `Use at most ${TITLE_MAX} characters.`
+      : null;
+
 const SITE = /^[A-Za-z0-9][A-Za-z0-9 ._-]*$/;
 
 /** What is wrong with the name of a site; null when nothing is. An empty name is allowed. */

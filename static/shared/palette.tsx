@@ -4,8 +4,10 @@ import { Command } from "cmdk";
 import {
   Activity,
   Box,
+  CircleUser,
   Gauge,
   LayoutTemplate,
+  Plus,
   Scale,
   Server,
   SunMoon,
@@ -14,10 +16,15 @@ import {
   Workflow,
 } from "lucide-react";
 import { create } from "zustand";
-import { livePage } from "./address";
+import { livePage, templatePage } from "./address";
+import { get } from "./api";
 import { useCommands } from "./commands";
 import { useLive } from "./live";
+import { mayAct } from "./page";
+import { synonymsOf } from "./synonyms";
 import { toggleTheme } from "./theme";
+import type { Template } from "./types";
+import { useLoaded } from "./ui/parts";
 import "./ui/dialog.css";
 import "./ui/ui.css";
 import "./palette.css";
@@ -68,6 +75,8 @@ function CommandPalette() {
             <Command.Empty>Nothing matches. Try a shorter word.</Command.Empty>
             <OwnCommands />
             <Jumps />
+            <Actions />
+            <Templates />
             <Pages />
           </Command.List>
         </Command>
@@ -97,7 +106,12 @@ function Item({
     window.setTimeout(run);
   };
   return (
-    <Command.Item value={value} keywords={keywords} onSelect={select} disabled={disabled}>
+    <Command.Item
+      value={value}
+      keywords={[...(keywords ?? []), ...synonymsOf([value, ...(keywords ?? [])].join(" "))]}
+      onSelect={select}
+      disabled={disabled}
+    >
       {icon}
       {children}
     </Command.Item>
@@ -136,14 +150,14 @@ function Jumps() {
   return (
     <>
       <Command.Group heading="Pipelines and elements">
-        {pipelines.map(({ name }) => (
+        {pipelines.map(({ name, title }) => (
           <Item
             key={name}
-            value={`pipeline ${name}`}
+            value={`pipeline ${title} ${name}`}
             run={go(`/pipelines/${encodeURIComponent(name)}`)}
             icon={<Workflow aria-hidden="true" />}
           >
-            {name}
+            {title}
           </Item>
         ))}
         {Object.entries(elements).flatMap(([pipeline, list]) =>
@@ -164,6 +178,7 @@ function Jumps() {
           <Item
             key={name}
             value={`node ${name}`}
+            keywords={["drain", "cordon"]}
             run={go(`/nodes/${encodeURIComponent(name)}`)}
             icon={<Server aria-hidden="true" />}
           >
@@ -172,6 +187,50 @@ function Jumps() {
         ))}
       </Command.Group>
     </>
+  );
+}
+
+/** What can be begun from any page. */
+function Actions() {
+  const may = mayAct("editor");
+  const operates = mayAct("operator");
+  return (
+    <Command.Group heading="Actions">
+      {may && (
+        <Item value="New pipeline" run={go("/pipelines/?new=1")} icon={<Plus aria-hidden="true" />}>
+          New pipeline
+        </Item>
+      )}
+      {operates && (
+        <Item value="New policy" run={go("/policies/?new=1")} icon={<Plus aria-hidden="true" />}>
+          New policy
+        </Item>
+      )}
+      {mayAct("admin") && (
+        <Item value="Add a machine, a node" run={go("/nodes/?new=1")} icon={<Plus aria-hidden="true" />}>
+          Add a machine
+        </Item>
+      )}
+    </Command.Group>
+  );
+}
+
+function Templates() {
+  const { data = [] } = useLoaded("templates", (signal) => get<Template[]>("/templates", signal));
+  return (
+    <Command.Group heading="Templates">
+      {data.map(({ name, title, description }) => (
+        <Item
+          key={name}
+          value={`template ${title} ${name}`}
+          keywords={[description]}
+          run={go(templatePage(name))}
+          icon={<LayoutTemplate aria-hidden="true" />}
+        >
+          {title} <span className="muted">template</span>
+        </Item>
+      ))}
+    </Command.Group>
   );
 }
 
@@ -203,6 +262,18 @@ function Pages() {
       <Item value="go events audit" run={go("/events/")} icon={<Activity aria-hidden="true" />}>
         Events and audit
       </Item>
+      <Item value="go your account" run={go("/accounts/")} icon={<CircleUser aria-hidden="true" />}>
+        Your account: password, API tokens
+      </Item>
+      {mayAct("admin") && (
+        <Item
+          value="go all accounts"
+          run={go("/accounts/#accounts-title")}
+          icon={<CircleUser aria-hidden="true" />}
+        >
+          All accounts: add a user, change a role
+        </Item>
+      )}
       <Item value="switch theme dark light" run={toggleTheme} icon={<SunMoon aria-hidden="true" />}>
         Switch between light and dark
       </Item>

@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router, Status
 from pydantic import Field
 
-from pipeline_runtime.model.document import to_yaml
+from pipeline_runtime.model.document import TITLE_MAX, to_yaml
 from webapp.accounts.models import Role
 from webapp.accounts.permissions import require
 from webapp.api.accounts import Body
@@ -38,6 +38,7 @@ router = Router(tags=["pipelines"])
 
 class NewPipeline(Body):
     name: str | None = None
+    title: str = Field(default="", max_length=TITLE_MAX)
     document: dict[str, Any] | None = None
 
 
@@ -82,15 +83,18 @@ def list_pipelines(request: HttpRequest) -> list[PipelineItem]:
 
 @router.post("/pipelines", response={201: Pipeline})
 def create_pipeline(request: HttpRequest, response: HttpResponse, body: NewPipeline) -> Status[Pipeline]:
+    """Creates a pipeline. `title` is what people call it, in any letters; without `name`, its name is made of
+    the title. Without both, it has the name in the document."""
+    title = " ".join(body.title.split())
     metadata = (body.document or {}).get("metadata")
-    name = body.name or (metadata.get("name") if isinstance(metadata, dict) else None)
-    if not isinstance(name, str) or not name:
+    name = body.name or (metadata.get("name") if isinstance(metadata, dict) and not title else None)
+    if not title and (not isinstance(name, str) or not name):
         fault: Fault = {"element": None, "path": "name", "message": "a name is required", "code": "missing"}
         raise Invalid("The pipeline has no name.", faults=[fault])
     document = body.document
     if document is not None and body.name:
         document = actions.named(document, name)
-    pipeline = actions.create_pipeline(actor(request), name, document)
+    pipeline = actions.create_pipeline(actor(request), name, document, title=title)
     response.headers["ETag"] = etag(pipeline.draft_revision)
     return Status(201, pipeline_json(pipeline))
 

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Router, Status
+from pydantic import Field
 
+from pipeline_runtime.model.document import TITLE_MAX
 from webapp.api.accounts import Body
 from webapp.api.authentication import actor
 from webapp.api.pipelines import etag
@@ -16,6 +18,7 @@ router = Router(tags=["templates"])
 
 class FromTemplate(Body):
     name: str | None = None
+    title: str = Field(default="", max_length=TITLE_MAX)
     mark: bool = False
 
 
@@ -37,10 +40,11 @@ def create_pipeline(
 ) -> Status[Pipeline]:
     """Creates a draft from the template, without pins to nodes that do not exist.
 
-    `name` is the pipeline's; without it, the pipeline gets the template's name, or a free one like it. With
-    `mark`, the elements of `replace` say so in the editor (`ui.replace`).
+    `name` is the pipeline's. Without it, the pipeline gets a name that is made of `title`; without both, the
+    template's name, or a free one like it. With `mark`, the elements of `replace` say so in the editor
+    (`ui.replace`).
     """
     wanted = body or FromTemplate()
-    pipeline = create_from_template(actor(request), name, wanted.name, mark=wanted.mark)
+    pipeline = create_from_template(actor(request), name, wanted.name, title=wanted.title, mark=wanted.mark)
     response.headers["ETag"] = etag(pipeline.draft_revision)
     return Status(201, pipeline_json(pipeline))

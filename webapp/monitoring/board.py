@@ -29,6 +29,7 @@ from webapp.pipelines.pins import elsewhere
 from webapp.pipelines.schemas import Elsewhere
 from webapp.pipelines.selectors import no_element
 from webapp.pipelines.shape import elements_of, groups_of, is_view, names_of
+from webapp.pipelines.titles import title_of
 from webapp.placements.group_state import FOLLOW_NOTES, GroupFacts, ReplicaFacts, actions_of, status_of
 from webapp.placements.models import Deployment
 from webapp.placements.schemas import CheckpointNote, ElementStatus
@@ -101,7 +102,9 @@ class Board:
             status = running_status({element["status"] for element in self.elements(pipeline)})
         metadata = pipeline.draft.get("metadata")
         return {
+            "id": pipeline.pk,
             "name": pipeline.name,
+            "title": title_of(pipeline.draft) or pipeline.name,
             "revision": pipeline.draft_revision,
             "status": status,
             "message": deployment.message if deployment else "",

@@ -80,7 +80,11 @@ class UpgradeFailed(TypedDict):
 
 
 class PipelineItem(TypedDict):
+    id: int
+    """the same for as long as the pipeline exists, whatever it is named"""
     name: str
+    title: str
+    """what people call it; its name while it has no title"""
     revision: int
     status: PipelineStatus
     message: str

@@ -17,12 +17,19 @@ from webapp.audit.announcements import announce
 from webapp.audit.records import audit
 from webapp.pipelines.models import Pipeline, PipelineVersion
 from webapp.pipelines.selectors import document_key, pipeline_named, uploads_of, version_of
+from webapp.pipelines.titles import name_from, title_of, titled
 from webapp.problems import Conflict, Fault, Invalid
 
 
 @transaction.atomic
-def create_pipeline(actor: User, name: str, document: dict[str, Any] | None = None) -> Pipeline:
+def create_pipeline(
+    actor: User, name: str | None, document: dict[str, Any] | None = None, *, title: str = ""
+) -> Pipeline:
+    """Creates a pipeline. Without a name, it gets one that is made of its title. `document` may have another
+    name; it gets this one."""
     require(actor, Role.EDITOR, "create pipelines")
+    if name is None:
+        name = _fresh_name(title)
     check_name(name)
     draft = document or {
         "apiVersion": "fogline/v1",
@@ -30,6 +37,8 @@ def create_pipeline(actor: User, name: str, document: dict[str, Any] | None = No
         "metadata": {"name": name},
         "spec": {"elements": []},
     }
+    if title:
+        draft = titled(named(draft, name), title)
     _check_draft(name, draft)
     if Pipeline.objects.filter(name=name).exists():
         raise Conflict(f'A pipeline "{name}" exists already.', next="Choose another name.")
@@ -37,6 +46,14 @@ def create_pipeline(actor: User, name: str, document: dict[str, Any] | None = No
     audit(actor, "pipeline.create", name)
     announce()
     return pipeline
+
+
+def _fresh_name(title: str) -> str:
+    """Returns a name for a new pipeline that people call `title`. Raises Conflict if there is such a one."""
+    there = Pipeline.objects.only("name", "draft")
+    if any(title.lower() == (title_of(pipeline.draft) or pipeline.name).lower() for pipeline in there):
+        raise Conflict(f'A pipeline "{title}" exists already.', next="Choose another name.")
+    return name_from(title, {pipeline.name for pipeline in there})
 
 
 @transaction.atomic

@@ -37,6 +37,7 @@ def fault_json(fault: Fault) -> FaultJson:
         "code": fault.code,
         "title": fault.title,
         "place": fault.place,
+        "instead": [{"column": each.column, "value": each.value} for each in fault.instead],
     }
 
 

@@ -32,9 +32,12 @@ def version_of(pipeline: Pipeline, number: int) -> PipelineVersion:
 
 
 def document_key(document: Any) -> str:
-    """Equal for documents that would run in the same way, wherever the editor drew things."""
+    """Equal for documents that would run in the same way, wherever the editor drew things and whatever people
+    call them."""
     if isinstance(document, dict):
         document = json.loads(json.dumps(document))
+        if isinstance(document.get("metadata"), dict):
+            document["metadata"].pop("title", None)
         spec = document.get("spec")
         for items in (spec.get("elements"), spec.get("groups")) if isinstance(spec, dict) else ():
             for item in items if isinstance(items, list) else ():

@@ -51,15 +51,18 @@ def _check(name: str) -> None:
 
 @transaction.atomic
 def create_from_template(
-    actor: User, template: str, name: str | None = None, *, mark: bool = False
+    actor: User, template: str, name: str | None = None, *, title: str = "", mark: bool = False
 ) -> Pipeline:
-    """Creates a pipeline. `name` is its name; without one it gets the template's, or a free one like it. With
-    `mark`, the elements that the user has to replace say so in the editor."""
+    """Creates a pipeline. `name` is its name; without one it gets one that is made of `title`, else the
+    template's, or a free one like it. With `mark`, the elements that the user has to replace say so in the
+    editor."""
     require(actor, Role.EDITOR, "create pipelines")
     _check(template)
     document = with_pins_that_fit(load_template(template).to_data())
     if mark:
         document = _marked(document, load_page(template).replace)
+    if name is None and title:
+        return create_pipeline(actor, None, document, title=title)
     if name is None:
         taken = set(Pipeline.objects.values_list("name", flat=True))
         name = next(each for each in _names_like(template) if each not in taken)

@@ -11,6 +11,20 @@ refused): an element that was moved or restored must compute again what it compu
 
 # `syntax` parses text to a tree, `types` says what type it has over a schema, `arrow` evaluates it.
 from pipeline_runtime.operators.expressions.compiled import Compiled, compile_expression
-from pipeline_runtime.operators.expressions.syntax import ExpressionInvalid, columns_of, parse
+from pipeline_runtime.operators.expressions.syntax import (
+    ColumnUnknown,
+    ExpressionInvalid,
+    columns_of,
+    parse,
+    with_column,
+)
 
-__all__ = ["Compiled", "ExpressionInvalid", "columns_of", "compile_expression", "parse"]
+__all__ = [
+    "ColumnUnknown",
+    "Compiled",
+    "ExpressionInvalid",
+    "columns_of",
+    "compile_expression",
+    "parse",
+    "with_column",
+]

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NoReturn
 
 from pipeline_runtime.model.faults import did_you_mean
@@ -19,6 +20,14 @@ LEVELS_MAX = 100
 
 class ExpressionInvalid(ValueError):
     """The expression cannot be used. The message says what to write instead."""
+
+
+class ColumnUnknown(ExpressionInvalid):
+    """The expression reads a column that the stream does not have."""
+
+    def __init__(self, column: str, message: str) -> None:
+        super().__init__(message)
+        self.column = column
 
 
 @dataclass(frozen=True)
@@ -138,6 +147,7 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SAME = {"==": "=", "<>": "!=", "&&": "and"}
 _COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 
@@ -214,6 +224,23 @@ def _tokens(text: str) -> Iterator[_Token]:
         yield _Token(kind, _SAME.get(value, value), column)
         position = match.end()
     yield _Token("end", "", len(text) + 1)
+
+
+def with_column(text: str, old: str, new: str) -> str:
+    """Returns the expression with the column `new` wherever it reads the column `old`."""
+    name = (
+        new if _PLAIN_NAME.fullmatch(new) and new.lower() not in _KEYWORDS else f"`{new.replace('`', '``')}`"
+    )
+    tokens = list(_tokens(text))
+    pieces, at = [], 0
+    for token, after in pairwise(tokens):
+        start = token.column - 1
+        plain = token.kind == "name" and token.text == old and after.text != "("
+        quoted = token.kind == "quoted" and token.text[1:-1].replace("``", "`") == old
+        if plain or quoted:
+            pieces += [text[at:start], name]
+            at = start + len(token.text)
+    return "".join([*pieces, text[at:]])
 
 
 class _Parser:

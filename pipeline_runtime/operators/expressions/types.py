@@ -14,6 +14,7 @@ from pipeline_runtime.operators.expressions.syntax import (
     Case,
     Cast,
     Column,
+    ColumnUnknown,
     ExpressionInvalid,
     In,
     IsNull,
@@ -89,7 +90,7 @@ def _column_type(name: str, types: Mapping[str, FieldType]) -> FieldType:
     if name not in types:
         columns = [column for column in types if column not in META_TYPES]
         hint = did_you_mean(name, types)
-        raise ExpressionInvalid(f'there is no column "{name}"{hint} (there are: {listed(columns)})')
+        raise ColumnUnknown(name, f'there is no column "{name}"{hint} (there are: {listed(columns)})')
     return types[name]
 
 

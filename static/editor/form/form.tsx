@@ -18,10 +18,10 @@ import { FileField } from "./file-field";
 import {
   blank,
   drawnElsewhere,
+  faultsAt,
   fieldOf,
   fieldsOf,
   folded,
-  messagesAt,
   resolve,
   variantOf,
   variantTitle,
@@ -76,14 +76,14 @@ export function SchemaForm({ value, example, onChange, ...setting }: FormProps) 
 /** Parts of a small object need no line of help each: it is their tooltip. */
 function FieldRow({ field, value, onChange, terse }: ControlProps & { terse?: boolean }) {
   const id = useId();
-  const { faults, mends, readOnly } = useContext(Context);
-  const messages = messagesAt(field.path, field.kind, faults);
+  const { touch } = useContext(Context);
+  const told = useTold(field);
   const nested = ["object", "list", "map", "union", "choices"].includes(field.kind);
   // choices in words and table previews explain themselves
   const help = field.kind === "choices" || tableOf(field.schema) ? "" : field.description;
   const describedBy =
-    [help && `${id}-help`, messages.length && `${id}-error`].filter(Boolean).join(" ") || undefined;
-  const leaf = { field, value, onChange, id, invalid: messages.length > 0, describedBy };
+    [help && `${id}-help`, told.any && `${id}-error`].filter(Boolean).join(" ") || undefined;
+  const leaf = { field, value, onChange, id, invalid: told.wrong, describedBy };
   const label = (
     <>
       {field.title}
@@ -99,6 +99,7 @@ function FieldRow({ field, value, onChange, terse }: ControlProps & { terse?: bo
       title={terse ? field.description : undefined}
       role={field.kind === "choices" ? "radiogroup" : nested ? "group" : undefined}
       aria-label={nested ? field.title : undefined}
+      onBlur={() => touch(field.path)}
     >
       {field.kind === "boolean" ? null : nested ? (
         <span className="field__label">{label}</span>
@@ -108,18 +109,41 @@ function FieldRow({ field, value, onChange, terse }: ControlProps & { terse?: bo
         </label>
       )}
       <Control {...leaf} />
-      {messages.length > 0 && (
-        <p className="field__error" id={`${id}-error`}>
-          {messages.join(" ")}
-        </p>
-      )}
-      {!readOnly && messages.length > 0 && <MendButtons mends={mends[field.path]} />}
+      <ToldFaults path={field.path} told={told} id={`${id}-error`} />
       {help && (
         <p className={terse ? "visually-hidden" : "field__help"} id={`${id}-help`}>
           {help}
         </p>
       )}
     </div>
+  );
+}
+
+interface Told {
+  any: boolean;
+  /** more than that it is still to be filled in */
+  wrong: boolean;
+  text: string;
+}
+
+function useTold(field: Field): Told {
+  const { faults, quiet } = useContext(Context);
+  const own = faultsAt(field.path, field.kind, faults);
+  const wrong = own.some((fault) => !quiet(fault));
+  return { any: own.length > 0, wrong, text: own.map(({ message }) => message).join(" ") };
+}
+
+/** What is wrong with a field, or that it still needs a value, with what would mend it. */
+function ToldFaults({ path, told, id }: { path: string; told: Told; id: string }) {
+  const { mends, readOnly } = useContext(Context);
+  if (!told.any) return null;
+  return (
+    <>
+      <p className={told.wrong ? "field__error" : "field__help"} id={id}>
+        {told.text}
+      </p>
+      {!readOnly && <MendButtons mends={mends[path]} />}
+    </>
   );
 }
 
@@ -262,10 +286,10 @@ function Tool({ label, icon, run }: { label: string; icon: React.ReactNode; run:
 /** A control without a visible label, with a name for screen readers. */
 function BareField({ field, value, onChange }: ControlProps) {
   const id = useId();
-  const { faults, mends, readOnly } = useContext(Context);
-  const messages = messagesAt(field.path, field.kind, faults);
+  const { touch } = useContext(Context);
+  const told = useTold(field);
   return (
-    <div className="field" data-path={field.path}>
+    <div className="field" data-path={field.path} onBlur={() => touch(field.path)}>
       <label className="visually-hidden" htmlFor={id}>
         {field.title}
       </label>
@@ -274,15 +298,10 @@ function BareField({ field, value, onChange }: ControlProps) {
         value={value}
         onChange={onChange}
         id={id}
-        invalid={messages.length > 0}
-        describedBy={messages.length ? `${id}-error` : undefined}
+        invalid={told.wrong}
+        describedBy={told.any ? `${id}-error` : undefined}
       />
-      {messages.length > 0 && (
-        <p className="field__error" id={`${id}-error`}>
-          {messages.join(" ")}
-        </p>
-      )}
-      {!readOnly && messages.length > 0 && <MendButtons mends={mends[field.path]} />}
+      <ToldFaults path={field.path} told={told} id={`${id}-error`} />
     </div>
   );
 }

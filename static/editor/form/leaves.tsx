@@ -10,6 +10,10 @@ import { wantsColumn, type Field } from "./schema";
 export interface FormSetting {
   root: JsonSchema;
   faults: readonly LocatedFault[];
+  /** whether a fault only says that something is still to be filled in, where the user has not been yet */
+  quiet: (fault: LocatedFault) => boolean;
+  /** the user leaves the field at a path */
+  touch: (path: string) => void;
   /** the columns of the streams that are read; for a source, of the streams that it gives */
   columns: readonly SchemaField[];
   /** the changes that would mend the parameter at a path */
@@ -29,6 +33,8 @@ export interface FormContext extends FormSetting {
 export const Context = createContext<FormContext>({
   root: {},
   faults: [],
+  quiet: () => false,
+  touch: () => undefined,
   columns: [],
   mends: {},
   readOnly: false,

@@ -271,17 +271,10 @@ export function variantTitle(variant: JsonSchema, index: number): string {
   return String(constant ?? variant.title ?? variant.type ?? `Variant ${index + 1}`);
 }
 
-/** Messages that belong at a field: its own, and for a single value those below it. */
-export function messagesAt(
-  path: string,
-  kind: Kind,
-  faults: readonly { local: string; message: string }[],
-): string[] {
+/** The faults that belong at a field: its own, and for a single value those below it. */
+export function faultsAt<F extends { local: string }>(path: string, kind: Kind, faults: readonly F[]): F[] {
   const deep = !["object", "list", "map", "union"].includes(kind);
-  return faults
-    .filter(
-      ({ local }) =>
-        local === path || (deep && (local.startsWith(`${path}.`) || local.startsWith(`${path}[`))),
-    )
-    .map(({ message }) => message);
+  return faults.filter(
+    ({ local }) => local === path || (deep && (local.startsWith(`${path}.`) || local.startsWith(`${path}[`))),
+  );
 }

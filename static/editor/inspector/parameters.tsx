@@ -9,7 +9,8 @@ import { changeElement, connect, disconnect } from "../edits";
 import { SchemaForm } from "../form/form";
 import { tellRefusal } from "../refusal";
 import { ReplaceNote } from "../replace-note";
-import { commit, current, faultsOf, useEditor } from "../store";
+import { commit, current, faultsOf, useEditor, type LocatedFault } from "../store";
+import { isQuiet, touch } from "../touched";
 import { NodePin, LatencyTarget, Apart } from "./placement";
 import { IdField } from "./id-field";
 
@@ -26,8 +27,9 @@ export function Parameters({
   const checked = useEditor((state) => state.checked ?? state.history.present);
   const faults = useMemo(() => faultsOf(allFaults, checked, element.id), [allFaults, checked, element.id]);
   const columns = useColumns(element, operator);
-  const mends = useMends(element);
-  const rest = faults.filter(({ local }) => !local.startsWith("params") || local === "params");
+  const touched = useEditor((state) => state.touched);
+  const mends = useMends(element, faults);
+  const rest = faults.filter(({ local }) => local === "params" || !/^(params|inputs)[.[]/.test(local));
   return (
     <div className="stack">
       {element.ui?.replace && <ReplaceNote element={element} editable={editable} />}
@@ -46,6 +48,8 @@ export function Parameters({
           value={element.params ?? {}}
           example={operator.example}
           faults={faults}
+          quiet={(fault) => isQuiet(touched, element.id, fault)}
+          touch={(path) => touch(element.id, path)}
           columns={columns}
           mends={mends}
           readOnly={!editable}
@@ -57,7 +61,7 @@ export function Parameters({
         <p className="muted">There is no operator {element.type} in this installation.</p>
       )}
       <hr className="line" />
-      <Inputs element={element} operator={operator} editable={editable} />
+      <Inputs element={element} operator={operator} editable={editable} faults={faults} />
       <NodePin element={element} editable={editable} />
       <LatencyTarget element={element} editable={editable} />
       <Apart element={element} editable={editable} />
@@ -82,19 +86,19 @@ function useColumns(element: DocElement, operator: Operator | undefined): Schema
 }
 
 /** Buttons for columns that do not fit, by the path of the parameter. */
-function useMends(element: DocElement) {
+function useMends(element: DocElement, faults: readonly LocatedFault[]) {
   const document = useEditor((state) => state.history.present);
   const operators = useEditor((state) => state.operators);
   const schemas = useEditor((state) => state.schemas);
   return useMemo(() => {
-    const found = Object.entries(mendsOf(document, operators, schemas, element.id));
+    const found = Object.entries(mendsOf(document, operators, schemas, element.id, faults));
     return Object.fromEntries(
       found.map(([path, mends]) => [
         path,
         mends.map((mend) => ({ title: mend.title, run: () => commit(mend.apply(current())) })),
       ]),
     );
-  }, [document, operators, schemas, element.id]);
+  }, [document, operators, schemas, element.id, faults]);
 }
 
 /** Connections as a form: the way to connect without a pointer. */
@@ -102,11 +106,14 @@ function Inputs({
   element,
   operator,
   editable,
+  faults,
 }: {
   element: DocElement;
   operator: Operator | undefined;
   editable: boolean;
+  faults: readonly LocatedFault[];
 }) {
+  const touched = useEditor((state) => state.touched);
   const document = useEditor((state) => state.history.present);
   const operators = useEditor((state) => state.operators);
   const schemas = useEditor((state) => state.schemas);
@@ -117,8 +124,11 @@ function Inputs({
   );
   return ports.map((port) => {
     const to = { element: element.id, port: port.name };
+    const path = `inputs.${port.name}`;
+    const own = faults.filter(({ local }) => local === path || local.startsWith(`${path}.`));
+    const wrong = own.some((fault) => !isQuiet(touched, element.id, fault));
     return (
-      <label className="field" key={port.name} data-path={`inputs.${port.name}`}>
+      <label className="field" key={port.name} data-path={path} onBlur={() => touch(element.id, path)}>
         <span className="field__label">
           {ports.length > 1 ? `Input ${port.name}` : "Reads from"}
           {port.optional && " (optional)"}
@@ -126,6 +136,7 @@ function Inputs({
         <select
           className="select"
           disabled={!editable}
+          aria-invalid={wrong}
           value={element.inputs?.[port.name] ?? ""}
           onChange={(event) => {
             if (!event.target.value) return commit(disconnect(current(), to));
@@ -153,6 +164,11 @@ function Inputs({
             );
           })}
         </select>
+        {own.length > 0 && (
+          <span className={wrong ? "field__error" : "field__help"}>
+            {own.map(({ message }) => message).join(" ")}
+          </span>
+        )}
         {port.description && <span className="field__help">{port.description}</span>}
       </label>
     );

@@ -112,23 +112,40 @@ function Drawer({ pipeline, element }: { pipeline: string; element: LiveElement 
       ) : (
         <div className="drawer">
           <ElementErrorNote element={element} />
-          {element.status !== "view" && <WhyHere pipeline={pipeline} element={element} />}
-          {element.status !== "view" && (
-            <UserPlace pipeline={pipeline} element={element} isSource={operator?.category === "sources"} />
-          )}
           <ActiveHandover pipeline={pipeline} element={element} />
           {element.status !== "view" && (
             <Actions pipeline={pipeline} element={element} operator={operator} ask={ask} />
           )}
-          {element.status !== "view" && <Figures element={element} />}
-          {element.status !== "view" && <Percentiles element={element} />}
-          {element.status !== "view" && <TargetCost element={element} />}
-          {element.status !== "view" && <ForEngineers pipeline={pipeline} element={element} />}
           <Details pipeline={pipeline} element={element} operator={operator} ask={ask} />
+          {element.status !== "view" && (
+            <AllFigures pipeline={pipeline} element={element} isSource={operator?.category === "sources"} />
+          )}
         </div>
       )}
       {dialogs}
     </div>
+  );
+}
+
+/** What is measured of the element, and why it is where it is: below its data. */
+function AllFigures({
+  pipeline,
+  element,
+  isSource,
+}: {
+  pipeline: string;
+  element: LiveElement;
+  isSource: boolean;
+}) {
+  return (
+    <section className="stack" aria-label="Figures">
+      <Figures element={element} />
+      <Percentiles element={element} />
+      <TargetCost element={element} />
+      <WhyHere pipeline={pipeline} element={element} />
+      <UserPlace pipeline={pipeline} element={element} isSource={isSource} />
+      <ForEngineers pipeline={pipeline} element={element} />
+    </section>
   );
 }
 

@@ -3,7 +3,7 @@ import { useEffect, useState } from "react";
 import { Box, Workflow } from "lucide-react";
 import { livePage, useParam } from "../../shared/address";
 import { get, post } from "../../shared/api";
-import { live, useElement, useLive } from "../../shared/live";
+import { live, useElement, useLive, useTitle } from "../../shared/live";
 import { mount } from "../../shared/mount";
 import { page } from "../../shared/page";
 import type { LiveElement, Operator, Pipeline, PipelineVersion, Validation } from "../../shared/types";
@@ -63,12 +63,13 @@ function ElementPage() {
   const [seen, setSeen] = useState(false);
   const element = useElement(name, id);
   const known = useLive((state) => name in state.elements);
+  const title = useTitle(name);
   useEffect(() => live.watchPipeline(name), []);
   // the view stays while a new version is loaded
   if (ready && !seen) setSeen(true);
   const crumbs: [string, string][] = [
     ["Pipelines", "/pipelines/"],
-    [name, livePage(name, id)],
+    [title, livePage(name, id)],
   ];
   if (element && seen) return <Loaded crumbs={crumbs} element={element} />;
   return (
@@ -85,15 +86,16 @@ function ElementPage() {
 }
 
 function Gone() {
+  const title = useTitle(name);
   return (
     <div className="card empty">
       <Box aria-hidden="true" />
       <h2>
-        {id} is no longer an element of {name}
+        {id} is no longer an element of {title}
       </h2>
       <p>It was removed from the pipeline. The data that it wrote is kept.</p>
       <a className="button" href={livePage(name)}>
-        Open {name}
+        Open {title}
       </a>
     </div>
   );

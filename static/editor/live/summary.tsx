@@ -1,6 +1,6 @@
 import { useShallow } from "zustand/react/shallow";
 import { count, plural, rate } from "../../shared/format";
-import { useElements, useLive } from "../../shared/live";
+import { useElements, useLive, useTitle } from "../../shared/live";
 import { enters } from "../../shared/points";
 import type { LiveElement } from "../../shared/types";
 import { HandoverCard } from "../../shared/ui/handover";
@@ -26,6 +26,7 @@ const slowestOf = (elements: LiveElement[]): LiveElement | null =>
 /** The whole pipeline, when no element is selected: its figures, and who runs where. */
 export function LiveSummary({ pipeline }: { pipeline: string }) {
   const elements = useElements(pipeline);
+  const title = useTitle(pipeline);
   const handovers = useLive(
     useShallow((state) => state.handovers.filter((handover) => handover.pipeline === pipeline).slice(0, 3)),
   );
@@ -50,7 +51,7 @@ export function LiveSummary({ pipeline }: { pipeline: string }) {
     <div className="inspector">
       <header className="inspector__head">
         <div className="inspector__names">
-          <h2 className="inspector__heading">{pipeline}</h2>
+          <h2 className="inspector__heading">{title}</h2>
           <span className="muted small">Select an element for its charts and actions.</span>
         </div>
       </header>

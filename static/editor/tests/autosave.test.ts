@@ -18,12 +18,16 @@ class FakeStorage {
 }
 
 /** The server's draft; a PUT with another revision is refused with what is there. */
-const server = { document: DOCUMENT, revision: 1, away: false, answers: true };
+const server = { name: "p", document: DOCUMENT, revision: 1, away: false, answers: true, signedIn: true };
 
-const pipeline = () => ({ name: "p", document: server.document, revision: server.revision }) as never;
+const pipeline = () =>
+  ({ id: 7, name: server.name, document: server.document, revision: server.revision }) as never;
 
-async function put(_: string, init: RequestInit): Promise<Response> {
+async function put(path: string, init: RequestInit): Promise<Response> {
   if (server.away) throw new TypeError("fetch failed");
+  if (!server.signedIn) return new Response("{}", { status: 401 });
+  if (init.method === "GET") return new Response(JSON.stringify(server.name ? [pipeline()] : []));
+  if (!path.endsWith(`/pipelines/${server.name}`)) return new Response("{}", { status: 404 });
   const match = Number((init.headers as Record<string, string>)["If-Match"]?.replaceAll('"', ""));
   const { document } = JSON.parse(init.body as string) as { document: PipelineDocument };
   if (match !== server.revision) {
@@ -52,11 +56,18 @@ async function visit(tab: FakeStorage, role: Role = "editor") {
 }
 
 beforeEach(() => {
-  Object.assign(server, { document: DOCUMENT, revision: 1, away: false, answers: true });
+  const fresh = { name: "p", document: DOCUMENT, revision: 1, away: false, answers: true, signedIn: true };
+  Object.assign(server, fresh);
   vi.stubGlobal("localStorage", new FakeStorage());
   vi.stubGlobal("fetch", put);
   // Nothing is saved by itself: on a slow machine an earlier page would save between two lines of a test.
-  vi.stubGlobal("window", { addEventListener: vi.fn(), setTimeout: vi.fn(), clearTimeout: vi.fn() });
+  const location = { href: "http://fogline/pipelines/p?mode=edit", replace: vi.fn() };
+  vi.stubGlobal("window", {
+    location,
+    addEventListener: vi.fn(),
+    setTimeout: vi.fn(),
+    clearTimeout: vi.fn(),
+  });
 });
 
 test("what an earlier visit could not save is merged from what it was begun from", async () => {
@@ -190,4 +201,50 @@ test("a draft that follows a move is neither a conflict nor the end of undo", as
   await later.autosave.flush();
   expect(findElement(server.document, "file")?.title).toBe("Offline");
   expect(findElement(server.document, "big")?.node).toBe("edge-b");
+});
+
+test("a new id that somebody else gives the pipeline is followed, with what is not saved yet", async () => {
+  const tab = new FakeStorage();
+  const { autosave, title } = await visit(tab);
+  title("big", "Mine");
+  const named = { ...server.document, metadata: { ...server.document.metadata, name: "q" } };
+  Object.assign(server, { name: "q", document: named, revision: 2 });
+  expect(await autosave.flush()).toBe(false);
+  await vi.waitFor(() => expect(window.location.replace).toHaveBeenCalled());
+  const address = vi.mocked(window.location.replace).mock.calls[0]?.[0];
+  expect(String(address)).toBe("http://fogline/pipelines/q?mode=edit&was=p");
+  expect(autosave.pending()).toBe(false); // the page may go without a question
+
+  const next = await visit(tab);
+  expect(next.resumed).toBe("saving"); // not a conflict: the name alone has changed
+  await next.autosave.flush();
+  expect(findElement(server.document, "big")?.title).toBe("Mine");
+  expect(server.document.metadata.name).toBe("q");
+});
+
+test("a pipeline that somebody else deletes leaves the draft where it is", async () => {
+  const { autosave, store, title, save } = await visit(new FakeStorage());
+  title("big", "Mine");
+  server.name = "";
+  expect(await autosave.flush()).toBe(false);
+  await vi.waitFor(() => expect(save().state).toBe("deleted"));
+  title("file", "Mine, too");
+  expect(await autosave.flush()).toBe(false);
+  expect(save().state).toBe("deleted"); // until the user has chosen
+  expect(findElement(store.current(), "file")?.title).toBe("Mine, too");
+  const { hasCopy } = await import("../local-copies");
+  expect(hasCopy("p")).toBe(true);
+});
+
+test("a session that ends keeps the draft, which is saved when somebody has signed in", async () => {
+  const { autosave, title, save } = await visit(new FakeStorage());
+  const { useSession } = await import("../../shared/api");
+  server.signedIn = false;
+  title("big", "Mine");
+  expect(await autosave.flush()).toBe(false);
+  expect([save().state, useSession.getState().over]).toEqual(["failed", true]);
+  server.signedIn = true;
+  expect(await autosave.flush()).toBe(true);
+  expect([save().state, useSession.getState().over]).toEqual(["saved", false]);
+  expect(findElement(server.document, "big")?.title).toBe("Mine");
 });

@@ -157,6 +157,23 @@ describe("a text column where a number is needed", () => {
     expect(mended?.params).toEqual({ columns: ["v1", "v1"] });
   });
 
+  test("what the server says would do instead is offered too, expressions among it", () => {
+    const document = drawn("live-chart", { columns: ["v1", "machine"], note: "x > 1" }, { in: "readings" });
+    const faults = [
+      { local: "params.note", instead: [{ column: "v1", value: "v1 > 1" }] },
+      { local: "params.columns[1]", instead: [{ column: "v1", value: "v1" }] },
+    ];
+    const found = mendsOf(document, ALL, { "readings.out": MIXED }, "reader", faults);
+    expect(found["params.note"]!.map((mend) => mend.title)).toEqual(["Use v1 instead"]);
+    const mended = findElement(found["params.note"]![0]!.apply(document), "reader");
+    expect(mended?.params).toEqual({ columns: ["v1", "machine"], note: "v1 > 1" });
+    expect(found["params.columns[1]"]!.map((mend) => mend.title)).toEqual([
+      "Use v1 instead",
+      "Use v2 instead",
+      "Convert machine to a number",
+    ]);
+  });
+
   test("without an element that converts, none is offered", () => {
     const without = new Map([...ALL].filter(([type]) => type !== "derive"));
     const found = judge(drawn("live-chart", {}), without, FROM, TO, {

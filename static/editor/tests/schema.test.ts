@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { blank, fieldsOf, kindOf, messagesAt, unwrap, variantOf, wantsColumn } from "../form/schema";
+import { blank, fieldsOf, kindOf, faultsAt, unwrap, variantOf, wantsColumn } from "../form/schema";
 
 const ROOT = {
   type: "object",
@@ -69,6 +69,6 @@ describe("reading a schema", () => {
 
 test("a fault shows once: at the deepest field that is drawn", () => {
   const faults = [{ local: "params.aggregates[0].column", message: "unknown" }];
-  expect(messagesAt("params.aggregates", "list", faults)).toEqual([]);
-  expect(messagesAt("params.aggregates[0].column", "string", faults)).toEqual(["unknown"]);
+  expect(faultsAt("params.aggregates", "list", faults)).toEqual([]);
+  expect(faultsAt("params.aggregates[0].column", "string", faults)).toMatchObject([{ message: "unknown" }]);
 });

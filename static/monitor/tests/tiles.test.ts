@@ -5,7 +5,9 @@ import type { PipelineItem } from "../../shared/types";
 import { RunningTile } from "../pipeline-tile";
 
 const PIPELINE: PipelineItem = {
+  id: 1,
   name: "watched",
+  title: "watched",
   revision: 1,
   status: "running",
   deployed_version: 2,

@@ -120,6 +120,20 @@ def test_a_pipeline_is_created_empty_or_from_a_document(caller: Call, document: 
     assert audited("pipeline.create") == 3
 
 
+def test_a_pipeline_is_called_as_people_like_and_its_name_is_made_of_that(caller: Call) -> None:
+    editor = caller("editor")
+    made = editor.post("/pipelines", {"title": "Fräsen  Überwachung"}).json()
+    assert (made["name"], made["title"]) == ("fraesen-ueberwachung", "Fräsen Überwachung")
+    assert made["document"]["metadata"]["title"] == "Fräsen Überwachung"
+    assert_problem(editor.post("/pipelines", {"title": "fräsen überwachung"}), 409)
+    assert (
+        editor.post("/pipelines", {"title": "Fraesen Überwachung"}).json()["name"] == "fraesen-ueberwachung-2"
+    )
+    assert_problem(editor.post("/pipelines", {"title": "x" * 121}), 422)
+    plain = editor.post("/pipelines", {"title": "case-1"}).json()
+    assert (plain["title"], "title" in plain["document"]["metadata"]) == ("case-1", False)
+
+
 @pytest.mark.usefixtures("pipeline")
 def test_a_pipeline_that_is_not_deployed_can_be_deleted(caller: Call) -> None:
     assert caller("editor").delete(P).status_code == 204

@@ -112,6 +112,42 @@ def test_a_schema_mismatch_names_the_parameter(registry, pipeline, source, keep)
     assert 'did you mean "value"' in fault.message
 
 
+def _instead(registry, document):
+    (fault,) = validate(document, registry).faults
+    return {each.column: each.value for each in fault.instead}
+
+
+def test_an_unknown_column_of_a_condition_names_those_that_would_do(registry, pipeline, source, keep):
+    renamed = {"columns": [{"column": "value", "as": "u"}, {"column": "key"}, {"column": "value", "as": "p"}]}
+    select = {"id": "s", "type": "select", "inputs": {"in": "source"}, "params": renamed}
+
+    def instead(condition):
+        return _instead(registry, pipeline(source(), select, keep("f", "s", params={"condition": condition})))
+
+    assert instead("value > 230") == {"u": "u > 230", "p": "p > 230"}
+    assert instead("`value` > 230 and value < abs(u)") == {
+        "u": "u > 230 and u < abs(u)",
+        "p": "p > 230 and p < abs(u)",
+    }
+    # the text 'value' is no column, and a condition that lacks another column too can be mended twice
+    assert instead("valu = 'value' and w > 1")["key"] == "key = 'value' and w > 1"
+
+
+def test_an_unknown_column_of_a_formula_or_a_parameter_names_those_that_would_do(
+    registry, pipeline, source, window
+):
+    derive = {
+        "id": "d",
+        "type": "derive",
+        "inputs": {"in": "source"},
+        "params": {"columns": [{"name": "half", "expression": "valeu / 2"}]},
+    }
+    assert _instead(registry, pipeline(source(), derive)) == {"value": "value / 2", "n": "n / 2"}
+    params = {"size_s": 1, "aggregates": [{"function": "sum", "column": "key"}]}
+    instead = _instead(registry, pipeline(source(), window("w", params=params)))
+    assert instead == {"value": "value", "n": "n"}
+
+
 def test_all_mismatches_of_one_element_are_told(faults, pipeline, source, window):
     params = {
         "size_s": 1,

@@ -1,0 +1,51 @@
+"""What people call a pipeline, and the name that is made of it. Pure."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterator
+from itertools import count
+from typing import Any
+
+from pipeline_runtime.model.document import NAME_MAX, TITLE_MAX
+
+_SPELLED = str.maketrans(
+    {"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "æ": "ae", "œ": "oe", "ø": "oe", "ł": "l"}
+)
+"""Letters that are written as others where they cannot be used. Accents of all others are left out."""
+
+
+def title_of(document: dict[str, Any]) -> str:
+    """Returns the title in a draft, which may have anything there; empty if it has none."""
+    metadata = document.get("metadata")
+    title = metadata.get("title") if isinstance(metadata, dict) else None
+    return " ".join(title.split())[:TITLE_MAX] if isinstance(title, str) else ""
+
+
+def titled(document: dict[str, Any], title: str) -> dict[str, Any]:
+    """Returns the document with the title, or without one if it only repeats the name."""
+    metadata = dict(document["metadata"])
+    metadata.pop("title", None)
+    if title and title != metadata["name"]:
+        metadata["title"] = title
+    return {**document, "metadata": metadata}
+
+
+def name_from(title: str, taken: Collection[str]) -> str:
+    """Returns a name for what people call `title`, which none of `taken` has.
+
+    >>> name_from("Fräsen Überwachung", [])
+    'fraesen-ueberwachung'
+    """
+    # Composed first: a decomposed ä is an a and an accent.
+    spelled = unicodedata.normalize("NFC", title).lower().translate(_SPELLED)
+    plain = unicodedata.normalize("NFKD", spelled).encode("ascii", "ignore").decode()
+    stem = re.sub(r"[^a-z0-9]+", "-", plain).strip("-") or "pipeline"
+    names = (stem[: NAME_MAX - len(end)].rstrip("-") + end for end in _ends())
+    return next(name for name in names if name not in taken)
+
+
+def _ends() -> Iterator[str]:
+    yield ""
+    yield from (f"-{number}" for number in count(2))

@@ -200,6 +200,7 @@ function StatusRow({ element }: { element: LiveElement }) {
     failed: element.error?.message ?? "see its error",
     silent: "restore it elsewhere",
     unheard: "see Needs attention",
+    starting: "its node starts it",
     view: "open it to see why",
     paused: `${rate(element.lag_rows)} rows wait`,
     draft: "not deployed",

@@ -1,9 +1,11 @@
+import { useEffect, useRef } from "react";
 import { Server, Workflow } from "lucide-react";
 import { get } from "../shared/api";
 import { count, rate } from "../shared/format";
 import { useLive } from "../shared/live";
 import { mount } from "../shared/mount";
 import { total } from "../shared/points";
+import { nodeStatus } from "../shared/status";
 import type { ClusterNode, PipelineItem } from "../shared/types";
 import { Figure, Problem, Skeleton, StatusMark, useLoaded } from "../shared/ui/parts";
 import { Feed, type FeedLine } from "./feed";
@@ -30,6 +32,7 @@ function OverviewPage() {
     10_000,
   );
   const live = useLive();
+  useReloadWhenStatesChange(reload);
   const pipelines = live.loaded ? live.pipelines : data?.pipelines;
   const nodes = live.loaded ? live.nodes : data?.nodes;
   if (!pipelines || !nodes) {
@@ -91,6 +94,22 @@ function OverviewPage() {
     </Frame>
   );
 }
+
+/** What needs attention is asked for again as soon as a pipeline or a node is in another state. */
+function useReloadWhenStatesChange(reload: () => void) {
+  const states = useLive(({ loaded, pipelines, nodes }) =>
+    loaded
+      ? [...pipelines, ...nodes.map((node) => ({ ...node, status: nodeStatus(node) }))].map(stateOf).join()
+      : "",
+  );
+  const again = useRef(reload);
+  again.current = reload;
+  useEffect(() => {
+    if (states) again.current();
+  }, [states]);
+}
+
+const stateOf = ({ name, status }: { name: string; status: string }) => `${name} ${status}`;
 
 /** Every problem in words, and the pipelines that have one. */
 function Attention({

@@ -13,6 +13,8 @@ const TONES: Record<string, Tone> = {
   leaving: "moving",
   "drain is waiting": "lagging",
   deploying: "moving",
+  starting: "lagging",
+  restoring: "lagging",
   undeploying: "moving",
   moving: "moving",
   lagging: "lagging",
@@ -35,6 +37,8 @@ const WORDS: Record<string, string> = {
   view: "view",
   ended: "ended",
   silent: "node does not answer",
+  starting: "does not process yet",
+  restoring: "being restored",
   unheard: "not heard",
 };
 

@@ -48,10 +48,12 @@ def group_facts(deployments: Iterable[Deployment], heard: bool = True) -> dict[s
             StandbyFacts(extra.node.name, extra.wanted)
         )
     handovers = {
-        (row.deployment_id, row.group): str(row.pk)
+        (row.deployment_id, row.group): row
         for row in Handover.objects.filter(deployment__in=by_id, outcome__isnull=True)
     }
     elements = elements_by_group(by_id)
+    unfinished = Deployment.objects.filter(operations__kind="upgrade", operations__ended_at__isnull=True)
+    upgrading = set(unfinished.filter(pk__in=by_id).values_list("pk", flat=True))
     found: dict[str, dict[str, GroupFacts]] = {id: {} for id in by_id}
     # Specs are large, so only the parts that are shown are parsed.
     placements = GroupPlacement.objects.filter(deployment__in=by_id).defer("spec").select_related("node")
@@ -67,7 +69,9 @@ def group_facts(deployments: Iterable[Deployment], heard: bool = True) -> dict[s
             retire=placement.retire,
             follow=placement.follow or "exact",
             fresh_from=placement.fresh_from,
-            handover=handovers.get(key),
+            upgrading=placement.deployment_id in upgrading,
+            handover=str(handovers[key].pk) if key in handovers else None,
+            restoring=key in handovers and handovers[key].kind == Handover.Kind.RESTORATION,
             replicas=tuple(replicas.get(key, ())),
             standbys=tuple(standbys.get(key, ())),
             nodes=nodes,

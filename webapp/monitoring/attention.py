@@ -6,12 +6,13 @@ Earlier problems are in the events. A line stays exactly as long as its problem 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 
 from pipeline_runtime.model.names import listed_and
 from webapp.backends.control_state import BLIND, ControlState
 from webapp.monitoring.schemas import AttentionLine, LiveElement, PipelineItem, Severity
 from webapp.nodes.schemas import Node
+from webapp.placements.schemas import ElementStatus
 from webapp.policies.schemas import Standing
 
 
@@ -31,17 +32,15 @@ def attention(
     waiting: dict[str, set[str]] = {}  # node that is not up -> what it has to run
     for pipeline, items in elements.items():
         for item in items:
-            if item["status"] in (
-                "silent",
-                "moving",
-            ):  # a group that is being restored has no node yet
+            if item["status"] in ("silent", "restoring"):
                 waiting.setdefault(item["node"], set()).add(f"{item['group_title']} of {pipeline}")
     found = list(_of_control(control, nodes))
     for node in nodes:
         # While control hears no node, only those that were silent before are known to be.
         if control.hears or node["silent_at"]:
             found += _of_node(node, sorted(waiting.get(node["name"], ())))
-    found += [line for item in pipelines for line in _of_pipeline(item, elements.get(item["name"], []))]
+    up = {node["name"] for node in nodes if node["up"]}
+    found += [line for item in pipelines for line in _of_pipeline(item, elements.get(item["name"], []), up)]
     # By measurements, so nothing is known about nodes that are not heard now.
     return found + [_of_policy(name, said) for name, said in advice if control.hears]
 
@@ -84,7 +83,10 @@ def _of_node(node: Node, waiting: list[str]) -> Iterator[AttentionLine]:
         yield _line("node.drain_waits", text, node["draining_since"], node=name)
 
 
-def _of_pipeline(pipeline: PipelineItem, elements: list[LiveElement]) -> Iterator[AttentionLine]:
+def _of_pipeline(
+    pipeline: PipelineItem, elements: list[LiveElement], up: Set[str]
+) -> Iterator[AttentionLine]:
+    """`up`: the nodes that are heard. What another node should run is told with that node."""
     name = pipeline["name"]
     if pipeline["status"] == "failed":
         text = f"{name} was not deployed: {pipeline['message']}"
@@ -108,6 +110,13 @@ def _of_pipeline(pipeline: PipelineItem, elements: list[LiveElement]) -> Iterato
                 element=item["id"],
                 node=item["node"],
             )
+    for status, meanwhile in _STANDS:
+        still = [item for item in groups.values() if item["status"] == status and item["node"] in up]
+        if still:
+            names = listed_and([item["group_title"] for item in still])
+            verb, them = ("does", "it is") if len(still) == 1 else ("do", "they are")
+            text = f"{names} of {name} {verb} not process now: {them} {meanwhile}."
+            yield _line("element.stands", text, None, pipeline=name, element=still[0]["id"])
     late = [item for item in groups.values() if item["status"] == "lagging"]
     if late:
         names = listed_and([item["group_title"] for item in late])
@@ -130,6 +139,11 @@ def _of_policy(name: str, said: Standing) -> AttentionLine:
     return {**line, "move_to": said["target"] or ""}
 
 
+_STANDS: tuple[tuple[ElementStatus, str], ...] = (
+    ("starting", "being started on the node again"),
+    ("restoring", "being restored"),
+)
+"""Statuses in which a deployed element does not process, and what is done about it."""
 _ADVICE = {
     "copy": "advises to give {pipeline} its copies at {site}.",
     "take-out": "advises to take the copies at {site} out of {pipeline}.",

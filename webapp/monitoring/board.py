@@ -156,7 +156,7 @@ def pipeline_json(pipeline: Pipeline) -> schemas.Pipeline:
 
 def running_status(elements: Set[ElementStatus]) -> PipelineStatus:
     """Returns one word for a deployed pipeline, from its elements' statuses."""
-    if elements & {"failed", "silent", "unheard", "lagging"}:
+    if elements & {"failed", "silent", "unheard", "lagging", "starting", "restoring"}:
         return "attention"
     at_work = elements - {"view", "ended"}
     if at_work == {"paused"}:

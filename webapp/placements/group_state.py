@@ -63,7 +63,9 @@ class GroupFacts:
     retire: bool = False
     follow: Follow = "exact"
     fresh_from: int = 0  # the newest seq at which its state was begun fresh, as far as was ever reported
+    upgrading: bool = False  # its deployment is being upgraded
     handover: str | None = None  # id of the running one
+    restoring: bool = False  # that is a restoration
     replicas: tuple[ReplicaFacts, ...] = ()
     standbys: tuple[StandbyFacts, ...] = ()
     nodes: Mapping[str, NodeFacts] = field(default_factory=dict)  # all registered ones
@@ -105,18 +107,27 @@ class GroupFacts:
         return node is not None and node.up
 
     @property
+    def node_is_known(self) -> bool:
+        """Returns whether control hears its node, or knows that it is down."""
+        node = self.nodes.get(self.node or "")
+        return node is not None and node.heard
+
+    @property
     def node_is_heard(self) -> bool:
         return self.node_is_up and self.nodes[self.node or ""].heard
 
 
 def status_of(group: GroupFacts) -> ElementStatus:
+    """Returns the group's status in one word. Only what processes, or would if it had rows, is running."""
     if group.deployment_status is None or group.deployment_status == "undeployed":
         return "draft"
     if group.node is None:
         return "failed" if group.deployment_status == "failed" else "deploying"
-    if group.handover is not None:
-        return "moving"
+    if group.handover is not None and group.restoring:
+        return "restoring"
     owner = group.owner
+    if group.handover is not None and (group.node_is_up or not group.node_is_known):
+        return "moving"
     if not group.node_is_up:
         return "silent"
     if not group.node_is_heard:
@@ -126,7 +137,8 @@ def status_of(group: GroupFacts) -> ElementStatus:
     if group.retire or group.role == "stopped" or (owner is not None and owner.status.get("retired")):
         return "stopped"
     if owner is None or owner.node != group.node or owner.role != "owner":
-        return "deploying"
+        runs = group.deployment_status == "running" and not group.upgrading
+        return "starting" if runs else "deploying"
     if owner.status.get("ended"):
         return "ended"
     if group.paused or owner.status.get("paused"):

@@ -14,7 +14,7 @@ import { useMarks } from "./marks";
 function usePoints(pipeline: string, element: LiveElement) {
   const node = useNode(element.node ?? "");
   const newest = useMemo(
-    () => (element.status === "deploying" ? null : pointOf(element, node)),
+    () => (["deploying", "starting"].includes(element.status) ? null : pointOf(element, node)),
     // the node is a new object with each message, but its figures change only with a report
     // eslint-disable-next-line react-hooks/exhaustive-deps
     [element, node?.last_seen_at],

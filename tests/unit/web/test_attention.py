@@ -68,9 +68,17 @@ def test_a_silent_node_is_one_line_that_names_what_waits() -> None:
 
 
 def test_what_is_restored_from_a_silent_node_is_still_to_run_there() -> None:
-    moving = [element("power", status="moving"), element("other", status="moving", node="b")]
-    [line] = lines(node("a", up=False, silent_at=SINCE), elements=moving)
+    restoring = [element("power", status="restoring"), element("other", status="moving", node="b")]
+    [line] = lines(node("a", up=False, silent_at=SINCE), elements=restoring)
     assert line.startswith("a does not answer. It should run Power of p: ")
+
+
+def test_what_does_not_process_on_a_node_that_answers_is_told() -> None:
+    starting = [element(id, status="starting") for id in ("x", "y")]
+    [line] = lines(node("a"), elements=starting)
+    assert line == "X and Y of p do not process now: they are being started on the node again."
+    [line] = lines(node("a"), elements=[element("x", status="restoring")])
+    assert line == "X of p does not process now: it is being restored."
 
 
 def test_a_node_that_was_stopped_on_purpose_is_no_trouble_and_a_silent_one_is() -> None:

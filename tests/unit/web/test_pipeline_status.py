@@ -22,6 +22,9 @@ from webapp.monitoring.board import running_status
         ({"running", "silent"}, "attention"),
         ({"unheard"}, "attention"),
         ({"lagging"}, "attention"),
+        ({"running", "starting"}, "attention"),
+        ({"running", "restoring"}, "attention"),
+        ({"running", "moving"}, "running"),
     ],
 )
 def test_a_pipeline_is_what_all_of_it_is_and_wants_attention_when_any_of_it_does(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from pipeline_runtime.model.plain_data import shown
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
 from pipeline_runtime.operators.accumulators import Accumulation, Group, Kept, column_of, readable
 from pipeline_runtime.operators.aggregates import Aggregates, aggregate_fields
@@ -30,16 +33,44 @@ from pipeline_runtime.operators.event_time import (
     untimed,
     utc,
 )
+from pipeline_runtime.operators.panes import (
+    DAY_US,
+    HOUR_US,
+    Calendar,
+    EvenCalendar,
+    Times,
+    ZonedCalendar,
+    first_start,
+    windows,
+)
 from pipeline_runtime.operators.sdk import BatchProcessor, OperatorContext, Params, States
 from pipeline_runtime.operators.tables import with_rejects
 
-_END = "_end"
+_PANE, _START = "_pane", "_start"
+PARTS_MAX = 20_000
+"""The most panes of one window: so many are kept for each key, and read for each result."""
+PARTS_A_SECOND_MAX = 20_000
+"""The most panes that are put together in a second, for one key."""
 
 
 class WindowAggregateParams(Params):
     size_s: float = Field(ge=0.001, le=366 * 86400, description="the length of a window")
     slide_s: float | None = Field(
         default=None, ge=0.001, description="how often a window begins; empty: when the one before it ends"
+    )
+    offset_s: float = Field(
+        default=0.0,
+        ge=0,
+        le=366 * 86400,
+        title="Begins after midnight",
+        description="how long after midnight a window begins: 21600 for a shift or a day from 06:00",
+    )
+    zone: str | None = Field(
+        default=None,
+        max_length=64,
+        title="Time zone",
+        description="whose midnight that is, such as Europe/Berlin; empty: UTC. A day in which the clocks are"
+        " changed has 23 or 25 hours",
     )
     delay_s: float = Field(default=0.0, ge=0, le=7 * 86400, description="how late a row may arrive")
     keys: tuple[ColumnName, ...] = Field(
@@ -51,7 +82,73 @@ class WindowAggregateParams(Params):
     def _slides_within(self) -> WindowAggregateParams:
         if self.slide_s is not None and self.slide_s > self.size_s:
             raise ValueError("slide_s must not be longer than size_s: rows between two windows would be lost")
+        if self.zone is not None:
+            self._check_zone(self.zone)
+        self._check_cost()
         return self
+
+    def _check_zone(self, zone: str) -> None:
+        try:
+            ZoneInfo(zone)
+        except (ValueError, OSError, ZoneInfoNotFoundError):
+            raise ValueError(
+                f'there is no time zone "{shown(zone)}"; one is for example Europe/Berlin'
+            ) from None
+        slide_us = self.slide_us
+        fits_day = slide_us % HOUR_US == 0 and (DAY_US % slide_us == 0 or slide_us % DAY_US == 0)
+        if not fits_day or self.size_us % slide_us:
+            raise ValueError(
+                "with a time zone, windows begin at full hours that divide a day (3600, 7200, 10800, 14400, "
+                "21600, 28800, 43200 s), or every so many days (86400 s), and size_s is a multiple of slide_s"
+            )
+
+    def _check_cost(self) -> None:
+        a_second = self.parts * 1_000_000 / self.slide_us
+        if self.parts <= PARTS_MAX and a_second <= PARTS_A_SECOND_MAX:
+            return
+        size_s, slide_s = self.size_us / 1_000_000, self.slide_us / 1_000_000
+        open_at_once = -(-self.size_us // self.slide_us)
+        least_s = max(size_s / PARTS_MAX, math.sqrt(size_s / PARTS_A_SECOND_MAX))
+        raise ValueError(
+            f"size_s {size_s:g} and slide_s {slide_s:g} cost too much: {open_at_once:,} windows are open at "
+            f"once, and each result is put together from {self.parts:,} parts, {a_second:,.0f} in a second "
+            f"(at most {PARTS_MAX:,} and {PARTS_A_SECOND_MAX:,} go). "
+            f"Choose a slide_s of {_round_slide(size_s, least_s):g} or more that divides size_s"
+        )
+
+    @property
+    def size_us(self) -> int:
+        return in_us(self.size_s)
+
+    @property
+    def slide_us(self) -> int:
+        return in_us(self.slide_s or self.size_s)
+
+    @property
+    def pane_us(self) -> int:
+        """Returns the longest time that lies as a whole inside each window or outside."""
+        return math.gcd(self.size_us, self.slide_us)
+
+    @property
+    def parts(self) -> int:
+        """Returns how many panes a window has."""
+        return self.size_us // self.pane_us
+
+    @property
+    def calendar(self) -> Calendar:
+        offset_us = in_us(self.offset_s)
+        if self.zone is None:
+            return EvenCalendar(self.pane_us, offset_us % self.slide_us)
+        return ZonedCalendar(self.pane_us, offset_us % self.slide_us, self.zone)
+
+
+def _round_slide(size_s: float, least_s: float) -> float:
+    """Returns a slide that is not shorter than `least_s` and divides the window."""
+    usual = (
+        number * unit for unit in (0.001, 0.01, 0.1, 1, 60, 3600) for number in (1, 2, 5, 10, 15, 20, 30)
+    )
+    fitting = (each for each in sorted(usual) if each >= least_s and size_s / each == int(size_s / each))
+    return next(fitting, size_s / max(1, int(size_s / least_s)))
 
 
 class WindowAggregate(BatchProcessor):
@@ -59,8 +156,12 @@ class WindowAggregate(BatchProcessor):
 
     A window is emitted once, when it is complete: when a row arrives whose time is `delay_s` past the
     window's end, or when the source has ended. A row goes to the dead letters if all its windows are complete
-    when it arrives. Windows follow one another, or overlap if `slide_s` is shorter than `size_s`. They are
-    aligned to full multiples of their length (UTC).
+    when it arrives. Windows follow one another, or overlap if `slide_s` is shorter than `size_s`.
+
+    Windows begin at full multiples of `slide_s` since 1970 (UTC), `offset_s` later if that is set: a window
+    of 28800 s with 21600 is a shift from 06:00, 14:00 or 22:00. With a `zone` they begin when its clocks
+    show that time, so a local day has 23 or 25 hours when the clocks are changed. A week begins on a
+    Thursday, as 1970 did; with an `offset_s` of 345600 it begins on a Monday.
 
     The functions are avg, min, max, sum, count, first, last, stddev, and relative_variation, which is (max -
     min) / average in percent.
@@ -74,7 +175,7 @@ class WindowAggregate(BatchProcessor):
     category = "state"
     icon = "chart-column"
     Params = WindowAggregateParams
-    state_params = frozenset({"size_s", "slide_s", "keys", "aggregates"})
+    state_params = frozenset({"size_s", "slide_s", "offset_s", "zone", "keys", "aggregates"})
     keeps = "the windows that are open now: their rows so far are not counted again"
     follow = "exact"
     flushes = True
@@ -109,62 +210,71 @@ class WindowAggregate(BatchProcessor):
         rows, rejected = inputs["in"].filter(pc.is_valid(inputs["in"]["_time"])), untimed(inputs["in"], names)
         if not rows.num_rows and not at_end:
             return with_rejects(self._emitted({}, accumulation, ctx), rejected)
-        progress = Progress(*(states.get([None])[0] or ()))
+        progress, calendar = Progress(*(states.get([None])[0] or ())), self.params.calendar
         newest = newest_before(times_us(rows["_time"]), rows["_partition"].to_numpy(), progress.newest_us)
-        complete_us = np.maximum(newest - self.delay_us, progress.closed_us)
-        last_ends = self._last_ends(rows)
-        late = last_ends <= complete_us
-        grown = self._grown(self._in_windows(rows, last_ends, complete_us), accumulation, states)
+        of = self._placed(rows, np.maximum(newest - self.delay_us, progress.closed_us), calendar)
         if rows.num_rows:
             progress.newest_us = max(progress.newest_us, pc.max(rows["_time"]).cast(pa.int64()).as_py())
-        until = _bound(LAST_US if at_end else progress.newest_us - self.delay_us)
-        complete = states.between(_bound(progress.closed_us), until)
-        complete |= {name: kept for name, kept in grown.items() if name < until}
-        for name, kept in (grown | dict.fromkeys(complete)).items():
-            states.put(name, kept)
-        progress.closed_us = max([progress.closed_us, *map(_end, complete)])
+        closed_us = LAST_US if at_end else progress.newest_us - self.delay_us
+        before, until = calendar.pane_of(np.array([progress.closed_us, closed_us], np.int64)) - 1
+        panes = _Panes(states, accumulation.merged)
+        panes.add(accumulation.of(of.rows(of.in_time), [_PANE, *self.params.keys]))
+        complete = self._complete(panes, int(before), int(until), of, accumulation)
+        panes.add(accumulation.of(of.rows(of.partly_late), [_PANE, *self.params.keys]))
+        panes.keep(first_start(int(until) - self._size, self._slide))
+        ends = [calendar.end_us(start + self._size) for start, _ in complete]
+        progress.closed_us = max([progress.closed_us, *ends, *([] if at_end else [closed_us])])
         states.put(None, progress.kept())
-        emitted = self._emitted(dict(sorted(complete.items())), accumulation, ctx)
-        return with_rejects(emitted, rejected, too_late(rows, names, newest, self.delay_us, late))
+        emitted = self._emitted(complete, accumulation, ctx)
+        return with_rejects(emitted, rejected, too_late(rows, names, newest, self.delay_us, of.late))
 
-    def _grown(self, rows: pa.Table, accumulation: Accumulation, states: States) -> dict[str, Kept]:
-        """Returns what is to be kept for each window, by its key, that has some of the rows. The rows come
-        from `_in_windows`."""
-        if not rows.num_rows:
+    def _placed(self, rows: pa.Table, complete_us: Times, calendar: Calendar) -> _Placed:
+        """Places rows in panes. Windows that end up to `complete_us` were complete when the row came."""
+        panes = calendar.pane_of(times_us(rows["_time"]))
+        complete = calendar.pane_of(complete_us) - 1
+        size, slide = self._size, self._slide
+        last_start = (panes - 1) // slide * slide
+        first_start_ = -((size - panes) // slide) * slide
+        return _Placed(
+            rows.append_column(_PANE, pa.array(panes)),
+            complete,
+            last_start,
+            late=last_start + size <= complete,
+            in_time=first_start_ + size > complete,
+        )
+
+    def _complete(
+        self, panes: _Panes, before: int, until: int, of: _Placed, accumulation: Accumulation
+    ) -> dict[tuple[int, str], Kept]:
+        """Returns what is kept for the rows of each window that has become complete: of those that end behind
+        `before`, up to `until`. They are named by where they begin and by their keys, in this order."""
+        size, slide = self._size, self._slide
+        start = first_start(before - size, slide)
+        if start + size > until:
             return {}
-        found = accumulation.of(rows, [_END, *self.params.keys])
-        names = [state_key(group) for group in found]
-        return {
-            name: accumulation.merged(kept, new)
-            for name, kept, new in zip(names, states.get(names), found.values(), strict=True)
-        }
-
-    def _in_windows(
-        self, rows: pa.Table, last_ends: NDArray[np.int64], complete_us: NDArray[np.int64]
-    ) -> pa.Table:
-        """Returns each row once for each of its windows that was not complete when the row came. Windows that
-        end up to `complete_us` were complete. The window's end is in the column `_END`."""
-        times, found = times_us(rows["_time"]), []
-        for back in range(-(-in_us(self.params.size_s) // self._slide_us)):
-            ends = last_ends - back * self._slide_us
-            taken = (ends > times) & (ends > complete_us)
-            found.append(rows.append_column(_END, pa.array(ends)).filter(pa.array(taken)))
-        return pa.concat_tables(found)
-
-    def _last_ends(self, rows: pa.Table) -> NDArray[np.int64]:
-        """Returns for each row when the last window ends that it is in."""
-        times = times_us(rows["_time"])
-        return times - times % self._slide_us + in_us(self.params.size_s)
+        found: dict[tuple[int, str], Kept] = {}
+        for keys, (places, kept) in panes.between(start + 1, until).items():
+            starts = range(start, min(until - size + 1, places[-1]), slide)
+            for begins, each in windows(places, kept, starts, size, accumulation.merged):
+                found[begins, keys] = each
+        # A row that came when some of its windows were complete counts for the others.
+        for group, each in accumulation.of(
+            of.in_windows(size, slide, until), [_START, *self.params.keys]
+        ).items():
+            name = int(group[0]), _keys_text(group)
+            found[name] = accumulation.merged(found.get(name), each)
+        return dict(sorted(found.items()))
 
     def _emitted(
-        self, complete: Mapping[str, Kept], accumulation: Accumulation, ctx: OperatorContext
+        self, complete: Mapping[tuple[int, str], Kept], accumulation: Accumulation, ctx: OperatorContext
     ) -> pa.Table:
-        outputs, ends = ctx.output_schema, [_end(name) for name in complete]
-        groups = [json.loads(name[DIGITS:]) for name in complete]
-        size_us = in_us(self.params.size_s)
+        outputs, calendar, size = ctx.output_schema, self.params.calendar, self._size
+        groups = [json.loads(keys) for _, keys in complete]
         columns = {
-            "window_start": column_of([end - size_us for end in ends], "window_start", outputs),
-            "window_end": column_of(ends, "window_end", outputs),
+            "window_start": column_of([calendar.end_us(at) for at, _ in complete], "window_start", outputs),
+            "window_end": column_of(
+                [calendar.end_us(at + size) for at, _ in complete], "window_end", outputs
+            ),
         }
         for place, name in enumerate(self.params.keys):
             columns[name] = column_of([group[place] for group in groups], name, outputs)
@@ -172,16 +282,20 @@ class WindowAggregate(BatchProcessor):
         return pa.table({**columns, "_time": columns["window_end"]})
 
     def readable_key(self, key: str) -> str:
-        end_us = _end(key)
-        window = f"{utc(end_us - in_us(self.params.size_s))} to {utc(end_us)} UTC"
-        return ", ".join(filter(None, [window, readable(json.loads(key[DIGITS:]))]))
+        calendar, pane = self.params.calendar, of_sortable(key[:DIGITS])
+        time = f"{utc(calendar.end_us(pane - 1))} to {utc(calendar.end_us(pane))} UTC"
+        return ", ".join(filter(None, [time, readable(json.loads(key[DIGITS:]))]))
 
     def readable_state(self, state: Kept, inputs: Mapping[str, StreamSchema]) -> dict[str, Any]:
         return self.accumulation(inputs["in"]).readable(state, self.output_schema(inputs))
 
     @property
-    def _slide_us(self) -> int:
-        return in_us(self.params.slide_s or self.params.size_s)
+    def _size(self) -> int:
+        return self.params.parts
+
+    @property
+    def _slide(self) -> int:
+        return self.params.slide_us // self.params.pane_us
 
     @property
     def delay_us(self) -> int:
@@ -193,25 +307,91 @@ class Progress:
     """The progress of event time, in us."""
 
     newest_us: int = FIRST_US  # of all rows so far
-    closed_us: int = FIRST_US  # windows that end up to here have been emitted
+    closed_us: int = FIRST_US  # windows that end up to here are complete
 
     def kept(self) -> list[int]:
         return [self.newest_us, self.closed_us]
 
 
-# The keys of the states: the end of a window and what its rows have in common, in the order of the ends.
+@dataclass(frozen=True)
+class _Placed:
+    """A batch's rows, each with its pane in the column `_PANE`."""
+
+    table: pa.Table
+    complete: Times  # by row: the pane with which the last window ends that was complete when the row came
+    last_start: Times  # by row: where the last window begins that it is in
+    late: NDArray[np.bool_]  # all windows of the row were complete
+    in_time: NDArray[np.bool_]  # none of them was
+
+    @property
+    def partly_late(self) -> NDArray[np.bool_]:
+        return ~self.late & ~self.in_time
+
+    def rows(self, which: NDArray[np.bool_]) -> pa.Table:
+        return self.table.filter(pa.array(which))
+
+    def in_windows(self, size: int, slide: int, until: int) -> pa.Table:
+        """Returns each row that is partly late once for each of its windows that was not complete when the
+        row came and is by now. Where that begins is in the column `_START`."""
+        which = self.partly_late
+        rows, found = (
+            self.rows(which),
+            [self.table.slice(0, 0).append_column(_START, pa.array([], pa.int64()))],
+        )
+        starts, complete, pane = self.last_start[which], self.complete[which], rows[_PANE].to_numpy()
+        while len(starts) and (taken := (starts + size >= pane) & (starts + size > complete)).any():
+            now = pa.array(taken & (starts + size <= until))
+            found.append(rows.append_column(_START, pa.array(starts)).filter(now))
+            starts = starts - slide
+        return pa.concat_tables(found)
+
+
+class _Panes:
+    """What is kept for each pane and what its rows have in common. What is new here is kept by `keep`."""
+
+    def __init__(self, states: States, merged: Callable[[Kept | None, Kept], Kept]) -> None:
+        self._states = states
+        self._merged = merged
+        self._new: dict[str, Kept] = {}
+        self._read: dict[str, Kept] = {}
+
+    def add(self, found: Mapping[Group, Kept]) -> None:
+        """Adds what is kept for more rows."""
+        names = [state_key(group) for group in found]
+        stored = self._states.get([name for name in names if name not in self._new])
+        before = dict(zip([name for name in names if name not in self._new], stored, strict=True)) | self._new
+        for name, each in zip(names, found.values(), strict=True):
+            self._new[name] = self._merged(before[name], each)
+
+    def between(self, first: int, last: int) -> dict[str, tuple[list[int], list[Kept]]]:
+        """Returns the panes from `first` to `last` in this order, by what their rows have in common."""
+        low, high = sortable(first), sortable(last + 1)
+        self._read = self._states.between(low, high)
+        all_ = self._read | {name: each for name, each in self._new.items() if low <= name < high}
+        found: dict[str, tuple[list[int], list[Kept]]] = {}
+        for name in sorted(all_):
+            places, kept = found.setdefault(name[DIGITS:], ([], []))
+            places.append(of_sortable(name[:DIGITS]))
+            kept.append(all_[name])
+        return found
+
+    def keep(self, start: int) -> None:
+        """Stores the panes that windows need which begin at `start` or later, and deletes the others."""
+        first = sortable(start + 1)
+        for name in {**self._read, **self._new}:
+            if name < first:
+                self._states.put(name, None)
+            elif name in self._new:
+                self._states.put(name, self._new[name])
+
+
+# The keys of the states: the number of a pane and what its rows have in common, in the order of the panes.
 
 
 def state_key(group: Group) -> str:
-    """Returns the state's key from a window's end in us and the values of its keys."""
-    end_us, *keys = group
-    return f"{sortable(end_us)}{json.dumps(keys, ensure_ascii=False)}"
+    """Returns the state's key from a pane's number and the values of its keys."""
+    return f"{sortable(int(group[0]))}{_keys_text(group)}"
 
 
-def _end(name: str) -> int:
-    return of_sortable(name[:DIGITS])
-
-
-def _bound(end_us: int) -> str:
-    """Returns the first key that a window which ends later can have."""
-    return sortable(end_us + 1)
+def _keys_text(group: Group) -> str:
+    return json.dumps(group[1:], ensure_ascii=False)

@@ -1,9 +1,15 @@
 """Laws of the window aggregate."""
 
+# ruff: noqa: DTZ001 - what a wall clock shows has no zone
+
 import json
 import random
 import statistics
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pytest
@@ -190,12 +196,12 @@ def test_rows_of_other_partitions_do_not_make_those_of_the_same_batch_late(opera
     assert [row["n"] for row in found] == [6, 2]
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(12))
 def test_windows_are_those_of_an_oracle_however_rows_are_cut_and_late(run, seed):
     """Row by row, as the page says it; in tenths of a second."""
     chance = random.Random(seed)
-    size, slide = chance.choice([(10, 10), (30, 10), (20, 5), (10, 7)])
-    delay = chance.choice([0, 15])
+    size, slide = chance.choice([(10, 10), (30, 10), (20, 5), (10, 7), (17, 3)])
+    delay, offset = chance.choice([0, 15]), chance.choice([0, 4])
     times, clock = [], 0
     for _ in range(120):
         clock += chance.choice([0, 1, 4, 20])
@@ -204,7 +210,7 @@ def test_windows_are_those_of_an_oracle_however_rows_are_cut_and_late(run, seed)
     expected, newest, late = {}, -1000, 0
     base = round(at(0).timestamp()) * 10
     for time, (_, key, number, _) in zip(times, rows, strict=True):
-        start = (base + time) // slide * slide - base
+        start = (base + time - offset) // slide * slide + offset - base
         late += start + size <= newest - delay
         while start + size > time:
             if start + size > newest - delay:
@@ -217,6 +223,7 @@ def test_windows_are_those_of_an_oracle_however_rows_are_cut_and_late(run, seed)
             "size_s": size / 10,
             "slide_s": slide / 10,
             "delay_s": delay / 10,
+            "offset_s": offset / 10,
             "keys": ["k"],
             "aggregates": aggregates("sum", "first", "last", "count", column="n"),
         },
@@ -297,3 +304,96 @@ def test_a_late_row_of_a_stream_without_columns_is_a_dead_letter(operator):
     )
     assert len(found.rejected) == 1
     assert [row["n"] for row in found.rows] == [1]
+
+
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+@pytest.mark.parametrize(
+    ("size_h", "begins_h", "day"),
+    [
+        (24, 0, datetime(2026, 3, 29)),
+        (24, 6, datetime(2026, 3, 28)),
+        (24, 0, datetime(2026, 10, 25)),
+        (8, 6, datetime(2026, 10, 25)),
+        (1, 0, datetime(2026, 3, 29)),
+        (1, 0, datetime(2026, 10, 25)),
+        (24, 6, datetime(2026, 7, 1)),
+    ],
+)
+@pytest.mark.parametrize("seed", [None, 1, 2])
+def test_windows_of_a_zone_begin_when_its_clocks_show_the_time(run, size_h, begins_h, day, seed):
+    """A row each 10 minutes of three days: the clocks are asked for each."""
+    first = day.replace(tzinfo=BERLIN).astimezone(UTC)
+    moments = [first + timedelta(minutes=10 * number) for number in range(3 * 24 * 6)]
+    rows = [((moment - at(0)).total_seconds(), "a", 1, 1.0) for moment in moments]
+    found = run(
+        {
+            "size_s": size_h * 3600,
+            "offset_s": begins_h * 3600,
+            "zone": "Europe/Berlin",
+            "aggregates": COUNT,
+        },
+        rows,
+        seed=seed,
+    )
+    counted = Counter()
+    for moment in moments:
+        wall = moment.astimezone(BERLIN).replace(tzinfo=None) - timedelta(hours=begins_h)
+        hours = (wall - datetime(1970, 1, 1)) // timedelta(hours=size_h) * size_h
+        counted[datetime(1970, 1, 1) + timedelta(hours=hours + begins_h)] += 1
+    told = {row["window_start"].astimezone(BERLIN).replace(tzinfo=None): row["n"] for row in found}
+    assert told == counted
+    assert sum(told.values()) == len(rows)
+    assert all(one["window_end"] <= other["window_start"] for one, other in pairwise(found))
+
+
+def test_a_day_in_which_the_clocks_are_changed_has_23_or_25_hours(run):
+    params = {"size_s": 86400, "zone": "Europe/Berlin", "aggregates": COUNT}
+    for day, hours in ((datetime(2026, 3, 29), 23), (datetime(2026, 10, 25), 25), (datetime(2026, 5, 1), 24)):
+        noon = day.replace(hour=12, tzinfo=BERLIN)
+        (row,) = run(params, [((noon - at(0)).total_seconds(), "a", 1, 1.0)])
+        assert row["window_end"] - row["window_start"] == timedelta(hours=hours)
+
+
+@pytest.mark.parametrize(
+    ("params", "says"),
+    [
+        ({"zone": "Europe/Atlantis", "size_s": 86400}, "no time zone"),
+        ({"zone": "../../etc/passwd", "size_s": 86400}, "no time zone"),
+        ({"zone": "Europe/Berlin", "size_s": 600}, "full hours"),
+        ({"zone": "Europe/Berlin", "size_s": 5 * 3600}, "full hours"),
+        ({"zone": "Europe/Berlin", "size_s": 7200, "slide_s": 3600}, None),
+        ({"zone": "Europe/Berlin", "size_s": 7 * 86400}, None),
+        ({"size_s": 86400, "slide_s": 1}, "size_s 86400 and slide_s 1 cost too much: 86,400 windows"),
+        ({"size_s": 86400, "slide_s": 7}, "86,400 parts"),
+        ({"size_s": 86400, "slide_s": 5}, None),
+        ({"size_s": 1, "slide_s": 0.001}, "1,000,000 in a second"),
+        ({"size_s": 3600, "slide_s": 1}, None),
+    ],
+)
+def test_what_cannot_be_cut_or_costs_too_much_is_refused(operator, params, says):
+    given = {**params, "aggregates": COUNT}
+    if says is None:
+        operator("window-aggregate", given)
+        return
+    with pytest.raises(ValueError, match=says):
+        operator("window-aggregate", given)
+
+
+@pytest.mark.parametrize("size_s", [86400, 100, 100_000, 366 * 86400, 90.5])
+def test_a_slide_that_is_advised_is_taken(operator, size_s):
+    with pytest.raises(ValueError, match="cost too much") as refused:
+        operator("window-aggregate", {"size_s": size_s, "slide_s": 0.001, "aggregates": COUNT})
+    advised = float(str(refused.value).split("slide_s of ")[1].split(" ")[0])
+    operator("window-aggregate", {"size_s": size_s, "slide_s": advised, "aggregates": COUNT})
+
+
+def test_each_row_is_kept_once_in_however_many_windows_it_is(operator):
+    """3,600 windows are open at once, and what is kept is one pane for each second with rows."""
+    window, states = (
+        operator("window-aggregate", {"size_s": 3600, "slide_s": 1, "aggregates": COUNT}),
+        StatesInMemory(),
+    )
+    letters(window, given([(second / 2, "a", 1, 1.0) for second in range(100)]), states=states)
+    assert len(states.texts) == 50 + 1

@@ -21,6 +21,7 @@ from pipeline_runtime.replica import looking
 from pipeline_runtime.replica.looking import KEY_MAX, STATE_MAX, Looking
 
 END_US = 1_700_000_040_000_000  # 22:14:00
+PANE = END_US // 60_000_000
 COUNT = {"function": "count", "as": "n"}
 SCHEMA = StreamSchema(
     fields=(
@@ -140,7 +141,7 @@ def test_a_search_goes_straight_to_keys_that_are_read_as_they_are(
 def test_keys_of_windows_are_read_as_times_and_searched_by_what_is_in_them(tmp_path: Path) -> None:
     keeper = Keeper(tmp_path / "keyed", windows())
     keeper.keep(
-        {window_aggregate.state_key((END_US, machine)): kept([1]) for machine in ("Press 1", "Press 2", None)}
+        {window_aggregate.state_key((PANE, machine)): kept([1]) for machine in ("Press 1", "Press 2", None)}
     )
     minute = "2023-11-14 22:13:00 to 2023-11-14 22:14:00 UTC"
     assert keeper.all_keys() == [f"{minute}, Press 1", f"{minute}, Press 2", f"{minute}, null"]

@@ -19,7 +19,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict
 
 from pipeline_runtime.model.schema import Field, FieldType
 from pipeline_runtime.operators.times import ISO_PATTERN, NUMBER_PATTERN, read_iso, read_times
@@ -62,6 +64,31 @@ _TIME = "_recorded"  # no column is called so: names of columns begin with anoth
 
 def arrow_type(type_: FieldType) -> pa.DataType:
     return _ARROW_TYPES[type_]
+
+
+METADATA = "fogline"
+"""The key of a table's facts in the metadata of its Parquet file."""
+
+
+class Facts(BaseModel):
+    """What is known of a table that was imported, without reading its rows."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    columns: tuple[Field, ...]
+    time: bool  # whether each row has a recorded time
+    rows: int
+    usual_interval_s: float | None = None
+    zone: str = "UTC"
+
+
+def facts_of(path: Path) -> Facts:
+    """Returns what the import noted in the Parquet file. ValueError: it is no file of the import."""
+    try:
+        metadata = pq.read_metadata(path).metadata or {}
+        return Facts.model_validate_json(metadata[METADATA.encode()])
+    except (pa.ArrowInvalid, KeyError) as error:
+        raise ValueError("it is no table that Fogline imported") from error
 
 
 @dataclass(frozen=True)

@@ -128,6 +128,7 @@ class Report(Frozen):
     usual_interval_s: float | None = None
     largest_jump: Jump | None = None
     skipped: int = 0  # rows that were left out, since their time jumped
+    footer: int = 0  # lines behind the last row that are no rows
     questions: tuple[Question, ...] = ()  # what only the whole file shows, such as a type that changes
 
 

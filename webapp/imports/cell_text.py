@@ -1,0 +1,113 @@
+"""What a cell's text says: the one meaning of numbers and truth values, for the preview and the import.
+
+`sql_of` says the same to DuckDB; tests compare the two.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from math import isfinite
+
+from pipeline_runtime.model.schema import FieldType
+
+TRUE_WORDS = ("true", "yes", "on", "1", "t", "y", "ja", "wahr")
+FALSE_WORDS = ("false", "no", "off", "0", "f", "n", "nein", "falsch")
+INTEGER_MAX = (1 << 63) - 1
+_INTEGER = r"[+-]?[0-9]+"
+_PLAIN = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?"
+_SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " "})  # between groups of three digits
+
+
+def read_cell(text: str, type_: FieldType, decimal: str, thousands: str) -> int | float | bool | str | None:
+    """Returns the value, or None if the text is none of this type. Times are read by `time_text`."""
+    if type_ is FieldType.STRING:
+        return text
+    text = text.strip()
+    if type_ is FieldType.BOOLEAN:
+        word = text.lower()
+        return True if word in TRUE_WORDS else False if word in FALSE_WORDS else None
+    plain = plain_number(text, decimal, thousands)
+    if plain is None:
+        return None
+    if type_ is FieldType.INTEGER:
+        if not re.fullmatch(_INTEGER, plain) or len(plain) > 40:
+            return None
+        whole = int(plain)
+        return whole if -INTEGER_MAX - 1 <= whole <= INTEGER_MAX else None
+    number = float(plain)
+    return number if isfinite(number) else None
+
+
+def plain_number(text: str, decimal: str, thousands: str) -> str | None:
+    """Returns the number as a program writes it: 1.234,5 -> 1234.5; None if the text is no such number."""
+    if thousands == " ":
+        text = text.translate(_SPACES)
+    if thousands and thousands in text:
+        if not re.fullmatch(grouped(decimal, thousands), text):
+            return None
+        text = text.replace(thousands, "")
+    if decimal == ",":
+        if "." in text:
+            return None
+        text = text.replace(",", ".")
+    return text if re.fullmatch(_PLAIN, text) else None
+
+
+def grouped(decimal: str, thousands: str) -> str:
+    """Returns the pattern of a number whose digits are in groups of three."""
+    return rf"[+-]?[0-9]{{1,3}}({re.escape(thousands)}[0-9]{{3}})+({re.escape(decimal)}[0-9]*)?"
+
+
+def sql_of(cell: str, type_: FieldType, decimal: str, thousands: str) -> str:
+    """Returns SQL with the value of `cell`, a column of texts; null if the text is none of this type."""
+    if type_ is FieldType.STRING:
+        return cell
+    if type_ is FieldType.BOOLEAN:
+        word = f"lower(trim({cell}))"
+        yes, no = (
+            f"WHEN {word} IN {_listed(TRUE_WORDS)} THEN true",
+            f"WHEN {word} IN {_listed(FALSE_WORDS)} THEN false",
+        )
+        return f"CASE {yes} {no} END"
+    read = _whole_sql if type_ is FieldType.INTEGER else _number_sql
+    if thousands == " ":
+        cell = f"translate({cell}, '\u00a0\u202f\u2009', '   ')"
+    plain = f"replace({cell}, ',', '.')" if decimal == "," else cell
+    value = read(plain)
+    if decimal == "," and thousands != ".":
+        value = f"CASE WHEN contains({cell}, '.') THEN NULL ELSE {value} END"
+    if not thousands:
+        return value
+    mark = quoted(thousands)
+    joined = f"replace(trim({cell}), {mark}, '')"
+    joined = f"replace({joined}, ',', '.')" if decimal == "," else joined
+    in_groups = f"regexp_full_match(trim({cell}), {quoted(grouped(decimal, thousands))})"
+    return (
+        f"CASE WHEN contains(trim({cell}), {mark}) THEN CASE WHEN {in_groups} THEN {read(joined)} END"
+        f" ELSE {value} END"
+    )
+
+
+def _whole_sql(cell: str) -> str:
+    # DuckDB rounds 1.5 and reads 0x1A and 1_000, so what it read has to look like its text.
+    cast = f"TRY_CAST({cell} AS BIGINT)"
+    return (
+        f"CASE WHEN CAST({cast} AS VARCHAR) = {cell} THEN {cast}"
+        f" WHEN regexp_full_match(trim({cell}), {quoted(_INTEGER)}) THEN {cast} END"
+    )
+
+
+def _number_sql(cell: str) -> str:
+    # DuckDB reads nan, inf and 1_000 as well.
+    cast = f"TRY_CAST({cell} AS DOUBLE)"
+    return f"CASE WHEN isfinite({cast}) AND NOT contains({cell}, '_') THEN {cast} END"
+
+
+def quoted(text: str) -> str:
+    """Returns the text as SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _listed(texts: Sequence[str]) -> str:
+    return "(" + ", ".join(quoted(text) for text in texts) + ")"

@@ -1,0 +1,207 @@
+"""A file's cells as texts, a batch of whole rows at a time, and what DuckDB makes of them."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from webapp.imports.convert_sql import Query, asked, csv_cells
+from webapp.imports.convert_text import ROW_BYTES_MAX, Counted, Piece, in_utf8, newlines, pieces, unpacked
+from webapp.imports.faults import ImportFault
+from webapp.imports.reading import COLUMNS_MAX, Reading, Source
+
+_HEAD_BYTES = 1 << 20
+_HEAD_ROWS = 200
+
+
+@dataclass
+class Batch:
+    """Some rows. `table` has the query's columns, and `over` and `short`: whether a row has more cells than
+    the table, or fewer."""
+
+    table: pa.Table
+    width: int
+    bytes_done: int
+    bytes_total: int
+    lines: Callable[[], NDArray[np.int64]]  # of the rows, from 1
+    text: Callable[[int, int], str]  # (row, characters) -> the row as it stands in the file
+
+
+def batches(
+    path: Path, reading: Reading, query: Query, connection: duckdb.DuckDBPyConnection, directory: Path
+) -> Iterator[Batch]:
+    """Yields the file's rows in their order. Raises ImportFault."""
+    if reading.kind == "text":
+        yield from _text_batches(path, reading, query, connection, directory)
+    else:
+        raise ImportFault(f"Files of the kind {reading.kind} cannot be imported.", None, "Save it as CSV.")
+
+
+def _text_batches(
+    path: Path, reading: Reading, query: Query, connection: duckdb.DuckDBPyConnection, directory: Path
+) -> Iterator[Batch]:
+    width = _width(path, reading)
+    file = directory / "piece.csv"
+    counted = Counted(path)
+    with counted.file:
+        for piece, last in _with_last(pieces(in_utf8(unpacked(counted, reading), reading.encoding), reading)):
+            file.write_bytes(piece.data)
+            table = _typed(piece, last, reading, query, connection, file, width)
+            lines = _lines_of(piece, table.num_rows)
+            yield Batch(table, width, counted.done, counted.size, lines, piece.text)
+
+
+def _with_last(found: Iterator[Piece]) -> Iterator[tuple[Piece, bool]]:
+    """Yields (piece, whether it is the file's last)."""
+    waiting = next(found, None)
+    for piece in found:
+        assert waiting is not None
+        yield waiting, False
+        waiting = piece
+    if waiting is not None:
+        yield waiting, True
+
+
+def _typed(
+    piece: Piece,
+    last: bool,
+    reading: Reading,
+    query: Query,
+    connection: duckdb.DuckDBPyConnection,
+    file: Path,
+    width: int,
+) -> pa.Table:
+    names: dict[Source, str] = {n: f"c{n}" for n in range(width)}
+    over = f"c{width} IS NOT NULL AND trim(c{width}) <> '' AS over"
+
+    def ask(cells: str, short: str, numbers: frozenset[Source] = frozenset()) -> pa.Table:
+        whole = f"(SELECT *, {over}, {short} AS short FROM {cells})"  # noqa: S608  no text of the file
+        return asked(connection, query.sql(whole, names, ", over, short", numbers))
+
+    try:
+        # The footer is in the last piece. Only there does it matter whether a row is short.
+        if query.numbers and not last and b"_" not in piece.data:
+            cells = csv_cells(file, reading, width, piece.quoted_lines, query.numbers)
+            table = ask(cells, "false", query.numbers)
+            if _all_finite(table):
+                return table
+    except duckdb.ConversionException:
+        pass  # some cell is no number: all cells are read as texts, to see which
+    try:
+        return ask(csv_cells(file, reading, width, piece.quoted_lines), f"c{width - 1} IS NULL")
+    except duckdb.Error:
+        # DuckDB refuses what Python's own module reads: some mistakes with quotes.
+        connection.register("cells", _by_hand(piece, reading, width))
+        try:
+            return ask("cells", f"c{width - 1} IS NULL")
+        finally:
+            connection.unregister("cells")
+
+
+def _all_finite(table: pa.Table) -> bool:
+    """Whether no cell said nan or inf, which DuckDB reads as numbers."""
+    return all(
+        pc.all(pc.is_finite(column)).as_py() is not False
+        for column in table.columns
+        if pa.types.is_floating(column.type)
+    )
+
+
+def _lines_of(piece: Piece, rows: int) -> Callable[[], NDArray[np.int64]]:
+    def lines() -> NDArray[np.int64]:
+        if piece.lines is None and not piece.quoted_lines and _line_count(piece.data) == rows:
+            return np.arange(rows, dtype=np.int64) + piece.first_line
+        _, found = piece.rows
+        if len(found) < rows:  # DuckDB found more rows than line ends outside of quotes
+            last = found[-1] if len(found) else piece.first_line
+            found = np.concatenate([found, np.full(rows - len(found), last, np.int64)])
+        return found[:rows]
+
+    return lines
+
+
+def _line_count(data: bytes) -> int:
+    return data.count(b"\n") + (not data.endswith(b"\n"))
+
+
+def _by_hand(piece: Piece, reading: Reading, width: int) -> pa.Table:
+    columns: list[list[str | None]] = [[] for _ in range(width + 1)]
+    for row in _parsed(piece.data.decode(), reading):
+        for n, cells in enumerate(columns):
+            cells.append(row[n] if n < len(row) else None)
+    return pa.table({f"c{n}": pa.array(cells, pa.string()) for n, cells in enumerate(columns)})
+
+
+def _parsed(text: str, reading: Reading) -> Iterator[list[str]]:
+    delimiter = "\t" if reading.delimiter == "whitespace" else reading.delimiter
+    if len(delimiter) > 1:
+        yield from (line.split(delimiter) for line in text.splitlines())
+        return
+    quoting = csv.QUOTE_MINIMAL if reading.quote else csv.QUOTE_NONE
+    csv.field_size_limit(max(csv.field_size_limit(), ROW_BYTES_MAX))
+    rows = csv.reader(
+        io.StringIO(text, newline=""), delimiter=delimiter, quotechar=reading.quote or None, quoting=quoting
+    )
+    yield from (row for row in rows if row)
+
+
+def _width(path: Path, reading: Reading) -> int:
+    """Returns how many cells a row has: as the header says, or most of the first rows."""
+    last = max(source for source in _sources(reading))
+    counted = Counted(path)
+    with counted.file:
+        head = b""
+        for block in in_utf8(unpacked(counted, reading), reading.encoding):
+            head += block
+            if len(head) >= _HEAD_BYTES:
+                break
+    ends = newlines(head)
+    header = 0
+    if reading.header_line is not None:
+        begin = int(ends[reading.header_line - 2]) + 1 if 1 < reading.header_line <= len(ends) + 1 else 0
+        end = int(ends[reading.header_line - 1]) if reading.header_line <= len(ends) else len(head)
+        text = head[begin:end].decode(errors="replace").rstrip("\r")
+        cells = next(_parsed(text.strip() if reading.delimiter == "whitespace" else text, reading), [])
+        while cells and not cells[-1].strip():
+            cells.pop()
+        header = len(cells)
+    first = next(pieces(iter([head]), reading), None)
+    common = 0
+    if first is not None:
+        lengths = []
+        for row in _parsed(first.data.decode(errors="replace"), reading):
+            lengths.append(len(row) - (len(row) > 1 and not row[-1].strip()))
+            if len(lengths) == _HEAD_ROWS:
+                break
+        common = Counter(lengths).most_common(1)[0][0] if lengths else 0
+    width = max(header or common, last + 1)
+    if width > COLUMNS_MAX:
+        raise ImportFault(
+            f"The table has {width:,} columns; at most {COLUMNS_MAX:,} go.", None, "Choose another delimiter."
+        )
+    return width
+
+
+def _sources(reading: Reading) -> Iterator[int]:
+    for column in reading.columns:
+        yield _place(column.source)
+    for source in reading.time.columns if reading.time is not None else ():
+        yield _place(source)
+
+
+def _place(source: Source) -> int:
+    if not isinstance(source, int) or not 0 <= source < COLUMNS_MAX:
+        raise ImportFault(
+            f"{source!r} is no place of a column in a text file.", None, "Choose the columns again."
+        )
+    return source

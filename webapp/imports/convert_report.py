@@ -1,0 +1,139 @@
+"""What became of a file's cells, counted while it is imported."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline_runtime.model.schema import FieldType
+from webapp.imports.cell_text import read_cell
+from webapp.imports.convert_sql import marks
+from webapp.imports.reading import Choice, ColumnReading, ColumnReport, Jump, Question, Reading
+
+BAD = "_bad_"
+"""Columns of the texts that could not be read are named so, with the column's number."""
+_SAMPLE = 500  # texts of a column that could not be read that are looked at
+_CHANGES_RATIO = 0.01  # a column's share of such texts from which on its type is asked
+_TEXT_SHOWN = 60
+_YEAR_S, _DAY_S = 366 * 86_400.0, 86_400.0
+
+
+@dataclass
+class _Column:
+    read: int = 0
+    bad: int = 0
+    first: tuple[int, str] | None = None
+    sample: list[str] = field(default_factory=list)
+
+
+class Counts:
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+        self.rows = 0
+        self.dead = 0
+        self.first_dead: tuple[int, str] | None = None
+        self._columns = [_Column() for _ in reading.columns]
+
+    def add(self, table: pa.Table) -> None:
+        """Counts rows that become part of the table. Dead letters count as rows; their cells do not."""
+        lines = table["_line"]
+        if table["_reject"].null_count < table.num_rows:
+            dead = table.filter(pc.is_valid(table["_reject"]))
+            self.dead += dead.num_rows
+            if self.first_dead is None:
+                self.first_dead = (dead["_line"][0].as_py(), str(dead["_raw"][0].as_py())[:200])
+            table = table.filter(pc.is_null(table["_reject"]))
+            self.rows += dead.num_rows
+            lines = table["_line"]
+        self.rows += table.num_rows
+        for number, column in enumerate(self._columns):
+            column.read += table.num_rows - table.column(number).null_count
+            if f"{BAD}{number}" in table.column_names:
+                self._bad(column, table[f"{BAD}{number}"], lines)
+
+    def _bad(self, column: _Column, texts: pa.ChunkedArray, lines: pa.ChunkedArray) -> None:
+        if texts.null_count == len(texts):
+            return
+        given = pc.is_valid(texts)
+        column.bad += len(texts) - texts.null_count
+        if column.first is None:
+            row = pc.index(given, True).as_py()
+            column.first = (lines[row].as_py(), texts[row].as_py()[:_TEXT_SHOWN])
+        if len(column.sample) < _SAMPLE:
+            column.sample += texts.filter(given)[: _SAMPLE - len(column.sample)].to_pylist()
+
+    def columns(self) -> tuple[ColumnReport, ...]:
+        good = self.rows - self.dead
+        return tuple(
+            ColumnReport(
+                name=told.name,
+                read=counted.read,
+                missing=good - counted.read - counted.bad,
+                unreadable=counted.bad,
+                first_unreadable=counted.first,
+            )
+            for told, counted in zip(self.reading.columns, self._columns, strict=True)
+        )
+
+    def questions(self, jump: Jump | None) -> tuple[Question, ...]:
+        """Returns what only the whole file shows and a person should say."""
+        found = [
+            question
+            for number, (column, counted) in enumerate(zip(self.reading.columns, self._columns, strict=True))
+            if (question := self._type_question(number, column, counted)) is not None
+        ]
+        kept = self.reading.time is not None and self.reading.time.jump == "keep"
+        if kept and jump is not None and not -_DAY_S <= jump.seconds <= _YEAR_S:
+            found.append(_jump_question(jump))
+        return tuple(found)
+
+    def _type_question(self, number: int, column: ColumnReading, counted: _Column) -> Question | None:
+        if column.type is FieldType.STRING or counted.first is None:
+            return None
+        line, text = counted.first
+        keep = Choice(
+            title="Leave these cells without a value", example=f"{text} becomes no value", changes={}
+        )
+        place = f"columns.{number}.type"
+        said = (
+            f'{counted.bad:,} cells of "{column.name}" are not {column.type.words},'
+            f" first {text!r} in line {line:,}."
+        )
+        decimal, thousands = marks(self.reading, column)
+        if column.type is FieldType.INTEGER and any(
+            read_cell(text, FieldType.NUMBER, decimal, thousands) is not None for text in counted.sample
+        ):
+            number_choice = Choice(
+                title="Read the column as numbers with decimals",
+                example=f"{text} stays {text}",
+                changes={place: "number"},
+            )
+            choices = (number_choice, keep)
+        elif counted.bad > _CHANGES_RATIO * (counted.read + counted.bad):
+            as_text = Choice(
+                title="Read the whole column as text",
+                example=f'{text} stays "{text}"',
+                changes={place: "string"},
+            )
+            choices = (keep, as_text)
+        else:
+            return None
+        return Question(id=f"type.{column.name}", text=said, line=line, column=column.name, choices=choices)
+
+
+def _jump_question(jump: Jump) -> Question:
+    ahead = "ahead" if jump.seconds > 0 else "back"
+    return Question(
+        id="time.jump",
+        text=f"Time jumps {ahead} at line {jump.line:,}: from {jump.before} to {jump.after}.",
+        line=jump.line,
+        choices=(
+            Choice(
+                title="Leave out rows that jump away", changes={"time.jump": "skip", "time.jump_s": _DAY_S}
+            ),
+            Choice(title="Cut jumps to one hour", changes={"time.jump": "cut", "time.jump_s": 3600.0}),
+            Choice(title="Keep the times as they are", changes={}),
+        ),
+    )

@@ -1,0 +1,230 @@
+"""Cells as texts to typed columns, by DuckDB: a piece of the file at a time."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from pipeline_runtime.model.schema import FieldType
+from webapp.imports.cell_text import quoted, read_cell, sql_of
+from webapp.imports.convert_text import ROW_BYTES_MAX
+from webapp.imports.reading import ColumnReading, Reading, Source
+from webapp.imports.time_text import time_reader
+
+THREADS = 2
+MEMORY_MB = 200
+_FAST_PARTS = {"%Y", "%m", "%d", "%H", "%M", "%S", "%f"}
+_YEAR_1000_US = -30_610_224_000_000_000
+_ZONED = "(contains({0}, '+') OR suffix({0}, 'Z') OR suffix({0}, 'C') OR contains(substr({0}, 12), '-'))"
+"""SQL that tells whether an ISO 8601 text has an offset: +02:00, -03, Z or UTC."""
+_ABSENT = "\x01absent\x02"  # no cell is so, since no cell may be null by its text: that is decided later
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A time that is made of texts: of the row, or of a column that is no more than data.
+
+    Its columns in the result are `a<n>` (microseconds), `t<n>` (the text, where DuckDB read no time) and, if
+    that matters, `z<n>` (whether it says its offset).
+    """
+
+    name: str
+    sources: tuple[Source, ...]
+    format: str
+
+
+@dataclass(frozen=True)
+class Query:
+    """What is asked of DuckDB for each piece. `cells` gives a column of texts for each source."""
+
+    reading: Reading
+    sources: tuple[Source, ...]
+    moments: tuple[Moment, ...]
+    plain: tuple[ColumnReading, ...]  # columns that are no times
+
+    @cached_property
+    def numbers(self) -> frozenset[Source]:
+        """What DuckDB can read as numbers at once, unless a cell is none. Empty if that cannot be."""
+        reading = self.reading
+        if any(missing(reading, column) != missing(reading, None) for column in self.plain):
+            return frozenset()
+        others = {source for moment in self.moments for source in moment.sources}
+        others |= {column.source for column in self.plain if not self._is_number(column)}
+        return frozenset(column.source for column in self.plain) - others
+
+    def _is_number(self, column: ColumnReading) -> bool:
+        return column.type is FieldType.NUMBER and marks(self.reading, column) == (self.reading.decimal, "")
+
+    def sql(
+        self,
+        cells: str,
+        names: dict[Source, str],
+        more: str = "",
+        numbers: frozenset[Source] = frozenset(),
+    ) -> str:
+        """`more`: further columns of `cells`, each after a comma. `numbers`: those that are no texts, but
+        numbers already."""
+        inner = [f"{names[source]} AS {self._cell(source)}" for source in self.sources]
+        inner += [
+            f"{self._value(column, names[column.source], numbers)} AS r{n}"
+            for n, column in enumerate(self.plain)
+            if column.type is not FieldType.STRING
+        ]
+        for n, moment in enumerate(self.moments):
+            inner.append(f"{joined([names[source] for source in moment.sources])} AS t{n}")
+        middle = ["*"]
+        for n, moment in enumerate(self.moments):
+            middle.append(f"{_fast_time(f't{n}', moment.format)} AS a{n}")
+        outer = [f"{self._kept(n, column)} AS v{n}" for n, column in enumerate(self.plain)]
+        for n, moment in enumerate(self.moments):
+            outer += [f"a{n}", f"CASE WHEN a{n} IS NULL THEN t{n} END AS t{n}"]
+            if moment.format == "iso" and self.zoned:
+                outer.append(f"{_ZONED.format(f't{n}')} AS z{n}")
+        return (
+            f"SELECT {', '.join([*outer, self._bad(numbers)])}{more}"  # noqa: S608  `quoted` makes texts of texts
+            f" FROM (SELECT {', '.join(middle)} FROM"
+            f" (SELECT {', '.join(inner)}{more} FROM {cells}))"
+        )
+
+    def _cell(self, source: Source) -> str:
+        return f"s{self.sources.index(source)}"
+
+    def _value(self, column: ColumnReading, cell: str, numbers: frozenset[Source]) -> str:
+        if column.source in numbers:
+            return cell
+        decimal, thousands = marks(self.reading, column)
+        return sql_of(cell, column.type, decimal, thousands)
+
+    def _kept(self, n: int, column: ColumnReading) -> str:
+        """The value, or null where it means "no value"."""
+        texts = missing(self.reading, column)
+        if column.type is FieldType.STRING:
+            cell = self._cell(column.source)
+            return f"CASE WHEN trim({cell}) IN {_listed(texts)} THEN NULL ELSE {cell} END" if texts else cell
+        values = [value for text in texts if (value := self._read(column, text)) is not None]
+        if not values:
+            return f"r{n}"
+        return f"CASE WHEN r{n} IN ({', '.join(str(value) for value in values)}) THEN NULL ELSE r{n} END"
+
+    def _read(self, column: ColumnReading, text: str) -> int | float | bool | str | None:
+        return read_cell(text, column.type, *marks(self.reading, column))
+
+    @property
+    def zoned(self) -> bool:
+        """Whether it matters if a time says its offset."""
+        return self.reading.time is not None and self.reading.time.zone != "UTC"
+
+    def _bad(self, numbers: frozenset[Source]) -> str:
+        """The texts that could not be read, as a list in the order of `plain`; null where all could."""
+        texts, any_bad = [], []
+        for n, column in enumerate(self.plain):
+            cell = self._cell(column.source)
+            if column.type is FieldType.STRING or column.source in numbers:
+                texts.append("NULL")
+                continue
+            listed = _listed(missing(self.reading, column))
+            given = f"{cell} IS NOT NULL" + (f" AND trim({cell}) NOT IN {listed}" if listed else "")
+            bad = f"CASE WHEN r{n} IS NULL THEN {given} ELSE false END"
+            any_bad.append(bad)
+            texts.append(f"CASE WHEN {bad} THEN left({cell}, 200) END")
+        if not any_bad:
+            return "NULL::VARCHAR[] AS bad"
+        return f"CASE WHEN {' OR '.join(any_bad)} THEN [{', '.join(texts)}]::VARCHAR[] END AS bad"
+
+
+def marks(reading: Reading, column: ColumnReading) -> tuple[str, str]:
+    """Returns the decimal and the thousands mark of a column."""
+    return (
+        column.decimal or reading.decimal,
+        reading.thousands if column.thousands is None else column.thousands,
+    )
+
+
+def missing(reading: Reading, column: ColumnReading | None) -> tuple[str, ...]:
+    texts = reading.missing if column is None or column.missing is None else column.missing
+    return tuple(text.strip() for text in texts)
+
+
+def joined(cells: list[str]) -> str:
+    """SQL with the text of a time that is made of several cells."""
+    return " || ' ' || ".join(f"trim({cell})" for cell in cells)
+
+
+def _fast_time(text: str, time_format: str) -> str:
+    """SQL with the microseconds since 1970 of what DuckDB reads as `time_text` does; null for the rest."""
+    if time_format == "iso":
+        # A cast to TIMESTAMP passes over an offset, and one to TIMESTAMPTZ is slow.
+        local, zoned = (
+            f"epoch_us(TRY_CAST({text} AS TIMESTAMP))",
+            f"epoch_us(TRY_CAST({text} AS TIMESTAMPTZ))",
+        )
+        read = f"CASE WHEN {_ZONED.format(text)} THEN {zoned} ELSE {local} END"
+        return _of_our_time(f"CASE WHEN {text} LIKE '____-__-__%' THEN {read} END")
+    if time_format in ("epoch_s", "epoch_ms", "epoch_us"):
+        # Whole numbers only: a double does not hold each microsecond.
+        unit = {"epoch_s": 1_000_000, "epoch_ms": 1000, "epoch_us": 1}[time_format]
+        whole, most = f"TRY_CAST({text} AS BIGINT)", 60_000_000_000 * 1_000_000 // unit
+        known = f"CAST({whole} AS VARCHAR) = {text} AND {whole} BETWEEN -{most} AND {most}"
+        return f"CASE WHEN {known} THEN {whole} * {unit} END"
+    time_reader(time_format)  # ValueError: it is no format
+    parts = set(re.findall(r"%.", time_format))
+    if parts <= _FAST_PARTS and "seconds_of_day" not in time_format:
+        return _of_our_time(f"epoch_us(try_strptime({text}, {quoted(time_format.strip())}))")
+    return "NULL::BIGINT"
+
+
+def _of_our_time(micros: str) -> str:
+    """DuckDB reads 24 as the year 24, and knows times before Christ."""
+    return f"CASE WHEN {micros} >= {_YEAR_1000_US} THEN {micros} END"
+
+
+def _listed(texts: tuple[str, ...]) -> str:
+    return "(" + ", ".join(quoted(text) for text in texts) + ")" if texts else ""
+
+
+def connected(directory: Path) -> duckdb.DuckDBPyConnection:
+    """Returns a database in memory that reads files of this directory alone and loads no extension."""
+    connection = duckdb.connect(
+        config={
+            "threads": THREADS,
+            "memory_limit": f"{MEMORY_MB}MB",
+            "temp_directory": str(directory),
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "allow_community_extensions": False,
+        }
+    )
+    connection.execute(f"SET allowed_directories = [{quoted(str(directory))}]")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET TimeZone = 'UTC'")
+    connection.execute("SET lock_configuration = true")
+    return connection
+
+
+def csv_cells(
+    path: Path, reading: Reading, width: int, quoted_lines: bool, numbers: frozenset[Source] = frozenset()
+) -> str:
+    """SQL that reads `width` cells of each row of a file, and one more, c<width>, that no row should have.
+
+    With `numbers`, those columns are numbers, cells without a value are null, and a cell that is no number is
+    an error.
+    """
+    columns = ", ".join(f"c{n}: '{'DOUBLE' if n in numbers else 'VARCHAR'}'" for n in range(width + 1))
+    nulls = missing(reading, None) if numbers else (_ABSENT,)
+    delimiter = "\t" if reading.delimiter == "whitespace" else reading.delimiter
+    return (
+        f"read_csv({quoted(str(path))}, columns = {{{columns}}}, auto_detect = false, header = false,"
+        f" delim = {quoted(delimiter)}, quote = {quoted(reading.quote)}, escape = {quoted(reading.quote)},"
+        f" null_padding = true, strict_mode = false, nullstr = [{', '.join(map(quoted, nulls))}],"
+        f" decimal_separator = {quoted(reading.decimal)}, parallel = {str(not quoted_lines).lower()},"
+        f" max_line_size = {ROW_BYTES_MAX}, buffer_size = {4 * ROW_BYTES_MAX})"
+    )
+
+
+def asked(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
+    return connection.execute(sql).to_arrow_table()

@@ -1,0 +1,309 @@
+"""The text of a file, piece by piece: unpacked, in UTF-8, whole rows only, without what is no row."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from webapp.imports.faults import ImportFault
+from webapp.imports.reading import Reading
+
+PIECE_BYTES = 16 << 20
+ROW_BYTES_MAX = 4 << 20
+UNPACKED_BYTES_MAX = 16 << 30
+UNPACKED_RATIO_MAX = 200
+UNPACKED_BYTES_FREE = 64 << 20  # for which no ratio is asked
+QUOTED_LINES_MAX = 200
+"""A quoted cell goes on for so many lines at most: one that goes on longer has lost its closing quote."""
+
+
+_NEWLINE, _RETURN = 10, 13
+
+
+@dataclass
+class Piece:
+    """Whole rows as UTF-8. `lines` are the numbers of the lines, from 1, that stand in it, if some were left
+    out; else they follow `first_line` one by one."""
+
+    data: bytes
+    first_line: int
+    quote: str
+    delimiter: str
+    lines: NDArray[np.int64] | None = None
+
+    @cached_property
+    def quoted_lines(self) -> bool:
+        """Whether a cell goes on in a second line."""
+        if not self.quote or self.quote.encode() not in self.data:
+            return False
+        return bool(inside_quotes(self.data, newlines(self.data), self.quote, self.delimiter).any())
+
+    @cached_property
+    def rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(where each row begins in `data`, its line)."""
+        ends = newlines(self.data)
+        starts = np.concatenate([[0], ends + 1])
+        if len(starts) and starts[-1] >= len(self.data):
+            starts = starts[:-1]
+        lines = np.arange(len(starts)) + self.first_line if self.lines is None else self.lines[: len(starts)]
+        whole = np.ones(len(starts), dtype=bool)
+        whole[1:] = ~inside_quotes(self.data, ends, self.quote, self.delimiter)[: len(starts) - 1]
+        data = np.frombuffer(self.data, np.uint8)
+        blank = data[starts] == _NEWLINE
+        returned = (data[starts] == _RETURN) & (starts + 1 < len(data))
+        blank[returned] = data[starts[returned] + 1] == _NEWLINE
+        whole &= ~blank  # no row for DuckDB either
+        return starts[whole], lines[whole]
+
+    def text(self, row: int, characters: int) -> str:
+        """Returns a row as it stands in the file, cut to so many characters."""
+        starts, _ = self.rows
+        if row >= len(starts):
+            return ""
+        end = int(starts[row + 1]) if row + 1 < len(starts) else len(self.data)
+        end = min(end, int(starts[row]) + 4 * characters)
+        return self.data[int(starts[row]) : end].decode(errors="replace").rstrip("\r\n")[:characters]
+
+    def line(self, row: int) -> int:
+        _, lines = self.rows
+        return int(lines[min(row, len(lines) - 1)]) if len(lines) else self.first_line
+
+
+def newlines(data: bytes) -> NDArray[np.int64]:
+    return np.flatnonzero(np.frombuffer(data, np.uint8) == _NEWLINE)
+
+
+def inside_quotes(data: bytes, ends: NDArray[np.int64], quote: str, delimiter: str) -> NDArray[np.bool_]:
+    """Returns for each line end whether it stands within quotes, as part of a cell."""
+    inside = np.zeros(len(ends), dtype=bool)
+    if not quote or quote.encode() not in data:
+        return inside
+    quotes = np.flatnonzero(np.frombuffer(data, np.uint8) == ord(quote))
+    if not (np.diff(np.searchsorted(quotes, ends), prepend=0) & 1).any():
+        return inside  # no line has a quote without its other half
+    for found in _quoted_cells(quote, delimiter).finditer(data):
+        first, last = np.searchsorted(ends, [found.start(), found.end()])
+        if last - first <= QUOTED_LINES_MAX:
+            inside[first:last] = True
+    return inside
+
+
+@lru_cache
+def _quoted_cells(quote: str, delimiter: str) -> re.Pattern[bytes]:
+    q, d = re.escape(quote).encode(), re.escape(delimiter).encode()
+    begin, inner = rb"(?:\A|(?<=\n)|(?<=" + d + rb"))" + q, rb"(?:[^" + q + rb"]|" + q + q + rb")*"
+    return re.compile(begin + inner + rb"(?:" + q + rb"|\Z)")
+
+
+def _with_lost_quotes(data: bytes, quote: str, delimiter: str) -> bytes:
+    """A quote that begins a cell and has no other half is a part of the cell's text: it is doubled, and the
+    cell gets quotes of its own. Otherwise it would make one cell of all that follows."""
+    q, d = quote.encode(), delimiter.encode()
+    cells, cell_end = _quoted_cells(quote, delimiter), re.compile(re.escape(d) + rb"|\r?\n|\Z")
+    parts, done, at = [], 0, 0
+    while found := cells.search(data, at):
+        begin, at = found.start(), found.end()
+        open_ended = not (found[0].endswith(q) and len(found[0]) > 1)
+        if not open_ended and found[0].count(b"\n") <= QUOTED_LINES_MAX:
+            continue
+        ended = cell_end.search(data, begin)
+        assert ended is not None
+        text = data[begin : ended.start()].replace(q, q + q)
+        parts += [data[done:begin], q, text, q]
+        done = at = ended.start()
+    return b"".join([*parts, data[done:]]) if parts else data
+
+
+class Counted:
+    """A file that says how far it has been read."""
+
+    def __init__(self, path: Path) -> None:
+        self.file = path.open("rb")
+        self.size = path.stat().st_size
+
+    @property
+    def done(self) -> int:
+        return self.file.tell()
+
+
+def unpacked(counted: Counted, reading: Reading) -> Iterator[bytes]:
+    """Yields a file's bytes, unpacked, within bounds of what may come out of it."""
+    source: IO[bytes] | Any = counted.file
+    total = 0
+    try:
+        if reading.compression == "gzip":
+            source = gzip.GzipFile(fileobj=counted.file)
+        elif reading.compression == "zip":
+            source = _member(counted.file, reading.member)
+        while block := source.read(PIECE_BYTES if not reading.compression else 1 << 20):
+            total += len(block)
+            if reading.compression:
+                _check(total, counted.size)
+            yield block
+    except (zlib.error, EOFError, zipfile.BadZipFile, gzip.BadGzipFile, NotImplementedError) as error:
+        raise ImportFault(
+            f"The file cannot be unpacked: {error}.",
+            f"after {total:,} unpacked bytes",
+            "Pack it again, or upload it unpacked.",
+        ) from error
+    except RuntimeError as error:  # what zipfile says of a member with a password
+        raise ImportFault(
+            f"The archive cannot be read: {error}.", reading.member, "Upload it unpacked."
+        ) from error
+
+
+def _member(file: IO[bytes], name: str | None) -> IO[bytes]:
+    archive = zipfile.ZipFile(file)
+    names = [each.filename for each in archive.infolist() if not each.is_dir()]
+    if name is None and len(names) == 1:
+        name = names[0]
+    if name not in names:
+        raise ImportFault(
+            f"The archive has no file {name!r}." if name else f"The archive has {len(names)} files.",
+            ", ".join(names[:10]),
+            "Choose one of its files.",
+        )
+    assert name is not None
+    return archive.open(name)
+
+
+def _check(total: int, packed: int) -> None:
+    allowed = min(UNPACKED_BYTES_MAX, max(UNPACKED_BYTES_FREE, UNPACKED_RATIO_MAX * packed))
+    if total > allowed:
+        raise ImportFault(
+            f"The file unpacks to more than {allowed:,} bytes.",
+            f"it has {packed:,} packed",
+            "Split it, or upload it unpacked.",
+        )
+
+
+def in_utf8(blocks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
+    """Yields the same text in UTF-8, without the mark of its encoding. What is no UTF-8 is left as it is
+    when the file should be UTF-8 already: `pieces` mends it in whole lines."""
+    if codecs.lookup(encoding).name in ("utf-8", "utf-8-sig", "ascii"):
+        first = next(blocks, b"")
+        while len(first) < 3 and (more := next(blocks, b"")):
+            first += more
+        yield first.removeprefix(codecs.BOM_UTF8)
+        yield from blocks
+        return
+    decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+    first_text = True
+    for block in blocks:
+        text = decoder.decode(block)
+        if first_text and text:
+            text, first_text = text.removeprefix("\ufeff"), False
+        yield text.encode()
+    yield decoder.decode(b"", final=True).encode()
+
+
+def pieces(blocks: Iterator[bytes], reading: Reading) -> Iterator[Piece]:
+    """Yields the rows from the reading's first line on, without blank lines and comments, whole rows each."""
+    delimiter = "\t" if reading.delimiter == "whitespace" else reading.delimiter
+    line, left, parts, size = 1, b"", [], 0
+    return_ends = None  # whether lines end with a carriage return alone, as on old machines
+    skip = reading.first_line - 1
+
+    def made(data: bytes) -> Piece | None:
+        nonlocal line, skip
+        if skip:
+            at, count = 0, 0
+            while count < skip and (end := data.find(b"\n", at)) >= 0:
+                at, count = end + 1, count + 1
+            if count < skip:
+                at, count = len(data), count + 1
+            skip, line, data = max(0, skip - count), line + count, data[at:]
+        first, line = line, line + data.count(b"\n")
+        return _cleaned(Piece(data, first, reading.quote, delimiter), reading) if data else None
+
+    for block in blocks:
+        if return_ends is None and block:
+            return_ends = b"\n" not in block and b"\r" in block[:-1]
+        parts.append(block.replace(b"\r", b"\n") if return_ends else block)
+        size += len(block)
+        if size < PIECE_BYTES:
+            continue
+        data = left + b"".join(parts)
+        end = _last_row_end(data, reading.quote, delimiter) if skip == 0 else data.rfind(b"\n") + 1
+        if end == 0 or len(data) - end > ROW_BYTES_MAX:
+            raise _endless(line + data[:end].count(b"\n"))
+        piece = made(data[:end])
+        left, parts, size = data[end:], [], len(data) - end
+        if piece is not None:
+            yield piece
+    piece = made(left + b"".join(parts))
+    if piece is not None:
+        yield piece
+
+
+def _last_row_end(data: bytes, quote: str, delimiter: str) -> int:
+    if not quote or quote.encode() not in data:
+        return data.rfind(b"\n") + 1
+    ends = newlines(data)
+    outside = ends[~inside_quotes(data, ends, quote, delimiter)]
+    return int(outside[-1]) + 1 if len(outside) else 0
+
+
+def _endless(line: int) -> ImportFault:
+    return ImportFault(
+        f"A row is longer than {ROW_BYTES_MAX:,} bytes.",
+        f"it begins at line {line:,}",
+        "Look whether a closing quote is missing there, or choose another delimiter or quote.",
+    )
+
+
+def _cleaned(piece: Piece, reading: Reading) -> Piece | None:
+    data = piece.data
+    if b"\0" in data:
+        data = data.replace(b"\0", b"")
+    if not data.isascii():
+        try:
+            data.decode()
+        except UnicodeDecodeError:
+            data = data.decode(errors="replace").encode()
+    piece.data = data
+    if piece.quote and piece.quoted_lines:
+        piece.data = _with_lost_quotes(data, piece.quote, piece.delimiter)
+        del piece.quoted_lines  # which is found again
+    if reading.comment:
+        _without_comments(piece, reading.comment.encode())
+    if reading.delimiter == "whitespace":
+        piece.data = _tabbed(piece.data, reading.quote.encode())
+    return piece if piece.data else None
+
+
+def _without_comments(piece: Piece, comment: bytes) -> None:
+    """Leaves out comments and blank lines, but none within quotes."""
+    ends = newlines(piece.data)
+    inside = inside_quotes(piece.data, ends, piece.quote, piece.delimiter)
+    lines = piece.data.split(b"\n")
+    if lines[-1] == b"":
+        lines.pop()
+    within = [False, *inside[: len(lines) - 1].tolist()]
+    keep = [
+        number
+        for number, (text, quoted) in enumerate(zip(lines, within, strict=True))
+        if quoted or (text.strip() and not text.lstrip().startswith(comment))
+    ]
+    piece.data = b"\n".join([lines[number] for number in keep] + [b""]) if keep else b""
+    piece.lines = np.array(keep, np.int64) + piece.first_line
+
+
+def _tabbed(data: bytes, quote: bytes) -> bytes:
+    """Any number of spaces and tabs between two cells becomes one tab."""
+    data = re.sub(rb"(?m)^[ \t]+|[ \t]+(?=\r?$)", b"", data)
+    if not quote or quote not in data:
+        return re.sub(rb"[ \t]+", b"\t", data)
+    cells = re.compile(re.escape(quote) + rb"[^\n" + quote + rb"]*" + re.escape(quote) + rb"|[ \t]+")
+    return cells.sub(lambda found: b"\t" if found[0][:1] in b" \t" else found[0], data)

@@ -1,0 +1,17 @@
+"""Why a file cannot be imported, in words for the person who uploaded it."""
+
+from __future__ import annotations
+
+
+class ImportFault(Exception):
+    """`what` is wrong, `where` it is (a line, a column, a member), and what to do `next`."""
+
+    def __init__(self, what: str, where: str | None = None, next: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.where = where
+        self.next = next
+
+
+class Cancelled(Exception):
+    """A person cancelled the import."""

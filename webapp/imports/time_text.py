@@ -1,0 +1,207 @@
+"""What a text says about when: the one meaning of a time's format, for the preview and the import.
+
+A format is `iso`; `epoch_s`, `epoch_ms`, `epoch_us` or `epoch_ns`; `excel_days`; or a pattern of strptime.
+In a pattern, `%S` may have a fraction, `24:00` is the next midnight, `%b` and `%B` are names of months in
+English or German, and `seconds_of_day` is the seconds since the midnight of the date. A run of spaces counts
+as one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from functools import lru_cache
+
+DAY_US = 86_400_000_000
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  local times are counted from it
+_EXCEL_EPOCH_DAYS = 25_569  # 1970-01-01 in days since 1899-12-30
+_YEAR_1_US, _YEAR_10000_US = -62_135_596_800_000_000, 253_402_300_800_000_000
+TEXT_MAX = 120
+
+_EPOCHS_US = {"epoch_s": Decimal(1_000_000), "epoch_ms": Decimal(1000), "epoch_us": Decimal(1)}
+_EPOCHS_US["epoch_ns"] = Decimal("0.001")
+COUNTED = (*_EPOCHS_US, "excel_days")
+"""Formats that are a count of seconds or days."""
+
+_NUMBER = re.compile(r"[+-]?(?:\d{1,20}(?:\.\d{0,18})?|\.\d{1,18})(?:[eE][+-]?\d{1,2})?", re.ASCII)
+_ISO = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)"
+    r"(?:(?:T| +)(\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(?: ?(Z|UTC|GMT|[+-]\d\d(?::?\d\d)?))?)?",
+    re.ASCII,
+)
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "jan january januar jän jänner",
+            "feb february februar",
+            "mar march mär märz mrz",
+            "apr april",
+            "may mai",
+            "jun june juni",
+            "jul july juli",
+            "aug august",
+            "sep sept september",
+            "oct october okt oktober",
+            "nov november",
+            "dec december dez dezember",
+        ),
+        1,
+    )
+    for name in names.split()
+}
+_PARTS = {
+    "%Y": r"(?P<Y>\d{4})",
+    "%y": r"(?P<y>\d\d)",
+    "%m": r"(?P<m>1[0-2]|0?[1-9])",
+    "%d": r"(?P<d>3[01]|[12]\d|0?[1-9])",
+    "%j": r"(?P<j>\d{1,3})",
+    "%H": r"(?P<H>2[0-4]|[01]\d|\d)",
+    "%I": r"(?P<I>1[0-2]|0?[1-9])",
+    "%M": r"(?P<M>[0-5]\d|\d)",
+    "%S": r"(?P<S>[0-5]\d|\d)",
+    "%f": r"(?P<f>\d{1,9})",
+    "%p": r"(?P<p>[AaPp]\.?[Mm]\.?)",
+    "%b": r"(?P<b>[^\W\d_]{3,12})\.?",
+    "%z": r"(?P<z>Z|[+-]\d\d(?::?\d\d)?)",
+    "seconds_of_day": r"(?P<seconds>\d{1,5}(?:\.\d{1,9})?)",
+    "%%": "%",
+}
+_PARTS["%B"] = _PARTS["%b"]
+_SECOND_WITH_FRACTION = _PARTS["%S"] + r"(?:[.,](?P<f>\d{1,9}))?"
+_TOKENS = re.compile(r"%.|seconds_of_day|\s+|[^%\s]", re.DOTALL)
+
+Parsed = tuple[int, bool] | None
+"""(microseconds since 1970, whether they count from 1970 in UTC rather than on the zone's clock)."""
+
+
+def read_time(text: str, time_format: str) -> Parsed:
+    """Returns what the text says, or None if it is no time in this format. ValueError: no format."""
+    return time_reader(time_format)(text)
+
+
+@lru_cache(maxsize=256)
+def time_reader(time_format: str) -> Callable[[str], Parsed]:
+    """Returns the function that reads texts of this format. ValueError says what is wrong with it."""
+    if time_format == "iso":
+        return _read_iso
+    if time_format in _EPOCHS_US:
+        return lambda text: _read_count(text, _EPOCHS_US[time_format], 0, utc=True)
+    if time_format == "excel_days":
+        return lambda text: _read_count(text, Decimal(DAY_US), _EXCEL_EPOCH_DAYS, utc=False)
+    pattern = _compiled(time_format)
+    return lambda text: _read_pattern(text, pattern)
+
+
+def _compiled(time_format: str) -> re.Pattern[str]:
+    tokens = _TOKENS.findall(time_format.strip())
+    fraction_apart = "%f" in tokens
+    parts = []
+    for part in tokens:
+        if part.isspace():
+            parts.append(r"\s+")
+        elif part == "%S" and not fraction_apart:
+            parts.append(_SECOND_WITH_FRACTION)
+        elif part in _PARTS:
+            parts.append(_PARTS[part])
+        elif part.startswith("%"):
+            raise ValueError(f"{part} is no part of a time that Fogline knows")
+        else:
+            parts.append(re.escape(part))
+    try:
+        pattern = re.compile("".join(parts), re.ASCII if "%b" not in tokens and "%B" not in tokens else 0)
+    except re.error as error:
+        raise ValueError("a time format may contain each part only once") from error
+    names = pattern.groupindex
+    dated = ("Y" in names or "y" in names) and (
+        "j" in names or (("m" in names or "b" in names) and "d" in names)
+    )
+    if not dated:
+        raise ValueError("a time format needs a year, a month and a day")
+    return pattern
+
+
+def _read_count(text: str, unit_us: Decimal, offset: int, utc: bool) -> Parsed:
+    text = text.strip()
+    if not _NUMBER.fullmatch(text):
+        return None
+    try:
+        micros = int(((Decimal(text) - offset) * unit_us).to_integral_value())
+    except (InvalidOperation, OverflowError):
+        return None
+    return (micros, utc) if _YEAR_1_US <= micros < _YEAR_10000_US else None
+
+
+def _read_iso(text: str) -> Parsed:
+    found = _ISO.fullmatch(text.strip())
+    if found is None:
+        return None
+    year, month, day, hour, minute, second, fraction, zone = found.groups()
+    clock = _clock_us(int(hour or 0), int(minute or 0), int(second or 0), fraction)
+    return _joined(int(year), int(month), int(day), clock, zone)
+
+
+def _read_pattern(text: str, pattern: re.Pattern[str]) -> Parsed:
+    if len(text) > TEXT_MAX:
+        return None
+    found = pattern.fullmatch(text.strip())
+    if found is None:
+        return None
+    said = found.groupdict()
+    year = int(said["Y"]) if said.get("Y") else _century(int(said["y"]))
+    month = int(said.get("m") or 0) or _MONTHS.get((said.get("b") or "").lower(), 1 if said.get("j") else 0)
+    day = int(said.get("d") or 1)
+    hour = int(said.get("H") or 0)
+    if said.get("I"):
+        if not said.get("p"):
+            return None
+        hour = int(said["I"]) % 12 + (12 if said["p"][0] in "pP" else 0)
+    clock = _clock_us(hour, int(said.get("M") or 0), int(said.get("S") or 0), said.get("f"))
+    if said.get("seconds"):
+        clock = int(Decimal(said["seconds"]) * 1_000_000)
+        clock = clock if clock <= DAY_US else None
+    if clock is not None and said.get("j"):
+        if not 1 <= int(said["j"]) <= 366:
+            return None
+        clock += (int(said["j"]) - 1) * DAY_US
+    return _joined(year, month, day, clock, said.get("z"))
+
+
+def _century(year: int) -> int:
+    """As Python and POSIX have it: 69 to 99 are of the last century."""
+    return year + (1900 if year >= 69 else 2000)
+
+
+def _clock_us(hour: int, minute: int, second: int, fraction: str | None) -> int | None:
+    if hour > 24 or minute > 59 or second > 59:
+        return None
+    micros = (hour * 3600 + minute * 60 + second) * 1_000_000 + int((fraction or "0").ljust(6, "0")[:6])
+    return micros if micros < DAY_US or (hour == 24 and micros == DAY_US) else None
+
+
+def _joined(year: int, month: int, day: int, clock_us: int | None, zone: str | None) -> Parsed:
+    if clock_us is None:
+        return None
+    try:
+        days = (datetime(year, month, day) - _EPOCH).days  # noqa: DTZ001  a date alone
+    except ValueError:
+        return None
+    offset = _offset_us(zone)
+    return None if offset is None else (days * DAY_US + clock_us - offset, zone is not None)
+
+
+def _offset_us(zone: str | None) -> int | None:
+    if zone is None or zone in ("Z", "UTC", "GMT"):
+        return 0
+    digits = zone[1:].replace(":", "").ljust(4, "0")
+    hours, minutes = int(digits[:2]), int(digits[2:])
+    if hours > 18 or minutes > 59:
+        return None
+    return (hours * 60 + minutes) * 60_000_000 * (-1 if zone[0] == "-" else 1)
+
+
+def moment(micros: int) -> str:
+    """Returns microseconds since 1970 as ISO 8601 in UTC."""
+    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)).isoformat()

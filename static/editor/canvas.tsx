@@ -40,7 +40,7 @@ import {
   takeNodeChanges,
   useEditor,
 } from "./store";
-import { LookContext, lookAt, readableView, ZOOM, type Look } from "./view";
+import { letterScale, LookContext, lookAt, readableView, ZOOM, type Look } from "./view";
 
 const NODE_TYPES = { card: ElementCard, "group-box": GroupBox };
 const EDGE_TYPES = { stream: StreamEdge };
@@ -118,8 +118,10 @@ export function Canvas({ onOpen }: { onOpen: () => void }) {
   const place = useRef<HTMLDivElement>(null);
   const view = useFirstView(place);
   const look = useStore((state) => lookAt(state.transform[2]));
+  const letters = useStore((state) => letterScale(state.transform[2]));
+  const style = { "--letters": letters } as React.CSSProperties;
   return (
-    <div ref={place} className="canvas" {...drop} data-mode={mode} data-look={look}>
+    <div ref={place} className="canvas" style={style} {...drop} data-mode={mode} data-look={look}>
       {view && <Drawing view={view} editable={editable} look={look} onOpen={onOpen} />}
       <QuickAdd />
     </div>

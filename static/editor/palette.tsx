@@ -1,7 +1,7 @@
 import { useMemo, useState, type KeyboardEvent } from "react";
 import { Search } from "lucide-react";
 import { roleReason } from "../shared/page";
-import { synonymsOf } from "../shared/synonyms";
+import { matchScore } from "../shared/synonyms";
 import type { Operator } from "../shared/types";
 import { OperatorIcon } from "../shared/ui/icons";
 import { useEditor } from "./store";
@@ -17,28 +17,16 @@ const CATEGORIES: readonly [string, string][] = [
 
 export const DRAG_TYPE = "application/fogline-operator";
 
-function matches(operator: Operator, words: string): boolean {
-  const own = `${operator.title} ${operator.type} ${operator.summary} ${operator.category}`;
-  const text = `${own} ${synonymsOf(own).join(" ")}`.toLowerCase();
-  return words
-    .toLowerCase()
-    .split(/\s+/)
-    .every((word) => text.includes(word));
-}
+const scoreOf = ({ title, type, summary, category }: Operator, words: string): number =>
+  matchScore(title, [type, summary, category], words);
 
-/**
- * Those that match, best first: by their title's beginning, then by their title, then by what they do, then by
- * words that mean the same.
- */
+/** Those that match, best first. */
 export function ranked(operators: Iterable<Operator>, words: string): Operator[] {
-  const wanted = words.trim().toLowerCase();
-  const rank = ({ title, type, summary }: Operator) => {
-    const name = title.toLowerCase();
-    if (name.startsWith(wanted)) return name.length - wanted.length;
-    if (wanted.split(/\s+/).every((word) => name.includes(word))) return 100;
-    return `${type} ${summary}`.toLowerCase().includes(wanted) ? 200 : 300;
-  };
-  return [...operators].filter((each) => matches(each, wanted)).sort((a, b) => rank(a) - rank(b));
+  return [...operators]
+    .map((operator) => ({ operator, score: scoreOf(operator, words) }))
+    .filter(({ score }) => score > 0)
+    .sort((a, b) => b.score - a.score)
+    .map(({ operator }) => operator);
 }
 
 /** Operators by category in drawing order; those of unknown categories come last. */
@@ -56,7 +44,7 @@ export function Palette({ onAdd }: { onAdd: (type: string) => void }) {
   const operators = useEditor((state) => state.operators);
   const [words, setWords] = useState("");
   const groups = useMemo(
-    () => byCategory([...operators.values()].filter((operator) => matches(operator, words))),
+    () => byCategory([...operators.values()].filter((operator) => scoreOf(operator, words) > 0)),
     [operators, words],
   );
   const first = words ? ranked(operators.values(), words)[0] : undefined;

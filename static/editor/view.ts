@@ -20,17 +20,20 @@ export const MOVE_MS = 180;
 const ROOM = { side: 24, bottom: 72 };
 
 /**
- * `whole`: the card itself; `large` and `larger`: its icon, name, kind and node in larger letters;
- * `largest`: its icon and name; `dot`: a box.
+ * `whole`: the card itself; `large`: its icon, name, kind and node in larger letters; `largest`: its icon and
+ * name; `dot`: a box.
  */
-export type Look = "whole" | "large" | "larger" | "largest" | "dot";
+export type Look = "whole" | "large" | "largest" | "dot";
 
 export function lookAt(zoom: number): Look {
   if (zoom >= ZOOM.whole) return "whole";
-  if (zoom >= ZOOM.readable) return "large";
-  if (zoom >= 0.38) return "larger";
+  if (zoom >= 0.4) return "large";
   return zoom >= 0.24 ? "largest" : "dot";
 }
+
+/** How much larger letters are drawn from afar, so that they are as large on the screen at any zoom. */
+export const letterScale = (zoom: number): number =>
+  zoom >= ZOOM.whole ? 1 : Math.min(2.2, Math.round(8.4 / zoom) / 10);
 
 /**
  * What a card needs to know about the zoom. `simple`: it has no figures. `bare`: there are so many cards that

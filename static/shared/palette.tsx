@@ -21,7 +21,7 @@ import { get } from "./api";
 import { useCommands } from "./commands";
 import { useLive } from "./live";
 import { mayAct } from "./page";
-import { synonymsOf } from "./synonyms";
+import { matchScore } from "./synonyms";
 import { toggleTheme } from "./theme";
 import type { Template } from "./types";
 import { useLoaded } from "./ui/parts";
@@ -69,7 +69,11 @@ function CommandPalette() {
         aria-label="Command palette"
         onKeyDown={(event) => event.key === "Escape" && close()}
       >
-        <Command label="Command palette" loop>
+        <Command
+          label="Command palette"
+          loop
+          filter={(value, search, known = []) => matchScore(value, known, search)}
+        >
           <Command.Input autoFocus placeholder="Jump to a pipeline, element or node, or run a command" />
           <Command.List>
             <Command.Empty>Nothing matches. Try a shorter word.</Command.Empty>
@@ -106,12 +110,7 @@ function Item({
     window.setTimeout(run);
   };
   return (
-    <Command.Item
-      value={value}
-      keywords={[...(keywords ?? []), ...synonymsOf([value, ...(keywords ?? [])].join(" "))]}
-      onSelect={select}
-      disabled={disabled}
-    >
+    <Command.Item value={value} keywords={keywords} onSelect={select} disabled={disabled}>
       {icon}
       {children}
     </Command.Item>
@@ -126,7 +125,7 @@ function OwnCommands() {
       {commands.map((command) => (
         <Item
           key={command.id}
-          value={`${command.title} ${command.id}`}
+          value={command.title}
           keywords={command.keywords}
           run={command.run}
           disabled={!!command.disabled}
@@ -153,7 +152,8 @@ function Jumps() {
         {pipelines.map(({ name, title }) => (
           <Item
             key={name}
-            value={`pipeline ${title} ${name}`}
+            value={`${title} ${name}`}
+            keywords={["pipeline"]}
             run={go(`/pipelines/${encodeURIComponent(name)}`)}
             icon={<Workflow aria-hidden="true" />}
           >
@@ -164,7 +164,8 @@ function Jumps() {
           list.map((element) => (
             <Item
               key={`${pipeline}/${element.id}`}
-              value={`element ${element.title ?? ""} ${element.id} ${pipeline}`}
+              value={`${element.title} ${element.id} ${pipeline}`}
+              keywords={["element"]}
               run={go(livePage(pipeline, element.id))}
               icon={<Box aria-hidden="true" />}
             >
@@ -177,8 +178,8 @@ function Jumps() {
         {nodes.map(({ name }) => (
           <Item
             key={name}
-            value={`node ${name}`}
-            keywords={["drain", "cordon"]}
+            value={name}
+            keywords={["node", "drain", "cordon"]}
             run={go(`/nodes/${encodeURIComponent(name)}`)}
             icon={<Server aria-hidden="true" />}
           >
@@ -222,8 +223,8 @@ function Templates() {
       {data.map(({ name, title, description }) => (
         <Item
           key={name}
-          value={`template ${title} ${name}`}
-          keywords={[description]}
+          value={`${title} ${name}`}
+          keywords={["template", description]}
           run={go(templatePage(name))}
           icon={<LayoutTemplate aria-hidden="true" />}
         >
@@ -237,44 +238,59 @@ function Templates() {
 function Pages() {
   return (
     <Command.Group heading="Pages">
-      <Item value="go overview" run={go("/")} icon={<Gauge aria-hidden="true" />}>
+      <Item value="Overview" run={go("/")} icon={<Gauge aria-hidden="true" />}>
         Overview
       </Item>
-      <Item value="go pipelines" run={go("/pipelines/")} icon={<Workflow aria-hidden="true" />}>
+      <Item value="Pipelines" run={go("/pipelines/")} icon={<Workflow aria-hidden="true" />}>
         Pipelines
       </Item>
       <Item
-        value="go templates gallery examples"
+        value="Templates"
+        keywords={["gallery", "examples"]}
         run={go("/templates/")}
         icon={<LayoutTemplate aria-hidden="true" />}
       >
         Templates
       </Item>
-      <Item value="go nodes" run={go("/nodes/")} icon={<Server aria-hidden="true" />}>
+      <Item value="Nodes" run={go("/nodes/")} icon={<Server aria-hidden="true" />}>
         Nodes
       </Item>
-      <Item value="go map sites latency" run={go("/map/")} icon={<Waypoints aria-hidden="true" />}>
+      <Item
+        value="Map"
+        keywords={["sites", "latency"]}
+        run={go("/map/")}
+        icon={<Waypoints aria-hidden="true" />}
+      >
         Map
       </Item>
-      <Item value="go policies" run={go("/policies/")} icon={<Scale aria-hidden="true" />}>
+      <Item value="Policies" run={go("/policies/")} icon={<Scale aria-hidden="true" />}>
         Policies
       </Item>
-      <Item value="go events audit" run={go("/events/")} icon={<Activity aria-hidden="true" />}>
+      <Item value="Events and audit" run={go("/events/")} icon={<Activity aria-hidden="true" />}>
         Events and audit
       </Item>
-      <Item value="go your account" run={go("/accounts/")} icon={<CircleUser aria-hidden="true" />}>
+      <Item
+        value="Your account: password, API tokens"
+        run={go("/accounts/")}
+        icon={<CircleUser aria-hidden="true" />}
+      >
         Your account: password, API tokens
       </Item>
       {mayAct("admin") && (
         <Item
-          value="go all accounts"
+          value="All accounts: add a user, change a role"
           run={go("/accounts/#accounts-title")}
           icon={<CircleUser aria-hidden="true" />}
         >
           All accounts: add a user, change a role
         </Item>
       )}
-      <Item value="switch theme dark light" run={toggleTheme} icon={<SunMoon aria-hidden="true" />}>
+      <Item
+        value="Switch between light and dark"
+        keywords={["theme"]}
+        run={toggleTheme}
+        icon={<SunMoon aria-hidden="true" />}
+      >
         Switch between light and dark
       </Item>
     </Command.Group>

@@ -5,9 +5,9 @@ const MEANINGS = `
 average, mean, aggregate, avg, Mittelwert, Durchschnitt, Mittel, Schnitt
 sum, total, count, Summe, Anzahl, zählen, addieren
 minimum, maximum, min, max, highest, lowest, Höchstwert, Tiefstwert
-window, time, minute, hour, interval, period, per minute, Fenster, Zeitfenster, Stunde, Zeitraum, pro Minute
+window, minute, hour, interval, period, per minute, Fenster, Zeitfenster, Stunde, Zeitraum, pro Minute
 alert, alarm, notify, notification, warn, limit, threshold, benachrichtigen, melden, Meldung, Warnung, Grenzwert, Schwelle
-filter, condition, where, keeps, only, remove rows, filtern, Bedingung, auswählen
+filter, condition, where, filtern, Bedingung, auswählen
 derive, computed, calculate, formula, expression, convert, unit, berechnen, rechnen, Formel, umrechnen, Einheit
 select, rename, columns, choose, Spalten, umbenennen
 join, pairs, combine, match, lookup, verbinden, verknüpfen, zusammenführen
@@ -20,19 +20,19 @@ edge, signal, rises, falls, Flanke
 frequency, noise, smooth, low-pass, Frequenz, Rauschen, glätten, Tiefpass
 statistics, deviation, variance, Statistik, Abweichung, Streuung
 model, trained, machine learning, ai, onnx, predict, Modell, Vorhersage, KI
-record, recorder, log, keep, aufzeichnen, Aufnahme, mitschneiden
+record, recorder, aufzeichnen, Aufnahme, mitschneiden
 baseline, earlier values, reference, Grundlast, Vergleich
 last values, previous, lag, history, letzte Werte, vorherige
 time between, events, duration, missing, Dauer, Abstand, Ereignisse
 chart, curve, plot, graph, diagram, Diagramm, Kurve, Verlauf, anzeigen
-table, list, rows, Tabelle, Liste, Zeilen
+table, list, Tabelle, Liste
 csv, file, excel, upload, import, replay, Datei, hochladen, abspielen
 kafka, topic, queue, broker, mqtt, message, Nachrichten, Warteschlange
 generator, test data, example, sample, simulate, Testdaten, Beispiel, erzeugen
 pipeline, flow, job, Ablauf, Datenfluss
 new, add, create, neu, anlegen, hinzufügen, erstellen
 template, gallery, example, sample, Vorlage, Muster, Beispiel
-node, machine, server, computer, edge, Knoten, Rechner, Maschine
+node, machine, server, computer, Knoten, Rechner, Maschine
 overview, home, dashboard, start, Übersicht, Startseite
 map, sites, latency, network, Karte, Standorte, Netz
 policy, policies, rule, automatic, Regel, Regeln, automatisch
@@ -62,7 +62,7 @@ drain, cordon, empty, maintenance, leeren, sperren, Wartung
   .split("\n")
   .map((line) => line.split(", ").map((word) => word.toLowerCase()));
 
-/** A word, or its plural. */
+/** Whether the text has the word, or its plural. */
 const says = (text: string, word: string): boolean =>
   new RegExp(`(^|[^\\p{L}])${word}s?($|[^\\p{L}])`, "u").test(text);
 
@@ -77,4 +77,23 @@ export function synonymsOf(text: string): string[] {
   const unique = [...new Set(words)];
   known.set(text, unique);
   return unique;
+}
+
+/**
+ * How well something is what somebody looks for, from 0 (not at all) to 1. Each of the words has to be in its
+ * title, in the other words that it is known by, or in what means the same.
+ */
+export function matchScore(title: string, known: readonly string[], search: string): number {
+  const wanted = search.toLowerCase().trim();
+  if (wanted === "") return 1;
+  const name = title.toLowerCase();
+  if (name.startsWith(wanted)) return 1 - Math.min(0.1, (name.length - wanted.length) / 1000);
+  const words = wanted.split(/\s+/);
+  const all = (text: string) => words.every((word) => text.includes(word));
+  if (all(name)) return name.split(/[^\p{L}\d]+/u).some((word) => word.startsWith(words[0]!)) ? 0.8 : 0.7;
+  const own = [name, ...known].join(" ").toLowerCase();
+  if (all(own)) return 0.5;
+  const same = synonymsOf(own);
+  if (same.includes(wanted)) return 0.4;
+  return all(`${own} ${same.join(" ")}`) ? 0.3 : 0;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { synonymsOf } from "../synonyms";
+import { matchScore, synonymsOf } from "../synonyms";
 
 const AVERAGE = "Window aggregate: Average, minimum, maximum, ... of each window of time";
 const ALERT = "Threshold alert: Emits an alert when a value is beyond a limit";
@@ -21,4 +21,15 @@ describe("what people look for", () => {
     expect(synonymsOf("Summary")).not.toContain("anzahl");
     expect(synonymsOf("Filter")).not.toContain("konto");
   });
+});
+
+test("what is called so comes first, then what is known by it, then what means the same", () => {
+  const known = ["Average, minimum, maximum of each window of time"];
+  const scores = ["window", "aggregate", "average", "mittelwert", "mittelw"].map((search) =>
+    matchScore("Window aggregate", known, search),
+  );
+  expect(scores).toEqual([...scores].sort((a, b) => b - a));
+  expect(new Set(scores).size).toBe(5);
+  expect(matchScore("Generator", ["Makes test data"], "mittelwert")).toBe(0);
+  expect(matchScore("Generator", [], "")).toBe(1);
 });

@@ -428,6 +428,11 @@ export interface FileDetail {
   report: Report | null;
 }
 
+export interface FilePreview {
+  preview: Preview;
+  detection: Detection | null;
+}
+
 export interface FileProgress {
   bytes_done: number;
   bytes_total: number;
@@ -1101,17 +1106,53 @@ export interface Port {
   optional: boolean;
 }
 
-export interface PreviewColumn {
-  name: string;
-  type: FieldType;
-  near: Near | null;
-  times: TimeReading[];
+/** The beginning of a file, as it lies and as it is read. */
+export interface Preview {
+  lines: PreviewLine[];
+  columns: PreviewColumn[];
+  rows: PreviewRow[];
 }
 
+/** A cell that could not be read, and why. */
+export interface PreviewCell {
+  column: number;
+  text: string;
+  why: string;
+}
+
+/** A column as it is read. `unreadable` and `missing` count cells of the rows shown. */
+export interface PreviewColumn {
+  source: number | string;
+  name: string;
+  type: FieldType;
+  unit?: string | null;
+  unreadable?: number;
+  missing?: number;
+  is_time?: boolean;
+}
+
+/** What to show of a file: as this reading has it, or as it is detected around the places in `fixed`. */
+export interface PreviewIn {
+  reading?: Reading | null;
+  /** place in the reading, such as `delimiter` -> value */
+  fixed?: Record<string, JsonValue>;
+}
+
+/** A line as it lies in the file; for a file that has no lines, such as `.xlsx`, a row of its table. */
+export interface PreviewLine {
+  number: number;
+  kind: "preamble" | "comment" | "header" | "units" | "row" | "footer";
+  text: string;
+  cells?: string[];
+}
+
+/** A row as it is read: a value for each column, null where there is none or it could not be read. */
 export interface PreviewRow {
   line: number;
-  cells: string[];
-  bad: boolean;
+  values: JsonValue[];
+  time?: string | null;
+  unreadable?: PreviewCell[];
+  reject?: string | null;
 }
 
 /** What can be read in two ways. Nobody but a person can say which is right. */
@@ -1163,6 +1204,7 @@ export interface Report {
   usual_interval_s?: number | null;
   largest_jump?: Jump | null;
   skipped?: number;
+  footer?: number;
   questions?: Question[];
 }
 

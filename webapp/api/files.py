@@ -3,7 +3,7 @@ from __future__ import annotations
 from django.http import HttpRequest
 from ninja import File, Form, Router, Status
 from ninja.files import UploadedFile
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from pipeline_runtime.operators.columns import ColumnType, Decimal, Delimiter
 from pipeline_runtime.operators.table_preview import TablePreview
@@ -14,7 +14,7 @@ from webapp.api.authentication import actor
 from webapp.imports.reading import COLUMNS_MAX, Reading, Report
 from webapp.pipelines import files as data_files, imports
 from webapp.pipelines.models import DataFile
-from webapp.pipelines.schemas import FileDetail, StoredFile
+from webapp.pipelines.schemas import FileDetail, FilePreview, StoredFile
 from webapp.placements import file_uses
 from webapp.placements.file_uses import uses_of_files
 
@@ -45,6 +45,15 @@ class ImportIn(Body):
 
 class Again(Body):
     reading: Reading
+
+
+class PreviewIn(Body):
+    """What to show of a file: as this reading has it, or as it is detected around the places in `fixed`."""
+
+    reading: Reading | None = None
+    fixed: dict[str, JsonValue] = Field(
+        default={}, max_length=COLUMNS_MAX, description="place in the reading, such as `delimiter` -> value"
+    )
 
 
 @router.get("/files", response=list[StoredFile])
@@ -84,6 +93,13 @@ def get_file(request: HttpRequest, id: str) -> FileDetail:
 @router.get("/files/{id}/report", response=Report)
 def report(request: HttpRequest, id: str) -> Report:
     return imports.report_of(id)
+
+
+@router.post("/files/{id}/preview", response=FilePreview)
+def preview_file(request: HttpRequest, id: str, body: PreviewIn | None = None) -> FilePreview:
+    """Returns the first rows as they lie and as they are read. Changes nothing."""
+    wanted = body or PreviewIn()
+    return imports.preview_of(id, wanted.reading, wanted.fixed)
 
 
 @router.post("/files/{id}/import", response=FileDetail)

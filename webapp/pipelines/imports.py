@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from django.db import transaction
+from pydantic import JsonValue
 
 from pipeline_runtime.wire import tasks
 from webapp.accounts.models import Role, User
@@ -16,8 +17,11 @@ from webapp.audit.announcements import announce
 from webapp.audit.records import audit
 from webapp.backends import commands
 from webapp.imports.answer import answered
+from webapp.imports.detect import Head, preview, redetect
+from webapp.imports.faults import ImportFault
 from webapp.imports.reading import Detection, Reading, Report
 from webapp.pipelines.models import DataFile
+from webapp.pipelines.schemas import FilePreview
 from webapp.problems import Conflict, Invalid, Missing
 
 State = DataFile.State
@@ -39,6 +43,31 @@ def report_of(id: str) -> Report:
     if file.report is None:
         raise Missing(f"{file.name} has no report: it is not imported.", next="Import it.")
     return Report.model_validate(file.report)
+
+
+def preview_of(id: str, reading: Reading | None, fixed: Mapping[str, JsonValue]) -> FilePreview:
+    """Returns the beginning of a file as this reading has it, or as it is detected around what is fixed. With
+    neither, as it was or is to be imported."""
+    file = DataFile.objects.filter(pk=data_file(id).pk).get()
+    if file.sample is None or file.detection is None:
+        raise Conflict(
+            f"{file.name} has not been looked at.",
+            safe="Nothing was changed.",
+            next="Wait until it has been, or import it: it is looked at again then.",
+        )
+    head = Head.model_validate(file.sample)
+    detection = None
+    try:
+        if fixed:
+            detection = redetect(head, fixed)
+            reading = detection.reading
+        elif reading is None:
+            reading = Reading.model_validate(file.reading or file.detection["reading"])
+        return {"preview": preview(head, reading), "detection": detection}
+    except (ImportFault, ValueError) as error:
+        raise Invalid(
+            str(error), safe="The file stays as it was uploaded.", next="Change how it is read."
+        ) from error
 
 
 @transaction.atomic

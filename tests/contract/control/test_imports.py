@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pyarrow.parquet as pq
 import pytest
 
 from pipeline_runtime.checkpoint.files import FileStore
 from pipeline_runtime.model.spec import GroupSpec
 from tests.waiting import wait_until
+from webapp.imports.detect import Head, preview
 from webapp.imports.reading import ColumnReading, ColumnReport, Detection, Reading, Report
 from webapp.pipelines.models import DataFile
 from webapp.placements.models import GroupPlacement
@@ -285,3 +287,36 @@ def test_only_bytes_that_nothing_names_are_deleted(
     placement.deployment.status = "undeployed"
     placement.deployment.save()
     assert set(keeper.clean()) == {read, left}
+
+
+# --- the real process ---------------------------------------------------------------------------
+def test_the_real_process_looks_at_a_file_and_imports_it(
+    keeper: ImportKeeper, store: FileStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_process, "COMMAND", (sys.executable, "-m", "webapp.imports"))
+    text = "time;name;power\n2024-05-01T00:00:00Z;a;1,5\n2024-05-01T00:00:01Z;b;2,5\n"
+    sha256 = store.put([text.encode()])
+    file = DataFile.objects.create(name="n.csv", sha256=sha256, size=len(text))
+    assert keeper.step("looking")
+    assert now(file).state == "importing", now(file).error
+    assert keeper.step("importing")
+    file = now(file)
+    assert file.state == "imported", file.error
+    assert (file.facts["rows"], file.facts["time"]) == (2, True)
+    table = pq.ParquetFile(store.path(file.table_sha256)).read()
+    assert table.column("power").to_pylist() == [1.5, 2.5]
+    head = Head.model_validate(file.sample)
+    shown = preview(head, Reading.model_validate(file.reading))
+    assert [row.values[1:] for row in shown.rows] == [("a", 1.5), ("b", 2.5)]
+
+
+def test_the_real_process_says_what_is_no_table(
+    keeper: ImportKeeper, store: FileStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_process, "COMMAND", (sys.executable, "-m", "webapp.imports"))
+    sha256 = store.put([b"\x89PNG\r\n\x1a\n\0\0\0\0" * 10])
+    file = DataFile.objects.create(name="n.png", sha256=sha256, size=120)
+    assert keeper.step("looking")
+    assert now(file).state == "failed"
+    assert now(file).error["what"]
+    assert now(file).error["next"]

@@ -54,6 +54,7 @@ ENDPOINTS: list[tuple[str, str, Any, str]] = [
     ("POST", "/files/preview", {"path": "demo:debs2012"}, "viewer"),
     ("GET", "/files/power", None, "viewer"),
     ("GET", "/files/power/report", None, "viewer"),
+    ("POST", "/files/power/preview", {}, "viewer"),
     ("POST", "/files/power/import", {}, "editor"),
     ("POST", "/files/power/cancel", {}, "editor"),
     ("POST", "/files/power/again", {"reading": {}}, "editor"),

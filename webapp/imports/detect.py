@@ -118,7 +118,7 @@ def preview(head: Head, reading: Reading) -> Preview:
         for number, cells, text in _numbered(head.text, reading):
             is_row = number >= reading.first_line
             kind = "row" if is_row else "header" if number == reading.header_line else "preamble"
-            lines.append(PreviewLine(number=number, kind=kind, text=text, cells=tuple(cells)))  # type: ignore[arg-type]
+            lines.append(PreviewLine(number=number, kind=kind, text=text, cells=tuple(cells)))
             if is_row:
                 rows.append(_row(number, cells, reading))
     except (csv.Error, ValueError) as error:
@@ -129,7 +129,8 @@ def preview(head: Head, reading: Reading) -> Preview:
 def _numbered(text: str, reading: Reading) -> list[tuple[int, list[str], str]]:
     whole = text.splitlines()
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=reading.delimiter)
-    found, line = [], 1
+    found: list[tuple[int, list[str], str]] = []
+    line = 1
     for cells in reader:
         if len(found) == LINES_SHOWN:
             break

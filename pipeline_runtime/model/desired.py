@@ -84,11 +84,13 @@ class BackupPlace(Frozen):
 
 
 class JavaEnd(Frozen):
-    """One end of a node's Java process while the group started there or was in a batch."""
+    """One end of a node's Java process, or of the node, while the group started there or was in a batch."""
 
     node: str
     at_ms: int
     alone: bool  # no other group can have caused it
+    silent: bool = False  # the node fell silent instead, and nothing is known of its Java
+    reads: str = ""  # what the group's batch was reading, if that is known
 
 
 ENDS_WITHIN_MS = 3_600_000
@@ -102,8 +104,8 @@ def joined_ends(*parts: tuple[JavaEnd, ...]) -> tuple[JavaEnd, ...]:
 
 
 def is_held(ends: tuple[JavaEnd, ...]) -> bool:
-    """Returns whether the group is held: Java ended twice, and the second time only this group can have
-    caused it. A held group is not started any more, on any node."""
+    """Returns whether the group is held: Java or its node ended twice, and the second time only this group
+    can have caused it. A held group is not started any more, on any node."""
     return len(ends) >= 2 and ends[-1].alone
 
 
@@ -247,6 +249,25 @@ class ReplicaError(Frozen):
         )
 
 
+def held_error(ends: tuple[JavaEnd, ...]) -> ReplicaError:
+    """Says why a group is held that `is_held`."""
+    nodes = " and ".join(dict.fromkeys(end.node for end in ends))
+    if not ends[-1].silent:
+        return ReplicaError.of(
+            "java-ended-twice",
+            f"It is held: it has ended Spark's Java process {len(ends)} times (on {nodes}), each "
+            "time while it started or in one of its batches.",
+            ends[-1].at_ms,
+        )
+    reads = f" Its batch was reading {ends[-1].reads}." if ends[-1].reads else ""
+    return ReplicaError.of(
+        "nodes-fell-silent",
+        f"It is held: {nodes} fell silent one after the other, the last one soon after the element was "
+        f"restored there, and before it had committed a batch.{reads}",
+        ends[-1].at_ms,
+    )
+
+
 class ElementRows(Frozen):
     """What went through one element of a group. A count is None when only Spark saw the rows."""
 
@@ -320,6 +341,7 @@ class ReplicaStatus(Frozen):
     state_bytes: int = 0
     state_keys: int | None = None  # for a keyed processor
     at_work: bool = False  # its query is starting or in a batch
+    reads: str = ""  # what the batch reads that is running: "orders, partition 0, offsets 12 to 15"
     java_ends: tuple[JavaEnd, ...] = ()  # the ends that this node knows of
     vouched: str = ""  # the value of `vouched` that the ends belong to
     paused: bool = False

@@ -121,6 +121,16 @@ AT_ELEMENTS = (
         "The node starts the element again by itself. If this happens again, move elements to another node.",
     ),
     KnownError(
+        "nodes-fell-silent",
+        "The element is held, because two nodes fell silent with it",
+        "A node fell silent, the element was restored on another one, and that fell silent as well before the"
+        " element had committed a batch there. So it may be the element that ends them, for example by a row"
+        " that takes too much memory. It is not started any more, so that nothing else is lost.",
+        "Committed batches are in the journal and the state is kept. The other elements are restored.",
+        "See the nodes' logs, for instance whether memory was short. Restore the element: then it is started"
+        " again. Or deploy a changed version, for example one that reads behind the row at which it stood.",
+    ),
+    KnownError(
         "java-ended-twice",
         "The element is held, because it ended the node's Java twice",
         "Spark's Java process ended while this element started or ran, twice within an hour. The element is"

@@ -13,7 +13,7 @@ from webapp.pipelines.shape import element_of, group_of, is_view, names_of
 from webapp.placements.fleet import Copy
 from webapp.placements.group_state import GroupFacts, NodeFacts, ReplicaFacts, StandbyFacts
 from webapp.placements.models import Deployment, ExtraReplica, GroupPlacement, Replica
-from webapp.placements.selectors import active_deployment, elements_by_group
+from webapp.placements.selectors import active_deployment, elements_by_group, held
 from webapp.problems import Conflict
 
 
@@ -75,6 +75,7 @@ def group_facts(deployments: Iterable[Deployment], heard: bool = True) -> dict[s
             replicas=tuple(replicas.get(key, ())),
             standbys=tuple(standbys.get(key, ())),
             nodes=nodes,
+            held=held(placement),
             recovery_node=placement.recovery_node,
         )
     return found

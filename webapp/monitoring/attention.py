@@ -15,6 +15,9 @@ from webapp.nodes.schemas import Node
 from webapp.placements.schemas import ElementStatus
 from webapp.policies.schemas import Standing
 
+HELD = ("java-ended-twice", "nodes-fell-silent")
+"""The errors of elements that wait until a person asks for them again, which a restoration does."""
+
 
 def attention(
     nodes: Iterable[Node],
@@ -101,7 +104,7 @@ def _of_pipeline(
         error = item["error"]
         if item["status"] == "failed" and error is not None:
             text = f"{item['group_title']} has failed on {item['node']}: {error['message']} {error['next']}"
-            yield _line(
+            line = _line(
                 "element.failed",
                 text,
                 error["at"],
@@ -110,6 +113,10 @@ def _of_pipeline(
                 element=item["id"],
                 node=item["node"],
             )
+            others = sorted(up - {item["node"]})
+            if others and error.get("code") in HELD:
+                line["restore_to"] = others[0]
+            yield line
     for status, meanwhile in _STANDS:
         still = [item for item in groups.values() if item["status"] == status and item["node"] in up]
         if still:

@@ -226,7 +226,7 @@ def element_json(
         "follow": group.follow,
         "follow_note": FOLLOW_NOTES[group.follow],
         "standby": None if view else _standby(group),
-        "error": _error(status.get("error")),
+        "error": None if view else _error(group.held or status.get("error")),
         "replicas": [] if view else [_replica(replica) for replica in group.replicas],
         "handover": None if view else group.handover,
         "user": user,

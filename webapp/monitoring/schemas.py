@@ -29,7 +29,7 @@ class AttentionLine(TypedDict):
     move_to: NotRequired[str]
     """a policy advises to move the element there"""
     restore_to: NotRequired[str]
-    """a policy advises to restore the element there"""
+    """the element can be restored there: a policy advises it, or it is held and waits for a person"""
     site: NotRequired[str]
     """a policy advises a change of the pipeline's copies there"""
     change: NotRequired[Literal["copy", "take-out"]]

@@ -69,6 +69,7 @@ class GroupFacts:
     replicas: tuple[ReplicaFacts, ...] = ()
     standbys: tuple[StandbyFacts, ...] = ()
     nodes: Mapping[str, NodeFacts] = field(default_factory=dict)  # all registered ones
+    held: Mapping[str, Any] | None = None  # ReplicaError, if it is not started on any node
     recovery_node: str = ""  # where it goes on when its node fails, as planned; empty when no node has room
 
     @property
@@ -128,6 +129,8 @@ def status_of(group: GroupFacts) -> ElementStatus:
     owner = group.owner
     if group.handover is not None and (group.node_is_up or not group.node_is_known):
         return "moving"
+    if group.held is not None:
+        return "failed"
     if not group.node_is_up:
         return "silent"
     if not group.node_is_heard:

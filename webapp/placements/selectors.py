@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from pipeline_runtime.model.desired import JavaEnd
+from pipeline_runtime.model.desired import JavaEnd, held_error, is_held
 from pipeline_runtime.model.document import parse_document
 from pipeline_runtime.model.ids import document_group
 from pipeline_runtime.model.spec import GroupSpec
@@ -93,6 +93,12 @@ def is_what_runs(
 def busy_nodes() -> set[str]:
     """Returns the nodes that run a query. Their Java is warm."""
     return set(Replica.objects.exclude(role="stopped").values_list("node__name", flat=True))
+
+
+def held(placement: GroupPlacement) -> dict[str, Any] | None:
+    """Returns why the group is not started on any node (ReplicaError), or None if it is."""
+    ends = java_ends(placement)
+    return held_error(ends).model_dump(mode="json") if is_held(ends) else None
 
 
 def java_ends(placement: GroupPlacement) -> tuple[JavaEnd, ...]:

@@ -20,7 +20,6 @@ from pipeline_runtime.model.desired import (
     ENDS_WITHIN_MS,
     DesiredReplica,
     JavaEnd,
-    ReplicaError,
     is_held,
     joined_ends,
 )
@@ -132,13 +131,3 @@ def has_come_through(ends: tuple[JavaEnd, ...], batch_done: bool, for_ms: int) -
     time, only time tells.
     """
     return (batch_done and len(ends) < 2) or for_ms >= TRIED_MS * len(ends)
-
-
-def held_error(ends: tuple[JavaEnd, ...]) -> ReplicaError:
-    nodes = " and ".join(dict.fromkeys(end.node for end in ends))
-    return ReplicaError.of(
-        "java-ended-twice",
-        f"It is held: it has ended Spark's Java process {len(ends)} times (on {nodes}), each "
-        "time while it started or in one of its batches.",
-        ends[-1].at_ms,
-    )

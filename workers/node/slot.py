@@ -19,10 +19,11 @@ from pipeline_runtime.model.desired import (
     ReplicaError,
     ReplicaStatus,
     Role,
+    held_error,
     is_held,
 )
 from pipeline_runtime.model.kept import KeptAnswer, KeptQuestion
-from workers.node.java_ends import has_come_through, held_error, is_suspect
+from workers.node.java_ends import has_come_through, is_suspect
 from workers.node.reconcile import (
     Action,
     Discard,

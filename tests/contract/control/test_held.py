@@ -90,7 +90,7 @@ def test_one_that_ended_java_twice_is_held_wherever_that_was(
         order_restorations(context, Bulkhead())
     assert not Handover.objects.exists()
     event = Event.objects.get(kind="element.not_restored")
-    assert "Spark's Java process ended 2 times" in event.message
+    assert "ended Spark's Java process 2 times" in event.message
 
 
 def test_one_that_came_into_question_with_others_is_restored(

@@ -11,11 +11,13 @@ from django.utils import timezone
 
 from webapp.accounts.models import User
 from webapp.audit.models import Event
+from webapp.handovers.facts import group_facts
 from webapp.handovers.models import Handover
 from webapp.monitoring.if_it_fails import if_node_fails
 from webapp.nodes.models import Node
 from webapp.pipelines.models import PipelineVersion
-from webapp.placements.models import GroupPlacement
+from webapp.placements.group_state import status_of
+from webapp.placements.models import GroupPlacement, Replica
 from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
 from workers.control.handovers.effects import Effects, end
@@ -37,10 +39,9 @@ def restored(placement: GroupPlacement, times: int, **fields: object) -> None:
             strategy="checkpoint",
             origin="edge-b",
             target="edge-a",
-            outcome=Handover.Outcome.DONE,
             ended_at=timezone.now(),
             begun={"start": "warm", "bytes": None, "had": False},
-            **fields,
+            **{"measured": {"first_commit_at_ms": 1}, "outcome": Handover.Outcome.DONE, **fields},
         )
 
 
@@ -160,3 +161,58 @@ def test_what_is_restored_says_by_what_it_came_there(
     placement.refresh_from_db()
     assert (placement.node.name, placement.placed_why) == (handover.target, "")
     assert placement.placed_by == str(handover.pk)
+
+
+def test_one_with_which_two_nodes_fell_silent_is_held_and_all_else_is_restored(
+    context: ControlContext, deployed: Callable[..., GroupPlacement]
+) -> None:
+    placement, other = deployed("power", "edge-a"), deployed("heat", "edge-a")
+    status = {"reads": "orders, partition 0, offsets 12 to 15", "group": "power", "role": "owner"}
+    Replica.objects.filter(deployment=placement.deployment, node=placement.node).update(status=status)
+    restored(placement, 1, measured={})
+    restored(other, 1)
+    silent(placement)
+    for _ in range(2):
+        order_restorations(context, Bulkhead())
+    assert list(Handover.objects.filter(outcome=None).values_list("group", flat=True)) == ["heat"]
+    [told] = Event.objects.filter(kind="element.not_restored")
+    assert "edge-b and edge-a fell silent one after the other" in told.message
+    assert "reading orders, partition 0, offsets 12 to 15" in told.message
+    facts = group_facts([placement.deployment])[placement.deployment_id]["power"]
+    assert status_of(facts) == "failed"
+    assert facts.held is not None
+    assert facts.held["code"] == "nodes-fell-silent"
+    placement.refresh_from_db()
+    placement.vouch()
+    placement.save()
+    Node.objects.update(up=True)
+    order_restorations(context, Bulkhead())
+    placement.refresh_from_db()
+    assert placement.java_ends == [], "a person has asked for it again"
+
+
+def test_of_several_that_came_together_none_is_held_and_each_is_tried_alone(
+    context: ControlContext, deployed: Callable[..., GroupPlacement]
+) -> None:
+    placements = [deployed("power", "edge-a"), deployed("heat", "edge-a")]
+    for placement in placements:
+        restored(placement, 1, measured={})
+    silent(placements[0])
+    order_restorations(context, Bulkhead())
+    assert ordered() == 2
+    for placement in placements:
+        placement.refresh_from_db()
+        assert [end["alone"] for end in placement.java_ends] == [False, False]
+
+
+def test_one_that_is_on_its_way_when_its_next_node_falls_silent_is_held_as_well(
+    context: ControlContext, deployed: Callable[..., GroupPlacement]
+) -> None:
+    """Its node is still the first one: the second has not owned yet."""
+    placement = deployed("power", "edge-b")
+    silent(placement)
+    restored(placement, 1, measured={}, outcome=Handover.Outcome.FAILED)
+    Node.objects.filter(name="edge-a").update(up=False, silent_at=timezone.now())
+    order_restorations(context, Bulkhead())
+    assert ordered() == 0
+    assert "edge-b and edge-a fell silent" in Event.objects.get(kind="element.not_restored").message

@@ -104,3 +104,13 @@ def test_what_lags_what_cannot_leave_and_what_was_not_deployed_are_told() -> Non
     )
     [line] = lines(node("a"), status="failed", message="x does not start.")
     assert line == "p was not deployed: x does not start."
+
+
+def test_one_that_is_held_can_be_restored_with_one_click_where_another_node_runs() -> None:
+    error = {"message": "It is held.", "next": "Restore it.", "at": SINCE, "code": "nodes-fell-silent"}
+    held = element("power", status="failed", error=error)
+    silent = node("a", up=False, silent_at=SINCE)
+    *_, line = attention([silent, node("b")], [pipeline()], {"p": [held]}, WORKS)
+    assert (line["kind"], line["restore_to"]) == ("element.failed", "b")
+    *_, line = attention([silent], [pipeline()], {"p": [held]}, WORKS)
+    assert "restore_to" not in line

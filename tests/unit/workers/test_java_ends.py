@@ -13,12 +13,13 @@ from pipeline_runtime.model.desired import (
     DesiredReplica,
     JavaEnd,
     Role,
+    held_error,
     is_held,
     joined_ends,
 )
 from pipeline_runtime.model.ids import Epoch
 from pipeline_runtime.model.spec import GroupSpec
-from workers.node.java_ends import TRIED_MS, JavaEnds, has_come_through, held_error, is_suspect
+from workers.node.java_ends import TRIED_MS, JavaEnds, has_come_through, is_suspect
 from workers.node.reconcile import Fetch, Have, Idle, Start, next_action
 
 HOUR_MS = ENDS_WITHIN_MS

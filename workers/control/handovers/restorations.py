@@ -16,7 +16,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from pipeline_runtime.model.desired import is_held
+from pipeline_runtime.model.desired import JavaEnd, held_error, is_held, joined_ends
 from webapp.audit.models import Event
 from webapp.audit.records import record_event
 from webapp.handovers import actions
@@ -29,21 +29,23 @@ from webapp.placements.group_state import (
     GroupFacts,
     restoration_strategy,
 )
-from webapp.placements.models import Deployment, GroupPlacement
+from webapp.placements.models import Deployment, GroupPlacement, Replica
 from webapp.placements.names import Names
 from webapp.placements.selectors import java_ends
 from webapp.policies.sites import keeping_policies, kept_at, only_at
 from webapp.problems import Problem
 from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
+from workers.control.handovers.culprits import SOON, Stay, ends_of
 from workers.control.handovers.effects import attempts_of
 from workers.control.handovers.retries import GivenUp, Later, tries_again
+from workers.control.replica_rows import reported
 
 log = logging.getLogger(__name__)
 
 # A group that ends every node that runs it must not end them all, together with everything else there.
 RESTORED_WITHIN = timedelta(minutes=15)
-RESTORED_MAX = 5
+RESTORED_MAX = 3
 
 
 def order_restorations(context: ControlContext, bulkhead: Bulkhead) -> None:
@@ -89,6 +91,12 @@ def _restore(
             f"those since the checkpoint. Restore by hand, or wait for {node.name}.",
         )
         return
+    ends = _with_fall(placement)
+    if is_held(ends):
+        held = held_error(ends)
+        text = f"No automatic restoration of {name}. {held.message} {held.next} Nothing committed is lost."
+        _tell_once(placement, "element.not_restored", text)
+        return
     again = tries_again(
         attempts_of(_tried(placement)), timezone.now(), doing="restoration", by_hand="restore it by hand"
     )
@@ -99,16 +107,6 @@ def _restore(
                 "element.not_restored",
                 f"No automatic restoration of {name} any more: {again.why}. Nothing committed is lost.",
             )
-        return
-    ends = java_ends(placement)
-    if is_held(ends):
-        _tell_once(
-            placement,
-            "element.not_restored",
-            f"No automatic restoration of {name}: on hold after Spark's Java process ended {len(ends)} "
-            "times, each time during a start or a batch there. Deploy a changed version, or restore by hand. "
-            "Nothing committed is lost.",
-        )
         return
     if _restored_lately(placement) >= RESTORED_MAX:
         _tell_once(
@@ -136,6 +134,45 @@ def _restore(
         return
     if _order(placement, group, target, name):
         fleet.move(placement.deployment_id, placement.group, target)
+
+
+def _with_fall(placement: GroupPlacement) -> tuple[JavaEnd, ...]:
+    """Returns the ends that the group may have caused, with its newest node's if that fell silent as well.
+    They are kept with the placement, so that each node knows of them."""
+    ends = java_ends(placement)
+    newest = _by_itself().filter(deployment=placement.deployment_id, group=placement.group).first()
+    node = newest and Node.objects.filter(name=newest.target, up=False, silent_at__isnull=False).first()
+    if node is None:
+        return ends
+    stays = _by_itself().filter(target=node.name, created_at__gte=node.silent_at - SOON)
+    found = ends_of((placement.deployment_id, placement.group), node.name, node.silent_at, map(_stay, stays))
+    joined = joined_ends(ends, found)
+    if joined != ends:
+        placement.java_ends = [end.model_dump(mode="json") for end in joined]
+        placement.save(update_fields=["java_ends"])
+    return joined
+
+
+def _by_itself() -> QuerySet[Handover]:
+    """Returns the restorations that control has ordered, newest first."""
+    return Handover.objects.filter(kind=Handover.Kind.RESTORATION, created_by=None)
+
+
+def _stay(handover: Handover) -> Stay:
+    row = Replica.objects.filter(
+        deployment=handover.deployment_id, group=handover.group, node__name=handover.target
+    ).first()
+    status = reported(row)
+    committed = handover.measured.get("first_commit_at_ms") is not None
+    if status is not None and status.takeover is not None and status.takeover.node == handover.target:
+        committed = committed or status.takeover.first_commit_at_ms is not None
+    return Stay(
+        (handover.deployment_id, handover.group),
+        handover.origin,
+        handover.created_at,
+        committed,
+        status.reads if status is not None else "",
+    )
 
 
 def _order(placement: GroupPlacement, group: GroupFacts, target: str, name: str) -> bool:

@@ -40,6 +40,7 @@ import {
   takeNodeChanges,
   useEditor,
 } from "./store";
+import { addForFile } from "./uploading";
 import { letterScale, LookContext, lookAt, readableView, ZOOM, type Look } from "./view";
 
 const NODE_TYPES = { card: ElementCard, "group-box": GroupBox };
@@ -248,22 +249,26 @@ function RefusalHint() {
   );
 }
 
-/** Dropping a palette element onto the canvas. */
+/** Dropping a palette element or files onto the canvas. */
 function useDrop(editable: boolean) {
   const flow = useReactFlow();
   return useMemo(
     () => ({
       onDragOver: (event: React.DragEvent) => {
-        if (!editable || !event.dataTransfer.types.includes(DRAG_TYPE)) return;
+        const { types } = event.dataTransfer;
+        if (!editable || !(types.includes(DRAG_TYPE) || types.includes("Files"))) return;
         event.preventDefault();
         event.dataTransfer.dropEffect = "copy";
       },
       onDrop: (event: React.DragEvent) => {
         const type = event.dataTransfer.getData(DRAG_TYPE);
-        if (!type) return;
+        const files = editable ? [...event.dataTransfer.files] : [];
+        if (!type && files.length === 0) return;
         event.preventDefault();
         const at = flow.screenToFlowPosition({ x: event.clientX, y: event.clientY });
-        addElement(type, { x: at.x - CARD.width / 2, y: at.y - 32 });
+        const place = { x: at.x - CARD.width / 2, y: at.y - 32 };
+        if (type) addElement(type, place);
+        files.forEach((file, n) => addForFile(file, { x: place.x, y: place.y + n * (CARD.height + 32) }));
       },
     }),
     [editable, flow],

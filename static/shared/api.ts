@@ -31,17 +31,58 @@ interface RequestOptions {
 }
 
 /** JSON request to the REST API; throws ApiError (status 0: the server could not be reached). */
-export async function request<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
+export const request = <T>(method: string, path: string, options: RequestOptions = {}): Promise<T> =>
+  withToken(() => send<T>(method, path, options));
+
+async function withToken<T>(run: () => Promise<T>): Promise<T> {
   try {
-    return await send<T>(method, path, options);
+    return await run();
   } catch (error) {
     if (!(error instanceof ApiError) || error.problem.code !== "csrf") throw error;
     // the user signed in again in another tab, so this tab's token belongs to the earlier session
     const { csrf, ...user } = await send<User & { csrf: string }>("GET", "/me", {});
     if (user.username !== page.user.username) throw error; // another user signed in: the page must be reloaded
     page.csrf = csrf;
-    return send<T>(method, path, options);
+    return run();
   }
+}
+
+/**
+ * Sends a form whose files may be large; `told` hears how much of it has left. Throws ApiError, or an
+ * AbortError when `signal` ends it.
+ */
+export const upload = <T>(
+  path: string,
+  form: FormData,
+  told: (sent: number, total: number) => void,
+  signal: AbortSignal,
+): Promise<T> => withToken(() => sendForm<T>(path, form, told, signal));
+
+/** By XMLHttpRequest: `fetch` does not say how much of a request was sent. */
+function sendForm<T>(
+  path: string,
+  form: FormData,
+  told: (sent: number, total: number) => void,
+  signal: AbortSignal,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const asked = new XMLHttpRequest();
+    const aborted = () => reject(new DOMException("The upload was cancelled.", "AbortError"));
+    asked.open("POST", PREFIX + path);
+    asked.setRequestHeader("Accept", "application/json");
+    asked.setRequestHeader("X-CSRFToken", page.csrf);
+    asked.upload.onprogress = ({ loaded, total }) => told(loaded, total);
+    asked.onabort = aborted;
+    asked.onerror = () => reject(new ApiError(unreachable()));
+    asked.onload = () => {
+      const body = parse(asked.responseText);
+      if (asked.status >= 200 && asked.status < 300) resolve(body as T);
+      else reject(new ApiError(problemOf(asked, body)));
+    };
+    if (signal.aborted) return aborted();
+    signal.addEventListener("abort", () => asked.abort(), { once: true });
+    asked.send(form);
+  });
 }
 
 async function send<T>(method: string, path: string, options: RequestOptions): Promise<T> {
@@ -89,7 +130,7 @@ function unreachable(): Problem {
   };
 }
 
-function problemOf(response: Response, body: unknown): Problem {
+function problemOf(response: { status: number; statusText: string }, body: unknown): Problem {
   if (body && typeof body === "object") {
     const problem = body as Problem;
     const detail = typeof problem.detail === "string" ? problem.detail : JSON.stringify(problem.detail ?? "");

@@ -1,10 +1,12 @@
-import { useContext, useEffect, useRef, useState } from "react";
+import { useContext, useEffect, useRef } from "react";
 import { Upload } from "lucide-react";
-import { get, problemText, request } from "../../shared/api";
+import { get, request } from "../../shared/api";
 import { ago, bytes } from "../../shared/format";
+import { UploadList } from "../../shared/files/upload-list";
+import { useDropped } from "../../shared/files/use-dropped";
 import type { UploadedFile } from "../../shared/types";
 import { useLoaded } from "../../shared/ui/parts";
-import { toast, toastError } from "../../shared/ui/toast";
+import { ownerOf, uploadFor } from "../uploading";
 import { acceptOf, isFor } from "./files";
 import { Context, type LeafProps } from "./leaves";
 import { proposed, tableOf, type TablePreview } from "./table";
@@ -12,10 +14,8 @@ import { TableLook } from "./table-look";
 
 /** A data file that is chosen or uploaded. The first rows of a table are shown. */
 export function FileField({ field, value, onChange, id, invalid, describedBy }: LeafProps) {
-  const { readOnly, values, patch } = useContext(Context);
+  const { readOnly, values, patch, element } = useContext(Context);
   const chooser = useRef<HTMLInputElement>(null);
-  const [busy, setBusy] = useState("");
-  const [error, setError] = useState("");
   const { data: files = [], reload } = useLoaded("files", (signal) => get<UploadedFile[]>("/files", signal));
   const shipped = (field.schema["x-files"] as { reference: string; name: string }[] | undefined) ?? [];
   const reference = typeof value === "string" ? value : "";
@@ -27,9 +27,8 @@ export function FileField({ field, value, onChange, id, invalid, describedBy }: 
     if (table && found) patch({ ...proposed(table, found, values), [field.name]: chosen }, field.path);
     else onChange(chosen, field.path);
   };
-  // an upload takes time: its result goes into the form as it is then, not as it was at the start
-  const put = useRef<typeof take | null>(take);
   const turn = useRef(0);
+  const put = useRef<typeof take | null>(take);
   useEffect(() => {
     put.current = take;
     return () => {
@@ -44,31 +43,16 @@ export function FileField({ field, value, onChange, id, invalid, describedBy }: 
       (await request<TablePreview>("POST", "/files/preview", { body: { path: chosen } }).catch(() => null));
     if (mine === turn.current) put.current?.(chosen, looked ?? null);
   };
-  const upload = async (file: File) => {
-    setBusy(`Uploading ${file.name}, ${bytes(file.size)}…`);
-    setError("");
-    const form = new FormData();
-    form.append("file", file);
-    try {
-      const uploaded = await request<UploadedFile>("POST", "/files", { form });
-      if (put.current) {
-        await choose(uploaded.reference);
-        reload();
-      } else
-        toast({
-          tone: "done",
-          title: `${file.name} is uploaded`,
-          text: "The element's form was closed in the meantime: open it and choose the file there.",
-        });
-    } catch (problem) {
-      if (put.current) setError(`${file.name} was not uploaded: ${problemText(problem)}`);
-      else toastError(`${file.name} was not uploaded`, problem);
-    } finally {
-      setBusy("");
-    }
-  };
+  const upload = (file: File) =>
+    uploadFor(element, field.name, file, (stored) => {
+      if (!put.current) return false;
+      reload();
+      void choose(stored);
+      return true;
+    });
+  const dropped = useDropped(upload);
   return (
-    <>
+    <div className="stack stack--tight drop" {...(readOnly ? {} : dropped.on)} data-over={dropped.over}>
       <div className="row">
         <select
           className="select"
@@ -103,12 +87,7 @@ export function FileField({ field, value, onChange, id, invalid, describedBy }: 
             </optgroup>
           )}
         </select>
-        <button
-          type="button"
-          className="button"
-          disabled={readOnly || busy !== ""}
-          onClick={() => chooser.current?.click()}
-        >
+        <button type="button" className="button" disabled={readOnly} onClick={() => chooser.current?.click()}>
           <Upload aria-hidden="true" />
           Upload
         </button>
@@ -121,17 +100,17 @@ export function FileField({ field, value, onChange, id, invalid, describedBy }: 
         accept={acceptOf(field.schema).join(",")}
         onChange={(event) => {
           const file = event.target.files?.[0];
-          if (file) void upload(file);
+          if (file) upload(file);
           event.target.value = "";
         }}
       />
-      <p className={busy ? "field__help" : "visually-hidden"} role="status">
-        {busy || (known ? `${known.name}, ${bytes(known.size)}` : "")}
+      <p className="visually-hidden" role="status">
+        {known ? `${known.name}, ${bytes(known.size)}` : ""}
       </p>
-      {error && <p className="field__error">{error}</p>}
+      <UploadList owner={ownerOf(element, field.name)} />
       {table && reference !== "" && (
         <TableLook key={reference} table={table} reference={reference} told={invalid} />
       )}
-    </>
+    </div>
   );
 }

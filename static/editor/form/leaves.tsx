@@ -8,6 +8,8 @@ import type { LocatedFault } from "../store";
 import { wantsColumn, type Field } from "./schema";
 
 export interface FormSetting {
+  /** id of the element whose parameters these are */
+  element: string;
   root: JsonSchema;
   faults: readonly LocatedFault[];
   /** whether a fault only says that something is still to be filled in, where the user has not been yet */
@@ -31,6 +33,7 @@ export interface FormContext extends FormSetting {
 }
 
 export const Context = createContext<FormContext>({
+  element: "",
   root: {},
   faults: [],
   quiet: () => false,

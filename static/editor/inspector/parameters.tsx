@@ -44,6 +44,7 @@ export function Parameters({
       )}
       {operator ? (
         <SchemaForm
+          element={element.id}
           root={operator.params_schema}
           value={element.params ?? {}}
           example={operator.example}

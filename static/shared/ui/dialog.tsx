@@ -9,7 +9,7 @@ interface Props {
   description?: ReactNode;
   children?: ReactNode;
   footer?: ReactNode;
-  size?: "s" | "m" | "l";
+  size?: "s" | "m" | "l" | "xl";
   /** true when only a choice closes it, so it has no close button */
   mustChoose?: boolean;
 }

@@ -1,0 +1,240 @@
+/** The uploaded files: what they are, who uses them, and what can be done with each. */
+import { useEffect, useRef, useState } from "react";
+import { EllipsisVertical, FileUp, Trash2, TriangleAlert, Upload as UploadIcon } from "lucide-react";
+import { bytes, count } from "../format";
+import { roleReason } from "../page";
+import { Menu } from "../ui/menu";
+import { Ago, Problem, Skeleton, useLoaded } from "../ui/parts";
+import { Bar } from "./bar";
+import { cancelImport, deleteFile, deleteRefusal, importFile, listFiles } from "./files";
+import { openImport, useImport } from "./import-store";
+import type { StoredFile } from "./types";
+import { UploadList } from "./upload-list";
+import { startUpload } from "./uploads";
+import { isBusy, stateTone, stateWords, usersOf } from "./words";
+import { toastError } from "../ui/toast";
+import { useDropped } from "./use-dropped";
+import "./files.css";
+
+const BUSY_MS = 1000;
+const CALM_MS = 10_000;
+
+/** The files as the server has them, read again sooner while something is under way. */
+export function useFiles() {
+  const [every, setEvery] = useState(CALM_MS);
+  const loaded = useLoaded("files", listFiles, every);
+  const { data } = loaded;
+  useEffect(() => setEvery(data?.some(isBusy) ? BUSY_MS : CALM_MS), [data]);
+  return loaded;
+}
+
+const FILES = ".csv,.tsv,.txt,.dat,.gz,.zip,.xlsx,.json,.jsonl,.ndjson,.parquet,.onnx";
+
+export function UploadButton({
+  onTaken,
+  primary,
+}: {
+  onTaken: (file: StoredFile) => void;
+  primary?: boolean;
+}) {
+  const chooser = useRef<HTMLInputElement>(null);
+  const why = roleReason("editor");
+  return (
+    <>
+      <button
+        type="button"
+        className={`button${primary ? " button--primary" : ""}`}
+        disabled={why !== null}
+        title={why ?? "You can also drop a file here"}
+        onClick={() => chooser.current?.click()}
+      >
+        <UploadIcon aria-hidden="true" />
+        Upload
+      </button>
+      <input
+        ref={chooser}
+        type="file"
+        hidden
+        multiple
+        aria-label="Data file"
+        accept={FILES}
+        onChange={(event) => {
+          for (const file of event.target.files ?? []) startUpload(file, onTaken);
+          event.target.value = "";
+        }}
+      />
+    </>
+  );
+}
+
+/** Opens what waits for a person, when the server has looked at a file that was uploaded here. */
+function useAsked(files: readonly StoredFile[] | undefined) {
+  const [fresh, setFresh] = useState<ReadonlySet<string>>(new Set());
+  useEffect(() => {
+    const asks = files?.find(({ id, state }) => fresh.has(id) && state === "asks");
+    if (!asks || useImport.getState().file) return;
+    setFresh(new Set([...fresh].filter((id) => id !== asks.id)));
+    openImport(asks.id);
+  }, [files, fresh]);
+  return (file: StoredFile) => setFresh((old) => new Set([...old, file.id]));
+}
+
+export function FileList() {
+  const { data: files, error, reload } = useFiles();
+  const opened = useImport((state) => state.file);
+  const expect = useAsked(files);
+  const taken = (file: StoredFile) => {
+    expect(file);
+    reload();
+  };
+  useEffect(() => {
+    if (opened === null) reload();
+    // when the import is closed, the list may be another
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [opened]);
+  const dropped = useDropped((file) => startUpload(file, taken));
+  if (!files) return error ? <Problem error={error} onRetry={reload} /> : <Skeleton lines={5} height={40} />;
+  return (
+    <div className="stack stack--tight drop" {...dropped.on} data-over={dropped.over}>
+      <UploadList />
+      {files.length === 0 ? (
+        <div className="card empty">
+          <FileUp aria-hidden="true" />
+          <h2>Upload a file to play it into a pipeline</h2>
+          <p>
+            Drop one here, or choose one: CSV and other text tables, Excel, JSON lines, Parquet, also as .gz
+            or .zip. What can be read in two ways is asked.
+          </p>
+          <UploadButton onTaken={taken} />
+        </div>
+      ) : (
+        <>
+          <div className="row">
+            <UploadButton onTaken={taken} primary />
+            <span className="muted small">or drop a file here</span>
+          </div>
+          <div className="card table-wrap">
+            <table className="table table--rows">
+              <thead>
+                <tr>
+                  <th>Name</th>
+                  <th>State</th>
+                  <th className="num">Rows</th>
+                  <th className="num">Size</th>
+                  <th>Used by</th>
+                  <th className="roomy-only">Uploaded</th>
+                  <th>
+                    <span className="visually-hidden">Actions</span>
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {files.map((file) => (
+                  <Row key={file.id} file={file} reload={reload} />
+                ))}
+              </tbody>
+            </table>
+          </div>
+        </>
+      )}
+    </div>
+  );
+}
+
+function Row({ file, reload }: { file: StoredFile; reload: () => void }) {
+  const { id, name, state, rows, size, table_bytes, uses, created_at, created_by, error, progress } = file;
+  const users = usersOf(uses);
+  return (
+    <tr>
+      <td>
+        {state === "model" ? (
+          <b>{name}</b>
+        ) : (
+          <button type="button" className="link file__name" onClick={() => openImport(id)}>
+            {name}
+          </button>
+        )}
+      </td>
+      <td>
+        {state === "asks" ? (
+          <button type="button" className="button button--small" onClick={() => openImport(id)}>
+            <TriangleAlert aria-hidden="true" />
+            Answer its questions
+          </button>
+        ) : (
+          <span className={`status status--${stateTone(state)}`} title={error?.what}>
+            <span className="status__dot" aria-hidden="true" />
+            {stateWords(state)}
+          </span>
+        )}
+        {progress && (
+          <Bar label={`Import of ${name}`} done={progress.bytes_done} total={progress.bytes_total} />
+        )}
+      </td>
+      <td className="num">{count(rows)}</td>
+      <td className="num" title={table_bytes ? `${bytes(table_bytes)} more for its table` : undefined}>
+        {bytes(size)}
+      </td>
+      <td className="file__users" title={users}>
+        {users || <span className="muted">nobody</span>}
+      </td>
+      <td className="roomy-only">
+        <Ago at={created_at} />
+        {created_by && <span className="muted"> by {created_by}</span>}
+      </td>
+      <td>
+        <Actions file={file} reload={reload} />
+      </td>
+    </tr>
+  );
+}
+
+function Actions({ file, reload }: { file: StoredFile; reload: () => void }) {
+  const { id, name, state } = file;
+  const editor = roleReason("editor");
+  const order = (asked: Promise<unknown>, failed: string) =>
+    void asked.then(reload, (error: unknown) => toastError(failed, error));
+  return (
+    <Menu
+      trigger={
+        <button
+          type="button"
+          className="button button--quiet button--icon button--small"
+          aria-label={`Actions for ${name}`}
+        >
+          <EllipsisVertical aria-hidden="true" />
+        </button>
+      }
+      entries={[
+        ...(state === "model"
+          ? []
+          : [{ title: state === "imported" ? "Report" : "Open", run: () => openImport(id) }]),
+        ...(isBusy(file)
+          ? [
+              {
+                title: "Cancel the import",
+                disabled: editor,
+                run: () => order(cancelImport(id), `The import of ${name} was not cancelled`),
+              },
+            ]
+          : []),
+        ...(state === "cancelled"
+          ? [
+              {
+                title: "Import it",
+                disabled: editor,
+                run: () => order(importFile(id, null, {}), `${name} is not imported`),
+              },
+            ]
+          : []),
+        {
+          title: `Delete ${name}`,
+          icon: <Trash2 aria-hidden="true" />,
+          danger: true,
+          disabled: deleteRefusal(file),
+          run: () => void deleteFile(file).then((gone) => gone && reload()),
+        },
+      ]}
+    />
+  );
+}

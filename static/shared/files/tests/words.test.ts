@@ -1,0 +1,92 @@
+import { expect, test } from "vitest";
+import type { Report } from "../types";
+import {
+  isLongJump,
+  jumpWords,
+  leftMs,
+  missingOf,
+  missingText,
+  placeOf,
+  reportWords,
+  spanWords,
+  usersOf,
+} from "../words";
+import { QUESTION } from "./fixtures";
+
+const REPORT: Report = {
+  rows: 9000,
+  dead: 1,
+  first_dead: [12, "x"],
+  columns: [
+    { name: "time", read: 9000, missing: 0, unreadable: 0, first_unreadable: null },
+    { name: "power", read: 8997, missing: 0, unreadable: 3, first_unreadable: [6001, "n/a"] },
+  ],
+  begins: "2024-05-01T00:00:00Z",
+  ends: "2024-05-02T00:00:00+00:00",
+  usual_interval_s: 10,
+  largest_jump: null,
+  skipped: 0,
+  questions: [],
+};
+
+test("texts for no value are written and read as one line", () => {
+  expect(missingText(["", "-", "NaN", "no data"])).toBe("empty, -, NaN, no data");
+  expect(missingOf(" empty, -, NaN ,no data, -")).toEqual(["", "-", "NaN", "no data"]);
+  expect(missingOf("")).toEqual([]);
+});
+
+test("a span is told in the unit that fits", () => {
+  expect([0.01, 1, 90, 600, 7200, 86_400 * 3, 86_400 * 365.25 * 54, -30].map(spanWords)).toEqual([
+    "10 ms",
+    "1 s",
+    "90 s",
+    "10 min",
+    "2 h",
+    "3 days",
+    "54 years",
+    "30 s",
+  ]);
+});
+
+test("the largest jump is told with its place", () => {
+  const jump = {
+    line: 3,
+    before: "1970-01-01T00:00:00Z",
+    after: "2024-05-01T00:00:00Z",
+    seconds: 1_714_521_600,
+  };
+  expect(jumpWords(jump)).toBe(
+    "At line 3, the time jumps by 54 years: from 1 Jan 1970, 00:00:00 UTC to 1 May 2024, 00:00:00 UTC.",
+  );
+  expect(isLongJump(jump, 1)).toBe(true);
+  expect(isLongJump({ ...jump, seconds: 1800 }, 1)).toBe(false);
+  expect(isLongJump({ ...jump, seconds: 86_400 }, 86_400)).toBe(false);
+  expect(isLongJump({ ...jump, seconds: -5 }, 1)).toBe(true);
+  expect(isLongJump(null, 1)).toBe(false);
+});
+
+test("a report says rows, span, and what could not be read", () => {
+  expect(reportWords(REPORT)).toEqual([
+    "9,000 rows, 2 columns.",
+    "From 1 May 2024, 00:00:00 UTC to 2 May 2024, 00:00:00 UTC, mostly 10 s apart.",
+    "3 cells could not be read and have no value.",
+    "1 row without a readable time goes to the dead letters.",
+  ]);
+});
+
+test("who uses a file, and where a question is", () => {
+  expect(
+    usersOf([
+      { pipeline: "a", where: "deployment", version: 3 },
+      { pipeline: "a", where: "draft", version: null },
+      { pipeline: "b", where: "version", version: 2 },
+    ]),
+  ).toBe("a (runs), a (draft), b (version 2)");
+  expect(placeOf(QUESTION)).toBe("Line 3, column flow");
+  expect(placeOf({ ...QUESTION, line: null })).toBe("Column flow");
+});
+
+test("the time that is left goes by the pace so far", () => {
+  expect(leftMs(25, 100, 5000)).toBe(15_000);
+  expect([leftMs(0, 100, 5000), leftMs(100, 100, 5000), leftMs(1, 100, 500)]).toEqual([null, null, null]);
+});

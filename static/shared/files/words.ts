@@ -1,0 +1,247 @@
+/** The parts of a reading in words, and what each can be. Pure. */
+import { count, plural } from "../format";
+import type {
+  FileState,
+  FileUse,
+  Jump,
+  PreviewLine,
+  Question,
+  Report,
+  StoredFile,
+  TimeReading,
+} from "./types";
+
+export type Options = readonly (readonly [value: string, words: string])[];
+
+export const ENCODINGS: Options = [
+  ["utf-8", "UTF-8"],
+  ["cp1252", "Windows, Western Europe (cp1252)"],
+  ["iso-8859-1", "Latin-1 (ISO 8859-1)"],
+  ["iso-8859-15", "Latin-9 with € (ISO 8859-15)"],
+  ["utf-16-le", "UTF-16, low byte first"],
+  ["utf-16-be", "UTF-16, high byte first"],
+  ["cp437", "DOS (cp437)"],
+  ["cp850", "DOS, Western Europe (cp850)"],
+  ["cp1250", "Windows, Central Europe (cp1250)"],
+  ["cp1251", "Windows, Cyrillic (cp1251)"],
+  ["mac_roman", "Mac OS Roman"],
+  ["shift_jis", "Japanese (Shift JIS)"],
+  ["gb18030", "Chinese (GB 18030)"],
+];
+
+export const DELIMITERS: Options = [
+  [",", "comma ,"],
+  [";", "semicolon ;"],
+  ["tab", "tab"],
+  ["|", "bar |"],
+  ["whitespace", "spaces"],
+];
+
+export const QUOTES: Options = [
+  ['"', 'double quotes "'],
+  ["'", "single quotes '"],
+  ["", "no quotes"],
+];
+
+export const DECIMALS: Options = [
+  [".", "a point: 1.5"],
+  [",", "a comma: 1,5"],
+];
+
+export const THOUSANDS: Options = [
+  ["", "nothing: 1000"],
+  [".", "a point: 1.000"],
+  [",", "a comma: 1,000"],
+  [" ", "a space: 1 000"],
+  ["'", "an apostrophe: 1'000"],
+];
+
+export const COMMENTS: Options = [
+  ["", "no lines"],
+  ["#", "lines that begin with #"],
+  [";", "lines that begin with ;"],
+  ["//", "lines that begin with //"],
+  ["%", "lines that begin with %"],
+];
+
+export const TYPES: Options = [
+  ["number", "number"],
+  ["integer", "whole number"],
+  ["string", "text"],
+  ["boolean", "true or false"],
+  ["timestamp", "time"],
+];
+
+export const TIME_FORMATS: Options = [
+  ["iso", "ISO 8601: 2024-05-01 14:00:00"],
+  ["%d.%m.%Y %H:%M:%S", "01.05.2024 14:00:00, day first"],
+  ["%d.%m.%Y %H:%M", "01.05.2024 14:00, day first"],
+  ["%d/%m/%Y %H:%M:%S", "01/05/2024 14:00:00, day first"],
+  ["%d/%m/%Y %H:%M", "01/05/2024 14:00, day first"],
+  ["%m/%d/%Y %H:%M:%S", "05/01/2024 14:00:00, month first"],
+  ["%m/%d/%Y %H:%M", "05/01/2024 14:00, month first"],
+  ["%m/%d/%Y %I:%M:%S %p", "05/01/2024 02:00:00 PM, month first"],
+  ["%Y/%m/%d %H:%M:%S", "2024/05/01 14:00:00"],
+  ["%Y%m%d:%H%M", "20240501:1400"],
+  ["epoch_s", "seconds since 1970"],
+  ["epoch_ms", "milliseconds since 1970"],
+  ["epoch_us", "microseconds since 1970"],
+  ["epoch_ns", "nanoseconds since 1970"],
+  ["excel_days", "days since 1900, as in Excel"],
+];
+
+export const MARKS: readonly (readonly [TimeReading["marks"], string])[] = [
+  ["begin", "when its interval begins"],
+  ["end", "when its interval ends"],
+];
+
+export const JUMPS: readonly (readonly [TimeReading["jump"], string])[] = [
+  ["keep", "keep it as it is"],
+  ["skip", "leave those rows out"],
+  ["cut", "shorten it"],
+];
+
+/** The options with the value among them. */
+export const including = (options: Options, value: string): Options =>
+  options.some(([each]) => each === value) ? options : [...options, [value, value]];
+
+const KINDS: Record<PreviewLine["kind"], string> = {
+  preamble: "before the table",
+  comment: "comment",
+  header: "names",
+  units: "units",
+  row: "",
+  footer: "after the table",
+};
+
+/** What a line is taken for: "names", "units". A row needs no word. */
+export const kindWords = (kind: PreviewLine["kind"]): string => KINDS[kind];
+
+const EMPTY = "empty";
+
+/** The texts for "no value" as one line: "empty, -, NaN". */
+export const missingText = (texts: readonly string[]): string =>
+  texts.map((text) => (text === "" ? EMPTY : text)).join(", ");
+
+export function missingOf(line: string): string[] {
+  const texts = line
+    .split(",")
+    .map((text) => text.trim())
+    .filter(Boolean)
+    .map((text) => (text.toLowerCase() === EMPTY ? "" : text));
+  return [...new Set(texts)];
+}
+
+/** A span in the largest unit that fits: "54 years", "3 h", "10 ms". */
+export function spanWords(seconds: number): string {
+  const s = Math.abs(seconds);
+  const whole = (size: number, one: string) => plural(Math.round(s / size), one);
+  if (s < 1) return `${Number((s * 1000).toPrecision(3))} ms`;
+  if (s < 120) return `${Number(s.toPrecision(3))} s`;
+  if (s < 7200) return `${Math.round(s / 60)} min`;
+  if (s < 2 * 86_400) return `${Math.round(s / 3600)} h`;
+  return s < 2 * 365 * 86_400 ? whole(86_400, "day") : whole(365.25 * 86_400, "year");
+}
+
+/** "After line 2, the time jumps by 54 years: from … to …." */
+export function jumpWords(jump: Jump): string {
+  const way = jump.seconds < 0 ? "goes back by" : "jumps by";
+  return `At line ${count(jump.line)}, the time ${way} ${spanWords(jump.seconds)}: from ${utc(jump.before)} to ${utc(jump.after)}.`;
+}
+
+const UTC = new Intl.DateTimeFormat("en-GB", {
+  day: "numeric",
+  month: "short",
+  year: "numeric",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  hourCycle: "h23",
+  timeZone: "UTC",
+});
+
+/** "1 May 2024, 14:00:00 UTC". */
+export function utc(at: string): string {
+  const time = Date.parse(at);
+  return Number.isNaN(time) ? at : `${UTC.format(time)} UTC`;
+}
+
+/** A long jump: the replay would stand still. */
+const LONG_S = 3600;
+
+export const isLongJump = (jump: Jump | null, usual_s: number | null): boolean =>
+  jump !== null && (jump.seconds < 0 || jump.seconds > Math.max(LONG_S, 20 * (usual_s ?? 0)));
+
+/** What became of the file, in a line or two. */
+export function reportWords(report: Report): string[] {
+  const cells = report.columns.reduce((sum, column) => sum + column.unreadable, 0);
+  const says = [`${rows(report.rows)}, ${plural(report.columns.length, "column")}.`];
+  if (report.begins && report.ends)
+    says.push(
+      `From ${utc(report.begins)} to ${utc(report.ends)}${report.usual_interval_s ? `, mostly ${spanWords(report.usual_interval_s)} apart` : ""}.`,
+    );
+  if (cells > 0)
+    says.push(
+      `${cells === 1 ? "One cell" : `${count(cells)} cells`} could not be read and ${cells === 1 ? "has" : "have"} no value.`,
+    );
+  if (report.dead > 0)
+    says.push(
+      `${rows(report.dead)} without a readable time ${report.dead === 1 ? "goes" : "go"} to the dead letters.`,
+    );
+  if (report.skipped > 0) says.push(`${rows(report.skipped)} were left out, since their time jumped.`);
+  return says;
+}
+
+/** "1 row", "9,000 rows". */
+export const rows = (n: number): string => `${count(n)} ${n === 1 ? "row" : "rows"}`;
+
+const STATES: Record<FileState, string> = {
+  looking: "being looked at",
+  asks: "waits for an answer",
+  importing: "being imported",
+  imported: "ready",
+  failed: "failed",
+  cancelled: "cancelled",
+  model: "model",
+};
+
+export const stateWords = (state: FileState): string => STATES[state];
+
+const TONES: Record<FileState, string> = {
+  looking: "moving",
+  asks: "lagging",
+  importing: "moving",
+  imported: "running",
+  failed: "failed",
+  cancelled: "stopped",
+  model: "running",
+};
+
+export const stateTone = (state: FileState): string => TONES[state];
+
+export const isBusy = ({ state }: StoredFile): boolean => state === "looking" || state === "importing";
+
+/** Who uses a file: "machine-power (runs), tests (version 3)". */
+export const usersOf = (uses: readonly FileUse[]): string =>
+  uses
+    .map(({ pipeline, where, version }) =>
+      where === "deployment"
+        ? `${pipeline} (runs)`
+        : where === "draft"
+          ? `${pipeline} (draft)`
+          : `${pipeline} (version ${version})`,
+    )
+    .join(", ");
+
+/** How long the rest takes at the pace so far; null while that is not known. */
+export function leftMs(done: number, total: number, taken_ms: number): number | null {
+  if (done <= 0 || total <= done || taken_ms < 1000) return null;
+  return (taken_ms * (total - done)) / done;
+}
+
+/** Where a question's cell is: "Line 12, column power". */
+export const placeOf = ({ line, column }: Question): string =>
+  [line !== null && `Line ${count(line)}`, column !== null && `column ${column}`]
+    .filter(Boolean)
+    .join(", ")
+    .replace(/^c/, "C");

@@ -26,6 +26,7 @@ export default defineConfig({
         element: entry("editor/live/page.tsx"),
         templates: entry("monitor/templates.tsx"),
         template: entry("monitor/template.tsx"),
+        files: entry("monitor/files.tsx"),
         nodes: entry("monitor/nodes.tsx"),
         node: entry("monitor/node.tsx"),
         map: entry("monitor/map.tsx"),

@@ -5,6 +5,7 @@ import {
   Activity,
   Box,
   CircleUser,
+  FileUp,
   Gauge,
   LayoutTemplate,
   Plus,
@@ -251,6 +252,14 @@ function Pages() {
         icon={<LayoutTemplate aria-hidden="true" />}
       >
         Templates
+      </Item>
+      <Item
+        value="Files"
+        keywords={["uploads", "data", "import", "csv", "excel", "table", "Datei", "hochladen"]}
+        run={go("/files/")}
+        icon={<FileUp aria-hidden="true" />}
+      >
+        Files
       </Item>
       <Item value="Nodes" run={go("/nodes/")} icon={<Server aria-hidden="true" />}>
         Nodes

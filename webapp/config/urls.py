@@ -19,6 +19,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("pipelines/<str:name>/elements/<str:id>", pages.element, name="element"),
     path("templates/", pages.templates, name="templates"),
     path("templates/<str:name>", pages.template, name="template"),
+    path("files/", pages.files, name="files"),
     path("nodes/", pages.nodes, name="nodes"),
     path("nodes/<str:name>", pages.node, name="node"),
     path("map/", pages.site_map, name="map"),

@@ -28,6 +28,7 @@ RAIL = (
     ("overview", "/", "Overview"),
     ("pipelines", "/pipelines/", "Pipelines"),
     ("templates", "/templates/", "Templates"),
+    ("files", "/files/", "Files"),
     ("nodes", "/nodes/", "Nodes"),
     ("map", "/map/", "Map"),
     ("policies", "/policies/", "Policies"),
@@ -129,6 +130,13 @@ def template(request: HttpRequest, name: str) -> HttpResponse:
     except Missing as error:
         raise Http404(str(error)) from error
     return view_page(request, "template", title, template=name)
+
+
+@login_required
+@never_cache
+@require_safe
+def files(request: HttpRequest) -> HttpResponse:
+    return view_page(request, "files", "Files")
 
 
 @login_required

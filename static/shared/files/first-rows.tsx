@@ -2,7 +2,7 @@ import { typeWords } from "../column-types";
 import { Skeleton, useLoaded } from "../ui/parts";
 import { previewOf } from "./files";
 import type { FileDetail } from "./types";
-import { rows } from "./words";
+import { rows, timeText } from "./words";
 import "./files.css";
 
 const ROWS = 6;
@@ -46,6 +46,8 @@ export function FirstRows({ file }: { file: FileDetail }) {
                   <td key={source} className={type === "number" || type === "integer" ? "num" : undefined}>
                     {row.values[at] == null ? (
                       <span className="muted">no value</span>
+                    ) : type === "timestamp" ? (
+                      timeText(String(row.values[at]))
                     ) : (
                       String(row.values[at])
                     )}

@@ -15,21 +15,32 @@ import {
   missingOf,
   missingText,
   QUOTES,
+  readingWords,
   THOUSANDS,
   TIME_FORMATS,
   type Options as Words,
 } from "./words";
 
+/** On a smaller screen the lines need the room: what was found is told in one line. */
+const ROOMY = "(min-width: 1200px) and (min-height: 700px)";
+
 export function Options({ decision }: { decision: Decision }) {
   const { reading } = decision;
   const text = reading.kind === "text";
+  const [open] = useState(() => window.matchMedia(ROOMY).matches);
   return (
-    <div className="options">
-      {(text || reading.sheet || reading.member) && <OfFile decision={decision} />}
-      {(text || reading.kind === "xlsx") && <OfLines decision={decision} />}
-      {text && <OfValues decision={decision} />}
-      <OfTime decision={decision} />
-    </div>
+    <details className="guesses" open={open}>
+      <summary>
+        How it is read <span className="muted">{readingWords(reading)}</span>
+      </summary>
+      <div className="options">
+        {(text || reading.sheet || reading.member) && <OfFile decision={decision} />}
+        {(text || reading.kind === "xlsx") && <OfLines decision={decision} />}
+        {text && <OfValues decision={decision} />}
+        <OfTime decision={decision} />
+        <OfPace decision={decision} />
+      </div>
+    </details>
   );
 }
 
@@ -266,31 +277,41 @@ function OfTime({ decision: { detection, reading, changes, change } }: { decisio
       {chosen.length === 0 && (
         <Select label="Is in" value="" options={[["", "no column"], ...columns]} onChange={choose(0)} />
       )}
-      {time && <TimeLines time={time} onChange={put} />}
+      {time && <TimeText time={time} onChange={put} />}
       {!time && <p className="field__help">Rows are played evenly, at the pace that you set.</p>}
     </Group>
   );
 }
 
-function TimeLines({
-  time,
-  onChange,
-}: {
-  time: TimeReading;
-  onChange: (next: Partial<TimeReading>) => void;
-}) {
-  const known = [...new Set([time.format, ...TIME_FORMATS.map(([format]) => format)])];
+const OTHER = "other";
+
+function TimeText({ time, onChange }: { time: TimeReading; onChange: (next: Partial<TimeReading>) => void }) {
+  const [own, setOwn] = useState(false);
   return (
     <>
-      <Text
-        label="Written as"
-        value={time.format}
-        known={known}
-        onChange={(format) => onChange({ format })}
-      />
-      <Text label="Zone" value={time.zone} known={ZONES} onChange={(zone) => onChange({ zone })} />
       <Select
-        label="Is the time"
+        label="Written as"
+        value={own ? OTHER : time.format}
+        options={[...including(TIME_FORMATS, time.format), [OTHER, "another pattern"]]}
+        onChange={(format) => {
+          setOwn(format === OTHER);
+          if (format !== OTHER) onChange({ format });
+        }}
+      />
+      {own && <Text label="Pattern" value={time.format} onChange={(format) => onChange({ format })} />}
+      <Text label="Zone" value={time.zone} known={ZONES} onChange={(zone) => onChange({ zone })} />
+    </>
+  );
+}
+
+function OfPace({ decision: { reading, changes, change } }: { decision: Decision }) {
+  const { time } = reading;
+  if (!time) return null;
+  const onChange = (next: Partial<TimeReading>) => change({ ...changes, time: { ...changes.time, ...next } });
+  return (
+    <Group title="Order and jumps in time">
+      <Select
+        label="A time is"
         value={time.marks}
         options={MARKS}
         onChange={(marks) => onChange({ marks: marks as TimeReading["marks"] })}
@@ -305,7 +326,7 @@ function TimeLines({
         onChange={(order) => onChange({ newest_first: order === "newest" })}
       />
       <Select
-        label="A jump in time"
+        label="A jump"
         value={time.jump}
         options={JUMPS}
         onChange={(jump) =>
@@ -322,6 +343,6 @@ function TimeLines({
           onChange={(text) => Number(text) > 0 && onChange({ jump_s: Number(text) })}
         />
       )}
-    </>
+    </Group>
   );
 }

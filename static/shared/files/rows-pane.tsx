@@ -3,6 +3,7 @@ import { useMemo, useState } from "react";
 import { ChevronLeft, ChevronRight } from "lucide-react";
 import { typeWords } from "../column-types";
 import { count } from "../format";
+import { timeText } from "./words";
 import { pane, type Together } from "./together";
 import type { Preview, PreviewColumn, PreviewLine, PreviewRow, Source } from "./types";
 
@@ -167,9 +168,6 @@ function ReadRow({
 }
 
 const isNumber = ({ type }: PreviewColumn): boolean => type === "number" || type === "integer";
-
-const timeText = (time: string | null): string =>
-  time === null ? "" : time.replace("T", " ").replace(/(\+00:00|Z)$/, "");
 
 function Value({ value, type }: { value: unknown; type: string }) {
   if (value === null || value === undefined) return <span className="rows__null">no value</span>;

@@ -1,11 +1,12 @@
 /** The parts of a reading in words, and what each can be. Pure. */
-import { count, plural } from "../format";
+import { count, listed, plural } from "../format";
 import type {
   FileState,
   FileUse,
   Jump,
   PreviewLine,
   Question,
+  Reading,
   Report,
   StoredFile,
   TimeReading,
@@ -104,6 +105,24 @@ export const JUMPS: readonly (readonly [TimeReading["jump"], string])[] = [
 /** The options with the value among them. */
 export const including = (options: Options, value: string): Options =>
   options.some(([each]) => each === value) ? options : [...options, [value, value]];
+
+const wordsOf = (options: Options, value: string): string =>
+  options.find(([each]) => each === value)?.[1] ?? value;
+
+/** The guesses in one line: "UTF-8; comma ,; names in line 3; a point: 1.5; time in Date and Time". */
+export function readingWords(reading: Reading): string {
+  const { kind, header_line, time } = reading;
+  const names = time?.columns.map(
+    (source) => reading.columns.find((column) => column.source === source)?.name ?? String(source),
+  );
+  const text = [
+    wordsOf(ENCODINGS, reading.encoding),
+    wordsOf(DELIMITERS, reading.delimiter),
+    header_line === null ? "no column names" : `names in line ${count(header_line)}`,
+    wordsOf(DECIMALS, reading.decimal),
+  ];
+  return [...(kind === "text" ? text : [kind]), names ? `time in ${listed(names)}` : "no time"].join("; ");
+}
 
 const KINDS: Record<PreviewLine["kind"], string> = {
   preamble: "before the table",
@@ -245,3 +264,7 @@ export const placeOf = ({ line, column }: Question): string =>
     .filter(Boolean)
     .join(", ")
     .replace(/^c/, "C");
+
+/** A time in UTC as it stands in a table: "2024-05-01 14:00:00". */
+export const timeText = (time: string | null): string =>
+  time === null ? "" : time.replace("T", " ").replace(/(\+00:00|Z)$/, "");

@@ -63,6 +63,7 @@ export const FILE: FileDetail = {
   name: "flow.csv",
   size: 1000,
   sha256: "0",
+  kind: "table",
   state: "asks",
   progress: null,
   error: null,

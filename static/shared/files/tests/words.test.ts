@@ -26,6 +26,7 @@ const REPORT: Report = {
   usual_interval_s: 10,
   largest_jump: null,
   skipped: 0,
+  footer: 2,
   questions: [],
 };
 
@@ -71,6 +72,7 @@ test("a report says rows, span, and what could not be read", () => {
     "From 1 May 2024, 00:00:00 UTC to 2 May 2024, 00:00:00 UTC, mostly 10 s apart.",
     "3 cells could not be read and have no value.",
     "1 row without a readable time goes to the dead letters.",
+    "2 rows after the table were left out.",
   ]);
 });
 

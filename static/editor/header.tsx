@@ -23,33 +23,34 @@ import { useLive } from "../shared/live";
 import { nameFault, TITLE_MAX, titleFault } from "../shared/names";
 import { mayAct, roleReason } from "../shared/page";
 import { isDeployed } from "../shared/status";
+import type { PipelineItem } from "../shared/types";
 import { confirm } from "../shared/ui/confirm";
 import { Menu } from "../shared/ui/menu";
 import { StatusMark, Tip } from "../shared/ui/parts";
 import { toast, toastError } from "../shared/ui/toast";
 import { autosave } from "./autosave";
 import { deploy, deployBusy, undeploy, useDeploy } from "./deploy";
-import { nameOfId, pipelineTitle, withTitle } from "../shared/document";
+import { pipelineTitle, withTitle } from "../shared/document";
+import { ElsewhereMark } from "./elsewhere";
 import { chooseFile, exportDocument, parseText } from "./files";
 import { dropAllCopies, renameCopies } from "./local-copies";
 import { adopt, commit, current, setMode, useEditor } from "./store";
 import { askName } from "./name-dialog";
-import { elsewhereWords } from "./pins";
 import { dropHistory, renameHistory } from "./undo-copies";
 import { closeVersions, openVersions } from "./versions/store";
+
+const NOTHING: PipelineItem["elsewhere"] = [];
 
 /** The pipeline's state: pushed when the live connection has it, else as it was loaded. */
 function usePipelineState() {
   const name = useEditor((state) => state.name);
   const loaded = useEditor((state) => state.pipeline);
-  const document = useEditor((state) => state.history.present);
-  const operators = useEditor((state) => state.operators);
   const pushed = useLive((state) => state.pipelines.find((pipeline) => pipeline.name === name));
   const newer = pushed && (!loaded || pushed.revision >= loaded.revision) ? pushed : loaded;
   return {
     status: pushed?.status ?? loaded?.status ?? "draft",
     differs: newer?.differs ?? false,
-    elsewhere: elsewhereWords(newer?.elsewhere, (id) => nameOfId(document, operators, id)),
+    elsewhere: newer?.elsewhere ?? NOTHING,
     failed: !!newer?.upgrade_failed,
     version: (pushed ?? loaded)?.deployed_version ?? null,
     deployed: isDeployed(pushed ?? loaded),
@@ -87,13 +88,7 @@ export function Header() {
           </span>
         </Tip>
       )}
-      {elsewhere && (
-        <Tip text={elsewhere.text}>
-          <span className="badge badge--warning" tabIndex={0}>
-            {elsewhere.mark}
-          </span>
-        </Tip>
-      )}
+      {elsewhere.length > 0 && <ElsewhereMark elsewhere={elsewhere} />}
       <SaveMark />
       <div className="actions">
         <div className="segmented" role="group" aria-label="Mode">

@@ -53,24 +53,47 @@ export function repinned(document: PipelineDocument, repins: readonly Repin[]): 
 export const repinWords = (repins: readonly Repin[], nameOf: (id: string) => string): string =>
   `The draft now pins ${listed(repins.map(({ id, to }) => `${nameOf(id)} to ${to}`))}`;
 
+export type Elsewhere = PipelineItem["elsewhere"][number];
+
+/** "3 run elsewhere"; the name where it is only one. */
+export const elsewhereMark = (elsewhere: readonly Elsewhere[], nameOf: (id: string) => string): string =>
+  elsewhere.length === 1 && elsewhere[0]
+    ? `${nameOf(elsewhere[0].element)} runs elsewhere`
+    : `${elsewhere.length} run elsewhere`;
+
+/** Where an element belongs. */
+export const homeWords = ({ home, pinned }: Elsewhere): string =>
+  pinned ? `The draft pins it to ${home}` : `It ran on ${home} before`;
+
+/** One way home for all elements that run as one. */
+export interface WayHome {
+  /** the element that is moved, and all that move with it */
+  element: string;
+  together: Elsewhere[];
+  /** why it is not possible now; null when it is */
+  refused: string | null;
+}
+
 /**
- * The elements that run on another node than the draft pins them to: a mark and its meaning; null when
- * there are none.
+ * The ways home. `groupOf`: what runs as one with an element; `refusal`: why an element cannot move to a
+ * node now, or null.
  */
-export function elsewhereWords(
-  elsewhere: PipelineItem["elsewhere"] | undefined,
-  nameOf: (id: string) => string,
-): { mark: string; text: string } | null {
-  const [first] = elsewhere ?? [];
-  if (!elsewhere || !first) return null;
-  const each = elsewhere.map(
-    ({ element, pinned, node }) => `${nameOf(element)} runs on ${node}, and the draft pins it to ${pinned}.`,
-  );
-  return {
-    mark:
-      elsewhere.length === 1
-        ? `${nameOf(first.element)} runs elsewhere`
-        : `${elsewhere.length} run elsewhere`,
-    text: `${each.join(" ")} Deploying changes does not move running elements: migrate them, or change their nodes in the draft.`,
-  };
+export function waysHome(
+  elsewhere: readonly Elsewhere[],
+  groupOf: (element: string) => string,
+  refusal: (element: string, home: string) => string | null,
+): WayHome[] {
+  const ways = new Map<string, WayHome>();
+  for (const each of elsewhere) {
+    const key = `${groupOf(each.element)} ${each.home}`;
+    const way = ways.get(key);
+    if (way) way.together.push(each);
+    else
+      ways.set(key, {
+        element: each.element,
+        together: [each],
+        refused: refusal(each.element, each.home),
+      });
+  }
+  return [...ways.values()];
 }

@@ -78,6 +78,11 @@ export async function migrate(
   toast({ tone: "info", title: `Moving ${nameOf(element)} to ${target}` });
 }
 
+/** Orders a live migration to where an element belongs; throws ApiError when it is refused. */
+export async function migrateHome(pipeline: string, element: string, home: string): Promise<void> {
+  await post(`${elementPath(pipeline, element)}/migrate`, { target: home });
+}
+
 interface Restoration {
   target: string | null;
   /** seq; null: the hot standby, or the newest checkpoint where there is none */

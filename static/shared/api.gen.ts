@@ -356,10 +356,14 @@ export interface ElementsMessage {
   data: LiveElement[];
 }
 
+/** An element that runs on another node than where it belongs. */
 export interface Elsewhere {
   element: string;
-  pinned: string;
+  home: string;
+  pinned: boolean;
   node: string;
+  why: string;
+  at: string | null;
 }
 
 export interface Enrolment {
@@ -675,6 +679,7 @@ export interface LogEvent {
   node: string | null;
   message: string;
   detail: unknown;
+  cause: number | null;
 }
 
 /** What is known about the format of a file. Fields that are left out are detected. */

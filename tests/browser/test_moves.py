@@ -83,7 +83,13 @@ def test_a_move_says_before_what_it_takes_and_after_what_it_took_and_the_draft_f
     with fogline.client() as client:
         # a pin that means another place is shown, and is nothing to deploy
         pin(client, watched, "edge-b")
-        expect(page.get_by_text("positive runs elsewhere")).to_be_visible()
+        page.get_by_role("button", name="positive runs elsewhere").click()
+        way_home = page.get_by_role("dialog", name="positive runs elsewhere")
+        expect(way_home).to_contain_text("The draft pins it to edge-b")
+        expect(way_home.get_by_role("button", name="Bring it back")).to_have_attribute(
+            "aria-disabled", "false"
+        )
+        way_home.get_by_role("button", name="Leave them").click()
         expect(dashboard.deploy_button).not_to_have_class(PRIMARY)
         pin(client, watched, "edge-a")
         expect(page.get_by_text("positive runs elsewhere")).to_have_count(0)

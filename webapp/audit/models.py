@@ -38,6 +38,8 @@ class Event(models.Model):
     node = models.CharField(max_length=40, null=True, blank=True)
     message = models.TextField()
     detail = models.JSONField(default=dict)
+    # What it follows from, such as a node's silence: people are shown both as one.
+    cause = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
 
     class Meta:
         ordering = ["-at", "-id"]

@@ -11,6 +11,7 @@ from webapp.audit.models import AuditRecord, Event
 
 EVENTS_KEPT = 20_000  # the audit log is kept for ever
 EVENTS_PRUNED_EVERY = 500
+NODE_SILENT = "node.silent"
 
 
 def audit(actor: AbstractUser | None, action: str, target: str, **detail: Any) -> AuditRecord:
@@ -32,8 +33,10 @@ def record_event(
     pipeline: str | None = None,
     element: str | None = None,
     node: str | None = None,
+    cause: int | None = None,
     **detail: Any,
 ) -> Event:
+    """`cause` is the id of the event that this one follows from."""
     event = Event.objects.create(
         kind=kind,
         message=message,
@@ -42,8 +45,15 @@ def record_event(
         element=element,
         node=node,
         detail=detail,
+        cause_id=cause,
     )
     announce()
     if event.pk % EVENTS_PRUNED_EVERY == 0:
         Event.objects.filter(pk__lte=event.pk - EVENTS_KEPT).delete()
     return event
+
+
+def silence_of(node: str) -> int | None:
+    """Returns the id of the event that told of a node's newest silence."""
+    found = Event.objects.filter(kind=NODE_SILENT, node=node).values_list("pk", flat=True)
+    return found.first()

@@ -11,6 +11,7 @@ from django.db.models import Model, OuterRef, Q, QuerySet, Subquery
 from pipeline_runtime.model.ids import document_group
 from webapp.backends.control_state import control_state
 from webapp.handovers.facts import facts_by_element, group_facts
+from webapp.handovers.homes import elsewhere, moved_groups
 from webapp.moments import iso_of_ms
 from webapp.monitoring import schemas
 from webapp.monitoring.schemas import (
@@ -25,7 +26,6 @@ from webapp.monitoring.schemas import (
 )
 from webapp.operations.models import Operation
 from webapp.pipelines.models import Pipeline
-from webapp.pipelines.pins import elsewhere
 from webapp.pipelines.schemas import Elsewhere
 from webapp.pipelines.selectors import no_element
 from webapp.pipelines.shape import elements_of, groups_of, is_view, names_of
@@ -53,6 +53,7 @@ class Board:
         self._failed_upgrades = _failed_upgrades(self.deployments.values())
         self._users = places_of(self.pipelines)
         self.facts = group_facts(self.deployments.values(), heard=control_state().hears)
+        self._moves = moved_groups([deployment.pk for deployment in self.deployments.values()])
         self._elements: dict[int, list[LiveElement]] = {}
 
     def deployment(self, pipeline: Pipeline) -> Deployment | None:
@@ -84,7 +85,7 @@ class Board:
         return found
 
     def _elsewhere(self, pipeline: Pipeline, deployment: Deployment | None) -> list[Elsewhere]:
-        """Returns what runs on another node than the draft pins it to, except what is being moved."""
+        """Returns what runs on another node than where it belongs, except what is being moved."""
         if deployment is None or deployment.status != Deployment.Status.RUNNING:
             return []
         settled = {
@@ -92,7 +93,8 @@ class Board:
             for group in self.facts.get(deployment.pk, {}).values()
             if group.node is not None and group.handover is None
         }
-        return elsewhere(pipeline.draft, deployment.version.document, settled)
+        moves = self._moves.get(deployment.pk, {})
+        return elsewhere(pipeline.draft, deployment.version.document, settled, moves)
 
     def item(self, pipeline: Pipeline) -> PipelineItem:
         """Returns the pipeline as lists show it."""

@@ -45,6 +45,8 @@ class LogEvent(TypedDict):
     node: str | None
     message: str
     detail: Any
+    cause: int | None
+    """the event that this one follows from, such as a node's silence"""
 
 
 class AuditEntry(TypedDict):
@@ -94,7 +96,7 @@ class PipelineItem(TypedDict):
     """the last change to what runs, if it failed; deploying tries it again"""
     differs: bool
     elsewhere: list[Elsewhere]
-    """what runs on another node than the draft pins it to"""
+    """what runs on another node than where it belongs"""
     updated_at: str
     updated_by: str | None
     description: DraftText

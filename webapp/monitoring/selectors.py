@@ -27,6 +27,7 @@ def event_json(event: Event) -> LogEvent:
         "node": event.node,
         "message": event.message,
         "detail": event.detail,
+        "cause": event.cause_id,
     }
 
 

@@ -1,16 +1,15 @@
 """Where a document pins its elements, and where they run. Pure.
 
-What runs is moved by hand, by a drain or by a restoration. If a draft pinned an element to the place it was
-moved from, the pin follows, since otherwise the next deployment would move it back without a word. If the
-draft pins it anywhere else, that was intended and stays; the difference to what runs is shown.
+If somebody moves an element by hand, a draft that pinned it to the place it was moved from follows. All other
+pins stay as they were intended: after a drain, a restoration or a policy's move, and where the draft pins the
+element anywhere else. The difference to what runs is shown (`handovers/homes.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Any
 
-from webapp.pipelines.schemas import Elsewhere
 from webapp.pipelines.shape import elements_of, groups_of
 
 
@@ -60,19 +59,3 @@ def with_pins_of(draft: dict[str, Any], deployed: dict[str, Any], groups: Collec
         for item in deployed["spec"]["elements"]
     ]
     return {**deployed, "spec": {**deployed["spec"], "elements": elements}}
-
-
-def elsewhere(draft: dict[str, Any], deployed: dict[str, Any], places: Mapping[str, str]) -> list[Elsewhere]:
-    """Returns [{"element", "pinned", "node"}] for elements that run on another node than the draft pins them
-    to."""
-    pins = pins_of(draft)
-    if not pins:
-        return []
-    runs_on = {
-        id: places[group] for group, ids in groups_of(deployed).items() if group in places for id in ids
-    }
-    return [
-        {"element": id, "pinned": pin, "node": runs_on[id]}
-        for id, pin in pins.items()
-        if id in runs_on and runs_on[id] != pin
-    ]

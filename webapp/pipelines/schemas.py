@@ -13,9 +13,16 @@ from webapp.problems import Fault
 
 
 class Elsewhere(TypedDict):
+    """An element that runs on another node than where it belongs."""
+
     element: str
-    pinned: str
+    home: str
+    """the node that the draft pins it to; without a pin, the one that a drain or a failure moved it from"""
+    pinned: bool
     node: str
+    why: str
+    at: str | None
+    """since when"""
 
 
 class VersionItem(TypedDict):

@@ -3,7 +3,7 @@ import type { PipelineDocument } from "../../shared/types";
 import { elementsOf } from "../../shared/document";
 import { changeElement, moveElements } from "../edits";
 import { mapped, push, start, undo } from "../history";
-import { elsewhereWords, repinned, repinsOf, repinWords } from "../pins";
+import { elsewhereMark, homeWords, waysHome, repinned, repinsOf, repinWords } from "../pins";
 import { DOCUMENT } from "../../shared/tests/documents";
 
 const pinned = (document: PipelineDocument, id: string, node: string) =>
@@ -51,20 +51,34 @@ describe("pins that changed", () => {
   });
 });
 
-describe("what runs elsewhere than the draft says", () => {
-  const one = { element: "big", pinned: "edge-a", node: "edge-b" };
+describe("what runs elsewhere than where it belongs", () => {
+  const one = {
+    element: "big",
+    home: "edge-a",
+    pinned: true,
+    node: "edge-b",
+    why: "edge-a was drained",
+    at: null,
+  };
+  const name = (id: string) => `The ${id}`;
 
-  test("is a mark with words, and what to do", () => {
-    const name = (id: string) => `The ${id}`;
-    const words = elsewhereWords([one], name);
-    expect(words?.mark).toBe("The big runs elsewhere");
-    expect(words?.text).toContain("The big runs on edge-b, and the draft pins it to edge-a.");
-    expect(words?.text).toContain("migrate them");
-    expect(elsewhereWords([one, { ...one, element: "file" }], name)?.mark).toBe("2 run elsewhere");
+  test("is a mark with the reason", () => {
+    expect(elsewhereMark([one], name)).toBe("The big runs elsewhere");
+    expect(elsewhereMark([one, { ...one, element: "file" }], name)).toBe("2 run elsewhere");
+    expect(homeWords(one)).toBe("The draft pins it to edge-a");
+    expect(homeWords({ ...one, pinned: false })).toBe("It ran on edge-a before");
   });
 
-  test("is nothing while all is where it is pinned", () => {
-    expect(elsewhereWords([], String)).toBeNull();
-    expect(elsewhereWords(undefined, String)).toBeNull();
+  test("goes home with all that run as one with it, by one move", () => {
+    const all = ["big", "small", "file"].map((element) => ({ ...one, element }));
+    const ways = waysHome(
+      all,
+      (element) => (element === "file" ? "file" : "edge-part"),
+      (element) => (element === "file" ? "The node does not answer." : null),
+    );
+    expect(ways.map(({ element, together, refused }) => [element, together.length, refused])).toEqual([
+      ["big", 2, null],
+      ["file", 1, "The node does not answer."],
+    ]);
   });
 });

@@ -7,6 +7,7 @@ import { handover, phase, T0 } from "./fixtures";
 const event = (kind: string, severity: LogEvent["severity"], change: Partial<LogEvent> = {}): LogEvent => ({
   id: 1,
   detail: {},
+  cause: null,
   at: new Date(T0).toISOString(),
   kind,
   severity,

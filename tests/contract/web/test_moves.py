@@ -135,7 +135,9 @@ def test_the_draft_follows_what_was_moved_from_exactly_where_it_pinned_it(
     before = editor.get(P).json()
     operator = users["operator"]
     handover = moved(deployment, "power", "cloud", "edge-b", created_by=operator)
-    assert editor.get(P).json()["elsewhere"] == [{"element": "power", "pinned": "cloud", "node": "edge-b"}]
+    (gone,) = editor.get(P).json()["elsewhere"]
+    assert (gone["element"], gone["home"], gone["node"]) == ("power", "cloud", "edge-b")
+    assert gone["why"] == f"{operator.username} moved it"
     assert draft_follows(handover) == ["power"]
     now = editor.get(P).json()
     assert pins(pipeline)["power"] == "edge-b"
@@ -168,7 +170,7 @@ def test_a_draft_that_means_another_place_stays_and_the_difference_is_shown(
     item = caller("viewer").get(P).json()
     assert (item["revision"], item["document"]) == (pipeline.draft_revision, other)
     assert item["differs"] is False, "deploying moves nothing that runs"
-    assert item["elsewhere"] == [{"element": "power", "pinned": "edge-a", "node": "edge-b"}]
+    assert [(each["element"], each["home"]) for each in item["elsewhere"]] == [("power", "edge-a")]
     assert not AuditRecord.objects.filter(action="pipeline.follow_move").exists()
 
 

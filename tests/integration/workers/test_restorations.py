@@ -107,7 +107,9 @@ def test_a_dead_node_is_restored_by_itself_and_takes_nothing_back(cluster: Clust
     assert handover.outcome == "done", handover.message
     assert handover.message.startswith("Automatically, ")
     assert "s after edge-a fell silent" in handover.message
-    assert "fell silent" in Event.objects.get(kind="element.restoring").message
+    begun = Event.objects.get(kind="element.restoring")
+    assert "fell silent" in begun.message
+    assert begun.cause is not None and begun.cause.kind == "node.silent", "a failure is one event"
     assert handover.gap_ms is not None
     cluster.start_node("edge-a")
     wait_until(lambda: cluster.up("edge-a"))

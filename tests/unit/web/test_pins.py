@@ -1,11 +1,11 @@
-"""A draft follows a move exactly where it pinned the place that was left; else the difference is shown."""
+"""A draft follows a move exactly where it pinned the place that was left."""
 
 from __future__ import annotations
 
 import copy
 from typing import Any
 
-from webapp.pipelines.pins import elsewhere, moved_pins, pins_of, with_pins_of
+from webapp.pipelines.pins import moved_pins, pins_of, with_pins_of
 
 
 def document(*groups: dict[str, Any], **pins: str | None) -> dict[str, Any]:
@@ -46,14 +46,3 @@ def test_but_all_else_that_differs_is() -> None:
     assert with_pins_of(changed, deployed, "xy") == document(x="b", y="a")
     assert with_pins_of(document(x="b"), deployed, "xy") == document(x="b", y="a")
     assert with_pins_of(document(x="b", y="b"), deployed, "x") == document(x="b", y="a"), "y has no node yet"
-
-
-def test_what_runs_elsewhere_than_the_draft_says_is_named_a_group_as_one() -> None:
-    deployed = document({"id": "g", "elements": ["x", "y"]}, x="a", y="a", z="a", w=None)
-    places = {"g": "b", "z": "a", "w": "b"}
-    assert elsewhere(deployed, deployed, places) == [
-        {"element": "x", "pinned": "a", "node": "b"},
-        {"element": "y", "pinned": "a", "node": "b"},
-    ]
-    assert elsewhere(moved_pins(deployed, ["x", "y"], "a", "b")[0], deployed, places) == []
-    assert elsewhere(document(new="c"), deployed, places) == [], "what does not run yet"

@@ -38,6 +38,16 @@ class Migration(migrations.Migration):
                 ("node", models.CharField(blank=True, max_length=40, null=True)),
                 ("message", models.TextField()),
                 ("detail", models.JSONField(default=dict)),
+                (
+                    "cause",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="audit.event",
+                    ),
+                ),
             ],
             options={
                 "ordering": ["-at", "-id"],

@@ -15,7 +15,6 @@ from pipeline_runtime.handover.phases import Phase, Strategy
 from pipeline_runtime.model.desired import ReplicaStatus, Role
 from pipeline_runtime.model.ids import Epoch
 from webapp.audit.announcements import announce
-from webapp.handovers.draining import leave_reason
 from webapp.handovers.following import draft_follows
 from webapp.handovers.models import Handover
 from webapp.moments import ms_of_moment
@@ -263,12 +262,11 @@ def _on_entering(phase: Phase, effects: Effects) -> None:
 
 
 def _is_to_stay(handover: Handover) -> bool:
-    """Returns whether the move is meant to last, so that the draft should follow it.
+    """Returns whether somebody moved this very element, so that the draft should follow it.
 
-    A restoration lasts as long as a node is down. The same holds for what a leaving node hands over.
+    After a drain, a restoration or a policy's move, the pin is still where the user wants the element.
     """
-    leaves = handover.reason == leave_reason(handover.origin)
-    return handover.kind == Handover.Kind.MIGRATION and not leaves
+    return handover.kind == Handover.Kind.MIGRATION and not handover.reason
 
 
 def _done_message(handover: Handover, followed: list[str]) -> str:

@@ -18,7 +18,7 @@ from pipeline_runtime.handover.phases import NEXT, Phase, Strategy
 from pipeline_runtime.model.desired import ReplicaStatus, Role
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.wire import tasks
-from webapp.audit.records import record_event
+from webapp.audit.records import record_event, silence_of
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
 from webapp.placements.copies import next_generation
@@ -327,9 +327,15 @@ def end(handover: Handover, outcome: str, message: str) -> None:
         pipeline=handover.deployment.pipeline.name,
         element=handover.element,
         node=handover.target,
+        cause=silence_of(handover.origin) if _is_of_a_silence(handover) else None,
         handover=str(handover.pk),
         gap_ms=handover.gap_ms,
     )
+
+
+def _is_of_a_silence(handover: Handover) -> bool:
+    """Returns whether control ordered the restoration because the origin fell silent."""
+    return handover.kind == Handover.Kind.RESTORATION and handover.created_by_id is None
 
 
 def _ordered_why(handover: Handover) -> str:

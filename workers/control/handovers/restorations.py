@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from pipeline_runtime.model.desired import JavaEnd, held_error, is_held, joined_ends
 from webapp.audit.models import Event
-from webapp.audit.records import record_event
+from webapp.audit.records import record_event, silence_of
 from webapp.handovers import actions
 from webapp.handovers.facts import coming, group_facts
 from webapp.handovers.models import Handover
@@ -202,6 +202,7 @@ def _order(placement: GroupPlacement, group: GroupFacts, target: str, name: str)
         pipeline=deployment.pipeline.name,
         element=element,
         node=node.name,
+        cause=silence_of(node.name),
         handover=str(handover.pk),
     )
     return True
@@ -236,4 +237,12 @@ def _tell_once(placement: GroupPlacement, kind: str, message: str) -> None:
     pipeline, element = placement.deployment.pipeline.name, placement.spec["elements"][0]["id"]
     told = Event.objects.filter(kind=kind, pipeline=pipeline, element=element, at__gte=node.silent_at)
     if not told.exists():
-        record_event(kind, message, severity="error", pipeline=pipeline, element=element, node=node.name)
+        record_event(
+            kind,
+            message,
+            severity="error",
+            pipeline=pipeline,
+            element=element,
+            node=node.name,
+            cause=silence_of(node.name),
+        )

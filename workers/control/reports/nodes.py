@@ -8,7 +8,7 @@ from django.db import transaction
 
 from pipeline_runtime.model.desired import NodeReport
 from pipeline_runtime.wire import keys
-from webapp.audit.records import record_event
+from webapp.audit.records import record_event, silence_of
 from webapp.moments import moment_of_ms
 from webapp.nodes.models import Node
 from workers.control.context import ControlContext
@@ -52,7 +52,8 @@ class NodeRows:
     def write(self, node: Node, report: NodeReport, heard_ms: int) -> None:
         """Runs in the transaction of the report."""
         if not node.up:
-            record_event("node.up", f"{node.name} is up.", node=node.name)
+            cause = silence_of(node.name) if node.silent_at is not None else None
+            record_event("node.up", f"{node.name} is up.", node=node.name, cause=cause)
             # Restorations that had no target may go on now.
             transaction.on_commit(self._context.work.notify)
         node.up, node.ready, node.silent_at = True, report.ready, None

@@ -6,7 +6,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from webapp.audit.announcements import announce
-from webapp.audit.records import record_event
+from webapp.audit.records import NODE_SILENT, record_event
 from webapp.backends.control_state import BLIND
 from webapp.moments import ms_of_moment
 from webapp.nodes.models import Node
@@ -88,7 +88,7 @@ def note_silence(name: str, context: ControlContext) -> None:
         leaving.save(update_fields=FIELDS)
     silence_s, restore = context.settings.silence_s, context.settings.restore
     record_event(
-        "node.silent",
+        NODE_SILENT,
         f"{name} has been silent for more than {silence_s:g} s. {_what_next(name, restore)}",
         severity="error",
         node=name,

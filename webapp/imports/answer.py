@@ -33,6 +33,29 @@ def changed(reading: Reading, changes: Mapping[str, JsonValue]) -> Reading:
     whole: Any = reading.model_dump(mode="json")
     for place, value in changes.items():
         _set(whole, place, value)
+    return _checked(whole)
+
+
+def check_places(fixed: Mapping[str, JsonValue]) -> None:
+    """Raises ValueError, in words, if one of these places is none that a reading may have, or if its value is
+    of another kind. The place need not be there in every reading: there may be fewer columns, or no time."""
+    for place, value in fixed.items():
+        match _steps(place):
+            case [name]:
+                _checked({name: value})
+            case ["time", name]:
+                _checked({"time": _SOME_TIME | {name: value}})
+            case ["columns", number, name] if number.isdecimal():
+                _checked({"columns": [_SOME_COLUMN | {name: value}]})
+            case _:
+                raise _no_place(place)
+
+
+_SOME_TIME: dict[str, Any] = {"columns": [0], "format": "iso"}
+_SOME_COLUMN: dict[str, Any] = {"source": 0, "name": "a", "type": "string"}
+
+
+def _checked(whole: Any) -> Reading:
     try:
         return Reading.model_validate(whole)
     except ValidationError as error:

@@ -16,7 +16,7 @@ from webapp.accounts.permissions import require
 from webapp.audit.announcements import announce
 from webapp.audit.records import audit
 from webapp.backends import commands
-from webapp.imports.answer import answered
+from webapp.imports.answer import answered, check_places
 from webapp.imports.detect import Head, preview, redetect
 from webapp.imports.faults import ImportFault
 from webapp.imports.reading import Detection, Reading, Report
@@ -59,6 +59,7 @@ def preview_of(id: str, reading: Reading | None, fixed: Mapping[str, JsonValue])
     detection = None
     try:
         if fixed:
+            check_places(fixed)
             detection = redetect(head, fixed)
             reading = detection.reading
         elif reading is None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pipeline_runtime.model.schema import FieldType
 from pipeline_runtime.wire import tasks
 from tests.contract.web.conftest import PIPELINE, Caller, Central, audited, upload
 from tests.contract.web.test_permissions import assert_problem
+from webapp.imports.detect import look
 from webapp.imports.reading import (
     Choice,
     ColumnReading,
@@ -278,3 +281,41 @@ def test_a_version_keeps_what_it_names_when_the_draft_no_longer_does(
     Pipeline.objects.update(draft=document)
     assert PipelineVersion.objects.get().uploads == [file.pk]
     assert_problem(caller("editor").delete(f"/files/{file.pk}"), 409)
+
+
+# --- its first rows -----------------------------------------------------------------------------
+def test_the_first_rows_are_shown_as_they_lie_and_as_they_are_read(
+    caller: Call, central: Central, tmp_path: Path
+) -> None:
+    path = tmp_path / "n.csv"
+    path.write_text("machine;power\na;1,5\nb;n/a\n")
+    found = look(path, "n.csv")
+    file = uploaded(caller, confirm="true")
+    viewer = caller("viewer")
+    assert_problem(viewer.post(f"/files/{file.pk}/preview", {}), 409)
+    file_steps.looked(file, found.detection, found.head.model_dump(mode="json"))
+    assert_problem(caller(None).post(f"/files/{file.pk}/preview", {}), 401)
+    reading = found.detection.reading
+    power = reading.columns[1].model_copy(update={"type": FieldType.NUMBER, "decimal": ","})
+    reading = reading.model_copy(update={"columns": (reading.columns[0], power)})
+    answer = viewer.post(f"/files/{file.pk}/preview", {"reading": reading.model_dump(mode="json")}).json()
+    assert answer["detection"] is None
+    shown = answer["preview"]
+    assert [line["text"] for line in shown["lines"]] == ["machine;power", "a;1,5", "b;n/a"]
+    assert [row["values"] for row in shown["rows"]] == [["a", 1.5], ["b", None]]
+    assert (shown["rows"][1]["unreadable"][0]["text"], shown["columns"][1]["unreadable"]) == ("n/a", 1)
+    fixed = viewer.post(f"/files/{file.pk}/preview", {"fixed": {"header_line": None}}).json()
+    assert fixed["detection"]["reading"]["header_line"] is None
+    assert len(fixed["preview"]["rows"]) == 3
+    for wrong in (
+        {"nothing": 1},
+        {"delimiter": 5},
+        {"time.columns": 5},
+        {"columns.0.type": "text"},
+        {"columns.x.type": "string"},
+        {"time.columns.0": 1},
+        {"x" * 200: 1},
+    ):
+        assert_problem(viewer.post(f"/files/{file.pk}/preview", {"fixed": wrong}), 422)
+    assert_problem(viewer.post(f"/files/{file.pk}/preview", {"reading": {"delimiter": 5}}), 422)
+    assert DataFile.objects.get().state == "asks"

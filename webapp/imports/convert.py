@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from pipeline_runtime.model.schema import Field, FieldType
 from pipeline_runtime.operators.recording import Facts, arrow_type
-from webapp.imports.convert_cells import Batch, batches
+from webapp.imports.convert_cells import Batch, text_batches
 from webapp.imports.convert_order import Order, interval_us
+from webapp.imports.convert_records import json_batches, parquet_batches, sheet_batches
 from webapp.imports.convert_report import BAD, Counts
 from webapp.imports.convert_sql import Moment, Query, connected, missing
 from webapp.imports.convert_write import Writer
@@ -33,6 +34,13 @@ from webapp.imports.time_text import COUNTED, moment as in_iso, time_reader
 ROWS_MAX = 1_000_000_000
 _RAW_CHARACTERS = 2000
 _BACKWARD_ROWS = 100_000
+
+_BATCHES = {
+    "text": text_batches,
+    "json-lines": json_batches,
+    "parquet": parquet_batches,
+    "xlsx": sheet_batches,
+}
 
 Told = Callable[[int, int, int], None]
 
@@ -100,6 +108,7 @@ class _Import:
         waiting: pa.Table | None = None
         connection = connected(self.directory)
         try:
+            batches = _BATCHES[self.reading.kind]
             for batch in batches(self.path, self.reading, self.typing.query, connection, self.directory):
                 if self.cancelled():
                     raise Cancelled
@@ -386,7 +395,7 @@ class _Typing:
         places = np.flatnonzero(dead)
         no_time = self._no_time()
         reasons = np.full(rows, no_time, dtype=object)
-        reasons[over] = f"has more than {batch.width} cells"
+        reasons[over] = batch.refused
         texts = np.full(rows, None, dtype=object)
         for row in places.tolist():
             texts[row] = batch.text(row, _RAW_CHARACTERS)

@@ -7,6 +7,7 @@ import io
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import duckdb
@@ -30,26 +31,17 @@ class Batch:
     the table, or fewer."""
 
     table: pa.Table
-    width: int
+    refused: str  # why a row that is `over` is a dead letter
     bytes_done: int
     bytes_total: int
     lines: Callable[[], NDArray[np.int64]]  # of the rows, from 1
     text: Callable[[int, int], str]  # (row, characters) -> the row as it stands in the file
 
 
-def batches(
+def text_batches(
     path: Path, reading: Reading, query: Query, connection: duckdb.DuckDBPyConnection, directory: Path
 ) -> Iterator[Batch]:
-    """Yields the file's rows in their order. Raises ImportFault."""
-    if reading.kind == "text":
-        yield from _text_batches(path, reading, query, connection, directory)
-    else:
-        raise ImportFault(f"Files of the kind {reading.kind} cannot be imported.", None, "Save it as CSV.")
-
-
-def _text_batches(
-    path: Path, reading: Reading, query: Query, connection: duckdb.DuckDBPyConnection, directory: Path
-) -> Iterator[Batch]:
+    """Yields the rows of delimited text in their order. Raises ImportFault."""
     width = _width(path, reading)
     file = directory / "piece.csv"
     counted = Counted(path)
@@ -57,8 +49,8 @@ def _text_batches(
         for piece, last in _with_last(pieces(in_utf8(unpacked(counted, reading), reading.encoding), reading)):
             file.write_bytes(piece.data)
             table = _typed(piece, last, reading, query, connection, file, width)
-            lines = _lines_of(piece, table.num_rows)
-            yield Batch(table, width, counted.done, counted.size, lines, piece.text)
+            lines = lines_of(piece, table.num_rows)
+            yield Batch(table, f"has more than {width} cells", counted.done, counted.size, lines, piece.text)
 
 
 def _with_last(found: Iterator[Piece]) -> Iterator[tuple[Piece, bool]]:
@@ -117,7 +109,9 @@ def _all_finite(table: pa.Table) -> bool:
     )
 
 
-def _lines_of(piece: Piece, rows: int) -> Callable[[], NDArray[np.int64]]:
+def lines_of(piece: Piece, rows: int) -> Callable[[], NDArray[np.int64]]:
+    """Returns what gives the line of each of so many rows."""
+
     def lines() -> NDArray[np.int64]:
         if piece.lines is None and not piece.quoted_lines and _line_count(piece.data) == rows:
             return np.arange(rows, dtype=np.int64) + piece.first_line
@@ -156,8 +150,6 @@ def _parsed(text: str, reading: Reading) -> Iterator[list[str]]:
 
 
 def _width(path: Path, reading: Reading) -> int:
-    """Returns how many cells a row has: as the header says, or most of the first rows."""
-    last = max(source for source in _sources(reading))
     counted = Counted(path)
     with counted.file:
         head = b""
@@ -166,25 +158,27 @@ def _width(path: Path, reading: Reading) -> int:
             if len(head) >= _HEAD_BYTES:
                 break
     ends = newlines(head)
-    header = 0
+    header: list[str] = []
     if reading.header_line is not None:
         begin = int(ends[reading.header_line - 2]) + 1 if 1 < reading.header_line <= len(ends) + 1 else 0
         end = int(ends[reading.header_line - 1]) if reading.header_line <= len(ends) else len(head)
         text = head[begin:end].decode(errors="replace").rstrip("\r")
-        cells = next(_parsed(text.strip() if reading.delimiter == "whitespace" else text, reading), [])
-        while cells and not cells[-1].strip():
-            cells.pop()
-        header = len(cells)
+        header = next(_parsed(text.strip() if reading.delimiter == "whitespace" else text, reading), [])
     first = next(pieces(iter([head]), reading), None)
-    common = 0
-    if first is not None:
-        lengths = []
-        for row in _parsed(first.data.decode(errors="replace"), reading):
-            lengths.append(len(row) - (len(row) > 1 and not row[-1].strip()))
-            if len(lengths) == _HEAD_ROWS:
-                break
-        common = Counter(lengths).most_common(1)[0][0] if lengths else 0
-    width = max(header or common, last + 1)
+    text = "" if first is None else first.data.decode(errors="replace")
+    return width_of(reading, header, list(islice(_parsed(text, reading), _HEAD_ROWS)))
+
+
+def width_of(reading: Reading, header: list[str], rows: list[list[str]]) -> int:
+    """Returns how many cells a row has: as many as the header, or most of the first rows. Empty cells at the
+    end of the header, and one at the end of a row, do not count."""
+    cells = len(header)
+    while cells and not header[cells - 1].strip():
+        cells -= 1
+    if not cells and rows:
+        lengths = Counter(len(row) - (len(row) > 1 and not row[-1].strip()) for row in rows[:_HEAD_ROWS])
+        cells = lengths.most_common(1)[0][0]
+    width = max(cells, *(source + 1 for source in _sources(reading)))
     if width > COLUMNS_MAX:
         raise ImportFault(
             f"The table has {width:,} columns; at most {COLUMNS_MAX:,} go.", None, "Choose another delimiter."

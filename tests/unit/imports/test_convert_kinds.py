@@ -1,0 +1,184 @@
+"""JSON lines, Parquet and workbooks become the same kind of table as delimited text."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from webapp.imports import convert_records, convert_text
+from webapp.imports.convert import convert
+from webapp.imports.faults import ImportFault
+from webapp.imports.reading import ColumnReading, Reading, TimeReading
+
+
+def column(source, name, type_, **more):
+    return ColumnReading(source=source, name=name, type=type_, **more)
+
+
+@pytest.fixture
+def imported(tmp_path):
+    def make(data, columns, time, time_format="iso", **more):
+        (tmp_path / "file").write_bytes(data)
+        said = TimeReading(columns=time if isinstance(time, tuple) else (time,), format=time_format)
+        reading = Reading(columns=columns, time=said, **more)
+        report = convert(tmp_path / "file", reading, tmp_path / "table", lambda *told: None, lambda: False)
+        return report, pq.read_table(tmp_path / "table").to_pylist()
+
+    return make
+
+
+def values(rows, name):
+    return [row[name] for row in rows]
+
+
+def test_json_lines_by_path(imported, monkeypatch):
+    monkeypatch.setattr(convert_text, "PIECE_BYTES", 150)
+    lines = [
+        '{"t": "2024-05-01T00:00:00Z", "a": {"b": [{"c": 1.5}]}, "id": 89490200001234567890, "x.y": "p"}',
+        "",
+        '{"t": "2024-05-01T00:00:01Z", "a": {"b": []}, "id": 9007199254740993, "x.y": null}',
+        '{"t": "2024-05-01T00:00:02Z", "a"',
+        '[{"t": "2024-05-01T00:00:02Z"}]',
+        '{"t": "2024-05-01T00:00:03Z", "a": {"b": [{"c": "2.5"}]}, "id": "0001"}',
+    ]
+    columns = (
+        column("a.b[0].c", "c", "number"),
+        column("id", "id", "string"),
+        column("id", "n", "integer"),
+        column("x.y", "s", "string"),
+    )
+    report, rows = imported("\r\n".join(lines).encode(), columns, "t", kind="json-lines")
+    assert values(rows, "c") == [1.5, None, None, None, 2.5]
+    assert values(rows, "id") == ["89490200001234567890", "9007199254740993", None, None, "0001"]
+    assert values(rows, "n") == [None, 9007199254740993, None, None, 1]
+    assert values(rows, "s") == ["p", None, None, None, None]
+    assert values(rows, "_reject") == [None, None, *["is no JSON object"] * 2, None]
+    assert (rows[2]["_raw"], report.first_dead[0]) == (lines[3], 4)
+
+
+def test_parquet_keeps_what_it_says(imported):
+    at = [datetime(2024, 5, 1, tzinfo=UTC), datetime(2024, 5, 1, 0, 0, 0, 5, tzinfo=UTC), None]
+    table = pa.table(
+        {
+            "when": pa.array(at, pa.timestamp("us", "Europe/Berlin")),
+            "x": [0.1, 1e-7, float("nan")],
+            "n": pa.array([2**53 + 1, None, 3], pa.int64()),
+            'a "b"': ["ä", "", None],
+            "ok": [True, False, None],
+        }
+    )
+    data = io.BytesIO()
+    pq.write_table(table, data)
+    columns = (
+        column("when", "when", "timestamp"),
+        column("x", "x", "number"),
+        column("n", "n", "integer"),
+        column('a "b"', "s", "string"),
+        column("ok", "ok", "boolean"),
+    )
+    report, rows = imported(data.getvalue(), columns, "when", kind="parquet")
+    assert values(rows, "_time") == [*at[:2], at[1]]
+    assert values(rows, "x") == [0.1, 1e-7, None]
+    assert values(rows, "n") == [2**53 + 1, None, 3]
+    assert values(rows, "s") == ["ä", None, None]
+    assert values(rows, "ok") == [True, False, None]
+    assert (report.dead, report.first_dead[0]) == (1, 3)
+    with pytest.raises(ImportFault, match="no column 'y'"):
+        imported(data.getvalue(), (column("y", "y", "number"),), "when", kind="parquet")
+    with pytest.raises(ImportFault, match="cannot be read"):
+        imported(b"PAR1 no", (column("y", "y", "number"),), "when", kind="parquet")
+
+
+def workbook(rows, name="Data"):
+    """The parts of an .xlsx that a reader needs. Cells: numbers, texts, or (days, style) for dates."""
+    cells = []
+    for number, row in enumerate(rows, 1):
+        made = []
+        for letter, value in zip("ABCDEFG", row, strict=False):
+            place = f'r="{letter}{number}"'
+            if isinstance(value, tuple):
+                made.append(f'<c {place} s="{value[1]}"><v>{value[0]}</v></c>')
+            elif isinstance(value, str):
+                made.append(f'<c {place} t="inlineStr"><is><t>{value}</t></is></c>')
+            elif value is not None:
+                made.append(f"<c {place}><v>{value}</v></c>")
+        cells.append(f'<row r="{number}">{"".join(made)}</row>')
+    main = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    package = "http://schemas.openxmlformats.org/package/2006"
+    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+    parts = {
+        "[Content_Types].xml": f'<Types xmlns="{package}/content-types">'
+        '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+        f'<Override PartName="/xl/workbook.xml" ContentType="{kind}.sheet.main+xml"/>'
+        f'<Override PartName="/xl/styles.xml" ContentType="{kind}.styles+xml"/>'
+        f'<Override PartName="/xl/worksheets/sheet1.xml" ContentType="{kind}.worksheet+xml"/></Types>',
+        "_rels/.rels": f'<Relationships xmlns="{package}/relationships">'
+        f'<Relationship Id="r1" Type="{office}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+        "xl/workbook.xml": f'<workbook {main} xmlns:r="{office}"><sheets>'
+        f'<sheet name="{name}" sheetId="1" r:id="r1"/></sheets></workbook>',
+        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}/relationships">'
+        f'<Relationship Id="r1" Type="{office}/worksheet" Target="worksheets/sheet1.xml"/>'
+        f'<Relationship Id="r2" Type="{office}/styles" Target="styles.xml"/></Relationships>',
+        "xl/styles.xml": f'<styleSheet {main}><cellXfs count="2"><xf numFmtId="0"/><xf numFmtId="22"/>'
+        "</cellXfs></styleSheet>",
+        "xl/worksheets/sheet1.xml": f"<worksheet {main}><sheetData>{''.join(cells)}</sheetData></worksheet>",
+    }
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        for path, text in parts.items():
+            archive.writestr(path, '<?xml version="1.0" encoding="UTF-8"?>' + text)
+    return data.getvalue()
+
+
+def test_a_workbook_has_dates_or_days(imported, monkeypatch):
+    monkeypatch.setattr(convert_records, "_SHEET_ROWS", 2)
+    book = workbook(
+        [
+            ["Report", None, None],
+            ["when", "day", "x", "s"],
+            [(45413.25, 1), 45413.25, 1.5, "0001"],
+            [(45413.5, 1), 45413.5, 3, "b"],
+            [None, None, None],
+            ["no", "no", 4],
+            [(45414, 1), 45414, "oops", "c", "more"],
+            ["made by hand"],
+        ]
+    )
+    columns = (
+        column(0, "when", "timestamp"),
+        column(1, "day", "timestamp", format="excel_days"),
+        column(2, "x", "number"),
+        column(3, "s", "string"),
+    )
+    told = {"kind": "xlsx", "header_line": 2, "first_line": 3}
+    report, rows = imported(book, columns, 0, sheet="Data", **told)
+    at = [
+        datetime(2024, 5, 1, 6, tzinfo=UTC),
+        datetime(2024, 5, 1, 12, tzinfo=UTC),
+        datetime(2024, 5, 2, tzinfo=UTC),
+    ]
+    assert values(rows, "when") == [*at[:2], None, at[2]]
+    assert values(rows, "day") == [*at[:2], None, at[2]]
+    assert values(rows, "x") == [1.5, 3, 4, None]
+    assert values(rows, "s") == ["0001", "b", None, "c"]
+    assert values(rows, "_reject") == [None, None, 'column "when" holds no time', "has more than 4 cells"]
+    assert (report.first_dead, report.footer) == ((6, "no\tno\t4\t\t"), 1)
+    _, again = imported(book, columns, 1, "excel_days", **told)
+    assert values(again, "_time")[:2] == at[:2]
+
+
+def test_what_is_no_workbook_is_refused(imported, monkeypatch):
+    columns = (column(0, "x", "number"),)
+    with pytest.raises(ImportFault, match="no workbook"):
+        imported(b"x", columns, 0, kind="xlsx")
+    with pytest.raises(ImportFault, match="no sheet 'Other'"):
+        imported(workbook([[1]]), columns, 0, kind="xlsx", sheet="Other")
+    monkeypatch.setattr(convert_records, "WORKBOOK_BYTES_MAX", 100)
+    with pytest.raises(ImportFault, match="unpacks to"):
+        imported(workbook([[1]]), columns, 0, kind="xlsx")

@@ -176,6 +176,10 @@ class Settings(BaseSettings):
     """The latency target of elements that set none, in milliseconds from 20 to 600,000: this soon after a row
     arrives, its results are out."""
 
+    batch_s: Annotated[float, Field(ge=10, le=86_400)] = 600
+    """The longest that a batch of an element may take, in seconds from 10 to 86,400. The element then fails,
+    and what ran its batch is ended. The time in which Kafka does not answer does not count."""
+
     checkpoint_s: _PositiveAmount = 5
     """How many seconds lie between two checkpoints that leave the node."""
     checkpoint_batches: NonNegativeInt = 0

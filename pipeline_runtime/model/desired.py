@@ -297,6 +297,13 @@ class Takeover(Frozen):
         return self.first_commit_at_ms - self.last_commit_at_ms
 
 
+class Stalled(Frozen):
+    """What keeps a replica from going on that should."""
+
+    why: str  # in words, to be said behind its name: "it waits for Kafka, which does not answer"
+    since_ms: int
+
+
 class ReplicaStatus(Frozen):
     """One replica as its node sees it. Totals count from the replica's start on this node."""
 
@@ -341,6 +348,7 @@ class ReplicaStatus(Frozen):
     state_bytes: int = 0
     state_keys: int | None = None  # for a keyed processor
     at_work: bool = False  # its query is starting or in a batch
+    stalled: Stalled | None = None
     reads: str = ""  # what the batch reads that is running: "orders, partition 0, offsets 12 to 15"
     java_ends: tuple[JavaEnd, ...] = ()  # the ends that this node knows of
     vouched: str = ""  # the value of `vouched` that the ends belong to

@@ -30,6 +30,16 @@ AT_ELEMENTS = (
         "Look at the traceback, correct the element's parameters or its data, and deploy again.",
     ),
     KnownError(
+        "batch-too-long",
+        "A batch does not end",
+        "A batch has run for longer than `FOGLINE_BATCH_S` allows, not counting the time in which Kafka did"
+        " not answer. A model or an operator that never ends is the usual cause. The message says which rows"
+        " it was given.",
+        _COMMITTED,
+        "Look at the element's model or code and at those rows, then deploy a changed version. If its batches"
+        " do take that long, raise `FOGLINE_BATCH_S` on the node.",
+    ),
+    KnownError(
         "not-deterministic",
         "A batch came out differently when it was processed again",
         "A standby or a restored element processes the same rows as the owner before it, and must get the"

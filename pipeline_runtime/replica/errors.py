@@ -17,6 +17,7 @@ _CODES = {  # what is raised in a batch -> its code; the first that fits counts
     "KeysShared": "keys-in-several-partitions",
     "RecordsRefused": "records-refused",
     "CsvSinkDamaged": "output-file-changed",
+    "BatchTooLong": "batch-too-long",
 }
 _DAMAGED = ("state-damaged", "journal-trimmed")
 _PYTHON_ERROR = re.compile(

@@ -9,6 +9,7 @@ from time import monotonic
 from pipeline_runtime.batch.gate import GateServer
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.operators.sdk import FileResolver
+from pipeline_runtime.replica.broker_watch import BrokerWatch
 from pipeline_runtime.replica.engine import Engine
 from pipeline_runtime.replica.pacing import CpuLoad
 from pipeline_runtime.replica.starts import StartTurns
@@ -31,9 +32,11 @@ class ReplicaHost:
         *,
         cores: int = 2,
         memory_mib: int = 1024,
+        batch_s: float = 600.0,
         engine: Engine | None = None,
     ) -> None:
-        """`engine` runs the queries. Without one that is Spark, with so many `cores` and so much memory."""
+        """`engine` runs the queries. Without one that is Spark, with so many `cores` and so much memory.
+        `batch_s` is the longest that a batch may take."""
         self.node = node
         self.directory = directory
         self.kafka = kafka
@@ -41,6 +44,8 @@ class ReplicaHost:
         self.resolve_file = resolve_file
         self.cpu = CpuLoad()
         self.starts = StartTurns(cores)
+        self.batch_s = batch_s
+        self.broker = BrokerWatch(kafka, changed)
         self._progress_told_s = 0.0
         self.engine = engine or SparkEngine(f"fogline {node}", directory / "scratch", cores, memory_mib)
         self._gate: GateServer | None = None
@@ -48,6 +53,7 @@ class ReplicaHost:
     def start(self) -> None:
         """Open the gate and start the engine; Spark's session takes 5 to 12 s."""
         self._gate = GateServer()
+        self.broker.start()
         self.engine.start(self._gate.directory)
 
     def progressed(self, at_once: bool) -> None:
@@ -64,6 +70,7 @@ class ReplicaHost:
 
     def close(self) -> None:
         """Stop the engine. Replicas must have been stopped or killed before."""
+        self.broker.close()
         self.engine.close()
         if self._gate is not None:
             self._gate.close()

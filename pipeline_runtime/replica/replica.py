@@ -29,7 +29,7 @@ from pipeline_runtime.handover.ownership import Ownership
 from pipeline_runtime.journal.records import Boundary, Ends, Retire
 from pipeline_runtime.kafka.clients import KafkaError
 from pipeline_runtime.kafka.transactions import Doubtful, Fenced
-from pipeline_runtime.model.desired import Directive, ReplicaStatus, Role, Takeover
+from pipeline_runtime.model.desired import Directive, ReplicaStatus, Role, Stalled, Takeover
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica import definitions
 from pipeline_runtime.replica.batch_commit import NotCommitted
@@ -52,6 +52,7 @@ from pipeline_runtime.replica.pacing import wait_ms_max
 from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.roles import Roles, now_ms
 from pipeline_runtime.replica.run import Run, Start
+from pipeline_runtime.replica.stalls import STUCK_S, BatchTooLong, stalled
 from pipeline_runtime.replica.state import ReplicaState
 
 log = logging.getLogger(__name__)
@@ -140,7 +141,9 @@ class Replica:
             self._state.drain()
         self._ownership.cancelled.set()
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
-            self._thread.join(timeout_s)
+            deadline_s = monotonic() + timeout_s
+            while self._thread.is_alive() and monotonic() < deadline_s and not self._is_stuck():
+                self._thread.join(min(_LOOK_S, timeout_s))
             if self._thread.is_alive():
                 self.kill()
                 self._thread.join(timeout_s)
@@ -189,6 +192,8 @@ class Replica:
                 latency_ms_target=state.latency_ms(self.spec),
                 state_bytes=self._state_bytes,
                 state_keys=run.keys if run else None,
+                stalled=self._stalled(),
+                reads=state.reads_now,
                 at_work=state.granted is not None
                 or (run is not None and run.begun and not state.connected.is_set()),
                 paused=state.paused,
@@ -199,6 +204,30 @@ class Replica:
                 owner_since_ms=roles.owner_since_ms,
                 error=roles.error,
             )
+
+    def _stalled(self) -> Stalled | None:
+        """The caller holds `changed`."""
+        state = self._state
+        if not self._thread.is_alive() or state.ended:
+            return None
+        return stalled(self._host.broker.silent_since_ms, state.batch_since_ms, state.reads_now, now_ms())
+
+    def _is_stuck(self) -> bool:
+        """Whether a batch runs that nobody should wait for."""
+        with self._state.changed:
+            since_ms = self._state.batch_since_ms
+            return since_ms is not None and now_ms() - since_ms > STUCK_S * 1000
+
+    def _check_batch(self) -> None:
+        """Raises BatchTooLong. The time in which Kafka does not answer does not count. The caller holds
+        `changed`."""
+        state, limit_s = self._state, self._host.batch_s
+        if state.batch_since_ms is None:
+            return
+        if self._host.broker.silent_since_ms is not None:
+            state.count_batch_from_now()
+        elif now_ms() - state.batch_since_ms > limit_s * 1000:
+            raise BatchTooLong(limit_s, state.reads_now)
 
     def _takeover(self) -> Takeover | None:
         """The newest takeover, with its round trips if this replica is the new owner. The caller holds
@@ -267,7 +296,7 @@ class Replica:
                 state.begin_run(ended=run.inputs.has_ended(state.view.moved(local).ends))
             return self._begin(run) and self._supervise(run)
         finally:
-            run.close()
+            run.close(stuck=self._is_stuck())
 
     def _open_local_state(self) -> Boundary:
         """Open the local state and return where it stands: at seq 0 if there is none."""
@@ -301,6 +330,7 @@ class Replica:
                 failed = state.failure is not None
                 other_definition = needs_another_definition(state.facts(run.definition))
                 self._journal.check_not_rewound()
+                self._check_batch()
             if self._journal.failure is not None:
                 raise self._journal.failure
             if failed or not run.is_active():
@@ -370,7 +400,8 @@ class Replica:
         with self._state.changed:
             self._state.drain()
             self._state.changed.wait_for(
-                lambda: self._state.granted is None or not run.is_active(), timeout=RETIRE_TIMEOUT_S
+                lambda: self._state.granted is None or not run.is_active() or self._is_stuck(),
+                timeout=RETIRE_TIMEOUT_S,
             )
             permit = self._state.permit
             if permit is None:  # the running batch has released: the new owner will be told to retire

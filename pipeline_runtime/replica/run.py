@@ -159,9 +159,10 @@ class Run:
         """How many keys have a state. Returns None if the group keeps no state by key."""
         return self._keyed.count if self._keyed is not None and self.stateful else None
 
-    def close(self) -> None:
-        """End the query, after the batch that is ending. What the run has kept cannot be read any more."""
-        if self._batches.let_go() or not self._group.is_planned:
+    def close(self, *, stuck: bool = False) -> None:
+        """End the query, after the batch that is ending. What the run has kept cannot be read any more.
+        `stuck`: its batch does not end, so nobody waits for it."""
+        if (self._batches.let_go() or not self._group.is_planned) and not stuck:
             # Its tasks end by themselves: Spark would kill the Python process of a task that it has to stop.
             self._batches.engine_idle.wait(LET_GO_S)
         self._end_query()

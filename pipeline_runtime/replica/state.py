@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from time import time
 
 from pipeline_runtime.handover.ownership import CommitPermit
 from pipeline_runtime.journal.records import Boundary
@@ -19,6 +20,7 @@ from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica.core import Facts
 from pipeline_runtime.replica.measures import Measures
 from pipeline_runtime.replica.outputs import RejectedRecord
+from pipeline_runtime.replica.stalls import read_between
 
 
 @dataclass
@@ -64,6 +66,7 @@ class ReplicaState:
     # How many requests the first commit as owner took; None until there was one.
     first_commit_requests: int | None = None
     granted: Seq | None = None  # the batch that is running
+    granted_at_ms: int = 0  # when that was
     ahead: bool = False  # the journal did not have the running batch when it was granted
     plan: tuple[Boundary, Boundary] | None = None  # start and end of the newest batch that was granted
     reads: Reads = field(default_factory=Reads)
@@ -177,10 +180,15 @@ class ReplicaState:
         """A batch begins. `shifted_ms`: by how much it moves the sources' clocks, because of a pause. It is
         None for a batch that another owner has decided, which contains every shift up to now."""
         with self.changed:
-            self.granted, self.plan = end.seq, (start, end)
+            self.granted, self.plan, self.granted_at_ms = end.seq, (start, end), int(time() * 1000)
             self.ahead = end.seq not in self.view.commits
             self.reads = Reads()
             self.pause_shift_ms = 0 if shifted_ms is None else self.pause_shift_ms - shifted_ms
+
+    def count_batch_from_now(self) -> None:
+        """What has passed of the running batch's time does not count."""
+        with self.changed:
+            self.granted_at_ms = int(time() * 1000)
 
     def task_has_read(
         self, key: tuple[int, int], rows: int, rejected: list[RejectedRecord], ended: Iterable[str]
@@ -222,6 +230,20 @@ class ReplicaState:
             self.tell()
 
     # --- what follows from it
+
+    @property
+    def batch_since_ms(self) -> int | None:
+        """Since when a batch runs that is this replica's to end. Returns None if none runs, or if it waits
+        for the owner to commit it."""
+        announced_only = self.ahead and self.permit is None
+        return self.granted_at_ms if self.granted is not None and not announced_only else None
+
+    @property
+    def reads_now(self) -> str:
+        """What the running batch reads, in words."""
+        if self.granted is None or self.plan is None:
+            return ""
+        return read_between(self.plan[0].ends, self.plan[1].ends)
 
     @property
     def caught_up(self) -> bool:

@@ -198,6 +198,7 @@ const FLOWING = new Set<string>(["running", "lagging", "moving"]);
 function StatusRow({ element }: { element: LiveElement }) {
   const text: Partial<Record<string, string>> = {
     failed: element.error?.message ?? "see its error",
+    stalled: element.error?.message ?? "see its error",
     silent: "restore it elsewhere",
     unheard: "see Needs attention",
     starting: "its node starts it",

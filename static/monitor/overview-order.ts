@@ -12,7 +12,7 @@ export interface Throughput {
   rows_per_s: (number | null)[];
 }
 
-const TROUBLE = new Set<string>(["failed", "attention", "silent", "lagging", "unheard"]);
+const TROUBLE = new Set<string>(["failed", "attention", "silent", "lagging", "stalled", "unheard"]);
 
 export const inTrouble = ({ status }: Pick<PipelineItem, "status">): boolean => TROUBLE.has(status);
 

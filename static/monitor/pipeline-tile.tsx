@@ -46,7 +46,7 @@ export function RunningTile({
   );
 }
 
-const TROUBLED = new Set<string>(["failed", "silent", "lagging", "starting", "restoring"]);
+const TROUBLED = new Set<string>(["failed", "silent", "lagging", "stalled", "starting", "restoring"]);
 
 /** Why it needs attention. */
 function Trouble({ elements }: { elements: LiveElement[] }) {

@@ -636,7 +636,7 @@ export interface LiveElement {
   title: string;
   group: string;
   group_title: string;
-  status: "running" | "paused" | "deploying" | "starting" | "moving" | "restoring" | "lagging" | "failed" | "stopped" | "silent" | "unheard" | "ended" | "view" | "draft";
+  status: "running" | "paused" | "deploying" | "starting" | "moving" | "restoring" | "lagging" | "stalled" | "failed" | "stopped" | "silent" | "unheard" | "ended" | "view" | "draft";
   node: string | null;
   epoch: number;
   seq: number;

@@ -15,6 +15,7 @@ const TONES: Record<string, Tone> = {
   deploying: "moving",
   starting: "lagging",
   restoring: "lagging",
+  stalled: "lagging",
   undeploying: "moving",
   moving: "moving",
   lagging: "lagging",
@@ -39,6 +40,7 @@ const WORDS: Record<string, string> = {
   silent: "node does not answer",
   starting: "does not process yet",
   restoring: "being restored",
+  stalled: "does not go on",
   unheard: "not heard",
 };
 

@@ -117,6 +117,14 @@ def _of_pipeline(
             if others and error.get("code") in HELD:
                 line["restore_to"] = others[0]
             yield line
+    stalled: dict[str, list[LiveElement]] = {}
+    for item in groups.values():
+        if item["status"] == "stalled" and item["error"] is not None:
+            stalled.setdefault(item["error"]["message"] or "", []).append(item)
+    for why, items in stalled.items():
+        text = f"{listed_and([item['group_title'] for item in items])} of {name}: {why}"
+        at = min((item["error"]["at"] or "" for item in items if item["error"] is not None), default="")
+        yield _line("element.stands", text, at or None, pipeline=name, element=items[0]["id"])
     for status, meanwhile in _STANDS:
         still = [item for item in groups.values() if item["status"] == status and item["node"] in up]
         if still:

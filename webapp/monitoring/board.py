@@ -158,7 +158,7 @@ def pipeline_json(pipeline: Pipeline) -> schemas.Pipeline:
 
 def running_status(elements: Set[ElementStatus]) -> PipelineStatus:
     """Returns one word for a deployed pipeline, from its elements' statuses."""
-    if elements & {"failed", "silent", "unheard", "lagging", "starting", "restoring"}:
+    if elements & {"failed", "silent", "unheard", "lagging", "stalled", "starting", "restoring"}:
         return "attention"
     at_work = elements - {"view", "ended"}
     if at_work == {"paused"}:
@@ -228,7 +228,7 @@ def element_json(
         "follow": group.follow,
         "follow_note": FOLLOW_NOTES[group.follow],
         "standby": None if view else _standby(group),
-        "error": None if view else _error(group.held or status.get("error")),
+        "error": None if view else _error(group.held or status.get("error") or _stalled(now.get("stalled"))),
         "replicas": [] if view else [_replica(replica) for replica in group.replicas],
         "handover": None if view else group.handover,
         "user": user,
@@ -282,6 +282,18 @@ def _checkpoint(status: dict[str, Any]) -> CheckpointNote | None:
         "at": iso_of_ms(status.get("checkpoint_at_ms")),
         "bytes": status.get("checkpoint_bytes"),
         "where": list(status.get("checkpoint_where") or ()),
+    }
+
+
+def _stalled(stalled: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Returns in the form of an error what keeps an element from going on."""
+    if not stalled:
+        return None
+    return {
+        "message": f"It does not go on: {stalled['why']}.",
+        "safe": "Everything up to the last committed batch is kept.",
+        "next": "It goes on by itself when that ends.",
+        "at_ms": stalled["since_ms"],
     }
 
 

@@ -139,6 +139,9 @@ def status_of(group: GroupFacts) -> ElementStatus:
         return "failed"
     if group.retire or group.role == "stopped" or (owner is not None and owner.status.get("retired")):
         return "stopped"
+    said = owner.status if owner is not None else {}
+    if said.get("stalled") and not (group.paused or said.get("paused") or said.get("ended")):
+        return "stalled"
     if owner is None or owner.node != group.node or owner.role != "owner":
         runs = group.deployment_status == "running" and not group.upgrading
         return "starting" if runs else "deploying"

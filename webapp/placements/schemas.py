@@ -14,6 +14,7 @@ ElementStatus = Literal[
     "moving",
     "restoring",
     "lagging",
+    "stalled",
     "failed",
     "stopped",
     "silent",

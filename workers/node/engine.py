@@ -29,7 +29,14 @@ EngineFactory = Callable[[Identity, Callable[[], None], FileResolver], Engine]
 
 class SparkEngine:
     def __init__(self, identity: Identity, changed: Callable[[], None], resolve_file: FileResolver) -> None:
-        self._host = ReplicaHost(identity.name, identity.directory, identity.kafka, changed, resolve_file)
+        self._host = ReplicaHost(
+            identity.name,
+            identity.directory,
+            identity.kafka,
+            changed,
+            resolve_file,
+            batch_s=identity.batch_s,
+        )
 
     def start(self) -> None:
         self._host.start()

@@ -41,6 +41,7 @@ class Identity:
     kept: Retention = ON_NODES  # checkpoints on this node
     bytes_per_s: int | None = None  # the limit for sending checkpoints
     reserve_bytes: int = 0  # free disk that checkpoints leave
+    batch_s: float = 600.0  # the longest that a batch may take
     leave_s: float = 0.0  # time to hand over what it owns when it is told to stop
     heartbeat_s: float = 1.0  # control's detector relies on this
     port_fixed: bool = True  # somebody chose the port
@@ -84,6 +85,7 @@ def _limits(settings: Settings) -> dict[str, Any]:
     Its own environment says it, also after the machine has joined.
     """
     return {
+        "batch_s": settings.batch_s,
         "leave_s": settings.leave_s,
         "bytes_per_s": int(settings.checkpoint_mb_s * 1_000_000) or None,
         "reserve_bytes": settings.disk_reserve_mb * 1_000_000,

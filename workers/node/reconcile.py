@@ -173,6 +173,7 @@ class Failures:
     """When a replica failed lately, and what follows from that."""
 
     at_ms: tuple[int, ...] = ()
+    for_good: bool = False  # to try again would cost much and change nothing
 
     COUNT_MAX = 5
     WINDOW_MS = 600_000
@@ -188,7 +189,7 @@ class Failures:
 
     @property
     def gave_up(self) -> bool:
-        return len(self.at_ms) >= self.COUNT_MAX
+        return self.for_good or len(self.at_ms) >= self.COUNT_MAX
 
     @property
     def retry_at_ms(self) -> int | None:

@@ -18,6 +18,8 @@ REPLACE_EVERY_MS = 3_600_000
 """Local state that cannot be used is replaced by a checkpoint at most this often. If it goes bad again and
 again, people should see that."""
 _FINAL_PHASES = ("fenced", "failed", "retired", "refused")
+TOO_LONG = "batch-too-long"
+"""The code of an error after which nothing is tried again: the same batch would take as long."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,9 @@ class SlotState:
     def failed(self, error: ReplicaError, now_ms: int, *, of_others: bool = False) -> SlotState:
         """Returns the state after a failure. `of_others` is that of Failures.and_one_at."""
         failures = self.failures.and_one_at(now_ms, of_others=of_others)
-        if failures.gave_up:
+        if error.code == TOO_LONG:
+            failures = replace(failures, for_good=True)
+        elif failures.gave_up:
             error = error.model_copy(
                 update={
                     "next": "It failed 5 times in 10 minutes and stays down. Mend the cause, then restart "

@@ -21,6 +21,7 @@ ENTRY_POINTS = """[fogline.operators]
 fragile = fogline_test_operators:Fragile
 picky = fogline_test_operators:Picky
 frozen = fogline_test_operators:Frozen
+endless = fogline_test_operators:Endless
 spark-pairs = fogline_test_operators:SparkPairs
 """
 
@@ -94,6 +95,7 @@ def other_node(host: ReplicaHost, files: dict[str, Path], kafka: str, tmp_path: 
     node = Node(other, tmp_path / "b", files)
     yield node
     node.stop_all()
+    other.broker.close()
     other.gate.close()
 
 

@@ -51,6 +51,7 @@ def its_node(broker: Kafka, host: ReplicaHost, tmp_path: Path) -> Iterator[Node]
     node = Node(own, tmp_path / "a", {})
     yield node
     node.stop_all()
+    own.broker.close()
     own.gate.close()
 
 
@@ -79,11 +80,15 @@ def test_a_broker_that_is_away_loses_and_repeats_nothing(broker: Kafka, its_node
     try:
         sent_then = len(stream.rows) + OUTAGE_ROWS
         wait_until(lambda: len(stream.rows) >= sent_then, "the outage to end")
+        said = wait_for_status(replica, lambda now: now.stalled is not None, "to say what it waits for")
+        assert said.stalled is not None
+        assert "Kafka, which does not answer" in said.stalled.why
     finally:
         for process in reversed(frozen):
             process.resume()
     seq = replica.status().seq
-    wait_for_status(replica, lambda now: now.role is Role.OWNER and now.seq >= seq + 3, "to go on")
+    now = wait_for_status(replica, lambda now: now.role is Role.OWNER and now.seq >= seq + 3, "to go on")
+    assert now.stalled is None
 
     # Killed, and started again over its data.
     for process in reversed(processes(broker)):

@@ -46,6 +46,7 @@ def with_status(**status: Any) -> GroupFacts:
     return group(replicas=(ReplicaFacts("a", "owner", 1, 10, status, {"rows_in_per_s": 100.0}),))
 
 
+STALLED = {"why": "it waits for Kafka", "since_ms": 1}
 DOWN = {"a": node("a", up=False), "b": node("b")}
 UNHEARD = {"a": node("a", heard=False), "b": node("b", heard=False)}
 
@@ -76,6 +77,12 @@ UNHEARD = {"a": node("a", heard=False), "b": node("b", heard=False)}
         (with_status(error={"message": "x"}), "failed"),
         (with_status(lag_rows=150), "running"),
         (with_status(lag_rows=5000), "lagging"),
+        (with_status(stalled=STALLED, lag_rows=5000), "stalled"),
+        (with_status(stalled=STALLED, paused=True), "paused"),
+        (with_status(stalled=STALLED, ended=True), "ended"),
+        (group(replicas=(ReplicaFacts("a", "standby", 1, 1, {"stalled": STALLED}),)), "stalled"),
+        (group(held={"message": "x"}, nodes=DOWN), "failed"),
+        (group(held={"message": "x"}, handover="x", restoring=True), "restoring"),
     ],
 )
 def test_a_group_has_one_status(facts: GroupFacts, status: str) -> None:

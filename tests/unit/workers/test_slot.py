@@ -26,6 +26,7 @@ from workers.node.java_ends import JavaEnds
 from workers.node.reconcile import FORGET_AFTER_MS
 from workers.node.runtime import NodeRuntime, Taken
 from workers.node.slot import Slot
+from workers.node.slot_state import TOO_LONG
 
 SPEC = GroupSpec(deployment="d", pipeline="p", group="power", elements=())
 ERROR = ReplicaError(message="the operator raised", safe="-", next="-", at_ms=1)
@@ -209,6 +210,22 @@ def test_after_five_failures_it_stays_down_and_a_new_order_wakes_it(node: Node) 
     node.has_looked()
     assert len(node.replicas) == 5
     node.open_fails = False
+    node.want(owner("o2"))
+    wait_until(lambda: is_owner(node))
+
+
+def test_one_whose_batch_does_not_end_stays_down_at_once(node: Node) -> None:
+    node.want(owner())
+    wait_until(lambda: is_owner(node))
+    node.replicas[-1].end("failed", ERROR.model_copy(update={"code": TOO_LONG, "next": "Look."}))
+    node.slot.wake()
+    wait_until(lambda: node.slot.failures.gave_up)
+    node.pass_ms(600_000)
+    node.has_looked()
+    assert len(node.replicas) == 1
+    error = node.slot.status().error
+    assert error is not None
+    assert error.next == "Look."
     node.want(owner("o2"))
     wait_until(lambda: is_owner(node))
 

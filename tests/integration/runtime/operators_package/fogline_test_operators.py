@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -128,3 +129,26 @@ class Frozen(Picky):
         self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
     ) -> Iterable[dict[str, Any]]:
         yield {"k": row["k"], "v": gc.get_freeze_count()}
+
+
+class EndlessParams(Params):
+    flag: str  # while this file exists, no row is ever done; the process leaves its id beside it
+
+
+class Endless(Picky):
+    """Sums, or never ends."""
+
+    type = "endless"
+    title = "Endless sum"
+    summary = "Never ends when asked to"
+    Params = EndlessParams
+
+    def process(
+        self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
+    ) -> Iterable[dict[str, Any]]:
+        flag = Path(self.params.flag)
+        if flag.exists():
+            flag.with_name(str(os.getpid())).touch()
+        while flag.exists():
+            pass
+        yield from super().process(key, row, state, timers)

@@ -62,6 +62,8 @@ class Commit:
     wait_ms: int | None = None
     """How long the batch's oldest row had waited before it was committed. None if nobody knows when it
     came."""
+    elements: dict[str, tuple[int | None, int | None]] = field(default_factory=dict)
+    """The rows in and out of each element of a group of several. None if only Spark saw them."""
 
     @property
     def seq(self) -> Seq:
@@ -156,6 +158,8 @@ def decode(value: bytes) -> Record:
             data["boundary"] = Boundary.from_json(data["boundary"])
         if "ended" in data:
             data["ended"] = tuple(data["ended"])
+        if "elements" in data:
+            data["elements"] = {id: tuple(rows) for id, rows in data["elements"].items()}
         return kind(**data)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise JournalDamaged(f"unreadable journal record {value[:200]!r}: {error}") from error

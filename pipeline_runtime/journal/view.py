@@ -43,6 +43,12 @@ class JournalView:
     takeover: Takeover | None = None
     last_commit_at_ms: int | None = None  # by the broker's clock
     waits_ms: tuple[int, ...] = ()  # Commit.wait_ms of the newest commits, as far as it is known
+    last_row_at_ms: int | None = None  # of the newest commit of a batch with rows, by the broker's clock
+    # These count all commits that there ever were, also those of void batches.
+    rows_in_total: int = 0
+    rows_out_total: int = 0
+    dead_letters_total: int = 0
+    elements: dict[str, tuple[int | None, int | None]] = field(default_factory=dict)  # of Commit.elements
     commits: dict[Seq, Commit] = field(default_factory=dict)
     announced: Boundary | None = None  # the batch after last_seq, if its owner has begun it
     _forgotten: Seq = Seq(0)
@@ -141,11 +147,22 @@ class JournalView:
 
     def _note_commit(self, commit: Commit, at_ms: int) -> None:
         self.last_commit_at_ms = at_ms
+        self._count(commit)
+        if commit.rows_in:
+            self.last_row_at_ms = at_ms
         if commit.wait_ms is not None:
             self.waits_ms = noted(self.waits_ms, commit.wait_ms)
         if self.takeover is not None and self.takeover.first_commit_at_ms is None:
             first = {"first_commit_at_ms": at_ms, "first_wait_ms": commit.wait_ms}
             self.takeover = self.takeover.model_copy(update=first)
+
+    def _count(self, commit: Commit) -> None:
+        self.rows_in_total += commit.rows_in
+        self.rows_out_total += commit.rows_out
+        self.dead_letters_total += commit.dead_letters
+        for id, (read, written) in commit.elements.items():
+            old_read, old_written = self.elements.get(id, (None, None))
+            self.elements[id] = (_plus(old_read, read), _plus(old_written, written))
 
     def forget(self, seq: Seq) -> None:
         """Drops the commits up to `seq`, which this replica has processed."""
@@ -180,6 +197,11 @@ class JournalView:
             "takeover": self.takeover.model_dump() if self.takeover else None,
             "last_commit_at_ms": self.last_commit_at_ms,
             "waits_ms": self.waits_ms,
+            "last_row_at_ms": self.last_row_at_ms,
+            "rows_in_total": self.rows_in_total,
+            "rows_out_total": self.rows_out_total,
+            "dead_letters_total": self.dead_letters_total,
+            "elements": self.elements,
         }
 
     @staticmethod
@@ -194,7 +216,12 @@ class JournalView:
                 "moves": [(Seq(seq), ends) for seq, ends in data["moves"]],
                 "ended": dict(data["ended"]),
                 "waits_ms": tuple(data["waits_ms"]),
+                "elements": {id: (read, written) for id, (read, written) in data["elements"].items()},
             }
         )
         view._forgotten = view.last_seq
         return view
+
+
+def _plus(total: int | None, more: int | None) -> int | None:
+    return total if more is None else (total or 0) + more

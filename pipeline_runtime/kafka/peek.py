@@ -1,13 +1,20 @@
-"""Reads the newest records of a topic, for the dashboard."""
+"""Reads the newest records of a topic, or those of a range of time, for the dashboard."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from time import monotonic
+from typing import Any
 
 from kafka import TopicPartition
 
 from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
+
+_TIMEOUT_S = 3.0
+_POLL_MS = 200
+_BACK_MAX = 64
+"""How many times further back than the wanted records a look goes, past markers and aborted transactions."""
 
 
 @dataclass(frozen=True)
@@ -19,36 +26,119 @@ class PeekedRecord:
     value: str
 
 
-def peek(kafka: KafkaSettings, topic: str, limit: int, timeout_s: float = 3.0) -> list[PeekedRecord]:
+@dataclass(frozen=True)
+class RangeRead:
+    """The records of a range of time, in the order of their times."""
+
+    records: list[PeekedRecord]
+    ends: dict[int, int]  # by partition: where the next range goes on
+    left_out: int  # older records of the range that were not read, as far as offsets tell
+
+
+def peek(kafka: KafkaSettings, topic: str, limit: int, timeout_s: float = _TIMEOUT_S) -> list[PeekedRecord]:
     """Returns the newest `limit` committed records, oldest first, or [] when the topic has none or is
     unknown."""
-    consumer = open_consumer(kafka, fetch_max_wait_ms=100)
-    try:
-        partitions = [TopicPartition(topic, p) for p in sorted(consumer.partitions_for_topic(topic) or ())]
-        if not partitions:
-            return []
-        ends = consumer.end_offsets(partitions)
-        starts = consumer.beginning_offsets(partitions)
-        consumer.assign(partitions)
+    with _Topic(kafka, topic, timeout_s) as found:
+        back = 2 * limit  # one commit marker for each transaction is usual
+        while True:
+            starts = {tp: max(found.first[tp], end - back) for tp, end in found.ends.items()}
+            records = found.read(starts, found.ends)
+            whole = all(starts[tp] == found.first[tp] for tp in starts)
+            if len(records) >= limit or whole or back > _BACK_MAX * limit:
+                return records[-limit:]
+            back *= 4
+
+
+def read_new(kafka: KafkaSettings, topic: str, after: Mapping[int, int], rows_max: int) -> RangeRead:
+    """Returns what was committed behind these offsets, by partition: of more than `rows_max` the newest."""
+    with _Topic(kafka, topic) as found:
+        starts = {tp: min(end, after.get(tp.partition, 0)) for tp, end in found.ends.items()}
+        return found.read_newest(starts, found.ends, rows_max)
+
+
+def read_window(kafka: KafkaSettings, topic: str, window_ms: int, rows_max: int) -> RangeRead:
+    """Returns the records whose times are in the newest `window_ms` of the topic's own time: of more than
+    `rows_max` the newest."""
+    with _Topic(kafka, topic) as found:
+        newest = found.read(
+            {tp: max(found.first[tp], end - 100) for tp, end in found.ends.items()}, found.ends
+        )
+        if not newest:
+            return found.read_newest(found.ends, found.ends, rows_max)
+        from_ms = newest[-1].timestamp_ms - window_ms
+        read = found.read_newest(found.offsets_at(from_ms), found.ends, rows_max)
+        inside = [record for record in read.records if record.timestamp_ms >= from_ms]
+        return RangeRead(inside, read.ends, read.left_out)
+
+
+def read_span(kafka: KafkaSettings, topic: str, from_ms: int, to_ms: int, rows_max: int) -> RangeRead:
+    """Returns the records whose times are in a span: of more than `rows_max` the newest."""
+    with _Topic(kafka, topic) as found:
+        read = found.read_newest(found.offsets_at(from_ms), found.offsets_at(to_ms + 1), rows_max)
+        inside = [record for record in read.records if from_ms <= record.timestamp_ms <= to_ms]
+        return RangeRead(inside, read.ends, read.left_out)
+
+
+class _Topic:
+    """A consumer of all partitions of a topic, which may be unknown and then has none."""
+
+    def __init__(self, kafka: KafkaSettings, topic: str, timeout_s: float = _TIMEOUT_S) -> None:
+        self._timeout_s = timeout_s
+        self._consumer: Any = open_consumer(kafka, fetch_max_wait_ms=100)
+        known = sorted(self._consumer.partitions_for_topic(topic) or ())
+        self._tps = [TopicPartition(topic, partition) for partition in known]
+        self.first: dict[TopicPartition, int] = {}
+        self.ends: dict[TopicPartition, int] = {}
+
+    def __enter__(self) -> _Topic:
+        if self._tps:
+            self.ends = self._consumer.end_offsets(self._tps)
+            self.first = self._consumer.beginning_offsets(self._tps)
+            self._consumer.assign(self._tps)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._consumer.close()
+
+    def offsets_at(self, at_ms: int) -> dict[TopicPartition, int]:
+        """Returns the first offsets whose records have this time or a later one."""
+        if not self._tps:
+            return {}
+        found = self._consumer.offsets_for_times(dict.fromkeys(self._tps, max(0, at_ms)))
+        return {tp: self.ends[tp] if at is None else at.offset for tp, at in found.items()}
+
+    def read_newest(
+        self, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int], rows_max: int
+    ) -> RangeRead:
+        """Reads the newest of these offsets, about `rows_max` in all."""
+        each = rows_max // max(1, len(self._tps))
+        begins = {tp: max(starts[tp], self.first[tp], ends[tp] - each) for tp in self._tps}
+        left_out = sum(max(0, begins[tp] - max(starts[tp], self.first[tp])) for tp in self._tps)
+        records = self.read(begins, ends)
+        return RangeRead(records, {tp.partition: ends[tp] for tp in self._tps}, left_out)
+
+    def read(
+        self, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
+    ) -> list[PeekedRecord]:
+        """Returns the committed records between these offsets, by time."""
         records: list[PeekedRecord] = []
-        for tp in partitions:
-            # Commit markers take offsets too: one per transaction, so at most as many as records.
-            consumer.seek(tp, max(starts[tp], ends[tp] - 2 * limit))
-        deadline = monotonic() + timeout_s
-        while monotonic() < deadline and any(consumer.position(tp) < ends[tp] for tp in partitions):
-            for batch in consumer.poll(200).values():
+        for tp in self._tps:
+            self._consumer.seek(tp, starts[tp])
+        deadline = monotonic() + self._timeout_s
+        while monotonic() < deadline and any(self._consumer.position(tp) < ends[tp] for tp in self._tps):
+            for tp, batch in self._consumer.poll(_POLL_MS).items():
                 records += [
-                    PeekedRecord(
-                        record.partition,
-                        record.offset,
-                        record.timestamp,
-                        record.key.decode(errors="replace") if record.key is not None else None,
-                        (record.value or b"").decode(errors="replace"),
-                    )
-                    for record in batch
-                    if not record.headers
+                    _peeked(record) for record in batch if record.offset < ends[tp] and not record.headers
                 ]
         records.sort(key=lambda record: (record.timestamp_ms, record.partition, record.offset))
-        return records[-limit:]
-    finally:
-        consumer.close()
+        return records
+
+
+def _peeked(record: Any) -> PeekedRecord:
+    return PeekedRecord(
+        record.partition,
+        record.offset,
+        record.timestamp,
+        record.key.decode(errors="replace") if record.key is not None else None,
+        (record.value or b"").decode(errors="replace"),
+    )

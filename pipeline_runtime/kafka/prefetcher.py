@@ -166,6 +166,19 @@ class Prefetcher:
         with self._lock:
             return min((part.records[0][0] for part in self._parts.values() if part.records), default=None)
 
+    def held(self, ends: Mapping[str, int]) -> dict[str, tuple[int, int, int]]:
+        """Returns for each partition how many records from `ends` on are here, and the offsets between which
+        all of them are."""
+        with self._lock:
+            return {
+                key: (
+                    sum(1 for _, record in part.records if record.offset >= ends.get(key, 0)),
+                    max(part.first, ends.get(key, 0)),
+                    max(part.next, ends.get(key, 0)),
+                )
+                for key, part in self._parts.items()
+            }
+
     def arrived_at_s(self) -> float | None:
         """Returns when the oldest record that still waits arrived (monotonic). Returns None if none waits, or
         if one lay in its topic already when this thread came to it."""

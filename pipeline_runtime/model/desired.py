@@ -305,7 +305,8 @@ class Stalled(Frozen):
 
 
 class ReplicaStatus(Frozen):
-    """One replica as its node sees it. Totals count from the replica's start on this node."""
+    """One replica as its node sees it. Totals of rows are the journal's, of all owners that there ever were.
+    Others count from the replica's start on this node."""
 
     group: str  # GroupSpec.id
     generation: int = 1
@@ -327,8 +328,11 @@ class ReplicaStatus(Frozen):
     stream_bytes_total: dict[str, int] = {}
     elements: dict[str, ElementRows] = {}  # for a group of several elements
     dead_letters_total: int = 0
-    lag_rows: int = 0
+    lag_rows: int = 0  # rows of its input topics that no batch has taken yet
+    last_row_at_ms: int | None = None  # when a batch with rows was last committed
+    next_row_due_ms: int | None = None  # of a source: when the next row is due; None if nobody can know
     batches_total: int = 0
+    rows_processed_total: int = 0  # rows in of these batches
     busy_ms_total: float = 0.0  # the time of all its batches together
     # the longest wait of its rows, whatever the target; None when only the target limits it
     wait_ms_max: float | None = None

@@ -18,7 +18,7 @@ from pipeline_runtime.journal.records import Boundary, Commit
 from pipeline_runtime.kafka.transactions import Fenced
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica.core import Abandon, Await, Check, Emit, Granted, at_sink
-from pipeline_runtime.replica.outputs import Outgoing, outgoing
+from pipeline_runtime.replica.outputs import Outgoing, element_rows, outgoing
 from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.state import ReplicaState
 from pipeline_runtime.replica.timing import BatchTiming
@@ -79,6 +79,7 @@ class BatchCommit:
             self._node,
             self._spec.version,
             self._wait_ms(),
+            element_rows(self._spec, made.counts, rows_in),
         )
         return self._commit(permit, commit, out)
 
@@ -129,6 +130,4 @@ class BatchCommit:
     def _measure(self, out: Outgoing) -> None:
         latency_ms = self._wait_ms() if out.rows_out else None
         with self._state.changed:
-            self._state.measures.committed(
-                out.rows_out, out.dead_letters, out.stream_bytes, int(time() * 1000), latency_ms
-            )
+            self._state.measures.committed(out.rows_out, out.stream_bytes, int(time() * 1000), latency_ms)

@@ -15,7 +15,6 @@ from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica.batch_commit import BatchCommit
 from pipeline_runtime.replica.batch_inputs import BatchInputs
 from pipeline_runtime.replica.local_state import BatchState
-from pipeline_runtime.replica.outputs import element_rows
 from pipeline_runtime.replica.sink_files import SinkFiles
 from pipeline_runtime.replica.state import ReplicaState
 from pipeline_runtime.replica.timing import BatchTiming
@@ -59,9 +58,7 @@ class BatchEnd:
         self._kept.commit(number, boundary)
         state = self._state
         with state.changed:
-            rows_in = state.reads.all_rows
-            state.measures.element_rows(element_rows(self._spec, made.counts, rows_in))
-            state.measures.batch(rows_in, self._timing.batch_ms())
+            state.measures.batch(state.reads.all_rows, self._timing.batch_ms())
             state.processed(boundary, ended=last)
         self._progressed(first or last)
 

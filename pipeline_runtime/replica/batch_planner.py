@@ -150,7 +150,16 @@ class BatchPlanner:
                     if granted is not None:
                         return granted
                 case _:
+                    self._look_while_paused(start)
                     state.wait_for_change(seen, looks_s)
+
+    def _look_while_paused(self, start: Boundary) -> None:
+        """A paused owner begins no batch, but says how many rows wait."""
+        if self._state.paused and self._state.permit is not None:
+            try:
+                self._inputs.offsets.look(start.ends)
+            except KafkaError:
+                self._inputs.offsets.disconnect()
 
     def _facts(self) -> Facts:
         """The caller holds `changed`."""

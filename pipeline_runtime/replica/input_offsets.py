@@ -89,6 +89,7 @@ class InputOffsets:
         self._prefetcher = Prefetcher(kafka, self._partitions, arrived)
         self._bulk = False  # so much waits that the tasks read it themselves
         self._known: dict[str, int] = {}
+        self._rows_per_offset: dict[str, float] = {}  # as it was found last, by partition
         self._row_bytes = 0.0  # of the rows read last, on average
 
     def beginning(self, now_ms: int) -> Ends:
@@ -223,6 +224,30 @@ class InputOffsets:
     def lag_rows(self, ends: Ends) -> int:
         """How many offsets behind `ends` are known to be unread. Commit markers count as well."""
         return sum(max(0, self._known.get(key, 0) - ends.get(key, 0)) for key in self._partitions)
+
+    def look(self, start: Ends) -> None:
+        """Finds where the topics end, for `waiting_rows`, although no batch may begin. Raises KafkaError."""
+        if self._partitions:
+            self._topic_ends(start)
+
+    def waiting_rows(self, ends: Ends) -> int:
+        """How many rows wait behind `ends` in topics. Those that are not here are estimated by the share of
+        records among the offsets that are, since commit markers have offsets too."""
+        held = self._prefetcher.held(ends)
+        total = 0.0
+        for key in self._partitions:
+            rows, from_offset, to_offset = held.get(key, (0, 0, ends.get(key, 0)))
+            if to_offset > from_offset and rows:
+                self._rows_per_offset[key] = rows / (to_offset - from_offset)
+            more = max(0, self._known.get(key, 0) - to_offset)
+            total += rows + more * self._rows_per_offset.get(key, 1.0)
+        return round(total)
+
+    def next_due_ms(self, ends: Ends) -> int | None:
+        """When the next row of the group's sources is due, in ms since 1970. Returns None if no source
+        knows."""
+        dues = [source.due_ms(ends[id], ends[id]) for id, source in self._sources.items() if id in ends]
+        return round(min(due for due in dues if due is not None)) if any(dues) else None
 
     @property
     def has_sources(self) -> bool:

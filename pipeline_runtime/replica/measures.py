@@ -6,8 +6,6 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pipeline_runtime.model.desired import ElementRows
-
 _WINDOW = 200  # batches
 
 
@@ -21,14 +19,11 @@ def percentile(values: list[float], ratio: float) -> float | None:
 
 @dataclass
 class Measures:
-    rows_in_total: int = 0
-    rows_out_total: int = 0
-    dead_letters_total: int = 0
     stream_bytes_total: dict[str, int] = field(default_factory=dict)
-    elements: dict[str, ElementRows] = field(default_factory=dict)
     first_output_at_ms: int | None = None
     last_output_at_ms: int | None = None
     batches_total: int = 0
+    rows_processed_total: int = 0  # rows in of these batches
     busy_ms_total: float = 0.0  # the time that all batches took together
     batch_ms: deque[float] = field(default_factory=lambda: deque(maxlen=_WINDOW))
     latency_ms: deque[float] = field(default_factory=lambda: deque(maxlen=_WINDOW))
@@ -38,38 +33,23 @@ class Measures:
         self.first_output_at_ms = None
 
     def batch(self, rows_in: int, duration_ms: float) -> None:
-        self.rows_in_total += rows_in
+        self.rows_processed_total += rows_in
         self.batches_total += 1
         self.busy_ms_total += duration_ms
         self.batch_ms.append(duration_ms)
 
-    def element_rows(self, rows: Mapping[str, tuple[int | None, int | None]]) -> None:
-        for element, (read, written) in rows.items():
-            old = self.elements.get(element, ElementRows())
-            self.elements[element] = ElementRows(
-                rows_in_total=_plus(old.rows_in_total, read),
-                rows_out_total=_plus(old.rows_out_total, written),
-            )
-
     def committed(
         self,
         rows_out: int,
-        dead_letters: int,
         stream_bytes: Mapping[str, int],
         at_ms: int,
         latency_ms: float | None,
     ) -> None:
-        self.rows_out_total += rows_out
         for source, more in stream_bytes.items():
             self.stream_bytes_total[source] = self.stream_bytes_total.get(source, 0) + more
-        self.dead_letters_total += dead_letters
         if rows_out:
             self.last_output_at_ms = at_ms
             if self.first_output_at_ms is None:
                 self.first_output_at_ms = at_ms
         if latency_ms is not None:
             self.latency_ms.append(latency_ms)
-
-
-def _plus(total: int | None, more: int | None) -> int | None:
-    return total if more is None else (total or 0) + more

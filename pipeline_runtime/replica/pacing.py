@@ -23,6 +23,8 @@ _SMOOTHING = 0.4
 # A source inside the group would take a longer wait for a time in which its clock stood still.
 SOURCE_WAIT_MS_MAX = 1000.0
 GATHER_RATIO, GATHER_MS_MAX = 0.1, 100.0  # of the target
+IN_TIME = 0.95  # this share of the batches shall meet the target
+LATE_RATIO = 0.2
 STAYING_COST_RATIO = 1 / 8  # what a batch of a task that stays costs, compared with one that Spark plans
 # From the start of one announced batch to the next, in times that a batch takes. The successor begins each of
 # them a little later; what is over 1 lets it catch up.
@@ -57,6 +59,18 @@ def interval_ms(pace: Pace, cpu_ratio: float, waiting_rows: int = 0, *, planned:
 def may_wait_ms(latency_ms: int, batch_ms: float) -> float:
     """How long a row may wait for its batch, which then takes `batch_ms`, and still be out in time."""
     return max(0.0, latency_ms - batch_ms)
+
+
+def took_ms(run_ms: float, wait_ms: float | None, let_wait_ms: float, latency_ms: int) -> float:
+    """What the next batch has to allow for, by one that ran for `run_ms` and whose oldest row had waited for
+    `wait_ms` in the end, of which it was let wait for `let_wait_ms`.
+
+    A thread that waits is woken late at times, and a task has to be asked. What that takes counts as well, up
+    to LATE_RATIO of the target: on a busy machine it may be long, and more batches would only make it busier.
+    """
+    if wait_ms is None:
+        return run_ms
+    return min(max(run_ms, wait_ms - let_wait_ms), run_ms + LATE_RATIO * latency_ms)
 
 
 def wait_ms_max(has_sources: bool) -> float | None:

@@ -29,7 +29,7 @@ from pipeline_runtime.handover.ownership import Ownership
 from pipeline_runtime.journal.records import Boundary, Ends, Retire
 from pipeline_runtime.kafka.clients import KafkaError
 from pipeline_runtime.kafka.transactions import Doubtful, Fenced
-from pipeline_runtime.model.desired import Directive, ReplicaStatus, Role, Stalled, Takeover
+from pipeline_runtime.model.desired import Directive, ElementRows, ReplicaStatus, Role, Stalled, Takeover
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica import definitions
 from pipeline_runtime.replica.batch_commit import NotCommitted
@@ -174,13 +174,16 @@ class Replica:
                 released=release.handover,
                 behind=max(0, view.last_seq - state.local),
                 takeover=self._takeover(),
-                rows_in_total=measures.rows_in_total,
-                rows_out_total=measures.rows_out_total,
+                rows_in_total=view.rows_in_total,
+                rows_out_total=view.rows_out_total,
                 stream_bytes_total=dict(measures.stream_bytes_total),
-                elements=dict(measures.elements),
-                dead_letters_total=measures.dead_letters_total,
-                lag_rows=run.offsets.lag_rows(state.plan[1].ends) if run and state.plan else 0,
+                elements=self._element_rows(),
+                dead_letters_total=view.dead_letters_total,
+                lag_rows=run.offsets.waiting_rows(self._reached()) if run and permit else 0,
+                last_row_at_ms=view.last_row_at_ms,
+                next_row_due_ms=run.offsets.next_due_ms(self._reached()) if run and permit else None,
                 batches_total=measures.batches_total,
+                rows_processed_total=measures.rows_processed_total,
                 busy_ms_total=measures.busy_ms_total,
                 wait_ms_max=wait_ms_max(run is not None and run.offsets.has_sources),
                 batch_ms_p50=percentile(batch_ms, 0.5),
@@ -228,6 +231,22 @@ class Replica:
             state.count_batch_from_now()
         elif now_ms() - state.batch_since_ms > limit_s * 1000:
             raise BatchTooLong(limit_s, state.reads_now)
+
+    def _reached(self) -> Ends:
+        """Where the newest batch ends that this owner has begun. The caller holds `changed`."""
+        state, view = self._state, self._state.view
+        if state.plan is not None:
+            return state.plan[1].ends
+        return view.moved(Boundary(view.last_seq, view.last_ends or view.start or {}, 0)).ends
+
+    def _element_rows(self) -> dict[str, ElementRows]:
+        """Returns the rows of the elements that the group has now. The caller holds `changed`."""
+        members, known = {element.id for element in self.spec.elements}, self._state.view.elements
+        return {
+            id: ElementRows(rows_in_total=read, rows_out_total=written)
+            for id, (read, written) in known.items()
+            if id in members and len(members) > 1
+        }
 
     def _takeover(self) -> Takeover | None:
         """The newest takeover, with its round trips if this replica is the new owner. The caller holds

@@ -11,6 +11,7 @@ from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica.input_offsets import InputOffsets
 from pipeline_runtime.replica.measures import percentile
 from pipeline_runtime.replica.pacing import (
+    IN_TIME,
     CpuLoad,
     far_interval_ms,
     followed_interval_ms,
@@ -19,11 +20,12 @@ from pipeline_runtime.replica.pacing import (
     lockstep_interval_ms,
     may_wait_ms,
     release_quiet_ms,
+    took_ms,
     wait_ms_max,
 )
 from pipeline_runtime.replica.state import ReplicaState
 
-_RUNS_KEPT = 20
+_RUNS_KEPT = 40
 
 
 class BatchTiming:
@@ -42,7 +44,9 @@ class BatchTiming:
         self._told_at_s = 0.0
         self._planned_ms = 0.0  # from then until the first task has asked for its rows
         self._granted_at_s = 0.0
-        self._runs_ms: deque[float] = deque(maxlen=_RUNS_KEPT)  # from the grant of a batch to its end
+        # What the newest batches took beyond the time that their rows were let wait: see took_ms.
+        self._runs_ms: deque[float] = deque(maxlen=_RUNS_KEPT)
+        self._let_wait_ms = 0.0  # how long the rows of the running batch were let wait
         self._paced_from_s = 0.0  # the least interval counts from then; 0 if the next batch waits for nothing
         self._was_full = False  # the last batch was full, so more waits behind it
         self.arrived_at_s: float | None = None  # when the oldest row of the running batch came, if known
@@ -61,12 +65,15 @@ class BatchTiming:
         """`own`: this replica has decided the batch as the owner. If another one has, a replica that comes to
         own behind it waits for nothing."""
         self._granted_at_s = monotonic()
+        self._let_wait_ms = self._may_wait_ms()
         self._paced_from_s = self._granted_at_s if own else 0.0
 
     def batch_ms(self) -> float:
         """Called once, at the end of a batch. Returns how long it took, planning included."""
-        run_ms = (monotonic() - self._granted_at_s) * 1000
-        self._runs_ms.append(run_ms)
+        now_s = monotonic()
+        run_ms = (now_s - self._granted_at_s) * 1000
+        wait_ms = None if self.arrived_at_s is None else (now_s - self.arrived_at_s) * 1000
+        self._runs_ms.append(took_ms(run_ms, wait_ms, self._let_wait_ms, self._target_ms))
         return self._planned_ms + run_ms
 
     def finished(self, *, full: bool) -> None:
@@ -132,7 +139,7 @@ class BatchTiming:
         return self._state.latency_ms(self._spec)
 
     def _may_wait_ms(self) -> float:
-        waits_ms = may_wait_ms(self._target_ms, percentile(list(self._runs_ms), 0.9) or 0.0)
+        waits_ms = may_wait_ms(self._target_ms, percentile(list(self._runs_ms), IN_TIME) or 0.0)
         most_ms = wait_ms_max(self._offsets.has_sources)
         return waits_ms if most_ms is None else min(waits_ms, most_ms)
 

@@ -1,9 +1,11 @@
 import { memo, useContext, type KeyboardEvent } from "react";
 import { Handle, Position, useConnection, type NodeProps } from "@xyflow/react";
 import { CircleAlert, CircleDashed, Layers, Pin } from "lucide-react";
+import { useNow } from "../shared/clock";
 import { capitalised, rate } from "../shared/format";
 import { shortPhase } from "../shared/handovers";
 import { useElement, useHandover } from "../shared/live";
+import { quietOf } from "../shared/quiet";
 import { toneOf, wordOf } from "../shared/status";
 import type { DocElement, LiveElement, Port } from "../shared/types";
 import { OperatorIcon } from "../shared/ui/icons";
@@ -163,6 +165,11 @@ function LiveFigures({ id, isSink }: { id: string; isSink: boolean }) {
     id,
   );
   const handover = useHandover(element?.handover);
+  // the words and not the time: a card is drawn again only when they change
+  const quiet = useNow((now) => {
+    const found = element && quietOf(element, now);
+    return found ? `${found.label} ${found.value}` : null;
+  });
   if (!element) return <div className="el-card__figures muted">not deployed</div>;
   if (handover && !handover.outcome) {
     return (
@@ -175,6 +182,8 @@ function LiveFigures({ id, isSink }: { id: string; isSink: boolean }) {
     );
   }
   if (!FLOWING.has(element.status)) return <StatusRow element={element} />;
+  if (quiet && !element.lag_rows)
+    return <div className="el-card__figures el-card__figures--word num muted">{quiet}</div>;
   return (
     <div className="el-card__figures num">
       <span>

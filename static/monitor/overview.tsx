@@ -4,8 +4,8 @@ import { get } from "../shared/api";
 import { count, rate } from "../shared/format";
 import { useLive } from "../shared/live";
 import { mount } from "../shared/mount";
-import { total } from "../shared/points";
-import { nodeStatus } from "../shared/status";
+import { waitingInAll, written } from "../shared/points";
+import { isRunning, nodeStatus } from "../shared/status";
 import type { ClusterNode, PipelineItem } from "../shared/types";
 import { Figure, Problem, Skeleton, StatusMark, useLoaded } from "../shared/ui/parts";
 import { Feed, type FeedLine } from "./feed";
@@ -209,8 +209,7 @@ function Summary({ pipelines, nodes }: { pipelines: PipelineItem[]; nodes: Clust
   const elements = useLive((state) => state.elements);
   const all = Object.values(elements).flat();
   const up = nodes.filter((node) => node.up).length;
-  // one that needs attention runs, too
-  const running = pipelines.filter(({ status }) => status === "running" || status === "attention").length;
+  const running = pipelines.filter((pipeline) => isRunning(pipeline, elements[pipeline.name] ?? [])).length;
   const heard = nodes.every((node) => node.heard);
   return (
     <div className="card summary">
@@ -221,8 +220,8 @@ function Summary({ pipelines, nodes }: { pipelines: PipelineItem[]; nodes: Clust
         unit={`of ${nodes.length}`}
         tone={heard && up < nodes.length ? "failed" : undefined}
       />
-      <Figure label="Rows written" value={rate(total(all, "rows_out_per_s"))} unit="rows/s" />
-      <Figure label="Waiting" value={count(total(all, "lag_rows"))} unit="rows" />
+      <Figure label="Rows written" value={rate(written(all))} unit="rows/s" />
+      <Figure label="Waiting" value={count(waitingInAll(Object.values(elements)))} unit="rows" />
     </div>
   );
 }

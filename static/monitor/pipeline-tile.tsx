@@ -1,6 +1,6 @@
 import { ago, count, listed, plural, rate } from "../shared/format";
 import { useElements } from "../shared/live";
-import { enters, total } from "../shared/points";
+import { enters, waiting } from "../shared/points";
 import { nameOf, wordOf } from "../shared/status";
 import type { LiveElement, PipelineItem } from "../shared/types";
 import { Ago, Figure, StatusMark } from "../shared/ui/parts";
@@ -33,7 +33,7 @@ export function RunningTile({
           value={throughput ? rate(enters(elements, throughput.sources)) : "–"}
           unit="rows/s"
         />
-        <Figure label="Waits" value={count(total(elements, "lag_rows"))} unit="rows" />
+        <Figure label="Waits" value={count(waiting(elements))} unit="rows" />
         <Figure label="Nodes" value={nodes.size || "–"} />
       </div>
       <Trouble elements={elements} />

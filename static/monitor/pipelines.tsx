@@ -4,7 +4,7 @@ import { get } from "../shared/api";
 import { count, rate } from "../shared/format";
 import { useLive } from "../shared/live";
 import { mount } from "../shared/mount";
-import { total } from "../shared/points";
+import { waiting, written } from "../shared/points";
 import type { PipelineItem } from "../shared/types";
 import { Ago, Problem, Skeleton, StatusMark, useLoaded } from "../shared/ui/parts";
 import { Frame } from "../shared/ui/frame";
@@ -112,8 +112,8 @@ function Row({ pipeline }: { pipeline: PipelineItem }) {
         <StatusMark status={pipeline.status} />
       </td>
       <td className="num roomy-only">{pipeline.elements ?? elements?.length ?? "–"}</td>
-      <td className="num">{deployed && elements ? rate(total(elements, "rows_out_per_s")) : "–"}</td>
-      <td className="num roomy-only">{deployed && elements ? count(total(elements, "lag_rows")) : "–"}</td>
+      <td className="num">{deployed && elements ? rate(written(elements)) : "–"}</td>
+      <td className="num roomy-only">{deployed && elements ? count(waiting(elements)) : "–"}</td>
       <td>
         {deployed ? `version ${pipeline.deployed_version}` : <span className="muted">no</span>}{" "}
         {deployed && pipeline.differs && <span className="badge badge--warning">draft differs</span>}

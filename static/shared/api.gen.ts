@@ -177,6 +177,34 @@ export interface CpuAbove {
   kind: "cpu";
 }
 
+/**
+ * The rows that a chart needs, oldest first: of each curve the least, the greatest and the last one per
+ * pixel.
+ */
+export interface Curve {
+  records: PeekedRecord[];
+  stream: string;
+  rows: number;
+  left_out: number;
+  cursor: string;
+}
+
+/** What a chart draws. */
+export interface CurveColumns {
+  columns?: string[];
+  by?: string | null;
+  marks?: string[];
+}
+
+/** Which rows it draws, and on how many pixels. */
+export interface CurveSpan {
+  pixels?: number;
+  window_ms?: number;
+  from_ms?: number | null;
+  to_ms?: number | null;
+  after?: string;
+}
+
 export interface DeadLetters {
   records: PeekedRecord[];
 }
@@ -643,6 +671,9 @@ export interface LiveElement {
   rows_in_per_s: number | null;
   rows_out_per_s: number | null;
   lag_rows: number | null;
+  last_row_at: string | null;
+  next_row_due_at: string | null;
+  heard: boolean;
   batch_ms_p50: number | null;
   batch_ms_p95: number | null;
   batch_ms_p99: number | null;

@@ -12,7 +12,12 @@ function cell(value: string): string {
 interface Figures {
   unit: string;
   times: (number | string)[];
-  lines: { name: string; unit?: string; values: (number | null | undefined)[] }[];
+  lines: {
+    name: string;
+    unit?: string;
+    values: (number | null | undefined)[];
+    texts?: (string | null)[];
+  }[];
   marks?: Mark[];
   flags?: Flags[];
 }
@@ -26,7 +31,7 @@ export function csvOf({ unit, times, lines, marks = [], flags = [] }: Figures): 
   const head = ["time", ...lines.map((line) => named(line.name, line.unit ?? unit)), "events"];
   const rows = at.map((time, index) => [
     new Date(time).toISOString(),
-    ...lines.map((line) => String(line.values[index] ?? "")),
+    ...lines.map((line) => String(line.texts?.[index] ?? line.values[index] ?? "")),
     cell(happened[index] ?? ""),
   ]);
   return [head.map(cell), ...rows].map((row) => `${row.join(",")}\r\n`).join("");

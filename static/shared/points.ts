@@ -30,7 +30,7 @@ export function withNewest<P extends { t: number }>(points: P[], newest: P): P[]
 }
 
 /** Whether the element's figures are of now: of a node that is not heard they are unknown. */
-const isHeard = (element: LiveElement): boolean => element.lag_rows !== null;
+const isHeard = (element: LiveElement): boolean => element.heard;
 
 /**
  * An element's figures as the newest point of its charts, at the time of the report that they are from: told
@@ -115,11 +115,25 @@ export function sparkPaths(
     });
 }
 
-/** The sum over the elements whose figure is known, or null if it is known for none. */
-export function total(elements: LiveElement[], figure: "rows_out_per_s" | "lag_rows"): number | null {
-  const known = elements.flatMap((element) => element[figure] ?? []);
-  return known.length ? known.reduce((sum, value) => sum + value, 0) : null;
-}
+const sum = (known: readonly number[]): number | null =>
+  known.length ? known.reduce((total, value) => total + value, 0) : null;
+
+/** The rows that the elements write per second: of those whose rate is known, or null if it is known for none. */
+export const written = (elements: readonly LiveElement[]): number | null =>
+  sum(elements.flatMap((element) => element.rows_out_per_s ?? []));
+
+/** The rows that wait for the elements of one pipeline; null if that is known for none. Elements that run as one have
+ * one queue, which counts once. */
+export const waiting = (elements: readonly LiveElement[]): number | null =>
+  sum(
+    elements.flatMap((element, index) =>
+      elements.findIndex(({ group }) => group === element.group) === index ? (element.lag_rows ?? []) : [],
+    ),
+  );
+
+/** The same for several pipelines. */
+export const waitingInAll = (pipelines: readonly (readonly LiveElement[])[]): number | null =>
+  sum(pipelines.flatMap((elements) => waiting(elements) ?? []));
 
 /** Rows a second that enter the pipeline now; null: not known. Of a source that runs as one with its readers only
  * what it reads is known. */

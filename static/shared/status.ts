@@ -47,6 +47,15 @@ const WORDS: Record<string, string> = {
 export const toneOf = (status: string): Tone => TONES[status] ?? "stopped";
 export const wordOf = (status: Status | string): string => WORDS[status] ?? status;
 
+const STANDS = new Set<string>(["failed", "silent", "stalled", "starting", "restoring", "unheard"]);
+
+/** Whether all of a pipeline processes: one that needs attention may, or may not. */
+export const isRunning = (
+  { status }: Pick<PipelineItem, "status">,
+  elements: readonly Pick<LiveElement, "status">[],
+): boolean =>
+  status === "running" || (status === "attention" && !elements.some((element) => STANDS.has(element.status)));
+
 /** One word for a node's state. */
 export function nodeStatus(node: ClusterNode): string {
   if (!node.heard) return "not heard";

@@ -13,7 +13,7 @@ const LADDER_MS = [20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000];
 export const TICKS_MS = [20, 100, 500, 2_000, 10_000];
 const STEPS = 60;
 
-type Costing = Pick<LiveElement, "cost" | "latency_ms_target" | "batch_ms_p50" | "lag_rows" | "paused">;
+type Costing = Pick<LiveElement, "cost" | "latency_ms_target" | "batch_ms_p50" | "heard" | "paused">;
 
 export interface Estimate {
   /** of the CPU, at the present target, as measured */
@@ -95,8 +95,8 @@ export function basisOf(element: Costing): string {
 }
 
 /** Why there is no estimate. */
-export function missing({ cost, lag_rows, paused }: Costing): string {
-  if (lag_rows === null) return "It is not known while the node does not answer.";
+export function missing({ cost, heard, paused }: Costing): string {
+  if (!heard) return "It is not known while the node does not answer.";
   if (!cost) return "It has not been measured yet.";
   if (paused)
     return "The element is paused and costs nothing. An estimate needs the figures of the last half minute.";

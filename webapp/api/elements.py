@@ -1,12 +1,14 @@
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
-from ninja import Query, Router, Status
+from ninja import Query, Router, Schema, Status
 from pydantic import Field
 
-from pipeline_runtime.kafka.peek import peek
+from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.kafka.peek import RangeRead, peek, read_new, read_span, read_window
 from pipeline_runtime.model.document import parse_reference
 from pipeline_runtime.model.ids import dead_letter_topic, stream_topic
 from pipeline_runtime.model.kept import LIMIT_MAX
@@ -24,6 +26,7 @@ from webapp.moments import iso_of_ms
 from webapp.monitoring.board import element_list, element_named
 from webapp.monitoring.kept import kept_page
 from webapp.monitoring.schemas import (
+    Curve,
     DeadLetters,
     ElementHistory,
     KeptPage,
@@ -34,6 +37,7 @@ from webapp.monitoring.schemas import (
     WhyHere,
 )
 from webapp.monitoring.selectors import element_history
+from webapp.monitoring.thinning import Drawn, Row, thinned
 from webapp.monitoring.why_here import why_here
 from webapp.nodes.models import Node
 from webapp.pipelines.selectors import no_element, pipeline_named
@@ -47,6 +51,12 @@ from webapp.problems import BackendAway, Conflict, Missing
 
 router = Router(tags=["elements"])
 PATH = "/pipelines/{name}/elements/{id}"
+CURVE_ROWS_MAX = 30_000
+"""The most rows that are read for one answer to a chart."""
+EXACT_MAX = 2**53
+TIME_MS_MAX = 253_402_300_799_999
+"""The end of the year 9999."""
+Read = TypeVar("Read")
 
 
 class Migrate(Body):
@@ -66,6 +76,34 @@ class Place(Body):
 
 class Standby(Body):
     node: str
+
+
+class CurveColumns(Schema):
+    """What a chart draws."""
+
+    columns: list[str] = Field(default=[], max_length=50)
+    by: str | None = Field(default=None, max_length=200)
+    marks: list[str] = Field(default=[], max_length=10)
+
+
+class CurveSpan(Schema):
+    """Which rows it draws, and on how many pixels."""
+
+    pixels: int = Field(default=600, ge=50, le=4000)
+    window_ms: int = Field(default=300_000, ge=100, le=7 * 86_400_000)
+    from_ms: int | None = Field(default=None, ge=0, le=TIME_MS_MAX)
+    to_ms: int | None = Field(default=None, ge=0, le=TIME_MS_MAX)
+    after: str = Field(default="", max_length=2000, pattern=r"^(\d{1,5}:\d{1,18}(,\d{1,5}:\d{1,18})*)?$")
+
+    @property
+    def length_ms(self) -> int:
+        held = self.from_ms is not None and self.to_ms is not None and not self.after
+        return max(1, self.to_ms - self.from_ms) if held else self.window_ms  # type: ignore[operator]
+
+    @property
+    def offsets(self) -> dict[int, int]:
+        parts = (part.partition(":") for part in self.after.split(","))
+        return {int(partition): int(offset) for partition, _, offset in parts}
 
 
 @router.get("/pipelines/{name}/elements", response=list[LiveElement])
@@ -223,12 +261,32 @@ def peek_stream(request: HttpRequest, name: str, stream: str, limit: int = Query
     For an element without an output, returns those of its input: the rows that a chart or table in the
     dashboard shows.
     """
-    deployment, element = _deployed(name, stream.partition(".")[0])
-    source = stream if "." in stream else None
-    if source is None:
-        source = _shown_source(element)
-    topic = stream_topic(deployment, *parse_reference(source))
-    return {"stream": source, "records": [_record(record) for record in _peeked(topic, limit)]}
+    source, topic = _stream(name, stream)
+    read = _asked(lambda kafka: peek(kafka, topic, limit))
+    return {"stream": source, "records": [_record(record) for record in read]}
+
+
+@router.get("/pipelines/{name}/streams/{stream}/curve", response=Curve)
+def curve_of_stream(
+    request: HttpRequest, name: str, stream: str, columns: Query[CurveColumns], span: Query[CurveSpan]
+) -> Curve:
+    """Returns the rows of an element's output that a chart needs.
+
+    With `after`, those behind that cursor. With `from_ms` and `to_ms`, those of that span of the stream's own
+    time. Else those of its newest `window_ms`.
+    """
+    source, topic = _stream(name, stream)
+    read = _asked(lambda kafka: _read_span(kafka, topic, span))
+    rows = [Row(record.timestamp_ms, record.key or "", _value(record)) for record in read.records]
+    drawn = Drawn(tuple(columns.columns), columns.by, tuple(columns.marks))
+    kept = thinned(rows, drawn, span.length_ms, span.pixels)
+    return {
+        "stream": source,
+        "records": [_record(read.records[index]) for index in kept],
+        "rows": len(rows),
+        "left_out": read.left_out,
+        "cursor": ",".join(f"{partition}:{end}" for partition, end in sorted(read.ends.items())),
+    }
 
 
 @router.get("/pipelines/{name}/streams/{stream}/dead-letters", response=DeadLetters)
@@ -237,7 +295,22 @@ def dead_letters(
 ) -> DeadLetters:
     deployment, element = _deployed(name, stream.partition(".")[0])
     topic = dead_letter_topic(deployment, element["id"])
-    return {"records": [_record(record) for record in _peeked(topic, limit)]}
+    return {"records": [_record(record) for record in _asked(lambda kafka: peek(kafka, topic, limit))]}
+
+
+def _stream(name: str, stream: str) -> tuple[str, str]:
+    """Returns the stream (`element.port`) and its topic. `stream` may be an element alone."""
+    deployment, element = _deployed(name, stream.partition(".")[0])
+    source = stream if "." in stream else _shown_source(element)
+    return source, stream_topic(deployment, *parse_reference(source))
+
+
+def _read_span(kafka: KafkaSettings, topic: str, span: CurveSpan) -> RangeRead:
+    if span.after:
+        return read_new(kafka, topic, span.offsets, CURVE_ROWS_MAX)
+    if span.from_ms is not None and span.to_ms is not None:
+        return read_span(kafka, topic, span.from_ms, span.to_ms, CURVE_ROWS_MAX)
+    return read_window(kafka, topic, span.window_ms, CURVE_ROWS_MAX)
 
 
 def _deployed(name: str, id: str) -> tuple[str, dict[str, Any]]:
@@ -267,9 +340,9 @@ def _shown_source(element: dict[str, Any]) -> str:
     return str(inputs[0])
 
 
-def _peeked(topic: str, limit: int) -> list[Any]:
+def _asked(read: Callable[[KafkaSettings], Read]) -> Read:
     try:
-        return peek(kafka_settings(), topic, limit)
+        return read(kafka_settings())
     except Exception as error:
         # Any error of the Kafka client, which only pipeline_runtime.kafka may import.
         raise BackendAway(
@@ -279,15 +352,27 @@ def _peeked(topic: str, limit: int) -> list[Any]:
         ) from error
 
 
-def _record(record: Any) -> PeekedRecord:
+def _value(record: Any) -> Any:
     try:
-        value = read_json(record.value)
+        return read_json(record.value)
     except NotPlainData:
-        value = record.value
+        return record.value
+
+
+def _record(record: Any) -> PeekedRecord:
     return {
         "offset": record.offset,
         "partition": record.partition,
         "at": iso_of_ms(record.timestamp_ms),
         "key": record.key,
-        "value": value,
+        "value": _exact(_value(record)),
     }
+
+
+def _exact(value: Any) -> Any:
+    """Returns the value with whole numbers as texts of which a browser would lose digits."""
+    if isinstance(value, int) and abs(value) > EXACT_MAX:
+        return str(value)
+    if isinstance(value, dict):
+        return {name: _exact(each) for name, each in value.items()}
+    return [_exact(each) for each in value] if isinstance(value, list) else value

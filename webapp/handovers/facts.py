@@ -77,6 +77,7 @@ def group_facts(deployments: Iterable[Deployment], heard: bool = True) -> dict[s
             nodes=nodes,
             held=held(placement),
             recovery_node=placement.recovery_node,
+            backlog_rows=placement.backlog_rows,
         )
     return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Mapping, Set
 from datetime import datetime
 from typing import Any
 
@@ -208,7 +208,10 @@ def element_json(
         "seq": owner.seq if owner else 0,
         "rows_in_per_s": now.get("rows_in_per_s"),
         "rows_out_per_s": now.get("rows_out_per_s"),
-        "lag_rows": now.get("lag_rows") or 0 if heard else None,
+        "lag_rows": None if view else _lag_rows(group, now, heard),
+        "last_row_at": iso_of_ms(status.get("last_row_at_ms")),
+        "next_row_due_at": iso_of_ms(now.get("next_row_due_ms")),
+        "heard": heard,
         "batch_ms_p50": now.get("batch_ms_p50"),
         "batch_ms_p95": now.get("batch_ms_p95"),
         "batch_ms_p99": now.get("batch_ms_p99"),
@@ -234,6 +237,13 @@ def element_json(
         "user": user,
         "actions": actions,
     }
+
+
+def _lag_rows(group: GroupFacts, now: Mapping[str, Any], heard: bool) -> int | None:
+    """Returns how many rows wait for the group: as its owner says, or else as control has counted them."""
+    owns = heard and group.owner is not None and group.owner.role == "owner"
+    works = owns and not now.get("error") and not now.get("stalled")
+    return now.get("lag_rows") or 0 if works else group.backlog_rows
 
 
 def _cost(status: dict[str, Any]) -> ElementCost | None:

@@ -24,7 +24,7 @@ from webapp.backends.control_state import control_state
 from webapp.handovers.models import Handover
 from webapp.handovers.pause import pause_of
 from webapp.nodes.models import Node
-from webapp.placements.models import Deployment, Replica
+from webapp.placements.models import Deployment, GroupPlacement, Replica
 from webapp.placements.selectors import elements_by_group
 
 LOCAL = ("127.0.0.1", "::1")
@@ -57,11 +57,11 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 def _element_metrics(hears: bool) -> list[Metric]:
     rows_in = CounterMetricFamily(
-        "fogline_element_rows_in", "Rows read since the replica started", labels=ELEMENT
+        "fogline_element_rows_in", "Rows read since it was first deployed", labels=ELEMENT
     )
     rows_out = CounterMetricFamily(
         "fogline_element_rows_out",
-        "Rows that it gave on or committed since the replica started",
+        "Rows that it gave on or committed since it was first deployed",
         labels=ELEMENT,
     )
     dead = CounterMetricFamily(
@@ -72,6 +72,9 @@ def _element_metrics(hears: bool) -> list[Metric]:
     state = GaugeMetricFamily("fogline_element_state_bytes", "Size of the state", labels=ELEMENT)
     age = GaugeMetricFamily("fogline_checkpoint_age_seconds", "Age of the newest checkpoint", labels=ELEMENT)
     now_ms = timezone.now().timestamp() * 1000
+    backlogs = _backlogs()
+    for (_, name), (pipeline, node, rows) in backlogs.items():
+        lag.add_metric([pipeline, document_group(name), node], rows)
     for pipeline, elements, replica in _owners():
         status: dict[str, Any] = replica.status
         node = replica.node.name
@@ -82,7 +85,8 @@ def _element_metrics(hears: bool) -> list[Metric]:
         dead.add_metric(group, status.get("dead_letters_total") or 0)
         state.add_metric(group, status.get("state_bytes") or 0)
         if replica.node.up and hears:  # otherwise the figures would be old
-            lag.add_metric(group, status.get("lag_rows") or 0)
+            if (replica.deployment_id, replica.group) not in backlogs:
+                lag.add_metric(group, status.get("lag_rows") or 0)
             for quantile, name in BATCH_QUANTILES:
                 if status.get(name) is not None:
                     labels = dict(zip(ELEMENT, group, strict=True)) | {"quantile": quantile}
@@ -90,6 +94,14 @@ def _element_metrics(hears: bool) -> list[Metric]:
         if status.get("checkpoint_at_ms"):
             age.add_metric(group, max(0.0, (now_ms - status["checkpoint_at_ms"]) / 1000))
     return [rows_in, rows_out, dead, lag, batch, state, age]
+
+
+def _backlogs() -> dict[tuple[str, str], tuple[str, str, int]]:
+    """Returns pipeline, node and rows that wait by deployment and group, of groups that do not process."""
+    rows = GroupPlacement.objects.filter(
+        backlog_rows__isnull=False, deployment__status__in=Deployment.ACTIVE
+    ).values_list("deployment", "group", "deployment__pipeline__name", "node__name", "backlog_rows")
+    return {(id, group): (pipeline, node, waiting) for id, group, pipeline, node, waiting in rows}
 
 
 def _owners() -> Iterator[tuple[str, Collection[str], Replica]]:

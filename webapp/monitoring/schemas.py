@@ -163,9 +163,17 @@ class LiveElement(TypedDict):
     epoch: int
     seq: int
     rows_in_per_s: Number | None
-    """rates, lag and times are null while its node is not heard"""
+    """rates and times are null while its node is not heard"""
     rows_out_per_s: Number | None
     lag_rows: int | None
+    """rows that wait in its input topics, also while it is paused, has failed, or its node is down; null if
+    that is not known, or it reads no topic and does not run"""
+    last_row_at: str | None
+    """when it last committed a batch with rows; null if it never did"""
+    next_row_due_at: str | None
+    """when the next row of its group's own sources is due, by their clock; null if nobody knows"""
+    heard: bool
+    """whether its node is heard, and its figures are of now"""
     batch_ms_p50: Number | None
     batch_ms_p95: Number | None
     batch_ms_p99: Number | None
@@ -176,6 +184,7 @@ class LiveElement(TypedDict):
     cost: ElementCost | None
     """null until it is measured"""
     rows_in_total: int
+    """totals count from its first deployment on, over all its owners"""
     rows_out_total: int
     dead_letters_total: int
     state_bytes: int
@@ -267,6 +276,7 @@ class PeekedRecord(TypedDict):
     at: str | None
     key: str | None
     value: Any
+    """a whole number beyond 2^53 is a text, since a browser would lose digits of it"""
 
 
 class DeadLetters(TypedDict):
@@ -275,6 +285,18 @@ class DeadLetters(TypedDict):
 
 class Peeked(DeadLetters):
     stream: str
+
+
+class Curve(Peeked):
+    """The rows that a chart needs, oldest first: of each curve the least, the greatest and the last one per
+    pixel."""
+
+    rows: int
+    """rows in the range that was read"""
+    left_out: int
+    """older rows of the range that were not read, because they are too many; about so many"""
+    cursor: str
+    """pass it as `after` for what comes next"""
 
 
 class Throughput(TypedDict):

@@ -70,6 +70,7 @@ class GroupFacts:
     standbys: tuple[StandbyFacts, ...] = ()
     nodes: Mapping[str, NodeFacts] = field(default_factory=dict)  # all registered ones
     held: Mapping[str, Any] | None = None  # ReplicaError, if it is not started on any node
+    backlog_rows: int | None = None  # rows that wait while no replica says so, as control counted them
     recovery_node: str = ""  # where it goes on when its node fails, as planned; empty when no node has room
 
     @property

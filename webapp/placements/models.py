@@ -105,6 +105,8 @@ class GroupPlacement(models.Model):
     # [{topic, until}]: topics that earlier specs read. A copy at a seq before `until` still reads the topic;
     # with null, any copy may.
     former_inputs = models.JSONField(default=list)
+    # How many rows wait in its input topics, while no replica of it works that says so. Control counts them.
+    backlog_rows = models.BigIntegerField(null=True, blank=True)
 
     class Meta:
         ordering = ["deployment", "group"]

@@ -31,6 +31,7 @@ from workers.control.checkpoints.trimming import Trimmer
 from workers.control.context import ControlContext, Tuning
 from workers.control.desired import DesiredSender
 from workers.control.imports.keeper import ImportKeeper
+from workers.control.reports.backlogs import Backlogs
 from workers.control.reports.ingest import Ingest
 from workers.control.work import Work
 from workers.stopping import Stopping, failed_by_threads, set_by_signals, wait_for
@@ -70,6 +71,7 @@ class ControlProcess:
         )
         self.work = Work(self.context)
         self._ingest = Ingest(self.context, self._store.alerts)
+        self._backlogs = Backlogs(self.context)
         self._desired = DesiredSender(self.context)
         self._trimmer = Trimmer(self.context, settings.trim_s)
         self._imports = ImportKeeper(self.context, directory)
@@ -92,6 +94,7 @@ class ControlProcess:
             Node.objects.get_or_create(name=name)  # nodes that are started on this machine need no token
         self._store.start()
         self._ingest.start()
+        self._backlogs.start()
         self._desired.start()
         self.work.start()
         self._trimmer.start()
@@ -107,6 +110,7 @@ class ControlProcess:
         self._commands.stop(timeout_s=1.0)
         self.work.join(3.0)
         self._ingest.join(3.0)
+        self._backlogs.join(3.0)
         self._desired.join(2.0)
         self._trimmer.join(2.0)
         self._imports.join(3.0)

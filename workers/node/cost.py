@@ -110,4 +110,4 @@ class CostMeter:
 
 
 def _work(status: ReplicaStatus) -> Work:
-    return Work(status.batches_total, status.busy_ms_total, status.rows_in_total)
+    return Work(status.batches_total, status.busy_ms_total, status.rows_processed_total)

@@ -3,8 +3,11 @@ import { ArrowRightLeft, Download, Maximize2, Pause, Play, RotateCcw, Save } fro
 import * as actions from "../../shared/actions";
 import { elementPage } from "../../shared/address";
 import { elementPath } from "../../shared/api";
-import { bytes, cores, count, millis, plural, rate } from "../../shared/format";
+import { useNow } from "../../shared/clock";
+import { bytes, cores, count, exact, millis, plural, rate } from "../../shared/format";
+import { missesTarget } from "../../shared/latency";
 import { useElement, useLive } from "../../shared/live";
+import { quietOf } from "../../shared/quiet";
 import { perRow } from "../../shared/target-cost";
 import type { LiveElement, Operator } from "../../shared/types";
 import { HandoverCard } from "../../shared/ui/handover";
@@ -255,13 +258,13 @@ export function Figures({ element }: { element: LiveElement }) {
           label="In"
           value={rate(element.rows_in_per_s)}
           unit="rows/s"
-          title={`${count(element.rows_in_total)} rows since it started here`}
+          title={`${count(element.rows_in_total)} rows since it was first deployed`}
         />
         <Figure
           label="Out"
           value={rate(element.rows_out_per_s)}
           unit="rows/s"
-          title={`${count(element.rows_out_total)} rows since it started here`}
+          title={`${count(element.rows_out_total)} rows since it was first deployed`}
         />
         <Figure
           label="Lag"
@@ -269,6 +272,7 @@ export function Figures({ element }: { element: LiveElement }) {
           unit="rows"
           tone={element.status === "lagging" ? "lagging" : undefined}
         />
+        <QuietFigure element={element} />
         <Latency element={element} />
         <Cpu element={element} />
         <Figure label="State" value={bytes(element.state_bytes)} title={keysOf(element)} />
@@ -278,14 +282,17 @@ export function Figures({ element }: { element: LiveElement }) {
   );
 }
 
-// Each batch begins as late as its target allows, so many are over it by a few ms.
-const LATE_RATIO = 1.1;
+/** When the next row is due, or since when there was none; nothing while rows come. */
+function QuietFigure({ element }: { element: LiveElement }) {
+  const quiet = quietOf(element, useNow());
+  return quiet && <Figure wide label={quiet.label} value={quiet.value} title={exact(quiet.at)} />;
+}
 
 /** The latency of recent batches, beside its target. */
 function Latency({ element }: { element: LiveElement }) {
   const { latency_ms_p50: usual, latency_ms_p95: most, latency_ms_target: target } = element;
   if (target === null) return null;
-  const missed = most !== null && most > LATE_RATIO * target;
+  const missed = missesTarget(element);
   return (
     <Figure
       wide
@@ -296,7 +303,8 @@ function Latency({ element }: { element: LiveElement }) {
         most === null
           ? `from the arrival of a row to its results; the target is ${millis(target)}`
           : `19 of 20 batches wrote their results within ${millis(most)} after their oldest row arrived, ` +
-            `half of them within ${millis(usual)}; the target is ${millis(target)}`
+            `half of them within ${millis(usual)}; the target is ${millis(target)}` +
+            (missed ? ". Give it a longer target, or move it to a node with more room" : "")
       }
       tone={missed ? "lagging" : undefined}
     />

@@ -35,11 +35,10 @@ const time = (at: PeekRecord["at"]): string => {
   return then === null ? "" : moment(then);
 };
 
-/** A value as a table shows it: numbers without noise, times as all others of the page. */
+/** A value as a table shows it: numbers with all their digits, times as all others of the page. */
 function cell(value: unknown): string {
   if (value == null) return "";
-  if (typeof value === "number")
-    return Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(6)));
+  if (typeof value === "number") return String(value);
   if (typeof value === "object") return JSON.stringify(value);
   const text = String(value);
   if (!ISO.test(text)) return text;

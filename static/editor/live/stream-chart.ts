@@ -8,7 +8,12 @@ import type { ChartData } from "../../shared/ui/chart-plot";
 type Params = Record<string, unknown>;
 type Row = Record<string, unknown> | null;
 
-const SERIES_MAX = 7;
+export const WINDOW_S = 300;
+/** As many curves can be told apart: seven colours, each as a line and as dots. */
+const CURVES_MAX = 14;
+const COLOURS = 7;
+/** A whole number that JSON cannot give to a browser comes as a text. */
+const WHOLE = /^-?\d{16,}$/;
 
 export const asList = (value: unknown): string[] =>
   Array.isArray(value) ? value.map(String) : typeof value === "string" && value ? [value] : [];
@@ -21,7 +26,8 @@ function chartColumns(records: readonly PeekRecord[], params: Params): string[] 
   const first = records.map(rowOf).find((row) => row !== null);
   const known = asList(params.columns).filter((name) => first && name in first);
   if (known.length > 0) return known;
-  return Object.entries(first ?? {}).flatMap(([name, value]) => (typeof value === "number" ? [name] : []));
+  const isNumber = (value: unknown) => typeof value === "number" || WHOLE.test(String(value));
+  return Object.entries(first ?? {}).flatMap(([name, value]) => (isNumber(value) ? [name] : []));
 }
 
 /**
@@ -38,37 +44,57 @@ function shownOf(records: PeekRecord[], window_s: number, held: Span | null): Pe
   return records.filter((record) => (instant(record.at) ?? 0) >= newest - window_s * 1000);
 }
 
+export interface StreamChart extends ChartData {
+  /** names of the curves that are too many to be drawn */
+  omitted: string[];
+}
+
 /** `records`: oldest first; `fields`: of the stream, as far as they are known. */
 export function streamChart(
   records: PeekRecord[],
   params: Params,
   fields: readonly SchemaField[] = [],
   held: Span | null = null,
-): ChartData {
-  const shown = shownOf(records, Number(params.window_s) || 300, held);
+): StreamChart {
+  const shown = shownOf(records, Number(params.window_s) || WINDOW_S, held);
   const columns = chartColumns(shown, params);
   const by = asList(params.by)[0];
   const keyOf = (record: PeekRecord) => String(rowOf(record)?.[by ?? ""] ?? record.key ?? "");
-  const keys = by ? [...new Set(shown.map(keyOf))].slice(0, SERIES_MAX) : [null];
+  const keys = by ? [...new Set(shown.map(keyOf))].sort() : [null];
   const unitOf = (column: string) => fields.find((field) => field.name === column)?.unit ?? "";
   const value = (record: PeekRecord, column: string) => {
     const number = Number(rowOf(record)?.[column] ?? NaN);
     return Number.isNaN(number) ? null : number;
   };
   const alone = columns.length === 1 ? (columns[0] ?? "") : "";
-  const lines = keys.flatMap((key) =>
+  const named = keys.flatMap((key) =>
     columns.map((column) => ({
+      key,
+      column,
       name: key === null ? column : alone ? key : `${key} ${column}`,
-      // of one column it stands beside the title
-      unit: alone ? undefined : unitOf(column) || undefined,
-      values: shown.map((record) => (key === null || keyOf(record) === key ? value(record, column) : null)),
     })),
   );
+  const lines = named.slice(0, CURVES_MAX).map(({ key, column, name }, index) => {
+    const of = (record: PeekRecord) => key === null || keyOf(record) === key;
+    const texts = shown.map((record) => (of(record) ? rowOf(record)?.[column] : null));
+    return {
+      name,
+      // of one column it stands beside the title
+      unit: alone ? undefined : unitOf(column) || undefined,
+      series: (index % COLOURS) + 1,
+      dash: index >= COLOURS,
+      values: shown.map((record) => (of(record) ? value(record, column) : null)),
+      texts: texts.some((text) => typeof text === "string")
+        ? texts.map((text) => (text == null ? null : String(text)))
+        : undefined,
+    };
+  });
   return {
     title: alone,
     unit: alone ? unitOf(alone) : "",
     times: shown.map((record) => record.at ?? 0),
-    lines: lines.slice(0, SERIES_MAX),
+    lines,
+    omitted: named.slice(CURVES_MAX).map(({ name }) => name),
     flags: flagsOf(
       shown.map((record) => ({
         t: instant(record.at) ?? 0,
@@ -80,6 +106,6 @@ export function streamChart(
     kind: params.kind as ChartData["kind"],
     limit: typeof params.limit === "number" ? params.limit : undefined,
     zero: false,
-    gaps: true,
+    rows: true,
   };
 }

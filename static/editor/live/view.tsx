@@ -1,18 +1,16 @@
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useMemo, type ReactNode } from "react";
 import { get } from "../../shared/api";
-import { instant } from "../../shared/format";
 import { useName } from "../../shared/live";
 import { useTimeRange } from "../../shared/time-range";
 import type { PeekRecord } from "../../shared/types";
 import { Chart } from "../../shared/ui/chart";
-import { Problem, Skeleton } from "../../shared/ui/parts";
+import { Problem, Skeleton, useLoaded } from "../../shared/ui/parts";
 import { RangeBar } from "../../shared/ui/range";
 import { useEditor } from "../store";
 import { Nothing, RecordTable, Stale, streamPath, type Peeked } from "./records";
-import { streamChart } from "./stream-chart";
+import { toldRows, useCurve, type Gathered } from "./curve";
+import { asList, streamChart, WINDOW_S } from "./stream-chart";
 
-const POINTS_MAX = 2000;
-const EVERY_MS = 1000;
 const HEIGHT = 300;
 
 interface Props {
@@ -26,89 +24,116 @@ interface Props {
   height?: number;
 }
 
-/** Records of a stream, gathered while they are watched. */
-function useStream(pipeline: string, source: string | null) {
-  const [records, setRecords] = useState<PeekRecord[] | null>(null);
-  const [error, setError] = useState<unknown>(null);
-  const seen = useRef(new Map<string, PeekRecord>());
-  useEffect(() => {
-    if (!source) return;
-    let over = false;
-    let timer = 0;
-    const ask = async () => {
-      try {
-        const answer = await get<Peeked>(streamPath(pipeline, source, "peek", 200));
-        for (const record of answer.records) seen.current.set(`${record.partition}/${record.offset}`, record);
-        while (seen.current.size > POINTS_MAX)
-          seen.current.delete(seen.current.keys().next().value as string);
-        if (!over) {
-          setRecords([...seen.current.values()].sort((a, b) => (instant(a.at) ?? 0) - (instant(b.at) ?? 0)));
-          setError(null);
-        }
-      } catch (problem) {
-        if (!over) setError(problem);
-      }
-      // the next question only after the answer: a slow server is not asked twice
-      if (!over)
-        timer = window.setTimeout(() => void ask(), document.visibilityState === "visible" ? EVERY_MS : 5000);
-    };
-    void ask();
-    return () => {
-      over = true;
-      window.clearTimeout(timer);
-    };
-  }, [pipeline, source]);
-  return { records, error };
+/** What a live-chart or live-table element shows. */
+export function View(props: Props) {
+  if (!props.source) return <Nothing text="Nothing is connected to this view." />;
+  return props.type.includes("table") ? (
+    <TableView {...props} source={props.source} />
+  ) : (
+    <ChartView {...props} source={props.source} />
+  );
 }
 
-/** What a live-chart or live-table element shows. */
-export function View({ pipeline, element, source, type, params, height = HEIGHT }: Props) {
-  const { records, error } = useStream(pipeline, source);
-  const name = useName(pipeline, source ?? "");
-  if (!source) return <Nothing text="Nothing is connected to this view." />;
+const TABLE_EVERY_MS = 1000;
+const TABLE_ROWS = 50;
+
+function TableView({ pipeline, source, params }: Props & { source: string }) {
+  const rows = Math.min(500, Number(params.rows) || TABLE_ROWS);
+  const { data, error } = useLoaded(
+    `table ${pipeline} ${source} ${rows}`,
+    (signal) => get<Peeked>(streamPath(pipeline, source, "peek", rows), signal),
+    TABLE_EVERY_MS,
+  );
+  const columns = Array.isArray(params.columns) ? params.columns.map(String) : undefined;
+  return (
+    <Shown pipeline={pipeline} source={source} records={data?.records} error={error}>
+      {(records) => <RecordTable records={records} columns={columns} />}
+    </Shown>
+  );
+}
+
+function ChartView({ pipeline, element, source, params, height = HEIGHT }: Props & { source: string }) {
+  const held = useTimeRange((state) => state.held);
+  const asked = {
+    columns: asList(params.columns),
+    by: asList(params.by)[0] ?? null,
+    marks: asList(params.marks),
+    window_ms: 1000 * (Number(params.window_s) || WINDOW_S),
+  };
+  const { gathered, error } = useCurve(pipeline, source, asked, held);
+  return (
+    <Shown
+      pipeline={pipeline}
+      source={source}
+      records={gathered?.records}
+      error={error}
+      bar={held ? <RangeBar follows={false} /> : undefined}
+    >
+      {() =>
+        gathered && (
+          <StreamChart
+            gathered={gathered}
+            source={source}
+            params={params}
+            of={`${pipeline} ${element}`}
+            height={height}
+          />
+        )
+      }
+    </Shown>
+  );
+}
+
+interface ShownProps {
+  pipeline: string;
+  source: string;
+  records: PeekRecord[] | undefined;
+  error: unknown;
+  /** what is there even without records */
+  bar?: ReactNode;
+  children: (records: PeekRecord[]) => ReactNode;
+}
+
+function Shown({ pipeline, source, records, error, bar, children }: ShownProps) {
+  const name = useName(pipeline, source);
   if (error && !records) return <Problem error={error} />;
   if (!records) return <Skeleton lines={3} height={60} />;
-  if (records.length === 0) return <Nothing text={`${name} has not written a record yet.`} />;
+  if (records.length === 0)
+    return (
+      <>
+        {bar}
+        <Nothing
+          text={bar ? `${name} wrote no record in this time.` : `${name} has not written a record yet.`}
+        />
+      </>
+    );
   return (
     <>
       <Stale error={error} />
-      {type.includes("table") ? (
-        <RecordTable
-          records={records.slice(-(Number(params.rows) || 50))}
-          columns={Array.isArray(params.columns) ? params.columns.map(String) : undefined}
-        />
-      ) : (
-        <StreamChart
-          records={records}
-          source={source}
-          params={params}
-          of={`${pipeline} ${element}`}
-          height={height}
-        />
-      )}
+      {children(records)}
     </>
   );
 }
 
 interface ChartProps {
-  records: PeekRecord[];
+  gathered: Gathered;
   source: string;
   params: Record<string, unknown>;
   of: string;
   height: number;
 }
 
-function StreamChart({ records, source, params, of, height }: ChartProps) {
+function StreamChart({ gathered, source, params, of, height }: ChartProps) {
   const held = useTimeRange((state) => state.held);
   const fields = useEditor((state) => state.schemas[`${source}.out`]?.fields);
   const chart = useMemo(
-    () => ({ ...streamChart(records, params, fields, held), height }),
-    [records, params, fields, held, height],
+    () => ({ ...streamChart(gathered.records, params, fields, held), height }),
+    [gathered, params, fields, held, height],
   );
   return (
     <div className="stack stack--tight">
       <RangeBar follows={false} />
-      <Chart {...chart} of={of} />
+      <Chart {...chart} of={of} note={toldRows(gathered, chart.omitted)} />
     </div>
   );
 }

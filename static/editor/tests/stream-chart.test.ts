@@ -23,7 +23,7 @@ describe("what a chart draws of a stream", () => {
   test("of one column its name and unit are the title's", () => {
     const chart = streamChart(rows, { columns: ["power"] }, [...FIELDS]);
     expect([chart.title, chart.unit]).toEqual(["power", "kW"]);
-    expect(chart.lines).toEqual([{ name: "power", unit: undefined, values: [0, 1, 2] }]);
+    expect(chart.lines).toMatchObject([{ name: "power", unit: undefined, values: [0, 1, 2] }]);
   });
 
   test("of several each has its own", () => {
@@ -41,6 +41,21 @@ describe("what a chart draws of a stream", () => {
       ["a", [0, 1, null]],
       ["b", [null, null, 2]],
     ]);
+  });
+
+  test("ten curves are drawn, and of too many it is said which are not", () => {
+    const of = (n: number) =>
+      Array.from({ length: n }, (_, i) => record(i, { power: i, hall: `h${10 + i}` }));
+    const chart = streamChart(of(10), { columns: ["power"], by: "hall" });
+    expect([chart.lines.length, chart.omitted]).toEqual([10, []]);
+    expect(new Set(chart.lines.map(({ series, dash }) => `${series} ${dash}`)).size).toBe(10);
+    const more = streamChart(of(16), { columns: ["power"], by: "hall" });
+    expect([more.lines.length, more.omitted]).toEqual([14, ["h24", "h25"]]);
+  });
+
+  test("a whole number that no browser holds keeps its digits in the table", () => {
+    const chart = streamChart([record(0, { id: "123456789012345678" })], {});
+    expect(chart.lines).toMatchObject([{ name: "id", texts: ["123456789012345678"] }]);
   });
 
   test("its marks are of the rows that are shown", () => {

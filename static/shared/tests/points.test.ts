@@ -1,11 +1,20 @@
 import { describe, expect, test } from "vitest";
-import { aligned, loadPointOf, pointOf, total, withGaps, withNewest } from "../points";
+import {
+  aligned,
+  loadPointOf,
+  pointOf,
+  waiting,
+  waitingInAll,
+  withGaps,
+  withNewest,
+  written,
+} from "../points";
 import type { ElementPoint } from "../types";
 import { element, node, T0 } from "./fixtures";
 
 const HEARD = element({ rows_in_per_s: 98, rows_out_per_s: 2, lag_rows: 7, latency_ms_p50: 40 });
 /** As the server gives it while its node is not heard. */
-const SILENT = element({ status: "silent", lag_rows: null, rows_out_per_s: null });
+const SILENT = element({ status: "silent", heard: false, lag_rows: null, rows_out_per_s: null });
 
 /** A node that was heard so many seconds after the start. */
 const heardAt = (second: number) =>
@@ -64,7 +73,13 @@ test("several nodes share one axis of times, which begins with the first point o
 });
 
 test("a sum is of what is known, and unknown when nothing is", () => {
-  expect(total([HEARD, SILENT], "rows_out_per_s")).toBe(2);
-  expect(total([SILENT], "lag_rows")).toBeNull();
-  expect(total([], "lag_rows")).toBeNull();
+  expect(written([HEARD, SILENT])).toBe(2);
+  expect(waiting([SILENT])).toBeNull();
+  expect(waiting([])).toBeNull();
+});
+
+test("elements that run as one have one queue", () => {
+  const [a, b, c] = ["g", "g", "h"].map((group) => element({ group, lag_rows: 7 }));
+  expect(waiting([a!, b!, c!])).toBe(14);
+  expect(waitingInAll([[a!, b!], [c!], [SILENT]])).toBe(14);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { drainRefusal, isDeployed, nodeStatus, toneOf } from "../status";
-import { node } from "./fixtures";
+import { drainRefusal, isDeployed, isRunning, nodeStatus, toneOf } from "../status";
+import { element, node } from "./fixtures";
 
 test("a node that is drained shows it, and that its drain waits, until it is empty", () => {
   const draining = node("edge-a", { cordoned: true, draining: true });
@@ -33,4 +33,12 @@ test("a drain can be ordered again only when it waits", () => {
   expect(drainRefusal({ ...draining, draining: false, elements: [] })).toBe("Nothing runs here");
   const stuck = { ...draining, elements: [], drain_blocked: "power: it failed; drain edge-a again." };
   expect(drainRefusal(stuck)).toBeNull();
+});
+
+test("a pipeline with an element that does not process is not counted as running", () => {
+  const lagging = [element({ status: "lagging" }), element()];
+  expect(isRunning({ status: "attention" }, lagging)).toBe(true);
+  expect(isRunning({ status: "attention" }, [...lagging, element({ status: "starting" })])).toBe(false);
+  expect(isRunning({ status: "running" }, [element()])).toBe(true);
+  expect(isRunning({ status: "paused" }, [element({ status: "paused" })])).toBe(false);
 });

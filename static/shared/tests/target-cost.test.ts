@@ -6,7 +6,7 @@ import { element } from "./fixtures";
 const COST = { cpu_cores: 0.2, batches_per_s: 2.5, rows_per_s: 200, wait_ms_max: null };
 const running = (change: Partial<LiveElement> = {}): LiveElement =>
   element({
-    lag_rows: 0,
+    heard: true,
     latency_ms_target: 500,
     batch_ms_p50: 60,
     cost: COST,
@@ -69,7 +69,7 @@ test("it says from what it is estimated, and why it is not", () => {
   expect(perRow(running())).toBe("1 ms");
   expect(estimate(running({ cost: null }))).toBeNull();
   expect(missing(running({ cost: null }))).toBe("It has not been measured yet.");
-  expect(missing(running({ cost: null, lag_rows: null }))).toContain("does not answer");
+  expect(missing(running({ cost: null, heard: false }))).toContain("does not answer");
   const idle = running({ cost: { cpu_cores: 0, batches_per_s: 0, rows_per_s: 0, wait_ms_max: null } });
   expect(estimate(idle)).toBeNull();
   expect(missing(idle)).toContain("No row arrived in the last half minute");

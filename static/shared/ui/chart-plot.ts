@@ -1,6 +1,8 @@
 /** What Plotly draws of a chart. */
 import type { default as PlotlyModule, Layout, Plot, Trace } from "plotly.js-basic-dist-min";
 import type { Flags } from "../flags";
+import { withBreaks } from "../curve-gaps";
+import { extentOf, tickFormat, valueFormat } from "../digits";
 import { instant } from "../format";
 import type { Mark, MarkKind } from "../marks";
 import { isDark } from "../theme";
@@ -29,6 +31,8 @@ export interface Line {
   /** 1 to 7: the place in the chart scale */
   series?: number;
   dash?: boolean;
+  /** the values as they were written, where a number would lose digits */
+  texts?: (string | null)[];
 }
 
 export interface ChartData {
@@ -43,8 +47,8 @@ export interface ChartData {
   scale?: "ratio" | "bytes" | "plain";
   /** false: the axis need not start at 0 */
   zero?: boolean;
-  /** true: join points over missing values, as of several keys in one stream */
-  gaps?: boolean;
+  /** true: its times are those of rows, of which each line has some; a line breaks where its rows are missing */
+  rows?: boolean;
   kind?: "line" | "bar" | "points";
   /** how much time the axis spans, up to now; absent: as long as there are points */
   span_ms?: number;
@@ -108,15 +112,18 @@ function colour(place: HTMLElement, property: string): string {
 }
 
 function lineTraces(place: HTMLElement, chart: Drawn): Trace[] {
-  const xs = chart.times.map((time) => new Date(instant(time) ?? 0));
+  const times = chart.times.map((time) => instant(time) ?? 0);
+  const points = chart.lines.map((line) =>
+    chart.rows ? withBreaks(times, line.values) : { x: times, y: line.values.map((value) => value ?? null) },
+  );
   return chart.lines.map((line, index) => ({
     type: chart.kind === "bar" ? "bar" : "scatter",
     mode: chart.kind === "points" ? "markers" : "lines",
     marker: { color: colour(place, `--series-${line.series ?? index + 1}`), size: 4 },
     name: line.name,
-    x: xs,
-    y: line.values.map((value) => value ?? null),
-    connectgaps: chart.gaps ?? false,
+    x: points[index]?.x.map((time) => new Date(time)) ?? [],
+    y: points[index]?.y ?? [],
+    connectgaps: false,
     line: {
       color: colour(place, `--series-${line.series ?? index + 1}`),
       width: 1.8,
@@ -127,7 +134,9 @@ function lineTraces(place: HTMLElement, chart: Drawn): Trace[] {
 }
 
 function hover(chart: Drawn, { name, unit = chart.unit }: Line): string {
-  const value = chart.scale === "ratio" ? "%{y:.0%}" : chart.scale === "bytes" ? "%{y:.3s}B" : "%{y:,.3~r}";
+  const [least, greatest] = extentOf(chart.lines.flatMap((line) => line.values)) ?? [0, 0];
+  const plain = `%{y:${valueFormat(least, greatest)}}`;
+  const value = chart.scale === "ratio" ? "%{y:.0%}" : chart.scale === "bytes" ? "%{y:.4~s}B" : plain;
   return `${name} ${value} ${chart.scale === "plain" || !chart.scale ? unit : ""}<extra></extra>`;
 }
 
@@ -193,9 +202,10 @@ const markLine = (place: HTMLElement, mark: Mark) => ({
 /** A flat line at 0 needs an axis to lie on. */
 function yRange(chart: Drawn): Layout {
   if (chart.scale === "ratio") return { range: [0, 1.04], tickformat: ".0%", tickvals: [0, 0.5, 1] };
-  const top = Math.max(0, ...chart.lines.flatMap((line) => line.values.map((value) => value ?? 0)));
-  const form = { tickformat: top < 1 && chart.zero === false ? ".3~g" : ".2~s" };
-  return chart.zero !== false && top < 1 ? { ...form, range: [0, 1], nticks: 2 } : form;
+  const [least, greatest] = extentOf(chart.lines.flatMap((line) => line.values)) ?? [0, 0];
+  const from = chart.zero === false ? least : Math.min(0, least);
+  const form = { tickformat: tickFormat(from, greatest), automargin: true };
+  return chart.zero !== false && greatest < 1 ? { ...form, range: [0, 1], nticks: 2 } : form;
 }
 
 /**

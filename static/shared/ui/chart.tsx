@@ -16,6 +16,8 @@ export type { ChartData } from "./chart-plot";
 interface Props extends ChartData {
   /** what its figures are of, for the name of the file */
   of: string;
+  /** what it leaves out, in words */
+  note?: string;
 }
 
 /** Charts beside one another, as the width allows, each on a card. */
@@ -65,6 +67,7 @@ export function Chart(props: Props) {
         </button>
       </figcaption>
       {table ? <ChartTable {...props} height={height} /> : <Plot {...props} hidden={hidden} />}
+      {props.note && <p className="chart__note muted small">{props.note}</p>}
       {!table && props.times.length === 0 && <p className="chart__none muted small">No figures yet</p>}
     </figure>
   );
@@ -225,7 +228,7 @@ function ChartTable({ times, lines, marks, flags = NO_FLAGS, height }: Props) {
               <td className="num">{toTheSecond(time)}</td>
               {lines.map((line) => (
                 <td key={line.name} className="num">
-                  {line.values[index] == null ? "–" : Number(line.values[index]).toPrecision(4)}
+                  {line.texts?.[index] ?? line.values[index] ?? "–"}
                 </td>
               ))}
               {events && <td className="muted">{happened[index]}</td>}

@@ -98,6 +98,28 @@ def test_it_is_known_when_a_record_came_unless_it_lay_there_before(setting: Sett
     assert before_s <= arrived_at_s <= monotonic()
 
 
+def test_the_rows_that_wait_are_counted_without_the_markers(setting: Setting) -> None:
+    only = GroupInput(index=0, source="a.out", schema=StreamSchema(fields=()), topic=setting.topic)
+    offsets = InputOffsets(setting.settings, [only], {}, 100, setting._arrived)
+    try:
+        [key] = only.end_keys()
+        offsets.passed({key: 0})
+        for _ in range(3):
+            setting.write(4)
+
+        def waiting(start: int) -> int:
+            offsets.look({key: start})
+            return offsets.waiting_rows({key: start})
+
+        setting.wait_until(lambda: waiting(0) == 12)
+        assert waiting(5) == 8
+        setting.write(AHEAD_ROWS_MAX)
+        setting.write(500)
+        setting.wait_until(lambda: waiting(0) == pytest.approx(AHEAD_ROWS_MAX + 512, abs=5))
+    finally:
+        offsets.close()
+
+
 def test_a_batch_ends_at_what_had_come_by_a_moment_or_at_the_oldest(setting: Setting) -> None:
     only = GroupInput(index=0, source="a.out", schema=StreamSchema(fields=()), topic=setting.topic)
     offsets = InputOffsets(setting.settings, [only], {}, 100, setting._arrived)

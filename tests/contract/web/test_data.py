@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.test import AsyncClient
@@ -352,6 +353,58 @@ def test_the_newest_records_of_a_stream_and_its_dead_letters_can_be_seen(caller:
     assert letter["value"]["reason"] == "not a number"
     assert_problem(viewer.get(f"{streams}/nothing/peek"), 404)
     assert_problem(viewer.get(f"{streams}/variation/peek?limit=0"), 422)
+
+
+@pytest.mark.usefixtures("records")
+def test_a_chart_asks_for_a_window_then_for_what_is_new_and_for_a_span(caller: Call) -> None:
+    viewer, path = caller("viewer"), f"/pipelines/{PIPELINE}/streams/variation/curve"
+
+    def values(**asked: Any) -> list[Any]:
+        answer = viewer.get(f"{path}?{urlencode({'window_ms': 600, **asked})}").json()
+        assert answer["rows"] >= len(answer["records"])
+        assert answer["left_out"] == 0
+        return [record["value"]["value"] for record in answer["records"]]
+
+    whole = viewer.get(f"{path}?window_ms=600").json()
+    assert (whole["stream"], whole["rows"], len(whole["records"])) == ("variation", 3, 3)
+    assert values(after=whole["cursor"]) == []
+    assert values(after="0:1", columns="value") == [1, 2]
+    assert values(from_ms=1000, to_ms=1001) == [0, 1]
+    assert_problem(viewer.get(f"{path}?after=everything"), 422)
+    assert_problem(viewer.get(f"{path}?pixels=100000"), 422)
+
+
+def test_a_whole_number_keeps_all_its_digits(
+    caller: Call, records: KafkaSettings, deployment: Deployment
+) -> None:
+    stream = stream_topic(deployment.pk, "power")
+    ensure_topics(records, [Topic(stream)])
+    row = {"meter_kwh": 1234567.5, "mains_hz": 49.998, "asset_id": 123456789012345678, "small": 2**53}
+    transactions = Transactions(records, f"digits.{deployment.pk}")
+    transactions.initialise()
+    transactions.commit([OutgoingRecord(stream, json.dumps(row).encode(), None, 1000)])
+    transactions.close()
+    await_records(records, stream, 1)
+    [shown] = caller("viewer").get(f"/pipelines/{PIPELINE}/streams/power/peek").json()["records"]
+    assert shown["value"] == row | {"asset_id": "123456789012345678"}
+
+
+def test_a_peek_counts_records_and_not_the_markers_of_transactions(
+    caller: Call, records: KafkaSettings, deployment: Deployment
+) -> None:
+    stream = stream_topic(deployment.pk, "power")
+    ensure_topics(records, [Topic(stream)])
+    transactions = Transactions(records, f"many.{deployment.pk}")
+    transactions.initialise()
+    transactions.commit([OutgoingRecord(stream, b"%d" % n, None, 1000 + n) for n in range(5)])
+    for _ in range(40):  # what was never committed takes offsets as well
+        transactions._producer.begin_transaction()
+        transactions._producer.send(stream, b"void").get(PATIENCE_S)
+        transactions._producer.abort_transaction()
+    transactions.close()
+    await_records(records, stream, 5)
+    found = caller("viewer").get(f"/pipelines/{PIPELINE}/streams/power/peek?limit=3").json()["records"]
+    assert [record["value"] for record in found] == [2, 3, 4]
 
 
 def test_records_that_no_calendar_has_or_json_cannot_say_are_shown_all_the_same(

@@ -52,6 +52,22 @@ def test_an_element_of_a_node_that_is_gone_is_silent_and_can_be_restored(
     now = {"rows_in_per_s", "rows_out_per_s", "lag_rows", "cost", *PERCENTILES}
     assert {power[figure] for figure in now} == {None}, "what was told last is not what is"
     assert power["rows_in_total"] == 700
+    GroupPlacement.objects.filter(group="power").update(backlog_rows=96)
+    assert caller("viewer").get(f"{P}/elements/power").json()["lag_rows"] == 96, "control counts meanwhile"
+
+
+def test_rows_that_wait_are_the_owners_count_also_while_it_is_paused_and_controls_when_it_has_failed(
+    caller: Call, deployment: Deployment, nodes: dict[str, Node]
+) -> None:
+    def lag(**status: Any) -> Any:
+        report(deployment, "power", nodes["cloud"], **status)
+        return caller("viewer").get(f"{P}/elements/power").json()["lag_rows"]
+
+    GroupPlacement.objects.filter(group="power").update(backlog_rows=96)
+    assert lag(lag_rows=50) == 50
+    assert lag(lag_rows=51, paused=True) == 51
+    broken = ReplicaError(message="It broke.", safe="All.", next="Mend it.")
+    assert lag(lag_rows=0, error=broken) == 96
 
 
 def test_an_element_tells_three_percentiles_of_its_latency_and_batch_time(

@@ -135,7 +135,7 @@ def test_what_a_pause_has_held_back_does_not_burst_out_of_a_replica_that_started
     wait_for_status(again, lambda status: status.role == "owner", "to own, paused")
     resumed_ms = time() * 1000
     tell(again, paused_since_ms=None)
-    wait_for_status(again, lambda status: status.rows_out_total >= RATE, "to go on")
+    wait_for_status(again, lambda status: status.rows_processed_total >= RATE, "to go on")
     node.stop_all()
 
     commits = deployed.commits("held")

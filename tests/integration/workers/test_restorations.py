@@ -109,7 +109,8 @@ def test_a_dead_node_is_restored_by_itself_and_takes_nothing_back(cluster: Clust
     assert "s after edge-a fell silent" in handover.message
     begun = Event.objects.get(kind="element.restoring")
     assert "fell silent" in begun.message
-    assert begun.cause is not None and begun.cause.kind == "node.silent", "a failure is one event"
+    assert begun.cause is not None
+    assert begun.cause.kind == "node.silent", "a failure is one event"
     assert handover.gap_ms is not None
     cluster.start_node("edge-a")
     wait_until(lambda: cluster.up("edge-a"))

@@ -151,6 +151,20 @@ def test_a_takeover_says_how_long_rows_usually_waited_before_it() -> None:
     assert (view.takeover.usual_wait_ms, view.takeover.last_commit_at_ms) == (100, 20_000)
 
 
+def test_rows_are_counted_over_all_owners_and_restarts() -> None:
+    view = folded([claim(1)])
+    view.apply(
+        commit(1, rows_in=5, rows_out=2, dead_letters=1, elements={"a": (5, 4), "b": (4, None)}), 1_000
+    )
+    view = JournalView.from_json(json.loads(json.dumps(view.to_json())))
+    view.apply(claim(2, "y"), 2_000)
+    view.apply(commit(2, epoch=2, rows_in=7, rows_out=3, elements={"a": (7, 6), "b": (6, None)}), 3_000)
+    view.apply(commit(3, epoch=2), 4_000)
+    assert (view.rows_in_total, view.rows_out_total, view.dead_letters_total) == (12, 5, 1)
+    assert view.elements == {"a": (12, 10), "b": (10, None)}
+    assert view.last_row_at_ms == 3_000
+
+
 def test_what_is_usual_is_not_said_of_too_few_waits() -> None:
     view = folded([claim(1)])
     for seq in range(1, 3):

@@ -51,6 +51,9 @@ class Arrived:
     def arrived_at_s(self, start: Ends, end: Ends, now_ms: int) -> float | None:
         return self.oldest_at_s
 
+    def look(self, ends: Ends) -> None:
+        pass
+
     def full(self, ends: object) -> bool:
         return False
 

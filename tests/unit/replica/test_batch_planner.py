@@ -420,9 +420,9 @@ def due_at_s(run: OneRun, start: Boundary = START) -> float:
 def test_a_batch_begins_when_its_oldest_row_would_be_late_else() -> None:
     run = owner_at(100.0, 500)
     assert due_at_s(run) == pytest.approx(100.45)
-    run.timing._runs_ms.extend([10.0] * 10 + [40.0] * 10)
+    run.timing._runs_ms.extend([10.0] * 18 + [40.0] * 2)
     assert due_at_s(run) == pytest.approx(100.41)
-    run.timing._runs_ms.extend([800.0] * 20)
+    run.timing._runs_ms.extend([800.0] * 40)
     assert due_at_s(run) == pytest.approx(99.95), "it cannot be in time: at once"
 
 

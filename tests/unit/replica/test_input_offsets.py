@@ -46,6 +46,13 @@ def test_rows_that_a_source_does_not_catch_up_were_not_due() -> None:
     assert waited_ms(offsets_of(rate=100), start, T0 + 61_000) == pytest.approx(60_000, abs=50)
 
 
+def test_a_source_says_when_its_next_row_is_due() -> None:
+    at = {"plant": {"row": 3, "t0": T0, "shifts": [[2, 500]]}}
+    assert offsets_of(rate=0.1).next_due_ms(at) == T0 + 30_500
+    assert offsets_of(rate=0.1, rows=3).next_due_ms(at) is None, "it has ended"
+    assert offsets_of(rate=0.1).next_due_ms({}) is None
+
+
 def test_no_row_has_waited_where_none_is_due() -> None:
     offsets = offsets_of(rate=1)
     start = {"plant": {"row": 5, "t0": T0, "shifts": []}}

@@ -29,11 +29,10 @@ def test_the_pause_never_shrinks_as_the_machine_fills(a: float, b: float, low: i
 
 def test_the_first_output_is_kept_and_the_last_one_moves_on() -> None:
     measures = Measures()
-    measures.committed(0, 1, {}, at_ms=10, latency_ms=None)
+    measures.committed(0, {}, at_ms=10, latency_ms=None)
     assert (measures.first_output_at_ms, measures.last_output_at_ms) == (None, None)
-    measures.committed(2, 0, {"a.out": 20, "a.late": 0}, at_ms=20, latency_ms=5.0)
-    measures.committed(3, 1, {"a.out": 30}, at_ms=30, latency_ms=7.0)
+    measures.committed(2, {"a.out": 20, "a.late": 0}, at_ms=20, latency_ms=5.0)
+    measures.committed(3, {"a.out": 30}, at_ms=30, latency_ms=7.0)
     assert (measures.first_output_at_ms, measures.last_output_at_ms) == (20, 30)
-    assert (measures.rows_out_total, measures.dead_letters_total) == (5, 2)
     assert measures.stream_bytes_total == {"a.out": 50, "a.late": 0}
     assert list(measures.latency_ms) == [5.0, 7.0]

@@ -16,6 +16,7 @@ from pipeline_runtime.replica.pacing import (
     may_wait_ms,
     release_quiet_ms,
     stay_warm_s,
+    took_ms,
 )
 
 PACE = Pace(interval_ms_min=50, interval_ms_max=1000, batch_rows_max=1000)
@@ -44,6 +45,22 @@ def test_nobody_pauses_before_a_full_batch_however_busy_the_machine(waiting: int
 )
 def test_a_row_waits_as_long_as_its_target_allows(target_ms: int, batch_ms: float, expected: float) -> None:
     assert may_wait_ms(target_ms, batch_ms) == expected
+
+
+@pytest.mark.parametrize(
+    ("wait_ms", "expected"),
+    [
+        (None, 40),  # nobody knows when its rows came
+        (300, 40),  # they came late, and waited less than they might have
+        (490, 40),
+        (530, 80),  # its thread was woken 40 ms late
+        (900, 140),  # the machine was busy: no more than a fifth of the target counts
+    ],
+)
+def test_a_batch_allows_for_what_earlier_ones_took_beyond_their_wait(
+    wait_ms: float | None, expected: float
+) -> None:
+    assert took_ms(40, wait_ms, 450, 500) == expected
 
 
 @pytest.mark.parametrize(("target_ms", "expected"), [(20, 2), (500, 50), (60_000, 100)])

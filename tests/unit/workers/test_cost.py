@@ -45,7 +45,7 @@ def test_the_mean_is_over_the_intervals_in_which_the_group_was_there() -> None:
 
 def status(batches: int, busy_ms: float, rows: int) -> ReplicaStatus:
     return ReplicaStatus(
-        group="a", role=Role.OWNER, batches_total=batches, busy_ms_total=busy_ms, rows_in_total=rows
+        group="a", role=Role.OWNER, batches_total=batches, busy_ms_total=busy_ms, rows_processed_total=rows
     )
 
 

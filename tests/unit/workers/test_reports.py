@@ -62,6 +62,14 @@ def test_a_replica_that_counts_from_zero_again_has_no_negative_rate() -> None:
     assert rates.update("a", status(rows_in_total=13), 2000)["rows_in_per_s"] == 10.0
 
 
+def test_a_replica_has_no_rate_before_it_owns_and_none_for_what_others_had_read() -> None:
+    rates = Rates()
+    rates.update("a", status(role=Role.STOPPED), 0)
+    rates.update("a", status(role=Role.STANDBY, rows_in_total=5_000), 1000)
+    assert rates.update("a", status(rows_in_total=5_010), 2000)["rows_in_per_s"] == 0.0
+    assert rates.update("a", status(rows_in_total=5_020), 3000)["rows_in_per_s"] == 10.0
+
+
 def test_each_element_of_a_group_has_rates_of_its_own() -> None:
     rates = Rates()
     for second, out in ((0, 5), (2, 9)):

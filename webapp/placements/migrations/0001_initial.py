@@ -149,6 +149,7 @@ class Migration(migrations.Migration):
                 ("placed_why", models.TextField(blank=True, default="")),
                 ("placed_by", models.CharField(blank=True, default="", max_length=64)),
                 ("former_inputs", models.JSONField(default=list)),
+                ("backlog_rows", models.BigIntegerField(blank=True, null=True)),
                 (
                     "deployment",
                     models.ForeignKey(

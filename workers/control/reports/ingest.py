@@ -5,6 +5,7 @@ runs.py           which of them count
 nodes.py          their nodes' rows                 links.py, leaving.py, clocks.py
 replicas.py       their replicas' rows              rates.py, notices.py
 histories.py      the points of curves, and the samples by which policies decide
+backlogs.py       rows that wait for groups that do not process: a thread of its own
 silence.py        which nodes are no longer heard   detector.py decides
 control_state.py  tells the web that all this works
 """

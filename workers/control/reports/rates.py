@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from pipeline_runtime.model.desired import ElementRows, ReplicaStatus
+from pipeline_runtime.model.desired import ElementRows, ReplicaStatus, Role
 
 RATE_WINDOW_MS = 5_000
 _WHOLE = ""
+_HAS_READ = ("following", "armed")
+"""Phases of a standby that has read its journal, and knows how many rows there were before."""
 _Point = tuple[int, dict[str, ElementRows], dict[str, int]]
 """When it was heard, ms; total rows by element; total bytes by output."""
 
@@ -46,6 +48,8 @@ class Rates:
         """
         key = (node, status.group, status.generation)
         points = self._points.setdefault(key, deque())
+        if before_its_totals := status.role is not Role.OWNER and status.phase not in _HAS_READ:
+            points.clear()
         whole = ElementRows(rows_in_total=status.rows_in_total, rows_out_total=status.rows_out_total)
         totals = {_WHOLE: whole, **status.elements}
         if points and (at_ms < points[-1][0] or _fell(points[-1][1][_WHOLE], whole)):
@@ -66,6 +70,8 @@ class Rates:
             source: round(1000 * (total - before.get(source, 0)) / elapsed_ms, 2) if elapsed_ms > 0 else 0.0
             for source, total in status.stream_bytes_total.items()
         }
+        if before_its_totals:
+            points.clear()  # what it finds in its journal was not read in the last seconds
         return {**rates.pop(_WHOLE), "elements": rates, "bytes_per_s": sent}
 
     def forget(self, node: str, keep: set[str]) -> None:

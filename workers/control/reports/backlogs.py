@@ -1,0 +1,154 @@
+"""Counts the rows that wait for groups which do not process: those that failed, or whose node is down.
+
+A replica counts its own rows. For a group without one that works, control asks two things: where its journal
+ends, which is what was processed, and where its input topics end.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from django.db import close_old_connections
+
+from pipeline_runtime.batch.inputs import group_inputs
+from pipeline_runtime.journal.positions import last_positions
+from pipeline_runtime.journal.reader import read_once
+from pipeline_runtime.journal.records import Commit, Ends, Record
+from pipeline_runtime.kafka.clients import TopicPartition
+from pipeline_runtime.kafka.ends import TopicEnds
+from pipeline_runtime.model.spec import GroupSpec
+from webapp.audit.announcements import announce
+from webapp.handovers.facts import group_facts
+from webapp.placements.group_state import GroupFacts, status_of
+from webapp.placements.models import Deployment, GroupPlacement
+from workers.control.context import ControlContext
+
+log = logging.getLogger(__name__)
+
+EACH_S = 2.0
+STANDS = ("failed", "silent", "stalled", "starting", "restoring")
+"""Statuses in which no replica says how many rows wait."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """A partition that a group reads. `key` is its name in a boundary's ends."""
+
+    key: str
+    at: TopicPartition
+    ours: bool  # Fogline's own topic: its last offset is always a commit marker
+
+
+@dataclass(frozen=True)
+class Processed:
+    """What a group's journal says."""
+
+    journal_end: int
+    ends: Ends
+    rows_per_offset: float
+
+
+def inputs_of(spec: GroupSpec) -> list[Input]:
+    return [
+        Input(key, TopicPartition(item.topic, partition), not item.external)
+        for item in group_inputs(spec)
+        if item.topic is not None
+        for partition, key in enumerate(item.end_keys())
+    ]
+
+
+def processed(journal_end: int, records: Iterable[Record], inputs: Sequence[Input]) -> Processed:
+    """Returns where the journal's last batch ends, and how many of the offsets that were read were rows."""
+    found = list(records)
+    rows = offsets = 0
+    before: Ends = {}
+    keys = [each.key for each in inputs]
+    for record in found:
+        if isinstance(record, Commit):
+            ends = record.boundary.ends
+            moved = sum(ends[key] - before[key] for key in keys if key in ends and key in before)
+            if before and moved > 0:
+                rows, offsets = rows + record.rows_in, offsets + moved
+            before = ends
+    share = min(1.0, rows / offsets) if offsets else 1.0
+    return Processed(journal_end, last_positions(found), share)
+
+
+def waiting_rows(known: Processed, inputs: Sequence[Input], newest: Mapping[TopicPartition, int]) -> int:
+    """Returns how many rows wait. Commit markers among the offsets are left out by their usual share."""
+    rows = 0
+    for each in inputs:
+        if each.key in known.ends and each.at in newest:
+            behind = newest[each.at] - known.ends[each.key] - (1 if each.ours else 0)
+            rows += round(max(0, behind) * known.rows_per_offset)
+    return rows
+
+
+class Backlogs:
+    """A thread that writes `GroupPlacement.backlog_rows` of groups that do not process, and clears it when
+    they do."""
+
+    def __init__(self, context: ControlContext) -> None:
+        self._context = context
+        self._ends = TopicEnds(context.kafka)
+        self._known: dict[str, Processed] = {}  # by journal
+        self._thread = threading.Thread(target=self._run, name="backlogs", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def join(self, timeout_s: float) -> None:
+        self._thread.join(timeout_s)
+
+    def _run(self) -> None:
+        while not self._context.closing.wait(EACH_S):
+            try:
+                close_old_connections()
+                self.look()
+            except Exception as error:
+                # Nothing depends on it: the figures are older, or missing.
+                log.warning("rows that wait were not counted this time: %s", error)
+        self._ends.close()
+
+    def look(self) -> None:
+        """Counts once."""
+        deployments = list(Deployment.objects.filter(status__in=Deployment.ACTIVE))
+        stands = {
+            (deployment, group)
+            for deployment, groups in group_facts(deployments).items()
+            for group, facts in groups.items()
+            if stands_still(facts)
+        }
+        changed = False
+        known = GroupPlacement.objects.filter(deployment__in=deployments)
+        for placement in known.defer("spec"):
+            key = (placement.deployment_id, placement.group)
+            rows = self._count(placement) if key in stands else None
+            if rows != placement.backlog_rows:
+                GroupPlacement.objects.filter(pk=placement.pk).update(backlog_rows=rows)
+                changed = True
+        if changed:
+            announce()
+
+    def _count(self, placement: GroupPlacement) -> int | None:
+        """Returns None if its inputs are not topics, or the broker does not know one of them."""
+        spec = GroupSpec.model_validate(placement.spec)
+        inputs, journal = inputs_of(spec), TopicPartition(spec.journal, 0)
+        if not inputs:
+            return None
+        newest = self._ends.ask([journal, *(each.at for each in inputs)])
+        end = newest.get(journal)
+        if end is None or len(newest) <= len({each.at for each in inputs}):
+            return None
+        known = self._known.get(spec.journal)
+        if known is None or known.journal_end != end:
+            known = processed(end, read_once(self._context.kafka, spec.journal), inputs)
+            self._known[spec.journal] = known
+        return waiting_rows(known, inputs, newest)
+
+
+def stands_still(facts: GroupFacts) -> bool:
+    return status_of(facts) in STANDS

@@ -119,7 +119,8 @@ def _parameter_words(path: str, root: Mapping[str, Any]) -> str:
     schema = _resolved(root, root)
     for name, index in _PARTS.findall(path):
         if index:
-            words[-1:] = [f"{singular(words[-1]) if words else 'Entry'} {int(index) + 1}"]
+            item = str(schema.get("x-item") or (singular(words[-1]) if words else "entry"))
+            words[-1:] = [f"{item[:1].upper()}{item[1:]} {int(index) + 1}"]
             schema = _resolved(schema.get("items") or {}, root)
             continue
         below = (schema.get("properties") or {}).get(name)
@@ -131,6 +132,19 @@ def _parameter_words(path: str, root: Mapping[str, Any]) -> str:
             schema = _resolved(below, root)
             words.append(parameter_title(name, below.get("title")))
     return ", ".join([*words[:1], *(word[:1].lower() + word[1:] for word in words[1:])])
+
+
+def with_titles(message: str, params_schema: Mapping[str, Any]) -> str:
+    """Returns a message with the titles of parameters in place of their names: slide_s -> "Slide, s".
+
+    Only names of several words are replaced: others may be ordinary words.
+    """
+    for name, schema in (params_schema.get("properties") or {}).items():
+        if "_" in name and name in message:
+            # as a word of its own, not quoted: quoted is what the user has written
+            word = re.compile(rf"(?<![\w\"'.]){re.escape(name)}(?![\w\"'])")
+            message = f'"{parameter_title(name, schema.get("title"))}"'.join(word.split(message))
+    return message
 
 
 def singular(title: str) -> str:

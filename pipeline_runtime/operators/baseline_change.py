@@ -39,7 +39,7 @@ class BaselineChangeParams(Params):
     )
     baseline: Baseline = Baseline.FIRST
     min_count: int = Field(default=1, ge=1, le=KEPT_MAX, description="how many values a baseline needs")
-    key: ColumnName | None = Field(default=None, description=EACH_KEY)
+    key: ColumnName | None = Field(default=None, title="For each", description=EACH_KEY)
 
 
 class BaselineChange(ByKey):

@@ -21,7 +21,9 @@ class CountWindowAggregateParams(Params):
     )
     partial: bool = Field(default=False, description="emit rows before the first window is full, too")
     key: ColumnName | None = Field(
-        default=None, description="each value of this column has its own window; empty: the stream's key"
+        default=None,
+        title="For each",
+        description="each value of this column has its own window; empty: the stream's key",
     )
     aggregates: Aggregates
 

@@ -134,6 +134,7 @@ class CsvReplayParams(Params):
     key: str | None = Field(default=None, description="the column that is the record's key")
     restamp: bool = Field(
         default=True,
+        title="Rows get the time of the replay",
         description="shift the recorded times so that the first row is at the start of the replay",
     )
     catch_up: bool = Field(

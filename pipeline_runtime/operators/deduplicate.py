@@ -25,7 +25,7 @@ class DeduplicateParams(Params):
     within_s: float = Field(
         default=3600.0, gt=0, le=31 * 86_400, description="how long duplicates of a row are dropped"
     )
-    key: ColumnName | None = Field(default=None, description=EACH_KEY)
+    key: ColumnName | None = Field(default=None, title="For each", description=EACH_KEY)
 
 
 class Deduplicate(ByKey):

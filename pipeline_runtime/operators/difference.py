@@ -26,7 +26,7 @@ class DifferenceParams(Params):
     gives: Gives = Gives.DIFFERENCE
     periods: int = Field(default=1, ge=1, le=1000, description="how many rows back the compared row is")
     name: NewColumn = Field(default="difference", description="the name of the new column")
-    key: ColumnName | None = Field(default=None, description=EACH_KEY)
+    key: ColumnName | None = Field(default=None, title="For each", description=EACH_KEY)
 
 
 class Difference(ByKey):

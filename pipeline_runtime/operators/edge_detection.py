@@ -29,7 +29,7 @@ class EdgeDetectionParams(Params):
         default=None,
         description="a number above it is high, any other is low; empty: every change is an edge",
     )
-    key: ColumnName | None = Field(default=None, description=EACH_KEY)
+    key: ColumnName | None = Field(default=None, title="For each", description=EACH_KEY)
 
 
 class EdgeDetection(ByKey):

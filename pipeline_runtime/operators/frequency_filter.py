@@ -39,7 +39,7 @@ class FrequencyFilterParams(Params):
         default=None, gt=0, description="for a low-pass or band-pass: higher frequencies are removed"
     )
     name: NewColumn = Field(default="filtered", description="the name of the new column")
-    key: ColumnName | None = Field(default=None, description=EACH_KEY)
+    key: ColumnName | None = Field(default=None, title="For each", description=EACH_KEY)
 
     @model_validator(mode="after")
     def _cutoffs(self) -> FrequencyFilterParams:

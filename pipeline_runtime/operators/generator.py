@@ -56,7 +56,13 @@ class Signal(BaseModel):
 class GeneratorParams(Params):
     rate: float = Field(default=10.0, gt=0, le=1e6, description="rows per second, all keys together")
     rows: int = Field(default=0, ge=0, description="how many rows it makes before it ends; 0: it never ends")
-    keys: int = Field(default=1, ge=1, le=1_000_000, description="how many different keys there are")
+    keys: int = Field(
+        default=1,
+        ge=1,
+        le=1_000_000,
+        title="Different keys",
+        description="how many keys take turns, such as sensors",
+    )
     key_prefix: str = Field(default="sensor-", max_length=40)
     seed: int = Field(default=1, ge=0, lt=2**32)
     signals: tuple[Signal, ...] = Field(default=(Signal(name="value"),), max_length=100)

@@ -17,13 +17,13 @@ class HysteresisAlarmParams(Params):
     column: NumericColumn
     raise_at: float = Field(description="the alarm is raised when the value is beyond this limit")
     clear_at: float = Field(
-        description="the alarm is cleared at this limit; if it is above raise_at, low values raise the alarm"
+        description="the alarm is cleared at this limit; above the other one, low values raise the alarm"
     )
     for_s: float = Field(
         default=0.0,
         ge=0,
         le=7 * 86_400,
-        description="how long the value must stay beyond raise_at without a break",
+        description="how long the value must stay beyond the limit without a break",
     )
     clear_for_s: float = Field(
         default=0.0,
@@ -31,7 +31,7 @@ class HysteresisAlarmParams(Params):
         le=7 * 86_400,
         description="how long the value must stay back before the alarm is cleared",
     )
-    key: ColumnName | None = Field(default=None, description=EACH_KEY)
+    key: ColumnName | None = Field(default=None, title="For each", description=EACH_KEY)
 
     @property
     def above(self) -> bool:
@@ -42,7 +42,7 @@ class HysteresisAlarmParams(Params):
     def _apart(self) -> HysteresisAlarmParams:
         if self.raise_at == self.clear_at and not self.for_s and not self.clear_for_s:
             raise ValueError(
-                "choose different limits raise_at and clear_at, or set for_s; otherwise the alarm flaps"
+                "choose different limits for raise_at and clear_at, or set for_s; otherwise the alarm flaps"
             )
         return self
 
@@ -62,7 +62,7 @@ class HysteresisAlarm(ByKey):
     input row, because time passes by rows alone.
 
     Output: the key's column, if there is one, `alarm` (raised or cleared), the column, `since` (when the
-    value went beyond the limit, or came back), `lasted_s` (for a cleared alarm: the time since it was raised)
+    value went beyond the limit, or came back), `lasted` (for a cleared alarm: the time since it was raised)
     and `worst`, the value farthest beyond the limit in that time.
     """
 
@@ -88,7 +88,7 @@ class HysteresisAlarm(ByKey):
                 SchemaField(name="alarm", type=FieldType.STRING),
                 SchemaField(name=self.params.column, type=FieldType.NUMBER, unit=unit),
                 SchemaField(name="since", type=FieldType.TIMESTAMP),
-                SchemaField(name="lasted_s", type=FieldType.NUMBER, unit="s"),
+                SchemaField(name="lasted", type=FieldType.NUMBER, unit="s"),
                 SchemaField(name="worst", type=FieldType.NUMBER, unit=unit),
             )
             check.unique([field.name for field in fields], "params.column")
@@ -122,10 +122,10 @@ class HysteresisAlarm(ByKey):
         said = {self.params.column: value, "since": moment(since_ms), "worst": state["worst"]}
         if raised_ms is None:
             state["raised_ms"] = now_ms
-            yield self.keyed(row, alarm="raised", lasted_s=None, **said)
+            yield self.keyed(row, alarm="raised", lasted=None, **said)
         else:
             del state["raised_ms"], state["worst"]
-            yield self.keyed(row, alarm="cleared", lasted_s=max(0, now_ms - raised_ms) / 1000, **said)
+            yield self.keyed(row, alarm="cleared", lasted=max(0, now_ms - raised_ms) / 1000, **said)
 
     def _goes_on(self, value: float) -> bool:
         """Returns whether the value is beyond the limit that raises the alarm."""

@@ -29,7 +29,10 @@ NEWEST = Part(Kind.MAX, "_time")
 
 class KeyedAggregateParams(Params):
     keys: tuple[ColumnName, ...] = Field(
-        min_length=1, description="the rows of each value of these columns are aggregated separately"
+        min_length=1,
+        title="For each",
+        description="the rows of each value of these columns are aggregated separately",
+        json_schema_extra={"x-item": "column"},
     )
     aggregates: Aggregates
 

@@ -24,7 +24,7 @@ class LastValuesParams(Params):
     name: NewColumn = Field(
         default="v", description="the name of the new columns, to which their number is added"
     )
-    key: ColumnName | None = Field(default=None, description=EACH_KEY)
+    key: ColumnName | None = Field(default=None, title="For each", description=EACH_KEY)
 
 
 class LastValues(ByKey):

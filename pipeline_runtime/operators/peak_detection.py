@@ -27,7 +27,7 @@ class PeakDetectionParams(Params):
         max_length=50,
         description="more columns to copy from the peak's row",
     )
-    key: ColumnName | None = Field(default=None, description=EACH_KEY)
+    key: ColumnName | None = Field(default=None, title="For each", description=EACH_KEY)
 
 
 class PeakDetection(ByKey):

@@ -41,7 +41,7 @@ class AroundParams(Params):
     )
     before_s: float = Field(default=20.0, ge=0, le=DAY_S)
     after_s: float = Field(default=70.0, ge=0, le=DAY_S)
-    key: ColumnName | None = Field(default=None, description=EACH_KEY)
+    key: ColumnName | None = Field(default=None, title="For each", description=EACH_KEY)
 
 
 class Recorder(ByKey):

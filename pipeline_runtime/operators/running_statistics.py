@@ -23,7 +23,9 @@ class RunningStatisticsParams(Params):
     )
     reset: bool = Field(default=False, description="start again from zero after each report")
     key: ColumnName | None = Field(
-        default=None, description="each value of this column has its own statistics; empty: the stream's key"
+        default=None,
+        title="For each",
+        description="each value of this column has its own statistics; empty: the stream's key",
     )
 
 

@@ -31,7 +31,7 @@ class TimeBetweenParams(Params):
     delay_s: float = Field(
         default=0.0, ge=0, le=DAY_S, description="how late a row may arrive; each event waits for so long"
     )
-    key: ColumnName | None = Field(default=None, description=EACH_KEY)
+    key: ColumnName | None = Field(default=None, title="For each", description=EACH_KEY)
 
     @model_validator(mode="after")
     def _differ(self) -> TimeBetweenParams:

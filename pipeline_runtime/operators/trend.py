@@ -32,7 +32,7 @@ class TrendParams(Params):
     window_s: float = Field(default=3600.0, gt=0, le=31 * 86_400, description="how far back the line goes")
     per: Per = Field(default=Per.HOUR, description="the slope is the change in this time")
     min_count: int = Field(default=2, ge=2, le=KEPT_MAX, description="how many values a line needs")
-    key: ColumnName | None = Field(default=None, description=EACH_KEY)
+    key: ColumnName | None = Field(default=None, title="For each", description=EACH_KEY)
 
 
 @dataclass(frozen=True)

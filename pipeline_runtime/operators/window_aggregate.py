@@ -56,7 +56,10 @@ PARTS_A_SECOND_MAX = 20_000
 class WindowAggregateParams(Params):
     size_s: float = Field(ge=0.001, le=366 * 86400, description="the length of a window")
     slide_s: float | None = Field(
-        default=None, ge=0.001, description="how often a window begins; empty: when the one before it ends"
+        default=None,
+        ge=0.001,
+        title="A window begins every, s",
+        description="empty: a window begins when the one before it ends",
     )
     offset_s: float = Field(
         default=0.0,
@@ -74,7 +77,10 @@ class WindowAggregateParams(Params):
     )
     delay_s: float = Field(default=0.0, ge=0, le=7 * 86400, description="how late a row may arrive")
     keys: tuple[ColumnName, ...] = Field(
-        default=(), description="the rows of each value of these columns are aggregated separately"
+        default=(),
+        title="For each",
+        description="the rows of each value of these columns are aggregated separately",
+        json_schema_extra={"x-item": "column"},
     )
     aggregates: Aggregates
 

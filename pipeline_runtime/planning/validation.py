@@ -21,7 +21,7 @@ from pipeline_runtime.model.faults import (
     listed,
     short,
 )
-from pipeline_runtime.model.names import element_name, group_name, listed_and, place_words
+from pipeline_runtime.model.names import element_name, group_name, listed_and, place_words, with_titles
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import Frozen
 from pipeline_runtime.operators.registry import (
@@ -235,7 +235,8 @@ class _Check:
         schema = params_schema(operator) if operator is not None else None
         title = self.name(fault.element) if fault.element in self.by_id else ""
         place = place_words(fault.path, inputs, schema)
-        texts = {"path": fault.path, "message": fault.message, "title": title, "place": place}
+        message = fault.message if schema is None else with_titles(fault.message, schema)
+        texts = {"path": fault.path, "message": message, "title": title, "place": place}
         cut: dict[str, str | None] = {name: short(text) for name, text in texts.items()}
         if fault.element is not None:
             cut["element"] = short(fault.element)

@@ -3,7 +3,7 @@ import { useState } from "react";
 import { migrateHome, nodeRefusal, refusal } from "../shared/actions";
 import { problemText } from "../shared/api";
 import { nameOfId } from "../shared/document";
-import { capitalised, listed, plural } from "../shared/format";
+import { listed, plural } from "../shared/format";
 import { useElements, useLive } from "../shared/live";
 import { Dialog, DialogAction } from "../shared/ui/dialog";
 import { Ago } from "../shared/ui/parts";
@@ -95,13 +95,14 @@ function Line({
         <b>{listed(together.map(({ element }) => nameOf(element)))}</b> on {first.node}
       </span>
       <span className="muted small">
-        {capitalised(first.why)}
+        Because {first.why}
         {first.at && (
           <>
-            , <Ago at={first.at} />
+            {" "}
+            <Ago at={first.at} />
           </>
         )}
-        . {homeWords(first)}.
+        . {homeWords(first, together.length)}.
       </span>
       {refused && <span className="small">{refused}</span>}
     </li>

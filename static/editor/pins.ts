@@ -61,9 +61,11 @@ export const elsewhereMark = (elsewhere: readonly Elsewhere[], nameOf: (id: stri
     ? `${nameOf(elsewhere[0].element)} runs elsewhere`
     : `${elsewhere.length} run elsewhere`;
 
-/** Where an element belongs. */
-export const homeWords = ({ home, pinned }: Elsewhere): string =>
-  pinned ? `The draft pins it to ${home}` : `It ran on ${home} before`;
+/** Where elements belong. `count`: how many there are. */
+export const homeWords = ({ home, pinned }: Elsewhere, count: number): string => {
+  const they = count > 1 ? "they" : "it";
+  return pinned ? `The draft pins ${count > 1 ? "them" : they} to ${home}` : `Before, ${they} ran on ${home}`;
+};
 
 /** One way home for all elements that run as one. */
 export interface WayHome {

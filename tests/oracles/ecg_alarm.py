@@ -132,10 +132,10 @@ def _alarms(judged: list[Row]) -> list[Row]:
             continue
         said = {"_time": at, "abnormal": value, "since": since, "worst": worst}
         if raised_at is None:
-            found.append({**said, "alarm": "raised", "lasted_s": None})
+            found.append({**said, "alarm": "raised", "lasted": None})
             raised_at = at
         else:
-            found.append({**said, "alarm": "cleared", "lasted_s": (at - raised_at).total_seconds()})
+            found.append({**said, "alarm": "cleared", "lasted": (at - raised_at).total_seconds()})
             raised_at = None
         since = None
     return found

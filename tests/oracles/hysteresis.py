@@ -34,14 +34,14 @@ def alarms(
         at, value = values[raised]
         worst_yet = worst(value for _, value in values[begin : raised + 1])
         since = values[begin][0]
-        found.append(_row(name, "raised", at, value, since=since, lasted_s=None, worst=worst_yet))
+        found.append(_row(name, "raised", at, value, since=since, lasted=None, worst=worst_yet))
         cleared = next((n for n in range(raised + 1, len(values)) if back(values[n][1])), None)
         if cleared is None:
             return found
         lowest = worst(value for _, value in values[begin:cleared] if beyond(value))
         ended, value = values[cleared]
         lasted_s = (ended - at).total_seconds()
-        found.append(_row(name, "cleared", ended, value, since=ended, lasted_s=lasted_s, worst=lowest))
+        found.append(_row(name, "cleared", ended, value, since=ended, lasted=lasted_s, worst=lowest))
         begin = cleared + 1
     return found
 

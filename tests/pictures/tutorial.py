@@ -78,8 +78,8 @@ def average(dashboard: Dashboard) -> None:
     dashboard.field("Size, s").fill("10")
     dashboard.add_average("temperature", "average")
     dashboard.inspector.get_by_text("More parameters").click()
-    dashboard.inspector.get_by_role("button", name="Add key").click()
-    text_field(dashboard, "Key 1").fill("store")
+    dashboard.inspector.get_by_role("button", name="Add column").click()
+    text_field(dashboard, "Column 1").fill("store")
 
 
 def chart(dashboard: Dashboard) -> None:
@@ -96,7 +96,7 @@ def alarm(dashboard: Dashboard) -> None:
     dashboard.field("Column").fill("average")
     dashboard.field("Raise at").fill("-15")
     dashboard.field("Clear at").fill("-17")
-    dashboard.field("Key").fill("store")
+    dashboard.field("For each").fill("store")
 
 
 def deploy(dashboard: Dashboard) -> None:

@@ -194,7 +194,7 @@ function ListControl({ field, value, onChange }: LeafProps) {
   const itemSchema = resolve((field.schema.items ?? {}) as JsonSchema, root);
   const examples = Array.isArray(field.example) ? (field.example as unknown[]) : [];
   const set = (next: unknown[], path = field.path) => onChange(next, path);
-  const singular = field.title.toLowerCase().replace(/ies$/, "y").replace(/s$/, "");
+  const singular = itemName(field);
   const swap = (a: number, b: number) =>
     set(items.map((item, index) => (index === a ? items[b] : index === b ? items[a] : item)));
   const row = (index: number): Field => {
@@ -237,6 +237,12 @@ function ListControl({ field, value, onChange }: LeafProps) {
     </div>
   );
 }
+
+/** What one entry of a list is called. */
+const itemName = ({ schema, title }: Field): string =>
+  typeof schema["x-item"] === "string"
+    ? schema["x-item"]
+    : title.toLowerCase().replace(/ies$/, "y").replace(/s$/, "");
 
 interface ItemProps extends ControlProps {
   /** null for the first or the last item */

@@ -165,7 +165,8 @@ export function fieldOf(
   example?: unknown,
 ): Field {
   const { schema, nullable } = unwrap(property, root);
-  const title = property.title ?? schema.title;
+  // not the title of what a property refers to: that is the name of a class
+  const { title } = property;
   return {
     name,
     path,

@@ -1,12 +1,22 @@
 /** The tab with the operator's documentation. */
 import { FOLLOW } from "../../shared/follow";
 import type { Operator } from "../../shared/types";
+import { fieldsOf } from "../form/schema";
 import { Markdown } from "../../shared/ui/markdown";
+
+/** Its docs, with parameters called as in the form. */
+function withTitles({ docs, summary, params_schema: root }: Operator): string {
+  const fields = fieldsOf(root, root, "params");
+  return fields.reduce(
+    (text, { name, title }) => text.replaceAll(`\`${name}\``, `*${title}*`),
+    docs || summary,
+  );
+}
 
 export function Docs({ operator }: { operator: Operator }) {
   return (
     <div className="stack">
-      <Markdown text={operator.docs || operator.summary} />
+      <Markdown text={withTitles(operator)} />
       <p className="field__help">
         {operator.stateful ? "It keeps state, which moves with it. " : "It keeps no state. "}
         <b>{FOLLOW[operator.follow].title}.</b> {FOLLOW[operator.follow].text}

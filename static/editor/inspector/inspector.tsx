@@ -7,6 +7,7 @@ import { OperatorIcon } from "../../shared/ui/icons";
 import { Resizer } from "../../shared/ui/resizer";
 import { Tabs } from "../../shared/ui/tabs";
 import { displayName, findElement } from "../../shared/document";
+import { aggregateWords } from "../aggregate-words";
 import { changeElement } from "../edits";
 import { askSites } from "../near-sources-dialog";
 import { PipelinePanel, SelectionPanel } from "../pipeline-panel";
@@ -156,7 +157,7 @@ function TitleField({
         }
       />
       <span className="muted small ellipsis" title={operator?.summary}>
-        {operator?.title ?? element.type}
+        {aggregateWords(element.type, element.params ?? {}) ?? operator?.title ?? element.type}
       </span>
     </div>
   );

@@ -65,8 +65,8 @@ describe("what runs elsewhere than where it belongs", () => {
   test("is a mark with the reason", () => {
     expect(elsewhereMark([one], name)).toBe("The big runs elsewhere");
     expect(elsewhereMark([one, { ...one, element: "file" }], name)).toBe("2 run elsewhere");
-    expect(homeWords(one)).toBe("The draft pins it to edge-a");
-    expect(homeWords({ ...one, pinned: false })).toBe("It ran on edge-a before");
+    expect(homeWords(one, 1)).toBe("The draft pins it to edge-a");
+    expect(homeWords({ ...one, pinned: false }, 2)).toBe("Before, they ran on edge-a");
   });
 
   test("goes home with all that run as one with it, by one move", () => {

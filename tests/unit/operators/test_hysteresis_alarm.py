@@ -25,7 +25,7 @@ def test_what_lies_between_the_limits_changes_nothing(operator, process):
         ("cleared", 5.0, at(5)),
         ("raised", 8.5, at(7)),
     ]
-    assert (found[1]["since"], found[1]["lasted_s"], found[1]["worst"]) == (at(5), 4.0, 12.0)
+    assert (found[1]["since"], found[1]["lasted"], found[1]["worst"]) == (at(5), 4.0, 12.0)
 
 
 def test_it_takes_its_time_in_one_go(operator, process):
@@ -52,7 +52,7 @@ def test_rows_are_taken_as_they_come_and_a_changed_side_begins_anew(operator):
     chosen = HysteresisAlarm(HysteresisAlarmParams(**params(for_s=2)))
     late = [(10**6, {"x": 9.0}), (1, {"x": 9.0}), (3, {"x": 9.0}), (2, {"x": 4.0})]
     found = keyed_output(chosen, late)
-    assert [(row["alarm"], row["_time"], row["lasted_s"]) for row in found] == [
+    assert [(row["alarm"], row["_time"], row["lasted"]) for row in found] == [
         ("raised", at(3), None),
         ("cleared", at(2), 0.0),
     ]
@@ -64,7 +64,7 @@ def test_rows_are_taken_as_they_come_and_a_changed_side_begins_anew(operator):
 
 def test_what_does_not_fit_is_told(operator, mismatch):
     names = operator("hysteresis-alarm", params()).output_schema({"in": SCHEMA}).names
-    assert names == ("k", "alarm", "x", "since", "lasted_s", "worst")
+    assert names == ("k", "alarm", "x", "since", "lasted", "worst")
     assert mismatch(operator("hysteresis-alarm", params(column="y")), **{"in": SCHEMA}) == ["params.column"]
     with pytest.raises(ValidationError, match="the alarm flaps"):
         operator("hysteresis-alarm", params(raise_at=5))

@@ -1,5 +1,7 @@
 """Laws of words: what is told to people has titles, and paths stay for machines."""
 
+import re
+
 import pytest
 
 from pipeline_runtime.model.names import (
@@ -10,6 +12,7 @@ from pipeline_runtime.model.names import (
     place_words,
     sentence,
 )
+from pipeline_runtime.operators.registry import BUILT_IN
 from pipeline_runtime.planning.validation import validate
 
 
@@ -46,6 +49,7 @@ def test_a_place_is_called_as_in_the_form_and_what_has_no_form_by_its_path(regis
     element = "spec.elements[3]"
     assert place_words(f"{element}.params.aggregates[0].column", ["in"], schema) == "Aggregate 1, column"
     assert place_words(f"{element}.params.size_s", ["in"], schema) == "Size, s"
+    assert place_words(f"{element}.params.keys[1]", ["in"], schema) == "Column 2"
     assert place_words(f"{element}.inputs.in", ["in"], schema) == "Reads from"
     assert place_words(f"{element}.inputs.left", ["left", "right"]) == "Input left"
     assert place_words(f"{element}.node") == "Node"
@@ -75,7 +79,7 @@ def test_a_fault_has_the_title_the_place_and_types_in_words(registry, pipeline, 
         ("generator", {"rate": -1}, "Rate: has to be more than 0 (it is -1)"),
         ("generator", {"rate": "fast"}, 'Rate: has to be a number (it is "fast")'),
         ("generator", {"rows": 1.5}, "Rows: has to be a whole number (it is 1.5)"),
-        ("generator", {"keys": None}, "Keys: has to be a whole number (it is empty)"),
+        ("generator", {"keys": None}, "Different keys: has to be a whole number (it is empty)"),
         ("generator", {"catch_up": "perhaps"}, 'Catch up: has to be true or false (it is "perhaps")'),
         ("generator", {"speed": 1}, 'speed: unknown field "speed"; did you mean "seed"?'),
         ("generator", {"signals": [{"shape": "sine"}]}, "Signal 1, name: this is required"),
@@ -104,3 +108,27 @@ def test_what_is_wrong_with_a_parameter_is_told_in_words(registry, pipeline, typ
 )
 def test_a_sentence_ends_once(text: str, made: str) -> None:
     assert sentence(text) == made
+
+
+def test_a_message_calls_parameters_as_the_form_does(registry, pipeline, source):
+    window = {
+        "id": "w",
+        "type": "window-aggregate",
+        "inputs": {"in": "source"},
+        "params": {"size_s": 1, "slide_s": 5, "aggregates": [{"function": "count"}]},
+    }
+    (fault,) = validate(pipeline(source(), window), registry).faults
+    assert fault.message.startswith('"A window begins every, s" must not be longer than "Size, s"')
+
+
+def test_no_title_or_help_of_a_form_has_a_name_for_machines(registry):
+    def texts(schema):
+        for part in (schema, *schema.get("$defs", {}).values()):
+            for name, field in part.get("properties", {}).items():
+                yield parameter_title(name, field.get("title"))
+                yield field.get("description", "")
+
+    for type_ in BUILT_IN:
+        found = registry.describe(type_)
+        for text in (found["title"], found["summary"], *texts(found["params_schema"])):
+            assert not re.search(r"[a-z]_[a-z]", text.replace("epoch_", "")), (type_, text)

@@ -3,6 +3,7 @@
     k<key>    what is kept for a key, a text (batch.keyed.KeyState's, or batch.batched's)
     w         what is kept for the element as a whole: the key None
     n         how many keys there are
+    b         how many bytes all of these keys and texts have
     e         the batch at whose end all of them stand: `{"seq", "ends", "batch_time"}`; absent at first
 
 The changes of a batch stay in memory until its sink knows that the batch is committed. Then one write holds
@@ -50,6 +51,7 @@ DIRECTORY = "keyed"
 """A name in the replica directory."""
 
 _COUNT = b"n"
+_BYTES = b"b"
 _END = b"e"
 _KEY = b"k"
 _WHOLE = b"w"
@@ -78,10 +80,12 @@ class KeyedState:
         self._batch, self._linking, self._looking = threading.Lock(), threading.Lock(), threading.Lock()
         self._pending: dict[str | None, str | None] = {}
         self._absent: set[str | None] = set()  # keys that the running batch asked for
+        self._sizes: dict[str | None, int] = {}  # bytes of the texts that it has read
         self._between_batches = threading.Event()
         self._between_batches.set()
         try:
             self.count = int(self._db.get(_COUNT) or 0)  # the number of keys
+            self.bytes = int(self._db.get(_BYTES) or 0)  # of all keys and texts; the files are larger
             self.end = _end_of(self._db)  # None until a batch is committed
         except BaseException:
             self.close()
@@ -96,6 +100,7 @@ class KeyedState:
         with closing(_opened(fresh, create=True)) as db:
             batch = WriteBatch(raw_mode=True)
             batch.put(_COUNT, b"0")
+            batch.put(_BYTES, b"0")
             if end is not None:
                 batch.put(_END, json.dumps(end).encode())
             db.write(batch)
@@ -126,6 +131,7 @@ class KeyedState:
         with self._batch, self._translating():
             found: Any = self._database().get([_place(key) for key in keys]) if keys else []
         self._absent.update(key for key, text in zip(keys, found, strict=True) if text is None)
+        self._sizes.update({key: len(text or b"") for key, text in zip(keys, found, strict=True)})
         return [None if text is None else text.decode() for text in found]
 
     def between(self, first: str, end: str) -> list[tuple[str, str]]:
@@ -144,24 +150,35 @@ class KeyedState:
         self._pending.update(texts)
 
     def _forget(self) -> None:
-        self._pending, self._absent = {}, set()
+        self._pending, self._absent, self._sizes = {}, set(), {}
 
     def commit(self, end: Mapping[str, Any]) -> None:
         batch = WriteBatch(raw_mode=True)
-        count = self.count
+        count, size = self.count, self.bytes
+        self._read_sizes()
         for key, text in self._pending.items():
-            count += (key is not None) * ((text is not None) - (key not in self._absent))
-            if text is None:
-                batch.delete(_place(key))
+            place, written = _place(key), None if text is None else text.encode()
+            count += (key is not None) * ((written is not None) - (key not in self._absent))
+            size -= 0 if key in self._absent else len(place) + self._sizes[key]
+            if written is None:
+                batch.delete(place)
             else:
-                batch.put(_place(key), text.encode())
+                batch.put(place, written)
+                size += len(place) + len(written)
         batch.put(_COUNT, b"%d" % count)
+        batch.put(_BYTES, b"%d" % size)
         batch.put(_END, json.dumps(end).encode())
         with self._batch, self._translating():
             self._database().write(batch)
-            self.count, self.end = count, dict(end)
+            self.count, self.bytes, self.end = count, size, dict(end)
         self._forget()
         self._between_batches.set()
+
+    def _read_sizes(self) -> None:
+        """Finds how large the texts are that the batch replaces without having asked for them by name."""
+        unread = [key for key in self._pending if key not in self._sizes]
+        if unread:
+            self.get(unread)
 
     # --- beside the batches
 

@@ -260,11 +260,10 @@ def replace_text(path: Path, text: str, *, durable: bool = False) -> None:
 
 
 def size_bytes(directory: Path) -> int:
-    """The size of the state's files, in bytes."""
+    """The size of the files of a state that Spark keeps, in bytes."""
     total = 0
-    for place in (spark_directory(directory) / "state", keyed_path(directory)):
-        for root, _, names in os.walk(place):
-            for name in names:
-                with suppress(FileNotFoundError):  # it has just been cleaned up
-                    total += os.stat(os.path.join(root, name)).st_size
+    for root, _, names in os.walk(spark_directory(directory) / "state"):
+        for name in names:
+            with suppress(FileNotFoundError):  # it has just been cleaned up
+                total += os.stat(os.path.join(root, name)).st_size
     return total

@@ -484,4 +484,5 @@ class Replica:
     def _measure_state(self, run: Run) -> None:
         if monotonic() - self._sized_at_s > _SIZE_EVERY_S:
             self._sized_at_s = monotonic()
-            self._state_bytes = size_bytes(self.directory) if run.stateful else 0
+            kept = run.state_bytes
+            self._state_bytes = size_bytes(self.directory) if kept is None else kept

@@ -159,6 +159,14 @@ class Run:
         """How many keys have a state. Returns None if the group keeps no state by key."""
         return self._keyed.count if self._keyed is not None and self.stateful else None
 
+    @property
+    def state_bytes(self) -> int | None:
+        """The size of all keys and of what is kept for them. Returns None if Spark keeps it: its files alone
+        have a size."""
+        if self._group.is_kept_by_spark:
+            return None
+        return self._keyed.bytes if self._keyed is not None and self.stateful else 0
+
     def close(self, *, stuck: bool = False) -> None:
         """End the query, after the batch that is ending. What the run has kept cannot be read any more.
         `stuck`: its batch does not end, so nobody waits for it."""

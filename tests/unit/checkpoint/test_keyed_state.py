@@ -43,6 +43,43 @@ def commit(state: KeyedState, seq: int, **texts: str) -> None:
     state.commit(end(seq))
 
 
+def kept_bytes(state: KeyedState) -> int:
+    """Counted from what it holds: a key has one byte before it."""
+    whole = state.get([None])[0]
+    return sum(1 + len(key.encode()) + len(text.encode()) for key, text in state.items()) + (
+        0 if whole is None else 1 + len(whole.encode())
+    )
+
+
+def test_its_size_is_that_of_what_is_kept_whatever_was_kept_before(tmp_path: Path) -> None:
+    state, chance = begun(tmp_path / "keyed"), random.Random(3)
+    keys: list[str | None] = [None, "", "a", "ü", "key"]
+    for seq in range(1, 200):
+        asked = chance.sample(keys, 3)
+        state.begin()
+        if chance.random() < 0.8:  # a batch may also replace what it has found otherwise
+            state.get(asked)
+        state.keep([(key, chance.choice([None, "x" * chance.randrange(50), "ü"])) for key in asked])
+        state.commit(end(seq))
+        assert state.bytes == kept_bytes(state)
+    state.close()
+    again = KeyedState(tmp_path / "keyed")
+    assert again.bytes == kept_bytes(again)
+    again.close()
+
+
+def test_with_the_same_keys_its_size_stays_however_long_it_runs(tmp_path: Path) -> None:
+    state = begun(tmp_path / "keyed")
+    sizes = []
+    for seq in range(1, 1_201):  # ten minutes of two batches a second
+        commit(state, seq, window=f"{seq % 10}" * 400)
+        if seq % 120 == 0:
+            state.link(tmp_path / f"checkpoint-{seq}")
+            sizes.append(state.bytes)
+    assert len(set(sizes)) == 1
+    state.close()
+
+
 def test_a_batch_counts_once_it_is_committed(tmp_path: Path) -> None:
     state = begun(tmp_path / "keyed")
     assert (state.end, read_end(tmp_path / "keyed")) == (None, None)

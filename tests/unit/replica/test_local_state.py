@@ -194,7 +194,7 @@ def test_with_a_keyed_state_that_alone_says_where_it_stands(tmp_path: Path) -> N
     assert last_committed(tmp_path) == Boundary(Seq(5), {"in-0": 50}, 5000)
     assert open_state(tmp_path).seq == 5
     assert not (tmp_path / "spark").exists(), "what Spark has kept would be gone on from"
-    assert size_bytes(tmp_path) > 0
+    assert size_bytes(tmp_path) == 0, "what Spark keeps is no more there"
 
 
 def test_a_keyed_state_without_a_batch_is_none(tmp_path: Path) -> None:

@@ -105,16 +105,56 @@ async function agreeAndStart(
 ): Promise<void> {
   useDeploy.setState({ preparing: "Looking at what will change" });
   const restart = await agreed(what, which);
+  if (restart === "again") return runAgain();
   if (!restart) return;
   useDeploy.setState({ kind: "deploy", preparing: "Starting" });
   follow("deploy", await post<Operation>(`${path()}/deploy`, { ...which, restart }));
 }
 
+const pipelineNow = () => {
+  const { name, pipeline } = useEditor.getState();
+  return useLive.getState().pipelines.find((each) => each.name === name) ?? pipeline;
+};
+
+/** What has ended runs once more from the beginning: it is undeployed, and then deployed as it was. */
+export async function runAgain(): Promise<void> {
+  const pipeline = pipelineNow();
+  const version = pipeline?.deployed_version;
+  if (deployBusy(useDeploy.getState()) || version == null) return;
+  const name = pipelineTitle(current());
+  const yes = await confirm({
+    title: `Run ${name} again?`,
+    text: `${name} has read its recordings to their end. Version ${version} is undeployed and deployed again: it starts from the beginning, with an empty state. What this run has written to topics and files of your own stays.`,
+    action: "Run again",
+  });
+  if (!yes) return;
+  try {
+    const ended = await post<Operation>(`${path()}/undeploy`);
+    follow("undeploy", ended);
+    await outcome(ended.id);
+    follow("deploy", await post<Operation>(`${path()}/deploy`, { version, restart: [] }));
+  } catch (error) {
+    toastError("It does not run again", error);
+  }
+}
+
+const LOOK_MS = 500;
+
+/** Resolves when the operation is done; throws what it failed by. */
+async function outcome(id: string): Promise<void> {
+  for (;;) {
+    const { status, message } = await get<Operation>(`/operations/${encodeURIComponent(id)}`);
+    if (status === "done") return;
+    if (status === "failed") throw new Error(message);
+    await new Promise((resolve) => window.setTimeout(resolve, LOOK_MS));
+  }
+}
+
 /**
- * Shows what will change. Resolves to the elements that may lose their state, or to null if the user does
- * not agree.
+ * Shows what will change. Resolves to the elements that may lose their state, to null if the user does not
+ * agree, or to "again" if nothing changes and what runs has ended.
  */
-async function agreed(what: Deployed, which: object): Promise<string[] | null> {
+async function agreed(what: Deployed, which: object): Promise<string[] | "again" | null> {
   const plan = await post<DeployPlan>(`${path()}/deploy`, { ...which, dry_run: true });
   useDeploy.setState(IDLE);
   const asked = toAgree(plan);
@@ -127,6 +167,7 @@ async function agreed(what: Deployed, which: object): Promise<string[] | null> {
     });
     return yes ? [] : null;
   }
+  if (pipelineNow()?.status === "ended") return "again";
   toast({ tone: "info", title: "Nothing to deploy", text: "This version runs already." });
   return null;
 }

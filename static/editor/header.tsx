@@ -29,7 +29,7 @@ import { Menu } from "../shared/ui/menu";
 import { StatusMark, Tip } from "../shared/ui/parts";
 import { toast, toastError } from "../shared/ui/toast";
 import { autosave } from "./autosave";
-import { deploy, deployBusy, undeploy, useDeploy } from "./deploy";
+import { deploy, deployBusy, runAgain, undeploy, useDeploy } from "./deploy";
 import { pipelineTitle, withTitle } from "../shared/document";
 import { ElsewhereMark } from "./elsewhere";
 import { chooseFile, exportDocument, parseText } from "./files";
@@ -65,6 +65,7 @@ export function Header() {
   // not `disabled`: the focus would be gone when the dialog that follows gives it back
   const busy = deployBusy(useDeploy());
   const settled = deployed && !differs && !failed; // there is nothing to deploy
+  const again = settled && status === "ended";
   return (
     <header className="page__head">
       <nav className="crumbs" aria-label="Breadcrumb">
@@ -113,17 +114,21 @@ export function Header() {
           </button>
         )}
         <button
-          className={`button${settled ? "" : " button--primary"}`}
+          className={`button${settled && !again ? "" : " button--primary"}`}
           disabled={!mayAct("editor")}
           aria-disabled={busy}
           title={
             roleReason("editor") ??
-            (settled ? "The draft runs already" : "Check the draft and run it on the nodes")
+            (again
+              ? "It has ended: run it once more, from the beginning"
+              : settled
+                ? "The draft runs already"
+                : "Check the draft and run it on the nodes")
           }
-          onClick={() => void deploy()}
+          onClick={() => void (again ? runAgain() : deploy())}
         >
           <Rocket aria-hidden="true" />
-          {deployed && differs ? "Deploy changes" : "Deploy"}
+          {again ? "Run again" : deployed && differs ? "Deploy changes" : "Deploy"}
         </button>
       </div>
     </header>

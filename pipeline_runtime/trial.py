@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -147,10 +148,11 @@ def processed(
     schemas: Mapping[str, StreamSchema],
     *,
     ends: bool = True,
+    times_ms: Sequence[int] = (),
 ) -> Outcome:
     """Run a processor on batches, each with the rows of each port, and on the input's end if it `flushes` and
     `ends` is true. Each batch gets a new operator with the state that the one before has left. A row may say
-    its `_partition`, an integer."""
+    its `_partition`, an integer. `times_ms` says when each batch begins; without it all begin at 0."""
     from pipeline_runtime.batch.processors import work_of
 
     inputs = [(port.name, schemas[port.name]) for port in operator.inputs if port.name in schemas]
@@ -158,13 +160,16 @@ def processed(
     with tempfile.TemporaryDirectory() as directory:
         context = OperatorContext(_ELEMENT, output, schemas, Path(directory), Path)
         offset = 0
-        for batch in [*batches, *([{}] if ends and operator.flushes else [])]:
+        end: list[Mapping[str, Sequence[Row]]] = [{}] if ends and operator.flushes else []
+        for batch, time_ms in zip([*batches, *end], chain(times_ms, repeat(0))):  # noqa: B905 - one is endless
             ports = {}
             for port, schema in inputs:
                 ports[port] = port_table(batch.get(port, ()), schema, offset)
                 offset += ports[port].num_rows
             moved = type(operator)(operator.params, operator.describe_file)
-            made = work_of(moved, inputs, context).process(ports, states, at_end=not batch)
+            made = work_of(moved, inputs, context).process(
+                ports, states, at_end=not batch, batch_time_ms=time_ms
+            )
             found.rows += made.rows.drop_columns("_key").to_pylist()
             found.rejected += [reason for reason, _ in made.letters]
     return found

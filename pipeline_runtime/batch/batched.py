@@ -27,9 +27,11 @@ class BatchWork:
         self._inputs = inputs
         self._ctx = ctx
 
-    def process(self, ports: Ports, gate: Asked, task: int = 0, *, at_end: bool = False) -> Processed:
+    def process(
+        self, ports: Ports, gate: Asked, task: int = 0, *, at_end: bool = False, batch_time_ms: int = 0
+    ) -> Processed:
         given = {port: ports[port].sort_by(BY_OFFSET) for port, _ in self._inputs}
-        states = GateStates(gate, task, self._processor)
+        states = GateStates(gate, task, self._processor, batch_time_ms)
         made = self._processor.process_batch(given, states, self._ctx, at_end=at_end)
         states.hand_over()
         return self._processed(made)
@@ -56,7 +58,8 @@ class BatchWork:
 class GateStates:
     """Implements sdk.States for one batch."""
 
-    def __init__(self, gate: Asked, task: int, processor: BatchProcessor) -> None:
+    def __init__(self, gate: Asked, task: int, processor: BatchProcessor, batch_time_ms: int = 0) -> None:
+        self.batch_time_ms = batch_time_ms
         self._gate = gate
         self._task = task
         self._processor = processor

@@ -59,6 +59,13 @@ class GroupFacts:
     def flushes(self) -> bool:
         return any(operator.flushes for operator in self.operators.values())
 
+    @property
+    def tick_ms(self) -> int | None:
+        """How often a batch is to run although no row comes; None if that is not needed."""
+        ticks = [operator.ticks_s() for operator in self.operators.values()]
+        known = [int(tick * 1000) for tick in ticks if tick is not None]
+        return None if self.is_planned else min(known, default=None)
+
     def context(self, element: str) -> OperatorContext:
         return operator_context(self.spec, element, self._files, self._directory)
 

@@ -24,6 +24,8 @@ _BUFFER_BYTES = 1 << 16  # with Python's default a line of 100 KB takes twice as
 
 FLUSH = -1
 """Stands in place of an input: the slice is one flush row for every input."""
+TICK = -2
+"""Stands in place of an input: the slice has no rows, and only says when the batch began."""
 
 A_co = TypeVar("A_co", covariant=True)
 Payload = bytes | memoryview
@@ -58,7 +60,7 @@ class TaskPart:
 class Slice:
     """What one task reads of one input partition for a batch. A batch has any number of them."""
 
-    input: int  # index into group_inputs, or FLUSH
+    input: int  # index into group_inputs, FLUSH or TICK
     batch_time_ms: int
     partition: int = 0
     start: Any = None  # an offset, or a source's position

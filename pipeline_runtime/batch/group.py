@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from pipeline_runtime.batch.facts import GroupFacts
 from pipeline_runtime.batch.gate_client import GateClient
-from pipeline_runtime.batch.gate_messages import PartProcessed, Slice, SlicesOf
+from pipeline_runtime.batch.gate_messages import FLUSH, PartProcessed, Slice, SlicesOf
 from pipeline_runtime.batch.output import BatchOutput, Destinations, OutputBuilder, packed
 from pipeline_runtime.batch.processors import processor_work
 from pipeline_runtime.batch.reader import GroupReader, conformed, input_schema, keyed, with_meta
@@ -59,14 +59,14 @@ class GroupWork:
         output = OutputBuilder(self._destinations)
         streams = {source: output.add(source, rows) for source, rows in self._read(slices).items()}
         batch_time_ms = slices[0].batch_time_ms if slices else 0
-        at_end = any(part.input < 0 for part in slices)
+        at_end = any(part.input == FLUSH for part in slices)
         for id in self._elements:
             source = f"{id}.out"
             if source in streams:  # what the group reads from outside
                 continue
             given = {port: streams[each] for port, each in self._ports[id].items()}
             if id == self._processor_id:
-                made = self._processed(given, task, at_end=at_end)
+                made = self._processed(given, task, at_end=at_end, batch_time_ms=batch_time_ms)
                 output.reject(id, made.letters)
                 rows = made.rows
                 if source in self._read_inside:
@@ -87,7 +87,9 @@ class GroupWork:
             streams[item.source] = pa.concat_tables(parts) if parts else empty
         return streams
 
-    def _processed(self, given: Mapping[str, pa.Table], task: int, *, at_end: bool) -> Processed:
+    def _processed(
+        self, given: Mapping[str, pa.Table], task: int, *, at_end: bool, batch_time_ms: int
+    ) -> Processed:
         assert self._processor is not None
         # A processor is given the empty text as the key of a row without one.
         ports = {
@@ -96,4 +98,4 @@ class GroupWork:
             else rows
             for port, rows in given.items()
         }
-        return self._processor.process(ports, self._gate, task, at_end=at_end)
+        return self._processor.process(ports, self._gate, task, at_end=at_end, batch_time_ms=batch_time_ms)

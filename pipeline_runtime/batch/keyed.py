@@ -46,7 +46,9 @@ class KeyedWork:
         self._inputs = inputs
         self._rows = KeyedRows(processor, inputs, outputs)
 
-    def process(self, ports: Ports, gate: Asked, task: int = 0, *, at_end: bool = False) -> Processed:
+    def process(
+        self, ports: Ports, gate: Asked, task: int = 0, *, at_end: bool = False, batch_time_ms: int = 0
+    ) -> Processed:
         """See rows.ProcessorWork. A keyed processor keeps no row back, so it does nothing more `at_end`."""
         keys = self._by_key(ports)
         output = KeyedOutput()

@@ -54,8 +54,11 @@ class Asked(Protocol):
 class ProcessorWork(Protocol):
     """A group's processor, as one worker process runs it."""
 
-    def process(self, ports: Ports, gate: Asked, task: int = 0, *, at_end: bool = False) -> Processed:
-        """Run it on a batch's rows. It reads its states from the gate, and leaves the new ones there."""
+    def process(
+        self, ports: Ports, gate: Asked, task: int = 0, *, at_end: bool = False, batch_time_ms: int = 0
+    ) -> Processed:
+        """Run it on the rows of the batch that began at `batch_time_ms`. It reads its states from the gate,
+        and leaves the new ones there."""
         ...
 
 

@@ -51,6 +51,7 @@ BUILT_IN = {
     "merge": "merge:Merge",
     "threshold-alert": "threshold_alert:ThresholdAlert",
     "hysteresis-alarm": "hysteresis_alarm:HysteresisAlarm",
+    "silence-alarm": "silence_alarm:SilenceAlarm",
     "csv-sink": "csv_sink:CsvSink",
     "kafka-out": "kafka_out:KafkaOut",
     "live-chart": "live_chart:LiveChart",

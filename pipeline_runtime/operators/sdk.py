@@ -161,6 +161,11 @@ class Operator(ABC):
         """Returns `follow`, if that depends on parameters or input types."""
         return self.follow
 
+    def ticks_s(self) -> float | None:
+        """Returns how often a batch is to run although no row comes, in seconds, or None if that is not
+        needed. A group with an operator that is written for Spark has no such batches."""
+        return None
+
     @classmethod
     def follow_depends(cls) -> bool:
         """Returns whether the class attribute `follow` is not the whole answer."""
@@ -290,6 +295,9 @@ class BatchProcessor(Processor):
 class States(Protocol):
     """The states of a BatchProcessor: a JSON value for each key. It reads what earlier batches have left.
     What it puts is stored with the present batch."""
+
+    batch_time_ms: int
+    """When the batch began, the same on each node that runs it. There is no other clock."""
 
     def get(self, keys: Sequence[str | None]) -> list[Any]:
         """Returns the value of each key in turn, or None if nothing is stored. The key None belongs to the

@@ -32,6 +32,7 @@ from pipeline_runtime.operators.registry import (
     params_schema,
 )
 from pipeline_runtime.operators.sdk import (
+    DataFrameOperator,
     FileDescriber,
     Operator,
     SchemaMismatch,
@@ -448,6 +449,14 @@ class _Check:
                 name = self.name(member)
                 message = f"{name} is shown by the dashboard and runs on no node: take it out of the group"
                 self.report(member, group.path("elements"), message, "group_view")
+        ticking = [m for m in members if m in self.operators and self.operators[m].ticks_s() is not None]
+        planned = [m for m in members if m in self.types and issubclass(self.types[m], DataFrameOperator)]
+        if ticking and planned:
+            message = (
+                f"{self.name(ticking[0])} needs batches without rows, which Spark does not plan for "
+                f"{self.name(planned[0])}: take one of them out of the group"
+            )
+            self.report(ticking[0], group.path("elements"), message, "group_ticks")
         if not connected(members, self.before):
             together = listed(self.names(members))
             message = f"elements that run as one must be connected; these are not: {together}"

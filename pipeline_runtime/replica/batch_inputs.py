@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from dataclasses import replace
+from math import inf
 
 from pipeline_runtime.batch.gate_messages import Slice, SliceRead
 from pipeline_runtime.batch.inputs import GroupInput
@@ -16,8 +17,17 @@ from pipeline_runtime.replica.outputs import RejectedRecord
 class BatchInputs:
     """A group's inputs. `offsets` says how far each of them reaches now."""
 
-    def __init__(self, inputs: Sequence[GroupInput], offsets: InputOffsets, *, flushes: bool) -> None:
-        """`flushes`: the group keeps rows back, which a flush at the end of its inputs brings out."""
+    def __init__(
+        self,
+        inputs: Sequence[GroupInput],
+        offsets: InputOffsets,
+        *,
+        flushes: bool,
+        tick_ms: int | None = None,
+    ) -> None:
+        """`flushes`: the group keeps rows back, which a flush at the end of its inputs brings out. `tick_ms`:
+        how often it has a batch although no row comes."""
+        self._tick_ms = tick_ms
         self.offsets = offsets
         self._inputs = inputs
         self._flushes = flushes
@@ -66,11 +76,25 @@ class BatchInputs:
             return {**ends, END_STAGE: stage + 1}
         return ends
 
+    def tick_in_s(self, ends: Ends, since_s: float) -> float:
+        """How soon a batch is to run although no row has come, if the last one began `since_s` ago and ended
+        at `ends`: 0 for now."""
+        if self._tick_ms is None or self.has_ended(ends):
+            return inf
+        return max(0.0, self._tick_ms / 1000 - since_s)
+
     # --- a batch's slices
 
     def slices(self, start: Boundary, end: Boundary) -> list[Slice]:
         """What the tasks of the batch from `start` to `end` read."""
-        slices = slices_between(self._inputs, start.ends, end.ends, end.batch_time_ms, flushes=self._flushes)
+        slices = slices_between(
+            self._inputs,
+            start.ends,
+            end.ends,
+            end.batch_time_ms,
+            flushes=self._flushes,
+            ticks=self._tick_ms is not None,
+        )
         return [self._with_records(part) for part in slices]
 
     def _with_records(self, part: Slice) -> Slice:

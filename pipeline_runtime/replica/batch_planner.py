@@ -226,11 +226,13 @@ class BatchPlanner:
             ends = offsets.advance(base, now_ms, by_s=by_s)
             if ends == start.ends:
                 ends = ending
-            if ends != start.ends:
+            tick_in_s = self._inputs.tick_in_s(start.ends, timing.since_granted_s)
+            if ends != start.ends or not tick_in_s:
                 timing.arrived_at_s = offsets.arrived_at_s(base, ends, now_ms)
                 return Boundary(found.seq, ends, now_ms), shifted_ms
             if offsets.has_sources:
                 remaining_s = min(remaining_s, timing.look_s())
+            remaining_s = min(remaining_s, tick_in_s)
             state.wait_for_change(seen, remaining_s)
         except KafkaError:
             offsets.disconnect()  # the broker is away: it is asked again, for as long as that takes

@@ -17,6 +17,8 @@ from pipeline_runtime.kafka.health import round_trip_ms
 log = logging.getLogger(__name__)
 
 EVERY_S = 5.0
+AGAIN_S = 1.0
+"""How often a silent broker is asked."""
 ANSWER_S = 2.0
 SILENT_MS = 12_000
 """After this long without an answer the broker counts as silent: two questions in a row got none."""
@@ -62,7 +64,7 @@ class BrokerWatch:
                 self._answered_at_ms = _now_ms()
                 if again:
                     self._changed()
-            self._closing.wait(EVERY_S)
+            self._closing.wait(AGAIN_S if self.silent_since_ms is not None else EVERY_S)
 
 
 def _now_ms() -> int:

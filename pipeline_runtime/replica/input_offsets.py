@@ -7,7 +7,7 @@ from math import inf
 from time import monotonic
 from typing import Any
 
-from pipeline_runtime.batch.gate_messages import FLUSH, Slice
+from pipeline_runtime.batch.gate_messages import FLUSH, TICK, Slice
 from pipeline_runtime.batch.inputs import GroupInput
 from pipeline_runtime.journal.records import END_STAGE, Ends
 from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, close_spent, open_consumer
@@ -20,10 +20,16 @@ BATCH_BYTES_MAX = 64 * 1024 * 1024
 
 
 def slices_between(
-    inputs: Sequence[GroupInput], start: Ends, end: Ends, batch_time_ms: int, *, flushes: bool
+    inputs: Sequence[GroupInput],
+    start: Ends,
+    end: Ends,
+    batch_time_ms: int,
+    *,
+    flushes: bool,
+    ticks: bool = False,
 ) -> list[Slice]:
-    """What tasks read for a batch: one slice for each partition that has moved, and a flush if the inputs
-    have come a stage nearer to their end. Pure."""
+    """What tasks read for a batch: one slice for each partition that has moved, a flush if the inputs have
+    come a stage nearer to their end, and a tick if an operator has to know of each batch. Pure."""
     parts = [
         Slice(item.index, batch_time_ms, partition, start[key], end[key])
         for item in inputs
@@ -32,6 +38,8 @@ def slices_between(
     ]
     if flushes and end.get(END_STAGE, 0) != start.get(END_STAGE, 0):
         parts.append(Slice(FLUSH, batch_time_ms))
+    if ticks:
+        parts.append(Slice(TICK, batch_time_ms))
     return parts
 
 

@@ -87,7 +87,9 @@ class Run:
             self.offsets = self._open_offsets(files, state)
             opened.callback(self.offsets.close)
             tasks = Tasks(start.tasks_max or group.tasks_max, planned=group.is_planned)
-            self.inputs = inputs = BatchInputs(group.inputs, self.offsets, flushes=group.flushes)
+            self.inputs = inputs = BatchInputs(
+                group.inputs, self.offsets, flushes=group.flushes, tick_ms=group.tick_ms
+            )
             self.timing = timing = BatchTiming(
                 definition, state, self.offsets, host.cpu, planned=group.is_planned
             )

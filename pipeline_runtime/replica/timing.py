@@ -123,6 +123,11 @@ class BatchTiming:
         """How long sources inside the group need not be asked. They do not tell when they have rows."""
         return max(self._spec.pace.interval_ms_min, self._may_wait_ms()) / 1000
 
+    @property
+    def since_granted_s(self) -> float:
+        """How long ago the last batch began."""
+        return monotonic() - self._granted_at_s
+
     def usual_ms(self) -> float:
         """How long a batch usually takes; 0 if that is not known."""
         return percentile(list(self._state.measures.batch_ms), 0.5) or 0.0

@@ -5,8 +5,8 @@ import pytest
 from pipeline_runtime.model.document import ELEMENTS_MAX
 from pipeline_runtime.model.schema import FieldType
 from pipeline_runtime.model.templates import load_template, template_names
-from pipeline_runtime.operators.registry import Registry
-from pipeline_runtime.operators.sdk import Operator, Params as NoParams
+from pipeline_runtime.operators.registry import Registry, default_registry
+from pipeline_runtime.operators.sdk import DataFrameOperator, Operator, Params as NoParams
 from pipeline_runtime.planning.validation import validate
 
 
@@ -369,3 +369,31 @@ def test_an_optional_input_may_stay_unconnected_and_fits_where_it_is_connected(
     assert {fault[1:] for fault in faults(merged(in1="a", in2="b", in3="w"))} == {
         ("spec.elements[4].inputs.in3", "schema")
     }
+
+
+def test_what_needs_batches_without_rows_is_not_grouped_with_what_spark_plans(pipeline, source):
+    class Planned(DataFrameOperator):
+        """Written for Spark."""
+
+        type, title, summary, category, icon = "planned", "Planned", "Is planned", "transform", "bomb"
+        Params = NoParams
+
+        def output_schema(self, inputs):
+            return inputs["in"]
+
+        def transform(self, inputs, ctx):
+            return inputs["in"]
+
+    known = default_registry()
+    registry = Registry(
+        {"planned": Planned, **{type_: known.get(type_) for type_ in ("generator", "silence-alarm")}}
+    )
+    elements = [
+        source(),
+        {"id": "p", "type": "planned", "inputs": {"in": "source"}},
+        {"id": "alarm", "type": "silence-alarm", "params": {"for_s": 60}, "inputs": {"in": "p"}},
+    ]
+    apart = validate(pipeline(*elements), registry)
+    assert apart.valid
+    [fault] = validate(pipeline(*elements, groups=[{"id": "g", "elements": ["p", "alarm"]}]), registry).faults
+    assert (fault.element, fault.code) == ("alarm", "group_ticks")

@@ -89,13 +89,14 @@ def one_run(
     tasks: Tasks | None = None,
     end: Any = None,
     ownership: Any = None,
+    tick_ms: int | None = None,
 ) -> OneRun:
     """`group`: its GroupFacts, if it has sinks. `end`: in place of BatchEnd."""
     tasks, cpu, over = tasks or Tasks(1), Arrived(), threading.Event()
     offsets = offsets or Arrived()
     local = Boundary(state.local, {"in-0": state.local, "in-1": state.local}, state.local)
     release = OwnerRelease(state, ownership)
-    batch_inputs = BatchInputs(inputs, offsets, flushes=False)
+    batch_inputs = BatchInputs(inputs, offsets, flushes=False, tick_ms=tick_ms)
     timing = BatchTiming(spec, state, offsets, cpu, planned=tasks.planned_each)  # type: ignore[arg-type]
     planner = BatchPlanner(spec, state, batch_inputs, timing, release, over, local, _forget)
     growing = GrowingFiles()

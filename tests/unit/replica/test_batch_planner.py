@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from pipeline_runtime.batch.gate_messages import FLUSH, Slice, TaskPart
+from pipeline_runtime.batch.gate_messages import FLUSH, TICK, Slice, TaskPart
 from pipeline_runtime.batch.inputs import GroupInput
 from pipeline_runtime.batch.output import LETTERS, BatchOutput, packed
 from pipeline_runtime.batch.tasks import Tasks
@@ -329,6 +329,46 @@ def test_tasks_read_what_has_moved_and_nothing_else() -> None:
         Slice(input=1, partition=0, start={"row": 1}, end={"row": 4}, batch_time_ms=42),
     ]
     assert slices_between(INPUTS, start, start, 42, flushes=True) == []
+
+
+class Silent(Arrived):
+    """Nothing ever comes."""
+
+    waiting = False
+
+    def advance(self, ends: dict[str, int], now_ms: int, *, by_s: float) -> dict[str, int]:
+        return ends
+
+
+@pytest.mark.parametrize("tick_ms", [None, 1])
+def test_a_group_that_ticks_has_batches_although_nothing_comes(
+    tick_ms: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planner_module, "LOOK_S", 0.01)
+    made = state([1])
+    made.local = Seq(1)
+    made.permit = SimpleNamespace(epoch=Epoch(1))
+    planner = run_of(made, offsets=Silent(), tick_ms=tick_ms).planner
+    if tick_ms is None:
+        ending = threading.Timer(0.2, lambda: (planner._over.set(), made.poke()))
+        ending.start()
+        assert planner.grant_next() is None
+        return
+    [tick] = planner.grant_next() or []
+    assert tick.input == TICK
+    assert made.plan is not None
+    start, end = made.plan
+    assert (end.seq, end.ends, end.batch_time_ms) == (2, start.ends, tick.batch_time_ms)
+
+
+def test_a_group_that_ticks_is_told_when_each_batch_began_and_has_none_behind_its_end() -> None:
+    start, end = {"ta-0": 5, "ta-1": 7, "b": 1}, {"ta-0": 6, "ta-1": 7, "b": 1}
+    [rows, tick] = slices_between(INPUTS, start, end, 42, flushes=False, ticks=True)
+    assert (rows.input, tick) == (0, Slice(TICK, 42))
+    inputs = run_of(state([1]), tick_ms=1000).inputs
+    assert inputs.tick_in_s({"in-0": 1}, since_s=0.25) == 0.75
+    assert inputs.tick_in_s({"in-0": 1}, since_s=7.0) == 0
+    assert inputs.tick_in_s({"in-0": 1, END_STAGE: 1}, since_s=7.0) == math.inf
 
 
 def test_a_stage_of_the_end_is_a_flush_where_something_is_kept_back() -> None:

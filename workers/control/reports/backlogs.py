@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from django.db import close_old_connections
 
 from pipeline_runtime.batch.inputs import group_inputs
-from pipeline_runtime.journal.positions import last_positions
+from pipeline_runtime.journal.backlog import Input, Processed, processed, waiting_rows
 from pipeline_runtime.journal.reader import read_once
-from pipeline_runtime.journal.records import Commit, Ends, Record
-from pipeline_runtime.kafka.clients import TopicPartition
+from pipeline_runtime.kafka.clients import KafkaError, TopicPartition
 from pipeline_runtime.kafka.ends import TopicEnds
+from pipeline_runtime.kafka.transactions import Doubtful
 from pipeline_runtime.model.spec import GroupSpec
 from webapp.audit.announcements import announce
 from webapp.handovers.facts import group_facts
@@ -33,24 +31,6 @@ STANDS = ("failed", "silent", "stalled", "starting", "restoring")
 """Statuses in which no replica says how many rows wait."""
 
 
-@dataclass(frozen=True)
-class Input:
-    """A partition that a group reads. `key` is its name in a boundary's ends."""
-
-    key: str
-    at: TopicPartition
-    ours: bool  # Fogline's own topic: its last offset is always a commit marker
-
-
-@dataclass(frozen=True)
-class Processed:
-    """What a group's journal says."""
-
-    journal_end: int
-    ends: Ends
-    rows_per_offset: float
-
-
 def inputs_of(spec: GroupSpec) -> list[Input]:
     return [
         Input(key, TopicPartition(item.topic, partition), not item.external)
@@ -58,33 +38,6 @@ def inputs_of(spec: GroupSpec) -> list[Input]:
         if item.topic is not None
         for partition, key in enumerate(item.end_keys())
     ]
-
-
-def processed(journal_end: int, records: Iterable[Record], inputs: Sequence[Input]) -> Processed:
-    """Returns where the journal's last batch ends, and how many of the offsets that were read were rows."""
-    found = list(records)
-    rows = offsets = 0
-    before: Ends = {}
-    keys = [each.key for each in inputs]
-    for record in found:
-        if isinstance(record, Commit):
-            ends = record.boundary.ends
-            moved = sum(ends[key] - before[key] for key in keys if key in ends and key in before)
-            if before and moved > 0:
-                rows, offsets = rows + record.rows_in, offsets + moved
-            before = ends
-    share = min(1.0, rows / offsets) if offsets else 1.0
-    return Processed(journal_end, last_positions(found), share)
-
-
-def waiting_rows(known: Processed, inputs: Sequence[Input], newest: Mapping[TopicPartition, int]) -> int:
-    """Returns how many rows wait. Commit markers among the offsets are left out by their usual share."""
-    rows = 0
-    for each in inputs:
-        if each.key in known.ends and each.at in newest:
-            behind = newest[each.at] - known.ends[each.key] - (1 if each.ours else 0)
-            rows += round(max(0, behind) * known.rows_per_offset)
-    return rows
 
 
 class Backlogs:
@@ -134,15 +87,20 @@ class Backlogs:
             announce()
 
     def _count(self, placement: GroupPlacement) -> int | None:
-        """Returns None if its inputs are not topics, or the broker does not know one of them."""
-        spec = GroupSpec.model_validate(placement.spec)
+        """Returns None if its inputs are not topics, or the broker does not say where one of them ends."""
+        try:
+            return self._asked(GroupSpec.model_validate(placement.spec))
+        except (KafkaError, Doubtful) as error:
+            log.debug("%s: the rows that wait for it cannot be counted: %s", placement, error)
+            return None
+
+    def _asked(self, spec: GroupSpec) -> int | None:
+        """Raises KafkaError and Doubtful."""
         inputs, journal = inputs_of(spec), TopicPartition(spec.journal, 0)
         if not inputs:
             return None
         newest = self._ends.ask([journal, *(each.at for each in inputs)])
-        end = newest.get(journal)
-        if end is None or len(newest) <= len({each.at for each in inputs}):
-            return None
+        end = newest[journal]
         known = self._known.get(spec.journal)
         if known is None or known.journal_end != end:
             known = processed(end, read_once(self._context.kafka, spec.journal), inputs)

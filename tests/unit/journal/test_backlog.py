@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from pipeline_runtime.journal.backlog import Input, processed, waiting_rows
 from pipeline_runtime.journal.records import Boundary, Claim, Commit
 from pipeline_runtime.kafka.clients import TopicPartition
 from pipeline_runtime.model.ids import Epoch, Seq
-from workers.control.reports.backlogs import Input, processed, waiting_rows
 
 OURS = Input("in-0", TopicPartition("in", 0), ours=True)
 THEIRS = Input("outside-0", TopicPartition("outside", 0), ours=False)

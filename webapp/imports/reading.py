@@ -99,6 +99,8 @@ class Detection(Frozen):
     reading: Reading
     notes: tuple[str, ...] = ()
     questions: tuple[Question, ...] = ()
+    members: tuple[str, ...] = ()  # the tables of a zip archive
+    sheets: tuple[str, ...] = ()  # of a workbook
 
 
 class ColumnReport(Frozen):

@@ -1,0 +1,134 @@
+"""What the times of a file's beginning show: a zone, an order, a change of the clock, a jump."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+HOUR_US, DAY_US = 3_600_000_000, 86_400_000_000
+JUMP_TIMES = 1_000  # a step is a jump if it is so many times the usual one, and a day at least
+_OFFSET = re.compile(r"(?:gmt|utc)\s*([+-])\s*(\d{1,2})(?::?(00))?(?!\d)", re.IGNORECASE)
+_STANDARD = {"mst": 7, "est": 5, "cst": 6, "pst": 8, "akst": 9, "hst": 10, "mez": -1}
+_EUROPE = ("Europe/Berlin", "Europe/London", "Europe/Helsinki")
+_AMERICA = ("America/New_York", "America/Chicago", "America/Denver", "America/Los_Angeles")
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step between two rows that is no usual one. `row` is the place of the later one."""
+
+    row: int
+    before_us: int
+    after_us: int
+
+
+def zone_named(header: str) -> str | None:
+    """Returns the zone that a header names: `Date Time, GMT-07:00`, `MST`."""
+    found = _OFFSET.search(header)
+    if found:
+        # The names of the IANA database count the other way round.
+        hours = int(found[2])
+        return (
+            "UTC"
+            if hours == 0
+            else f"Etc/GMT{'-' if found[1] == '+' else '+'}{hours}"
+            if hours <= 12
+            else None
+        )
+    for word, west in _STANDARD.items():
+        if re.search(rf"(?<![a-z]){word}(?![a-z])", header.lower()):
+            return f"Etc/GMT{'+' if west > 0 else '-'}{abs(west)}"
+    return "UTC" if re.search(r"(?<![a-z])(utc|gmt)(?![a-z])", header.lower()) else None
+
+
+def is_newest_first(times: Sequence[int]) -> bool:
+    steps = _steps(times)
+    return bool(steps) and sum(step < 0 for step in steps) > 0.9 * sum(step != 0 for step in steps) > 0
+
+
+def usual_us(times: Sequence[int]) -> int:
+    """Returns the usual step, in microseconds, or 0 if there is none."""
+    steps = sorted(abs(step) for step in _steps(times) if step)
+    return steps[len(steps) // 2] if steps else 0
+
+
+def clock_changes(times: Sequence[int]) -> tuple[str, ...]:
+    """Returns the zones whose change of the clock the local times show: an hour that comes twice, or never."""
+    usual = usual_us(times)
+    if not 0 < usual <= HOUR_US:
+        return ()
+    for before, after in zip(times, times[1:], strict=False):
+        back, ahead = after - before == usual - HOUR_US, after - before == usual + HOUR_US
+        if usual == HOUR_US:
+            back = after == before
+        if not (back or ahead):
+            continue
+        zones = _zones_of_change(_moment(before), autumn=back)
+        if zones:
+            return zones
+    return ()
+
+
+def _zones_of_change(at: datetime, *, autumn: bool) -> tuple[str, ...]:
+    """Europe changes on the last Sunday of March and October, America on the second of March and the first of
+    November."""
+    near = {(at + timedelta(minutes=minutes)).date() for minutes in (0, 90)}
+    for day in near:
+        if day.weekday() != 6 or at.hour > 4:
+            continue
+        last = (day + timedelta(days=7)).month != day.month
+        if day.month in (3, 10) and last and autumn == (day.month == 10):
+            return _EUROPE
+        if (day.month, (day.day - 1) // 7) in ((3, 1), (11, 0)) and autumn == (day.month == 11):
+            return _AMERICA
+    return ()
+
+
+def glitch(times: Sequence[int]) -> Step | None:
+    """Returns the row whose time jumps away, if the next one is back: a clock that was wrong for a moment."""
+    usual = usual_us(times)
+    if not usual:
+        return None
+    far = max(DAY_US, JUMP_TIMES * usual)
+    for at in range(1, len(times) - 1):
+        before, here, after = times[at - 1 : at + 2]
+        if abs(here - before) > far and abs(after - here) > far and abs(after - before) <= far:
+            return Step(at, before, here)
+    return None
+
+
+def jump(times: Sequence[int]) -> Step | None:
+    """Returns the largest step, if it is a jump."""
+    usual = usual_us(times)
+    steps = _steps(times)
+    if not usual or not steps:
+        return None
+    at = max(range(len(steps)), key=lambda each: abs(steps[each]))
+    if abs(steps[at]) <= max(DAY_US, JUMP_TIMES * usual):
+        return None
+    return Step(at + 1, times[at], times[at + 1])
+
+
+def in_words(micros: int) -> str:
+    """Returns a time as people write it."""
+    return _moment(micros).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def span(micros: int) -> str:
+    """Returns how long it is: `54 years`, `3 days`, `20 minutes`."""
+    seconds = abs(micros) / 1e6
+    for size, word in ((31_557_600, "year"), (86_400, "day"), (3_600, "hour"), (60, "minute")):
+        if seconds >= size:
+            count = round(seconds / size)
+            return f"{count} {word}" + ("" if count == 1 else "s")
+    return f"{seconds:g} seconds"
+
+
+def _moment(micros: int) -> datetime:
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
+
+
+def _steps(times: Sequence[int]) -> list[int]:
+    return [after - before for before, after in zip(times, times[1:], strict=False)]

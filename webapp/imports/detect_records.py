@@ -1,0 +1,134 @@
+"""How files are read that say their types themselves: JSON lines and Parquet."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import JsonValue
+
+from pipeline_runtime.model.schema import FieldType
+from webapp.imports import time_columns
+from webapp.imports.column_names import named
+from webapp.imports.dialect import lines_of
+from webapp.imports.reading import COLUMNS_MAX, ColumnReading, Detection, Reading, TimeReading
+from webapp.imports.sample import Head
+
+LINES_READ = 1_000
+_ITEMS_MAX = 8  # of an array that become columns
+_DEPTH_MAX = 6
+
+
+def is_json_lines(text: str) -> bool:
+    """Whether its first line is a JSON object."""
+    first = text.lstrip().partition("\n")[0].strip()
+    if not first.startswith("{"):
+        return False
+    try:
+        return isinstance(json.loads(first), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def detected_json_lines(head: Head, text: str) -> Detection:
+    """Returns the columns that the first lines have, nested ones by their path: `a.b`, `a[0].b`."""
+    values: dict[str, list[Any]] = {}
+    for line in lines_of(text, cut=not head.whole)[:LINES_READ]:
+        try:
+            record = json.loads(line) if line.strip() else None
+        except (ValueError, RecursionError):
+            continue  # the import counts it
+        if isinstance(record, dict):
+            for path, value in leaves(record, "", 0):
+                if len(values) < COLUMNS_MAX or path in values:
+                    values.setdefault(path, []).append(value)
+    paths = list(values)
+    types = [_type_of(values[path]) for path in paths]
+    names = [name for name, _ in named(paths, (), len(paths))]
+    reading = Reading(kind="json-lines", compression=head.compression, member=head.member)
+    texts = [["" if value is None else _text(value) for value in values[path]] for path in paths]
+    return _with_time(reading, paths, names, types, texts, ["The file has JSON lines."])
+
+
+def leaves(
+    value: Mapping[str, JsonValue], before: str = "", depth: int = 0
+) -> Iterator[tuple[str, JsonValue]]:
+    for key, inner in value.items():
+        path = f"{before}.{key}" if before else key
+        if isinstance(inner, dict) and depth < _DEPTH_MAX:
+            yield from leaves(inner, path, depth + 1)
+        elif isinstance(inner, list):
+            for number, item in enumerate(inner[:_ITEMS_MAX]):
+                if isinstance(item, dict) and depth < _DEPTH_MAX:
+                    yield from leaves(item, f"{path}[{number}]", depth + 1)
+                elif not isinstance(item, list | dict):
+                    yield f"{path}[{number}]", item
+        elif not isinstance(inner, dict):
+            yield path, inner
+
+
+def _type_of(values: list[Any]) -> FieldType:
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {bool}:
+        return FieldType.BOOLEAN
+    if kinds == {int} and all(abs(value) < 1 << 63 for value in values if value is not None):
+        return FieldType.INTEGER
+    return FieldType.NUMBER if kinds and kinds <= {int, float} else FieldType.STRING
+
+
+def _text(value: JsonValue) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def detected_parquet(head: Head) -> Detection:
+    """Returns the columns as the file has them. Its first column of times is the time of the rows."""
+    sources = [name for name, _ in head.columns]
+    names = [name for name, _ in named(sources, (), len(sources))]
+    types = [FieldType(kind) for _, kind in head.columns]
+    texts = [["" if row[at] is None else str(row[at]) for row in head.rows] for at in range(len(sources))]
+    return _with_time(
+        Reading(kind="parquet"), sources, names, types, texts, ["The file is Parquet, with types of its own."]
+    )
+
+
+def _with_time(
+    reading: Reading,
+    sources: list[str],
+    names: list[str],
+    types: list[FieldType],
+    texts: list[list[str]],
+    notes: list[str],
+) -> Detection:
+    formats: dict[int, str] = {}
+    own = [at for at, type_ in enumerate(types) if type_ is FieldType.TIMESTAMP]
+    if own:
+        best = max(own, key=lambda at: (bool(time_columns.is_hint(names[at])), -at))
+        time = TimeReading(columns=(sources[best],), format="iso")
+    else:
+        found = time_columns.find(names, texts, ".")
+        time = None
+        if found is not None:
+            formats = {
+                **found.others,
+                **({found.columns[0]: found.format} if len(found.columns) == 1 else {}),
+            }
+            time = TimeReading(columns=tuple(sources[at] for at in found.columns), format=found.format)
+    columns = tuple(
+        ColumnReading(
+            source=source,
+            name=name,
+            type=FieldType.TIMESTAMP if at in formats and type_ is FieldType.STRING else type_,
+            format=formats.get(at) if type_ is FieldType.STRING else None,
+        )
+        for at, (source, name, type_) in enumerate(zip(sources, names, types, strict=True))
+    )
+    if time is None:
+        notes.append("No column looks like a time.")
+    else:
+        notes.append(
+            f"The time is in {' and '.join(str(each) for each in time.columns)}, written as {time.format}."
+        )
+    return Detection(
+        reading=reading.model_copy(update={"columns": columns, "time": time}), notes=tuple(notes)
+    )

@@ -1,0 +1,326 @@
+"""How the cells of a table are read: its place, its columns, its time; and what is asked about them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pydantic import JsonValue
+
+from pipeline_runtime.model.schema import FieldType
+from webapp.imports import column_types, number_marks, table_place
+from webapp.imports.column_names import named
+from webapp.imports.column_types import Cell, Judged
+from webapp.imports.detect_time import Timed, detected_time
+from webapp.imports.dialect import Line
+from webapp.imports.number_marks import Decision
+from webapp.imports.reading import (
+    COLUMNS_MAX,
+    MISSING_MAX,
+    Choice,
+    ColumnReading,
+    Detection,
+    Question,
+    Reading,
+)
+from webapp.imports.shapes import shape
+from webapp.imports.table_place import Place
+
+QUESTIONS_MAX = 20
+NOTES_MAX = 60
+
+
+@dataclass(frozen=True)
+class Facts:
+    """`base` says how lines are divided. `pieces` are rows from the middle of the file, whose lines are not known."""
+
+    base: Reading
+    rows: Sequence[Line]
+    comments: Sequence[Line]
+    pieces: Sequence[Line]
+
+
+@dataclass(frozen=True)
+class Table:
+    facts: Facts
+    place: Place
+    columns: tuple[tuple[Cell, ...], ...]  # of each column, in the file's order; pieces behind the beginning
+    names: list[tuple[str, str | None]]
+    rows: tuple[Line, ...]  # of the beginning
+
+
+def detected_table(facts: Facts, fixed: Mapping[str, JsonValue]) -> Detection:
+    """Returns the whole reading. Raises nothing: what is no table is one column of text."""
+    table = _table(facts, fixed)
+    delimiter = facts.base.delimiter if facts.base.kind == "text" else ";"
+    marks = _marks(table, delimiter, fixed)
+    quoted_differs = _quoted_columns(table)
+    judged = [
+        column_types.judge(name, cells, marks.decimal, marks.thousands, at in quoted_differs)
+        for at, ((name, _), cells) in enumerate(zip(table.names, table.columns, strict=True))
+    ]
+    timed = detected_time(
+        [name for name, _ in table.names],
+        [[cell.text for cell in cells[: len(table.rows)]] for cells in table.columns],
+        [header for header in _headers(table)],
+        [row.number for row in table.rows],
+        marks.decimal,
+        fixed,
+    )
+    reading = _reading(table, marks, judged, timed)
+    questions = [
+        *_marks_question(marks, reading, table),
+        *timed.questions,
+        *_type_questions(reading, table, judged),
+    ]
+    notes = [*_place_notes(table), *_mark_notes(marks), *timed.notes, *_column_notes(table, judged, timed)]
+    return Detection(
+        reading=reading, notes=tuple(notes[:NOTES_MAX]), questions=tuple(questions[:QUESTIONS_MAX])
+    )
+
+
+def _table(facts: Facts, fixed: Mapping[str, JsonValue]) -> Table:
+    place = table_place.found(
+        facts.rows,
+        facts.comments,
+        header=_line(fixed, "header_line"),
+        units=_line(fixed, "units_line"),
+        first=_line(fixed, "first_line"),
+        header_known="header_line" in fixed,
+    )
+    rows = tuple(row for row in facts.rows if row.cells and place.first <= row.number <= place.last)
+    width = min(place.width, COLUMNS_MAX)
+    pieces = [row for row in facts.pieces if len(row.cells) in (width, width + 1)]
+    columns = tuple(
+        (
+            *(_cell(row, at, row.number) for row in rows),
+            *(_cell(row, at, None) for row in pieces),
+        )
+        for at in range(width)
+    )
+    if (
+        width > 1
+        and not place.names[width - 1 : width]
+        and all(not cell.text.strip() for cell in columns[-1])
+    ):
+        # Each line ends with a delimiter: there is no column behind it.
+        columns, width = columns[:-1], width - 1
+    elif width > 1 and len(place.names) >= width and not place.names[width - 1].strip():
+        if all(not cell.text.strip() for cell in columns[-1]):
+            columns, width = columns[:-1], width - 1
+    return Table(facts, place, columns, named(place.names, place.unit_cells, width), rows)
+
+
+def _cell(row: Line, at: int, line: int | None) -> Cell:
+    return Cell(line, row.cells[at] if at < len(row.cells) else "")
+
+
+def _headers(table: Table) -> list[str]:
+    names = table.place.names
+    return [names[at] if at < len(names) else "" for at in range(len(table.columns))]
+
+
+def _line(fixed: Mapping[str, JsonValue], place: str) -> int | None:
+    value = fixed.get(place)
+    return value if isinstance(value, int) and value > 0 else None
+
+
+def _marks(table: Table, delimiter: str, fixed: Mapping[str, JsonValue]) -> Decision:
+    numbers = []
+    for cells in table.columns:
+        texts = [cell.text for cell in cells if cell.text.strip()]
+        kinds = [shape(text) for text in texts]
+        if texts and kinds.count("number") * 2 >= len(texts):
+            numbers.append(
+                number_marks.shown(text for text, kind in zip(texts, kinds, strict=True) if kind == "number")
+            )
+        else:
+            numbers.append(number_marks.Marks())
+    marks = number_marks.decide(numbers, delimiter)
+    decimal, thousands = fixed.get("decimal"), fixed.get("thousands")
+    if isinstance(decimal, str) or isinstance(thousands, str):
+        marks = replace(
+            marks,
+            decimal=decimal if isinstance(decimal, str) else marks.decimal,
+            thousands=thousands if isinstance(thousands, str) else marks.thousands,
+            doubt=None,
+        )
+        if marks.thousands == marks.decimal:
+            marks = replace(marks, thousands="")
+    return marks
+
+
+def _quoted_columns(table: Table) -> frozenset[int]:
+    """Returns the columns whose cells stand in quotes, if others of the file with numbers do not."""
+    quote, delimiter = table.facts.base.quote, table.facts.base.delimiter
+    if not quote or table.facts.base.kind != "text" or delimiter == "whitespace":
+        return frozenset()
+    quoted: dict[int, int] = {}
+    rows = [row for row in table.rows[:50] if "\n" not in row.text and quote in row.text]
+    for row in rows:
+        for at, raw in enumerate(
+            re.split(
+                rf"{re.escape(delimiter)}(?=(?:[^{quote}]*{quote}[^{quote}]*{quote})*[^{quote}]*$)", row.text
+            )
+        ):
+            quoted[at] = quoted.get(at, 0) + raw.strip().startswith(quote)
+    numeric = [
+        at
+        for at, cells in enumerate(table.columns)
+        if any(shape(cell.text) == "number" for cell in cells[:20])
+    ]
+    plain = [at for at in numeric if not quoted.get(at)]
+    return (
+        frozenset(at for at in numeric if quoted.get(at, 0) * 2 > len(rows))
+        if plain and rows
+        else frozenset()
+    )
+
+
+def _reading(table: Table, marks: Decision, judged: Sequence[Judged], timed: Timed) -> Reading:
+    missing = [""]
+    for each in judged:
+        missing += [text for text in each.missing if text not in missing and text != each.sentinel]
+    missing = missing[:MISSING_MAX]
+    columns = []
+    for at, ((name, unit), kind) in enumerate(zip(table.names, judged, strict=True)):
+        type_, format_ = timed.type_of(at, kind.type)
+        own: tuple[str, ...] | None = None
+        if kind.sentinel is not None:
+            own = (*missing[: MISSING_MAX - 1], kind.sentinel)
+        elif type_ is FieldType.STRING and len(missing) > 1 and not _like_ids(table.columns[at]):
+            own = ("",)  # among words, NA can be a word
+        columns.append(
+            ColumnReading(source=at, name=name, type=type_, unit=unit, missing=own, format=format_)
+        )
+    place = table.place
+    return table.facts.base.model_copy(
+        update={
+            "header_line": place.header,
+            "units_line": place.units,
+            "first_line": place.first,
+            "decimal": marks.decimal,
+            "thousands": marks.thousands,
+            "missing": tuple(missing),
+            "columns": tuple(columns),
+            "time": timed.reading,
+        }
+    )
+
+
+def _like_ids(cells: Sequence[Cell]) -> bool:
+    texts = [cell.text for cell in cells if cell.text.strip()]
+    return bool(texts) and sum(bool(re.search(r"\d", text)) for text in texts) * 2 > len(texts)
+
+
+# --- in words
+
+
+def _place_notes(table: Table) -> list[str]:
+    place, notes = table.place, []
+    if place.header is not None:
+        notes.append(f"Line {place.header} holds the column names.")
+    else:
+        notes.append("There are no column names.")
+    if place.units is not None:
+        notes.append(f"Line {place.units} holds the units.")
+    if place.first > max(place.header or 0, place.units or 0, 1) + 1 or (place.header or place.first) > 1:
+        notes.append(f"The table begins at line {place.first}.")
+    if any(row.cells and row.number > place.last for row in table.facts.rows):
+        notes.append(f"The table ends at line {place.last}. What follows is left out.")
+    if len(table.columns) < place.width:
+        notes.append("Each line ends with a delimiter, and there is no column behind it.")
+    return notes
+
+
+def _mark_notes(marks: Decision) -> list[str]:
+    notes = ["A comma is the decimal mark."] if marks.decimal == "," else []
+    if marks.thousands:
+        words = {".": "A point", ",": "A comma", " ": "A space", "'": "An apostrophe"}
+        notes.append(f"{words[marks.thousands]} stands between thousands.")
+    return notes
+
+
+def _column_notes(table: Table, judged: Sequence[Judged], timed: Timed) -> list[str]:
+    notes = []
+    for at, ((name, _), kind) in enumerate(zip(table.names, judged, strict=True)):
+        if at in timed.columns:
+            continue
+        if kind.why_text is not None:
+            notes.append(f"{name} stays text: {kind.why_text}.")
+        if kind.sentinel is not None:
+            notes.append(f"{kind.sentinel} means no value in {name}.")
+        if kind.unreadable is not None and not kind.asks:
+            line = f"line {kind.unreadable.line}" if kind.unreadable.line else "one of its cells"
+            notes.append(
+                f"{name} is read as numbers. It has no value at {line}: {_short(kind.unreadable.text)!r} is none."
+            )
+    return notes
+
+
+def _short(text: str) -> str:
+    text = text.strip()
+    return text if len(text) <= 40 else text[:39] + "…"
+
+
+# --- questions
+
+
+def _marks_question(marks: Decision, reading: Reading, table: Table) -> list[Question]:
+    if marks.doubt is None:
+        return []
+    mark, doubt = marks.doubted_mark, marks.doubt
+    name = table.names[marks.columns[0]][0]
+    other = "," if mark == "." else "."
+    small, large = doubt.replace(mark, "."), doubt.replace(mark, "")
+    word = "point" if mark == "." else "comma"
+    return [
+        Question(
+            id="thousands",
+            text=f"What does the {word} in {doubt} ({name}) stand for?",
+            column=name,
+            choices=(
+                Choice(
+                    title=f"It stands before decimals: {doubt} is {small}",
+                    example=small,
+                    changes={"decimal": mark, "thousands": ""},
+                ),
+                Choice(
+                    title=f"It stands between thousands: {doubt} is {large}",
+                    example=large,
+                    changes={"decimal": other, "thousands": mark},
+                ),
+            ),
+        )
+    ]
+
+
+def _type_questions(reading: Reading, table: Table, judged: Sequence[Judged]) -> list[Question]:
+    questions = []
+    for at, kind in enumerate(judged):
+        if (
+            not kind.asks
+            or kind.unreadable is None
+            or reading.columns[at].type not in (FieldType.INTEGER, FieldType.NUMBER)
+        ):
+            continue
+        name = table.names[at][0]
+        where = f" from line {kind.unreadable.line} on" if kind.unreadable.line else ""
+        example = _short(kind.unreadable.text)
+        questions.append(
+            Question(
+                id=f"type.{name}",
+                text=f"{name} holds numbers and other texts{where}, such as {example!r}. How is it read?",
+                line=kind.unreadable.line,
+                column=name,
+                choices=(
+                    Choice(
+                        title=f"As numbers. {kind.others} of {kind.numbers + kind.others} cells have no value then",
+                        changes={f"columns.{at}.type": kind.type.value},
+                    ),
+                    Choice(title="As text", example=example, changes={f"columns.{at}.type": "string"}),
+                ),
+            )
+        )
+    return questions

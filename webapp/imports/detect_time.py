@@ -1,0 +1,185 @@
+"""How the time of the rows is read, what is noted of it, and what is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pydantic import JsonValue
+
+from pipeline_runtime.model.schema import FieldType
+from webapp.imports import clock, time_columns
+from webapp.imports.reading import Choice, Question, TimeReading
+from webapp.imports.time_columns import TimeFound
+from webapp.imports.time_text import time_reader
+
+_ORDERS = {
+    "%d": "day",
+    "%m": "month",
+    "%Y": "year",
+    "%y": "year",
+}
+_END_WORDS = ("interval end", "end time", "endtime", "period end", "time to", "bis", "ende")
+
+
+@dataclass(frozen=True)
+class Timed:
+    """`columns` are those that make the time, from 0. `others` are further columns of times, by their format."""
+
+    reading: TimeReading | None
+    columns: tuple[int, ...] = ()
+    others: Mapping[int, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    questions: tuple[Question, ...] = ()
+
+    def type_of(self, column: int, type_: FieldType) -> tuple[FieldType, str | None]:
+        """Returns the type and the format of a column that holds times, else the type that it has."""
+        if self.reading is not None and self.columns == (column,):
+            return FieldType.TIMESTAMP, self.reading.format
+        if column in self.others and type_ is FieldType.STRING:
+            return FieldType.TIMESTAMP, self.others[column]
+        if column in self.columns:
+            return FieldType.STRING, None
+        return type_, None
+
+
+def detected_time(
+    names: Sequence[str],
+    columns: Sequence[Sequence[str]],
+    headers: Sequence[str],
+    lines: Sequence[int],
+    decimal: str,
+    fixed: Mapping[str, JsonValue],
+) -> Timed:
+    """Returns the time of the rows. `columns` are the cells of the beginning, `lines` those of its rows."""
+    if "time" in fixed and fixed["time"] is None:
+        return Timed(None, notes=("No column is the time.",))
+    found = _found(names, columns, decimal, fixed)
+    if found is None:
+        return Timed(None, notes=("No column looks like a time.",))
+    times = _times(found, columns)
+    header = " ".join(headers[at] for at in found.columns)
+    newest_first = clock.is_newest_first([each for each, _ in times])
+    ordered = list(reversed(times)) if newest_first else times
+    local = [each for each, is_utc in ordered if not is_utc]
+    zone = clock.zone_named(header)
+    glitch = clock.glitch([each for each, _ in times])
+    far = max(clock.DAY_US, clock.JUMP_TIMES * clock.usual_us([each for each, _ in times]))
+    marks_end = any(word in header.lower() for word in _END_WORDS)
+    reading = TimeReading(
+        columns=found.columns,
+        format=found.format,
+        zone=zone or "UTC",
+        marks="end" if marks_end else "begin",
+        newest_first=newest_first,
+        jump="keep" if glitch is None else "skip",
+        jump_s=None if glitch is None else far / 1e6,
+    )
+    questions = [*_order_question(found, columns)]
+    if zone is None and len(local) == len(ordered):
+        questions += _zone_question(clock.clock_changes(local))
+    notes = _notes(names, found, reading, zone, bool(local), times, lines, glitch)
+    return Timed(reading, found.columns, found.others, tuple(notes), tuple(questions))
+
+
+def _found(
+    names: Sequence[str], columns: Sequence[Sequence[str]], decimal: str, fixed: Mapping[str, JsonValue]
+) -> TimeFound | None:
+    chosen = fixed.get("time.columns")
+    if not isinstance(chosen, list):
+        return time_columns.find(names, columns, decimal)
+    at = [each for each in chosen if isinstance(each, int) and 0 <= each < len(columns)]
+    # Only the chosen ones are looked at, under names that say that they are times.
+    some = time_columns.find(["time"] * len(at), [columns[each] for each in at], decimal)
+    if some is None or not at:
+        return None
+    return TimeFound(tuple(at[each] for each in some.columns), some.formats)
+
+
+def _times(found: TimeFound, columns: Sequence[Sequence[str]]) -> list[tuple[int, bool]]:
+    read = time_reader(found.format)
+    texts = (" ".join(cells).strip() for cells in zip(*(columns[at] for at in found.columns), strict=False))
+    return [moment for text in texts if (moment := read(text)) is not None]
+
+
+def _order_question(found: TimeFound, columns: Sequence[Sequence[str]]) -> list[Question]:
+    if len(found.formats) < 2:
+        return []
+    text = next(
+        (
+            " ".join(cells)
+            for cells in zip(*(columns[at] for at in found.columns), strict=False)
+            if any(cells)
+        ),
+        "",
+    ).strip()
+    choices = []
+    for each in found.formats[:4]:
+        moment = time_reader(each)(text)
+        example = clock.in_words(moment[0]) if moment is not None else ""
+        order = ", ".join(_ORDERS[part] for part in _order(each))
+        choices.append(
+            Choice(
+                title=f"{order}: {text} is {example}".capitalize(),
+                example=example,
+                changes={"time.format": each},
+            )
+        )
+    return [
+        Question(
+            id="time.order",
+            text=f"In which order do day, month and year stand in {text}?",
+            choices=tuple(choices),
+        )
+    ]
+
+
+def _order(pattern: str) -> list[str]:
+    return sorted((part for part in _ORDERS if part in pattern), key=pattern.index)
+
+
+def _zone_question(zones: Sequence[str]) -> list[Question]:
+    if not zones:
+        return []
+    choices = [
+        Choice(title=f"{zone.split('/')[1].replace('_', ' ')} ({zone})", changes={"time.zone": zone})
+        for zone in zones
+    ]
+    choices.append(Choice(title="UTC: the times are as they stand there", changes={"time.zone": "UTC"}))
+    return [
+        Question(
+            id="time.zone",
+            text="The clock was changed while this was recorded. In which zone are the times?",
+            choices=tuple(choices),
+        )
+    ]
+
+
+def _notes(
+    names: Sequence[str],
+    found: TimeFound,
+    reading: TimeReading,
+    zone: str | None,
+    local: bool,
+    times: Sequence[tuple[int, bool]],
+    lines: Sequence[int],
+    glitch: clock.Step | None,
+) -> list[str]:
+    joined = " and ".join(names[at] for at in found.columns)
+    notes = [f"The time is in {joined}, written as {reading.format}."]
+    if zone is not None:
+        notes.append(f"The header names the zone: {zone}.")
+    elif local and not reading.format.startswith("epoch"):
+        notes.append("The times name no zone. They are read as UTC.")
+    if reading.newest_first:
+        notes.append("The newest row comes first. The import turns the order round.")
+    if reading.marks == "end":
+        notes.append("A time is the end of its interval.")
+    step = glitch or clock.jump([each for each, _ in times])
+    if step is not None and step.row < len(lines):
+        before, after = clock.in_words(step.before_us), clock.in_words(step.after_us)
+        length = clock.span(step.after_us - step.before_us)
+        direction = "back" if step.after_us < step.before_us else "ahead"
+        text = f"At line {lines[step.row]} the time jumps {direction} by {length}, from {before} to {after}."
+        notes.append(text + (" Such rows are left out." if glitch is not None else ""))
+    return notes

@@ -1,0 +1,159 @@
+"""What divides the cells of a line: scored by how regular the lines become, and how much their cells look like data.
+
+The score is that of clevercsv (van den Burg and others, "Wrangling messy CSV files by detecting row and type
+patterns", 2019): pattern times type. It is our own since a log's preamble must not count, and lines of
+spaces are a dialect.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from webapp.imports.shapes import shape
+
+LINES_SCORED = 400
+CELLS_SCORED = 40  # of a line
+QUOTED_LINES_MAX = 200
+CANDIDATES = ("\t", ";", ",", "|", "whitespace")
+_SEP = re.compile(r'"?sep=(.)"?;*', re.IGNORECASE)
+_LINE_END = re.compile("\r\n|\r|\n")
+_WORTH = {"number": 1.0, "time": 1.0, "clock": 1.0, "near": 0.7, "none": 0.8, "words": 0.4}
+_DIVIDES = re.compile(r"[;\t|]|, ?\d|\d,")  # within a text: it was probably not divided where it should be
+_WHITESPACE_FACTOR = 0.9  # spaces also stand within texts and times
+COMMENTS = ("#", "//", "%", "!", "*", "'")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row of cells; `number` is the line where it begins, from 1."""
+
+    number: int
+    cells: tuple[str, ...]
+    text: str
+
+    @property
+    def blank(self) -> bool:
+        return not self.text.strip()
+
+
+@dataclass(frozen=True)
+class Dialect:
+    delimiter: str
+    quote: str
+    comment: str
+    sep_line: bool = False
+
+
+def lines_of(text: str, *, cut: bool) -> list[str]:
+    """Returns the lines without their ends. With `cut` the last one is left out, since it may go on."""
+    lines = _LINE_END.split(text)
+    if lines and (cut or not lines[-1]):
+        lines.pop()
+    return lines
+
+
+def divided(lines: Sequence[str], delimiter: str, quote: str, first: int = 1) -> Iterator[Line]:
+    """Yields the rows. A quoted cell may go on over some lines; blank lines are rows without a cell."""
+    at = 0
+    while at < len(lines):
+        taken = 1
+        cells = _cells(lines[at : at + 1], delimiter, quote)
+        if quote and delimiter != "whitespace" and lines[at].count(quote) % 2:
+            for more in range(2, min(QUOTED_LINES_MAX, len(lines) - at) + 1):
+                if "\n".join(lines[at : at + more]).count(quote) % 2 == 0:
+                    cells, taken = _cells(lines[at : at + more], delimiter, quote), more
+                    break
+        text = "\n".join(lines[at : at + taken])
+        yield Line(first + at, tuple(cells) if text.strip() else (), text)
+        at += taken
+
+
+def _cells(lines: Sequence[str], delimiter: str, quote: str) -> list[str]:
+    if delimiter == "whitespace":
+        line = lines[0].strip()
+        if not quote or quote not in line:
+            return line.split()
+        q = re.escape(quote)
+        found = re.findall(rf"{q}([^{q}]*){q}|(\S+)", line)
+        return [quoted or bare for quoted, bare in found]
+    options = {"quotechar": quote} if quote else {"quoting": csv.QUOTE_NONE}
+    try:
+        rows = list(csv.reader([line + "\n" for line in lines], delimiter=delimiter, **options))  # type: ignore[arg-type]
+    except csv.Error:
+        return lines[0].split(delimiter)
+    return [cell.rstrip("\n") if cell.endswith("\n") else cell for cell in rows[0]] if rows else []
+
+
+def detected(lines: Sequence[str], delimiter: str | None = None, quote: str | None = None) -> Dialect:
+    """Returns what divides these lines. What is given is kept."""
+    sep = _SEP.fullmatch(lines[0].strip()) if lines else None
+    body = list(lines[1:] if sep else lines)
+    comment = _comment(body)
+    if comment:
+        body = [line for line in body if not line.lstrip().startswith(comment)]
+    if delimiter is None and sep:
+        delimiter = sep[1]
+    scored = _scored_lines(body)
+    candidates = CANDIDATES if delimiter is None else (delimiter,)
+    best, best_score = (delimiter or ",", '"' if quote is None else quote), -1.0
+    for candidate in candidates:
+        for mark in ('"', "'") if quote is None else (quote,):
+            if mark == "'" and not _quoted_by_apostrophes(scored, candidate):
+                continue
+            score = _score(scored, candidate, mark)
+            if score > best_score + 1e-9:
+                best, best_score = (candidate, mark), score
+    return Dialect(best[0], best[1], comment, sep is not None)
+
+
+def _scored_lines(lines: Sequence[str]) -> list[str]:
+    """The last of the lines: what comes before a table does not count as often."""
+    some = [line for line in lines if line.strip()]
+    return some[max(0, min(len(some) // 4, 100)) :][:LINES_SCORED] if len(some) > 20 else list(some)
+
+
+def _score(lines: Sequence[str], delimiter: str, quote: str) -> float:
+    rows = [line.cells for line in divided(lines, delimiter, quote) if line.cells]
+    if not rows:
+        return 0.0
+    widths = Counter(len(row) for row in rows)
+    width, _ = max(widths.items(), key=lambda each: (each[1] * min(each[0], 3), each[0]))
+    even = [row for row in rows if len(row) == width]
+    # Rows at the end may lack their last cells; a preamble is shorter than the table.
+    regular = len(even) / len(rows)
+    if width == 1:
+        regular *= 0.3
+    cells = [cell for row in even for cell in row[:CELLS_SCORED]]
+    worth = sum(_worth(cell) for cell in cells) / len(cells)
+    factor = _WHITESPACE_FACTOR if delimiter == "whitespace" else 1.0
+    return regular * worth * factor
+
+
+def _worth(cell: str) -> float:
+    kind = shape(cell)
+    if kind == "words" and _DIVIDES.search(cell):
+        return 0.1
+    return _WORTH[kind]
+
+
+def _quoted_by_apostrophes(lines: Sequence[str], delimiter: str) -> bool:
+    mark = r"\s" if delimiter == "whitespace" else re.escape(delimiter)
+    pattern = re.compile(rf"(?:^|{mark})'[^']*'(?={mark}|$)")
+    return bool(lines) and sum(bool(pattern.search(line)) for line in lines) > len(lines) / 2
+
+
+def _comment(lines: Sequence[str]) -> str:
+    """What several lines at the beginning, or single ones in between, begin with and no row of data does."""
+    some = [line.strip() for line in lines if line.strip()]
+    for mark in COMMENTS:
+        marked = [line.startswith(mark) for line in some]
+        # Where each line begins so, it is a part of the data, or of the only names that there are.
+        if any(marked) and not all(marked) and marked.count(True) <= len(some) / 2:
+            if mark in "*'!%" and not (marked[0] and marked.count(True) > 1):
+                continue
+            return mark
+    return ""

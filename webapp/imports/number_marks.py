@@ -1,0 +1,115 @@
+"""What stands before decimals and between thousands. Some texts can be either: 1.008 is 1008 or a little over 1."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+_PLAIN = re.compile(r"[+-]?(\d*)([.,])(\d*)(?:[eE][+-]?\d+)?", re.ASCII)
+_GROUPS = re.compile(r"[+-]?\d{1,3}(?:([.,'\u2019 \u00a0\u202f])\d{3})(?:\1\d{3})*(?:([.,])\d*)?", re.ASCII)
+_SPACES = " \u00a0\u202f"
+
+
+@dataclass
+class Marks:
+    """What the cells show. `either` are cells that can be read in two ways, by the mark in them."""
+
+    decimals: dict[str, int] = field(default_factory=lambda: {".": 0, ",": 0})
+    thousands: dict[str, int] = field(default_factory=dict)
+    either: dict[str, list[str]] = field(default_factory=lambda: {".": [], ",": []})
+
+    def decided(self, mark: str) -> bool:
+        return bool(self.decimals[mark])
+
+
+def shown(cells: Iterable[str]) -> Marks:
+    """Returns what the cells of numbers show about their marks."""
+    marks = Marks()
+    whole_over_999 = False
+    for cell in cells:
+        text = cell.strip()
+        groups = _GROUPS.fullmatch(text)
+        plain = _PLAIN.fullmatch(text)
+        if groups is None and plain is None:
+            digits = text.lstrip("+-")
+            whole_over_999 |= digits.isdecimal() and len(digits) > 3
+            continue
+        if plain is not None and groups is None:
+            marks.decimals[plain[2]] += 1
+        elif groups is not None:
+            _take_groups(text, groups, marks)
+    if whole_over_999:
+        # 1008 stands there without a mark, so there are none between thousands.
+        for mark, cells_of_it in marks.either.items():
+            marks.decimals[mark] += len(cells_of_it)
+            cells_of_it.clear()
+    return marks
+
+
+def _take_groups(text: str, groups: re.Match[str], marks: Marks) -> None:
+    separator, decimal = groups[1], groups[2]
+    if separator == "\u2019":
+        separator = "'"
+    if separator in _SPACES:
+        separator = " "
+    if decimal:
+        marks.decimals[decimal] += 1
+        marks.thousands[separator] = marks.thousands.get(separator, 0) + 1
+    elif separator not in (".", ",") or text.count(separator) > 1:
+        marks.thousands[separator] = marks.thousands.get(separator, 0) + 1
+    elif text.lstrip("+-").startswith("0"):
+        marks.decimals[separator] += 1
+    else:
+        marks.either[separator].append(text)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The marks of a table. `doubt` is a cell that can be read in two ways, if nothing decides."""
+
+    decimal: str
+    thousands: str
+    doubt: str | None = None
+    doubted_mark: str = ""
+    columns: tuple[int, ...] = ()  # whose cells are in doubt
+
+
+def decide(columns: Sequence[Marks], delimiter: str) -> Decision:
+    """Returns the marks of a table with these columns of numbers."""
+    points = sum(marks.decimals["."] for marks in columns)
+    commas = sum(marks.decimals[","] for marks in columns)
+    thousands: dict[str, int] = {}
+    for marks in columns:
+        for mark, count in marks.thousands.items():
+            thousands[mark] = thousands.get(mark, 0) + count
+    if thousands.get(".") and not points:
+        decimal = ","
+    elif thousands.get(",") and not commas:
+        decimal = "."
+    elif commas > points:
+        decimal = ","
+    elif points or delimiter == ",":
+        # Whoever writes a comma between thousands does not divide cells by it.
+        decimal = "."
+    else:
+        return _undecided(columns, thousands)
+    separator = max(
+        (mark for mark in thousands if mark != decimal), key=lambda mark: thousands[mark], default=""
+    )
+    other = "." if decimal == "," else ","
+    doubted = any(marks.either[other] for marks in columns)
+    if doubted and not separator:
+        separator = other
+    return Decision(decimal, separator)
+
+
+def _undecided(columns: Sequence[Marks], thousands: dict[str, int]) -> Decision:
+    separator = max(thousands, key=lambda mark: thousands[mark], default="")
+    for mark in (".", ","):
+        places = tuple(at for at, marks in enumerate(columns) if marks.either[mark])
+        if places:
+            if separator:  # another mark divides thousands, so this one stands before decimals
+                return Decision(mark, separator)
+            return Decision(mark, "", columns[places[0]].either[mark][0], mark, places)
+    return Decision(".", separator)

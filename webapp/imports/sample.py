@@ -1,0 +1,162 @@
+"""What is kept of a file's bytes: enough to say how it is read, and to show that again without the file."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import io
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from webapp.imports.faults import ImportFault
+
+BEGIN_BYTES = 96 << 10
+BEGIN_BYTES_MAX = 512 << 10  # for a file whose first lines are long
+LINES_WANTED = 12
+PIECES = 16
+PIECE_BYTES = 4 << 10
+END_BYTES = 8 << 10
+UNPACKED_BYTES_MAX = 32 << 20  # of a packed file: what lies behind is not looked at
+MEMBERS_MAX = 200
+_GZIP, _ZIP, _PARQUET = b"\x1f\x8b", b"PK\x03\x04", b"PAR1"
+_TABLES = (".csv", ".txt", ".tsv", ".dat", ".log", ".asc", ".json", ".jsonl", ".ndjson", ".prn", ".tab")
+
+
+class Head(BaseModel):
+    """A bounded part of a file: its beginning, some pieces spread over the rest, and its end.
+
+    The parts are unpacked and in base64. `members` are the files of a zip archive, `sheets` those of a workbook,
+    and `rows` and `columns` the beginning of a file that has no lines of text.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Literal["text", "parquet", "xlsx"] = "text"
+    compression: Literal["", "gzip", "zip"] = ""
+    member: str | None = None
+    members: tuple[str, ...] = ()
+    sheet: str | None = None
+    sheets: tuple[str, ...] = ()
+    begin: str = ""
+    pieces: tuple[str, ...] = ()
+    end: str = ""
+    whole: bool = False  # `begin` is all there is
+    rows: tuple[tuple[JsonValue, ...], ...] = Field(default=(), max_length=2_000)
+    columns: tuple[tuple[str, str], ...] = ()  # (name, the FieldType's value), of a Parquet file
+
+    @property
+    def begin_bytes(self) -> bytes:
+        return base64.b64decode(self.begin)
+
+    @property
+    def piece_bytes(self) -> tuple[bytes, ...]:
+        """Pieces that begin and end anywhere, in the file's order."""
+        return tuple(base64.b64decode(piece) for piece in (*self.pieces, *([self.end] if self.end else [])))
+
+
+def read_text_head(path: Path) -> Head:
+    """Returns the head of a file of text, packed or not. Raises ImportFault if it cannot be unpacked."""
+    with path.open("rb") as file:
+        magic = file.read(4)
+        file.seek(0)
+        try:
+            if magic.startswith(_GZIP):
+                with gzip.GzipFile(fileobj=file) as unpacked:
+                    return _packed(unpacked, "gzip")
+            if magic == _ZIP:
+                return _zipped(file)
+            return _plain(file, path.stat().st_size)
+        except (
+            zlib.error,
+            EOFError,
+            OSError,
+            zipfile.BadZipFile,
+            NotImplementedError,
+            RuntimeError,
+        ) as error:
+            raise ImportFault(
+                f"The file cannot be unpacked: {error}.", None, "Pack it again, or upload it unpacked."
+            ) from error
+
+
+def kind_of(path: Path) -> Literal["text", "parquet", "xlsx"]:
+    """Returns what the file's first bytes say it is."""
+    with path.open("rb") as file:
+        magic = file.read(4)
+    if magic == _PARQUET:
+        return "parquet"
+    if magic == _ZIP:
+        try:
+            with zipfile.ZipFile(path) as archive:
+                if "xl/workbook.xml" in archive.namelist():
+                    return "xlsx"
+        except zipfile.BadZipFile:
+            pass  # `read_text_head` says so
+    return "text"
+
+
+def _plain(file: IO[bytes], size: int) -> Head:
+    begin = _begin(file.read)
+    at = len(begin)
+    if at >= size:
+        return Head(begin=_text(begin), whole=True)
+    pieces = []
+    step = max((size - at - END_BYTES) // PIECES, PIECE_BYTES)
+    for offset in range(at, max(at, size - END_BYTES - PIECE_BYTES), step):
+        file.seek(offset)
+        pieces.append(_text(file.read(PIECE_BYTES)))
+    file.seek(max(at, size - END_BYTES))
+    return Head(begin=_text(begin), pieces=tuple(pieces[: PIECES + 1]), end=_text(file.read(END_BYTES)))
+
+
+def _begin(read: Callable[[int], bytes]) -> bytes:
+    """Returns the first bytes: more of them if the lines are long."""
+    begin = read(BEGIN_BYTES)
+    while len(begin) < BEGIN_BYTES_MAX and begin.count(b"\n") + begin.count(b"\r") < LINES_WANTED:
+        more = read(BEGIN_BYTES)
+        if not more:
+            break
+        begin += more
+    return begin
+
+
+def _packed(unpacked: IO[bytes], compression: Literal["gzip", "zip"]) -> Head:
+    begin = _begin(unpacked.read)
+    step = UNPACKED_BYTES_MAX // PIECES
+    pieces, last, total = [], b"", len(begin)
+    while total < UNPACKED_BYTES_MAX and (block := unpacked.read(step)):
+        total += len(block)
+        pieces.append(_text(block[-PIECE_BYTES:]))
+        last = block
+    end = _text(last[-END_BYTES:]) if last else ""
+    return Head(compression=compression, begin=_text(begin), pieces=tuple(pieces), end=end, whole=not last)
+
+
+def _zipped(file: IO[bytes]) -> Head:
+    with zipfile.ZipFile(file) as archive:
+        infos = [each for each in archive.infolist() if not each.is_dir()]
+        if not infos:
+            raise ImportFault("The archive is empty.", None, "Upload the file itself.")
+        tables = [each for each in infos if Path(each.filename).suffix.lower() in _TABLES] or infos
+        chosen = max(tables, key=lambda each: each.file_size)
+        return read_member(archive, chosen.filename, [each.filename for each in tables])
+
+
+def read_member(archive: zipfile.ZipFile, name: str, members: list[str]) -> Head:
+    with archive.open(name) as unpacked:
+        head = _packed(unpacked, "zip")
+    return head.model_copy(update={"member": name, "members": tuple(members[:MEMBERS_MAX])})
+
+
+def _text(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def head_of_bytes(data: bytes) -> Head:
+    """Returns the head of a whole text in memory."""
+    return _plain(io.BytesIO(data), len(data))

@@ -1,0 +1,80 @@
+"""The beginning of files that have no lines of text: Parquet and workbooks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import python_calamine
+
+from pipeline_runtime.model.schema import FieldType
+from webapp.imports.faults import ImportFault
+from webapp.imports.sample import Head
+from webapp.imports.sheets import sheet_names, sheet_rows
+
+ROWS_KEPT = 200
+CELL_CHARACTERS_MAX = 200
+
+
+def read_sheet_head(path: Path, sheet: str | None = None) -> Head:
+    """Returns the first rows of a sheet: that of this name, or else the first that has any. Raises ImportFault."""
+    try:
+        names = sheet_names(path)
+        chosen = sheet if sheet in names else _first_filled(path, names)
+        rows = _first_rows(path, chosen)
+    except (python_calamine.CalamineError, OSError, ValueError) as error:
+        raise ImportFault(
+            f"The workbook cannot be read: {error}.", None, "Save it again as .xlsx, or as CSV."
+        ) from error
+    return Head(kind="xlsx", sheet=chosen, sheets=tuple(names[:100]), rows=rows, whole=len(rows) < ROWS_KEPT)
+
+
+def _first_filled(path: Path, names: list[str]) -> str:
+    if not names:
+        raise ImportFault("The workbook has no sheet.", None, "Upload one with a table.")
+    return next((name for name in names if len(_first_rows(path, name)) > 1), names[0])
+
+
+def _first_rows(path: Path, sheet: str) -> tuple[tuple[str, ...], ...]:
+    rows: list[tuple[str, ...]] = []
+    for cells in sheet_rows(path, sheet):
+        rows.append(tuple(cell[:CELL_CHARACTERS_MAX] for cell in cells[:2_000]))
+        if len(rows) == ROWS_KEPT:
+            break
+    return tuple(rows)
+
+
+def read_parquet_head(path: Path) -> Head:
+    """Returns the columns of a Parquet file and its first rows. Raises ImportFault."""
+    try:
+        file = pq.ParquetFile(path)
+        schema = file.schema_arrow
+        batch = next(file.iter_batches(batch_size=ROWS_KEPT), None)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise ImportFault(f"The Parquet file cannot be read: {error}.", None, "Write it again.") from error
+    columns = tuple(
+        (field.name, kind.value) for field in schema if (kind := _type_of(field.type)) is not None
+    )
+    rows: tuple[tuple[object, ...], ...] = ()
+    if batch is not None:
+        texts = [
+            [None if value is None else str(value) for value in batch.column(name).to_pylist()]
+            for name, _ in columns
+        ]
+        rows = tuple(zip(*texts, strict=True)) if texts else ()
+    return Head(kind="parquet", columns=columns, rows=rows)  # type: ignore[arg-type]
+
+
+def _type_of(type_: pa.DataType) -> FieldType | None:
+    if pa.types.is_dictionary(type_):
+        type_ = type_.value_type
+    if pa.types.is_boolean(type_):
+        return FieldType.BOOLEAN
+    if pa.types.is_integer(type_):
+        return FieldType.INTEGER
+    if pa.types.is_floating(type_) or pa.types.is_decimal(type_):
+        return FieldType.NUMBER
+    if pa.types.is_timestamp(type_) or pa.types.is_date(type_):
+        return FieldType.TIMESTAMP
+    return FieldType.STRING if pa.types.is_string(type_) or pa.types.is_large_string(type_) else None

@@ -1,0 +1,94 @@
+"""What a cell looks like, before anything is known about its file: a number, a time, no value, or words."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+NO_VALUE = frozenset(
+    (
+        "",
+        "-",
+        "--",
+        "---",
+        "----",
+        "nan",
+        "na",
+        "n/a",
+        "n.a.",
+        "#n/a",
+        "#na",
+        "null",
+        "none",
+        "nil",
+        "\\n",
+        "?",
+    )
+    + (
+        "#value!",
+        "#div/0!",
+        "#ref!",
+        "#num!",
+        "missing",
+        "n/v",
+        "k.a.",
+        "bad",
+        "error",
+        "err",
+        "---.-",
+        "--.-",
+    )
+    + ("-nan", "+nan", "1.#qnan", "-1.#ind", "1.#inf", "inf", "-inf", "+inf", "infinity", "-infinity", ".")
+    + ("*", "**", "***", "x", "over", "ovr", "ovld", "ol", "no data", "nodata", "fault", "invalid")
+)
+"""Texts that stand for "no value" among numbers, in lower case."""
+
+_NUMBER = re.compile(
+    r"[+-]?(?:\d{1,3}(?:(?P<mark>[.,'\u2019 \u00a0\u202f])\d{3})(?:(?P=mark)\d{3})*(?:[.,]\d*)?|\d+(?:[.,]\d*)?|[.,]\d+)"
+    r"(?:[eE][+-]?\d{1,3})?",
+    re.ASCII,
+)
+_NEAR_NUMBER = re.compile(
+    r"[<>~≈±]?\s*[+-]?\d[\d.,]*(?:[eE][+-]?\d+)?\s*(?:[%*!?]|[A-Za-z°µ]{1,4}[0-9]?)?", re.ASCII
+)
+_DATE = (
+    r"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](?:\d{4}|\d{2})|\d{4}-\d{3}"
+    r"|\d{1,2}[-. /]?\s?[A-Za-zÄä]{3,9}\.?[-. ,/]*\d{2,4}|[A-Za-zÄä]{3,9}\.? \d{1,2},? \d{4}|(?:19|20)\d{6})"
+)
+_CLOCK = r"(?:\d{1,2}:\d{2}(?::\d{2}(?:[.,:]\d{1,9})?)?(?: ?[AaPp]\.?[Mm]\.?)?)"
+_CLOCK_DIGITS = r"(?:\d{4}(?:\d{2}(?:[.,]\d+)?)?)"
+_ZONE = r"(?: ?(?:Z|UTC|GMT|[A-Z]{3,4}|[+-]\d{2}(?::?\d{2})?))?"
+_TIME = re.compile(
+    rf"{_DATE}(?:(?:T|[ ,]+| ?[-_:] ?|\s*;\s*)(?:{_CLOCK}|{_CLOCK_DIGITS}|\d{{1,2}}\.\d{{2}}(?:\.\d{{2}})?){_ZONE})?"
+    rf"|(?:19|20)\d{{6}}T?{_CLOCK_DIGITS}{_ZONE}"
+)
+_CLOCK_ALONE = re.compile(_CLOCK)
+_QUOTES = "\"'"
+
+
+@lru_cache(maxsize=100_000)
+def shape(cell: str) -> str:
+    """Returns `none`, `number`, `time`, `clock`, `near` (a number with a sign or a unit behind it) or `words`."""
+    text = cell.strip()
+    if text.lower() in NO_VALUE:
+        return "none"
+    if len(text) > 60:
+        return "words"
+    if _NUMBER.fullmatch(text):
+        return (
+            "time"
+            if re.fullmatch(r"(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])\d{4}(?:\d{2})?", text)
+            else "number"
+        )
+    if _CLOCK_ALONE.fullmatch(text):
+        return "clock"
+    if _TIME.fullmatch(text):
+        return "time"
+    return "near" if _NEAR_NUMBER.fullmatch(text) else "words"
+
+
+def is_typed(cell: str) -> bool:
+    """Whether it is a number, a time, or stands for no value without being empty."""
+    return shape(cell) in ("number", "time", "clock", "near") or (
+        bool(cell.strip()) and shape(cell) == "none"
+    )

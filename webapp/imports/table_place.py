@@ -1,0 +1,186 @@
+"""Where the table stands among the lines: its names, its units, its first row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from webapp.imports.dialect import Line
+from webapp.imports.shapes import is_typed, shape
+from webapp.imports.units import is_aggregate, is_unit
+
+FITS_SHARE = 0.6  # of the typed cells of a row, for it to be one of the table
+ROWS_AHEAD = 3
+FOOTER_MAX = 60
+_TYPED_SHARE = 0.6  # of a column's cells, for it to be a column of data
+
+
+@dataclass(frozen=True)
+class Place:
+    """Line numbers from 1. `width` is the usual number of cells; `names` are those of the header, or (). Behind
+    `last` there are only lines of text, if the file's end is known."""
+
+    width: int
+    header: int | None
+    units: int | None
+    first: int
+    last: int
+    names: tuple[str, ...]
+    unit_cells: tuple[str, ...]
+
+
+def found(
+    rows: Sequence[Line],
+    comments: Sequence[Line] = (),
+    header: int | None = None,
+    units: int | None = None,
+    first: int | None = None,
+    *,
+    header_known: bool = False,
+) -> Place:
+    """Returns where the table stands. What is given is kept; with `header_known` and no `header` it has none.
+
+    `rows` are without comments. `comments` are looked at for names if no row above the table has them.
+    """
+    filled = [row for row in rows if row.cells]
+    width = _width(filled)
+    body = [row for row in filled if first is not None and row.number >= first] or filled
+    typed = _typed_columns([row for row in body if len(row.cells) == width], width)
+    if first is None:
+        after = max(header or 0, units or 0)
+        first = _first_row([row for row in filled if row.number > after], typed, width)
+    above = [row for row in filled if row.number < first]
+    if not header_known and header is None:
+        head, unit = _names(above, width, first, rows)
+        if head is None and not above:
+            head = _names_in_comments(comments, width, first)
+        if head is None and not typed and not above and len(filled) > 1:
+            head = filled[0] if _are_names(filled[0], width) else None
+            first = filled[1].number if head is not None else first
+        header_row, unit_row = head, unit
+    else:
+        header_row = next((row for row in (*filled, *comments) if row.number == header), None)
+        below = [row for row in above if header_row is None or row.number > header_row.number]
+        unit_row = next((row for row in below if _are_units(row)), None)
+    if units is not None:
+        unit_row = next((row for row in filled if row.number == units), None)
+    names = header_row.cells if header_row is not None else ()
+    return Place(
+        width=max(width, len([name for name in names if name.strip()])),
+        header=header_row.number if header_row is not None else None,
+        units=unit_row.number if unit_row is not None else None,
+        first=first,
+        last=_last_row([row for row in filled if row.number >= first], typed, width),
+        names=names,
+        unit_cells=unit_row.cells if unit_row is not None else (),
+    )
+
+
+def _width(rows: Sequence[Line]) -> int:
+    """Returns the usual number of cells, most of all in the last lines."""
+    if not rows:
+        return 1
+    later = rows[len(rows) // 2 :] if len(rows) > 8 else rows
+    widths = Counter(len(row.cells) for row in later)
+    return max(widths.items(), key=lambda each: (each[1] * (2 if each[0] > 1 else 1), each[0]))[0]
+
+
+def _typed_columns(rows: Sequence[Line], width: int) -> frozenset[int]:
+    """Returns the columns of numbers and times, as the later rows have them."""
+    later = rows[len(rows) // 2 :] if len(rows) > 6 else rows[1:] or rows
+    typed = set()
+    for column in range(width):
+        cells = [row.cells[column] for row in later if row.cells[column].strip()]
+        if cells and sum(is_typed(cell) for cell in cells) >= _TYPED_SHARE * len(cells):
+            typed.add(column)
+    return frozenset(typed)
+
+
+def _first_row(rows: Sequence[Line], typed: frozenset[int], width: int) -> int:
+    """Returns the line of the first row that fits, and after which rows go on to fit."""
+    if not rows:
+        return 1
+    if not typed:
+        return next((row.number for row in rows if len(row.cells) == width), rows[0].number)
+    fits = [_fits(row, typed, width) for row in rows]
+    for at, row in enumerate(rows):
+        ahead = fits[at + 1 : at + 1 + ROWS_AHEAD]
+        if fits[at] and (not ahead or sum(ahead) * 2 >= len(ahead)):
+            return row.number
+    return rows[0].number
+
+
+def _last_row(rows: Sequence[Line], typed: frozenset[int], width: int) -> int:
+    """Returns the line of the last row: what follows it is shorter and fits no column of data."""
+    end = len(rows)
+    while typed and end > 1 and not _fits(rows[end - 1], typed, width) and len(rows[end - 1].cells) < width:
+        end -= 1
+    # A table that would end in its beginning is one whose rows do not fit: they are shown as they are.
+    return (
+        rows[end - 1].number if rows and end * 2 > len(rows) - FOOTER_MAX else rows[-1].number if rows else 1
+    )
+
+
+def _fits(row: Line, typed: frozenset[int], width: int) -> bool:
+    if not min(width, 2) <= len(row.cells):
+        return False
+    if len(row.cells) < width and len(row.cells) <= max(typed, default=0) // 2:
+        return False
+    cells = [row.cells[column] for column in sorted(typed) if column < len(row.cells)]
+    filled = [cell for cell in cells if cell.strip()]
+    if not filled:
+        return False
+    good = sum(is_typed(cell) for cell in filled)
+    return good >= FITS_SHARE * len(filled) and any(
+        shape(cell) in ("number", "time", "clock", "near") for cell in filled
+    )
+
+
+def _names(
+    above: Sequence[Line], width: int, first: int, rows: Sequence[Line]
+) -> tuple[Line | None, Line | None]:
+    """Returns (the names, the units) of the rows above the table: the nearest row that is neither units nor
+    what a logger did with its values."""
+    units = None
+    for row in reversed(above):
+        texts = [cell for cell in row.cells if cell.strip()]
+        if texts and all(is_aggregate(cell) for cell in texts):
+            continue
+        if (
+            units is None
+            and _are_units(row)
+            and any(_are_names(other, width) for other in above if other.number < row.number)
+        ):
+            units = row
+            continue
+        if _are_names(row, width):
+            return row, units
+        if units is None and len(texts) < 2 and width > 2:
+            continue  # a line of text between the names and the rows
+        break
+    return None, units
+
+
+def _are_units(row: Line) -> bool:
+    texts = [cell for cell in row.cells if cell.strip()]
+    return bool(texts) and all(is_unit(cell) for cell in texts)
+
+
+def _are_names(row: Line, width: int) -> bool:
+    """Names are words, for the most part, about as many as there are cells."""
+    cells = [cell.strip() for cell in row.cells]
+    while cells and not cells[-1]:
+        cells.pop()
+    if width == 1:
+        return len(cells) >= 1 and not is_typed(cells[0])
+    if len(cells) < max(2, (width + 1) // 2) or len(cells) > width + 2:
+        return False
+    words = [cell for cell in cells if cell and shape(cell) in ("words", "near", "none")]
+    return len(words) * 2 > len([cell for cell in cells if cell])
+
+
+def _names_in_comments(comments: Sequence[Line], width: int, first: int) -> Line | None:
+    """Scientific files have their names in the last comment above the rows."""
+    above = [line for line in comments if line.number < first]
+    return above[-1] if above and _are_names(above[-1], width) and len(above[-1].cells) == width else None

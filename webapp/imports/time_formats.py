@@ -1,0 +1,170 @@
+"""In which formats some texts can be times, and in which order of day and month."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import product
+
+from webapp.imports.time_text import time_reader
+
+_DATES = (
+    *("%d.%m.%Y", "%d.%m.%y", "%d. %b %Y", "%d/%m/%Y", "%m/%d/%Y", "%d/%m/%y", "%m/%d/%y", "%y/%m/%d"),
+    *(
+        "%d-%m-%Y",
+        "%m-%d-%Y",
+        "%d-%m-%y",
+        "%m-%d-%y",
+        "%y-%m-%d",
+        "%Y/%m/%d",
+        "%Y.%m.%d",
+        "%Y-%m-%d",
+        "%Y%m%d",
+    ),
+    *("%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%d/%b/%Y", "%b %d, %Y", "%b %d %Y", "%Y-%j", "%Y-%b-%d", "%d%b%Y"),
+)
+_JOINS = (" ", "T", ":", "_", "-", ", ", " - ", "")
+_CLOCKS = (
+    *("%H:%M:%S", "%H:%M", "%I:%M:%S %p", "%I:%M %p", "%I:%M:%S%p", "%I:%M%p"),
+    *("%H:%M:%S:%f", "%H%M%S", "%H%M", "%H.%M.%S", "%H.%M", "%Hh%M"),
+)
+_ZONES = ("", "%z", " %z", " UTC", " GMT")
+_FORMS = {
+    **{part: r"\d{1,2}" for part in ("%m", "%d", "%H", "%I", "%M")},
+    **{"%Y": r"\d{4}", "%y": r"\d{2}", "%j": r"\d{3}", "%b": r"[^\W\d_]{3,9}\.?", "%f": r"\d{1,9}"},
+    **{"%S": r"\d{1,2}(?:[.,]\d{1,9})?", "%p": r"[AaPp]\.?[Mm]\.?", "%z": r"(?:Z|[+-]\d\d(?::?\d\d)?)"},
+}
+CLOCKS = (
+    *("%H:%M:%S", "%H:%M", "%I:%M:%S %p", "%I:%M %p", "%I:%M:%S%p", "%I:%M%p"),
+    *("%H:%M:%S:%f", "%H%M%S", "%H%M", "%H.%M.%S", "%H.%M", "%Hh%M"),
+)
+_ZONES = ("", "%z", " %z", " UTC", " GMT")
+_SHAPE = {
+    "%Y": r"\d{4}",
+    "%y": r"\d{2}",
+    "%j": r"\d{3}",
+    "%b": r"[^\W\d]{3,9}\.?",
+    "%f": r"\d{1,9}",
+    "%p": r"[AaPp]\.?[Mm]\.?",
+}
+CLOCKS = ("%H:%M:%S", "%H:%M", "%I:%M:%S %p", "%I:%M %p", "%I:%M:%S%p", "%I:%M%p", "%H.%M.%S", "%H:%M:%S:%f")
+CLOCK_DIGITS = ("%H%M%S", "%H%M")
+READ_MAX = 400
+
+
+@lru_cache(maxsize=4096)
+def _reads(text: str) -> tuple[str, ...]:
+    """Returns the formats in which this text is a time, the likeliest first."""
+    if time_reader("iso")(text) is not None:
+        return ("iso",)
+    return tuple(each for each in _that_may_read(text) if time_reader(each)(text) is not None)
+
+
+def _that_may_read(text: str) -> Iterator[str]:
+    """Yields the formats whose form the text has: a date, and a time of day behind it."""
+    for date in _DATES:
+        found = _form(date).match(text)
+        if found is None:
+            continue
+        rest = text[found.end() :]
+        if not rest:
+            yield date
+        for join, clock in product(_JOINS, _CLOCKS):
+            # Without anything between, only digits can be told apart.
+            if not rest.startswith(join) or (not join and (date != "%Y%m%d" or ":" in clock)):
+                continue
+            time = _form(clock).match(rest[len(join) :].lstrip())
+            if time is None:
+                continue
+            behind = rest[len(join) :].lstrip()[time.end() :]
+            yield from (f"{date}{join}{clock}{zone}" for zone in _ZONES if _form(zone).fullmatch(behind))
+
+
+@lru_cache(maxsize=4096)
+def _form(pattern: str) -> re.Pattern[str]:
+    """Returns a quick look that rules most formats out. Parts with nothing between have all their digits."""
+    parts = []
+    for token in re.findall(r"(?:%[YymdHIMSj]){2,}|%.|\s+|.", pattern):
+        if token.startswith("%") and len(token) > 2:
+            digits = sum(4 if part == "Y" else 3 if part == "j" else 2 for part in token[1::2])
+            parts.append(rf"\d{{{digits}}}" + (r"(?:[.,]\d{1,9})?" if token.endswith("S") else ""))
+        elif token in _FORMS:
+            parts.append(_FORMS[token])
+        else:
+            parts.append(r"\s+" if token.isspace() else re.escape(token))
+    return re.compile("".join(parts))
+
+
+def formats_of(texts: Sequence[str]) -> tuple[str, ...]:
+    """Returns the formats in which at least 95 % of the texts are times, the likeliest first.
+
+    Several of them differ in the order of day, month and year, unless one text decides.
+    """
+    some = _spread(texts)
+    if not some:
+        return ()
+    candidates: list[str] = []
+    for text in some[:3]:
+        candidates += [each for each in _reads(text.strip()) if each not in candidates]
+    kept = []
+    for candidate in candidates:
+        read = time_reader(candidate)
+        good = sum(read(text) is not None for text in some)
+        if good >= 0.95 * len(some):
+            kept.append((good, candidate))
+    best = max((good for good, _ in kept), default=0)
+    return _without_repeats([candidate for good, candidate in kept if good == best])
+
+
+def _spread(texts: Sequence[str]) -> list[str]:
+    step = max(1, len(texts) // READ_MAX)
+    return list(texts[::step])
+
+
+def _without_repeats(formats: Sequence[str]) -> tuple[str, ...]:
+    """Leaves out formats that say the same otherwise: `%d` before `%m` is kept beside `%m` before `%d`."""
+    kept: dict[tuple[str, ...], str] = {}
+    for each in formats:
+        order = tuple(
+            part for part in re.findall(r"%[A-Za-z]", each) if part in ("%d", "%m", "%b", "%Y", "%y", "%j")
+        )
+        kept.setdefault(order, each)
+    return tuple(kept.values())
+
+
+def likeliest(formats: Sequence[str], texts: Sequence[str], header: str) -> tuple[str, bool]:
+    """Returns (the format, whether nothing decides it). What decides: the header, then even steps."""
+    if len(formats) == 1:
+        return formats[0], False
+    hinted = [each for each in formats if _spelled(each) in header.lower().replace(" ", "")]
+    if len(hinted) == 1:
+        return hinted[0], False
+    regular = {each: _regularity(each, texts) for each in formats}
+    ranked = sorted(formats, key=lambda each: -regular[each])
+    if regular[ranked[0]] >= 0.95 and regular[ranked[1]] < 0.5:
+        return ranked[0], False
+    return formats[0], True
+
+
+def _spelled(pattern: str) -> str:
+    """Returns the date as headers spell it: mm/dd/yyyy."""
+    date = re.split(r"[ T_]|:|%H|%I", pattern)[0]
+    for part, letters in (("%Y", "yyyy"), ("%y", "yy"), ("%m", "mm"), ("%d", "dd")):
+        date = date.replace(part, letters)
+    return date
+
+
+def _regularity(pattern: str, texts: Sequence[str]) -> float:
+    """Returns which share of the steps from text to text is the usual one; rows that fall back count as none."""
+    read = time_reader(pattern)
+    times = [moment[0] for text in texts[:READ_MAX] if (moment := read(text)) is not None]
+    steps = [after - before for before, after in zip(times, times[1:], strict=False)]
+    if len(steps) < 2 or not any(steps):
+        return 0.0
+    usual = max(set(steps), key=steps.count)
+    if usual == 0:
+        moving = [step for step in steps if step]
+        usual = max(set(moving), key=moving.count)
+        return sum(step in (0, usual) for step in steps) / len(steps)
+    return steps.count(usual) / len(steps)

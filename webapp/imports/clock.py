@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 HOUR_US, DAY_US = 3_600_000_000, 86_400_000_000
 JUMP_TIMES = 1_000  # a step is a jump if it is so many times the usual one, and a day at least
@@ -55,11 +56,11 @@ def usual_us(times: Sequence[int]) -> int:
 
 
 def clock_changes(times: Sequence[int]) -> tuple[str, ...]:
-    """Returns the zones whose change of the clock the local times show: an hour that comes twice, or never."""
+    """Returns the zones whose clock change the local times show: an hour that comes twice or never."""
     usual = usual_us(times)
     if not 0 < usual <= HOUR_US:
         return ()
-    for before, after in zip(times, times[1:], strict=False):
+    for before, after in pairwise(times):
         back, ahead = after - before == usual - HOUR_US, after - before == usual + HOUR_US
         if usual == HOUR_US:
             back = after == before
@@ -131,4 +132,4 @@ def _moment(micros: int) -> datetime:
 
 
 def _steps(times: Sequence[int]) -> list[int]:
-    return [after - before for before, after in zip(times, times[1:], strict=False)]
+    return [after - before for before, after in pairwise(times)]

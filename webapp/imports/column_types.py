@@ -6,56 +6,21 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from pipeline_runtime.model.schema import FieldType
 from webapp.imports.cell_text import read_cell
-from webapp.imports.shapes import NO_VALUE
+from webapp.imports.shapes import NO_VALUE, shape
 
 NUMBERS_SHARE = 0.9  # of the cells with a value, for a column of numbers
 DOUBT_SHARE = 0.5  # from which on somebody is asked
 EXACT_MAX = 1 << 53  # above it, a number does not keep all its digits everywhere
-SENTINELS = frozenset(
-    (
-        "-9999",
-        "-999",
-        "-99999",
-        "-999999",
-        "-9999.0",
-        "-999.0",
-        "-999.9",
-        "-999.99",
-        "-9999.9",
-        "-9999.99",
-        "-9999.00",
-    )
-    + (
-        "-99.99",
-        "-99.9",
-        "-32768",
-        "-32767",
-        "-2147483648",
-        "-7999",
-        "-6999",
-        "9999",
-        "99999",
-        "999999",
-        "9999.9",
-    )
-    + (
-        "999.9",
-        "9999.99",
-        "999.99",
-        "32767",
-        "65535",
-        "2147483647",
-        "7999",
-        "6999",
-        "1e20",
-        "-1e20",
-        "1e31",
-        "-1e31",
-    )
-)
+_SENTINEL_WORDS = """
+-9999 -999 -99999 -999999 -9999.0 -999.0 -999.9 -999.99 -9999.9 -9999.99 -9999.00 -99.99 -99.9 -32768 -32767
+-2147483648 -7999 -6999 9999 99999 999999 9999.9 999.9 9999.99 999.99 32767 65535 2147483647 7999 6999
+1e20 -1e20 1e31 -1e31
+"""
+SENTINELS = frozenset(_SENTINEL_WORDS.split())
 """Numbers that loggers write when they have none."""
 
 FAR = 3.0  # how many times the range of the other values a sentinel lies outside of it
@@ -77,15 +42,15 @@ _LEADING_ZERO = re.compile(r"[+-]?0\d+", re.ASCII)
 
 @dataclass(frozen=True)
 class Cell:
-    line: int | None  # None: in a piece from the middle, whose line is not known
+    line: int | None  # None in a piece from the middle, whose line is not known
     text: str
     quoted: bool = False
 
 
 @dataclass(frozen=True)
 class Judged:
-    """`missing` are texts that mean "no value"; `sentinel` one of them that is a number. `unreadable` is the first
-    cell that is no number in a column of numbers, and `changes_at` the one from which on there are none."""
+    """`missing` are texts that mean "no value"; `sentinel` is one of them that is a number. `unreadable` is
+    the first cell that is no number in a column of numbers."""
 
     type: FieldType
     missing: tuple[str, ...] = ()
@@ -98,7 +63,7 @@ class Judged:
 
 
 def judge(name: str, cells: Sequence[Cell], decimal: str, thousands: str, quoted_differs: bool) -> Judged:
-    """Returns the type of a column. `quoted_differs`: its numbers are in quotes, and others of the file not."""
+    """Returns the type of a column. `quoted_differs`: its numbers are in quotes, and others are not."""
     filled = [cell for cell in cells if cell.text.strip()]
     words = [cell for cell in filled if cell.text.strip().lower() not in NO_VALUE]
     if not words:
@@ -168,13 +133,13 @@ def _why_text(name: str, numbers: Sequence[str], quoted_differs: bool) -> str | 
 def _scattered(words: Sequence[Cell], decimal: str, thousands: str) -> bool:
     """Whether numbers and other texts take turns, rather than one following the other."""
     kinds = [_number(cell.text, decimal, thousands) is not None for cell in words]
-    changes = sum(before != after for before, after in zip(kinds, kinds[1:], strict=False))
+    changes = sum(before != after for before, after in pairwise(kinds))
     return changes > 2
 
 
 def _are_near(others: Sequence[Cell]) -> bool:
     """Whether they are numbers with something beside them: `10.00%`, `<0.5`."""
-    return all(re.search(r"\d", cell.text) and len(cell.text.strip()) < 16 for cell in others)
+    return all(shape(cell.text) == "near" for cell in others)
 
 
 def _sentinel(numbers: Sequence[str], decimal: str, thousands: str) -> str | None:

@@ -83,7 +83,7 @@ def _of_text(head: Head, text: str, encoding: str, fixed: Mapping[str, JsonValue
         member=head.member,
         encoding=encoding,
         delimiter=dialect.delimiter,
-        quote=dialect.quote,  # type: ignore[arg-type]
+        quote=dialect.quote,
         comment=comment or "",
     )
     rows, comments = [], []

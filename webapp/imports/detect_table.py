@@ -14,7 +14,7 @@ from webapp.imports.column_names import named
 from webapp.imports.column_types import Cell, Judged
 from webapp.imports.detect_time import Timed, detected_time
 from webapp.imports.dialect import Line
-from webapp.imports.number_marks import Decision
+from webapp.imports.number_marks import Decision, Marks
 from webapp.imports.reading import (
     COLUMNS_MAX,
     MISSING_MAX,
@@ -33,7 +33,7 @@ NOTES_MAX = 60
 
 @dataclass(frozen=True)
 class Facts:
-    """`base` says how lines are divided. `pieces` are rows from the middle of the file, whose lines are not known."""
+    """`base` says how lines are divided. `pieces` are rows from the middle, whose lines are not known."""
 
     base: Reading
     rows: Sequence[Line]
@@ -54,21 +54,23 @@ def detected_table(facts: Facts, fixed: Mapping[str, JsonValue]) -> Detection:
     """Returns the whole reading. Raises nothing: what is no table is one column of text."""
     table = _table(facts, fixed)
     delimiter = facts.base.delimiter if facts.base.kind == "text" else ";"
-    marks = _marks(table, delimiter, fixed)
+    shown = _shown(table)
+    marks = _decided(shown, delimiter, fixed)
+    decimals = [marks.decimal if "decimal" in fixed else marks.decimal_of(each) for each in shown]
     quoted_differs = _quoted_columns(table)
     judged = [
-        column_types.judge(name, cells, marks.decimal, marks.thousands, at in quoted_differs)
+        column_types.judge(name, cells, decimals[at], marks.thousands, at in quoted_differs)
         for at, ((name, _), cells) in enumerate(zip(table.names, table.columns, strict=True))
     ]
     timed = detected_time(
         [name for name, _ in table.names],
         [[cell.text for cell in cells[: len(table.rows)]] for cells in table.columns],
-        [header for header in _headers(table)],
+        _headers(table),
         [row.number for row in table.rows],
         marks.decimal,
         fixed,
     )
-    reading = _reading(table, marks, judged, timed)
+    reading = _reading(table, marks, decimals, judged, timed)
     questions = [
         *_marks_question(marks, reading, table),
         *timed.questions,
@@ -99,16 +101,10 @@ def _table(facts: Facts, fixed: Mapping[str, JsonValue]) -> Table:
         )
         for at in range(width)
     )
-    if (
-        width > 1
-        and not place.names[width - 1 : width]
-        and all(not cell.text.strip() for cell in columns[-1])
-    ):
+    unnamed = not "".join(place.names[width - 1 : width]).strip()
+    if width > 1 and unnamed and all(not cell.text.strip() for cell in columns[-1]):
         # Each line ends with a delimiter: there is no column behind it.
         columns, width = columns[:-1], width - 1
-    elif width > 1 and len(place.names) >= width and not place.names[width - 1].strip():
-        if all(not cell.text.strip() for cell in columns[-1]):
-            columns, width = columns[:-1], width - 1
     return Table(facts, place, columns, named(place.names, place.unit_cells, width), rows)
 
 
@@ -126,7 +122,7 @@ def _line(fixed: Mapping[str, JsonValue], place: str) -> int | None:
     return value if isinstance(value, int) and value > 0 else None
 
 
-def _marks(table: Table, delimiter: str, fixed: Mapping[str, JsonValue]) -> Decision:
+def _shown(table: Table) -> list[Marks]:
     numbers = []
     for cells in table.columns:
         texts = [cell.text for cell in cells if cell.text.strip()]
@@ -136,8 +132,12 @@ def _marks(table: Table, delimiter: str, fixed: Mapping[str, JsonValue]) -> Deci
                 number_marks.shown(text for text, kind in zip(texts, kinds, strict=True) if kind == "number")
             )
         else:
-            numbers.append(number_marks.Marks())
-    marks = number_marks.decide(numbers, delimiter)
+            numbers.append(Marks())
+    return numbers
+
+
+def _decided(shown: Sequence[Marks], delimiter: str, fixed: Mapping[str, JsonValue]) -> Decision:
+    marks = number_marks.decide(shown, delimiter)
     decimal, thousands = fixed.get("decimal"), fixed.get("thousands")
     if isinstance(decimal, str) or isinstance(thousands, str):
         marks = replace(
@@ -178,7 +178,9 @@ def _quoted_columns(table: Table) -> frozenset[int]:
     )
 
 
-def _reading(table: Table, marks: Decision, judged: Sequence[Judged], timed: Timed) -> Reading:
+def _reading(
+    table: Table, marks: Decision, decimals: Sequence[str], judged: Sequence[Judged], timed: Timed
+) -> Reading:
     missing = [""]
     for each in judged:
         missing += [text for text in each.missing if text not in missing and text != each.sentinel]
@@ -192,7 +194,15 @@ def _reading(table: Table, marks: Decision, judged: Sequence[Judged], timed: Tim
         elif type_ is FieldType.STRING and len(missing) > 1 and not _like_ids(table.columns[at]):
             own = ("",)  # among words, NA can be a word
         columns.append(
-            ColumnReading(source=at, name=name, type=type_, unit=unit, missing=own, format=format_)
+            ColumnReading(
+                source=at,
+                name=name,
+                type=type_,
+                unit=unit,
+                decimal=None if decimals[at] == marks.decimal else decimals[at],  # type: ignore[arg-type]
+                missing=own,
+                format=format_,
+            )
         )
     place = table.place
     return table.facts.base.model_copy(
@@ -254,7 +264,7 @@ def _column_notes(table: Table, judged: Sequence[Judged], timed: Timed) -> list[
         if kind.unreadable is not None and not kind.asks:
             line = f"line {kind.unreadable.line}" if kind.unreadable.line else "one of its cells"
             notes.append(
-                f"{name} is read as numbers. It has no value at {line}: {_short(kind.unreadable.text)!r} is none."
+                f"{name} is read as numbers. At {line} it has no value: {_short(kind.unreadable.text)!r}."
             )
     return notes
 
@@ -316,7 +326,7 @@ def _type_questions(reading: Reading, table: Table, judged: Sequence[Judged]) ->
                 column=name,
                 choices=(
                     Choice(
-                        title=f"As numbers. {kind.others} of {kind.numbers + kind.others} cells have no value then",
+                        title=f"As numbers. {kind.others} cells have no value then",
                         changes={f"columns.{at}.type": kind.type.value},
                     ),
                     Choice(title="As text", example=example, changes={f"columns.{at}.type": "string"}),

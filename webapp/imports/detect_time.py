@@ -24,7 +24,7 @@ _END_WORDS = ("interval end", "end time", "endtime", "period end", "time to", "b
 
 @dataclass(frozen=True)
 class Timed:
-    """`columns` are those that make the time, from 0. `others` are further columns of times, by their format."""
+    """`columns` are those that make the time. `others` are further columns of times, with their formats."""
 
     reading: TimeReading | None
     columns: tuple[int, ...] = ()

@@ -1,4 +1,6 @@
-"""What divides the cells of a line: scored by how regular the lines become, and how much their cells look like data.
+"""What divides the cells of a line.
+
+Candidates are scored by how regular they make the lines, and how much the cells look like data.
 
 The score is that of clevercsv (van den Burg and others, "Wrangling messy CSV files by detecting row and type
 patterns", 2019): pattern times type. It is our own since a log's preamble must not count, and lines of
@@ -24,6 +26,9 @@ _LINE_END = re.compile("\r\n|\r|\n")
 _WORTH = {"number": 1.0, "time": 1.0, "clock": 1.0, "near": 0.7, "none": 0.8, "words": 0.4}
 _DIVIDES = re.compile(r"[;\t|]|, ?\d|\d,")  # within a text: it was probably not divided where it should be
 _WHITESPACE_FACTOR = 0.9  # spaces also stand within texts and times
+_NO_COMMENT = re.compile(
+    r"#(?:n/?a|value|div|ref|num|name|null)\b", re.IGNORECASE
+)  # what Excel writes in cells
 COMMENTS = ("#", "//", "%", "!", "*", "'")
 
 
@@ -82,7 +87,7 @@ def _cells(lines: Sequence[str], delimiter: str, quote: str) -> list[str]:
         return [quoted or bare for quoted, bare in found]
     options = {"quotechar": quote} if quote else {"quoting": csv.QUOTE_NONE}
     try:
-        rows = list(csv.reader([line + "\n" for line in lines], delimiter=delimiter, **options))  # type: ignore[arg-type]
+        rows = list(csv.reader([line + "\n" for line in lines], delimiter=delimiter, **options))
     except csv.Error:
         return lines[0].split(delimiter)
     return [cell.rstrip("\n") if cell.endswith("\n") else cell for cell in rows[0]] if rows else []
@@ -150,7 +155,7 @@ def _comment(lines: Sequence[str]) -> str:
     """What several lines at the beginning, or single ones in between, begin with and no row of data does."""
     some = [line.strip() for line in lines if line.strip()]
     for mark in COMMENTS:
-        marked = [line.startswith(mark) for line in some]
+        marked = [line.startswith(mark) and not _NO_COMMENT.match(line) for line in some]
         # Where each line begins so, it is a part of the data, or of the only names that there are.
         if any(marked) and not all(marked) and marked.count(True) <= len(some) / 2:
             if mark in "*'!%" and not (marked[0] and marked.count(True) > 1):

@@ -1,4 +1,4 @@
-"""Which encoding a text has. What decides first: a mark, valid UTF-8, zero bytes of UTF-16, likely letters."""
+"""Which encoding a text has: decided by a mark, zero bytes of UTF-16, valid UTF-8, or likely letters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _WESTERN = ("cp1252", "cp850", "mac_roman")
-_LIKELY = frozenset("äöüÄÖÜßéèêàáâçñíóúôûîåÅøØæÆ°µμ²³±·§€–—’‘“”„…Ωø×½¼©®\u00a0")
+_LIKELY = frozenset("äöüÄÖÜßéèêàáâçñíóúôûîåÅøØæÆ°µμ²³±·§€\u2013\u2014\u2018\u2019“”„…Ωø½¼©®\u00a0")
 _LIKELY_SHARE = 0.9
 _ZEROS_SHARE = 0.2
 _ODD_CHARACTERS = re.compile("[\x01-\x08\x0e-\x1f\x7f-\x9f\ufffd]")

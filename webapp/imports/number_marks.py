@@ -1,4 +1,4 @@
-"""What stands before decimals and between thousands. Some texts can be either: 1.008 is 1008 or a little over 1."""
+"""What stands before decimals and between thousands. Some texts can be either: 1.008 can be 1008."""
 
 from __future__ import annotations
 
@@ -73,6 +73,12 @@ class Decision:
     doubt: str | None = None
     doubted_mark: str = ""
     columns: tuple[int, ...] = ()  # whose cells are in doubt
+
+    def decimal_of(self, marks: Marks) -> str:
+        """Returns the decimal mark of a column, which may be another one than the table's."""
+        other = "." if self.decimal == "," else ","
+        is_other = marks.decimals[other] and not marks.decimals[self.decimal] and self.thousands != other
+        return other if is_other else self.decimal
 
 
 def decide(columns: Sequence[Marks], delimiter: str) -> Decision:

@@ -75,7 +75,7 @@ def _lines(head: Head, reading: Reading) -> list[tuple[Line, _Kind, Cells]]:
     texts = lines_of(decoded(head.begin_bytes, reading.encoding), cut=not head.whole)
     if reading.kind == "json-lines":
         return [_record(number, text) for number, text in enumerate(texts[:LINES_MAX], 1) if text.strip()]
-    found = []
+    found: list[tuple[Line, _Kind, Cells]] = []
     for line in divided(texts, reading.delimiter, reading.quote):
         if len(found) == LINES_MAX:
             break

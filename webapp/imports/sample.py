@@ -30,8 +30,8 @@ _TABLES = (".csv", ".txt", ".tsv", ".dat", ".log", ".asc", ".json", ".jsonl", ".
 class Head(BaseModel):
     """A bounded part of a file: its beginning, some pieces spread over the rest, and its end.
 
-    The parts are unpacked and in base64. `members` are the files of a zip archive, `sheets` those of a workbook,
-    and `rows` and `columns` the beginning of a file that has no lines of text.
+    The parts are unpacked and in base64. `members` are the files of a zip archive, `sheets` those of a
+    workbook. `rows` and `columns` are the beginning of a file that has no lines of text.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -18,7 +18,7 @@ CELL_CHARACTERS_MAX = 200
 
 
 def read_sheet_head(path: Path, sheet: str | None = None) -> Head:
-    """Returns the first rows of a sheet: that of this name, or else the first that has any. Raises ImportFault."""
+    """Returns the first rows of a sheet, by default of the first that has any. Raises ImportFault."""
     try:
         names = sheet_names(path)
         chosen = sheet if sheet in names else _first_filled(path, names)
@@ -63,7 +63,7 @@ def read_parquet_head(path: Path) -> Head:
             for name, _ in columns
         ]
         rows = tuple(zip(*texts, strict=True)) if texts else ()
-    return Head(kind="parquet", columns=columns, rows=rows)  # type: ignore[arg-type]
+    return Head(kind="parquet", columns=columns, rows=rows)
 
 
 def _type_of(type_: pa.DataType) -> FieldType | None:

@@ -5,46 +5,18 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-NO_VALUE = frozenset(
-    (
-        "",
-        "-",
-        "--",
-        "---",
-        "----",
-        "nan",
-        "na",
-        "n/a",
-        "n.a.",
-        "#n/a",
-        "#na",
-        "null",
-        "none",
-        "nil",
-        "\\n",
-        "?",
-    )
-    + (
-        "#value!",
-        "#div/0!",
-        "#ref!",
-        "#num!",
-        "missing",
-        "n/v",
-        "k.a.",
-        "bad",
-        "error",
-        "err",
-        "---.-",
-        "--.-",
-    )
-    + ("-nan", "+nan", "1.#qnan", "-1.#ind", "1.#inf", "inf", "-inf", "+inf", "infinity", "-infinity", ".")
-    + ("*", "**", "***", "x", "over", "ovr", "ovld", "ol", "no data", "nodata", "fault", "invalid")
-)
+_NO_VALUE_WORDS = """
+- -- --- ---- nan na n/a n.a. #n/a #na null none nil \\n ? #value! #div/0! #ref! #num! missing n/v k.a.
+bad error
+err ---.- --.- -nan +nan 1.#qnan -1.#ind 1.#inf inf -inf +inf infinity -infinity . * ** *** x over ovr ovld ol
+nodata fault invalid
+"""
+NO_VALUE = frozenset(("", "no data", *_NO_VALUE_WORDS.split()))
 """Texts that stand for "no value" among numbers, in lower case."""
 
 _NUMBER = re.compile(
-    r"[+-]?(?:\d{1,3}(?:(?P<mark>[.,'\u2019 \u00a0\u202f])\d{3})(?:(?P=mark)\d{3})*(?:[.,]\d*)?|\d+(?:[.,]\d*)?|[.,]\d+)"
+    r"[+-]?(?:\d{1,3}(?:(?P<mark>[.,'\u2019 \u00a0\u202f])\d{3})(?:(?P=mark)\d{3})*(?:[.,]\d*)?"
+    r"|\d+(?:[.,]\d*)?|[.,]\d+)"
     r"(?:[eE][+-]?\d{1,3})?",
     re.ASCII,
 )
@@ -59,7 +31,8 @@ _CLOCK = r"(?:\d{1,2}:\d{2}(?::\d{2}(?:[.,:]\d{1,9})?)?(?: ?[AaPp]\.?[Mm]\.?)?)"
 _CLOCK_DIGITS = r"(?:\d{4}(?:\d{2}(?:[.,]\d+)?)?)"
 _ZONE = r"(?: ?(?:Z|UTC|GMT|[A-Z]{3,4}|[+-]\d{2}(?::?\d{2})?))?"
 _TIME = re.compile(
-    rf"{_DATE}(?:(?:T|[ ,]+| ?[-_:] ?|\s*;\s*)(?:{_CLOCK}|{_CLOCK_DIGITS}|\d{{1,2}}\.\d{{2}}(?:\.\d{{2}})?){_ZONE})?"
+    rf"{_DATE}(?:(?:T|[ ,]+| ?[-_:] ?|\s*;\s*)"
+    rf"(?:{_CLOCK}|{_CLOCK_DIGITS}|\d{{1,2}}\.\d{{2}}(?:\.\d{{2}})?){_ZONE})?"
     rf"|(?:19|20)\d{{6}}T?{_CLOCK_DIGITS}{_ZONE}"
 )
 _CLOCK_ALONE = re.compile(_CLOCK)
@@ -68,7 +41,7 @@ _QUOTES = "\"'"
 
 @lru_cache(maxsize=100_000)
 def shape(cell: str) -> str:
-    """Returns `none`, `number`, `time`, `clock`, `near` (a number with a sign or a unit behind it) or `words`."""
+    """Returns `none`, `number`, `time`, `clock`, `words`, or `near`: a number with a unit behind it."""
     text = cell.strip()
     if text.lower() in NO_VALUE:
         return "none"

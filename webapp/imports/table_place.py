@@ -18,8 +18,8 @@ _TYPED_SHARE = 0.6  # of a column's cells, for it to be a column of data
 
 @dataclass(frozen=True)
 class Place:
-    """Line numbers from 1. `width` is the usual number of cells; `names` are those of the header, or (). Behind
-    `last` there are only lines of text, if the file's end is known."""
+    """Line numbers from 1. `width` is the usual number of cells, and `names` are those of the header, or ().
+    Behind `last` there are only lines of text, if the file's end is known."""
 
     width: int
     header: int | None
@@ -47,6 +47,8 @@ def found(
     width = _width(filled)
     body = [row for row in filled if first is not None and row.number >= first] or filled
     typed = _typed_columns([row for row in body if len(row.cells) == width], width)
+    if first is None and header_known and header is None:
+        first = next((row.number for row in filled if len(row.cells) == width), 1)
     if first is None:
         after = max(header or 0, units or 0)
         first = _first_row([row for row in filled if row.number > after], typed, width)

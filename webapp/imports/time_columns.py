@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from webapp.imports.shapes import NO_VALUE
 from webapp.imports.time_formats import CLOCK_DIGITS, CLOCKS, formats_of, likeliest
@@ -90,7 +91,7 @@ def _alone(at: int, name: str, cells: Sequence[str], decimal: str) -> list[TimeF
         return []  # a plain number such as 20240501 is a date only where its name says so
     best, doubt = likeliest(formats, cells, name)
     chosen = (best, *(each for each in formats if each != best)) if doubt else (best,)
-    clock = 1.0 if best == "iso" and ":" in cells[0] or re.search("%[HI]", best) else 0.0
+    clock = 1.0 if (best == "iso" and ":" in cells[0]) or re.search("%[HI]", best) else 0.0
     read = time_reader(best)
     times = [float(moment[0]) for cell in cells if (moment := read(cell)) is not None]
     moves = 1.0 if len(set(times)) > 1 or len(times) < 3 else -1.0
@@ -133,7 +134,7 @@ def _counted(name: str, numbers: Sequence[float], hint: float) -> str | None:
 
 
 def _rises(numbers: Sequence[float]) -> bool:
-    steps = [after - before for before, after in zip(numbers, numbers[1:], strict=False)]
+    steps = [after - before for before, after in pairwise(numbers)]
     return bool(steps) and sum(step >= 0 for step in steps) >= RISING_SHARE * len(steps)
 
 

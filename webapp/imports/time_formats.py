@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import product
+from itertools import pairwise, product
 
 from webapp.imports.time_text import time_reader
 
-_DATES = (
+_DATES: tuple[str, ...] = (
     *("%d.%m.%Y", "%d.%m.%y", "%d. %b %Y", "%d/%m/%Y", "%m/%d/%Y", "%d/%m/%y", "%m/%d/%y", "%y/%m/%d"),
     *(
         "%d-%m-%Y",
@@ -31,22 +31,9 @@ _CLOCKS = (
 )
 _ZONES = ("", "%z", " %z", " UTC", " GMT")
 _FORMS = {
-    **{part: r"\d{1,2}" for part in ("%m", "%d", "%H", "%I", "%M")},
+    **dict.fromkeys(("%m", "%d", "%H", "%I", "%M"), r"\d{1,2}"),
     **{"%Y": r"\d{4}", "%y": r"\d{2}", "%j": r"\d{3}", "%b": r"[^\W\d_]{3,9}\.?", "%f": r"\d{1,9}"},
     **{"%S": r"\d{1,2}(?:[.,]\d{1,9})?", "%p": r"[AaPp]\.?[Mm]\.?", "%z": r"(?:Z|[+-]\d\d(?::?\d\d)?)"},
-}
-CLOCKS = (
-    *("%H:%M:%S", "%H:%M", "%I:%M:%S %p", "%I:%M %p", "%I:%M:%S%p", "%I:%M%p"),
-    *("%H:%M:%S:%f", "%H%M%S", "%H%M", "%H.%M.%S", "%H.%M", "%Hh%M"),
-)
-_ZONES = ("", "%z", " %z", " UTC", " GMT")
-_SHAPE = {
-    "%Y": r"\d{4}",
-    "%y": r"\d{2}",
-    "%j": r"\d{3}",
-    "%b": r"[^\W\d]{3,9}\.?",
-    "%f": r"\d{1,9}",
-    "%p": r"[AaPp]\.?[Mm]\.?",
 }
 CLOCKS = ("%H:%M:%S", "%H:%M", "%I:%M:%S %p", "%I:%M %p", "%I:%M:%S%p", "%I:%M%p", "%H.%M.%S", "%H:%M:%S:%f")
 CLOCK_DIGITS = ("%H%M%S", "%H%M")
@@ -142,7 +129,7 @@ def likeliest(formats: Sequence[str], texts: Sequence[str], header: str) -> tupl
         return hinted[0], False
     regular = {each: _regularity(each, texts) for each in formats}
     ranked = sorted(formats, key=lambda each: -regular[each])
-    if regular[ranked[0]] >= 0.95 and regular[ranked[1]] < 0.5:
+    if regular[ranked[0]] >= 0.95 and regular[ranked[1]] < 0.75:
         return ranked[0], False
     return formats[0], True
 
@@ -156,10 +143,10 @@ def _spelled(pattern: str) -> str:
 
 
 def _regularity(pattern: str, texts: Sequence[str]) -> float:
-    """Returns which share of the steps from text to text is the usual one; rows that fall back count as none."""
+    """Returns which share of the steps from text to text is the usual one."""
     read = time_reader(pattern)
     times = [moment[0] for text in texts[:READ_MAX] if (moment := read(text)) is not None]
-    steps = [after - before for before, after in zip(times, times[1:], strict=False)]
+    steps = [after - before for before, after in pairwise(times)]
     if len(steps) < 2 or not any(steps):
         return 0.0
     usual = max(set(steps), key=steps.count)

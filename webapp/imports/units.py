@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import re
 
-_SYMBOLS = frozenset(
-    "% ‰ ppm ppb ppt vol% wt% rh °c degc c ° deg degree degrees celsius °f degf f fahrenheit k kelvin degk"
-    " v mv uv µv kv volt volts a ma ua µa ka amp amps ampere w mw kw gw watt watts va kva mva var kvar mvar"
-    " wh kwh mwh gwh kwhr j kj mj gj ws vah kvah varh kvarh hz khz mhz ghz rpm 1/min u/min min-1 bpm"
-    " s sec secs second seconds ms msec us µs ns min mins minute minutes h hr hrs hour hours d day days"
-    " m mm cm dm km um µm nm in inch ft feet mile miles mi yd m2 m3 m² m³ cm2 cm3 mm2 mm3 ft2 ft3 l ml ul µl"
-    " liter litre liters litres gal nm3 sm3 nl sl g mg ug µg ng kg t to lb lbs oz pa hpa kpa mpa gpa bar mbar psi atm"
-    " mmhg torr inhg mh2o cmh2o n kn mn nm knm lx lux lm cd klx ph db dba dbm mol mmol umol µmol nmol eq meq"
-    " ohm kohm mohm ω kω µs/cm ms/cm us/cm s/m ntu fnu fts psu g/l mg/l ug/l µg/l sccm slm m/s km/h mph kn knots kt"
-    " m3/h m³/h l/h l/min l/s m3/s kg/h kg/s t/h g/s w/m2 w/m² w/m^2 j/m2 kwh/m2 count counts cts pcs stk stück"
-    " eur € $ usd yyyy-mm-dd hh:mm:ss hh:mm yyyy/mm/dd dd.mm.yyyy mm/dd/yyyy dd/mm/yyyy unix ts rn utc iso8601"
-    " - [-] () none unitless 1 bool boolean text".split()
-)
-_AGGREGATES = frozenset(
-    "smp avg max min std tot wvc inst med sample average mean maximum minimum sum last first".split()
-)
+_SYMBOL_WORDS = """
+% ‰ ppm ppb ppt vol% wt% rh °c degc c ° deg degree degrees celsius °f degf f fahrenheit k kelvin degk
+v mv uv µv kv volt volts a ma ua µa ka amp amps ampere w mw kw gw watt watts va kva mva var kvar mvar
+wh kwh mwh gwh kwhr j kj mj gj ws vah kvah varh kvarh hz khz mhz ghz rpm 1/min u/min min-1 bpm
+s sec secs second seconds ms msec us µs ns min mins minute minutes h hr hrs hour hours d day days
+m mm cm dm km um µm nm in inch ft feet mile miles mi yd m2 m3 m² m³ cm2 cm3 mm2 mm3 ft2 ft3 l ml ul µl
+liter litre liters litres gal nm3 sm3 nl sl g mg ug µg ng kg t to lb lbs oz
+pa hpa kpa mpa gpa bar mbar psi atm mmhg torr inhg mh2o cmh2o n kn mn knm lx lux lm cd klx
+ph db dba dbm mol mmol umol µmol nmol eq meq ohm kohm mohm ω kω µs/cm ms/cm us/cm s/m ntu fnu fts psu
+g/l mg/l ug/l µg/l sccm slm m/s km/h mph knots kt m3/h m³/h l/h l/min l/s m3/s kg/h kg/s t/h g/s
+w/m2 w/m² w/m^2 j/m2 kwh/m2 count counts cts pcs stk stück eur € $ usd
+yyyy-mm-dd hh:mm:ss hh:mm yyyy/mm/dd dd.mm.yyyy mm/dd/yyyy dd/mm/yyyy unix ts rn utc iso8601
+- [-] () none unitless 1 bool boolean text
+"""
+_AGGREGATE_WORDS = """
+smp avg max min std tot wvc inst med sample average mean maximum minimum sum last first
+"""
+_SYMBOLS = frozenset(_SYMBOL_WORDS.split())
+_AGGREGATES = frozenset(_AGGREGATE_WORDS.split())
 _PART = re.compile(r"[/·*\s^⋅.()²³⁻¹0-9+-]+")
 _BRACKETS = re.compile(r"^(?P<name>.*\S)\s*(?:\[(?P<square>[^\[\]]{1,30})\]|\((?P<round>[^()]{1,30})\))\s*$")
 _DATE_ORDER = re.compile(r"[dmy]{2,4}[-/.][dmy]{2}|hh:?mm", re.IGNORECASE)

@@ -1,0 +1,77 @@
+"""200 files of many makers: what Fogline reads from them without being told is what they say, or it asks."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from tests.oracles.log_files import Column, LogFile, log_file
+from webapp.imports.answer import answered
+from webapp.imports.convert import convert
+from webapp.imports.detect import look
+from webapp.imports.reading import Reading
+
+FILES = 200
+WITHOUT_A_QUESTION_MIN = 180
+MILLISECOND = timedelta(milliseconds=1)
+
+
+def test_of_200_files_none_is_read_wrong_without_a_word(tmp_path: Path) -> None:
+    asked, wrong = {}, {}
+    for seed in range(FILES):
+        file = log_file(seed)
+        path = tmp_path / "file"
+        path.write_bytes(file.data)
+        detection = look(path, "file.csv").detection
+        if not detection.questions:
+            why = differs(path, detection.reading, file)
+            if why:
+                wrong[seed] = why
+            continue
+        asked[seed] = [question.id for question in detection.questions]
+        [question] = detection.questions
+        answers = [
+            answered(detection.reading, detection.questions, {question.id: number})
+            for number in range(len(question.choices))
+        ]
+        whys = [differs(path, reading, file) for reading in answers]
+        if all(whys):
+            wrong[seed] = f"no answer is right: {whys}"
+    assert wrong == {}
+    assert FILES - len(asked) >= WITHOUT_A_QUESTION_MIN, asked
+
+
+def differs(path: Path, reading: Reading, file: LogFile) -> str:
+    """Returns what of the imported table is not as it was meant; "" if nothing is."""
+    out = path.with_name("table.parquet")
+    convert(path, reading, out, lambda *_: None, lambda: False)
+    table = pq.read_table(out).to_pydict()
+    times = table.get("_time", [])
+    if any(table["_reject"]):
+        return f"dead letters: {[why for why in table['_reject'] if why][:1]}"
+    # Days of Excel with nine digits are exact to a tenth of a millisecond.
+    if any(abs(found - meant) > MILLISECOND for found, meant in zip(times, file.times, strict=True)):
+        return f"times: {times[:2]}, not {file.times[:2]} ({reading.time})"
+    for column in file.columns:
+        if (name := column.name if column.name in table else column.name.replace(" ", "_")) not in table:
+            return f"no column {column.name}: {list(table)}"
+        unit = next(each.unit for each in reading.columns if each.name == name)
+        if unit not in (None, column.unit):
+            return f"the unit of {column.name} is {unit}"
+        if (found := differs_at(table[name], column)) is not None:
+            row, value = found
+            return f"{column.name}: {value!r}, not {column.values[row]!r} ({column.texts[row]!r})"
+    return ""
+
+
+def differs_at(values: list[object], column: Column) -> tuple[int, object] | None:
+    for row, (found, meant) in enumerate(zip(values, column.values, strict=True)):
+        if (
+            isinstance(found, datetime)
+            or found != meant
+            or isinstance(found, bool) != isinstance(meant, bool)
+        ):
+            return row, found
+    return None

@@ -199,7 +199,7 @@ def _reading(
                 name=name,
                 type=type_,
                 unit=unit,
-                decimal=None if decimals[at] == marks.decimal else decimals[at],  # type: ignore[arg-type]
+                decimal=None if decimals[at] == marks.decimal else decimals[at],
                 missing=own,
                 format=format_,
             )

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
+from webapp.imports.answer import changed
 from webapp.imports.detect_records import detected_json_lines, detected_parquet, is_json_lines
 from webapp.imports.detect_table import Facts, detected_table
 from webapp.imports.dialect import Line, detected as detected_dialect, divided, lines_of
-from webapp.imports.encoding import decoded, detected as detected_encoding
+from webapp.imports.encoding import decoded, detected as detected_encoding, is_text
 from webapp.imports.faults import ImportFault
 from webapp.imports.preview import preview
 from webapp.imports.reading import Detection, Reading
@@ -27,6 +28,9 @@ _DIVIDERS = {
     "|": "A vertical bar",
     "whitespace": "Any number of spaces",
 }
+_DETECTED_AROUND = ("encoding", "delimiter", "quote", "header_line", "units_line", "time", "time.columns")
+"""Places around which the rest is detected again. Others are set at the end."""
+
 _ENCODINGS = {"utf-8": "UTF-8", "cp1252": "Windows-1252 (Western Europe)", "utf-16": "UTF-16"}
 
 
@@ -54,8 +58,18 @@ def look(path: Path, name: str) -> Look:
 def redetect(head: Head, fixed: Mapping[str, JsonValue]) -> Detection:
     """Returns how the file can be read when these places of the reading have these values.
 
-    Places are fields of Reading, `time.columns`, or `time` with the value null. Raises ImportFault.
+    `time.columns` are the columns of the time, whose format is found again, and `time` may be null. Raises
+    ImportFault.
     """
+    detection = _detected(head, fixed)
+    rest = {place: value for place, value in fixed.items() if place not in _DETECTED_AROUND}
+    try:
+        return detection.model_copy(update={"reading": changed(detection.reading, rest)})
+    except ValueError as error:
+        raise ImportFault(f"It cannot be read like this: {error}.", None, "Change how it is read.") from error
+
+
+def _detected(head: Head, fixed: Mapping[str, JsonValue]) -> Detection:
     if head.kind == "parquet":
         return detected_parquet(head)
     if head.kind == "xlsx":
@@ -65,8 +79,8 @@ def redetect(head: Head, fixed: Mapping[str, JsonValue]) -> Detection:
         text = decoded(head.begin_bytes, encoding)
     except LookupError as error:
         raise ImportFault(f"There is no encoding {encoding}.", None, "Choose another one.") from error
-    if not text.strip():
-        raise ImportFault("The file has no text.", None, "Upload a file with a table.")
+    if not is_text(text):
+        raise ImportFault("The file has no text that could be a table.", None, "Upload a file with a table.")
     if is_json_lines(text):
         return detected_json_lines(head, text)
     return _of_text(head, text, encoding, fixed)

@@ -19,6 +19,7 @@ _WESTERN = ("cp1252", "cp850", "mac_roman")
 _LIKELY = frozenset("äöüÄÖÜßéèêàáâçñíóúôûîåÅøØæÆ°µμ²³±·§€\u2013\u2014\u2018\u2019“”„…Ωø½¼©®\u00a0")
 _LIKELY_SHARE = 0.9
 _ZEROS_SHARE = 0.2
+_ODD_SHARE_MAX = 0.02
 _ODD_CHARACTERS = re.compile("[\x01-\x08\x0e-\x1f\x7f-\x9f\ufffd]")
 
 
@@ -46,6 +47,12 @@ def decoded(data: bytes, encoding: str) -> str:
     Bytes that the encoding does not have become the replacement character.
     """
     return data.decode(encoding, errors="replace").removeprefix("\ufeff").replace("\0", "")
+
+
+def is_text(text: str) -> bool:
+    """Returns whether there is text, rather than the bytes of a picture or a program read as if it were."""
+    odd = len(_ODD_CHARACTERS.findall(text))
+    return bool(text.strip()) and odd <= max(2, len(text) * _ODD_SHARE_MAX)
 
 
 def _without_mark(begin: bytes) -> str | None:

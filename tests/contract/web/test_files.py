@@ -288,7 +288,7 @@ def test_the_first_rows_are_shown_as_they_lie_and_as_they_are_read(
     caller: Call, central: Central, tmp_path: Path
 ) -> None:
     path = tmp_path / "n.csv"
-    path.write_text("machine;power\na;1,5\nb;n/a\n")
+    path.write_text("machine;power\na;1,5\nb;full\n")
     found = look(path, "n.csv")
     file = uploaded(caller, confirm="true")
     viewer = caller("viewer")
@@ -301,9 +301,9 @@ def test_the_first_rows_are_shown_as_they_lie_and_as_they_are_read(
     answer = viewer.post(f"/files/{file.pk}/preview", {"reading": reading.model_dump(mode="json")}).json()
     assert answer["detection"] is None
     shown = answer["preview"]
-    assert [line["text"] for line in shown["lines"]] == ["machine;power", "a;1,5", "b;n/a"]
+    assert [line["text"] for line in shown["lines"]] == ["machine;power", "a;1,5", "b;full"]
     assert [row["values"] for row in shown["rows"]] == [["a", 1.5], ["b", None]]
-    assert (shown["rows"][1]["unreadable"][0]["text"], shown["columns"][1]["unreadable"]) == ("n/a", 1)
+    assert (shown["rows"][1]["unreadable"][0]["text"], shown["columns"][1]["unreadable"]) == ("full", 1)
     fixed = viewer.post(f"/files/{file.pk}/preview", {"fixed": {"header_line": None}}).json()
     assert fixed["detection"]["reading"]["header_line"] is None
     assert len(fixed["preview"]["rows"]) == 3

@@ -169,7 +169,7 @@ MUTANTS = (
         "keyed state, forgotten",
         "what is kept no more is still there",
         "pipeline_runtime/checkpoint/keyed_state.py",
-        "                batch.delete(_place(key))\n",
+        "                batch.delete(place)\n",
         "                pass\n",
         ("tests/unit/checkpoint/test_keyed_state.py",),
     ),

@@ -258,6 +258,8 @@ export interface Detection {
   reading: Reading;
   notes?: string[];
   questions?: Question[];
+  members?: string[];
+  sheets?: string[];
 }
 
 /** Says which element this one is a copy of, at the site where it runs (`planning/copies.py`). */
@@ -666,6 +668,7 @@ export interface LiveElement {
   group_title: string;
   status: "running" | "paused" | "deploying" | "starting" | "moving" | "restoring" | "lagging" | "stalled" | "failed" | "stopped" | "silent" | "unheard" | "ended" | "view" | "draft";
   node: string | null;
+  by_clock: boolean;
   epoch: number;
   seq: number;
   rows_in_per_s: number | null;

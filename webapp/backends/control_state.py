@@ -24,6 +24,8 @@ EACH_S = 1.0
 LASTS_S = 10
 """By Redis's clock. A control process that is merely restarted is back sooner."""
 HOLDS_S = 5.0
+CLOCK = "Its clock is "
+"""How the alert about a node's clock begins."""
 BLIND = "detector.blind"
 STORE = "central.store"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Set
 
 from pipeline_runtime.model.names import listed_and
-from webapp.backends.control_state import BLIND, ControlState
+from webapp.backends.control_state import BLIND, CLOCK, ControlState
 from webapp.monitoring.schemas import AttentionLine, LiveElement, PipelineItem, Severity
 from webapp.nodes.schemas import Node
 from webapp.placements.schemas import ElementStatus
@@ -33,15 +33,20 @@ def attention(
     """
     nodes = list(nodes)
     waiting: dict[str, set[str]] = {}  # node that is not up -> what it has to run
+    by_clock: dict[str, list[str]] = {}  # node -> what of it goes by its clock
     for pipeline, items in elements.items():
         for item in items:
+            if item["by_clock"] and item["node"]:
+                by_clock.setdefault(item["node"], []).append(f"{item['title']} of {pipeline}")
             if item["status"] in ("silent", "restoring"):
                 waiting.setdefault(item["node"], set()).add(f"{item['group_title']} of {pipeline}")
     found = list(_of_control(control, nodes))
     for node in nodes:
         # While control hears no node, only those that were silent before are known to be.
         if control.hears or node["silent_at"]:
-            found += _of_node(node, sorted(waiting.get(node["name"], ())))
+            found += _of_node(
+                node, sorted(waiting.get(node["name"], ())), sorted(by_clock.get(node["name"], ()))
+            )
     up = {node["name"] for node in nodes if node["up"]}
     found += [line for item in pipelines for line in _of_pipeline(item, elements.get(item["name"], []), up)]
     # By measurements, so nothing is known about nodes that are not heard now.
@@ -57,7 +62,8 @@ def _of_control(control: ControlState, nodes: list[Node]) -> Iterator[AttentionL
         yield _line(trouble["kind"], trouble["message"], trouble["since"], severity)
 
 
-def _of_node(node: Node, waiting: list[str]) -> Iterator[AttentionLine]:
+def _of_node(node: Node, waiting: list[str], by_clock: list[str]) -> Iterator[AttentionLine]:
+    """`waiting`: what it has to run and does not. `by_clock`: what goes by its clock."""
     name = node["name"]
     if not node["up"]:
         # A node that was stopped on purpose and has nothing to run is no problem.
@@ -74,7 +80,10 @@ def _of_node(node: Node, waiting: list[str]) -> Iterator[AttentionLine]:
             )
         return
     for alert in node["alerts"]:
-        yield _line("node.alert", f"{name}: {alert['message']}", alert["since"], node=name)
+        text = f"{name}: {alert['message']}"
+        if alert["message"].startswith(CLOCK):
+            text += _suffering(by_clock)
+        yield _line("node.alert", text, alert["since"], node=name)
     if node["drain_blocked"]:
         why = "is being drained" if node["draining_since"] else "is leaving"
         text = f"{name} {why}, and these elements cannot move now: {node['drain_blocked']}"
@@ -84,6 +93,17 @@ def _of_node(node: Node, waiting: list[str]) -> Iterator[AttentionLine]:
                 " another node."
             )
         yield _line("node.drain_waits", text, node["draining_since"], node=name)
+
+
+def _suffering(by_clock: list[str]) -> str:
+    """Returns which elements a wrong clock of their node harms."""
+    if not by_clock:
+        return " No element there goes by its clock."
+    goes, rows = ("goes", "its rows") if len(by_clock) == 1 else ("go", "their rows")
+    return (
+        f" {listed_and(by_clock)} {goes} by it: {rows} have wrong times, and windows and joins that read them"
+        " count them wrongly or take the rows of others for late."
+    )
 
 
 def _of_pipeline(

@@ -28,7 +28,7 @@ from webapp.operations.models import Operation
 from webapp.pipelines.models import Pipeline
 from webapp.pipelines.schemas import Elsewhere
 from webapp.pipelines.selectors import no_element
-from webapp.pipelines.shape import elements_of, groups_of, is_view, names_of
+from webapp.pipelines.shape import elements_of, goes_by_clock, groups_of, is_view, names_of
 from webapp.pipelines.titles import title_of
 from webapp.placements.group_state import FOLLOW_NOTES, GroupFacts, ReplicaFacts, actions_of, status_of
 from webapp.placements.models import Deployment
@@ -204,6 +204,7 @@ def element_json(
         "group_title": names.get(document_group(group.group), document_group(group.group)),
         "status": "view" if view else status_of(group),
         "node": None if view else group.node,
+        "by_clock": goes_by_clock(element),
         "epoch": owner.epoch if owner else 0,
         "seq": owner.seq if owner else 0,
         "rows_in_per_s": now.get("rows_in_per_s"),

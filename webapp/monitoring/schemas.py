@@ -160,6 +160,8 @@ class LiveElement(TypedDict):
     group_title: str
     status: ElementStatus
     node: str | None
+    by_clock: bool
+    """the times of its rows, or its results, come from its node's clock"""
     epoch: int
     seq: int
     rows_in_per_s: Number | None

@@ -81,6 +81,19 @@ def is_view(type_: object) -> bool:
         return False
 
 
+def goes_by_clock(element: dict[str, Any]) -> bool:
+    """Returns whether the times of the element's rows, or its results, come from its node's clock."""
+    params = element.get("params")
+    params = params if isinstance(params, dict) else {}
+    match element.get("type"):
+        case "generator":
+            return True
+        case "csv-replay":
+            return params.get("restamp") is not False
+        case _:
+            return "_batch_time" in str(params)
+
+
 def _spec(document: dict[str, Any]) -> dict[str, Any]:
     spec = document.get("spec")
     return spec if isinstance(spec, dict) else {}

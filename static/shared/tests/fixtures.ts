@@ -123,6 +123,7 @@ export function element(change: Partial<LiveElement> = {}): LiveElement {
     ended: false,
     follow: "coalesced",
     follow_note: "",
+    by_clock: false,
     standby: null,
     error: null,
     replicas: [replica({ node: "edge-a", role: "owner", phase: "owning" })],

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from webapp.backends.control_state import ControlState
+import pytest
+
+from webapp.backends.control_state import CLOCK, ControlState
 from webapp.monitoring.attention import attention
+from webapp.pipelines.shape import goes_by_clock
 
 WORKS = ControlState()
 SINCE = "2026-11-20T12:00:00+00:00"
@@ -28,6 +31,8 @@ def element(id: str, **changes: Any) -> dict[str, Any]:
         "status": "running",
         "node": "a",
         "error": None,
+        "title": changes.get("group", id).title(),
+        "by_clock": False,
     } | changes
 
 
@@ -122,3 +127,31 @@ def test_elements_that_do_not_go_on_are_told_together_with_what_they_wait_for() 
     [line] = attention([node("a")], [pipeline()], {"p": stalled}, WORKS)
     assert line["message"] == "Power and Heat of p: It does not go on: it waits for Kafka."
     assert (line["at"], line["kind"]) == (SINCE, "element.stands")
+
+
+def test_a_wrong_clock_is_told_with_the_elements_that_go_by_it() -> None:
+    alert = {"message": f"{CLOCK}several seconds behind Redis's.", "since": SINCE}
+    wrong = [node("a", alerts=[alert]), node("b")]
+    elements = [element("plant", by_clock=True), element("mean"), element("far", by_clock=True, node="b")]
+    [text] = lines(*wrong, elements=elements)
+    assert "Plant of p goes by it: its rows have wrong times" in text
+    assert "Far" not in text
+    [text] = lines(*wrong, elements=[element("mean")])
+    assert text.endswith("No element there goes by its clock.")
+
+
+@pytest.mark.parametrize(
+    ("type_", "params", "expected"),
+    [
+        ("generator", {}, True),
+        ("csv-replay", {}, True),
+        ("csv-replay", {"restamp": False}, False),
+        ("kafka-in", {"topic": "t"}, False),
+        ("derive", {"columns": [{"name": "age", "expression": "_batch_time - at"}]}, True),
+        ("filter", None, False),
+    ],
+)
+def test_what_goes_by_its_nodes_clock_is_known_by_type_and_parameters(
+    type_: str, params: Any, expected: bool
+) -> None:
+    assert goes_by_clock({"id": "e", "type": type_, "params": params}) is expected

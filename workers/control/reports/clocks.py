@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection
 
+from webapp.backends.control_state import CLOCK
+
 OFF_MS = 5_000
 RIGHT_MS = 4_000
 """Less than OFF_MS, so that a clock that is off by about that much is not reported again and again."""
@@ -42,7 +44,7 @@ class Clocks:
 
 def _alert(late_ms: int) -> str:
     return (
-        f"Its clock is several seconds or more {'behind' if late_ms > 0 else 'ahead of'} Redis's. What runs "
+        f"{CLOCK}several seconds or more {'behind' if late_ms > 0 else 'ahead of'} Redis's. What runs "
         "there goes on, but the times that it reports are wrong. If it is hours behind, other machines "
         "refuse its checkpoints. Set its clock, best by NTP."
     )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,6 +24,7 @@ ARROW_TYPES: dict[FieldType, pa.DataType] = {
 
 
 _SPACE = b" \t\r\n"  # what JSON counts as space
+_REGISTRY_BYTES = 5  # a zero and four bytes that number the schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +46,14 @@ def arrow_schema(schema: StreamSchema) -> pa.Schema:
     return pa.schema([(field.name, ARROW_TYPES[field.type]) for field in schema.fields])
 
 
-def decode(values: Sequence[bytes | None], schema: StreamSchema) -> Decoded:
+Rescue = Callable[[bytes], dict[str, Any]]
+
+
+def decode(values: Sequence[bytes | None], schema: StreamSchema, rescue: Rescue | None = None) -> Decoded:
     """Parse JSON objects, one per value. Fields that the schema lacks are dropped, missing ones null.
+
+    `rescue` is given each value that Arrow does not read, and returns its row, or raises ValueError with the
+    reason why there is none. NaN then stands for no value.
 
     The values are parsed in one go by Arrow (100 times faster than one by one); when that fails,
     halves are tried until the unreadable ones are alone.
@@ -55,7 +63,9 @@ def decode(values: Sequence[bytes | None], schema: StreamSchema) -> Decoded:
     kept: Sequence[int] = range(len(values))
     table = _at_once(values, target)
     if table is None:
-        table, kept = _by_halves(values, target, rejects)
+        table, kept = _by_halves(values, target, rejects, rescue)
+    if rescue is not None:
+        table = _without_nan(table)
     table, kept = _finite(table, kept, rejects)
     return Decoded(
         table, list(kept) if rejects else None, tuple(sorted(rejects, key=lambda item: item.index))
@@ -79,21 +89,21 @@ def _at_once(values: Sequence[bytes | None], target: pa.Schema) -> pa.Table | No
 
 
 def _by_halves(
-    values: Sequence[bytes | None], target: pa.Schema, rejects: list[Reject]
+    values: Sequence[bytes | None], target: pa.Schema, rejects: list[Reject], rescue: Rescue | None
 ) -> tuple[pa.Table, list[int]]:
     candidates: list[int] = []
     for index, value in enumerate(values):
         # Each value begins and ends with a brace, so that no two of them can be read as one row: as many
         # rows as values then means one row for each.
-        if value is None or not (trimmed := value.strip(_SPACE)):
-            rejects.append(Reject(index, "the record is empty"))
-        elif trimmed[:1] != b"{" or trimmed[-1:] != b"}":
+        if (reason := foreign_reason(value)) is not None:
+            rejects.append(Reject(index, reason))
+        elif (trimmed := (value or b"").strip(_SPACE))[:1] != b"{" or trimmed[-1:] != b"}":
             rejects.append(Reject(index, "the record is not a JSON object"))
         else:
             candidates.append(index)
     tables: list[pa.Table] = []
     kept: list[int] = []
-    _parse(values, candidates, target, tables, kept, rejects)
+    _parse(values, candidates, target, tables, kept, rejects, rescue)
     return pa.concat_tables(tables) if tables else target.empty_table(), kept
 
 
@@ -104,6 +114,7 @@ def _parse(
     tables: list[pa.Table],
     kept: list[int],
     rejects: list[Reject],
+    rescue: Rescue | None,
 ) -> None:
     if not indices:
         return
@@ -112,14 +123,65 @@ def _parse(
         table = _parsed(b"\n".join(lines), len(indices), target)
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
         if len(indices) == 1:
-            rejects.append(Reject(indices[0], _reason(error)))
+            _rescue_one(values[indices[0]] or b"", indices[0], error, target, tables, kept, rejects, rescue)
             return
         middle = len(indices) // 2
-        _parse(values, indices[:middle], target, tables, kept, rejects)
-        _parse(values, indices[middle:], target, tables, kept, rejects)
+        _parse(values, indices[:middle], target, tables, kept, rejects, rescue)
+        _parse(values, indices[middle:], target, tables, kept, rejects, rescue)
         return
     tables.append(table)
     kept.extend(indices)
+
+
+def _rescue_one(
+    value: bytes,
+    index: int,
+    error: pa.ArrowInvalid | UnicodeDecodeError,
+    target: pa.Schema,
+    tables: list[pa.Table],
+    kept: list[int],
+    rejects: list[Reject],
+    rescue: Rescue | None,
+) -> None:
+    if rescue is None:
+        rejects.append(Reject(index, _reason(error)))
+        return
+    try:
+        tables.append(pa.Table.from_pylist([rescue(value)], target))
+    except ValueError as reason:
+        rejects.append(Reject(index, str(reason)))
+    else:
+        kept.append(index)
+
+
+def foreign_reason(value: bytes | None) -> str | None:
+    """Why this is plainly not a JSON text in UTF-8, or None if it may be one."""
+    if value is None:
+        return "the record is a tombstone: it has a key, and no value"
+    if not value.strip(_SPACE):
+        return "the record is empty"
+    if value[:3] == b"\xef\xbb\xbf":
+        return "the record begins with a byte order mark (UTF-8), which JSON does not have"
+    if value[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return "the record begins with a byte order mark (UTF-16): only UTF-8 is read"
+    if value[0] == 0 and len(value) > _REGISTRY_BYTES:
+        schema = int.from_bytes(value[1:_REGISTRY_BYTES])
+        return (
+            f"the record begins with a schema registry's prefix (schema {schema}): it is Avro, Protobuf or"
+            " JSON of a registry's serializer, and only plain JSON is read"
+        )
+    return None
+
+
+def _without_nan(table: pa.Table) -> pa.Table:
+    for place, field in enumerate(table.schema):
+        if pa.types.is_floating(field.type):
+            values = table.column(place)
+            no_number = pc.fill_null(pc.is_nan(values), False)
+            if pc.any(no_number).as_py():
+                cleaned = pc.if_else(no_number, pa.scalar(None, field.type), values)
+                table = table.set_column(place, field, cleaned)
+    return table
 
 
 def _parsed(text: bytes, count: int, target: pa.Schema) -> pa.Table:

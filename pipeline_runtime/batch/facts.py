@@ -22,9 +22,16 @@ from pipeline_runtime.operators.sdk import (
 class GroupFacts:
     """`files`: file reference -> local path; `directory`: the replica's."""
 
-    def __init__(self, spec: GroupSpec, files: Mapping[str, str], directory: Path) -> None:
+    def __init__(
+        self,
+        spec: GroupSpec,
+        files: Mapping[str, str],
+        directory: Path,
+        inputs: tuple[GroupInput, ...] | None = None,
+    ) -> None:
+        """`inputs`: with the partitions that are read now, if that is known."""
         self.spec = spec
-        self.inputs: tuple[GroupInput, ...] = group_inputs(spec)
+        self.inputs: tuple[GroupInput, ...] = group_inputs(spec) if inputs is None else inputs
         self.operators: dict[str, Operator] = {item.id: operator_of(spec, item.id) for item in spec.elements}
         self._files = files
         self._directory = directory

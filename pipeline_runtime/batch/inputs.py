@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pipeline_runtime.model.schema import StreamSchema
-from pipeline_runtime.model.spec import ElementSpec, GroupSpec
+from pipeline_runtime.model.spec import ElementSpec, GroupSpec, RecordReading
 from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.operators.sdk import Operator, OperatorContext, SourceOperator, SourceReader
 
@@ -25,6 +25,9 @@ class GroupInput:
     consumer: str = ""  # whose dead letters take what cannot be read
     external: bool = False
     start: Literal["earliest", "latest"] = "earliest"
+    all_partitions: bool = False  # also those that a user's own topic gets later
+    reading: RecordReading | None = None  # how the records of such a topic are read
+    gap: Literal["skip", "stop"] = "skip"  # what to do about records of such a topic that were deleted
 
     @property
     def element(self) -> str:
@@ -71,6 +74,9 @@ def group_inputs(spec: GroupSpec) -> tuple[GroupInput, ...]:
                 consumer=stream.consumer,
                 external=stream.external,
                 start=stream.start,
+                all_partitions=stream.all_partitions,
+                gap=stream.gap,
+                reading=stream.reading,
             )
     for element in spec.elements:
         source = f"{element.id}.out"
@@ -79,6 +85,25 @@ def group_inputs(spec: GroupSpec) -> tuple[GroupInput, ...]:
                 index=len(inputs), source=source, schema=spec.schemas[source], consumer=element.id
             )
     return tuple(inputs.values())
+
+
+def position_keys(ends: Mapping[str, Any], topic: str) -> list[str]:
+    """The keys under which a position has the topic's partitions, in their order."""
+    keys: list[str] = []
+    while (key := f"{topic}-{len(keys)}") in ends:
+        keys.append(key)
+    return keys
+
+
+def as_positioned(inputs: tuple[GroupInput, ...], ends: Mapping[str, Any]) -> tuple[GroupInput, ...]:
+    """The inputs with as many partitions of the users' own topics as the position has. A definition may name
+    fewer: a topic can get more while it is read."""
+    return tuple(
+        replace(item, partitions=len(keys))
+        if item.topic is not None and item.external and (keys := position_keys(ends, item.topic))
+        else item
+        for item in inputs
+    )
 
 
 def operator_context(

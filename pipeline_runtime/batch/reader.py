@@ -6,13 +6,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from pipeline_runtime.batch.decode import ARROW_TYPES, TIMESTAMP, arrow_schema, decode
+from pipeline_runtime.batch.decode import ARROW_TYPES, TIMESTAMP, Reject as Unread, arrow_schema, decode
 from pipeline_runtime.batch.facts import GroupFacts
 from pipeline_runtime.batch.gate_client import GateClient
 from pipeline_runtime.batch.gate_messages import Describe, Reject, Slice, SliceRead
 from pipeline_runtime.batch.inputs import GroupInput, group_inputs, open_source
+from pipeline_runtime.batch.outside import read_outside
 from pipeline_runtime.kafka.ahead import unpack
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.incoming import Records
@@ -86,24 +89,21 @@ class GroupReader:
             left_out = ends | records.unread.keys()
             if left_out:
                 records = records.taken([place for place in range(len(records)) if place not in left_out])
-            decoded = decode(records.values, item.schema)
-            rows += len(records)
+            columns, places, times_us, failed = _decoded(records, item, part)
+            rows += len(places) + len(failed)
             size += sum(map(len, filter(None, records.values)))
             rejects += [
                 _rejected(int(records.offsets[reject.index]), records.values[reject.index], reject.reason)
-                for reject in decoded.rejects
+                for reject in failed
             ]
-            if decoded.kept is not None:
-                records = records.taken(decoded.kept)
-            if len(records):
-                times = pa.array(records.timestamps_ms).cast(pa.timestamp("ms", tz="UTC"))
+            if len(places):
                 yield _rows(
                     item,
                     part,
-                    decoded.columns,
-                    key=_text_keys(records.keys),
-                    time=times.cast(TIMESTAMP),
-                    offset=pa.array(records.offsets),
+                    columns,
+                    key=_text_keys([records.keys[place] for place in places.tolist()]),
+                    time=pa.array(times_us).cast(TIMESTAMP),
+                    offset=pa.array(records.offsets[places]),
                 )
         # The order in which they are committed must not depend on how the records came here.
         self._report(part, rows, size, sorted(rejects, key=lambda reject: reject.offset), ended)
@@ -146,6 +146,20 @@ class GroupReader:
     def _report(self, part: Slice, rows: int, size: int, rejects: list[Reject], ended: bool) -> None:
         """Tell the gate what is not in the rows, before the task ends: it is committed with them."""
         self._gate.ask(SliceRead(part.input, part.partition, rows, size, rejects, ended))
+
+
+def _decoded(
+    records: Records, item: GroupInput, part: Slice
+) -> tuple[pa.Table, NDArray[np.int64], NDArray[np.int64], Sequence[Unread]]:
+    """The rows of the records, the place of each row's record, its time in us, and what could not be read."""
+    if item.reading is not None:
+        read = read_outside(
+            records.values, records.timestamps_ms, item.schema, item.reading, part.batch_time_ms
+        )
+        return read.columns, read.places, read.times_us, read.rejects
+    decoded = decode(records.values, item.schema)
+    places = np.arange(len(records)) if decoded.kept is None else np.array(decoded.kept, np.int64)
+    return decoded.columns, places, records.timestamps_ms[places] * 1000, decoded.rejects
 
 
 def _rows(item: GroupInput, part: Slice, table: pa.Table, *, key: Any, time: Any, offset: Any) -> pa.Table:

@@ -26,6 +26,12 @@ Ends = dict[str, Any]
 """The position in each input: "<topic>-<partition>" -> offset, a source element's id -> its position."""
 END_STAGE = "#end"
 """A key beside these positions in a boundary: how far the ending of a finished group has come."""
+TOPIC_IDS = "#topics"
+"""A key beside these positions: the id of each topic of the users' own. A topic that is deleted and created
+again has another one."""
+LEFT_OUT = "#left-out"
+"""A key beside these positions: by partition, how many offsets were left out because their records had been
+deleted before they were read."""
 ENDED = "#ended"
 """A key beside these positions of a group that others continue: a list of the inputs that it read to their
 end."""

@@ -134,6 +134,10 @@ class JournalView:
         """Returns whether the batch after `seq` is processed with an empty state."""
         return seq in self.fresh or self.following(seq) - 1 in self.fresh
 
+    def begins_elsewhere(self, seq: Seq) -> bool:
+        """Returns whether the batch after `seq` does not begin where the batch `seq` has ended."""
+        return any(at in (seq, self.following(seq) - 1) for at, _ in self.moves)
+
     def moved(self, boundary: Boundary) -> Boundary:
         """Returns the boundary as the next batch begins there. The inputs differ if that batch's definition
         reads others."""

@@ -44,6 +44,8 @@ RETRY_BACKOFF_MS = 10
 METADATA_BACKOFF_MS = 10
 # An abandoned open transaction holds every read_committed reader at its start for this long.
 TRANSACTION_TIMEOUT_MS = 10_000
+REQUEST_BYTES_MAX = 4 * 1024 * 1024
+"""The largest record that a producer sends, before it is compressed."""
 _CLOSE_S = 5.0
 
 T = TypeVar("T")
@@ -153,6 +155,7 @@ def open_consumer(kafka: KafkaSettings, **options: Any) -> KafkaConsumer:
     settings = {
         **kafka.client_options(),
         "enable_auto_commit": False,
+        "allow_auto_create_topics": False,  # a topic that was deleted must not come back because it is read
         "isolation_level": "read_committed",
         "check_crcs": False,
         "metrics_enabled": False,
@@ -173,7 +176,7 @@ def open_producer(kafka: KafkaSettings, transactional_id: str) -> KafkaProducer:
         # Lines between sites are slow, and JSON is long: docs/decisions/0033-compressed-streams.md
         "compression_type": "zstd",
         "batch_size": 256 * 1024,
-        "max_request_size": 4 * 1024 * 1024,
+        "max_request_size": REQUEST_BYTES_MAX,
         "transaction_timeout_ms": TRANSACTION_TIMEOUT_MS,
         # No caller waits longer for a commit than the broker keeps its transaction.
         "max_block_ms": TRANSACTION_TIMEOUT_MS,

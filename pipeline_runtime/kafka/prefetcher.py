@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import inf
 from time import monotonic
+from types import MappingProxyType
 from typing import Any
 
 from kafka import KafkaConsumer, TopicPartition
@@ -118,13 +119,16 @@ class Prefetcher:
         self._came = False  # whether the last poll returned records
         self.gather_s = 0.0
         """How long records may wait at the broker, so that more of them are fetched at once."""
+        self._ids: Mapping[str, str] = {}  # the ids of the topics in which the group stands
         self._gone = False  # the next records were deleted from the topic, or are damaged
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="prefetcher", daemon=True)
 
-    def follow(self, ends: Mapping[str, int]) -> None:
-        """Begins after what the group has processed."""
+    def follow(self, ends: Mapping[str, int], ids: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Begins after what the group has processed. `ids`: those of the topics in which these positions
+        are, as far as they are known."""
         with self._lock:
+            self._ids = ids
             self._parts = {key: _Partition(tp, ends[key], ends[key]) for key, tp in self._tps.items()}
         self._thread.start()
 
@@ -200,12 +204,14 @@ class Prefetcher:
                 return None
             return [record for _, record in part.records if start <= record.offset < end]
 
-    def passed(self, ends: Mapping[str, Any]) -> None:
-        """Drops records before `ends`, which the group has processed."""
+    def passed(self, ends: Mapping[str, Any], ids: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Drops records before `ends`, which the group has processed. A group that begins elsewhere, maybe in
+        another topic of the same name, is followed to there. `ids` is that of `follow`."""
         with self._lock:
+            moved, self._ids = ids != self._ids, ids
             for key, part in self._parts.items():
                 end = ends[key]
-                if end > part.next:
+                if moved or not part.first <= end <= part.next:
                     for _, record in part.records:
                         self._count(record, -1)
                     part.restart(end)
@@ -215,6 +221,12 @@ class Prefetcher:
                     self._count(part.records.popleft()[1], -1)
                 part.first = max(part.first, end)
             self._lock.notify_all()
+
+    def _is_another(self, consumer: KafkaConsumer) -> bool:
+        """Whether a topic was deleted and created again, as the consumer has found out. Its fetches fail in
+        between, so it asks for the ids before it gets anything of the new topic."""
+        known = consumer._cluster.topic_id
+        return any((found := known(topic)) and str(found) != id for topic, id in self._ids.items())
 
     @staticmethod
     def _is_much(got: Mapping[Any, list[Any]]) -> bool:
@@ -273,6 +285,11 @@ class Prefetcher:
                     consumer.seek(part.tp, part.next)
                     part.seek = False
         got = portions.poll(_POLL_MS, AHEAD_ROWS_MAX)
+        if self._is_another(consumer):
+            # What it holds is not what follows. The replica learns from its own look at the topics.
+            with self._lock:
+                self._lock.wait_for(lambda: self._closing, 1.0)
+            return True
         now_s = monotonic()
         with self._lock:
             for part in self._parts.values():

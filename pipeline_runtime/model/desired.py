@@ -120,6 +120,7 @@ class Directive:
     paused_since_ms: int | None = None
     retire: bool = False  # as owner: end the group for good, then stop
     latency_ms: int | None = None  # as owner: the latency target; the definition's target when it is None
+    accepts: tuple[str, ...] = ()  # as owner: WayOn.id of the ways on that a person has chosen
 
 
 class DesiredReplica(Frozen):
@@ -136,6 +137,7 @@ class DesiredReplica(Frozen):
     generation: int = 1  # a new generation discards the local state and starts from `source` again
     java_ends: tuple[JavaEnd, ...] = ()  # on any node, since a user last vouched for the group
     vouched: str = ""  # changes when a user asks to start the group again; earlier ends do not count then
+    accepts: tuple[str, ...] = ()  # WayOn.id of the ways on that a person has chosen
 
     @property
     def directive(self) -> Directive:
@@ -148,6 +150,7 @@ class DesiredReplica(Frozen):
             paused_since_ms=self.paused_since_ms,
             retire=self.retire and owner,
             latency_ms=self.spec.pace.latency_ms,
+            accepts=self.accepts if owner else (),
         )
 
 
@@ -223,6 +226,14 @@ def _refused(part: Any, error: ValueError) -> RefusedReplica:
     )
 
 
+class WayOn(Frozen):
+    """A way in which an element that stands can go on, for a person to choose."""
+
+    id: str  # says what it answers to, so that it answers to nothing else
+    title: str  # in a few words, for a button
+    cost: str  # what follows from it
+
+
 class ReplicaError(Frozen):
     code: str = ""  # one of error_codes.AT_ELEMENTS
     message: str  # what happened
@@ -231,10 +242,18 @@ class ReplicaError(Frozen):
     traceback: str | None = None
     at_ms: int = 0
     damaged: bool = False  # the local state cannot be used, but a checkpoint can
+    ways: tuple[WayOn, ...] = ()  # each of them ends it
 
     @classmethod
     def of(
-        cls, code: str, message: str, at_ms: int, *, traceback: str | None = None, damaged: bool = False
+        cls,
+        code: str,
+        message: str,
+        at_ms: int,
+        *,
+        traceback: str | None = None,
+        damaged: bool = False,
+        ways: tuple[WayOn, ...] = (),
     ) -> ReplicaError:
         """The error with this code: what is safe and what to do are the table's."""
         known = ERRORS[code]
@@ -246,6 +265,7 @@ class ReplicaError(Frozen):
             traceback=traceback,
             at_ms=at_ms,
             damaged=damaged,
+            ways=ways,
         )
 
 
@@ -302,6 +322,14 @@ class Stalled(Frozen):
 
     why: str  # in words, to be said behind its name: "it waits for Kafka, which does not answer"
     since_ms: int
+
+
+class ReplicaNote(Frozen):
+    """Something that has happened to a replica, and that it has got over."""
+
+    kind: str  # of the event that tells it
+    message: str
+    at_ms: int
 
 
 class ReplicaStatus(Frozen):
@@ -368,6 +396,8 @@ class ReplicaStatus(Frozen):
     first_output_at_ms: int | None = None  # commit time of its first batch with output as owner
     owner_since_ms: int | None = None
     error: ReplicaError | None = None
+    left_out_total: int = 0  # offsets of users' topics that were passed, since their records were deleted
+    notes: tuple[ReplicaNote, ...] = ()  # the newest ones
 
 
 class NodeLoad(Frozen):

@@ -78,11 +78,28 @@ AT_ELEMENTS = (
         "rows-gone",
         "Rows were deleted before they were read",
         "The topic no longer holds the rows that come next. Its retention is shorter than the time by which"
-        " the element lags behind, or somebody deleted the rows or the topic.",
+        " the element lags behind, or somebody deleted the rows.",
         "Everything up to the last committed batch is kept. No later row is processed in place of the"
         " missing ones.",
-        "Give the topic a longer retention. If the rows are lost for good, undeploy the pipeline and deploy"
-        " it again: it then begins with what the topic holds.",
+        "Choose to go on behind the gap. It says how many records that leaves out. Give the topic a longer"
+        " retention, or set the element's `gap` to `skip`: then it goes on by itself, with an event.",
+    ),
+    KnownError(
+        "topic-recreated",
+        "The topic is another one by now",
+        "Somebody deleted the topic that the element reads, and created one with the same name. Or the topic"
+        " has lost records that were read already. The place up to which it was read means nothing there.",
+        "Everything up to the last committed batch is kept. Nothing of the new topic is processed as if it"
+        " followed the old one.",
+        "Choose to go on from the new beginning. The element then reads the new topic from its first record,"
+        " and keeps its state.",
+    ),
+    KnownError(
+        "topic-missing",
+        "The topic does not exist",
+        "Kafka knows no topic of that name. It was deleted, or never created.",
+        "Everything up to the last committed batch is kept. The element waits for the topic.",
+        "Create the topic, or correct its name in the element's parameters and deploy again.",
     ),
     KnownError(
         "rows-unreadable",
@@ -97,7 +114,8 @@ AT_ELEMENTS = (
         "A topic has another number of partitions than the element reads",
         "Somebody added partitions to the topic, or its element was told another number.",
         _COMMITTED,
-        "Set the element's parameter `partitions` to the number that the message names, and deploy again.",
+        "Choose to go on with the new partitions. Or set the element's parameter `partitions` to the number"
+        " that the message names, or leave it empty to read all of them, and deploy again.",
     ),
     KnownError(
         "keys-in-several-partitions",

@@ -16,6 +16,7 @@ from pipeline_runtime.model.ids import (
     released_topic,
     transactional_id,
 )
+from pipeline_runtime.model.paths import Path
 from pipeline_runtime.model.schema import StreamSchema
 
 Follow = Literal["exact", "coalesced", "none"]
@@ -35,6 +36,38 @@ class ElementSpec(Frozen):
     inputs: dict[str, str] = {}
 
 
+class ColumnReading(Frozen):
+    """Where a column's value lies in a record that others write."""
+
+    path: Path
+    quoted: bool = False  # a text that says a number, or true and false, counts as that
+
+
+class TimeReading(Frozen):
+    """Where a row's event time lies."""
+
+    path: Path
+    format: Literal["iso", "s", "ms", "us", "ns"] = "iso"
+
+
+class RecordReading(Frozen):
+    """How the records of a user's own topic are read."""
+
+    columns: tuple[ColumnReading, ...]  # those of the stream, in their order
+    time: TimeReading | None = None  # None: the record's timestamp
+    rows: Path | None = None  # the array whose items are rows; empty: the record itself; None: it is one row
+    ahead_s: float = 86_400.0  # a time that is further ahead of the arrival than this is not believed
+    ahead: Literal["dead-letter", "arrival"] = "dead-letter"  # what becomes of its row
+
+    @property
+    def is_plain(self) -> bool:
+        """Returns whether each record is a row with fields of the columns' types."""
+        paths = [column.path for column in self.columns]
+        single = all(len(path) == 1 and isinstance(path[0], str) for path in paths)
+        whole = self.time is None and self.rows is None and not any(each.quoted for each in self.columns)
+        return single and whole and len(set(paths)) == len(paths)
+
+
 class InputStream(Frozen):
     """A stream that enters the group from a topic: another group's output, or a user's own topic."""
 
@@ -45,6 +78,9 @@ class InputStream(Frozen):
     consumer: str  # the element that reads it; its dead-letter topic takes records that cannot be parsed
     start: Literal["earliest", "latest"] = "earliest"
     external: bool = False  # a topic that Fogline did not create
+    all_partitions: bool = False  # of such a topic: also those that it gets later; `partitions` is the least
+    reading: RecordReading | None = None  # of such a topic
+    gap: Literal["skip", "stop"] = "skip"  # of such a topic: when records were deleted before they were read
 
 
 class OutputStream(Frozen):

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
 from pipeline_runtime.model.faults import words_for_pattern
 from pipeline_runtime.model.ids import OWN_TOPICS
+from pipeline_runtime.model.paths import parse_path
 from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.model.spec import ColumnReading, RecordReading, TimeReading
 from pipeline_runtime.operators.columns import ColumnType, SchemaCheck
 from pipeline_runtime.operators.sdk import ArrowTransform, OperatorContext, Params, TransformOperator
 
@@ -28,26 +30,126 @@ _TOPIC = words_for_pattern(
 TopicName = Annotated[str, Field(pattern=_TOPIC), AfterValidator(_of_the_user)]
 
 
+def _path(text: str) -> str:
+    parse_path(text)
+    return text
+
+
+PathText = Annotated[str, Field(min_length=1, max_length=400), AfterValidator(_path)]
+
+
+class KafkaColumn(ColumnType):
+    """A field of the records, as a column."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    from_: PathText | None = Field(
+        default=None,
+        alias="from",
+        description="where it lies in the record: a.b, a[0].b, or another name; empty: the field of"
+        " the column's name",
+    )
+    quoted: bool = Field(
+        default=False, description="numbers, and true or false, that are written as text are read as such"
+    )
+
+    def reading(self) -> ColumnReading:
+        path = (self.name,) if self.from_ is None else parse_path(self.from_)
+        return ColumnReading(path=path, quoted=self.quoted)
+
+
+class EventTime(BaseModel):
+    """The field that holds the event time."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    from_: PathText = Field(alias="from", description="where it lies in the record")
+    format: Literal["iso", "s", "ms", "us", "ns"] = Field(
+        default="iso",
+        description="a text such as 2026-03-01T06:00:00Z (UTC without a zone), or a number since 1970",
+    )
+
+    def reading(self) -> TimeReading:
+        return TimeReading(path=parse_path(self.from_), format=self.format)
+
+
 class KafkaInParams(Params):
     topic: TopicName = Field(description="an existing topic with one JSON object per record")
-    partitions: int = Field(default=1, ge=1, le=1000, description="how many partitions the topic has")
-    columns: tuple[ColumnType, ...] = Field(
+    partitions: int | None = Field(
+        default=None,
+        ge=1,
+        le=1000,
+        description="how many partitions the topic has; empty: all of them, also those that it gets later",
+    )
+    columns: tuple[KafkaColumn, ...] = Field(
         min_length=1, description="the fields of the JSON objects that you need"
     )
     key: str | None = Field(default=None, description="the column that is the record's key")
     start: Literal["earliest", "latest"] = Field(
         default="earliest", description="where the element begins to read when it first starts"
     )
+    gap: Literal["skip", "stop"] = Field(
+        default="skip",
+        description="what to do when the topic has deleted records before they were read: go on behind them,"
+        " with an event, or stop and ask",
+    )
+
+    time: EventTime | None = Field(
+        default=None, description="the field that is the event time; empty: the record's timestamp"
+    )
+    rows: str | None = Field(
+        default=None,
+        max_length=400,
+        description="where an array lies whose entries are the rows; $ for a record that is an array itself;"
+        " empty: a record is one row",
+    )
+    ahead_s: float = Field(
+        default=86_400.0,
+        gt=0,
+        le=10 * 365 * 86_400,
+        description="an event time that lies further ahead of its arrival is not believed",
+    )
+    ahead: Literal["dead-letter", "arrival"] = Field(
+        default="dead-letter",
+        description="what becomes of such a row: a dead letter, or it takes the time of its arrival",
+    )
+
+    @field_validator("rows")
+    @classmethod
+    def _rows(cls, text: str | None) -> str | None:
+        if text:
+            parse_path(text)
+        return text or None
+
+    def reading(self) -> RecordReading:
+        """Returns how the records are read."""
+        rows = None if self.rows is None else parse_path(self.rows)
+        return RecordReading(
+            columns=tuple(column.reading() for column in self.columns),
+            time=None if self.time is None else self.time.reading(),
+            rows=rows,
+            ahead_s=self.ahead_s,
+            ahead=self.ahead,
+        )
 
 
 class KafkaIn(TransformOperator):
     """Reads an existing Kafka topic whose records are JSON objects (UTF-8).
 
     `columns` lists the fields that the pipeline uses, with their types. Other fields are ignored, and a
-    missing field is null. The event time is the record's timestamp. A record that is not a JSON object goes
-    to the dead letters with the reason, and so does one with a field that is not of its type. The topic may
-    be compressed (gzip, snappy, lz4, zstd). Uncommitted and aborted records of transactional producers are
-    never read. Fogline only reads the topic: it does not create, change or delete it.
+    missing field is null, as is NaN. A column may lie deeper (`from`: `a.b`, `a[0].b`) or have another name
+    than its field. The event time is the record's timestamp, or a field of it. A record may hold an array of
+    rows (`rows`); a path that begins with `$.` then reads what stands beside the array. A record that is not
+    a JSON object goes to the dead letters with the reason, and so does one with a field that is not of its
+    type.
+
+    The topic may be compressed (gzip, snappy, lz4, zstd). Uncommitted and aborted records of transactional
+    producers are never read. Fogline only reads the topic: it does not create, change or delete it.
+
+    The topic is compared all the time with what was read of it. Partitions that it gets later are read from
+    their first record. Records that were deleted before they were read are left out, with an event and a
+    count, or the element asks first (`gap`). A topic that was deleted and created again is not read until
+    somebody chooses that at the element.
     """
 
     type = "kafka-in"
@@ -58,6 +160,7 @@ class KafkaIn(TransformOperator):
     Params = KafkaInParams
     inputs = ()
     external = "in"
+    state_params = frozenset({"topic"})
     example = {"topic": "sensors", "columns": [{"name": "value", "type": "number"}]}
 
     params: KafkaInParams

@@ -219,11 +219,14 @@ class _Plan:
                     InputStream(
                         source=f"{id}.out",
                         topic=operator.params.topic,
-                        partitions=operator.params.partitions,
+                        partitions=operator.params.partitions or 1,
                         data_schema=self.schemas[f"{id}.out"],
                         consumer=id,
                         start=operator.params.start,
                         external=True,
+                        all_partitions=operator.params.partitions is None,
+                        gap=operator.params.gap,
+                        reading=operator.params.reading(),
                     )
                 )
             for source in dict.fromkeys(self.inputs[id].values()):
@@ -287,7 +290,10 @@ class _Plan:
         stateful = any(operator.stateful for operator in operators)
         source = any(isinstance(operator, SourceOperator) for operator in operators)
         sink = any(isinstance(operator, SinkOperator) for operator in operators)
-        if (stateful or sink) and not source and sum(stream.partitions for stream in inputs) > 1:
+        several = sum(stream.partitions for stream in inputs) > 1
+        # What is far ahead of its arrival is so by the time of the batch.
+        several = several or any(stream.external for stream in inputs)
+        if (stateful or sink) and not source and several:
             # the order in which rows of several partitions interleave shows in the state or in the file
             return True
         if sink and any(operator.output_mode == "update" for operator in operators):

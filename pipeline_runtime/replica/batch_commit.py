@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from time import monotonic, time
 from typing import Any
 
@@ -15,6 +16,7 @@ from pipeline_runtime.batch.output import BatchOutput
 from pipeline_runtime.handover.crash_points import reached
 from pipeline_runtime.handover.ownership import CommitPermit
 from pipeline_runtime.journal.records import Boundary, Commit
+from pipeline_runtime.kafka.limits import TopicLimits
 from pipeline_runtime.kafka.transactions import Fenced
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica.core import Abandon, Await, Check, Emit, Granted, at_sink
@@ -41,8 +43,11 @@ class BatchCommit:
         release: OwnerRelease,
         over: threading.Event,
         node: str,
+        limits: Callable[[str], TopicLimits],
     ) -> None:
-        """`over`: the run is to end, so a batch that waits for its COMMIT waits no longer."""
+        """`over`: the run is to end, so a batch that waits for its COMMIT waits no longer. `limits`: what a
+        topic accepts."""
+        self._limits = limits
         self._spec = spec
         self._state = state
         self._timing = timing
@@ -63,7 +68,8 @@ class BatchCommit:
         committed, permit = self._decision(boundary)
         if committed is None or warms_up:
             # A successor makes its outputs, too, and drops them: so this code is warm when it owns.
-            out = outgoing(self._spec, made, rejected, ending=last)
+            now = int(time() * 1000)
+            out = outgoing(self._spec, made, rejected, ending=last, limits=self._limits, now_ms=now)
         if committed is not None:
             self._check(committed, boundary, marks)
             return False

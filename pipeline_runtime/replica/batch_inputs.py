@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from math import inf
 
 from pipeline_runtime.batch.gate_messages import Slice, SliceRead
-from pipeline_runtime.batch.inputs import GroupInput
+from pipeline_runtime.batch.inputs import GroupInput, position_keys
 from pipeline_runtime.journal.records import END_STAGE, Boundary, Ends
 from pipeline_runtime.kafka.ahead import pack
 from pipeline_runtime.replica.input_offsets import InputOffsets, slices_between
@@ -24,10 +24,13 @@ class BatchInputs:
         *,
         flushes: bool,
         tick_ms: int | None = None,
+        oldest: Callable[[], Mapping[str, int]] | None = None,
     ) -> None:
         """`flushes`: the group keeps rows back, which a flush at the end of its inputs brings out. `tick_ms`:
-        how often it has a batch although no row comes."""
+        how often it has a batch although no row comes. `oldest`: the oldest offsets that are left in the
+        users' topics, if nothing depends on rows before them that were committed already."""
         self._tick_ms = tick_ms
+        self._oldest = oldest
         self.offsets = offsets
         self._inputs = inputs
         self._flushes = flushes
@@ -38,6 +41,14 @@ class BatchInputs:
         """Whether the boundary says where each of these inputs stands. If it does not, another definition has
         still to be followed."""
         return self._keys <= boundary.ends.keys()
+
+    def misfits(self, boundary: Boundary) -> bool:
+        """Whether a user's own topic has other partitions at the boundary than these inputs."""
+        return any(
+            item.partitions != len(keys)
+            for item in self._inputs
+            if item.topic is not None and item.external and (keys := position_keys(boundary.ends, item.topic))
+        )
 
     def passed(self, start: Boundary) -> None:
         """All before `start` has been processed: it need not be read ahead any more."""
@@ -85,8 +96,8 @@ class BatchInputs:
 
     # --- a batch's slices
 
-    def slices(self, start: Boundary, end: Boundary) -> list[Slice]:
-        """What the tasks of the batch from `start` to `end` read."""
+    def slices(self, start: Boundary, end: Boundary, *, followed: bool = False) -> list[Slice]:
+        """What the tasks of the batch from `start` to `end` read. `followed`: it was committed before."""
         slices = slices_between(
             self._inputs,
             start.ends,
@@ -95,7 +106,21 @@ class BatchInputs:
             flushes=self._flushes,
             ticks=self._tick_ms is not None,
         )
+        if followed and self._oldest is not None:
+            slices = self._still_there(slices, self._oldest())
         return [self._with_records(part) for part in slices]
+
+    def _still_there(self, slices: Sequence[Slice], oldest: Mapping[str, int]) -> list[Slice]:
+        found = []
+        for part in slices:
+            item = self._inputs[part.input] if part.input >= 0 else None
+            if item is not None and item.external:
+                first = oldest.get(item.end_keys()[part.partition], 0)
+                if first >= part.end:
+                    continue
+                part = replace(part, start=max(first, part.start))
+            found.append(part)
+        return found
 
     def _with_records(self, part: Slice) -> Slice:
         """The slice, with its rows if they have been read ahead."""

@@ -101,6 +101,17 @@ class BatchPlanner:
     def _is_ending(self) -> bool:
         return self._over.is_set() or self._state.draining or self._state.failure is not None
 
+    @property
+    def next_start(self) -> Boundary:
+        """Where the next batch begins, or where the running one ends."""
+        with self._state.changed:
+            state = self._state
+            if state.granted is not None and state.plan is not None:
+                return state.plan[1]
+            if self._ended.seq == 0 and state.view.start is not None:
+                return state.view.moved(Boundary(Seq(0), state.view.start, 0))
+            return state.view.moved(self._ended)
+
     def _start(self) -> Boundary:
         """Where the next batch begins: where the last one has ended.
 
@@ -124,7 +135,11 @@ class BatchPlanner:
         except (Fenced, Doubtful) as error:
             self._state.fail(error)
             return None
-        return None if granted is None else self._inputs.slices(*granted)
+        if granted is None:
+            return None
+        with self._state.changed:
+            followed = granted[1].seq in self._state.view.commits
+        return self._inputs.slices(*granted, followed=followed)
 
     def _next(self) -> Plan | None:
         state = self._state
@@ -191,7 +206,7 @@ class BatchPlanner:
                 self._release.reset()
         state = self._state
         with state.changed:
-            if state.permit is None or state.draining or state.paused or self._over.is_set():
+            if state.permit is None or state.draining or state.paused or state.held or self._over.is_set():
                 return None
             return self._grant(start, end, shifted_ms=shifted_ms)
 

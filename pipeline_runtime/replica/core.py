@@ -204,7 +204,7 @@ def next_followed(
     if not coalesced:
         return commit.boundary
     rows, stage = commit.rows_in, commit.boundary.ends.get(END_STAGE)
-    while (following := view.next_commit(commit.seq)) is not None and not view.begins_fresh(commit.seq):
+    while (following := view.next_commit(commit.seq)) is not None and not _is_cut(view, commit.seq):
         rows += following.rows_in
         alike = following.boundary.ends.get(END_STAGE) == stage and following.definition == commit.definition
         if rows > rows_max or following.seq > last or not alike:
@@ -214,10 +214,15 @@ def next_followed(
         announced is not None
         and announced.seq == view.following(commit.seq)
         and announced.ends.get(END_STAGE) == stage
-        and not view.begins_fresh(commit.seq)
+        and not _is_cut(view, commit.seq)
     ):
         return announced
     return commit.boundary
+
+
+def _is_cut(view: JournalView, seq: Seq) -> bool:
+    """Whether the batch behind `seq` does not simply go on: another state, or another place."""
+    return view.begins_fresh(seq) or view.begins_elsewhere(seq)
 
 
 # -- its end -----------------------------------------------------------------------------------------

@@ -9,9 +9,10 @@ from typing import Any
 
 from pipeline_runtime.batch.gate_messages import FLUSH, TICK, Slice
 from pipeline_runtime.batch.inputs import GroupInput
-from pipeline_runtime.journal.records import END_STAGE, Ends
+from pipeline_runtime.journal.records import END_STAGE, TOPIC_IDS, Ends
 from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, close_spent, open_consumer
 from pipeline_runtime.kafka.prefetcher import AHEAD_ROWS_MAX, Prefetcher
+from pipeline_runtime.kafka.topics import Seen, TopicMissing
 from pipeline_runtime.operators.sdk import SourceReader
 
 _AHEAD_WAIT_S = 1.0
@@ -100,13 +101,16 @@ class InputOffsets:
         self._rows_per_offset: dict[str, float] = {}  # as it was found last, by partition
         self._row_bytes = 0.0  # of the rows read last, on average
 
-    def beginning(self, now_ms: int) -> Ends:
-        """Where a group starts that has processed nothing. Raises KafkaError and InputTopicDiffers."""
+    def beginning(self, now_ms: int, seen: Seen) -> Ends:
+        """Where a group starts that has processed nothing. `seen`: the users' own topics, as they are now.
+        Raises KafkaError and InputTopicDiffers."""
         ends: Ends = {id: source.initial(now_ms) for id, source in self._sources.items()}
         if self._partitions:
             consumer = self._open()
             for item in self._topics:
-                self._check_partitions(item)
+                if item.external:
+                    ends |= self._outside(item, seen, ends)
+                    continue
                 partitions = [self._partitions[key] for key in item.end_keys()]
                 ask = consumer.end_offsets if item.start == "latest" else consumer.beginning_offsets
                 found = ask(partitions)
@@ -121,38 +125,55 @@ class InputOffsets:
         found = self._open().end_offsets(list(partitions.values()))
         return {key: found[partition] for key, partition in partitions.items()}
 
-    def moved(self, ends: Ends, starts: Mapping[str, Any]) -> Ends | None:
+    def _outside(self, item: GroupInput, seen: Seen, ends: Ends) -> Ends:
+        """Where an element begins in a user's own topic, and which topic that is."""
+        assert item.topic is not None
+        topic = seen.get(item.topic)
+        if topic is None:
+            raise TopicMissing(item.topic)
+        if len(topic.first) < item.partitions:
+            raise InputTopicDiffers(
+                f"the topic {item.topic} has {len(topic.first)} partitions, but {item.consumer} reads"
+                f" {item.partitions}: set its parameter partitions to {len(topic.first)}"
+            )
+        offsets = topic.end if item.start == "latest" else topic.first
+        found: Ends = dict(zip(item.end_keys(), offsets, strict=False))
+        if topic.id:
+            found[TOPIC_IDS] = {**ends.get(TOPIC_IDS, {}), item.topic: topic.id}
+        return found
+
+    def moved(self, ends: Ends, starts: Mapping[str, Any], seen: Seen) -> Ends | None:
         """Where the first batch of these inputs begins, if the last one, of other inputs, has ended at
         `ends`.
 
         Inputs that stay go on from `ends`. New ones begin where `starts` says, or at their newest record.
-        Returns None if no input is new. Raises KafkaError.
+        More partitions of a user's own topic begin at their first record. Returns None if no input is new.
+        Raises KafkaError and InputTopicDiffers.
         """
         keys = self._keys
-        if keys | {END_STAGE} >= ends.keys() >= keys:
+        positions = {key for key in ends if not key.startswith("#")}
+        if positions == keys:
             return None
-        new = {key: starts.get(key, end) for key, end in self.newest(keys - ends.keys()).items()}
+        new: Ends = {}
+        for item in self._topics:
+            if item.external and not keys.isdisjoint(missing := {*item.end_keys()} - positions):
+                found = self._outside(item, seen, ends)
+                new |= {key: at for key, at in found.items() if key in missing or key == TOPIC_IDS}
+        inside = keys - positions - new.keys()
+        new |= {key: starts.get(key, end) for key, end in self.newest(inside).items()}
+        new |= {key: starts[key] for key in new if key in starts}
         # END_STAGE is left out: a group whose inputs had all ended may go on with a new one.
-        return {key: end for key, end in ends.items() if key in keys} | new
-
-    def _check_partitions(self, item: GroupInput) -> None:
-        """Check the number of partitions of a user's own topic: those beyond it would silently not be
-        read."""
-        found = self._open().partitions_for_topic(item.topic) if item.external else None
-        if found and len(found) != item.partitions:
-            raise InputTopicDiffers(
-                f"the topic {item.topic} has {len(found)} partitions, but {item.consumer} reads"
-                f" {item.partitions}: set its parameter partitions to {len(found)}"
-            )
+        kept = keys | {key for key in ends if key.startswith("#") and key != END_STAGE}
+        return {key: end for key, end in ends.items() if key in kept} | new
 
     def passed(self, ends: Ends) -> None:
         """The group has processed all before `ends`, which need not be read ahead any more."""
         if not self._partitions or not ends:
             return
         if self._prefetcher.following:
-            self._prefetcher.passed(ends)
+            self._prefetcher.passed(ends, ends.get(TOPIC_IDS, {}))
         else:
-            self._prefetcher.follow(ends)
+            self._prefetcher.follow(ends, ends.get(TOPIC_IDS, {}))
 
     def measured(self, rows: int, size: int) -> None:
         """A slice was read, which had so many rows and bytes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline_runtime.batch.output import BatchOutput
+from pipeline_runtime.kafka.limits import TopicLimits
 from pipeline_runtime.kafka.transactions import END_HEADER, OutgoingRecord
-from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.model.spec import GroupSpec, OutputStream
 
 RAW_CHARACTERS_MAX = 100_000
 
@@ -39,21 +40,35 @@ class Outgoing:
 
 
 def outgoing(
-    spec: GroupSpec, made: BatchOutput, rejected: Sequence[RejectedRecord], *, ending: bool
+    spec: GroupSpec,
+    made: BatchOutput,
+    rejected: Sequence[RejectedRecord],
+    *,
+    ending: bool,
+    limits: Callable[[str], TopicLimits] = lambda _: TopicLimits(),
+    now_ms: int = 0,
 ) -> Outgoing:
     """The records of a batch: its outputs, its dead letters, and those of the records that could not be read.
-    With `ending` the readers are told that nothing follows."""
+    With `ending` the readers are told that nothing follows. What a topic would refuse, by its `limits`, is a
+    dead letter of the element that has made it: one record never stops the others."""
     records: list[OutgoingRecord] = []
+    refused: list[dict[str, Any]] = []
     stream_bytes: dict[str, int] = {}
     for output in spec.outputs:
         rows = made.records.get(output.source)
         if rows is None:
             stream_bytes[output.source] = 0
             continue
-        records += _stream_records(output.topic, rows)
+        found, of_topic = _stream_records(output.topic, rows), limits(output.topic)
+        if _all_fit(of_topic, rows, now_ms):
+            records += found
+        else:
+            accepted, letters = _within(of_topic, output, found, now_ms)
+            records += accepted
+            refused += letters
         stream_bytes[output.source] = sum(_bytes(rows[name]) for name in ("key", "value"))
     rows_out = len(records)
-    for letter in made.letters.to_pylist():
+    for letter in [*made.letters.to_pylist(), *refused]:
         letter["raw"] = _shortened(letter["raw"])
         records.append(OutgoingRecord(spec.dead_letters(letter["element"]), _json(letter)))
     for item in rejected:
@@ -111,6 +126,36 @@ def _stream_records(topic: str, rows: pa.Table) -> Iterable[OutgoingRecord]:
     values = rows["value"].cast(pa.binary()).to_pylist()
     times = rows["time_ms"].to_pylist()
     return map(OutgoingRecord, repeat(topic), values, keys, times)
+
+
+def _all_fit(limits: TopicLimits, rows: pa.Table, now_ms: int) -> bool:
+    """Whether it is plain that the topic takes all of these records, as it nearly always is."""
+    if not rows.num_rows:
+        return True
+    sizes = [pc.max(pc.binary_length(rows[name].cast(pa.binary()))).as_py() or 0 for name in ("key", "value")]
+    times = pc.min_max(rows["time_ms"]).as_py()
+    return (
+        limits.takes_size(sum(sizes))
+        and not (limits.needs_key and rows["key"].null_count)
+        and (times["min"] is None or limits.takes_times(times["min"], times["max"], now_ms))
+    )
+
+
+def _within(
+    limits: TopicLimits, output: OutputStream, records: Iterable[OutgoingRecord], now_ms: int
+) -> tuple[list[OutgoingRecord], list[dict[str, Any]]]:
+    """The records that the topic takes, and dead letters of the others."""
+    accepted: list[OutgoingRecord] = []
+    letters: list[dict[str, Any]] = []
+    for record in records:
+        why = limits.refusal(record.key, record.value, record.timestamp_ms, now_ms)
+        if why is None:
+            accepted.append(record)
+            continue
+        raw = record.value[: 4 * RAW_CHARACTERS_MAX].decode(errors="replace")
+        reason = f"Kafka would refuse it in {output.topic}: {why}"
+        letters.append({"element": output.source.partition(".")[0], "reason": reason, "raw": raw})
+    return accepted, letters
 
 
 def _end_records(spec: GroupSpec) -> list[OutgoingRecord]:

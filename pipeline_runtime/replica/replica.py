@@ -22,14 +22,13 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from pipeline_runtime.batch.inputs import group_inputs
 from pipeline_runtime.batch.tasks import KeysShared
 from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.handover.ownership import Ownership
-from pipeline_runtime.journal.records import Boundary, Ends, Retire
-from pipeline_runtime.kafka.clients import KafkaError
+from pipeline_runtime.journal.records import LEFT_OUT, Boundary, Ends, Retire
 from pipeline_runtime.kafka.transactions import Doubtful, Fenced
 from pipeline_runtime.model.desired import Directive, ElementRows, ReplicaStatus, Role, Stalled, Takeover
+from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica import definitions
 from pipeline_runtime.replica.batch_commit import NotCommitted
@@ -37,7 +36,6 @@ from pipeline_runtime.replica.core import is_taken_over, needs_another_definitio
 from pipeline_runtime.replica.errors import explain, text_of
 from pipeline_runtime.replica.following import JournalFollower
 from pipeline_runtime.replica.host import ReplicaHost
-from pipeline_runtime.replica.input_offsets import InputOffsets
 from pipeline_runtime.replica.local_state import (
     begin_fresh,
     beginning,
@@ -49,11 +47,13 @@ from pipeline_runtime.replica.local_state import (
 from pipeline_runtime.replica.looking import Looking
 from pipeline_runtime.replica.measures import percentile
 from pipeline_runtime.replica.pacing import wait_ms_max
+from pipeline_runtime.replica.places import Places
 from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.roles import Roles, now_ms
 from pipeline_runtime.replica.run import Run, Start
 from pipeline_runtime.replica.stalls import STUCK_S, BatchTooLong, stalled
 from pipeline_runtime.replica.state import ReplicaState
+from pipeline_runtime.replica.topic_guard import TopicGuard
 
 log = logging.getLogger(__name__)
 
@@ -95,6 +95,8 @@ class Replica:
         catch_up = partial(self._journal.catch_up, hidden=True)
         self._roles = Roles(spec.id, self._state, self._ownership, catch_up, host.changed, self._begin_owning)
         self._release = OwnerRelease(self._state, self._ownership)
+        self._guard = TopicGuard(spec.id, host.kafka, self._state)
+        self._places = Places(spec, host.kafka, self._state, self._guard, self._journal.check_not_rewound)
 
     # --- what is wanted of it
 
@@ -205,7 +207,11 @@ class Replica:
                 last_output_at_ms=measures.last_output_at_ms,
                 first_output_at_ms=measures.first_output_at_ms,
                 owner_since_ms=roles.owner_since_ms,
-                error=roles.error,
+                error=roles.error or self._guard.error,
+                left_out_total=sum(
+                    view.moved(Boundary(view.last_seq, view.last_ends, 0)).ends.get(LEFT_OUT, {}).values()
+                ),
+                notes=self._guard.notes,
             )
 
     def _stalled(self) -> Stalled | None:
@@ -307,15 +313,30 @@ class Replica:
                 state.rewinds_to,
                 fresh=state.takes_over_without_state,
             )
-        start = Start(definition, local, marks, tasks_max=1 if self._keys_shared else None)
-        run = Run(start, self.directory, state, self._host, self._release, self._journal.remember)
+            ends = state.view.moved(
+                Boundary(Seq(0), state.view.start or {}, 0) if not local.seq else local
+            ).ends
+        inputs = self._places.inputs(definition, ends)
+        start = Start(definition, local, marks, inputs, tasks_max=1 if self._keys_shared else None)
+        run = Run(
+            start,
+            self.directory,
+            state,
+            self._host,
+            self._release,
+            self._journal.remember,
+            self._guard.oldest,
+        )
         self._run = run
+        self._guard.watch(inputs)
         try:
             with state.changed:
                 state.begin_run(ended=run.inputs.has_ended(state.view.moved(local).ends))
             return self._begin(run) and self._supervise(run)
         finally:
             run.close(stuck=self._is_stuck())
+            self._guard.close()
+            run.close()
 
     def _open_local_state(self) -> Boundary:
         """Open the local state and return where it stands: at seq 0 if there is none."""
@@ -361,8 +382,15 @@ class Replica:
                 if state.permit is not None:
                     self._roles.claim_again("it owns, but its query or its journal has another definition")
                 return True
+            if run.inputs.misfits(run.next_start):
+                log.info("%s: it starts again, with the partitions that its topics have now", self.spec.id)
+                if state.permit is not None:
+                    self._roles.claim_again("it owns, but its query reads other partitions")
+                return True
             if retire:
                 return self._retire(run)
+            if self._topics_moved(run):
+                return True
             try:
                 self._roles.step()
             except (Fenced, Doubtful) as error:
@@ -371,6 +399,17 @@ class Replica:
                 return self._after_loss(error)
             if self._roles.ended:
                 return False
+
+    def _topics_moved(self, run: Run) -> bool:
+        """Look at what has become of the topics. Returns whether the owner claims again, to begin elsewhere
+        in them."""
+        told = self._guard.error
+        why = self._guard.claims_because(run.next_start.ends)
+        if self._guard.error is not told:
+            self._host.changed()
+        if why is not None:
+            self._roles.claim_again(why)
+        return why is not None
 
     def _after_failure(self, run: Run) -> bool:
         failure = self._state.failure
@@ -384,6 +423,10 @@ class Replica:
         if isinstance(failure, KeysShared):
             log.info("%s: %s; from now on one task processes them all", self.spec.id, failure)
             self._keys_shared = True
+            return True
+        if self._guard.explains_failure(run.next_start.ends):
+            log.warning("%s: %s; its topics have changed", self.spec.id, failure)
+            self._roles.claim_again("a batch has failed because its topics have changed")
             return True
         raise failure or run.exception() or RuntimeError("the query ended by itself")
 
@@ -439,39 +482,11 @@ class Replica:
     # --- called by others
 
     def _start_ends(self, starts: Mapping[str, Any]) -> Ends:
-        """Where the group's first batch begins, for the CLAIM, when the journal has been read to its end.
-
-        That is where the journal says, or else where the order says (`ClaimOrder.positions`), or else at the
-        beginning of the inputs. Raises Doubtful. Raises LocalStateDamaged or RewindUndone if another replica
-        has meanwhile rewound what this one would go on from, or rewind to.
-        """
-        with self._state.changed:
-            self._journal.check_not_rewound()
-            if self._state.view.start is not None:
-                return self._state.view.start
-        assert self._run is not None
-        try:
-            beginning = self._run.offsets.beginning(now_ms())
-            return beginning | {key: at for key, at in starts.items() if key in beginning}
-        except KafkaError as error:
-            raise Doubtful(f"{self.spec.id}: where its inputs begin was not answered ({error})") from error
+        offsets = self._run.offsets if self._run is not None else None
+        return self._places.start_ends(offsets, now_ms(), starts)
 
     def _moves(self, starts: Mapping[str, Any]) -> Ends | None:
-        """Where this definition's first batch begins, for the CLAIM, if it has other inputs than the
-        journal's last batch. Inputs that stay go on where that batch has ended. Returns None if no input is
-        new. Raises Doubtful."""
-        with self._state.changed:
-            view = self._state.view
-            if view.start is None:
-                return None
-            ends = view.moved(Boundary(view.last_seq, view.last_ends or view.start, 0)).ends
-        offsets = InputOffsets(self._host.kafka, group_inputs(self.spec), {}, 0, self._state.poke)
-        try:
-            return offsets.moved(ends, starts)
-        except KafkaError as error:
-            raise Doubtful(f"{self.spec.id}: where its new inputs end was not answered ({error})") from error
-        finally:
-            offsets.close()
+        return self._places.moves(starts, self._state.directive.accepts)
 
     def _begin_owning(self) -> None:
         if self._run is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +17,12 @@ from typing import Any
 
 from pipeline_runtime.batch.facts import GroupFacts
 from pipeline_runtime.batch.gate_messages import GroupDescription
-from pipeline_runtime.batch.inputs import open_source
+from pipeline_runtime.batch.inputs import GroupInput, open_source
 from pipeline_runtime.batch.tasks import Tasks
 from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.checkpoint.keyed_state import KeyedState
 from pipeline_runtime.journal.records import Boundary
+from pipeline_runtime.kafka.limits import OutputLimits
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica.batch_commit import BatchCommit
@@ -56,6 +57,7 @@ class Start:
     definition: GroupSpec  # an earlier one, if the replica follows what lies before an upgrade
     local: Boundary  # where the local state stands
     marks: dict[str, Any]  # where its sinks stand
+    inputs: tuple[GroupInput, ...]  # with the partitions that the position has
     tasks_max: int | None = None  # None if it may have as many as the group allows
 
 
@@ -68,8 +70,10 @@ class Run:
         host: ReplicaHost,
         release: OwnerRelease,
         remember: Callable[[Seq], None],
+        oldest: Callable[[], Mapping[str, int]],
     ) -> None:
-        """`remember`: told the seq of each batch that counts. Raises LocalStateDamaged."""
+        """`remember`: told the seq of each batch that counts. `oldest`: the oldest offsets that the users'
+        topics still have, as far as is known. Raises LocalStateDamaged."""
         self.definition = definition = start.definition
         self._directory = directory
         self._host = host
@@ -78,7 +82,7 @@ class Run:
         self._active = False
         self._active_at_s = 0.0
         files = {reference: str(host.resolve_file(reference)) for reference in definition.files}
-        self._group = group = GroupFacts(definition, files, directory)
+        self._group = group = GroupFacts(definition, files, directory, start.inputs)
         self.stateful = group.stateful is not None  # otherwise what is kept says only where it stands
         with ExitStack() as opened:
             self._keyed = keyed = self._open_keyed(start.local)
@@ -87,17 +91,26 @@ class Run:
             self.offsets = self._open_offsets(files, state)
             opened.callback(self.offsets.close)
             tasks = Tasks(start.tasks_max or group.tasks_max, planned=group.is_planned)
+            # Without state and files nothing depends on rows that were committed and are gone by now.
+            needs_all = self.stateful or bool(group.sinks)
             self.inputs = inputs = BatchInputs(
-                group.inputs, self.offsets, flushes=group.flushes, tick_ms=group.tick_ms
+                group.inputs,
+                self.offsets,
+                flushes=group.flushes,
+                tick_ms=group.tick_ms,
+                oldest=None if needs_all else oldest,
             )
             self.timing = timing = BatchTiming(
                 definition, state, self.offsets, host.cpu, planned=group.is_planned
             )
             over = threading.Event()
-            planner = BatchPlanner(definition, state, inputs, timing, release, over, start.local, remember)
+            self._planner = planner = BatchPlanner(
+                definition, state, inputs, timing, release, over, start.local, remember
+            )
             self.growing = GrowingFiles(keyed)
             sinks = SinkFiles(group, self.growing)
-            commit = BatchCommit(definition, state, timing, release, over, host.node)
+            limits = OutputLimits(host.kafka, {output.topic for output in definition.outputs})
+            commit = BatchCommit(definition, state, timing, release, over, host.node, limits.of)
             kept = KeptBySpark(directory) if keyed is None else KeptByReplica(keyed)
             end = BatchEnd(definition, state, inputs, timing, sinks, commit, kept, host.progressed)
             self._batches = batches = Batches(state, planner, end, tasks, over)
@@ -155,6 +168,11 @@ class Run:
     def exception(self) -> BaseException | None:
         """What has ended the query, if anything did."""
         return self._query.exception() if self._query is not None else None
+
+    @property
+    def next_start(self) -> Boundary:
+        """Where the next batch begins, or where the running one ends."""
+        return self._planner.next_start
 
     @property
     def keys(self) -> int | None:

@@ -72,6 +72,7 @@ class ReplicaState:
     reads: Reads = field(default_factory=Reads)
     draining: bool = False  # no further batch is granted
     paused_at_ms: int | None = None
+    held: bool = False  # as the owner it begins no batch: its topics are not what they were
     pause_shift_ms: int = 0  # how long the sources' clocks have stood still since the last batch
     ended: bool = False  # the group has processed all there will ever be
     connected: threading.Event = field(default_factory=threading.Event)  # the query has asked the gate
@@ -100,6 +101,13 @@ class ReplicaState:
             if self.paused_at_ms is not None:
                 self.pause_shift_ms += at_ms - self.paused_at_ms
                 self.paused_at_ms = None
+
+    def hold(self, held: bool) -> None:
+        """As the owner it begins no further batch, because of its topics, or it may again."""
+        with self.changed:
+            if self.held != held:
+                self.held = held
+                self.tell()
 
     def drain(self, draining: bool = True) -> None:
         """No further batch is granted from now on, or batches are granted again."""
@@ -291,7 +299,7 @@ class ReplicaState:
             permit=self.permit.epoch if self.permit is not None else None,
             armed=self.armed,
             claiming=self.claiming,
-            paused=self.paused,
+            paused=self.paused or self.held,
             stops=self.draining or stops,
             running=spec.version,
             wanted=self.wanted,

@@ -64,6 +64,10 @@ class Migrate(Body):
     strategy: str | None = None
 
 
+class GoOn(Body):
+    way: str = Field(min_length=1, max_length=400)
+
+
 class Restore(Body):
     target: str | None = None
     checkpoint: int | None = Field(default=None, ge=0)
@@ -142,6 +146,13 @@ def pause(request: HttpRequest, name: str, id: str) -> LiveElement:
 @router.post(PATH + "/resume", response=LiveElement)
 def resume(request: HttpRequest, name: str, id: str) -> LiveElement:
     element_actions.set_paused(actor(request), name, id, False)
+    return element_named(pipeline_named(name), id)
+
+
+@router.post(PATH + "/go-on", response=LiveElement)
+def go_on(request: HttpRequest, name: str, id: str, body: GoOn) -> LiveElement:
+    """Lets an element that stands go on, in one of the ways that its `error.ways` offers."""
+    element_actions.go_on(actor(request), name, id, body.way)
     return element_named(pipeline_named(name), id)
 
 

@@ -16,6 +16,9 @@ from webapp.placements.group_state import checkpoint_refusal, pause_refusal, res
 from webapp.placements.models import GroupPlacement
 from webapp.problems import Conflict
 
+ACCEPTS_KEPT = 20
+"""How many chosen ways on are kept. Each answers to one thing that happened, and to nothing else."""
+
 
 @transaction.atomic
 def set_paused(actor: User, name: str, element: str, paused: bool) -> None:
@@ -36,6 +39,31 @@ def set_paused(actor: User, name: str, element: str, paused: bool) -> None:
         audit(actor, f"element.{doing}", f"{name}/{element}", group=group.group)
         commands.send(tasks.DESIRED_CHANGED)
         announce()
+
+
+@transaction.atomic
+def go_on(actor: User, name: str, element: str, way: str) -> None:
+    """Lets the element's group go on in one of the ways that its error offers. A second call changes
+    nothing."""
+    require(actor, Role.OPERATOR, "let elements go on")
+    deployment, group = deployed_group(name, element, "go on")
+    title = deployment.name_of(element)
+    placement = GroupPlacement.objects.select_for_update().get(deployment=deployment, group=group.group)
+    if way in placement.accepts:
+        return
+    error = (group.owner.status.get("error") if group.owner is not None else None) or {}
+    if way not in [each["id"] for each in error.get("ways") or ()]:
+        raise Conflict(
+            f"{title} cannot go on in that way: it does not stand for that reason now.",
+            safe="Nothing was changed.",
+            next="Look at what its error says now.",
+        )
+    placement.accepts = [*placement.accepts, way][-ACCEPTS_KEPT:]
+    placement.vouch()
+    placement.save(update_fields=["accepts", *GroupPlacement.VOUCHED])
+    audit(actor, "element.go_on", f"{name}/{element}", group=group.group, way=way)
+    commands.send(tasks.DESIRED_CHANGED)
+    announce()
 
 
 @transaction.atomic

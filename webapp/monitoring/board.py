@@ -222,6 +222,7 @@ def element_json(
         "rows_in_total": status.get("rows_in_total") or 0,
         "rows_out_total": status.get("rows_out_total") or 0,
         "dead_letters_total": status.get("dead_letters_total") or 0,
+        "left_out_total": status.get("left_out_total") or 0,
         "state_bytes": status.get("state_bytes") or 0,
         "latency_ms_target": status.get("latency_ms_target"),
         "cost": _cost(now),
@@ -318,6 +319,9 @@ def _error(error: dict[str, Any] | None) -> ElementError | None:
         "next": error.get("next"),
         "traceback": error.get("traceback"),
         "at": iso_of_ms(error.get("at_ms") or None),
+        "ways": [
+            {"id": way["id"], "title": way["title"], "cost": way["cost"]} for way in error.get("ways") or ()
+        ],
     }
 
 

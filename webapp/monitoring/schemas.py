@@ -116,6 +116,14 @@ class StandbyNote(TypedDict):
     wanted: bool
 
 
+class WayOn(TypedDict):
+    id: str
+    """what `POST …/go-on` is given"""
+    title: str
+    cost: str
+    """what follows from it"""
+
+
 class ElementError(TypedDict):
     code: str | None
     """a page of docs/errors"""
@@ -124,6 +132,8 @@ class ElementError(TypedDict):
     next: str | None
     traceback: str | None
     at: str | None
+    ways: list[WayOn]
+    """ways in which the element can go on; a person chooses one"""
 
 
 class ReplicaNote(TypedDict):
@@ -189,6 +199,8 @@ class LiveElement(TypedDict):
     """totals count from its first deployment on, over all its owners"""
     rows_out_total: int
     dead_letters_total: int
+    left_out_total: int
+    """records of a user's topic that were deleted before they were read, at most"""
     state_bytes: int
     state_keys: int | None
     """for a group with a keyed processor"""

@@ -92,6 +92,8 @@ class GroupPlacement(models.Model):
     java_ends = models.JSONField(default=list)  # JavaEnd, as nodes have reported them
     # changes when a user asks to start it again; earlier ends do not count then
     vouched = models.CharField(max_length=64, blank=True)
+    # WayOn.id of the ways on that a person has chosen, the newest ones
+    accepts = models.JSONField(default=list)
     fresh_from = models.BigIntegerField(default=0)  # the newest seq at which its state was begun fresh
     starts = models.JSONField(default=dict)  # ClaimOrder.positions
     # As planned, names of nodes: who holds its checkpoints beside the central store, and where it is to go on

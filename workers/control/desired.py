@@ -97,6 +97,7 @@ def _of_placement(
         generation=placement.generation,
         java_ends=java_ends(placement),
         vouched=placement.vouched,
+        accepts=tuple(placement.accepts),
     )
 
 

@@ -52,7 +52,7 @@ def test_each_record_is_one_row_or_one_reject_whatever_its_neighbours_are(values
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
-        (None, "empty"),
+        (None, "tombstone"),
         (b"", "empty"),
         (b" \n", "empty"),
         (b"abc", "not a JSON object"),

@@ -31,6 +31,8 @@ from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.operators.sdk import DataFrameOperator, OperatorContext, Params
 from pipeline_runtime.planning.plan import plan_groups
 
+_NOW_MS = 2_000_000_000_000  # the rows have come before
+
 COLUMNS = [{"name": "k"}, {"name": "n", "type": "integer"}, {"name": "x", "type": "number"}]
 TOPIC = {
     "id": "in",
@@ -131,7 +133,7 @@ class Gate(GateKeeper):
     def __init__(self, spec: GroupSpec, directory: Path) -> None:
         kafka = {"bootstrap": "localhost:0", "security": {}}
         self._description = GroupDescription(spec.model_dump(mode="json"), kafka, {}, str(directory))
-        self._granted: list[list[Slice] | None] = [[Slice(0, 1, 0, 0, 3)], None]
+        self._granted: list[list[Slice] | None] = [[Slice(0, _NOW_MS, 0, 0, 3)], None]
         self.made: list[BatchOutput] = []
         self.read: list[SliceRead] = []
 
@@ -204,7 +206,7 @@ def made_of(spec: GroupSpec, directory: Path, *inputs: list[list[Any]]) -> dict[
     """What comes of one batch of these records of its inputs, by where it goes: key and row; for a sink the
     row alone; dead letters."""
     gate: Any = Gate(spec, directory)
-    slices = [Slice(index, 5, 0, 0, len(records), records) for index, records in enumerate(inputs)]
+    slices = [Slice(index, _NOW_MS, 0, 0, len(records), records) for index, records in enumerate(inputs)]
     gate._granted = [slices, None]
     run_batches(gate, GroupWork(gate, GroupReader(gate)), 1, 0)
     found: dict[str, list[Any]] = {}

@@ -128,15 +128,13 @@ def of_partitions(count):
     ("partitions", "type", "params", "follow"),
     [
         (2, "count-window-aggregate", {"size": 2, "aggregates": [{"function": "count"}]}, "exact"),
-        (1, "count-window-aggregate", {"size": 2, "aggregates": [{"function": "count"}]}, "coalesced"),
+        (1, "count-window-aggregate", {"size": 2, "aggregates": [{"function": "count"}]}, "exact"),
         (2, "csv-sink", {}, "exact"),
-        (1, "csv-sink", {}, "coalesced"),
+        (1, "csv-sink", {}, "exact"),
         (2, "filter", {"condition": "v is not null"}, "coalesced"),
     ],
 )
-def test_state_and_files_of_several_partitions_follow_exactly(
-    plan, pipeline, partitions, type, params, follow
-):
+def test_state_and_files_of_a_users_topic_follow_exactly(plan, pipeline, partitions, type, params, follow):
     element = {"id": "e", "type": type, "inputs": {"in": "in"}, "params": params}
     groups = plan(pipeline(of_partitions(partitions), element, groups=grouped("in", "e")))
     assert groups["g"].follow == follow

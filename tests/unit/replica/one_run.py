@@ -13,6 +13,7 @@ from pipeline_runtime.batch.tasks import Tasks
 from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.checkpoint.keyed_state import KeyedState
 from pipeline_runtime.journal.records import Boundary, Ends
+from pipeline_runtime.kafka.limits import TopicLimits
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica.batch_commit import BatchCommit
@@ -101,7 +102,7 @@ def one_run(
     planner = BatchPlanner(spec, state, batch_inputs, timing, release, over, local, _forget)
     growing = GrowingFiles()
     sinks = SinkFiles(group, growing)
-    commit = BatchCommit(spec, state, timing, release, over, "a")
+    commit = BatchCommit(spec, state, timing, release, over, "a", lambda _: TopicLimits())
     kept = KeptBySpark(directory) if keyed is None else KeptByReplica(keyed)
     end = end or BatchEnd(spec, state, batch_inputs, timing, sinks, commit, kept, _forget)
     batches = Batches(state, planner, end, tasks, over)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from random import Random
+from string import ascii_letters
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from pipeline_runtime.batch.output import LETTERS, RECORDS, BatchOutput
+from pipeline_runtime.kafka.limits import TopicLimits, limits_of
 from pipeline_runtime.kafka.transactions import END_HEADER
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import ElementSpec, GroupSpec, OutputStream
@@ -137,3 +140,49 @@ def test_what_could_not_be_read_counts_for_the_source_alone() -> None:
 def test_an_element_of_its_own_is_counted_as_its_group() -> None:
     spec = SPEC.model_copy(update={"elements": SPEC.elements[:1]})
     assert element_rows(spec, {}, rows_in=7) == {}
+
+
+NOW_MS = 1_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("limits", "row", "reason"),
+    [
+        (TopicLimits(), ("k", NOW_MS, '"' + "x" * 5 * 1024 * 1024 + '"'), "at most 4,194,304 are sent"),
+        (TopicLimits(after_ms=3_600_000), ("k", NOW_MS + 3_600_001, "{}"), "more than 60 minutes ahead"),
+        (TopicLimits(before_ms=86_400_000), ("k", NOW_MS - 86_400_001, "{}"), "more than 24 hours ago"),
+        (TopicLimits(needs_key=True), (None, NOW_MS, "{}"), "has no key"),
+    ],
+)
+def test_a_record_that_kafka_would_refuse_is_a_dead_letter_and_the_others_go_on(
+    limits: TopicLimits, row: tuple[str | None, int, str], reason: str
+) -> None:
+    rows = {"y.out": [("a", NOW_MS, "{1}"), row, ("b", NOW_MS, "{2}")]}
+    out = outgoing(SPEC, made(rows), [], ending=False, limits=lambda _: limits, now_ms=NOW_MS)
+    assert [record.value for record in out.records[:2]] == [b"{1}", b"{2}"]
+    assert (out.rows_out, out.dead_letters) == (2, 1)
+    letter = json.loads(out.records[2].value)
+    assert out.records[2].topic == SPEC.dead_letters("y")
+    assert reason in letter["reason"]
+    assert len(letter["raw"]) <= RAW_CHARACTERS_MAX + 100
+
+
+def test_a_record_over_a_topics_limit_is_taken_if_it_is_small_enough_compressed() -> None:
+    noise = "".join(Random(1).choices(ascii_letters, k=3000))
+    rows = {"y.out": [(None, NOW_MS, "x" * 3000), (None, NOW_MS, noise)]}
+    limits = TopicLimits(batch_bytes=1000)
+    out = outgoing(SPEC, made(rows), [], ending=False, limits=lambda _: limits, now_ms=NOW_MS)
+    assert (out.rows_out, out.dead_letters) == (1, 1)
+    assert "the topic takes 1,000" in json.loads(out.records[1].value)["reason"]
+
+
+def test_what_a_topic_accepts_is_read_from_its_configuration() -> None:
+    config = {
+        "max.message.bytes": "1048588",
+        "message.timestamp.type": "CreateTime",
+        "message.timestamp.before.max.ms": "9223372036854775807",
+        "message.timestamp.after.max.ms": "3600000",
+        "cleanup.policy": "compact,delete",
+    }
+    assert limits_of(config) == TopicLimits(1048588, 2**63 - 1, 3_600_000, needs_key=True)
+    assert limits_of({**config, "message.timestamp.type": "LogAppendTime"}).after_ms == 2**63 - 1

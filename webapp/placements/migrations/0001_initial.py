@@ -141,6 +141,7 @@ class Migration(migrations.Migration):
                 ("generation", models.PositiveIntegerField(default=1)),
                 ("java_ends", models.JSONField(default=list)),
                 ("vouched", models.CharField(blank=True, max_length=64)),
+                ("accepts", models.JSONField(default=list)),
                 ("fresh_from", models.BigIntegerField(default=0)),
                 ("starts", models.JSONField(default=dict)),
                 ("backup_node", models.CharField(blank=True, default="", max_length=40)),

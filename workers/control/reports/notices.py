@@ -50,4 +50,10 @@ def notices(
                 f"Records of {name()} go to dead letters. The rest is processed. Look there for the reasons.",
             )
         )
+    told = {(note.at_ms, note.message) for note in (before.notes if before is not None else ())}
+    found += [
+        Notice(note.kind, "warning", f"{name()} on {node}: {note.message} It goes on.")
+        for note in now.notes
+        if (note.at_ms, note.message) not in told
+    ]
     return found

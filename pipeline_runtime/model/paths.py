@@ -1,0 +1,46 @@
+"""Paths into a JSON value: `a.b`, `a[0].b`, `["a field.with dots"].b`, and `$.a` from the whole record."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+Path = tuple[str | int, ...]
+"""Names of fields and places in arrays, from outside to inside."""
+
+ROOT = "$"
+"""As a path's first step: it begins at the whole record, and not at one of its rows."""
+STEPS_MAX = 20
+
+_STEP = re.compile(r'\.?(?P<name>[^.\[\]"]+)|\[(?P<place>\d{1,6})\]|\["(?P<quoted>[^"]+)"\]')
+
+
+def parse_path(text: str) -> Path:
+    """Returns the path that a user wrote. Raises ValueError with words for the user."""
+    steps: list[str | int] = []
+    at = 0
+    while at < len(text):
+        found = _STEP.match(text, at)
+        if found is None or (at == 0 and text.startswith(".")):
+            raise ValueError(f'"{text}" is no path: write a.b, a[0].b, or ["a name with dots"].b')
+        place = found["place"]
+        steps.append(int(place) if place is not None else found["name"] or found["quoted"])
+        at = found.end()
+    if not steps:
+        raise ValueError("a path names at least one field")
+    if len(steps) > STEPS_MAX:
+        raise ValueError(f"a path has at most {STEPS_MAX} steps")
+    return tuple(steps)
+
+
+def value_at(row: Any, whole: Any, path: Path) -> Any:
+    """Returns what lies at the path in a row, or in the `whole` record. Returns None where nothing lies."""
+    found, steps = (whole, path[1:]) if path[:1] == (ROOT,) else (row, path)
+    for step in steps:
+        if isinstance(step, int):
+            found = found[step] if isinstance(found, list) and step < len(found) else None
+        else:
+            found = found.get(step) if isinstance(found, dict) else None
+        if found is None:
+            return None
+    return found

@@ -1,0 +1,187 @@
+"""Compares the users' topics with where the group stands, all the time, and says how the group goes on.
+
+The look itself costs the batches nothing: a thread of its own asks the broker every 2 s. What follows from it
+is decided by `topic_changes`. An owner whose topics have changed begins no batch until they are again as its
+position says, or until a CLAIM has moved the position.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from math import inf
+from time import monotonic, time
+
+from pipeline_runtime.batch.inputs import GroupInput
+from pipeline_runtime.journal.records import Ends
+from pipeline_runtime.kafka.clients import KafkaError, KafkaSettings
+from pipeline_runtime.kafka.topics import Seen, TopicLook, TopicMissing, TopicWatch
+from pipeline_runtime.model.desired import ReplicaError, ReplicaNote
+from pipeline_runtime.replica.state import ReplicaState
+from pipeline_runtime.replica.topic_changes import TopicChange, renewed, topic_changes
+
+log = logging.getLogger(__name__)
+
+NOTES_KEPT = 5
+BATCH_ENDS_S = 5.0
+"""How long an owner waits for its running batch before it claims because its topics have changed."""
+_CODES = {
+    "missing": "topic-missing",
+    "another": "topic-recreated",
+    "partitions": "topic-partitions-differ",
+    "gap": "rows-gone",
+}
+
+
+class TopicGuard:
+    """What follows is asked by the replica's thread. The rest is thread-safe."""
+
+    def __init__(self, group: str, kafka: KafkaSettings, state: ReplicaState) -> None:
+        self._group = group
+        self._kafka = kafka
+        self._state = state
+        self._inputs: tuple[GroupInput, ...] = ()
+        self._watch: TopicWatch | None = None
+        self._seen: Seen = {}
+        self._before: Seen = {}  # the look before that one
+        self._claims_since_s = inf  # since when the owner waits for its batch, to claim then
+        self.error: ReplicaError | None = None
+        self.notes: tuple[ReplicaNote, ...] = ()
+
+    # --- looking
+
+    def watch(self, inputs: Sequence[GroupInput]) -> None:
+        """Looks at these inputs' topics from now on, and once at once. A broker that is away is asked
+        later."""
+        self.close()
+        self._inputs = tuple(item for item in inputs if item.topic is not None and item.external)
+        if not self._inputs:
+            return
+        try:
+            self.look(self._inputs)
+        except KafkaError as error:
+            log.info("%s: its topics are looked at later (%s)", self._group, error)
+        self._watch = TopicWatch(self._kafka, self._topics(self._inputs), self._found)
+
+    def look(self, inputs: Sequence[GroupInput]) -> Seen:
+        """Looks at these inputs' topics now. Raises KafkaError."""
+        topics = self._topics(inputs)
+        if not topics:
+            return {}
+        look = TopicLook(self._kafka)
+        try:
+            seen = look.ask(topics)
+        finally:
+            look.close()
+        self._found(seen)
+        return seen
+
+    @staticmethod
+    def _topics(inputs: Sequence[GroupInput]) -> list[str]:
+        return sorted({item.topic for item in inputs if item.topic is not None and item.external})
+
+    def _found(self, seen: Seen) -> None:
+        with self._state.changed:
+            self._before, self._seen = self._seen, seen
+            self._state.tell()
+
+    def oldest(self) -> Mapping[str, int]:
+        """Returns the offset of the oldest record of each partition that was seen, by its key in a
+        position."""
+        return {
+            f"{topic}-{partition}": first
+            for topic, now in self._seen.items()
+            if now is not None
+            for partition, first in enumerate(now.first)
+        }
+
+    def close(self) -> None:
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            watch.close()
+
+    # --- what follows
+
+    def claims_because(self, ends: Ends) -> str | None:
+        """Says why this replica, if it owns, has to claim now, which moves its position. `ends`: where its
+        next batch begins, or where the running one ends."""
+        state = self._state
+        with state.changed:
+            owns, runs, accepted = (
+                state.permit is not None,
+                state.granted is not None,
+                state.directive.accepts,
+            )
+        if not owns:
+            self._let_go()
+        why = self.judge(ends, accepted) if owns else None
+        if why is None:
+            self._claims_since_s = inf
+            return None
+        # A running batch ends first, but one that waits for rows of a topic that is gone never does.
+        self._claims_since_s = min(self._claims_since_s, monotonic())
+        return None if runs and monotonic() - self._claims_since_s < BATCH_ENDS_S else why
+
+    def explains_failure(self, ends: Ends) -> bool:
+        """Looks whether an owner's batch may have failed because of what has become of its topics."""
+        if self._state.permit is None or not self._inputs:
+            return False
+        try:
+            self.look(self._inputs)
+        except KafkaError:
+            return False
+        return bool(topic_changes(self._inputs, ends, self._seen))
+
+    def judge(self, ends: Ends, accepted: Collection[str]) -> str | None:
+        """Says of an owner whose next batch begins at `ends` how it goes on, by the newest look.
+
+        Returns why it has to claim, which moves its position. Returns None if it goes on where it stands, or
+        cannot go on: then `error` says why, and it begins no batch.
+        """
+        changes = [
+            change
+            for change in topic_changes(self._inputs, ends, self._seen)
+            if change.sure or change.kind in self._kinds_before(ends, change.topic)
+        ]
+        _, passed = renewed(self._inputs, ends, self._seen, accepted)
+        blocking = [change for change in changes if change not in passed]
+        self._state.hold(bool(changes))
+        if blocking:
+            self._say(blocking)
+            return None
+        self.error = None
+        return " ".join(change.message for change in passed) if changes else None
+
+    def _kinds_before(self, ends: Ends, topic: str) -> set[str]:
+        return {each.kind for each in topic_changes(self._inputs, ends, self._before) if each.topic == topic}
+
+    def _say(self, blocking: Sequence[TopicChange]) -> None:
+        code = _CODES[blocking[0].kind]
+        message = " ".join(change.message for change in blocking)
+        ways = tuple(change.way for change in blocking if change.way is not None)
+        before = self.error
+        at_ms = before.at_ms if before is not None and before.code == code else _now_ms()
+        self.error = ReplicaError.of(code, message, at_ms, ways=ways)
+
+    def misses(self, missing: TopicMissing) -> None:
+        """The group cannot begin, since a topic does not exist."""
+        self._say([TopicChange("missing", missing.topic, str(missing))])
+
+    def passed(self, changes: Sequence[TopicChange]) -> None:
+        """The group's position was moved because of these."""
+        for change in changes:
+            log.warning("%s: %s", self._group, change.message)
+        new = tuple(
+            ReplicaNote(kind="element.topic", message=each.message, at_ms=_now_ms()) for each in changes
+        )
+        self.notes = (*self.notes, *new)[-NOTES_KEPT:]
+
+    def _let_go(self) -> None:
+        """A replica that does not own has no trouble of its own with its topics."""
+        if self._state.held:
+            self.error = None
+            self._state.hold(False)
+
+
+def _now_ms() -> int:
+    return int(time() * 1000)

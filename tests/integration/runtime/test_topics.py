@@ -1,0 +1,199 @@
+"""A user's topic is deleted, created again, extended or trimmed while a group reads it: nothing goes on
+silently with other records than those that come next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kafka import TopicPartition
+from kafka.admin import KafkaAdminClient, NewPartitions, NewTopic
+
+from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.kafka.topics import TopicLook
+from pipeline_runtime.model.desired import Role
+from pipeline_runtime.replica.host import ReplicaHost
+from pipeline_runtime.replica.replica import Replica
+from tests.directing import tell
+from tests.handover.plain_engine import PlainEngine
+from tests.integration.runtime.engine import (
+    STOP_S,
+    Deployed,
+    Node,
+    create_topic,
+    end_clients,
+    owning,
+    produce,
+    wait_for_status,
+)
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture(scope="module")
+def host(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplicaHost]:
+    """A node that runs its batches without Spark: all of this lies before them."""
+    directory = tmp_path_factory.mktemp("plain")
+    host = ReplicaHost(
+        "a", directory, KafkaSettings(kafka), lambda: None, {}.__getitem__, engine=PlainEngine()
+    )
+    host.start()
+    yield host
+    host.close()
+
+
+@pytest.fixture
+def node(host: ReplicaHost, tmp_path: Path) -> Iterator[Node]:
+    node = Node(host, tmp_path / "a", {})
+    yield node
+    node.stop_all()
+
+
+@pytest.fixture
+def admin(kafka: str) -> Iterator[KafkaAdminClient]:
+    client = KafkaAdminClient(bootstrap_servers=kafka)
+    yield client
+    client.close()
+
+
+class Fed:
+    """A topic of numbers, and what a pipeline has read of them."""
+
+    def __init__(self, kafka: str, **params: Any) -> None:
+        self.kafka, self.topic = kafka, create_topic(kafka)
+        columns = [{"name": "n", "type": "integer"}]
+        source = {"id": "plant", "type": "kafka-in", "params": {"topic": self.topic, "columns": columns}}
+        source["params"] |= params  # type: ignore[index]
+        self.deployed = Deployed(kafka, [source])
+
+    def fill(self, *numbers: int, partition: int = 0) -> None:
+        produce(self.kafka, self.topic, [{"n": n} for n in numbers], partition=lambda _: partition)
+
+    def run(self, node: Node, over: int = 0) -> Replica:
+        replica = node.own(self.deployed.specs["plant"], over=over)
+        owning(replica)
+        return replica
+
+    def read(self) -> list[int]:
+        return [row["n"] for row in self.deployed.records("plant")]
+
+    def wait_for(self, *numbers: int) -> None:
+        wait_until(lambda: self.read() == list(numbers), lambda: f"{numbers} to be read: {self.read()}")
+
+
+def delete(admin: KafkaAdminClient, kafka: str, topic: str) -> None:
+    end_clients()  # a producer that knows the topic would go on with its place in it
+    admin.delete_topics([topic])
+    wait_until(lambda: TopicLook(KafkaSettings(kafka)).ask([topic])[topic] is None, "it to be deleted")
+
+
+def create(admin: KafkaAdminClient, topic: str, partitions: int = 1) -> None:
+    admin.create_topics([NewTopic(topic, partitions, 1)])
+    admin.wait_for_topics([topic])
+
+
+def stands(replica: Replica, code: str) -> Any:
+    """Waits until the group stands for that reason, and returns what it says."""
+    status = wait_for_status(
+        replica, lambda status: status.error is not None and status.error.code == code, f"to stand: {code}"
+    )
+    return status.error
+
+
+def test_a_topic_that_was_created_again_is_not_read_on_until_a_person_says_so(
+    kafka: str, node: Node, admin: KafkaAdminClient
+) -> None:
+    fed = Fed(kafka)
+    fed.fill(0, 1)
+    replica = fed.run(node)
+    fed.wait_for(0, 1)
+    delete(admin, kafka, fed.topic)
+    stands(replica, "topic-missing")
+    create(admin, fed.topic)
+    fed.fill(10, 11, 12, 13)
+    error = stands(replica, "topic-recreated")
+    [way] = error.ways
+    assert way.title == "From the new beginning"
+    assert "4 records wait" in way.cost
+    assert fed.read() == [0, 1], "nothing of the new topic is taken for the old one's"
+    tell(replica, accepts=(way.id,))
+    fed.wait_for(0, 1, 10, 11, 12, 13)
+    wait_for_status(replica, lambda status: status.error is None and status.role is Role.OWNER, "to go on")
+    fed.fill(14)
+    fed.wait_for(0, 1, 10, 11, 12, 13, 14)
+    fed.deployed.assert_journal_lawful("plant")
+
+
+def test_partitions_that_a_topic_gets_later_are_read_from_their_first_record(
+    kafka: str, node: Node, admin: KafkaAdminClient
+) -> None:
+    fed = Fed(kafka)
+    fed.fill(0)
+    replica = fed.run(node)
+    fed.wait_for(0)
+    admin.create_partitions({fed.topic: NewPartitions(2)})
+    end_clients()
+    fed.fill(1, partition=1)
+    fed.wait_for(0, 1)
+    fed.fill(2)
+    fed.wait_for(0, 1, 2)
+    assert any("has 2 partitions" in note.message for note in replica.status().notes)
+
+
+def test_an_element_that_was_told_a_number_of_partitions_asks_before_it_reads_more(
+    kafka: str, node: Node, admin: KafkaAdminClient
+) -> None:
+    fed = Fed(kafka, partitions=1)
+    fed.fill(0)
+    replica = fed.run(node)
+    fed.wait_for(0)
+    admin.create_partitions({fed.topic: NewPartitions(2)})
+    end_clients()
+    fed.fill(1, partition=1)
+    error = stands(replica, "topic-partitions-differ")
+    assert "partitions" in error.message
+    [way] = error.ways
+    assert way.title == "With the new partitions"
+    assert "1 record waits" in way.cost
+    tell(replica, accepts=(way.id,))
+    fed.wait_for(0, 1)
+
+
+def test_rows_that_were_deleted_before_they_were_read_are_passed_with_a_count(
+    kafka: str, node: Node, admin: KafkaAdminClient
+) -> None:
+    fed = Fed(kafka)
+    fed.fill(0, 1)
+    replica = fed.run(node)
+    fed.wait_for(0, 1)
+    replica.stop(STOP_S)
+    fed.fill(2, 3, 4)
+    admin.delete_records({TopicPartition(fed.topic, 0): 4})
+    again = fed.run(node, over=1)
+    fed.wait_for(0, 1, 4)
+    status = again.status()
+    assert status.left_out_total == 2
+    assert any("At most 2 records are left out" in note.message for note in status.notes)
+    assert status.error is None
+
+
+def test_an_element_that_stops_at_a_gap_goes_on_behind_it_when_a_person_says_so(
+    kafka: str, node: Node, admin: KafkaAdminClient
+) -> None:
+    fed = Fed(kafka, gap="stop")
+    fed.fill(0)
+    replica = fed.run(node)
+    fed.wait_for(0)
+    replica.stop(STOP_S)
+    fed.fill(1, 2, 3)
+    admin.delete_records({TopicPartition(fed.topic, 0): 2})
+    again = node.own(fed.deployed.specs["plant"], over=1)
+    error = stands(again, "rows-gone")
+    [way] = error.ways
+    assert way.title == "Behind the gap"
+    assert "1 record" in way.cost
+    tell(again, accepts=(way.id,))
+    fed.wait_for(0, 2, 3)

@@ -54,8 +54,8 @@ class RecordReading(Frozen):
     """How the records of a user's own topic are read."""
 
     columns: tuple[ColumnReading, ...]  # those of the stream, in their order
-    time: TimeReading | None = None  # None: the record's timestamp
-    rows: Path | None = None  # the array whose items are rows; empty: the record itself; None: it is one row
+    time: TimeReading | None = None  # where there is none, the record's timestamp counts
+    rows: Path | None = None  # the array whose items are rows; where there is none, a record is one row
     ahead_s: float = 86_400.0  # a time that is further ahead of the arrival than this is not believed
     ahead: Literal["dead-letter", "arrival"] = "dead-letter"  # what becomes of its row
 

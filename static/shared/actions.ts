@@ -18,6 +18,7 @@ import type {
   Pipeline,
   PipelineDocument,
   Strategy,
+  WayOn,
 } from "./types";
 import { confirm } from "./ui/confirm";
 import { LaterWords } from "./ui/later-words";
@@ -214,6 +215,16 @@ export async function setPaused(pipeline: string, element: LiveElement, paused: 
     toast({ tone: "done", title: paused ? `${name} is paused` : `${name} is resumed` });
   } catch (error) {
     toastError(paused ? `${name} was not paused` : `${name} was not resumed`, error);
+  }
+}
+
+/** Lets an element that stands go on, in one of the ways that its error offers. */
+export async function goOn(pipeline: string, element: LiveElement, way: WayOn): Promise<void> {
+  try {
+    await post(`${elementPath(pipeline, element.id)}/go-on`, { way: way.id });
+    toast({ tone: "done", title: `${nameOf(element)} goes on`, text: way.cost });
+  } catch (error) {
+    toastError(`${nameOf(element)} does not go on`, error);
   }
 }
 

@@ -360,6 +360,7 @@ export interface ElementError {
   next: string | null;
   traceback: string | null;
   at: string | null;
+  ways: WayOn[];
 }
 
 export interface ElementHistory {
@@ -513,6 +514,10 @@ export interface GivenMatrix {
   sites: string[];
   rows: number[][];
   unknown: string[];
+}
+
+export interface GoOn {
+  way: string;
 }
 
 /** What would happen to a group if its node died now. */
@@ -688,6 +693,7 @@ export interface LiveElement {
   rows_in_total: number;
   rows_out_total: number;
   dead_letters_total: number;
+  left_out_total: number;
   state_bytes: number;
   state_keys: number | null;
   checkpoint: CheckpointNote | null;
@@ -1517,6 +1523,12 @@ export interface WatchWish {
 export interface Way {
   ready: Expected | null;
   pause: Expected;
+}
+
+export interface WayOn {
+  id: string;
+  title: string;
+  cost: string;
 }
 
 /** Why an element is on its node, as it was recorded when it came there. */

@@ -24,6 +24,7 @@ export type {
   DryRun,
   ElementCost,
   ElementError,
+  WayOn,
   ElementPoint,
   Expected,
   Fault,

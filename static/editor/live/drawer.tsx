@@ -7,6 +7,7 @@ import { useNow } from "../../shared/clock";
 import { bytes, cores, count, exact, millis, plural, rate } from "../../shared/format";
 import { missesTarget } from "../../shared/latency";
 import { useElement, useLive } from "../../shared/live";
+import { roleReason } from "../../shared/page";
 import { quietOf } from "../../shared/quiet";
 import { perRow } from "../../shared/target-cost";
 import type { LiveElement, Operator } from "../../shared/types";
@@ -114,7 +115,7 @@ function Drawer({ pipeline, element }: { pipeline: string; element: LiveElement 
         <Nothing text={NOT_DEPLOYED} />
       ) : (
         <div className="drawer">
-          <ElementErrorNote element={element} />
+          <ElementErrorNote pipeline={pipeline} element={element} />
           <ActiveHandover pipeline={pipeline} element={element} />
           {element.status !== "view" && (
             <Actions pipeline={pipeline} element={element} operator={operator} ask={ask} />
@@ -154,15 +155,26 @@ function AllFigures({
 
 const NOT_DEPLOYED = "It does not run yet. Deploy the pipeline to see its figures and records here.";
 
-export function ElementErrorNote({ element }: { element: LiveElement }) {
+export function ElementErrorNote({ pipeline, element }: { pipeline: string; element: LiveElement }) {
   if (!element.error) return null;
-  const { code, message, safe, next, traceback, at } = element.error;
+  const { code, message, safe, next, traceback, at, ways } = element.error;
   return (
     <div className="notice notice--error" role="alert">
       <div className="stack stack--tight drawer__error">
         <b>{message}</b>
         {safe && <span>{safe}</span>}
         {next && <span>{next}</span>}
+        {(ways ?? []).map((way) => (
+          <div key={way.id} className="stack stack--tight">
+            <ActionButton
+              title={way.title}
+              icon={<Play aria-hidden="true" />}
+              disabled={roleReason("operator")}
+              run={() => void actions.goOn(pipeline, element, way)}
+            />
+            <span className="small">{way.cost}</span>
+          </div>
+        ))}
         <span className="muted small">
           {code && (
             <>

@@ -139,7 +139,7 @@ function Loaded({ crumbs, element }: { crumbs: [string, string][]; element: Live
         </div>
       ) : (
         <>
-          <ElementErrorNote element={element} />
+          <ElementErrorNote pipeline={name} element={element} />
           {!isView && <WhyHere pipeline={name} element={element} />}
           {!isView && (
             <UserPlace pipeline={name} element={element} isSource={operator?.category === "sources"} />

@@ -104,6 +104,7 @@ export function element(change: Partial<LiveElement> = {}): LiveElement {
     rows_in_total: 0,
     rows_out_total: 0,
     dead_letters_total: 0,
+    left_out_total: 0,
     lag_rows: null,
     last_row_at: null,
     next_row_due_at: null,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pipeline_runtime.model.desired import ReplicaError
+from pipeline_runtime.model.desired import ReplicaError, WayOn
 from tests.contract.web.conftest import PIPELINE, Caller, audited, report
 from tests.contract.web.test_permissions import assert_problem
 from webapp.nodes.models import Node
@@ -145,3 +145,25 @@ def test_a_checkpoint_that_cannot_be_ordered_is_not_said_to_be(
 
 def test_nothing_can_be_paused_that_is_not_deployed(caller: Call, pipeline: Pipeline) -> None:
     assert_problem(caller("operator").post(f"{P}/elements/power/pause"), 409)
+
+
+def test_an_element_that_stands_goes_on_in_a_way_that_its_error_offers_and_in_no_other(
+    caller: Call, commands: Commands, deployment: Deployment, nodes: dict[str, Node]
+) -> None:
+    way = WayOn(id="t is new", title="From the new beginning", cost="4 records wait.")
+    error = ReplicaError.of("topic-recreated", "It is another one.", 1000, ways=(way,)).model_dump()
+    report(deployment, "power", nodes["cloud"], error=error, left_out_total=7)
+    power = caller("viewer").get(f"{P}/elements/power").json()
+    assert (power["status"], power["left_out_total"]) == ("failed", 7)
+    assert power["error"]["ways"] == [way.model_dump()]
+    go_on = f"{P}/elements/power/go-on"
+    assert_problem(caller("viewer").post(go_on, {"way": way.id}), 403)
+    assert_problem(caller("operator").post(go_on, {"way": "another"}), 409)
+    assert commands() == []
+    for _ in range(2):
+        assert caller("operator").post(go_on, {"way": way.id}).status_code == 200
+    placement = GroupPlacement.objects.get(group="power")
+    assert placement.accepts == [way.id]
+    assert placement.vouched
+    assert audited("element.go_on") == 1
+    assert commands() == [("fogline.control.desired_changed", [])]

@@ -63,6 +63,7 @@ ENDPOINTS: list[tuple[str, str, Any, str]] = [
     ("POST", "/tokens", {"name": "script"}, "viewer"),
     ("POST", f"{E}/pause", None, "operator"),
     ("POST", f"{E}/resume", None, "operator"),
+    ("POST", f"{E}/go-on", {"way": "t is new"}, "operator"),
     ("POST", f"{E}/migrate", {"target": "edge-a"}, "operator"),
     ("POST", f"{E}/restore", {"target": "edge-a"}, "operator"),
     ("POST", f"{E}/checkpoints", None, "operator"),

@@ -6,7 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from textwrap import fill
 
-from pipeline_runtime.model.error_codes import AT_ELEMENTS, ERRORS, IN_ANSWERS, KnownError
+from pipeline_runtime.model.error_codes import (
+    AT_ELEMENTS,
+    AT_START,
+    ERRORS,
+    IN_ANSWERS,
+    IN_ORDERS,
+    KnownError,
+)
 
 FOLDER = Path(__file__).parents[1] / "docs" / "errors"
 LINE_MAX = 120
@@ -32,11 +39,18 @@ def _index() -> str:
         "# Errors",
         _MADE,
         "Each error says what happened, what is safe and what to do. Its code leads to a page with more.",
+        "The dashboard shows the same pages at `/errors/`.",
         "## Shown at an element",
         _table(AT_ELEMENTS),
         "## In answers of the REST API and in messages of the dashboard",
         "The code is the member `code` of the problem document.",
         _table(IN_ANSWERS),
+        "## Of deployments, moves and restorations that failed",
+        "The code is the member `code` of the operation or the handover.",
+        _table(IN_ORDERS),
+        "## At a start",
+        "`make up` names the page of each reason why it cannot start.",
+        _table(AT_START),
     )
 
 
@@ -46,13 +60,10 @@ def _table(errors: Sequence[KnownError]) -> str:
 
 
 def _page(error: KnownError) -> str:
-    where = (
-        "Shown at an element." if error in AT_ELEMENTS else "In an answer of the REST API, or in a message."
-    )
     return _joined(
         f"# {error.code}",
         f"{error.title}.",
-        where,
+        _where(error),
         "## What happened",
         _lines(error.happened),
         "## What is safe",
@@ -61,6 +72,14 @@ def _page(error: KnownError) -> str:
         _lines(error.next),
         "[All errors](README.md)",
     )
+
+
+def _where(error: KnownError) -> str:
+    if error in AT_ELEMENTS:
+        return "Shown at an element."
+    if error in IN_ORDERS:
+        return "Shown with a deployment, a move or a restoration that failed."
+    return "Printed at a start." if error in AT_START else "In an answer of the REST API, or in a message."
 
 
 def _lines(text: str) -> str:

@@ -247,6 +247,13 @@ IN_ANSWERS = (
         "See whether the name is right. The overview lists what there is.",
     ),
     KnownError(
+        "method-not-allowed",
+        "This address does not accept that method",
+        "The address exists, but not with this method, such as POST where only GET is possible.",
+        _UNCHANGED,
+        "The header Allow of the answer lists the methods that the address accepts.",
+    ),
+    KnownError(
         "conflict",
         "This is not possible now",
         "The request is right, but what it is about is in a state that does not allow it: it runs, moves,"
@@ -330,4 +337,188 @@ IN_ANSWERS = (
 )
 """Errors that are in an answer of the REST API, and in the dashboard's messages."""
 
-ERRORS = {error.code: error for error in (*AT_ELEMENTS, *IN_ANSWERS)}
+_RUNS_ON = "The element runs where it ran before. Nothing is lost, and nothing was written twice."
+_NOT_DEPLOYED = (
+    "A new deployment is cleared away, and nothing of it runs. After an upgrade, what was upgraded before it"
+    " runs on, and the rest runs as before."
+)
+
+IN_ORDERS = (
+    KnownError(
+        "target-silent",
+        "The node that an element was to go to does not answer",
+        "The target of a move or a restoration fell silent before it owned the element.",
+        _RUNS_ON,
+        "See why the node is away: whether it runs, and whether it reaches Kafka and Redis. Then move the"
+        " element again, or choose another node.",
+    ),
+    KnownError(
+        "origin-silent",
+        "The node that an element was to leave does not answer",
+        "The origin of a live migration fell silent, so it cannot hand the element over.",
+        "Everything up to the last committed batch is kept. If the node still runs, so does the element.",
+        "If the node stays silent, restore the element on another node.",
+    ),
+    KnownError(
+        "origin-failed",
+        "The element failed before it was handed over",
+        "The element raised an error on the node that it was to leave.",
+        "Everything up to the last committed batch is kept.",
+        "Look at the element's error first, and mend its cause. Then move it again, or restore it.",
+    ),
+    KnownError(
+        "standby-gone",
+        "The hot standby is gone",
+        "The standby from which the element was to go on no longer follows.",
+        "Everything up to the last committed batch is kept, and so are the checkpoints.",
+        "Restore the element from a checkpoint.",
+    ),
+    KnownError(
+        "copy-failed",
+        "The target could not make its copy",
+        "The node that an element was to go to could not fetch the checkpoint, or could not start from it."
+        " The message has the node's own error.",
+        _RUNS_ON,
+        "Look at the message: a full disk, a lost connection or a file that is missing there are usual. Mend"
+        " that, then move the element again.",
+    ),
+    KnownError(
+        "copy-stalled",
+        "The copy did not get ready in time",
+        "The node that an element was to go to reported no progress for a minute: its line or its disk is"
+        " too slow, or it has too much to do.",
+        _RUNS_ON,
+        "Choose a node with more room or a better line, or move the element when less is to be done.",
+    ),
+    KnownError(
+        "stop-overdue",
+        "The element did not stop in time",
+        "A stop-and-copy waits for the running batch. That batch took too long.",
+        _RUNS_ON,
+        "Look at the batch times of the element. Move it when its batches are shorter.",
+    ),
+    KnownError(
+        "not-owned-yet",
+        "The target was to own the element and does not yet",
+        "The element was handed over, and the new owner has not begun: its node is silent, or it failed.",
+        "Everything up to the last committed batch is kept. Nobody else writes for the element.",
+        "Wait for the node if it comes back soon. Otherwise restore the element on another node.",
+    ),
+    KnownError(
+        "ownership-refused",
+        "A node was not allowed to own the element",
+        "The journal had granted the element to another owner at the same moment, each time it was tried.",
+        "Exactly one owner writes. Nothing is lost, and nothing was written twice.",
+        "See where the element runs now. If that is not where it should run, order the move again.",
+    ),
+    KnownError(
+        "version-invalid",
+        "The version cannot be deployed",
+        "The version has mistakes that were found when it was to be deployed, such as a node or a file that"
+        " is gone.",
+        _UNCHANGED,
+        "The list of faults names each place. Mend them in the draft, and deploy again.",
+    ),
+    KnownError(
+        "no-node",
+        "There is no node for some elements",
+        "No node may take them: nodes are away, cordoned or full, or the elements must not share one.",
+        _NOT_DEPLOYED,
+        "The message says what each element lacks. Start a node, uncordon one, or change where the elements"
+        " may run. Then deploy again.",
+    ),
+    KnownError(
+        "topics-refused",
+        "Kafka refuses the pipeline's streams",
+        "Kafka answered, and did not create a topic: a limit or the rights of the user are usual.",
+        _NOT_DEPLOYED,
+        "The message is Kafka's own. Change the limit or the rights, and deploy again.",
+    ),
+    KnownError(
+        "start-failed",
+        "An element fails when it starts",
+        "The element raised an error on its node before it processed anything.",
+        _NOT_DEPLOYED,
+        "Open the fault for the element's own error and its traceback. Correct it, and deploy again.",
+    ),
+    KnownError(
+        "start-overdue",
+        "An element did not start in time",
+        "Its node had too much to do, or fell silent, before the element ran.",
+        _NOT_DEPLOYED,
+        "See whether the node answers and how busy it is. Deploy again, with fewer elements on that node.",
+    ),
+    KnownError(
+        "waited-in-vain",
+        "What had to end first did not end",
+        "An upgrade waits for moves of its elements to end. They did not end in time.",
+        _NOT_DEPLOYED,
+        "See the handovers of the pipeline. When they have ended, deploy again.",
+    ),
+    KnownError(
+        "positions-unknown",
+        "It is not known from where to go on",
+        "An upgrade that groups elements otherwise has to know how far each stream was read. It could not"
+        " learn that.",
+        _NOT_DEPLOYED,
+        "See that the nodes of these elements and Kafka answer, then deploy again.",
+    ),
+    KnownError(
+        "end-not-confirmed",
+        "An element may still run",
+        "An element was to end before others go on from where it stopped. Its node did not confirm the end.",
+        _NOT_DEPLOYED,
+        "See that its node answers, or restore the element on another node. Then deploy again.",
+    ),
+)
+
+AT_START = (
+    KnownError(
+        "settings-refused",
+        "A setting cannot be used",
+        "An environment variable has a value that makes no sense, or names something that is not there.",
+        "Nothing was started, and no data was changed.",
+        "The line names the variable. The reference of settings says what it may be. Correct it, and start"
+        " again.",
+    ),
+    KnownError(
+        "already-running",
+        "Fogline runs already on this data",
+        "Another start uses the same data directory.",
+        "Nothing was started. The one that runs goes on.",
+        "Use the one that runs, or stop it first. For a second one, set FOGLINE_DATA to another directory.",
+    ),
+    KnownError(
+        "port-taken",
+        "A port cannot be used",
+        "Another program listens on a port that Fogline needs, two parts were given the same port, or this"
+        " user may not open it.",
+        "Nothing was started, and no data was changed.",
+        "The line names the port, who has it and the variable that changes it. Stop that program, or choose"
+        " another port.",
+    ),
+    KnownError(
+        "disk-full",
+        "There is too little room on the disk",
+        "The disk of the data directory has less free than a start needs.",
+        "Nothing was started, and no data was changed.",
+        "Free some, or set FOGLINE_DATA to a directory on another disk.",
+    ),
+    KnownError(
+        "java-missing",
+        "There is no Java that fits",
+        "Spark and Kafka need Java 17 or newer. There is none on the path, or it is older.",
+        "Nothing was started, and no data was changed.",
+        "Install Java 17 or newer, and start again.",
+    ),
+    KnownError(
+        "kafka-away",
+        "Kafka does not answer",
+        "No broker answers at the addresses of FOGLINE_KAFKA, at a start or while streams were to be made.",
+        "What runs goes on as soon as Kafka answers. Nothing committed is lost.",
+        "See whether the brokers run, whether the addresses are right, and whether the security settings fit."
+        " Then try again.",
+    ),
+)
+
+ERRORS = {error.code: error for error in (*AT_ELEMENTS, *IN_ANSWERS, *IN_ORDERS, *AT_START)}

@@ -10,6 +10,7 @@ import { nameIn } from "../shared/live-reducer";
 import type { DeployPlan, Fault, Operation, OperationKind, PipelineVersion } from "../shared/types";
 import { stepWords } from "../shared/words";
 import { confirm } from "../shared/ui/confirm";
+import { ErrorCode } from "../shared/ui/error-code";
 import { toast, toastError } from "../shared/ui/toast";
 import { autosave } from "./autosave";
 import { toAgree } from "./deploy-changes";
@@ -253,6 +254,7 @@ export function DeployPanel() {
   useFollow();
   const { kind, operation, preparing } = useDeploy();
   const name = useEditor((state) => state.name);
+  const title = useEditor((state) => pipelineTitle(state.history.present));
   const elements = useLive((state) => state.elements);
   if (!kind || (!preparing && !operation)) return null;
   // the server knows best: deploying over what runs is an upgrade
@@ -263,7 +265,7 @@ export function DeployPanel() {
       <header className="deploy__head">
         <StepIcon state={state === "active" ? "running" : state} />
         <b>
-          {titles[state]} {name}
+          {titles[state]} {title}
         </b>
         <span className="spring" />
         <button
@@ -290,6 +292,7 @@ export function DeployPanel() {
       {operation?.message && (
         <p className={state === "failed" ? "handover__wrong" : "muted"}>{operation.message}</p>
       )}
+      <ErrorCode code={operation?.code} />
       {state === "failed" && operation && operation.faults.length === 0 && !operation.message && (
         <p>{problemText(new Error("The server gave no reason. See Events."))}</p>
       )}

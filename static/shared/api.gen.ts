@@ -552,6 +552,7 @@ export interface Handover {
   phase: string;
   outcome: "done" | "failed" | "cancelled" | null;
   message: string;
+  code: string;
   timeline: PhaseEntry[];
   gap_ms: number | null;
   measured: Measured;
@@ -971,6 +972,7 @@ export interface Operation {
   deadline: string | null;
   reason: string;
   message: string;
+  code: string;
   faults: Fault[];
   created_at: string;
   ended_at: string | null;

@@ -160,5 +160,9 @@ export function problemText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** The code of a refusal, which has a page. */
+export const codeOf = (error: unknown): string | undefined =>
+  error instanceof ApiError ? error.problem.code : undefined;
+
 export const elementPath = (pipeline: string, element: string) =>
   `/pipelines/${encodeURIComponent(pipeline)}/elements/${encodeURIComponent(element)}`;

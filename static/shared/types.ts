@@ -88,6 +88,8 @@ export type Operator = Omit<Described, "params_schema"> & { params_schema: JsonS
 export interface Problem {
   type?: string;
   title: string;
+  /** of its page */
+  code?: string;
   status: number;
   detail?: string;
   safe?: string;

@@ -28,6 +28,7 @@ CODES = {
     401: "unauthenticated",
     403: "forbidden",
     404: "not-found",
+    405: "method-not-allowed",
     413: "too-large",
     500: "server-failed",
 }

@@ -11,6 +11,7 @@ from webapp.monitoring.health import healthz, readyz
 from webapp.monitoring.metrics import metrics
 from webapp.pages import views as pages
 from webapp.pages.account import account
+from webapp.pages.known_errors import known_error, known_errors
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", pages.overview, name="overview"),
@@ -26,6 +27,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("policies/", pages.policies, name="policies"),
     path("events/", pages.events, name="events"),
     path("handovers/<uuid:id>", pages.handover, name="handover"),
+    path("errors/", known_errors, name="errors"),
+    path("errors/<str:code>", known_error, name="error"),
     path("accounts/", account, name="account"),
     path("accounts/login/", SignInView.as_view(), name="login"),
     path("accounts/logout/", LogoutView.as_view(), name="logout"),

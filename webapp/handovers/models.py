@@ -35,6 +35,7 @@ class Handover(models.Model):
     reason = models.CharField(max_length=200, blank=True)  # why it was ordered automatically
     outcome = models.CharField(max_length=16, choices=Outcome.choices, null=True, blank=True)
     message = models.TextField(blank=True)
+    code = models.CharField(max_length=40, blank=True)  # of a failure, one of error_codes.IN_ORDERS
     timeline = models.JSONField(default=list)  # [{phase, start_ms, end_ms, bytes, note, behind?}]
     # From the last output before to the first output after, by the broker's clock.
     gap_ms = models.BigIntegerField(null=True, blank=True)

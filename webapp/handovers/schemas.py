@@ -74,6 +74,8 @@ class Handover(TypedDict):
     phase: str
     outcome: Literal["done", "failed", "cancelled"] | None
     message: str
+    code: str
+    """of a failure: it has a page; empty if there is none"""
     timeline: list[PhaseEntry]
     gap_ms: int | None
     """from the old owner's last commit to the new owner's first"""

@@ -41,6 +41,7 @@ def handover_json(handover: Handover) -> schemas.Handover:
         "phase": handover.phase,
         "outcome": handover.outcome,
         "message": handover.message,
+        "code": handover.code,
         "timeline": handover.timeline,
         "gap_ms": handover.gap_ms,
         "measured": handover.measured,

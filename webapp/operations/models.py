@@ -35,6 +35,7 @@ class Operation(models.Model):
     # Elements that may begin without their state, as the user agreed.
     restart = models.JSONField(default=list)
     message = models.TextField(blank=True)
+    code = models.CharField(max_length=40, blank=True)  # of a failure, one of error_codes.IN_ORDERS
     faults = models.JSONField(default=list)  # [{element, path, message, code}]
     # The phase that control has reached, see workers/control/operations/steps.py. An unfinished operation
     # with a message gives up, and clears away.

@@ -39,6 +39,8 @@ class Operation(TypedDict):
     reason: str
     """who ordered it, if no person did: policy NAME"""
     message: str
+    code: str
+    """of a failure: it has a page; empty if there is none"""
     faults: list[Fault]
     created_at: str
     ended_at: str | None

@@ -22,6 +22,7 @@ def operation_json(operation: Operation) -> schemas.Operation:
         "deadline": operation.deadline.isoformat() if operation.deadline else None,
         "reason": operation.reason,
         "message": operation.message,
+        "code": operation.code,
         "faults": operation.faults,
         "created_at": operation.created_at.isoformat(),
         "ended_at": operation.ended_at.isoformat() if operation.ended_at else None,

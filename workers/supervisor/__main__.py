@@ -19,11 +19,12 @@ def main() -> int:
         settings = Settings.from_env()
         lock(settings.data)
     except SettingsError as error:
-        return _refuse(error.faults)
+        return _refuse([preflight.told("settings-refused", fault) for fault in error.faults])
     except AlreadyRunning as error:
-        return _refuse([str(error)])
+        return _refuse([preflight.told("already-running", str(error))])
     except OSError as error:
-        return _refuse([f"The data directory cannot be used: {error}. Set FOGLINE_DATA to another one."])
+        text = f"The data directory cannot be used: {error}. Set FOGLINE_DATA to another one."
+        return _refuse([preflight.told("settings-refused", text)])
     found = preflight.faults(settings)
     if found:
         return _refuse(found)

@@ -58,6 +58,11 @@ def faults(settings: Settings) -> list[str]:
     return found
 
 
+def told(code: str, text: str) -> str:
+    """Returns the line for the user, with the page that says more."""
+    return f"{text} See docs/errors/{code}.md."
+
+
 def warnings(settings: Settings) -> list[str]:
     total = psutil.virtual_memory().total
     if settings.nodes and total < _MEMORY_ADVISED_BYTES:
@@ -74,14 +79,20 @@ def port_faults(ports: Iterable[Port]) -> list[str]:
         twin = seen.setdefault(port.number, port)
         if twin is not port:
             found.append(
-                f"Port {port.number} is given twice:"
-                f" to {twin.what} ({twin.setting}) and to {port.what} ({port.setting})."
+                told(
+                    "port-taken",
+                    f"Port {port.number} is given twice:"
+                    f" to {twin.what} ({twin.setting}) and to {port.what} ({port.setting}).",
+                )
             )
         elif (error := _bind_error(port)) is not None:
             holder = _holder(port.number)
             found.append(
-                f"Port {port.number} for {port.what} {error}{f': {holder} has it' if holder else ''}."
-                f" Stop that, or choose another port with {port.setting}."
+                told(
+                    "port-taken",
+                    f"Port {port.number} for {port.what} {error}{f': {holder} has it' if holder else ''}."
+                    f" Stop that, or choose another port with {port.setting}.",
+                )
             )
     return found
 
@@ -91,8 +102,11 @@ def disk_faults(data: Path, needed_bytes: int) -> list[str]:
     if free >= needed_bytes:
         return []
     return [
-        f"The disk of {data} has {free / 2**20:.0f} MiB free, and {needed_bytes / 2**20:.0f} MiB are needed."
-        " Free some, or set FOGLINE_DATA to another disk."
+        told(
+            "disk-full",
+            f"The disk of {data} has {free / 2**20:.0f} MiB free, and {needed_bytes / 2**20:.0f} MiB are "
+            "needed. Free some, or set FOGLINE_DATA to another disk.",
+        )
     ]
 
 
@@ -129,10 +143,11 @@ def java_faults() -> list[str]:
         java = java_executable()
         done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30)
     except (JarsUnavailable, OSError, subprocess.TimeoutExpired):
-        return [f"Java is missing. {advice}"]
+        return [told("java-missing", f"Java is missing. {advice}")]
     version = re.search(r'version "(\d+)', done.stderr)
     if version is None or int(version[1]) < _JAVA_MIN:
-        return [f"{java} is too old ({done.stderr.splitlines()[0] if done.stderr else 'unknown'}). {advice}"]
+        version_line = done.stderr.splitlines()[0] if done.stderr else "unknown"
+        return [told("java-missing", f"{java} is too old ({version_line}). {advice}")]
     return []
 
 
@@ -145,4 +160,4 @@ def kafka_faults(bootstrap: str) -> list[str]:
                 return []
         except (OSError, ValueError) as error:
             reasons.append(f"{address.strip()} ({error})")
-    return [f"No broker of FOGLINE_KAFKA answers: {', '.join(reasons)}."]
+    return [told("kafka-away", f"No broker of FOGLINE_KAFKA answers: {', '.join(reasons)}.")]

@@ -11,6 +11,7 @@ import { roleReason } from "../../shared/page";
 import { quietOf } from "../../shared/quiet";
 import { perRow } from "../../shared/target-cost";
 import type { LiveElement, Operator } from "../../shared/types";
+import { ErrorCode } from "../../shared/ui/error-code";
 import { HandoverCard } from "../../shared/ui/handover";
 import { OperatorIcon } from "../../shared/ui/icons";
 import { Ago, Figure, StatusMark } from "../../shared/ui/parts";
@@ -176,12 +177,7 @@ export function ElementErrorNote({ pipeline, element }: { pipeline: string; elem
           </div>
         ))}
         <span className="muted small">
-          {code && (
-            <>
-              Error <code title={`docs/errors/${code}.md says more`}>{code}</code>,{" "}
-            </>
-          )}
-          <Ago at={at} />
+          <ErrorCode code={code} /> <Ago at={at} />
         </span>
         {traceback && (
           <details>

@@ -17,6 +17,7 @@ export function handover(change: Partial<Handover> = {}): Handover {
     phase: "PENDING",
     outcome: null,
     message: "",
+    code: "",
     timeline: [],
     gap_ms: null,
     pause: null,

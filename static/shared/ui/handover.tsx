@@ -23,6 +23,7 @@ import { copiedTold, pauseTold, type Told } from "../pause";
 import { mayRun } from "../status";
 import type { Handover } from "../types";
 import { Details, Term, TermList } from "./details";
+import { ErrorCode } from "./error-code";
 import { StatusMark, Tip } from "./parts";
 import "./handover.css";
 
@@ -63,6 +64,7 @@ export function HandoverCard({ handover, link = true }: { handover: Handover; li
         )}
       </header>
       <Now handover={handover} />
+      <ErrorCode code={handover.code} />
       {active && handover.reason && <p className="muted small">Ordered {handover.reason}.</p>}
       <Timeline handover={handover} />
       <Facts handover={handover} />

@@ -1,7 +1,8 @@
 import { useEffect, useState, type ReactNode } from "react";
 import { CircleAlert, TriangleAlert } from "lucide-react";
 import * as RTooltip from "@radix-ui/react-tooltip";
-import { problemText } from "../api";
+import { codeOf, problemText } from "../api";
+import { ErrorCode } from "./error-code";
 import { Asker } from "../asker";
 import { useNow } from "../clock";
 import { ago, exact } from "../format";
@@ -68,6 +69,7 @@ export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => vo
       <CircleAlert aria-hidden="true" />
       <div className="stack stack--tight">
         <span>{problemText(error)}</span>
+        <ErrorCode code={codeOf(error)} />
         {onRetry && (
           <span>
             <button className="button button--small" onClick={onRetry}>

@@ -1,12 +1,15 @@
 import { CircleAlert, CircleCheck, Info, X } from "lucide-react";
 import { create } from "zustand";
-import { problemText } from "../api";
+import { codeOf, problemText } from "../api";
+import { ErrorCode } from "./error-code";
 
 interface Toast {
   id: number;
   tone: "info" | "done" | "error";
   title: string;
   text?: string;
+  /** of an error that has a page */
+  code?: string;
   /** what can be done about it */
   actions?: { title: string; run: () => void }[];
 }
@@ -29,7 +32,7 @@ export function toast(message: Omit<Toast, "id">): void {
 }
 
 export function toastError(title: string, error: unknown): void {
-  toast({ tone: "error", title, text: problemText(error) });
+  toast({ tone: "error", title, text: problemText(error), code: codeOf(error) });
 }
 
 const ICONS = { info: Info, done: CircleCheck, error: CircleAlert };
@@ -50,6 +53,7 @@ export function Toasts() {
             <div className="toast__text">
               <b>{each.title}</b>
               {each.text && <p>{each.text}</p>}
+              <ErrorCode code={each.code} />
               {each.actions?.map(({ title, run }) => (
                 <button
                   key={title}

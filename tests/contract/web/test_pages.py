@@ -30,6 +30,8 @@ PAGES = [
     "/map/",
     "/policies/",
     "/events/",
+    "/errors/",
+    "/errors/no-node",
 ]
 VIEWS = [
     "overview",

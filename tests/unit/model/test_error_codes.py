@@ -9,17 +9,17 @@ import pytest
 
 from pipeline_runtime.error_pages import FOLDER, pages
 from pipeline_runtime.model.desired import ReplicaError
-from pipeline_runtime.model.error_codes import AT_ELEMENTS, ERRORS, IN_ANSWERS
+from pipeline_runtime.model.error_codes import AT_ELEMENTS, AT_START, ERRORS, IN_ANSWERS, IN_ORDERS
 from webapp.api.problem_middleware import CODES
 from webapp.problems import Problem
 
 _PROJECT = Path(__file__).parents[3]
 
 
-def _code_of_the_product() -> str:
+def _code_of_the_product(*folders: str) -> str:
     files = [
         file
-        for folder in ("pipeline_runtime", "workers", "webapp")
+        for folder in folders or ("pipeline_runtime", "workers", "webapp")
         for file in (_PROJECT / folder).rglob("*.py")
         if file.name != "error_codes.py"
     ]
@@ -32,7 +32,7 @@ def test_the_pages_are_what_the_table_says_now() -> None:
 
 
 def test_no_code_stands_twice() -> None:
-    assert len(ERRORS) == len(AT_ELEMENTS) + len(IN_ANSWERS)
+    assert len(ERRORS) == sum(map(len, (AT_ELEMENTS, IN_ANSWERS, IN_ORDERS, AT_START)))
 
 
 @pytest.mark.parametrize("error", ERRORS.values(), ids=lambda error: error.code)
@@ -49,8 +49,19 @@ def test_the_product_gives_each_code_somewhere(code: str) -> None:
 
 def test_every_refusal_of_the_web_has_a_page() -> None:
     kinds = {kind.kind for kind in Problem.__subclasses__()}
-    given = set(re.findall(r'\bcode="(csrf|[a-z-]+-[a-z-]+)"', _code_of_the_product()))
+    given = set(re.findall(r'\bcode="(csrf|[a-z-]+-[a-z-]+)"', _code_of_the_product("webapp")))
     assert kinds | given | set(CODES.values()) == {error.code for error in IN_ANSWERS}
+
+
+def test_every_failure_of_an_order_and_of_a_start_has_a_page() -> None:
+    control = _code_of_the_product("workers/control")
+    orders = set(re.findall(r'\bcode="([a-z]+(?:-[a-z]+)+)"', control))
+    orders |= set(re.findall(r'now_ms, "([a-z-]+)"', control)) | set(
+        re.findall(r'"(positions-[a-z]+)"', control)
+    )
+    assert orders - {"kafka-away"} == {error.code for error in IN_ORDERS}
+    starts = set(re.findall(r'told\(\s*"([a-z-]+)"', _code_of_the_product("workers/supervisor")))
+    assert starts == {error.code for error in AT_START}
 
 
 def test_every_error_that_a_node_shows_has_a_page() -> None:

@@ -54,6 +54,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("message", models.TextField(blank=True)),
+                ("code", models.CharField(blank=True, max_length=40)),
                 ("timeline", models.JSONField(default=list)),
                 ("gap_ms", models.BigIntegerField(blank=True, null=True)),
                 ("measured", models.JSONField(default=dict)),

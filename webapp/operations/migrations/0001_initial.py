@@ -48,6 +48,7 @@ class Migration(migrations.Migration):
                 ("obsolete", models.JSONField(default=list)),
                 ("restart", models.JSONField(default=list)),
                 ("message", models.TextField(blank=True)),
+                ("code", models.CharField(blank=True, max_length=40)),
                 ("faults", models.JSONField(default=list)),
                 ("phase", models.CharField(default="PENDING", max_length=16)),
                 ("phase_since", models.DateTimeField(blank=True, null=True)),

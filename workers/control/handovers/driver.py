@@ -219,15 +219,15 @@ def _apply(step: Step, handover: Handover, effects: Effects) -> None:
         case ClaimBack(note):
             effects.order_origin_back()
             enter(handover, Phase.CLAIM, note)
-        case GiveBack(message, cancelled):
+        case GiveBack(message, cancelled, code):
             effects.give_back()
             outcome = Handover.Outcome.CANCELLED if cancelled else Handover.Outcome.FAILED
             where = f" It runs on {handover.origin} as before."
             # The origin of a restoration may well be dead, and nothing was done to it.
             restores = Strategy(handover.strategy).restores
-            end(handover, outcome, message + ("" if restores else where))
-        case Fail(message):
-            end(handover, Handover.Outcome.FAILED, message)
+            end(handover, outcome, message + ("" if restores else where), code)
+        case Fail(message, code):
+            end(handover, Handover.Outcome.FAILED, message, code)
         case Done(measured):
             if measured is not None:
                 handover.gap_ms, handover.round_trips = measured.gap_ms, measured.round_trips

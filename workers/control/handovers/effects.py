@@ -313,10 +313,12 @@ def _close_phase(handover: Handover) -> None:
 _KIND_WORDS = {"migration": "Live migration", "restoration": "Restoration"}
 
 
-def end(handover: Handover, outcome: str, message: str) -> None:
+def end(handover: Handover, outcome: str, message: str, code: str = "") -> None:
+    """`code` leads to the page about a failure."""
     _close_phase(handover)
     name = handover.deployment.name_of(handover.element)
     handover.outcome, handover.message = outcome, _ordered_why(handover) + message
+    handover.code = code
     handover.ended_at = timezone.now()
     handover.save()
     record_event(
@@ -330,6 +332,7 @@ def end(handover: Handover, outcome: str, message: str) -> None:
         cause=silence_of(handover.origin) if _is_of_a_silence(handover) else None,
         handover=str(handover.pk),
         gap_ms=handover.gap_ms,
+        **({"code": code} if code else {}),
     )
 
 

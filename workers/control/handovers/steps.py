@@ -33,7 +33,7 @@ else after a while.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pipeline_runtime.handover.phases import BEFORE_CUT, Phase, Strategy
 from pipeline_runtime.model.desired import ReplicaStatus, Role, Takeover
@@ -145,11 +145,13 @@ class ClaimBack:
 class GiveBack:
     message: str
     cancelled: bool = False
+    code: str = field(default="", compare=False)  # the page about it: one of error_codes.IN_ORDERS
 
 
 @dataclass(frozen=True)
 class Fail:
     message: str
+    code: str = field(default="", compare=False)  # the page about it: one of error_codes.IN_ORDERS
 
 
 @dataclass(frozen=True)
@@ -167,7 +169,7 @@ def next_step(progress: Progress, seen: Observed) -> Step:
         if seen.undeploying:
             return GiveBack("The pipeline is being undeployed.", cancelled=True)
         if not seen.target_up:
-            return GiveBack("The target node does not answer.")
+            return GiveBack("The target node does not answer.", code="target-silent")
         owns = seen.origin_up and seen.origin is not None and seen.origin.role is Role.OWNER
         if progress.automatic and progress.strategy.restores and owns:
             return GiveBack(ORIGIN_IS_BACK, cancelled=True)
@@ -193,12 +195,16 @@ def next_step(progress: Progress, seen: Observed) -> Step:
 def _begin(progress: Progress, seen: Observed) -> Step:
     if progress.strategy is Strategy.HOT_STANDBY:
         if seen.target is None or seen.target.role is not Role.STANDBY or seen.target.error is not None:
-            return GiveBack("The hot standby is gone. Restore the element from a checkpoint instead.")
+            return GiveBack(
+                "The hot standby is gone. Restore the element from a checkpoint instead.", code="standby-gone"
+            )
         return Enter(Phase.CLAIM)
     if progress.strategy.restores:
         return Enter(Phase.COPY)
     if not seen.origin_up:
-        return GiveBack("The node that runs it does not answer. Restore the element instead.")
+        return GiveBack(
+            "The node that runs it does not answer. Restore the element instead.", code="origin-silent"
+        )
     return Enter(Phase.PREPARE if progress.strategy is Strategy.STANDBY else Phase.STOP)
 
 
@@ -212,7 +218,7 @@ def wants_fresh_checkpoint(origin: ReplicaStatus | None, now_ms: int) -> bool:
 def _prepare(progress: Progress, seen: Observed) -> Step:
     target = seen.target
     if not seen.origin_up:
-        return GiveBack(ORIGIN_IS_SILENT)
+        return GiveBack(ORIGIN_IS_SILENT, code="origin-silent")
     if not progress.copy_ordered:
         fresh = not wants_fresh_checkpoint(seen.origin, progress.phase_since_ms)
         waited_ms = seen.now_ms - progress.phase_since_ms
@@ -220,7 +226,9 @@ def _prepare(progress: Progress, seen: Observed) -> Step:
     if target is not None and target.error is not None:
         if progress.fallback_left:
             return CopyFromCentral(target.error.message)
-        return GiveBack(f"The target could not start its copy: {sentence(target.error.message)}")
+        return GiveBack(
+            f"The target could not start its copy: {sentence(target.error.message)}", code="copy-failed"
+        )
     if target is not None and target.role is Role.STANDBY:
         return Enter(Phase.WARM)
     return _wait_unless_stalled(progress, seen)
@@ -229,23 +237,28 @@ def _prepare(progress: Progress, seen: Observed) -> Step:
 def _warm(progress: Progress, seen: Observed) -> Step:
     origin, target = seen.origin, seen.target
     if not seen.origin_up:
-        return GiveBack(ORIGIN_IS_SILENT)
+        return GiveBack(ORIGIN_IS_SILENT, code="origin-silent")
     if target is not None and target.error is not None:
-        return GiveBack(f"The target's copy failed: {sentence(target.error.message)}")
+        return GiveBack(f"The target's copy failed: {sentence(target.error.message)}", code="copy-failed")
     if target is not None and target.armed == progress.id:
         if origin is not None and origin.role is Role.OWNER:
             return Enter(Phase.CUT)
         if origin is not None and origin.error is not None:
-            return GiveBack(f"The origin failed before it had handed over: {sentence(origin.error.message)}")
+            return GiveBack(
+                f"The origin failed before it had handed over: {sentence(origin.error.message)}",
+                code="origin-failed",
+            )
     waited_ms = seen.now_ms - progress.phase_since_ms
     if target is not None and target.behind <= CAUGHT_UP_BEHIND and waited_ms > STALLED_MS_MAX:
-        return GiveBack(f"The target did not make itself ready within {STALLED_MS_MAX // 1000} s.")
+        return GiveBack(
+            f"The target did not make itself ready within {STALLED_MS_MAX // 1000} s.", code="copy-stalled"
+        )
     return _wait_unless_stalled(progress, seen)
 
 
 def _wait_unless_stalled(progress: Progress, seen: Observed) -> Step:
     if _still_for_ms(progress, seen) > STALLED_MS_MAX:
-        return GiveBack(f"The copy stood still for {STALLED_MS_MAX // 1000} s.")
+        return GiveBack(f"The copy stood still for {STALLED_MS_MAX // 1000} s.", code="copy-stalled")
     return Wait()
 
 
@@ -303,9 +316,12 @@ def _stop(progress: Progress, seen: Observed) -> Step:
     if is_stopped_at_its_checkpoint(seen.origin):
         return Enter(Phase.COPY)
     if not seen.origin_up:
-        return GiveBack("The origin fell silent while it stopped. If it stays silent, restore the element.")
+        return GiveBack(
+            "The origin fell silent while it stopped. If it stays silent, restore the element.",
+            code="origin-silent",
+        )
     if seen.now_ms - progress.phase_since_ms > STOP_MS_MAX:
-        return GiveBack(f"The origin did not stop within {STOP_MS_MAX // 1000} s.")
+        return GiveBack(f"The origin did not stop within {STOP_MS_MAX // 1000} s.", code="stop-overdue")
     return Wait()
 
 
@@ -322,7 +338,9 @@ def is_stopped_at_its_checkpoint(origin: ReplicaStatus | None) -> bool:
 def _copy(progress: Progress, seen: Observed) -> Step:
     target = seen.target
     if target is not None and target.error is not None:
-        return GiveBack(f"The target could not start its copy: {sentence(target.error.message)}")
+        return GiveBack(
+            f"The target could not start its copy: {sentence(target.error.message)}", code="copy-failed"
+        )
     if target is not None and _is_copied(progress, seen, target):
         return Enter(Phase.CLAIM)
     return _wait_unless_stalled(progress, seen)
@@ -359,7 +377,8 @@ def _claim(progress: Progress, seen: Observed) -> Step:
         return Fail(
             f"The target was ordered to own but does not yet: {_why_not(target, seen.target_up)}. It stays "
             "the wanted owner. If it does not come back, restore the element elsewhere. Nothing committed "
-            "is lost."
+            "is lost.",
+            code="not-owned-yet",
         )
     return Wait()
 
@@ -371,13 +390,15 @@ def _claim_back(progress: Progress, seen: Observed) -> Step:
             return Fail(
                 "The target fell silent after the element was handed to it, so the origin has taken it back "
                 "and goes on with all of its state. Nothing is lost, and nothing was written twice. Move it "
-                "again when the target is well."
+                "again when the target is well.",
+                code="target-silent",
             )
         waited_ms = seen.now_ms - progress.phase_since_ms
         if origin.released != progress.id and waited_ms > RELEASED_MS_MAX:
             return Fail(
                 "The target fell silent before the element was handed to it. It runs on the origin as "
-                "before. Nothing is lost. Move it again when the target is well."
+                "before. Nothing is lost. Move it again when the target is well.",
+                code="target-silent",
             )
     again = _refused(progress, seen, origin, "The origin")
     if again is not None:
@@ -386,7 +407,8 @@ def _claim_back(progress: Progress, seen: Observed) -> Step:
         return Fail(
             "The target fell silent while it took over, and the origin was told to take it back but does not "
             f"own yet: {_why_not(origin, seen.origin_up)}. It stays the wanted owner. If it does not come "
-            "back, restore the element elsewhere. Nothing committed is lost."
+            "back, restore the element elsewhere. Nothing committed is lost.",
+            code="not-owned-yet",
         )
     return Wait()
 
@@ -399,7 +421,7 @@ def _refused(progress: Progress, seen: Observed, claimant: ReplicaStatus | None,
     in_time = seen.now_ms - progress.phase_since_ms <= CLAIM_MS_MAX
     if not claimant.retired and progress.orders < ORDERS_MAX and (shows_newer or in_time):
         return Reorder(max(claimant.epoch, progress.order_over))
-    return Fail(f"{who} was refused: {claimant.order_refused}")
+    return Fail(f"{who} was refused: {claimant.order_refused}", code="ownership-refused")
 
 
 def _why_not(claimant: ReplicaStatus | None, up: bool) -> str:

@@ -280,9 +280,9 @@ class _Driver:
             case OrderAgain(group):
                 effects.order_again(deployment, group)
                 operation.orders += 1
-            case GiveUp(message, faults, deadline_ms):
+            case GiveUp(message, faults, deadline_ms, code):
                 log.warning("%s cannot be deployed: %s", deployment.pipeline.name, message)
-                operation.message, operation.faults = message, list(faults)
+                operation.message, operation.faults, operation.code = message, list(faults), code
                 record.mark_running(operation, "failed")
                 self._enter(operation, P.STOP, deadline_ms)
             case Fail():

@@ -136,6 +136,7 @@ class GiveUp:
     message: str
     faults: tuple[GroupFault, ...]
     deadline_ms: int
+    code: str = field(default="", compare=False)  # the page about it: one of error_codes.IN_ORDERS
 
 
 @dataclass(frozen=True)
@@ -143,6 +144,7 @@ class Fail:
     message: str  # why
     faults: tuple[GroupFault, ...] = ()
     overtaken: bool = False  # an undeployment ended it, and tells the rest
+    code: str = field(default="", compare=False)  # empty where GiveUp has told it before
 
 
 @dataclass(frozen=True)

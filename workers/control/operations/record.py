@@ -112,6 +112,7 @@ def save(operation: Operation) -> None:
 
 def end_failed(operation: Operation, why: Fail) -> None:
     mark_running(operation, "failed")
+    operation.code = operation.code or why.code
     if why.overtaken:
         _end(operation, Operation.Status.FAILED, why.message, operation.faults)
     elif operation.kind == Operation.Kind.DEPLOY:

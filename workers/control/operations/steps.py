@@ -114,7 +114,7 @@ def next_step(progress: Progress, seen: Observed, now_ms: int) -> Step:
             return _begin(progress, seen, now_ms)
         case P.VALIDATE:
             if seen.invalid is not None:
-                return Fail(sentence(seen.invalid), seen.faults)
+                return Fail(sentence(seen.invalid), seen.faults, code="version-invalid")
             return _enter(P.PLACE, now_ms)
         case P.PLACE | P.START:
             return _place(progress, seen, now_ms)
@@ -156,14 +156,16 @@ def failing_since(progress: Progress, seen: Observed, now_ms: int) -> dict[str, 
     }
 
 
-def gives_up(progress: Progress, message: str, faults: tuple[GroupFault, ...], now_ms: int) -> GiveUp | Fail:
-    """Returns how an operation ends that cannot go on."""
+def gives_up(
+    progress: Progress, message: str, faults: tuple[GroupFault, ...], now_ms: int, code: str
+) -> GiveUp | Fail:
+    """Returns how an operation ends that cannot go on. What was wrong first keeps its code."""
     message = sentence(message)
     if progress.error:
         return Fail(f"{progress.error} {message}", faults)
     if progress.kind != "deploy" or progress.phase in (P.PENDING, P.VALIDATE, P.PLACE):
-        return Fail(message, faults)
-    return GiveUp(message, faults, now_ms + LIMIT_MS[P.STOP])
+        return Fail(message, faults, code=code)
+    return GiveUp(message, faults, now_ms + LIMIT_MS[P.STOP], code)
 
 
 def _enter(phase: OperationPhase, now_ms: int) -> Enter:
@@ -177,7 +179,7 @@ def _begin(progress: Progress, seen: Observed, now_ms: int) -> Step:
             return _enter(P.VALIDATE, now_ms)
         case "upgrade":
             if seen.invalid is not None:
-                return Fail(sentence(seen.invalid), seen.faults)
+                return Fail(sentence(seen.invalid), seen.faults, code="version-invalid")
             return _upgrade_on(P.PENDING, progress, seen, now_ms)
         case "undeploy":
             return _enter(P.SETTLE, now_ms)
@@ -218,7 +220,7 @@ def _place(progress: Progress, seen: Observed, now_ms: int) -> Step:
         if found.passing and not _in_vain(progress, seen, now_ms):
             return _wait(seen, f"a node for each element: {found.message}")
         message = f"There is no node for some elements: {found.message}."
-        return gives_up(progress, message, found.faults, now_ms)
+        return gives_up(progress, message, found.faults, now_ms, "no-node")
     if progress.phase is P.PLACE:
         return _on(P.TOPICS, progress, seen, now_ms)
     asks = _read_positions(progress, seen, now_ms) if progress.asks else None
@@ -230,14 +232,14 @@ def _create_topics(progress: Progress, seen: Observed, now_ms: int) -> Step:
     if answer is None:
         return CreateTopics()
     if answer.refused:
-        return gives_up(progress, answer.refused, (), now_ms)
+        return gives_up(progress, answer.refused, (), now_ms, "topics-refused")
     if not answer.away:
         return _on(P.START, progress, seen, now_ms)
     if _asked_long_enough(progress, now_ms):
         message = (
             f"{answer.away}. See whether it runs and whether the security settings fit, then deploy again."
         )
-        return gives_up(progress, message, (), now_ms)
+        return gives_up(progress, message, (), now_ms, "kafka-away")
     return (
         CreateTopics() if _asks_again(answer, now_ms) else Wait(f"Kafka to make the streams: {answer.away}")
     )
@@ -259,7 +261,9 @@ def _run(progress: Progress, seen: Observed, now_ms: int) -> Step:
         if _has_failed(each, progress, seen, now_ms):
             message = f"On {each.node}: {each.error}"
             fault = _fault(each, message, each.traceback)
-            return gives_up(progress, f"Start of {each.title} failed. {message}", (fault,), now_ms)
+            return gives_up(
+                progress, f"Start of {each.title} failed. {message}", (fault,), now_ms, "start-failed"
+            )
     if _in_vain(progress, seen, now_ms):
         names = ", ".join(each.title for each in waiting)
         limit_s = LIMIT_MS[P.RUN] // 1000
@@ -267,7 +271,7 @@ def _run(progress: Progress, seen: Observed, now_ms: int) -> Step:
             _fault(each, f"{each.node}: it {_state(each)} after {limit_s} s", each.traceback)
             for each in waiting
         )
-        return gives_up(progress, f"These did not start in time: {names}.", late, now_ms)
+        return gives_up(progress, f"These did not start in time: {names}.", late, now_ms, "start-overdue")
     return _wait(seen, *(_owner_awaited(each) for each in waiting))
 
 
@@ -329,12 +333,14 @@ def _order(progress: Progress, seen: Observed, now_ms: int) -> Step:
         return _upgrade_on(P.ORDER, progress, seen, now_ms)
     group = _at_work(progress, seen)
     if group is None:
-        return Fail(f"{progress.groups[0]} has no place any more, so it was not upgraded.")
+        return Fail(f"{progress.groups[0]} has no place any more, so it was not upgraded.", code="no-node")
     if not group.moving:
         asks = _read_positions(progress, seen, now_ms) if progress.asks else None
         return asks or _enter(P.OWN, now_ms)
     if _in_vain(progress, seen, now_ms):
-        return Fail(f"Moves of {group.title} did not end, so there was no upgrade of it.")
+        return Fail(
+            f"Moves of {group.title} did not end, so there was no upgrade of it.", code="waited-in-vain"
+        )
     return _wait(seen, f"the move of {group.title} to end")
 
 
@@ -344,12 +350,15 @@ def _read_positions(progress: Progress, seen: Observed, now_ms: int) -> Step | N
     if answer is None:
         return ReadPositions()
     if answer.refused:
-        return Fail(sentence(answer.refused))
+        return Fail(sentence(answer.refused), code="positions-unknown")
     trouble = answer.away or answer.unread
     if not trouble:
         return None
     if _in_vain(progress, seen, now_ms):
-        return Fail(sentence(f"It waited too long for {trouble}" if answer.unread else trouble))
+        return Fail(
+            sentence(f"It waited too long for {trouble}" if answer.unread else trouble),
+            code="positions-unknown" if answer.unread else "kafka-away",
+        )
     return ReadPositions() if _asks_again(answer, now_ms) else _wait(seen, trouble)
 
 
@@ -367,12 +376,21 @@ def _own(progress: Progress, seen: Observed, now_ms: int) -> Step:
         # The epoch in the report does not matter: a group that lost to another claim at the same moment may
         # not have read the other's epoch yet, and the next order may be right.
         if group.retired or progress.orders >= ORDERS_MAX:
-            return Fail(sentence(f"{group.node} was not allowed to own {group.title}: {group.refused}"))
+            return Fail(
+                sentence(f"{group.node} was not allowed to own {group.title}: {group.refused}"),
+                code="ownership-refused",
+            )
         return OrderAgain(group.group)
     if _has_failed(group, progress, seen, now_ms):
-        return Fail(sentence(f"The new version of {group.title} fails on {group.node}: {group.error}"))
+        return Fail(
+            sentence(f"The new version of {group.title} fails on {group.node}: {group.error}"),
+            code="start-failed",
+        )
     if _in_vain(progress, seen, now_ms):
-        return Fail(f"The new version of {group.title} did not run within {LIMIT_MS[P.OWN] // 1000} s.")
+        return Fail(
+            f"The new version of {group.title} did not run within {LIMIT_MS[P.OWN] // 1000} s.",
+            code="start-overdue",
+        )
     return _wait(seen, _owner_awaited(group))
 
 
@@ -382,7 +400,9 @@ def _own(progress: Progress, seen: Observed, now_ms: int) -> Step:
 def _settle(progress: Progress, seen: Observed, now_ms: int) -> Step:
     in_vain = _in_vain(progress, seen, now_ms)
     if progress.asks and seen.unsettled and in_vain:
-        return Fail(sentence(f"It waited too long for {'; '.join(seen.unsettled[:NAMED_MAX])}"))
+        return Fail(
+            sentence(f"It waited too long for {'; '.join(seen.unsettled[:NAMED_MAX])}"), code="waited-in-vain"
+        )
     if not seen.unsettled or in_vain:
         return _enter(P.READ if progress.asks else P.RETIRE, now_ms)
     return _wait(seen, *seen.unsettled)
@@ -393,7 +413,10 @@ def _read(progress: Progress, seen: Observed, now_ms: int) -> Step:
         return _enter(P.SETTLE, now_ms)  # a rewind may give it more to read
     for each in seen.groups:
         if _has_failed(each, progress, seen, now_ms):
-            return Fail(sentence(f"Reading of {each.title} stopped on {each.node}: {each.error}"))
+            return Fail(
+                sentence(f"Reading of {each.title} stopped on {each.node}: {each.error}"),
+                code="positions-unknown",
+            )
     return _read_positions(progress, seen, now_ms) or _enter(P.RETIRE, now_ms)
 
 
@@ -411,7 +434,8 @@ def _retire(progress: Progress, seen: Observed, now_ms: int) -> Step:
             return _enter(P.STOP, now_ms)
         return Fail(
             f"{silent.title} on {silent.node} did not confirm its end, so nobody knows from where others "
-            "go on. Restore it on another node, then deploy again."
+            "go on. Restore it on another node, then deploy again.",
+            code="end-not-confirmed",
         )
     return _wait(seen, *(f"{each.title} on {each.node} to end" for each in awaited))
 
@@ -435,7 +459,8 @@ def _stop(progress: Progress, seen: Observed, now_ms: int) -> Step:
             names = ", ".join(seen.unconfirmed[:NAMED_MAX])
             return Fail(
                 f"These may still run, so nobody knows from where others go on: {names}. See that their "
-                "nodes answer, then deploy again."
+                "nodes answer, then deploy again.",
+                code="end-not-confirmed",
             )
         return _wait(seen, *(f"{what} to stop" for what in seen.unconfirmed))
     if not seen.running or _in_vain(progress, seen, now_ms):

@@ -61,7 +61,7 @@ def test_a_move_says_before_what_it_takes_and_after_what_it_took_and_the_draft_f
     took = card.locator("dt", has_text="Pause").locator("+ dd > span")
     expect(took).to_have_text(PAUSE)
     dashboard.hover(took)
-    expect(page.get_by_role("tooltip")).to_contain_text("From the last output of edge-a")
+    expect(page.get_by_role("tooltip")).to_contain_text("From the last batch that edge-a wrote")
     expect(card).to_contain_text("The draft pinned it to edge-a; it now pins it to edge-b.")
 
     # the draft says so, and nothing is left to deploy

@@ -2,7 +2,7 @@ import { memo, useContext, type KeyboardEvent } from "react";
 import { Handle, Position, useConnection, type NodeProps } from "@xyflow/react";
 import { CircleAlert, CircleDashed, Layers, Pin } from "lucide-react";
 import { useNow } from "../shared/clock";
-import { capitalised, rate } from "../shared/format";
+import { capitalised, count, rate } from "../shared/format";
 import { shortPhase } from "../shared/handovers";
 import { useElement, useHandover } from "../shared/live";
 import { quietOf } from "../shared/quiet";
@@ -195,7 +195,7 @@ function LiveFigures({ id, isSink }: { id: string; isSink: boolean }) {
         </span>
       )}
       <span className={(element.lag_rows ?? 0) > 0 && element.status === "lagging" ? "el-card__lag" : ""}>
-        lag <b>{rate(element.lag_rows)}</b>
+        lag <b>{count(element.lag_rows)}</b>
       </span>
     </div>
   );
@@ -212,7 +212,7 @@ function StatusRow({ element }: { element: LiveElement }) {
     unheard: "see Needs attention",
     starting: "its node starts it",
     view: "open it to see why",
-    paused: `${rate(element.lag_rows)} rows wait`,
+    paused: element.lag_rows === 1 ? "1 row waits" : `${count(element.lag_rows)} rows wait`,
     draft: "not deployed",
     ended: "the recording has ended",
   };

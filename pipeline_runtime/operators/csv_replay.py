@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pydantic import AfterValidator, Field, JsonValue
+from pydantic import Field, JsonValue
+from pydantic.json_schema import SkipJsonSchema
 
 from pipeline_runtime.model.faults import did_you_mean, listed, words_for_pattern
-from pipeline_runtime.model.schema import Field as SchemaField, StreamSchema
+from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.operators import source_clock
-from pipeline_runtime.operators.columns import ColumnType, Decimal, Delimiter, SchemaCheck
+from pipeline_runtime.operators.columns import SchemaCheck
 from pipeline_runtime.operators.recording import (
     DATA,
     DEMOS,
-    Layout,
+    Facts,
+    Pace,
     Recording,
-    infer_columns,
-    load_recording,
+    demo_facts,
+    open_recording,
 )
 from pipeline_runtime.operators.sdk import (
     OperatorContext,
@@ -31,7 +33,6 @@ from pipeline_runtime.operators.sdk import (
     SourceOperator,
     SourceReader,
 )
-from pipeline_runtime.operators.times import checked_format
 
 RATE_MAX = 1e6
 """Rows per second; a batch takes fewer, so this is as fast as the node can."""
@@ -50,21 +51,13 @@ _FILE: dict[str, JsonValue] = {
         {"reference": "demo:household-power", "name": "Sample: power consumption of a house, twelve days"},
         {"reference": "demo:ecg", "name": "Sample: ECG, 360 values per second"},
     ],
-    "x-table": {
-        "reads": ["delimiter", "decimal", "header", "columns", "time_column", "time_format"],
-        "time": ["time_column", "time_format"],
-        "without_time": {"rate": _RATE_WITHOUT_TIMES},
-    },
+    "x-table": {"without_time": {"rate": _RATE_WITHOUT_TIMES}},
 }
-_DECIMALS: list[JsonValue] = [
-    {"title": "A point, as in 1.5", "value": "."},
-    {"title": "A comma, as in 1,5", "value": ","},
-]
 _PACES: list[JsonValue] = [
     {
         "title": "As recorded",
         "value": None,
-        "needs": "time_column",
+        "needs": "time",
         "with": ["speed"],
         "help": "Each row is sent at its recorded time, counted from the first row.",
     },
@@ -93,12 +86,6 @@ class CsvReplayParams(Params):
         description="demo:<name>, or upload:<id> for a file that you uploaded",
         json_schema_extra=_FILE,
     )
-    time_column: str | None = Field(default=None, description="the column that holds the recorded time")
-    time_format: Annotated[str, AfterValidator(checked_format)] = Field(
-        default="iso",
-        min_length=1,
-        description="iso; epoch_s, epoch_ms, epoch_us or epoch_ns; or a pattern such as %d.%m.%Y %H:%M:%S",
-    )
     rate: float | None = Field(
         default=None,
         gt=0,
@@ -117,17 +104,6 @@ class CsvReplayParams(Params):
         description="how many times the file is played; 0: for ever",
         json_schema_extra={"x-choices": _ENDS},
     )
-    delimiter: Delimiter = ","
-    decimal: Decimal = Field(
-        default=".",
-        title="Decimal mark",
-        description="a point, as in 1.5, or a comma, as in 1,5",
-        json_schema_extra={"x-choices": _DECIMALS},
-    )
-    header: bool = Field(default=True, description="the first line holds the column names")
-    columns: tuple[ColumnType, ...] | None = Field(
-        default=None, description="names and types, in the file's order; empty: read from the file"
-    )
     keep: tuple[str, ...] | None = Field(
         default=None, min_length=1, description="keep only these columns; empty: all"
     )
@@ -140,30 +116,37 @@ class CsvReplayParams(Params):
     catch_up: bool = Field(
         default=True, description="after a stop, send the rows that were due in the meantime"
     )
+    longest_pause_s: float = Field(
+        default=3600,
+        gt=0,
+        le=1e9,
+        title="Longest pause",
+        description="seconds; nobody waits longer for a row, however large the gap in the recording is",
+    )
+    table: SkipJsonSchema[Facts | None] = Field(
+        default=None, description="what is known of the file; noted when the pipeline is deployed"
+    )
 
 
 class CsvReplay(SourceOperator):
-    """Replays a CSV file: a sample (`demo:debs2012`) or one that you uploaded (`upload:<id>`).
+    """Replays a recorded file: a sample (`demo:debs2012`) or one that you uploaded (`upload:<id>`).
+
+    When you upload a file, it is imported once: its columns, their types and the time of each row are found
+    then, and you see and change how it is read. A replay reads the imported table.
 
     Rows are sent at `rate` rows per second. At a million, the maximum, rows are sent as fast as the node can.
-    Without a rate, rows are sent at the recorded times in `time_column`, and `speed` makes that faster or
-    slower. The file is played once, and then the element ends. `loops` plays it several times, and `loops: 0`
-    for ever. The time continues from one round to the next, so event time always rises.
+    Without a rate, rows are sent at the recorded times, and `speed` makes that faster or slower. The file is
+    played once, and then the element ends. `loops` plays it several times, and `loops: 0` for ever. The time
+    continues from one round to the next, so event time always rises.
 
     Event time is the recorded time, shifted so that the recording begins at the start of the replay.
-    `restamp: false` keeps it as recorded. Without a time column, event time follows from the rate. If the
+    `restamp: false` keeps it as recorded. In a file without times, event time follows from the rate. If the
     rate differs from the recorded one, event time runs faster or slower than the clock, because the recorded
-    intervals are kept.
+    intervals are kept. The same holds behind a gap in the recording that is longer than `longest_pause_s` of
+    playing: the next row comes after that pause, and its event time keeps its distance.
 
-    `time_format` says how the time column is written: ISO 8601 (`iso`), a number since 1970 in seconds to
-    nanoseconds (`epoch_s`, `epoch_ms`, `epoch_us`, `epoch_ns`), or a pattern such as `%d.%m.%Y %H:%M:%S`. A
-    time without a zone is read as UTC. When you choose a file, the editor reads its first 64 KiB, shows the
-    first rows, and proposes the delimiter, the decimal mark, the time column and its format.
-
-    Column names and types come from the first rows of the file, unless `columns` lists them. A row with a
-    wrong number of cells goes to the dead letters with the reason, and so does a row with a cell that is not
-    of its column's type. An empty cell is null, or an empty text in a string column. Files may be compressed
-    with gzip, to a hundredth of their size at most. A row has at most 1 MiB.
+    A cell that the import could not read is null. A row whose time it could not read goes to the dead letters
+    with the reason, and so does a row without a value in `key`.
 
     A row's time and content depend on its index alone. So the element can be stopped, moved and restored at
     any row. A pause stops the recording's clock. After a stop of more than 2 s the replay catches up with the
@@ -172,7 +155,7 @@ class CsvReplay(SourceOperator):
 
     type = "csv-replay"
     title = "CSV replay"
-    summary = "Replays a CSV file at a fixed rate or at its recorded pace"
+    summary = "Replays a recorded file at a fixed rate or at its recorded pace"
     category = "sources"
     icon = "file-play"
     Params = CsvReplayParams
@@ -184,50 +167,33 @@ class CsvReplay(SourceOperator):
         return (self.params.path,)
 
     @cached_property
-    def layout(self) -> Layout:
-        """How the file is read; raises SchemaMismatch when its columns cannot be known."""
-        params = self.params
-        demo = DEMOS.get(params.path)
-        if demo is not None:
-            return Layout(
-                columns=demo.layout.columns,
-                delimiter=demo.layout.delimiter,
-                header=demo.layout.header,
-                time_column=params.time_column or demo.layout.time_column,
-                time_format=params.time_format,
-            )
-        if params.path.startswith("demo:"):
-            hint = did_you_mean(params.path, DEMOS)
-            raise SchemaMismatch("params.path", f"there is no {params.path}{hint} ({listed(DEMOS)})")
-        columns = tuple(column.field() for column in params.columns or ())
-        return Layout(
-            columns or self._columns_of_file(),
-            params.delimiter,
-            params.header,
-            params.time_column,
-            params.time_format,
-            params.decimal,
-        )
-
-    def _columns_of_file(self) -> tuple[SchemaField, ...]:
+    def facts(self) -> Facts:
+        """What is known of the file; raises SchemaMismatch when nothing is."""
         path = self.params.path
+        if path in DEMOS:
+            return demo_facts(path)
+        if path.startswith("demo:"):
+            hint = did_you_mean(path, DEMOS)
+            raise SchemaMismatch("params.path", f"there is no {path}{hint} ({listed(DEMOS)})")
         if self.describe_file is None:
-            raise SchemaMismatch("params.columns", "the columns of the file are not known here; list them")
+            if self.params.table is None:
+                raise SchemaMismatch("params.path", "the columns of the file are not known here")
+            return self.params.table
         try:
-            params = self.params
-            return infer_columns(self.describe_file(path), params.delimiter, params.header, params.decimal)
-        except (FileNotFoundError, ValueError) as error:
+            return Facts.model_validate_json(self.describe_file(path))
+        except FileNotFoundError as error:
             raise SchemaMismatch("params.path", str(error)) from error
+        except ValueError as error:
+            raise SchemaMismatch("params.path", "this file is no table; choose another one") from error
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
-        layout, params = self.layout, self.params
-        whole = StreamSchema(fields=layout.columns)
+        facts, params = self.facts, self.params
+        whole = StreamSchema(fields=facts.columns)
         with SchemaCheck() as check:
-            if params.rate is None and layout.time_column is None:
-                check.fail("params.rate", "choose a time column, or enter rows per second")
-            check.unique(whole.names, "params.columns")
-            if layout.time_column is not None:
-                check.column(whole, layout.time_column, "params.time_column")
+            if facts.rows == 0:
+                check.fail("params.path", "nothing of this file could be read; look at how it is imported")
+            if params.rate is None and not facts.time:
+                check.fail("params.rate", "the file has no times: enter rows per second")
             for index, name in enumerate(params.keep or ()):
                 check.column(whole, name, f"params.keep[{index}]")
             names = params.keep or whole.names
@@ -237,28 +203,28 @@ class CsvReplay(SourceOperator):
         return StreamSchema(fields=kept.fields, key=params.key)
 
     def resolve(self, inputs: Mapping[str, StreamSchema]) -> CsvReplayParams:
-        if self.params.path in DEMOS:
-            return self.params
-        columns = tuple(
-            ColumnType(name=field.name, type=field.type, unit=field.unit) for field in self.layout.columns
-        )
-        return self.params.model_copy(update={"columns": columns})
+        return self.params.model_copy(update={"table": self.facts})
 
     def open(self, ctx: OperatorContext) -> SourceReader:
         if self.params.path in DEMOS:
-            path = DATA / DEMOS[self.params.path].file
+            path = DATA / DEMOS[self.params.path]
         else:
             path = ctx.resolve_file(self.params.path)
-        return CsvReplayReader(load_recording(path, self.layout), self.params, ctx.output_schema.names)
+        return CsvReplayReader(open_recording(path), self.params, ctx.output_schema.names)
 
 
 class CsvReplayReader(SourceReader):
     def __init__(self, recording: Recording, params: CsvReplayParams, names: tuple[str, ...]) -> None:
         self.recording = recording
         self.params = params
-        self.table = recording.table.select([*names, "_reject", "_raw"])
+        self.names = (*names, "_reject", "_raw")
         loops = params.loops if recording.rows else 1
         self.rows_total = recording.rows * loops if loops else None  # None when it repeats without end
+
+    @cached_property
+    def _pace(self) -> Pace:
+        """When rows are due. The longest pause is one of playing, so a faster replay shortens longer gaps."""
+        return self.recording.pace(int(self.params.longest_pause_s * self.params.speed * 1e6))
 
     def initial(self, now_ms: int) -> Position:
         return source_clock.initial_position(now_ms)
@@ -280,45 +246,49 @@ class CsvReplayReader(SourceReader):
         """When a row is due, from the clock's start."""
         if self.params.rate is not None:
             return row / self.params.rate * 1000
-        assert self.recording.due_us is not None
         loop, index = divmod(row, self.recording.rows)
-        due_us = loop * self.recording.period_us + int(self.recording.due_us[index])
+        due_us = loop * self._pace.period_us + self._pace.due_us(index)
         return due_us / 1000 / self.params.speed
 
     def _rows_due(self, position: Position, now_ms: int) -> int:
         if self.params.rate is not None:
             return source_clock.rows_due(position, now_ms, self.params.rate)
-        assert self.recording.due_us is not None
         elapsed_us = (now_ms - source_clock.clock_start_ms(position)) * 1000 * self.params.speed
         if elapsed_us < 0:
             return 0
-        loop, rest = divmod(int(elapsed_us), self.recording.period_us)
-        return loop * self.recording.rows + int(np.searchsorted(self.recording.due_us, rest, side="right"))
+        loop, rest = divmod(int(elapsed_us), self._pace.period_us)
+        return loop * self.recording.rows + self._pace.rows_until(rest)
 
     def read(self, start: Position, end: Position) -> Iterator[pa.RecordBatch]:
         row, last = source_clock.row_range(start, end)
         while row < last:
             loop, index = divmod(row, self.recording.rows)
             count = min(last - row, self.recording.rows - index)
-            yield self._slice(loop, index, count, end)
+            yield from self._rows(loop, index, count, end)
             row += count
 
-    def _slice(self, loop: int, index: int, count: int, end: Position) -> pa.RecordBatch:
-        rows = np.arange(count, dtype=np.int64) + loop * self.recording.rows + index
-        batch = self.table.slice(index, count).combine_chunks().to_batches()[0]
-        times = pa.array(self._times_us(loop, index, rows, end), pa.timestamp("us", "UTC"))
-        names = [*batch.schema.names, "_time", "_offset"]
-        return pa.record_batch([*batch.columns, times, pa.array(rows, pa.int64())], names=names)
+    def _rows(self, loop: int, index: int, count: int, end: Position) -> Iterator[pa.RecordBatch]:
+        timed = self.recording.timed
+        names = (*self.names, "_time") if timed else self.names
+        for batch in self.recording.batches(names, index, count):
+            rows = np.arange(batch.num_rows, dtype=np.int64) + loop * self.recording.rows + index
+            recorded = np.asarray(batch["_time"].cast(pa.int64()).to_numpy()) if timed else None
+            times = pa.array(self._times_us(recorded, loop, rows, end), pa.timestamp("us", "UTC"))
+            columns = [*(batch[name] for name in self.names), times, pa.array(rows, pa.int64())]
+            found = pa.record_batch(columns, names=[*self.names, "_time", "_offset"])
+            yield found if self.params.key is None else _with_key(found, self.params.key)
+            index += batch.num_rows
 
-    def _times_us(self, loop: int, index: int, rows: NDArray[np.int64], end: Position) -> NDArray[np.int64]:
-        recorded = self.recording.time_us
+    def _times_us(
+        self, recorded: NDArray[np.int64] | None, loop: int, rows: NDArray[np.int64], end: Position
+    ) -> NDArray[np.int64]:
         if recorded is None:
             assert self.params.rate is not None
             return source_clock.start_us(end, rows) + (rows * 1e6 / self.params.rate).astype(np.int64)
-        since = recorded[index : index + len(rows)] + loop * self.recording.period_us
+        since = recorded + loop * self._pace.recorded_us if loop else recorded
         if not self.params.restamp:
             return np.asarray(since)
-        return np.asarray(since - recorded[0] + source_clock.start_us(end, rows))
+        return np.asarray(since - self.recording.first_us + source_clock.start_us(end, rows))
 
     def rows_between(self, start: Position, end: Position) -> int:
         first, last = source_clock.row_range(start, end)
@@ -327,10 +297,21 @@ class CsvReplayReader(SourceReader):
     def ended(self, position: Position) -> bool:
         return self.rows_total is not None and int(position["row"]) >= self.rows_total
 
+    def pause_shift(self, position: Position, paused_ms: int) -> Position:
+        return source_clock.shifted(position, paused_ms)
+
     def due_ms(self, start: Position, end: Position) -> float | None:
         if self.ended(start):
             return None
         return source_clock.clock_start_ms(end) + self._due_ms(int(start["row"]))
 
-    def pause_shift(self, position: Position, paused_ms: int) -> Position:
-        return source_clock.shifted(position, paused_ms)
+
+def _with_key(rows: pa.RecordBatch, key: str) -> pa.RecordBatch:
+    """Rows without a value in the key's column are refused."""
+    if not rows[key].null_count:
+        return rows
+    without = pc.and_(pc.is_null(rows[key]), pc.is_null(rows["_reject"]))
+    reject = pc.if_else(
+        without, pa.scalar(f'column "{key}" has no value, and it is the key'), rows["_reject"]
+    )
+    return rows.set_column(rows.schema.get_field_index("_reject"), "_reject", reject)

@@ -74,7 +74,7 @@ def element(id: str, type_: str, params: Mapping[str, Any], site: str | None, **
 
 def recorded(hall: str, reference: str, rate: float) -> Element:
     """The hall's rows as a source that stands there."""
-    params = {"path": reference, "rate": rate, "key": "sensor", "columns": COLUMNS}
+    params = {"path": reference, "rate": rate, "key": "sensor"}
     return element(f"readings-{hall}", "csv-replay", params, hall)
 
 

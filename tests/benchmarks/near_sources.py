@@ -329,8 +329,15 @@ def _journal_of_source(bootstrap: str, deployment: str, hall: str) -> str:
 
 def upload(client: httpx.Client, hall: str, rows: int) -> str:
     file = {"file": (f"{hall}.csv", halls.csv_text(hall, rows), "text/csv")}
-    answer = client.post(f"{API}/files", files=file).raise_for_status()
-    return str(answer.json()["reference"])
+    answer = client.post(f"{API}/files", files=file).raise_for_status().json()
+
+    def imported() -> bool:
+        state = client.get(f"{API}/files/{answer['id']}").raise_for_status().json()["state"]
+        assert state in ("looking", "importing", "imported"), f"the file of {hall} is {state}"
+        return bool(state == "imported")
+
+    wait_until(imported, f"the file of {hall} to be imported")
+    return str(answer["reference"])
 
 
 def measure() -> int:

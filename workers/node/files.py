@@ -26,4 +26,4 @@ class NodeFiles:
     def resolve(self, reference: str) -> Path:
         """See pipeline_runtime.operators.sdk.FileResolver."""
         demo = DEMOS.get(reference)
-        return self._uploaded(reference) if demo is None else DATA / demo.file
+        return self._uploaded(reference) if demo is None else DATA / demo

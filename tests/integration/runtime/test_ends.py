@@ -18,21 +18,21 @@ from pipeline_runtime.model.desired import ClaimOrder, starts_of
 from pipeline_runtime.model.ids import Epoch
 from tests.directing import tell
 from tests.integration.runtime.engine import Deployed, Element, Node, owning, wait_for_status
+from tests.tables import as_table
 
 pytestmark = pytest.mark.integration
 
 START = datetime(2024, 5, 1, 12, 0, tzinfo=UTC)
 ROWS = 250
+COLUMNS = {"at": "string", "k": "string", "v": "integer"}
 
 
 def recording(files: dict[str, Path], directory: Path) -> tuple[str, list[tuple[datetime, str, int]]]:
     """An uploaded file of 250 rows, 100 ms apart, and what is in it."""
     rows = [(START + timedelta(milliseconds=100 * n), "ab"[n % 2], n * n % 97) for n in range(ROWS)]
-    path = directory / "recording.csv"
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["at", "k", "v"])
-        writer.writerows((at.isoformat(), key, value) for at, key, value in rows)
+    path = directory / "recording"
+    text = "at,k,v\n" + "".join(f"{at.isoformat()},{key},{value}\n" for at, key, value in rows)
+    as_table(text, path, COLUMNS, time="at")
     reference = f"upload:{uuid4().hex}"
     files[reference] = path
     return reference, rows
@@ -42,9 +42,12 @@ def elements(reference: str, *, condition: str | None = None) -> list[Element]:
     replay = {
         "path": reference,
         "rate": 400,
-        "time_column": "at",
         "restamp": False,
-        "columns": [{"name": "at"}, {"name": "k"}, {"name": "v", "type": "integer"}],
+        "table": {
+            "columns": [{"name": n, "type": t} for n, t in COLUMNS.items()],
+            "time": True,
+            "rows": ROWS,
+        },
     }
     aggregates = [{"function": "sum", "column": "v", "as": "total"}, {"function": "count", "as": "n"}]
     chain: list[Element] = [{"id": "replay", "type": "csv-replay", "params": replay}]

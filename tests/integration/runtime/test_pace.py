@@ -25,6 +25,7 @@ from tests.integration.runtime.engine import (
     read_all,
     wait_for_status,
 )
+from tests.tables import as_table
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.integration
@@ -59,11 +60,11 @@ def test_no_batch_is_larger_than_the_limit_and_the_lag_shows(kafka: str, node: N
 def test_a_pause_stops_the_clock_of_a_recording(
     kafka: str, node: Node, files: dict[str, Path], tmp_path: Path
 ) -> None:
-    path = tmp_path / "endless.csv"
-    path.write_text("n\n" + "".join(f"{n}\n" for n in range(100)))
+    path = tmp_path / "endless"
+    facts = as_table("n\n" + "".join(f"{n}\n" for n in range(100)), path, {"n": "integer"})
     reference = f"upload:{uuid4().hex}"
     files[reference] = path
-    replay = {"path": reference, "rate": RATE, "loops": 0, "columns": [{"name": "n", "type": "integer"}]}
+    replay = {"path": reference, "rate": RATE, "loops": 0, "table": facts.model_dump(mode="json")}
     deployed = Deployed(kafka, [{"id": "replay", "type": "csv-replay", "params": replay}], files=[reference])
     replica = deployed.run(node)["replay"]
     wait_for_status(replica, lambda status: status.rows_out_total >= 100, "to replay")

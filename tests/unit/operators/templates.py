@@ -13,10 +13,11 @@ from pipeline_runtime.model.document import parse_reference
 from pipeline_runtime.model.schema import FieldType, StreamSchema
 from pipeline_runtime.model.templates import load_template
 from pipeline_runtime.operators.csv_replay import CsvReplay
-from pipeline_runtime.operators.recording import DATA, DEMOS
+from pipeline_runtime.operators.recording import DATA
 from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.operators.sdk import SinkOperator, ViewOperator
 from pipeline_runtime.trial import trial
+from tests.demos import SHIPPED
 
 Row = dict[str, Any]
 _READ_AS = {
@@ -63,20 +64,19 @@ def compared(rows: list[Row], like: Row) -> list[Row]:
 
 
 def recorded(operator: CsvReplay, schema: StreamSchema) -> list[Row]:
-    """What a demo's file holds, read by nothing of Fogline; event time is that of the recording."""
-    demo = DEMOS[operator.params.path]
+    """What a demo's original holds, read by nothing of Fogline; event time is that of the recording."""
+    demo, facts = SHIPPED[operator.params.path], operator.facts
     with gzip.open(DATA / demo.file, "rt", newline="") as file:
-        lines = csv.reader(file, delimiter=demo.layout.delimiter)
-        if demo.layout.header:
+        lines = csv.reader(file, delimiter=demo.reading.delimiter)
+        if demo.reading.header_line:
             next(lines)
         found = []
         for cells in lines:
-            texts = {field.name: text for field, text in zip(demo.layout.columns, cells, strict=True)}
+            texts = {field.name: text for field, text in zip(facts.columns, cells, strict=True)}
             row = {
                 field.name: _READ_AS[field.type](texts[field.name]) if texts[field.name] else None
-                for field in demo.layout.columns
+                for field in facts.columns
                 if field.name in schema.names
             }
-            time = demo.layout.time_column
-            found.append({**row, "_time": _READ_AS[FieldType.TIMESTAMP](texts[time])})
+            found.append({**row, "_time": _READ_AS[FieldType.TIMESTAMP](cells[0])})
     return found

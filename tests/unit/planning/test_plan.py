@@ -1,5 +1,7 @@
 """Laws of planning: what nodes are told to run follows from the document alone."""
 
+import json
+
 import pytest
 
 from pipeline_runtime.model.faults import DocumentInvalid
@@ -243,11 +245,11 @@ def test_a_node_is_told_all_that_follows_from_files_and_inputs(plan, pipeline):
             "params": {"size": 2, "aggregates": [{"function": "sum", "column": "n"}]},
         },
     )
-    groups = plan(
-        document, {"upload:f1": "ab" * 32, "upload:other": "x"}, describe_file=lambda _: b"k,n\na,1\n"
-    )
+    columns = [{"name": "k", "type": "string"}, {"name": "n", "type": "integer"}]
+    facts = json.dumps({"columns": columns, "time": False, "rows": 1}).encode()
+    groups = plan(document, {"upload:f1": "ab" * 32, "upload:other": "x"}, describe_file=lambda _: facts)
     assert groups["s"].files == {"upload:f1": "ab" * 32}
-    assert [c["name"] for c in groups["s"].elements[0].params["columns"]] == ["k", "n"]
+    assert [c["name"] for c in groups["s"].elements[0].params["table"]["columns"]] == ["k", "n"]
     assert groups["c"].elements[0].params["key"] == "k"
 
 

@@ -1,5 +1,7 @@
 """Laws of validation: every kind of fault names its element and its path."""
 
+import json
+
 import pytest
 
 from pipeline_runtime.model.document import ELEMENTS_MAX
@@ -331,16 +333,12 @@ def test_no_draft_is_too_broken_to_be_checked(faults, document):
 
 def test_an_uploaded_files_columns_are_its_schema(registry, pipeline):
     element = {"id": "s", "type": "csv-replay", "params": {"path": "upload:f1", "rate": 1}}
-    head = b"n,name,ok,at,x\n1,a,true,2024-01-01T00:00:00Z,1.5\n2,b,false,2024-01-01 00:00:01,2\n"
-    result = validate(pipeline(element), registry, describe_file=lambda reference: head)
+    types = {"n": "integer", "name": "string", "ok": "boolean", "at": "timestamp", "x": "number"}
+    columns = [{"name": name, "type": type_} for name, type_ in types.items()]
+    facts = json.dumps({"columns": columns, "time": True, "rows": 2}).encode()
+    result = validate(pipeline(element), registry, describe_file=lambda reference: facts)
     assert result.faults == ()
-    assert [(f.name, f.type.value) for f in result.schemas["s.out"].fields] == [
-        ("n", "integer"),
-        ("name", "string"),
-        ("ok", "boolean"),
-        ("at", "timestamp"),
-        ("x", "number"),
-    ]
+    assert {f.name: f.type.value for f in result.schemas["s.out"].fields} == types
 
 
 def test_a_file_that_is_not_there_is_a_fault(faults, pipeline):
@@ -351,7 +349,7 @@ def test_a_file_that_is_not_there_is_a_fault(faults, pipeline):
     assert faults(pipeline(element), describe_file=missing) == [
         ("s", "spec.elements[0].params.path", "schema")
     ]
-    assert faults(pipeline(element)) == [("s", "spec.elements[0].params.columns", "schema")]
+    assert faults(pipeline(element)) == [("s", "spec.elements[0].params.path", "schema")]
 
 
 def test_an_optional_input_may_stay_unconnected_and_fits_where_it_is_connected(

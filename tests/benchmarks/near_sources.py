@@ -37,7 +37,7 @@ from tests.benchmarks.harness import QUICK, log, machine, plain_producer, write_
 from tests.benchmarks.load import observing
 from tests.benchmarks.sites import KINDS, TARGET_MS, Site, Sites, running_sites
 from tests.handover.rig import Journal
-from tests.integration.pipelines.driving import API, deploy
+from tests.integration.pipelines.driving import API, deploy, upload as upload_file
 from tests.waiting import wait_until
 
 CLOUD = Site("cloud")
@@ -328,16 +328,7 @@ def _journal_of_source(bootstrap: str, deployment: str, hall: str) -> str:
 
 
 def upload(client: httpx.Client, hall: str, rows: int) -> str:
-    file = {"file": (f"{hall}.csv", halls.csv_text(hall, rows), "text/csv")}
-    answer = client.post(f"{API}/files", files=file).raise_for_status().json()
-
-    def imported() -> bool:
-        state = client.get(f"{API}/files/{answer['id']}").raise_for_status().json()["state"]
-        assert state in ("looking", "importing", "imported"), f"the file of {hall} is {state}"
-        return bool(state == "imported")
-
-    wait_until(imported, f"the file of {hall} to be imported")
-    return str(answer["reference"])
+    return upload_file(client, f"{hall}.csv", halls.csv_text(hall, rows))
 
 
 def measure() -> int:

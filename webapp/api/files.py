@@ -5,8 +5,6 @@ from ninja import File, Form, Router, Status
 from ninja.files import UploadedFile
 from pydantic import Field, JsonValue
 
-from pipeline_runtime.operators.columns import ColumnType, Decimal, Delimiter
-from pipeline_runtime.operators.table_preview import TablePreview
 from webapp.accounts.models import Role
 from webapp.accounts.permissions import require
 from webapp.api.accounts import Body
@@ -19,18 +17,6 @@ from webapp.placements import file_uses
 from webapp.placements.file_uses import uses_of_files
 
 router = Router(tags=["files"])
-
-
-class Look(Body):
-    """What is known about the format of a file. Fields that are left out are detected."""
-
-    path: str = Field(max_length=200, description="upload:<id> or demo:<name>")
-    delimiter: Delimiter | None = None
-    decimal: Decimal | None = None
-    header: bool | None = None
-    columns: list[ColumnType] | None = Field(default=None, max_length=COLUMNS_MAX)
-    time_column: str | None = Field(default=None, max_length=120)
-    time_format: str | None = Field(default=None, max_length=120)
 
 
 class ImportIn(Body):
@@ -60,7 +46,7 @@ class PreviewIn(Body):
 def list_files(request: HttpRequest) -> list[StoredFile]:
     rows = DataFile.objects.select_related("created_by")
     uses = uses_of_files()
-    few = rows.defer("head", "sample", "detection", "reading", "report")
+    few = rows.defer("description", "sample", "detection", "reading", "report")
     return [data_files.file_json(row, uses.get(row.pk, [])) for row in few]
 
 
@@ -74,14 +60,6 @@ def upload(request: HttpRequest, file: File[UploadedFile], confirm: Form[bool] =
     require(actor(request), Role.EDITOR, "upload files")
     row = data_files.upload(actor(request), file, confirm=confirm)
     return Status(201, data_files.file_json(row, []))
-
-
-@router.post("/files/preview", response=TablePreview)
-def preview(request: HttpRequest, body: Look) -> TablePreview:
-    """Returns the first rows of a data file, the parts that could not be read, and which column can be their
-    time. Changes nothing, and reads only the first 64 KiB."""
-    known = {name: getattr(body, name) for name in body.model_fields_set - {"path"}}
-    return data_files.look(body.path, known)
 
 
 @router.get("/files/{id}", response=FileDetail)
@@ -131,4 +109,4 @@ def delete_file(request: HttpRequest, id: str, force: bool = False) -> Status[No
 
 
 def _detail(file: DataFile) -> FileDetail:
-    return data_files.file_detail(file, uses_of_files().get(file.pk, []))
+    return data_files.file_detail(file, uses_of_files(file.pk).get(file.pk, []))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -13,8 +14,10 @@ from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.planning.plan import plan_groups
 from pipeline_runtime.planning.validation import Validation, validate
+from webapp.imports.reading import Detection
 from webapp.nodes.models import Node
 from webapp.pipelines.models import DataFile
+from webapp.pipelines.schemas import FileTrouble
 from webapp.problems import Fault as FaultJson
 
 
@@ -59,7 +62,10 @@ def _with_file(document: dict[str, Any], fault: Fault) -> Fault:
 
 def planned(document: PipelineDocument, deployment: str) -> tuple[GroupSpec, ...]:
     """Returns what nodes run for a valid document. Raises DocumentInvalid."""
-    files = {file.reference: file.sha256 for file in DataFile.objects.only("id", "sha256")}
+    rows = DataFile.objects.filter(state__in=[DataFile.State.IMPORTED, DataFile.State.MODEL])
+    files = {
+        file.reference: file.table_sha256 or file.sha256 for file in rows.only("id", "sha256", "table_sha256")
+    }
     return plan_groups(
         document,
         deployment,
@@ -71,9 +77,33 @@ def planned(document: PipelineDocument, deployment: str) -> tuple[GroupSpec, ...
 
 
 def describe_file(reference: str) -> bytes:
-    """Returns the first bytes of `upload:<id>`; for a model, its description. Raises FileNotFoundError if
-    there is none."""
-    file = DataFile.objects.filter(pk=reference.removeprefix("upload:")).only("head").first()
+    """Returns what is known of `upload:<id>` without its bytes: a table's Facts as JSON, a model's
+    description. Raises FileNotFoundError, which says why nothing can read it yet."""
+    file = DataFile.objects.filter(pk=reference.removeprefix("upload:")).defer("sample").first()
     if file is None or not reference.startswith("upload:"):
         raise FileNotFoundError("this uploaded file no longer exists; upload it again or choose another one")
-    return bytes(file.head)
+    if file.state == DataFile.State.MODEL:
+        return bytes(file.description)
+    if file.state != DataFile.State.IMPORTED:
+        raise FileNotFoundError(why_not_imported(file))
+    return json.dumps(file.facts).encode()
+
+
+def why_not_imported(file: DataFile) -> str:
+    """Returns in words why nothing can read the file's table yet, and what to do."""
+    state = DataFile.State
+    if file.state == state.LOOKING:
+        return "it is being looked at; wait a moment"
+    if file.state == state.IMPORTING:
+        done = 100 * file.bytes_done // file.bytes_total if file.bytes_total else 0
+        return f"it is being imported, {done} % so far; wait until that is done"
+    if file.state == state.CANCELLED:
+        return "its import was cancelled; import it, or choose another file"
+    if file.state == state.FAILED:
+        error: FileTrouble = file.error
+        return f"it could not be imported: {error['what']} {error['next']}"
+    questions = Detection.model_validate(file.detection).questions if file.detection else ()
+    if not questions:
+        return "somebody has to confirm how it is read; open it and import it"
+    more = f" (and {len(questions) - 1} more)" if len(questions) > 1 else ""
+    return f"a question about it is open{more}: {questions[0].text} Open it and answer"

@@ -69,8 +69,8 @@ def imported(file: DataFile, report: Report, facts: Any, table_sha256: str, tabl
     if nothing_read(report):
         values |= {"state": State.FAILED, "error": NOTHING_READ}
     elif questions:
-        asked = Detection.model_validate(file.detection | {"reading": file.reading})
-        asked = asked.model_copy(update={"questions": questions})
+        detected = (file.detection or {}) | {"reading": file.reading}
+        asked = Detection.model_validate(detected).model_copy(update={"questions": questions})
         values |= {"state": State.ASKS, "detection": asked.model_dump(mode="json")}
     else:
         values["state"] = State.IMPORTED

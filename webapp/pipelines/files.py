@@ -7,15 +7,13 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from pathlib import PurePosixPath
-from typing import Any, cast
+from typing import cast
 
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 
 from pipeline_runtime.operators.onnx_file import MODEL_BYTES_MAX, ModelUnreadable, described
-from pipeline_runtime.operators.recording import DEMOS, HEAD_BYTES
-from pipeline_runtime.operators.table_preview import TablePreview, columns_found, preview, preview_demo
 from pipeline_runtime.wire import tasks
 from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
@@ -25,7 +23,7 @@ from webapp.backends import commands
 from webapp.backends.chunk_store import put_file
 from webapp.pipelines.models import DataFile
 from webapp.pipelines.schemas import FileDetail, FileState, FileUse, StoredFile
-from webapp.problems import Fault, Invalid, Missing, TooLarge
+from webapp.problems import Invalid, TooLarge
 
 NAME_CHARACTERS_MAX = 120
 
@@ -42,7 +40,7 @@ def upload(actor: User, file: UploadedFile, *, confirm: bool = False) -> DataFil
     if size == 0:
         raise Invalid("The file is empty.", safe="Nothing was stored.")
     name = safe_name(file.name or "")
-    head = _model_head(file, size) if is_model(name) else _head(file)
+    description = _described(file, size) if is_model(name) else b""
     digest = hashlib.sha256()
     for part in _parts(file):
         digest.update(part)
@@ -55,7 +53,7 @@ def upload(actor: User, file: UploadedFile, *, confirm: bool = False) -> DataFil
             size=size,
             state=DataFile.State.MODEL if is_model(name) else DataFile.State.LOOKING,
             confirm=confirm,
-            head=head,
+            description=description,
             created_by=actor,
         )
         audit(actor, "file.upload", row.name, id=row.pk, sha256=sha256, size=size)
@@ -76,16 +74,7 @@ def is_model(name: str) -> bool:
     return name.lower().endswith(".onnx")
 
 
-def _head(file: UploadedFile) -> bytes:
-    head = b""
-    for part in _parts(file):
-        head = (head + part)[:HEAD_BYTES]
-        if len(head) == HEAD_BYTES:
-            break
-    return head
-
-
-def _model_head(file: UploadedFile, size: int) -> bytes:
+def _described(file: UploadedFile, size: int) -> bytes:
     """Returns what a model takes and gives, which can stand anywhere in its file."""
     if size > MODEL_BYTES_MAX:
         raise TooLarge(
@@ -149,36 +138,6 @@ def safe_name(name: str) -> str:
         stem, dot, suffix = name.rpartition(".")
         name = stem[: NAME_CHARACTERS_MAX - len(suffix) - 1] + dot + suffix if dot else name
     return name[:NAME_CHARACTERS_MAX] or "file"
-
-
-def csv_columns(head: bytes) -> list[dict[str, str]]:
-    """Returns names and types of a CSV file's columns, as a source would detect them, or [] if it is no CSV
-    file."""
-    try:
-        columns = columns_found(head)
-    except ValueError:
-        return []
-    return [{"name": column.name, "type": column.type.value} for column in columns]
-
-
-def look(reference: str, reading: dict[str, Any]) -> TablePreview:
-    """Returns the first rows of `upload:<id>` or `demo:<name>`. `reading` is what is known about how to read
-    it, in the form that `preview` takes. Raises Missing or Invalid, which says what is wrong."""
-    rows = DataFile.objects.filter(pk=reference.removeprefix("upload:"))
-    file = rows.only("name", "head", "size").first()
-    uploaded = file is not None and reference.startswith("upload:")
-    if reference not in DEMOS and not uploaded:
-        raise Missing("This file no longer exists.", next="Upload it, or choose another one.")
-    try:
-        if file is None:
-            return preview_demo(reference, reading.get("time_column"), reading.get("time_format"))
-        if is_model(file.name):
-            raise ValueError("it is a model")
-        return preview(bytes(file.head), file.size, **reading)
-    except ValueError as error:
-        fault: Fault = {"element": None, "path": "path", "message": str(error), "code": "invalid"}
-        detail = f"It cannot be read as a table: {error}."
-        raise Invalid(detail, safe="The file stays as it was uploaded.", faults=[fault]) from error
 
 
 def _parts(file: UploadedFile) -> Iterator[bytes]:

@@ -29,7 +29,7 @@ UNDER_WAY = (State.LOOKING, State.IMPORTING)
 
 
 def data_file(id: str, *, for_update: bool = False) -> DataFile:
-    rows = DataFile.objects.select_related("created_by").defer("head", "sample")
+    rows = DataFile.objects.select_related("created_by").defer("description", "sample")
     if for_update:
         rows = rows.select_for_update(of=("self",))
     file = rows.filter(pk=id).first()
@@ -175,7 +175,6 @@ def import_again(actor: User, id: str, reading: Reading) -> DataFile:
         sha256=first.sha256,
         size=first.size,
         state=State.IMPORTING,
-        head=first.head,
         sample=first.sample,
         detection=first.detection,
         reading=reading.model_dump(mode="json"),

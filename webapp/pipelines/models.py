@@ -78,8 +78,7 @@ class DataFile(models.Model):
     # Changes with each order. What control has begun for an earlier order does not count.
     order = models.PositiveIntegerField(default=1)
     confirm = models.BooleanField(default=False)  # a person looks at its reading before it is imported
-    # Its first 64 KiB, from which sources take their schema. For a model, its description.
-    head = models.BinaryField(default=b"")
+    description = models.BinaryField(default=b"")  # of a model: what it takes and gives
     sample = models.JSONField(null=True)  # Head: what a preview is made of
     detection = models.JSONField(null=True)  # Detection
     reading = models.JSONField(null=True)  # Reading: as it is imported

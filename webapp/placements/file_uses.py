@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import TypeVar
 
 from django.db import transaction
+from django.db.models import Model, QuerySet, TextField
+from django.db.models.functions import Cast
 
-from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.wire import tasks
 from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
@@ -17,39 +19,47 @@ from webapp.pipelines.imports import data_file
 from webapp.pipelines.models import Pipeline, PipelineVersion
 from webapp.pipelines.schemas import FileUse
 from webapp.pipelines.selectors import uploads_of
-from webapp.placements.models import GroupPlacement
+from webapp.placements.models import Deployment
 from webapp.placements.selectors import active_deployments
 from webapp.problems import Conflict, Fault
 
 TOLD_MAX = 10
+Named = TypeVar("Named", bound=Model)
 
 
-def uses_of_files() -> dict[str, list[FileUse]]:
-    """Returns which drafts, versions and deployments use each uploaded file, by its id."""
+def uses_of_files(id: str = "") -> dict[str, list[FileUse]]:
+    """Returns which deployments, drafts and versions use each uploaded file, by its id. With an id, only rows
+    that name it are read."""
     found: dict[str, list[FileUse]] = defaultdict(list)
     for deployment in active_deployments():
-        for id in sorted(_read_by(deployment.pk, deployment.left_over) | set(deployment.version.uploads)):
+        for each in sorted(_read_by(deployment) | set(deployment.version.uploads)):
             use: FileUse = {
                 "pipeline": deployment.pipeline.name,
                 "where": "deployment",
                 "version": deployment.version.number,
             }
-            found[id].append(use)
-    for name, draft in Pipeline.objects.values_list("name", "draft"):
-        for id in sorted(uploads_of(draft)):
-            found[id].append({"pipeline": name, "where": "draft", "version": None})
-    versions = PipelineVersion.objects.exclude(uploads=[]).order_by("pipeline__name", "-number")
-    for name, number, ids in versions.values_list("pipeline__name", "number", "uploads"):
-        for id in ids:
-            found[id].append({"pipeline": name, "where": "version", "version": number})
+            found[each].append(use)
+    drafts = _naming(Pipeline.objects.all(), "draft", f"upload:{id}")
+    for name, draft in drafts.values_list("name", "draft"):
+        for each in sorted(uploads_of(draft)):
+            found[each].append({"pipeline": name, "where": "draft", "version": None})
+    versions = _naming(PipelineVersion.objects.exclude(uploads=[]), "uploads", id)
+    rows = versions.order_by("pipeline__name", "-number").values_list("pipeline__name", "number", "uploads")
+    for name, number, ids in rows:
+        for each in ids:
+            found[each].append({"pipeline": name, "where": "version", "version": number})
     return found
 
 
-def _read_by(deployment: str, left_over: dict[str, dict[str, object]]) -> set[str]:
-    specs = list(GroupPlacement.objects.filter(deployment=deployment).values_list("spec", flat=True))
-    specs += [entry["spec"] for entry in left_over.values()]
-    references = {reference for spec in specs for reference in GroupSpec.model_validate(spec).files}
-    return {reference.removeprefix("upload:") for reference in references}
+def _naming(rows: QuerySet[Named], field: str, text: str) -> QuerySet[Named]:
+    """Returns the rows whose JSON has this text somewhere."""
+    return rows.annotate(as_text=Cast(field, TextField())).filter(as_text__contains=text)
+
+
+def _read_by(deployment: Deployment) -> set[str]:
+    files = list(deployment.placements.values_list("spec__files", flat=True))
+    files += [entry["spec"].get("files") for entry in deployment.left_over.values()]
+    return {reference.removeprefix("upload:") for each in files for reference in each or ()}
 
 
 @transaction.atomic
@@ -61,7 +71,7 @@ def delete_file(actor: User, id: str, *, force: bool = False) -> None:
     """
     require(actor, Role.EDITOR, "delete files")
     file = data_file(id, for_update=True)
-    uses = uses_of_files().get(id, [])
+    uses = uses_of_files(id).get(id, [])
     running = [use for use in uses if use["where"] == "deployment"]
     if running:
         raise Conflict(

@@ -141,6 +141,12 @@ def test_what_only_the_whole_file_shows_is_asked_once(caller: Call, central: Cen
     editor = caller("editor")
     found = editor.post(f"/files/{file.pk}/import", {"answers": {"type.power": 0}}).json()
     assert (found["state"], found["rows"]) == ("imported", 2)
+    # A file that nobody could look at may be asked about after its import, too.
+    unseen = uploaded(caller)
+    file_steps.failed(unseen, file_steps.NOTHING_READ)
+    reading = READING.model_dump(mode="json")
+    assert editor.post(f"/files/{unseen.pk}/import", {"reading": reading}).json()["state"] == "importing"
+    assert imported(DataFile.objects.get(pk=unseen.pk), late).state == "asks"
     # In another way: the same is not asked again.
     found = editor.post(f"/files/{other.pk}/import", {"answers": {"type.power": 1}}).json()
     assert (found["state"], found["rows"], found["report"]) == ("importing", None, None)
@@ -229,8 +235,9 @@ def test_a_file_says_who_uses_it(
     assert shown(caller, file)["uses"] == [draft]
     assert editor.post(f"/pipelines/{PIPELINE}/versions", {}).status_code == 201
     assert shown(caller, file)["uses"] == [draft, {"pipeline": PIPELINE, "where": "version", "version": 1}]
-    (listed,) = caller("viewer").get("/files").json()
-    assert len(listed["uses"]) == 2
+    other = uploaded(caller)
+    assert shown(caller, other)["uses"] == []
+    assert [len(each["uses"]) for each in caller("viewer").get("/files").json()] == [0, 2]
 
 
 def test_what_a_draft_or_a_version_names_is_deleted_only_by_force(
@@ -319,3 +326,48 @@ def test_the_first_rows_are_shown_as_they_lie_and_as_they_are_read(
         assert_problem(viewer.post(f"/files/{file.pk}/preview", {"fixed": wrong}), 422)
     assert_problem(viewer.post(f"/files/{file.pk}/preview", {"reading": {"delimiter": 5}}), 422)
     assert DataFile.objects.get().state == "asks"
+
+
+# --- before it can be read ----------------------------------------------------------------------
+def fault_of(caller: Call, pipeline: Pipeline, document: dict[str, Any], file: DataFile) -> str:
+    changed = with_file(document, file)
+    body = {"document": changed}
+    faults = caller("editor").post(f"/pipelines/{PIPELINE}/validate", body).json()["faults"]
+    (found,) = [fault for fault in faults if fault["path"].endswith("params.path")]
+    return str(found["message"])
+
+
+def test_a_file_that_is_not_imported_is_a_fault_that_says_what_to_do(
+    caller: Call, central: Central, pipeline: Pipeline, document: dict[str, Any]
+) -> None:
+    def words(file: DataFile) -> str:
+        return fault_of(caller, pipeline, document, file)
+
+    file = uploaded(caller)
+    assert words(file) == "power.csv: it is being looked at; wait a moment"
+    asks = looked(uploaded(caller), ASKED)
+    assert words(asks) == (
+        "power.csv: a question about it is open: Is 1.008 about one, or more than a thousand?"
+        " Open it and answer"
+    )
+    confirm = looked(uploaded(caller, confirm="true"))
+    assert "somebody has to confirm how it is read" in words(confirm)
+    file = looked(file)
+    file_steps.progressed(file, 9, 18, 1)
+    assert words(file) == "power.csv: it is being imported, 50 % so far; wait until that is done"
+    caller("editor").post(f"/files/{file.pk}/cancel")
+    assert "its import was cancelled; import it" in words(file)
+    failed = looked(uploaded(caller))
+    file_steps.imported(failed, report(read=0), FACTS, "ab" * 32, 100)
+    assert "could not be imported: No value of this file could be read." in words(failed)
+
+
+def test_a_file_that_is_not_imported_is_not_deployed(
+    caller: Call, central: Central, pipeline: Pipeline, document: dict[str, Any]
+) -> None:
+    file = looked(uploaded(caller), ASKED)
+    pipeline.draft = with_file(document, file)
+    pipeline.save()
+    problem = assert_problem(caller("editor").post(f"/pipelines/{PIPELINE}/deploy", {}), 422)
+    assert any("a question about it is open" in fault["message"] for fault in problem["faults"])
+    assert not Deployment.objects.exists()

@@ -67,7 +67,7 @@ def only_fault(editor: Any, params: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_what_is_wrong_with_a_file_begins_with_its_name_not_with_its_reference(caller: Call) -> None:
-    file = DataFile.objects.create(name="numbers.csv", sha256="0" * 64, size=1, head=b"")
+    file = DataFile.objects.create(name="numbers.csv", sha256="0" * 64, size=1)
     fault = only_fault(caller("editor"), {"path": file.reference, "rate": 1})
     assert (fault["path"], fault["place"]) == ("spec.elements[0].params.path", "File")
     assert fault["message"].startswith("numbers.csv: ")
@@ -75,6 +75,7 @@ def test_what_is_wrong_with_a_file_begins_with_its_name_not_with_its_reference(c
 
 
 def test_a_fault_at_a_parameter_that_is_not_given_is_told_at_its_place(caller: Call) -> None:
-    file = DataFile.objects.create(name="numbers.csv", sha256="0" * 64, size=4, head=b"n\n1\n")
+    facts = {"columns": [{"name": "n", "type": "integer", "unit": None}], "time": False, "rows": 1}
+    file = DataFile.objects.create(name="numbers.csv", sha256="0" * 64, size=4, state="imported", facts=facts)
     fault = only_fault(caller("editor"), {"path": file.reference})
     assert (fault["path"], fault["place"]) == ("spec.elements[0].params.rate", "Playback pace")

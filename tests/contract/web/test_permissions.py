@@ -51,7 +51,6 @@ ENDPOINTS: list[tuple[str, str, Any, str]] = [
     ("GET", "/map/latencies", None, "viewer"),
     ("GET", "/map/rates", None, "viewer"),
     ("GET", "/files", None, "viewer"),
-    ("POST", "/files/preview", {"path": "demo:debs2012"}, "viewer"),
     ("GET", "/files/power", None, "viewer"),
     ("GET", "/files/power/report", None, "viewer"),
     ("POST", "/files/power/preview", {}, "viewer"),

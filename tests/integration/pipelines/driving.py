@@ -99,6 +99,26 @@ class CommittedReader:
         self._consumer.close()
 
 
+def upload(client: httpx.Client, name: str, content: bytes | str) -> str:
+    """Upload a table that can be read in one way, and wait until it is imported; its reference."""
+    answer = client.post(f"{API}/files", files={"file": (name, content, "text/csv")})
+    assert answer.status_code == 201, answer.text
+    found = settled_file(client, answer.json()["id"])
+    assert found["state"] == "imported", found
+    return str(found["reference"])
+
+
+def settled_file(client: httpx.Client, id: str) -> dict[str, Any]:
+    """Wait until a file is neither looked at nor imported; what is known of it."""
+
+    def ended() -> dict[str, Any] | None:
+        found: dict[str, Any] = client.get(f"{API}/files/{id}").raise_for_status().json()
+        return None if found["state"] in ("looking", "importing") else found
+
+    result: dict[str, Any] = wait_until(ended, "the file to be looked at or imported", START_S)
+    return result
+
+
 def deploy(client: httpx.Client, document: dict[str, Any]) -> str:
     """Create and deploy a pipeline and wait until all of it runs; the deployment's id."""
     name = document["metadata"]["name"]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline_runtime.operators.recording import HEAD_BYTES
 from webapp.pipelines.difference import difference
-from webapp.pipelines.files import csv_columns, safe_name
+from webapp.pipelines.files import safe_name
 from webapp.pipelines.selectors import document_key
 from webapp.pipelines.shape import elements_of, group_of, groups_of
 
@@ -61,30 +60,3 @@ def test_an_element_is_its_own_group_unless_it_is_drawn_in_one() -> None:
 )
 def test_a_file_name_can_neither_leave_its_place_nor_break_a_header(given: str, kept: str) -> None:
     assert safe_name(given) == kept
-
-
-def test_columns_of_a_csv_file_are_named_and_typed() -> None:
-    text = "ts,machine,power,on\n2012-02-22T16:46:00Z,a,1,true\n2012-02-22T16:46:01Z,b,2.5,false\n"
-    assert csv_columns(text.encode()) == [
-        {"name": "ts", "type": "timestamp"},
-        {"name": "machine", "type": "string"},
-        {"name": "power", "type": "number"},
-        {"name": "on", "type": "boolean"},
-    ]
-
-
-@pytest.mark.parametrize("head", [b"\x89PNG\0\0", b"\x1f\x8bno gzip", b""])
-def test_what_is_no_csv_has_no_columns(head: bytes) -> None:
-    assert csv_columns(head) == []
-
-
-def test_a_line_that_is_cut_by_the_end_of_the_head_does_not_count() -> None:
-    row = b"12345\n"
-    head = (b"value\n" + row * HEAD_BYTES)[:HEAD_BYTES]
-    assert csv_columns(head) == [{"name": "value", "type": "integer"}]
-
-
-@pytest.mark.parametrize("cell", ["1" * 30_000 + "x", '"' + "1," * 15_000])
-def test_no_cell_makes_looking_at_a_file_long(cell: str) -> None:
-    """With patterns of quadratic time this takes minutes, and no other thread runs meanwhile."""
-    assert csv_columns(f"n\n{cell}\n".encode()) == [{"name": "n", "type": "string"}]

@@ -50,7 +50,7 @@ class Migration(migrations.Migration):
                 ),
                 ("order", models.PositiveIntegerField(default=1)),
                 ("confirm", models.BooleanField(default=False)),
-                ("head", models.BinaryField(default=b"")),
+                ("description", models.BinaryField(default=b"")),
                 ("sample", models.JSONField(null=True)),
                 ("detection", models.JSONField(null=True)),
                 ("reading", models.JSONField(null=True)),

@@ -34,6 +34,7 @@ SILENT_S = 120.0
 UNUSED_S = 3600.0
 """How long bytes that nothing names are kept: an upload stores them before the database names them."""
 CLEAN_EACH_S = 600.0
+_MEMORY = ("--memory-mb", "1024")
 
 
 class ImportKeeper:
@@ -65,7 +66,9 @@ class ImportKeeper:
     def step(self, state: str) -> bool:
         """Looks at the file that has waited longest in `state`, or imports it. Returns whether there was
         one."""
-        file = DataFile.objects.filter(state=state).defer("head").order_by("created_at").first()
+        file = (
+            DataFile.objects.filter(state=state).defer("description", "sample").order_by("created_at").first()
+        )
         if file is None:
             return False
         try:
@@ -89,7 +92,7 @@ class ImportKeeper:
 
     def _look(self, file: DataFile, original: Path) -> None:
         found = run_import(
-            ["look", "--path", str(original), "--name", file.name],
+            ["look", "--path", str(original), "--name", file.name, *_MEMORY],
             {},
             self._work,
             Limits(LOOK_S, LOOK_S),
@@ -107,7 +110,7 @@ class ImportKeeper:
         table = directory / "table.parquet"
         try:
             found = run_import(
-                ["convert", "--path", str(original), "--out", str(table)],
+                ["convert", "--path", str(original), "--out", str(table), *_MEMORY],
                 file.reading,
                 directory,
                 Limits(IMPORT_S, SILENT_S, disk_reserve_bytes=self._reserve_bytes),

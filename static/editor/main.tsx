@@ -4,6 +4,7 @@ import { FilePlus2 } from "lucide-react";
 import { remember } from "../shared/address";
 import { get } from "../shared/api";
 import { Asker } from "../shared/asker";
+import { ImportHost } from "../shared/files/import-dialog";
 import { live, useLive } from "../shared/live";
 import { mount } from "../shared/mount";
 import { page } from "../shared/page";
@@ -261,6 +262,7 @@ function Workspace() {
       <NearSourcesDialog />
       <KeyboardMap />
       <SelectedActions />
+      <ImportHost />
     </div>
   );
 }

@@ -1,5 +1,6 @@
 /** Files that are uploaded for a parameter of an element, also while its form is closed. */
 import { findElement } from "../shared/document";
+import { follow } from "../shared/files/follow";
 import type { StoredFile } from "../shared/files/types";
 import { startUpload } from "../shared/files/uploads";
 import type { Operator } from "../shared/types";
@@ -12,26 +13,26 @@ import { addElement, commit, current, useEditor } from "./store";
 
 export const ownerOf = (element: string, parameter: string): string => `${element} ${parameter}`;
 
-/** Uploads a file and sets the parameter to it. `take` may do that instead; it returns whether it did. */
-export function uploadFor(
-  element: string,
-  parameter: string,
-  file: File,
-  take: (reference: string) => boolean = () => false,
-): void {
+/** Sets the parameter to a file, wherever its form is. Returns whether the element is still there. */
+export function setFile(element: string, parameter: string, reference: string): boolean {
+  const found = findElement(current(), element);
+  if (!found) return false;
+  if (found.params?.[parameter] !== reference)
+    commit(changeElement(current(), element, { params: { ...found.params, [parameter]: reference } }));
+  return true;
+}
+
+/** Uploads a file and sets the parameter to it. What can be read in two ways is asked. */
+export function uploadFor(element: string, parameter: string, file: File): void {
+  const take = (reference: string) => void setFile(element, parameter, reference);
   const taken = (stored: StoredFile) => {
-    if (take(stored.reference)) return;
-    const found = findElement(current(), element);
-    if (found)
-      commit(
-        changeElement(current(), element, { params: { ...found.params, [parameter]: stored.reference } }),
-      );
-    else
+    if (!setFile(element, parameter, stored.reference))
       toast({
         tone: "done",
         title: `${file.name} is uploaded`,
         text: "Its element is gone. You can choose the file in another one.",
       });
+    void follow(stored.id, take);
   };
   startUpload(file, taken, ownerOf(element, parameter));
 }

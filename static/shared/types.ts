@@ -60,7 +60,6 @@ export type {
   StandbyNote,
   Standing,
   Step,
-  StoredFile as UploadedFile,
   StreamSchema,
   Template,
   TemplatePage,

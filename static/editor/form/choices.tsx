@@ -4,13 +4,13 @@ import { choicesOf, chosenOf, words, type Choice } from "./schema";
 
 /** A value that is chosen from a few choices in words; some choices ask for a number. */
 export function ChoiceControl({ field, value, onChange, id }: LeafProps) {
-  const { readOnly, values, row } = useContext(Context);
+  const { readOnly, lacks, row } = useContext(Context);
   const choices = choicesOf(field.schema);
   const chosen = chosenOf(choices, value ?? field.default);
   return (
     <div className="asks">
       {choices.map((choice, index) => {
-        const lacks = index !== chosen && choice.needs && values[choice.needs] == null ? choice.needs : null;
+        const why = index !== chosen && choice.needs ? lacks[choice.needs] : undefined;
         return (
           <div key={choice.title} className="ask">
             <div className="ask__line">
@@ -19,7 +19,7 @@ export function ChoiceControl({ field, value, onChange, id }: LeafProps) {
                 name={id}
                 id={`${id}-${index}`}
                 checked={index === chosen}
-                disabled={readOnly || lacks !== null}
+                disabled={readOnly || why !== undefined}
                 onChange={() => onChange("value" in choice ? choice.value : choice.given, field.path)}
               />
               {"given" in choice && (
@@ -31,11 +31,11 @@ export function ChoiceControl({ field, value, onChange, id }: LeafProps) {
                   onChange={(next) => onChange(next, field.path)}
                 />
               )}
-              <label htmlFor={`${id}-${index}`} className={lacks ? "muted" : undefined}>
+              <label htmlFor={`${id}-${index}`} className={why ? "muted" : undefined}>
                 {choice.title}
               </label>
             </div>
-            {lacks && <p className="field__help">Choose a {words(lacks).toLowerCase()} first.</p>}
+            {why && <p className="field__help">{why}</p>}
             {index === chosen && (
               <>
                 {choice.help && <p className="field__help">{choice.help}</p>}

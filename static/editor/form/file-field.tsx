@@ -1,55 +1,48 @@
 import { useContext, useEffect, useRef } from "react";
 import { Upload } from "lucide-react";
-import { get, request } from "../../shared/api";
 import { ago, bytes } from "../../shared/format";
+import type { StoredFile } from "../../shared/files/types";
 import { UploadList } from "../../shared/files/upload-list";
 import { useDropped } from "../../shared/files/use-dropped";
-import type { UploadedFile } from "../../shared/types";
-import { useLoaded } from "../../shared/ui/parts";
+import { useFiles } from "../../shared/files/use-files";
+import { stateWords } from "../../shared/files/words";
 import { ownerOf, uploadFor } from "../uploading";
 import { acceptOf, isFor } from "./files";
 import { Context, type LeafProps } from "./leaves";
-import { proposed, tableOf, type TablePreview } from "./table";
-import { TableLook } from "./table-look";
+import { tableOf, timed } from "./table";
+import { TableState } from "./table-state";
 
-/** A data file that is chosen or uploaded. The first rows of a table are shown. */
+/** A data file that is chosen or uploaded. Of a table, what its import made of it is shown. */
 export function FileField({ field, value, onChange, id, invalid, describedBy }: LeafProps) {
   const { readOnly, values, patch, element } = useContext(Context);
   const chooser = useRef<HTMLInputElement>(null);
-  const { data: files = [], reload } = useLoaded("files", (signal) => get<UploadedFile[]>("/files", signal));
+  const { data: files = [], reload } = useFiles();
   const shipped = (field.schema["x-files"] as { reference: string; name: string }[] | undefined) ?? [];
   const reference = typeof value === "string" ? value : "";
   const known = files.find((file) => file.reference === reference);
+  const isShipped = shipped.some((file) => file.reference === reference);
   const offered = files.filter((file) => file === known || isFor(field.schema, file.name));
   const table = tableOf(field.schema);
 
-  const take = (chosen: string, found: TablePreview | null) => {
-    if (table && found) patch({ ...proposed(table, found, values), [field.name]: chosen }, field.path);
+  const choose = (chosen: string) => {
+    const file = files.find((each) => each.reference === chosen);
+    if (table) patch({ ...timed(table, file?.has_time ?? true, values), [field.name]: chosen }, field.path);
     else onChange(chosen, field.path);
   };
-  const turn = useRef(0);
-  const put = useRef<typeof take | null>(take);
+  const hasTime = known?.has_time ?? null;
+  const missing = reference !== "" && !known && !isShipped;
   useEffect(() => {
-    put.current = take;
-    return () => {
-      put.current = null;
-    };
-  });
-  /** Sets the file and the parameters that follow from its content, as one step of undo. */
-  const choose = async (chosen: string) => {
-    const mine = ++turn.current;
-    const looked =
-      table &&
-      (await request<TablePreview>("POST", "/files/preview", { body: { path: chosen } }).catch(() => null));
-    if (mine === turn.current) put.current?.(chosen, looked ?? null);
-  };
-  const upload = (file: File) =>
-    uploadFor(element, field.name, file, (stored) => {
-      if (!put.current) return false;
-      reload();
-      void choose(stored);
-      return true;
-    });
+    // a file that was just uploaded is not in the list yet
+    if (missing) reload();
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [missing, reference]);
+  useEffect(() => {
+    // without a time, rows are played at a pace: known once the file is imported
+    const changes = table && hasTime === false && !readOnly ? timed(table, false, values) : {};
+    if (Object.keys(changes).length) patch(changes, field.path);
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [hasTime, reference]);
+  const upload = (file: File) => uploadFor(element, field.name, file);
   const dropped = useDropped(upload);
   return (
     <div className="stack stack--tight drop" {...(readOnly ? {} : dropped.on)} data-over={dropped.over}>
@@ -61,9 +54,9 @@ export function FileField({ field, value, onChange, id, invalid, describedBy }: 
           disabled={readOnly}
           aria-invalid={invalid}
           aria-describedby={describedBy}
-          onChange={(event) => void choose(event.target.value)}
+          onChange={(event) => choose(event.target.value)}
         >
-          {!known && !shipped.some((file) => file.reference === reference) && (
+          {!known && !isShipped && (
             <option value={reference} disabled={reference === ""}>
               {reference === "" ? "Choose or upload a file" : "A file that is not here"}
             </option>
@@ -72,7 +65,7 @@ export function FileField({ field, value, onChange, id, invalid, describedBy }: 
             <optgroup label="Uploaded">
               {offered.map((file) => (
                 <option key={file.reference} value={file.reference}>
-                  {file.name}, {bytes(file.size)}, {ago(file.created_at)}
+                  {optionWords(file)}
                 </option>
               ))}
             </optgroup>
@@ -87,7 +80,13 @@ export function FileField({ field, value, onChange, id, invalid, describedBy }: 
             </optgroup>
           )}
         </select>
-        <button type="button" className="button" disabled={readOnly} onClick={() => chooser.current?.click()}>
+        <button
+          type="button"
+          className="button"
+          disabled={readOnly}
+          title="You can also drop a file here, or onto the canvas"
+          onClick={() => chooser.current?.click()}
+        >
           <Upload aria-hidden="true" />
           Upload
         </button>
@@ -105,12 +104,20 @@ export function FileField({ field, value, onChange, id, invalid, describedBy }: 
         }}
       />
       <p className="visually-hidden" role="status">
-        {known ? `${known.name}, ${bytes(known.size)}` : ""}
+        {known ? `${known.name}, ${bytes(known.size)}, ${stateWords(known.state)}` : ""}
       </p>
       <UploadList owner={ownerOf(element, field.name)} />
-      {table && reference !== "" && (
-        <TableLook key={reference} table={table} reference={reference} told={invalid} />
+      {known && table && (
+        <TableState file={known} element={element} parameter={field.name} readOnly={readOnly} />
       )}
     </div>
   );
 }
+
+const optionWords = ({ name, size, created_at, state }: StoredFile): string =>
+  [
+    name,
+    bytes(size),
+    ago(created_at),
+    ...(state === "imported" || state === "model" ? [] : [stateWords(state)]),
+  ].join(", ");

@@ -1,7 +1,19 @@
 /** Which uploaded files a field takes. */
 import type { JsonSchema } from "../../shared/types";
 
-const DATA = [".csv", ".tsv", ".txt", ".gz", ".json", ".jsonl"];
+const DATA = [
+  ".csv",
+  ".tsv",
+  ".txt",
+  ".dat",
+  ".gz",
+  ".zip",
+  ".xlsx",
+  ".json",
+  ".jsonl",
+  ".ndjson",
+  ".parquet",
+];
 const MODELS = [".onnx"];
 
 /** The file name endings that a chooser offers; a schema sets others with `x-accept`. */

@@ -30,6 +30,7 @@ import {
   type Field,
 } from "./schema";
 import { patched, tableOf } from "./table";
+import { useFiles } from "../../shared/files/use-files";
 import "./form.css";
 
 interface FormProps extends FormSetting {
@@ -45,6 +46,7 @@ export function SchemaForm({ value, example, onChange, ...setting }: FormProps) 
   const fields = all.filter((field) => !elsewhere.has(field.name));
   // chosen once: a field must not move away while it is typed in
   const [names] = useState(() => new Set(folded(fields, value).more.map((field) => field.name)));
+  const lacks = useLacks(all, value);
   if (fields.length === 0) return <p className="muted small">This element has no parameters.</p>;
   const patch = (changes: Record<string, unknown>, path: string) => onChange(patched(value, changes), path);
   const row = (field: Field) => (
@@ -59,7 +61,7 @@ export function SchemaForm({ value, example, onChange, ...setting }: FormProps) 
   const faulty = more.some((field) => setting.faults.some(({ local }) => local.startsWith(field.path)));
   const inside = (name: string) => all.filter((field) => field.name === name).map(row);
   return (
-    <Context.Provider value={{ ...setting, values: value, patch, row: inside }}>
+    <Context.Provider value={{ ...setting, values: value, lacks, patch, row: inside }}>
       <div className="form">
         {fields.filter((field) => !names.has(field.name)).map(row)}
         {more.length > 0 && (
@@ -71,6 +73,14 @@ export function SchemaForm({ value, example, onChange, ...setting }: FormProps) 
       </div>
     </Context.Provider>
   );
+}
+
+/** What the table that is chosen in one of the fields does not have. */
+function useLacks(fields: Field[], value: Record<string, unknown>): Readonly<Record<string, string>> {
+  const table = fields.find(({ schema }) => tableOf(schema));
+  const { data } = useFiles(table !== undefined);
+  const file = data?.find(({ reference }) => reference === value[table?.name ?? ""]);
+  return file?.has_time === false ? { time: "The rows of the file have no time." } : {};
 }
 
 /** Parts of a small object need no line of help each: it is their tooltip. */

@@ -26,6 +26,8 @@ export interface FormSetting {
 export interface FormContext extends FormSetting {
   /** all parameters, as they are */
   values: Record<string, unknown>;
+  /** what a choice needs and the chosen file does not have, with why */
+  lacks: Readonly<Record<string, string>>;
   /** several changes as one step of undo; undefined takes a parameter out */
   patch: (changes: Record<string, unknown>, path: string) => void;
   /** the field of a parameter that is drawn inside another one */
@@ -42,6 +44,7 @@ export const Context = createContext<FormContext>({
   mends: {},
   readOnly: false,
   values: {},
+  lacks: {},
   patch: () => undefined,
   row: () => null,
 });

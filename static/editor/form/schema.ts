@@ -24,7 +24,7 @@ export interface Choice {
   title: string;
   value?: unknown;
   given?: number;
-  /** the parameter that this choice needs */
+  /** what of the chosen file this choice needs: `time` */
   needs?: string;
   /** parameters that belong to it, drawn with it */
   with?: string[];
@@ -109,12 +109,7 @@ export function chosenOf(choices: Choice[], value: unknown): number {
 
 /** Names of the parameters that others draw beside themselves. */
 export function drawnElsewhere(fields: Field[]): Set<string> {
-  return new Set(
-    fields.flatMap(({ schema }) => [
-      ...choicesOf(schema).flatMap((choice) => choice.with ?? []),
-      ...((schema["x-table"]?.reads as string[] | undefined) ?? []),
-    ]),
-  );
+  return new Set(fields.flatMap(({ schema }) => choicesOf(schema).flatMap((choice) => choice.with ?? [])));
 }
 
 const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

@@ -1,32 +1,22 @@
 /** The uploaded files: what they are, who uses them, and what can be done with each. */
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useRef } from "react";
 import { EllipsisVertical, FileUp, Trash2, TriangleAlert, Upload as UploadIcon } from "lucide-react";
 import { bytes, count } from "../format";
 import { roleReason } from "../page";
 import { Menu } from "../ui/menu";
-import { Ago, Problem, Skeleton, useLoaded } from "../ui/parts";
+import { Ago, Problem, Skeleton } from "../ui/parts";
 import { Bar } from "./bar";
-import { cancelImport, deleteFile, deleteRefusal, importFile, listFiles } from "./files";
+import { cancelImport, deleteFile, deleteRefusal, importFile } from "./files";
 import { openImport, useImport } from "./import-store";
 import type { StoredFile } from "./types";
 import { UploadList } from "./upload-list";
 import { startUpload } from "./uploads";
 import { isBusy, stateTone, stateWords, usersOf } from "./words";
 import { toastError } from "../ui/toast";
+import { follow } from "./follow";
 import { useDropped } from "./use-dropped";
+import { useFiles } from "./use-files";
 import "./files.css";
-
-const BUSY_MS = 1000;
-const CALM_MS = 10_000;
-
-/** The files as the server has them, read again sooner while something is under way. */
-export function useFiles() {
-  const [every, setEvery] = useState(CALM_MS);
-  const loaded = useLoaded("files", listFiles, every);
-  const { data } = loaded;
-  useEffect(() => setEvery(data?.some(isBusy) ? BUSY_MS : CALM_MS), [data]);
-  return loaded;
-}
 
 const FILES = ".csv,.tsv,.txt,.dat,.gz,.zip,.xlsx,.json,.jsonl,.ndjson,.parquet,.onnx";
 
@@ -67,25 +57,12 @@ export function UploadButton({
   );
 }
 
-/** Opens what waits for a person, when the server has looked at a file that was uploaded here. */
-function useAsked(files: readonly StoredFile[] | undefined) {
-  const [fresh, setFresh] = useState<ReadonlySet<string>>(new Set());
-  useEffect(() => {
-    const asks = files?.find(({ id, state }) => fresh.has(id) && state === "asks");
-    if (!asks || useImport.getState().file) return;
-    setFresh(new Set([...fresh].filter((id) => id !== asks.id)));
-    openImport(asks.id);
-  }, [files, fresh]);
-  return (file: StoredFile) => setFresh((old) => new Set([...old, file.id]));
-}
-
 export function FileList() {
   const { data: files, error, reload } = useFiles();
   const opened = useImport((state) => state.file);
-  const expect = useAsked(files);
   const taken = (file: StoredFile) => {
-    expect(file);
     reload();
+    void follow(file.id);
   };
   useEffect(() => {
     if (opened === null) reload();

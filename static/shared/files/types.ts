@@ -19,44 +19,8 @@ export type FileDetail = Whole<api.FileDetail>;
 /** `members` and `sheets`: what of an archive or a workbook can be read */
 export type Detection = Whole<api.Detection> & { members?: string[]; sheets?: string[] };
 
-export interface PreviewLine {
-  number: number;
-  kind: "preamble" | "comment" | "header" | "units" | "row" | "footer";
-  text: string;
-  cells: string[];
-}
-
-export interface PreviewColumn {
-  source: Source;
-  name: string;
-  type: FieldType;
-  unit: string | null;
-  unreadable: number;
-  missing: number;
-  is_time: boolean;
-}
-
-export interface PreviewCell {
-  column: number;
-  text: string;
-  why: string;
-}
-
-export interface PreviewRow {
-  line: number;
-  values: unknown[];
-  time: string | null;
-  unreadable: PreviewCell[];
-  reject: string | null;
-}
-
-export interface Preview {
-  lines: PreviewLine[];
-  columns: PreviewColumn[];
-  rows: PreviewRow[];
-}
-
-export interface Previewed {
-  preview: Preview;
-  detection: Detection | null;
-}
+export type PreviewLine = Whole<api.PreviewLine>;
+export type PreviewColumn = Whole<api.PreviewColumn>;
+export type PreviewRow = Whole<api.PreviewRow>;
+export type Preview = Whole<api.Preview>;
+export type Previewed = Whole<Pick<api.FilePreview, "preview">> & { detection: Detection | null };

@@ -109,7 +109,7 @@ export const including = (options: Options, value: string): Options =>
 const wordsOf = (options: Options, value: string): string =>
   options.find(([each]) => each === value)?.[1] ?? value;
 
-/** The guesses in one line: "UTF-8; comma ,; names in line 3; a point: 1.5; time in Date and Time". */
+/** The guesses in one line: "UTF-8 · comma , · names in line 3 · a point: 1.5 · time in Date and Time". */
 export function readingWords(reading: Reading): string {
   const { kind, header_line, time } = reading;
   const names = time?.columns.map(
@@ -121,7 +121,7 @@ export function readingWords(reading: Reading): string {
     header_line === null ? "no column names" : `names in line ${count(header_line)}`,
     wordsOf(DECIMALS, reading.decimal),
   ];
-  return [...(kind === "text" ? text : [kind]), names ? `time in ${listed(names)}` : "no time"].join("; ");
+  return [...(kind === "text" ? text : [kind]), names ? `time in ${listed(names)}` : "no time"].join(" · ");
 }
 
 const KINDS: Record<PreviewLine["kind"], string> = {

@@ -32,7 +32,7 @@ import { Palette } from "./palette";
 import { Problems } from "./problems";
 import { current, open, select, showDeployed, shown, useEditor } from "./store";
 import { startKeeping, takeHistory } from "./undo-copies";
-import { startValidation } from "./validation";
+import { startValidation, useFileStates } from "./validation";
 import { VersionBanner, VersionDetails, VersionList } from "./versions/panel";
 import { lookAtAddress, useVersions } from "./versions/store";
 import { reveal, showReadably } from "./view";
@@ -218,6 +218,7 @@ function Workspace() {
   useTheirs();
   useGone();
   useWhatRuns();
+  useFileStates();
   useKeyboard(flow);
   useEditorCommands(flow, commands, add);
   useEffect(() => {

@@ -80,16 +80,19 @@ class Dashboard:
         return self.inspector.get_by_label(re.compile(rf"^{re.escape(label)}( \(optional\))?$"))
 
     def upload(self, file: Path) -> None:
-        """By the upload button of the selected element's file parameter."""
+        """By the upload button of the selected element's file parameter; returns when it is imported."""
+        self.choose_file(file)
+        self.expect_uploaded(file)
+
+    def choose_file(self, file: Path) -> None:
         with self.page.expect_file_chooser() as chooser:
             self.inspector.get_by_role("button", name="Upload").click()
         chooser.value.set_files(file)
-        self.expect_uploaded(file)
 
     def expect_uploaded(self, file: Path) -> None:
-        """The file's size is told once it is there."""
+        """The file is there, and imported."""
         expect(self.inspector.get_by_role("status").filter(has_text=file.name)).to_contain_text(
-            re.compile(rf"^{re.escape(file.name)}, ")
+            re.compile(rf"^{re.escape(file.name)}, .*, ready$")
         )
 
     def add_average(self, column: str, name: str) -> None:

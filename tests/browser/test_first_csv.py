@@ -1,4 +1,4 @@
-"""A first CSV file: seen before it is played, its time chosen by looking, text refused for numbers."""
+"""A first CSV file as it comes: looked at, asked about, imported once, and played."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.axe import Axe
 from tests.browser.dashboard import Dashboard
 from tests.running import RunningFogline
 
 # the first test of a run waits for the whole start too
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 
-# 40 rows, times in two columns; line 8 lacks cells, line 14 has "n/a" among numbers
-MACHINES = Path(__file__).parent / "files" / "machines.csv"
+# 40 rows below a preamble and a row of units; the date can be read in two ways, and line 14 has "n/a"
+LOGGER = Path(__file__).parent / "files" / "logger.csv"
 
 
 def params(fogline: RunningFogline, pipeline: str, element: str) -> dict[str, Any]:
@@ -27,79 +28,85 @@ def params(fogline: RunningFogline, pipeline: str, element: str) -> dict[str, An
     return dict(found[0]["params"])
 
 
-def test_a_first_csv_file_is_understood_by_looking_at_it(
+def test_a_first_csv_file_is_asked_about_imported_and_seen_on_the_form(
     dashboard: Dashboard, fogline: RunningFogline
 ) -> None:
     page, inspector = dashboard.page, dashboard.inspector
+    axe = Axe(page)
     dashboard.create_pipeline("first-csv")
     dashboard.drag_from_palette("CSV replay", 140, 60)
-    dashboard.upload(MACHINES)
+    dashboard.choose_file(LOGGER)
 
-    # its rows, what their columns are, and what cannot be read
+    # what can be read in two ways is asked; the import waits for the answer
+    dialog = page.get_by_role("dialog", name="Import logger.csv")
+    start = dialog.get_by_role("button", name="Import", exact=True)
+    expect(start).to_be_disabled()
+    expect(dialog).to_contain_text("One question is open.")
+
+    # each line as it lies, and what it is taken for; beside it, what is read of it
+    lies = dialog.get_by_role("region", name="As it lies in the file")
+    for name in ("Line 1, before the table", "Line 3, names", "Line 4, units", "Line 5"):
+        expect(lies.get_by_role("button", name=name, exact=True)).to_have_count(1)
+    read = dialog.get_by_role("region", name="As it is read")
+    flow = read.get_by_role("button", name=re.compile("^flow"))
+    expect(flow).to_contain_text("number · m3/h")
+    axe.look("the import dialog")
+
+    # a column is renamed and another one left out, and back again
+    flow.click()
+    column = dialog.get_by_role("group", name="Column flow")
+    column.get_by_label("Unit").fill("l/s")
+    expect(flow).to_contain_text("number · l/s")
+    read.get_by_role("button", name=re.compile("^serial")).click()
+    dialog.get_by_role("button", name="Leave out").click()
+    expect(read.get_by_role("button", name=re.compile("^serial"))).to_have_count(0)
+    dialog.get_by_role("button", name="Undo").click()
+    expect(read.get_by_role("button", name=re.compile("^serial"))).to_have_count(1)
+
+    # the answer is seen in the rows; then the file is imported, and its report stays with it
+    dialog.get_by_role("radio", name=re.compile("^Day, month, year")).check()
+    expect(read.get_by_role("row").nth(5)).to_contain_text("2024-04-03 10:00:00")
+    start.click()
+    report = page.get_by_role("dialog", name="logger.csv", exact=True)
+    expect(report).to_contain_text("40 rows, 5 columns. From 3 Apr 2024, 10:00:00 UTC")
+    expect(report.get_by_role("row").filter(has_text="power")).to_contain_text("number39")
+    axe.look("the report of an import")
+    report.get_by_role("button", name="Done").click()
+
+    # on the form: what was read, and the first rows; nothing is wrong
+    dashboard.expect_uploaded(LOGGER)
+    expect(inspector).to_contain_text("40 rows, 5 columns.")
     table = inspector.get_by_role("table")
-    expect(table.get_by_role("columnheader")).to_contain_text(
-        [re.compile("^measured ?text"), re.compile("^stored ?time"), "machine", re.compile("number"), "power"]
-    )
+    expect(table.get_by_role("columnheader")).to_contain_text(["time", "flow", "pressure", "power", "serial"])
     expect(table.get_by_role("row")).to_have_count(7)
-    expect(inspector).to_contain_text("The first 6 rows of 40.")
-    expect(inspector).to_contain_text("1 of 40 rows cannot be read and goes to the dead letters.")
-    expect(inspector.get_by_role("listitem")).to_contain_text("Line 8: has 2 cells instead of 5.")
-
-    # the time was found, with its format and zone; pace and end are asked in words, and nothing is wrong
-    expect(inspector.get_by_label("Time: measured")).to_be_checked()
-    expect(inspector).to_contain_text("The time of the first row is 1 Feb 2024, 10:00:00 UTC")
-    expect(inspector).to_contain_text("It names no time zone, so it is read as UTC.")
-    expect(inspector).to_contain_text("read as day.month.year hour:minute:second.")
     pace = inspector.get_by_role("radiogroup", name="Playback pace")
     expect(pace.get_by_label("As recorded")).to_be_checked()
-    end = inspector.get_by_role("radiogroup", name="When it ends")
-    expect(end.get_by_label("Stop", exact=True)).to_be_checked()
     expect(dashboard.problems).to_contain_text("No problems")
+    axe.expect_nothing()
 
-    # another time column, and none
-    inspector.get_by_label("Time: stored").check()
-    expect(inspector).to_contain_text("stored is the time of a row, read as ISO 8601.")
-    inspector.get_by_label("No time column").check()
-    expect(inspector).to_contain_text("Each row gets the time at which it is played")
-    expect(dashboard.field("Rate")).to_have_value("10")
-    expect(pace.get_by_label("As recorded")).to_be_disabled()
-    dashboard.field("Rate").fill("25")
-    end.get_by_label("Repeat for ever").check()
-    expect(dashboard.problems).to_contain_text("No problems")
-    page.get_by_role("status", name="Draft saved").wait_for()
-    read = {"delimiter": ";", "header": True, "rate": 25, "loops": 0}
-    saved = params(fogline, "first-csv", "csv-replay")
-    assert {name: saved.get(name) for name in (*read, "time_column")} == {**read, "time_column": None}
-
-    # a column that one value makes text does not connect to a chart of numbers ...
+    # text does not connect to a chart of numbers, and the way out is a button
     dashboard.drag_from_palette("Live chart", 520, 60)
     inspector.get_by_role("button", name="Add column").click()
-    column = inspector.locator("input").and_(inspector.get_by_label("Column 1", exact=True))
-    column.fill("power")
+    chosen = inspector.locator("input").and_(inspector.get_by_label("Column 1", exact=True))
+    chosen.fill("serial")
     dashboard.draw_stream("csv-replay", "live-chart")
     refusal = dashboard.toast.filter(has_text="Not connected")
-    expect(refusal).to_contain_text("power is text, but that parameter needs a number.")
-    streams = dashboard.canvas.locator(".react-flow__edge")
-    expect(streams).to_have_count(0)
-    # ... and the two ways out are buttons: another column, or an element that converts
-    refusal.get_by_role("button", name="Use temperature instead").click()
-    expect(streams).to_have_count(1)
-    expect(column).to_have_value("temperature")
-    page.keyboard.press("Control+z")
-    expect(streams).to_have_count(0)
-    expect(column).to_have_value("power")
-    dashboard.draw_stream("csv-replay", "live-chart")
-    refusal.get_by_role("button", name="Convert power to a number").click()
-    expect(streams).to_have_count(2)
-    expect(dashboard.card("derive")).to_contain_text("power as a number")
+    expect(refusal).to_contain_text("serial is text, but that parameter needs a number.")
+    refusal.get_by_role("button", name="Use flow instead").click()
+    expect(dashboard.canvas.locator(".react-flow__edge")).to_have_count(1)
+    expect(chosen).to_have_value("flow")
     expect(dashboard.problems).to_contain_text("No problems")
 
-    # told at the field too, where a text column is chosen later; and the file itself can be read otherwise
-    column.fill("machine")
-    inspector.get_by_role("button", name="Use temperature instead").click()
-    expect(dashboard.problems).to_contain_text("No problems")
-    dashboard.select("csv-replay")
-    inspector.get_by_role("button", name="Read power as a number").click()
-    expect(inspector.get_by_role("listitem").last).to_contain_text("Line 14: ")
-    expect(table.get_by_role("columnheader").last).to_contain_text(re.compile("power ?number"))
-    expect(dashboard.problems).to_contain_text("No problems")
+    # the list of files says who uses it, and does not delete it without saying so
+    page.get_by_role("status", name="Draft saved").wait_for()
+    assert params(fogline, "first-csv", "csv-replay")["path"].startswith("upload:")
+    page.goto("/files/")
+    row = page.get_by_role("row").filter(has_text="logger.csv")
+    expect(row).to_contain_text("ready")
+    expect(row).to_contain_text("first-csv (draft)")
+    row.get_by_role("button", name="Actions for logger.csv").click()
+    page.get_by_role("menuitem", name="Delete logger.csv").click()
+    asked = page.get_by_role("dialog", name="Delete logger.csv?")
+    expect(asked).to_contain_text("first-csv (draft)")
+    asked.get_by_role("button", name="Cancel").click()
+    expect(row).to_have_count(1)

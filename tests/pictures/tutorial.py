@@ -67,7 +67,7 @@ def draw(dashboard: Dashboard, picture: Callable[..., None] = lambda *_: None) -
 def read_the_file(dashboard: Dashboard) -> None:
     dashboard.drag_from_palette("CSV replay", 60, 160)
     dashboard.upload(RECORDING)
-    expect(dashboard.inspector).to_contain_text("The first 6 rows of 600.")
+    expect(dashboard.inspector).to_contain_text("The first 6 of 600 rows.")
     end = dashboard.inspector.get_by_role("radiogroup", name="When it ends")
     end.get_by_label("Repeat for ever").check()
     dashboard.inspector.get_by_label("File").first.scroll_into_view_if_needed()

@@ -16,7 +16,7 @@ import { TableState } from "./table-state";
 export function FileField({ field, value, onChange, id, invalid, describedBy }: LeafProps) {
   const { readOnly, values, patch, element } = useContext(Context);
   const chooser = useRef<HTMLInputElement>(null);
-  const { data: files = [], reload } = useFiles();
+  const { data: files = [] } = useFiles();
   const shipped = (field.schema["x-files"] as { reference: string; name: string }[] | undefined) ?? [];
   const reference = typeof value === "string" ? value : "";
   const known = files.find((file) => file.reference === reference);
@@ -30,12 +30,6 @@ export function FileField({ field, value, onChange, id, invalid, describedBy }: 
     else onChange(chosen, field.path);
   };
   const hasTime = known?.has_time ?? null;
-  const missing = reference !== "" && !known && !isShipped;
-  useEffect(() => {
-    // a file that was just uploaded is not in the list yet
-    if (missing) reload();
-    // eslint-disable-next-line react-hooks/exhaustive-deps
-  }, [missing, reference]);
   useEffect(() => {
     // without a time, rows are played at a pace: known once the file is imported
     const changes = table && hasTime === false && !readOnly ? timed(table, false, values) : {};

@@ -86,7 +86,7 @@ function Questions({ decision }: { decision: Decision }) {
               choices={question.choices.map(({ title, example }, at) => ({
                 value: String(at),
                 title,
-                note: example && <span className="mono">{example}</span>,
+                note: example && !title.includes(example) && <span className="mono">{example}</span>,
               }))}
               onChange={(at) =>
                 change({ ...changes, answers: { ...changes.answers, [question.id]: Number(at) } })

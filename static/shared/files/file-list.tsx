@@ -1,5 +1,5 @@
 /** The uploaded files: what they are, who uses them, and what can be done with each. */
-import { useEffect, useRef } from "react";
+import { useRef } from "react";
 import { EllipsisVertical, FileUp, Trash2, TriangleAlert, Upload as UploadIcon } from "lucide-react";
 import { bytes, count } from "../format";
 import { roleReason } from "../page";
@@ -7,7 +7,7 @@ import { Menu } from "../ui/menu";
 import { Ago, Problem, Skeleton } from "../ui/parts";
 import { Bar } from "./bar";
 import { cancelImport, deleteFile, deleteRefusal, importFile } from "./files";
-import { openImport, useImport } from "./import-store";
+import { openImport } from "./import-store";
 import type { StoredFile } from "./types";
 import { UploadList } from "./upload-list";
 import { startUpload } from "./uploads";
@@ -59,16 +59,10 @@ export function UploadButton({
 
 export function FileList() {
   const { data: files, error, reload } = useFiles();
-  const opened = useImport((state) => state.file);
   const taken = (file: StoredFile) => {
     reload();
     void follow(file.id);
   };
-  useEffect(() => {
-    if (opened === null) reload();
-    // when the import is closed, the list may be another
-    // eslint-disable-next-line react-hooks/exhaustive-deps
-  }, [opened]);
   const dropped = useDropped((file) => startUpload(file, taken));
   if (!files) return error ? <Problem error={error} onRetry={reload} /> : <Skeleton lines={5} height={40} />;
   return (

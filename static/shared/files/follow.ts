@@ -1,4 +1,5 @@
 import { fileOf } from "./files";
+import { filesChanged } from "./use-files";
 import { openImport, useImport } from "./import-store";
 
 const POLL_MS = 700;
@@ -16,6 +17,7 @@ export async function follow(
     const file = await fileOf(id).catch(() => null);
     if (!file) return;
     if (file.state !== "looking") {
+      filesChanged();
       if (file.state === "asks" && useImport.getState().file === null) openImport(id, taken);
       return;
     }

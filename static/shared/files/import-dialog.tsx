@@ -14,6 +14,7 @@ import { ReportView } from "./report";
 import { openQuestions, readingOf, refusalOf } from "./reading";
 import { Trouble } from "./trouble";
 import type { FileDetail, Reading } from "./types";
+import { filesChanged } from "./use-files";
 import { useDecision } from "./use-decision";
 import { isBusy } from "./words";
 import "./files.css";
@@ -26,6 +27,10 @@ function useFile(id: string) {
   const [every, setEvery] = useState<number | undefined>(POLL_MS);
   const loaded = useLoaded(`file ${id}`, (signal) => fileOf(id, signal), every);
   const { data } = loaded;
+  const state = data?.state;
+  useEffect(() => {
+    if (state) filesChanged();
+  }, [state]);
   useEffect(() => setEvery(!data || isBusy(data) ? POLL_MS : undefined), [data]);
   return loaded;
 }

@@ -43,7 +43,7 @@ export function LinesPane({
           {preview.lines.map((line) => (
             <tr
               key={line.number}
-              className={`line line--${line.kind}`}
+              className={`file-line file-line--${line.kind}`}
               data-chosen={line.number === chosen}
               data-dead={!!rows.get(line.number)?.reject}
             >

@@ -64,7 +64,7 @@ export function RowsPane({
               return row ? (
                 <ReadRow key={line.number} row={row} columns={shown} first={begin} timed={timed} />
               ) : (
-                <tr key={line.number} className={`rows__other line--${line.kind}`}>
+                <tr key={line.number} className={`rows__other file-line--${line.kind}`}>
                   <td colSpan={shown.length + (timed ? 1 : 0) || 1}>{SAYS[line.kind]}</td>
                 </tr>
               );

@@ -15,9 +15,12 @@ export type Jump = Whole<api.Jump>;
 export type FileState = api.StoredFile["state"];
 export type FileUse = api.FileUse;
 export type StoredFile = Whole<api.StoredFile>;
-export type FileDetail = Whole<api.FileDetail>;
+export type FileDetail = Omit<Whole<api.FileDetail>, "detection"> & { detection: Detection | null };
 /** `members` and `sheets`: what of an archive or a workbook can be read */
-export type Detection = Whole<api.Detection> & { members?: string[]; sheets?: string[] };
+export type Detection = Omit<Whole<api.Detection>, "members" | "sheets"> & {
+  members?: string[];
+  sheets?: string[];
+};
 
 export type PreviewLine = Whole<api.PreviewLine>;
 export type PreviewColumn = Whole<api.PreviewColumn>;

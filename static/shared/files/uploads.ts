@@ -2,6 +2,7 @@
 import { create } from "zustand";
 import { problemText, upload } from "../api";
 import type { StoredFile } from "./types";
+import { filesChanged } from "./use-files";
 
 export interface Upload {
   id: number;
@@ -52,6 +53,7 @@ export function startUpload(
     ).then(
       (stored) => {
         remove(id);
+        filesChanged();
         taken(stored);
       },
       (error: unknown) => signal.aborted || change(id, { failed: problemText(error) }),

@@ -62,12 +62,6 @@ export interface AuditEntry {
   detail: unknown;
 }
 
-export interface BadLine {
-  line: number;
-  reason: string;
-  text: string;
-}
-
 /** A node runs on a battery that is below `threshold` (0..1) for `for_s` without a break. */
 export interface BatteryBelow {
   kind: "battery";
@@ -144,13 +138,6 @@ export interface ColumnReport {
   missing: number;
   unreadable: number;
   first_unreadable?: [number, string] | null;
-}
-
-/** A column of outside data: its name and type. */
-export interface ColumnType {
-  name: string;
-  type?: FieldType;
-  unit?: string | null;
 }
 
 /** A document in which elements have copies at sites. */
@@ -723,18 +710,6 @@ export interface LogEvent {
   cause: number | null;
 }
 
-/** What is known about the format of a file. Fields that are left out are detected. */
-export interface Look {
-  /** upload:<id> or demo:<name> */
-  path: string;
-  delimiter?: string | null;
-  decimal?: "." | "," | null;
-  header?: boolean | null;
-  columns?: ColumnType[] | null;
-  time_column?: string | null;
-  time_format?: string | null;
-}
-
 /**
  * A node, or each node of a site, is empty from `begins` on for `minutes`; with `weekly` each week at the
  * same time. What runs there leaves `lead_minutes` before.
@@ -852,14 +827,6 @@ export interface NamedDifference {
   removed: Record<string, unknown>[];
   changed: ChangedElement[];
   groups: GroupsChange | null;
-}
-
-/** A column of text that would be of a narrower type but for some values. */
-export interface Near {
-  type: FieldType;
-  others: number;
-  line: number;
-  text: string;
 }
 
 export interface NewName {
@@ -1373,30 +1340,6 @@ export interface StoredFile {
 export interface StreamSchema {
   fields: Field[];
   key?: string | null;
-}
-
-/**
- * How the first bytes of a file are read, and what could be chosen.
- *
- * `found`: what a reading of this file should say, of what was not given; `rows` counts those that were
- * looked at, which are all when `whole`.
- */
-export interface TablePreview {
-  delimiter: string;
-  decimal: string;
-  header: boolean;
-  columns: PreviewColumn[];
-  columns_total: number;
-  first: PreviewRow[];
-  rows: number;
-  whole: boolean;
-  rows_about: number | null;
-  bad: BadLine[];
-  bad_total: number;
-  time_column: string | null;
-  time_format: string | null;
-  replaced: number;
-  fixed?: boolean;
 }
 
 export interface Template {

@@ -8,10 +8,35 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
+from webapp.imports.time_text import ABBREVIATIONS
+
 HOUR_US, DAY_US = 3_600_000_000, 86_400_000_000
 JUMP_TIMES = 1_000  # a step is a jump if it is so many times the usual one, and a day at least
-_OFFSET = re.compile(r"(?:gmt|utc)\s*([+-])\s*(\d{1,2})(?::?(00))?(?!\d)", re.IGNORECASE)
-_STANDARD = {"mst": 7, "est": 5, "cst": 6, "pst": 8, "akst": 9, "hst": 10, "mez": -1}
+_OFFSET = re.compile(r"(?:gmt|utc)\s*([+\u2212-])\s*(\d{1,2})(?::?([0-5]\d))?(?!\d)", re.IGNORECASE)
+_PARTS_OF_HOURS = {
+    "+0330": "Asia/Tehran",
+    "+0430": "Asia/Kabul",
+    "+0530": "Asia/Kolkata",
+    "+0545": "Asia/Kathmandu",
+    "+0630": "Asia/Yangon",
+    "+0845": "Australia/Eucla",
+    "+0930": "Australia/Darwin",
+    "-0930": "Pacific/Marquesas",
+}
+"""Offsets that are no whole hours, with a place whose clock is so and is not changed today."""
+
+_BOTH = {
+    ("cet", "cest"): "Europe/Berlin",
+    ("mez", "mesz"): "Europe/Berlin",
+    ("eet", "eest"): "Europe/Helsinki",
+    ("wet", "west"): "Europe/Lisbon",
+    ("gmt", "bst"): "Europe/London",
+    ("est", "edt"): "America/New_York",
+    ("cst", "cdt"): "America/Chicago",
+    ("mst", "mdt"): "America/Denver",
+    ("pst", "pdt"): "America/Los_Angeles",
+}
+"""Who names both times of a zone changes its clock."""
 _EUROPE = ("Europe/Berlin", "Europe/London", "Europe/Helsinki")
 _AMERICA = ("America/New_York", "America/Chicago", "America/Denver", "America/Los_Angeles")
 
@@ -29,19 +54,23 @@ def zone_named(header: str) -> str | None:
     """Returns the zone that a header names: `Date Time, GMT-07:00`, `MST`."""
     found = _OFFSET.search(header)
     if found:
+        sign = "+" if found[1] == "+" else "-"
+        hours, minutes = int(found[2]), found[3] or "00"
+        if minutes != "00":
+            return _PARTS_OF_HOURS.get(f"{sign}{hours:02d}{minutes}")
+        if hours > (14 if sign == "+" else 12):
+            return None
         # The names of the IANA database count the other way round.
-        hours = int(found[2])
-        return (
-            "UTC"
-            if hours == 0
-            else f"Etc/GMT{'-' if found[1] == '+' else '+'}{hours}"
-            if hours <= 12
-            else None
-        )
-    for word, west in _STANDARD.items():
-        if re.search(rf"(?<![a-z]){word}(?![a-z])", header.lower()):
-            return f"Etc/GMT{'+' if west > 0 else '-'}{abs(west)}"
-    return "UTC" if re.search(r"(?<![a-z])(utc|gmt)(?![a-z])", header.lower()) else None
+        return f"Etc/GMT{'-' if sign == '+' else '+'}{hours}" if hours else "UTC"
+    words = set(re.findall(r"[a-z]+", header.lower()))
+    for pair, zone in _BOTH.items():
+        if words >= set(pair):
+            return zone
+    for word in sorted(words):
+        if word.upper() in ABBREVIATIONS:
+            hours = ABBREVIATIONS[word.upper()]
+            return f"Etc/GMT{'-' if hours > 0 else '+'}{abs(hours)}" if hours else "UTC"
+    return None
 
 
 def is_newest_first(times: Sequence[int]) -> bool:
@@ -98,6 +127,16 @@ def glitch(times: Sequence[int]) -> Step | None:
         if abs(here - before) > far and abs(after - here) > far and abs(after - before) <= far:
             return Step(at, before, here)
     return None
+
+
+def fall_back(times: Sequence[int]) -> Step | None:
+    """Returns the largest step back among times that rise otherwise, if it is longer than a usual step."""
+    steps = _steps(times)
+    usual = usual_us(times)
+    if not usual or sum(step > 0 for step in steps) < 0.5 * len(steps):
+        return None
+    at = min(range(len(steps)), key=lambda each: steps[each])
+    return Step(at + 1, times[at], times[at + 1]) if steps[at] < -usual else None
 
 
 def jump(times: Sequence[int]) -> Step | None:

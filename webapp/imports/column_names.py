@@ -4,11 +4,58 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from webapp.imports.shapes import shape
+from webapp.imports.time_columns import is_hint
 from webapp.imports.units import is_unit, without_unit
 
 NAME_MAX = 120
 _NOT_ALLOWED = re.compile(r"[`\x00-\x1f\x7f]")
+
+
+@dataclass(frozen=True)
+class Shift:
+    """Names of rows that have one cell more than there are names. `asks`: nothing says where none stands."""
+
+    names: tuple[str, ...]
+    note: str = ""
+    asks: bool = False
+
+
+def shift_of(names: Sequence[str], columns: Sequence[Sequence[str]]) -> Shift | None:
+    """Returns the names for all columns, or None if there are as many names as columns, or much fewer."""
+    given = [name.strip() for name in names]
+    while given and not given[-1]:
+        given.pop()
+    if not given or len(columns) != len(given) + 1 or not any(cell.strip() for cell in columns[-1]):
+        return None
+    kinds = [_kind_of(cells) for cells in columns]
+    for at, name in enumerate(given):
+        if not is_hint(name):
+            continue
+        if kinds[at : at + 2] in (["date", "clock"], ["clock", "date"]):
+            note = f"{name} names two columns, a date and the time of day."
+            return Shift((*given[: at + 1], name, *given[at + 1 :]), note)
+        if kinds[at] in ("number", "words") and kinds[at + 1] in ("date", "time"):
+            return Shift(("", *given), "The first column has no name.")
+    if _counts_rows(columns[0]):
+        return Shift(("", *given), "The first column has no name. It counts the rows.")
+    return Shift(tuple(given), asks=True)
+
+
+def _kind_of(cells: Sequence[str]) -> str:
+    filled = [cell.strip() for cell in cells if shape(cell) != "none"]
+    kinds = [shape(cell) for cell in filled]
+    kind = max(set(kinds), key=kinds.count) if kinds else ""
+    return "date" if kind == "time" and not any(":" in cell for cell in filled) else kind
+
+
+def _counts_rows(cells: Sequence[str]) -> bool:
+    numbers = [cell.strip() for cell in cells if cell.strip()]
+    if len(numbers) < 3 or not all(number.isdecimal() for number in numbers) or int(numbers[0]) > 1:
+        return False
+    return [int(number) for number in numbers] == list(range(int(numbers[0]), int(numbers[0]) + len(numbers)))
 
 
 def named(header: Sequence[str], units: Sequence[str], width: int) -> list[tuple[str, str | None]]:

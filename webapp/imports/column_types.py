@@ -13,6 +13,7 @@ from webapp.imports.cell_text import read_cell
 from webapp.imports.shapes import NO_VALUE, shape
 
 NUMBERS_SHARE = 0.9  # of the cells with a value, for a column of numbers
+NEAR_FEW = 2  # so many cells such as 10.00% are no question, however few rows there are
 DOUBT_SHARE = 0.5  # from which on somebody is asked
 EXACT_MAX = 1 << 53  # above it, a number does not keep all its digits everywhere
 _SENTINEL_WORDS = """
@@ -24,6 +25,7 @@ SENTINELS = frozenset(_SENTINEL_WORDS.split())
 """Numbers that loggers write when they have none."""
 
 FAR = 3.0  # how many times the range of the other values a sentinel lies outside of it
+SUSPECT_MAX, SUSPECT_TIMES = -99.0, 3
 _TRUTHS = (
     ("true", "false"),
     ("yes", "no"),
@@ -37,6 +39,12 @@ _ID = re.compile(
     r"(?:^|[^a-z])(?:id|ids|nr|no|serial|sn|code|plz|zip|phone|tag|asset|uuid|key|batch|charge|lot|order|auftrag)(?:$|[^a-z])"
     r"|(?:id|nr|no|num|number|nummer|code|serial)$",
 )
+_EXACT_NAME = re.compile(
+    r"(?:^|[^a-z])(?:version|firmware|revision|release|phone|telephone|telefon|fax|iban|ean|gtin)(?:$|[^a-z])"
+)
+"""Names of columns whose 1.10 is not 1.1, or whose + counts."""
+
+_CODE = re.compile(r"\d{1,4}[eE]\d{1,4}", re.ASCII)
 _LEADING_ZERO = re.compile(r"[+-]?0\d+", re.ASCII)
 
 
@@ -49,12 +57,13 @@ class Cell:
 
 @dataclass(frozen=True)
 class Judged:
-    """`missing` are texts that mean "no value"; `sentinel` is one of them that is a number. `unreadable` is
-    the first cell that is no number in a column of numbers."""
+    """`missing` are texts that mean "no value"; `sentinels` are those of them that are numbers, and `suspect`
+    is a number that may mean it. `unreadable` is the first cell that is no number in a column of numbers."""
 
     type: FieldType
     missing: tuple[str, ...] = ()
-    sentinel: str | None = None
+    sentinels: tuple[str, ...] = ()
+    suspect: str | None = None
     why_text: str | None = None
     unreadable: Cell | None = None
     asks: bool = False
@@ -73,28 +82,31 @@ def judge(name: str, cells: Sequence[Cell], decimal: str, thousands: str, quoted
     numbers = [cell for cell in words if _number(cell.text, decimal, thousands) is not None]
     others = [cell for cell in words if _number(cell.text, decimal, thousands) is None]
     if not numbers:
-        return Judged(FieldType.STRING)
+        unit = "its numbers have something beside them" if _are_near(others) else None
+        return Judged(FieldType.STRING, why_text=unit)
     why_text = _why_text(name, [cell.text.strip() for cell in numbers], quoted_differs)
     if why_text is not None:
         return Judged(FieldType.STRING, why_text=why_text)
     share = len(numbers) / len(words)
+    mixed = f"{len(others):,} of its {len(words):,} cells that were looked at are no numbers"
     if share < DOUBT_SHARE:
-        return Judged(FieldType.STRING)
-    few = share < NUMBERS_SHARE and not _are_near(others)
-    if few and _scattered(words, decimal, thousands):
-        return Judged(FieldType.STRING)
+        return Judged(FieldType.STRING, why_text=mixed)
+    few = share < NUMBERS_SHARE and not (len(others) <= NEAR_FEW and _are_near(others))
+    if few and not _are_near(others) and _scattered(words, decimal, thousands):
+        return Judged(FieldType.STRING, why_text=mixed)
     texts = [cell.text.strip() for cell in filled if cell.text.strip().lower() in NO_VALUE]
     missing = tuple(text for text, _ in Counter(texts).most_common(10))
-    sentinel = _sentinel([cell.text.strip() for cell in numbers], decimal, thousands)
+    sentinels, suspect = _sentinels([cell.text.strip() for cell in numbers], decimal, thousands)
     whole = all(
         read_cell(cell.text, FieldType.INTEGER, decimal, thousands) is not None
         for cell in numbers
-        if cell.text.strip() != sentinel
+        if cell.text.strip() not in sentinels
     )
     return Judged(
         FieldType.INTEGER if whole else FieldType.NUMBER,
-        missing=missing + ((sentinel,) if sentinel is not None else ()),
-        sentinel=sentinel,
+        missing=missing + sentinels,
+        sentinels=sentinels,
+        suspect=suspect,
         unreadable=others[0] if others else None,
         asks=few,
         numbers=len(numbers),
@@ -124,6 +136,12 @@ def _why_text(name: str, numbers: Sequence[str], quoted_differs: bool) -> str | 
         for text in numbers
     ):
         return "numbers have more digits than a number keeps exactly"
+    if _EXACT_NAME.search(name.lower()):
+        return "it is no quantity, by its name"
+    if any(_CODE.fullmatch(text) for text in numbers) and all(
+        _CODE.fullmatch(text) or text.isdecimal() for text in numbers
+    ):
+        return "it holds codes such as 12E4"
     whole = all(text.isdecimal() for text in numbers)
     if whole and quoted_differs and _ID.search(name.lower()):
         return "its numbers are in quotes, and the others of the file are not"
@@ -142,19 +160,34 @@ def _are_near(others: Sequence[Cell]) -> bool:
     return all(shape(cell.text) == "near" for cell in others)
 
 
-def _sentinel(numbers: Sequence[str], decimal: str, thousands: str) -> str | None:
-    """Returns the number that means "no value": a usual one, far outside of all others."""
-    for text in set(numbers) & SENTINELS:
-        rest = [
-            value
-            for each in numbers
-            if each != text and (value := _number(each, decimal, thousands)) is not None
-        ]
+def _sentinels(numbers: Sequence[str], decimal: str, thousands: str) -> tuple[tuple[str, ...], str | None]:
+    """Returns (numbers that mean "no value", one that may mean it).
+
+    The first are usual ones, and either far outside of all others or the only ones below zero. The second is
+    a whole one, -99 or below, that comes again and again while all others are at least zero.
+    """
+    usual = set(numbers) & SENTINELS
+    counts = Counter(numbers)
+    rest = [
+        value
+        for text in counts
+        if text not in usual and (value := _number(text, decimal, thousands)) is not None
+    ]
+    if not rest:
+        return (), None
+    low, high = min(rest), max(rest)
+    reach = max(high - low, abs(high), abs(low), 1.0) * FAR
+    found = []
+    for text in sorted(usual):
         value = _number(text, decimal, thousands)
-        if value is None or not rest:
-            continue
-        low, high = min(rest), max(rest)
-        reach = max(high - low, abs(high), abs(low), 1.0) * FAR
-        if value < low - reach or value > high + reach:
-            return text
-    return None
+        if value is not None and (
+            value < low - reach or value > high + reach or (value < 0 <= low and value <= SUSPECT_MAX)
+        ):
+            found.append(text)
+    if found or low >= 0:
+        return tuple(found), None
+    others = [value for value in rest if value != low]
+    text = next(text for text in counts if _number(text, decimal, thousands) == low)
+    if others and min(others) >= 0 and low <= SUSPECT_MAX and low % 1 == 0 and counts[text] >= SUSPECT_TIMES:
+        return (), text
+    return (), None

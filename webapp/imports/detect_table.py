@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pydantic import JsonValue
 
 from pipeline_runtime.model.schema import FieldType
-from webapp.imports import column_types, number_marks, table_place
-from webapp.imports.column_names import named
+from webapp.imports import column_names, column_types, number_marks, table_place
+from webapp.imports.column_names import Shift, named
 from webapp.imports.column_types import Cell, Judged
 from webapp.imports.detect_time import Timed, detected_time
 from webapp.imports.dialect import Line
@@ -48,6 +48,7 @@ class Table:
     columns: tuple[tuple[Cell, ...], ...]  # of each column, in the file's order; pieces behind the beginning
     names: list[tuple[str, str | None]]
     rows: tuple[Line, ...]  # of the beginning
+    shift: Shift | None = None  # if there are more cells than names
 
 
 def detected_table(facts: Facts, fixed: Mapping[str, JsonValue]) -> Detection:
@@ -72,8 +73,10 @@ def detected_table(facts: Facts, fixed: Mapping[str, JsonValue]) -> Detection:
     )
     reading = _reading(table, marks, decimals, judged, timed)
     questions = [
+        *_shift_question(table),
         *_marks_question(marks, reading, table),
         *timed.questions,
+        *_missing_questions(reading, table, judged),
         *_type_questions(reading, table, judged),
     ]
     notes = [*_place_notes(table), *_mark_notes(marks), *timed.notes, *_column_notes(table, judged, timed)]
@@ -91,7 +94,11 @@ def _table(facts: Facts, fixed: Mapping[str, JsonValue]) -> Table:
         first=_line(fixed, "first_line"),
         header_known="header_line" in fixed,
     )
-    rows = tuple(row for row in facts.rows if row.cells and place.first <= row.number <= place.last)
+    rows = tuple(
+        row
+        for row in facts.rows
+        if row.cells and place.first <= row.number <= place.last and row.cells != place.names
+    )
     width = min(place.width, COLUMNS_MAX)
     pieces = [row for row in facts.pieces if len(row.cells) in (width, width + 1)]
     columns = tuple(
@@ -105,7 +112,10 @@ def _table(facts: Facts, fixed: Mapping[str, JsonValue]) -> Table:
     if width > 1 and unnamed and all(not cell.text.strip() for cell in columns[-1]):
         # Each line ends with a delimiter: there is no column behind it.
         columns, width = columns[:-1], width - 1
-    return Table(facts, place, columns, named(place.names, place.unit_cells, width), rows)
+    shift = column_names.shift_of(place.names, [[cell.text for cell in cells[:200]] for cells in columns])
+    if shift is not None:
+        place = replace(place, names=shift.names)
+    return Table(facts, place, columns, named(place.names, place.unit_cells, width), rows, shift)
 
 
 def _cell(row: Line, at: int, line: int | None) -> Cell:
@@ -183,14 +193,14 @@ def _reading(
 ) -> Reading:
     missing = [""]
     for each in judged:
-        missing += [text for text in each.missing if text not in missing and text != each.sentinel]
+        missing += [text for text in each.missing if text not in missing and text not in each.sentinels]
     missing = missing[:MISSING_MAX]
     columns = []
     for at, ((name, unit), kind) in enumerate(zip(table.names, judged, strict=True)):
         type_, format_ = timed.type_of(at, kind.type)
         own: tuple[str, ...] | None = None
-        if kind.sentinel is not None:
-            own = (*missing[: MISSING_MAX - 1], kind.sentinel)
+        if kind.sentinels:
+            own = (*missing[: MISSING_MAX - len(kind.sentinels)], *kind.sentinels)
         elif type_ is FieldType.STRING and len(missing) > 1 and not _like_ids(table.columns[at]):
             own = ("",)  # among words, NA can be a word
         columns.append(
@@ -239,6 +249,8 @@ def _place_notes(table: Table) -> list[str]:
         notes.append(f"The table begins at line {place.first}.")
     if any(row.cells and row.number > place.last for row in table.facts.rows):
         notes.append(f"The table ends at line {place.last}. What follows is left out.")
+    if table.shift is not None and table.shift.note:
+        notes.append(table.shift.note)
     if len(table.columns) < place.width:
         notes.append("Each line ends with a delimiter, and there is no column behind it.")
     return notes
@@ -259,8 +271,9 @@ def _column_notes(table: Table, judged: Sequence[Judged], timed: Timed) -> list[
             continue
         if kind.why_text is not None:
             notes.append(f"{name} stays text: {kind.why_text}.")
-        if kind.sentinel is not None:
-            notes.append(f"{kind.sentinel} means no value in {name}.")
+        if kind.sentinels:
+            verb = "means" if len(kind.sentinels) == 1 else "mean"
+            notes.append(f"{' and '.join(kind.sentinels)} {verb} no value in {name}.")
         if kind.unreadable is not None and not kind.asks:
             line = f"line {kind.unreadable.line}" if kind.unreadable.line else "one of its cells"
             notes.append(
@@ -275,6 +288,38 @@ def _short(text: str) -> str:
 
 
 # --- questions
+
+
+def _shift_question(table: Table) -> list[Question]:
+    shift = table.shift
+    if shift is None or not shift.asks:
+        return []
+    width = len(table.columns)
+    left = named(shift.names, (), width)
+    right = named(("", *shift.names), (), width)
+
+    def changes(names: Sequence[tuple[str, str | None]]) -> dict[str, JsonValue]:
+        found: dict[str, JsonValue] = {}
+        for at, (name, unit) in enumerate(names):
+            found |= {f"columns.{at}.name": name, f"columns.{at}.unit": unit}
+        return found
+
+    return [
+        Question(
+            id="names",
+            text=f"The rows have {width} cells, and there are {width - 1} names. Which column has none? "
+            "If commas both divide cells and stand before decimals, export the file with another delimiter.",
+            line=table.place.header,
+            choices=(
+                Choice(
+                    title="The last one", example=", ".join(n for n, _ in left[:6]), changes=changes(left)
+                ),
+                Choice(
+                    title="The first one", example=", ".join(n for n, _ in right[:6]), changes=changes(right)
+                ),
+            ),
+        )
+    ]
 
 
 def _marks_question(marks: Decision, reading: Reading, table: Table) -> list[Question]:
@@ -304,6 +349,39 @@ def _marks_question(marks: Decision, reading: Reading, table: Table) -> list[Que
             ),
         )
     ]
+
+
+def _missing_questions(reading: Reading, table: Table, judged: Sequence[Judged]) -> list[Question]:
+    suspects = [
+        (each.suspect, at)
+        for at, each in enumerate(judged)
+        if each.suspect and reading.columns[at].type in (FieldType.INTEGER, FieldType.NUMBER)
+    ]
+    questions = []
+    for text in dict.fromkeys(text for text, _ in suspects):
+        columns = [at for each, at in suspects if each == text]
+        names = ", ".join(table.names[at][0] for at in columns[:5])
+        names += f" and {len(columns) - 5} more" if len(columns) > 5 else ""
+        missing = {
+            f"columns.{at}.missing": [
+                *(reading.columns[at].missing or reading.missing)[: MISSING_MAX - 1],
+                text,
+            ]
+            for at in columns
+        }
+        questions.append(
+            Question(
+                id=f"missing.{text}",
+                text=f"{text} comes again and again in {names}, and no other number is below zero there. "
+                "What does it mean?",
+                column=table.names[columns[0]][0],
+                choices=(
+                    Choice(title="There is no value", changes=dict[str, JsonValue](missing)),
+                    Choice(title="It is a value", example=text, changes={}),
+                ),
+            )
+        )
+    return questions
 
 
 def _type_questions(reading: Reading, table: Table, judged: Sequence[Judged]) -> list[Question]:

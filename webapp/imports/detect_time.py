@@ -105,14 +105,8 @@ def _times(found: TimeFound, columns: Sequence[Sequence[str]]) -> list[tuple[int
 def _order_question(found: TimeFound, columns: Sequence[Sequence[str]]) -> list[Question]:
     if len(found.formats) < 2:
         return []
-    text = next(
-        (
-            " ".join(cells)
-            for cells in zip(*(columns[at] for at in found.columns), strict=False)
-            if any(cells)
-        ),
-        "",
-    ).strip()
+    texts = [" ".join(cells).strip() for cells in zip(*(columns[at] for at in found.columns), strict=False)]
+    text = _telling(found.formats, [text for text in texts if text][:400])
     choices = []
     for each in found.formats[:4]:
         moment = time_reader(each)(text)
@@ -132,6 +126,15 @@ def _order_question(found: TimeFound, columns: Sequence[Sequence[str]]) -> list[
             choices=tuple(choices),
         )
     ]
+
+
+def _telling(formats: Sequence[str], texts: Sequence[str]) -> str:
+    """Returns a text whose time differs from format to format: 03/04/2024 rather than 01/01/2024."""
+
+    def meanings(text: str) -> int:
+        return len({time_reader(each)(text) for each in formats})
+
+    return max(texts, key=meanings, default="")
 
 
 def _order(pattern: str) -> list[str]:
@@ -182,4 +185,8 @@ def _notes(
         direction = "back" if step.after_us < step.before_us else "ahead"
         text = f"At line {lines[step.row]} the time jumps {direction} by {length}, from {before} to {after}."
         notes.append(text + (" Such rows are left out." if glitch is not None else ""))
+    back = None if reading.newest_first else clock.fall_back([each for each, _ in times])
+    if step is None and back is not None and back.row < len(lines):
+        length = clock.span(back.before_us - back.after_us)
+        notes.append(f"At line {lines[back.row]} the time goes back by {length}.")
     return notes

@@ -14,6 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from webapp.imports.shapes import shape
 
@@ -21,6 +22,7 @@ LINES_SCORED = 400
 CELLS_SCORED = 40  # of a line
 QUOTED_LINES_MAX = 200
 CANDIDATES = ("\t", ";", ",", "|", "whitespace")
+RARE = ("^", "~", "\u00a6", "\u00a7", "\x1f")  # looked at if each line has one
 _SEP = re.compile(r'"?sep=(.)"?;*', re.IGNORECASE)
 _LINE_END = re.compile("\r\n|\r|\n")
 _WORTH = {"number": 1.0, "time": 1.0, "clock": 1.0, "near": 0.7, "none": 0.8, "words": 0.4}
@@ -67,14 +69,31 @@ def divided(lines: Sequence[str], delimiter: str, quote: str, first: int = 1) ->
     while at < len(lines):
         taken = 1
         cells = _cells(lines[at : at + 1], delimiter, quote)
-        if quote and delimiter != "whitespace" and lines[at].count(quote) % 2:
+        if quote and delimiter != "whitespace" and _is_open(lines[at], delimiter, quote):
+            cells = _cells(lines[at : at + 1], delimiter, "")  # a quote without its other half is text
             for more in range(2, min(QUOTED_LINES_MAX, len(lines) - at) + 1):
-                if "\n".join(lines[at : at + more]).count(quote) % 2 == 0:
+                if quote in lines[at + more - 1] and not _is_open(
+                    "\n".join(lines[at : at + more]), delimiter, quote
+                ):
                     cells, taken = _cells(lines[at : at + more], delimiter, quote), more
                     break
         text = "\n".join(lines[at : at + taken])
         yield Line(first + at, tuple(cells) if text.strip() else (), text)
         at += taken
+
+
+def _is_open(text: str, delimiter: str, quote: str) -> bool:
+    """Whether a quoted cell goes on behind the text. A quote within a cell, as in 5", begins none."""
+    if quote not in text:
+        return False
+    cells = list(_quoted_cells(delimiter, quote).finditer(text))
+    return bool(cells) and not cells[-1]["closed"] and cells[-1].end() == len(text)
+
+
+@lru_cache(maxsize=64)
+def _quoted_cells(delimiter: str, quote: str) -> re.Pattern[str]:
+    q, d = re.escape(quote), re.escape(delimiter)
+    return re.compile(rf"(?:\A|(?<=\n)|(?<={d})){q}(?:[^{q}]|{q}{q})*(?:(?P<closed>{q})|\Z)")
 
 
 def _cells(lines: Sequence[str], delimiter: str, quote: str) -> list[str]:
@@ -103,16 +122,23 @@ def detected(lines: Sequence[str], delimiter: str | None = None, quote: str | No
     if delimiter is None and sep:
         delimiter = sep[1]
     scored = _scored_lines(body)
-    candidates = CANDIDATES if delimiter is None else (delimiter,)
+    candidates = _candidates(scored) if delimiter is None else (delimiter,)
     best, best_score = (delimiter or ",", '"' if quote is None else quote), -1.0
     for candidate in candidates:
-        for mark in ('"', "'") if quote is None else (quote,):
+        for mark in ('"', "'", "") if quote is None else (quote,):
             if mark == "'" and not _quoted_by_apostrophes(scored, candidate):
+                continue
+            if mark == "" and not any(_is_open(line, candidate, '"') for line in scored):
                 continue
             score = _score(scored, candidate, mark)
             if score > best_score + 1e-9:
                 best, best_score = (candidate, mark), score
     return Dialect(best[0], best[1], comment, sep is not None)
+
+
+def _candidates(lines: Sequence[str]) -> tuple[str, ...]:
+    rare = tuple(mark for mark in RARE if lines and all(mark in line for line in lines))
+    return (*CANDIDATES, *rare)
 
 
 def _scored_lines(lines: Sequence[str]) -> list[str]:

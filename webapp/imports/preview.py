@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
+import numpy as np
 from pydantic import JsonValue
 
 from pipeline_runtime.model.schema import FieldType
 from webapp.imports.cell_text import read_cell
+from webapp.imports.convert_zone import Zone
 from webapp.imports.detect_records import leaves
 from webapp.imports.dialect import Line, divided, lines_of
 from webapp.imports.encoding import decoded
@@ -25,7 +27,7 @@ from webapp.imports.reading import (
     Source,
 )
 from webapp.imports.sample import Head
-from webapp.imports.time_text import moment, time_reader
+from webapp.imports.time_text import Parsed, moment, time_reader
 
 LINES_MAX = 60
 TEXT_MAX = 4_000
@@ -39,7 +41,7 @@ def preview(head: Head, reading: Reading) -> Preview:
     try:
         lines = _lines(head, reading)
         table = [(line.number, cells) for line, kind, cells in lines if kind == "row"]
-        rows = [_row(number, cells, reading) for number, cells in table]
+        rows = _rows(table, reading)
     except (LookupError, ValueError) as error:
         raise ImportFault(f"It cannot be read like this: {error}.", None, "Change how it is read.") from error
     shown = tuple(
@@ -110,19 +112,35 @@ def _record(number: int, text: str) -> tuple[Line, _Kind, Cells]:
     return Line(number, tuple(cells.values()), text), "row", cells
 
 
-def _row(number: int, cells: Cells, reading: Reading) -> PreviewRow:
+def _rows(table: Sequence[tuple[int, Cells]], reading: Reading) -> list[PreviewRow]:
+    """Returns the rows as they are read. Their order tells which of two equal hours a time is in."""
+    times = _in_utc([_time_of(cells, reading) for _, cells in table], reading)
+    moments = {
+        place: _in_utc([read(cells.get(column.source, "")) for _, cells in table], reading)
+        for place, column in enumerate(reading.columns)
+        if column.type is FieldType.TIMESTAMP
+        for read in [time_reader(column.format or "iso")]
+    }
+    return [
+        _row(number, cells, reading, times[at], {place: found[at] for place, found in moments.items()})
+        for at, (number, cells) in enumerate(table)
+    ]
+
+
+def _row(
+    number: int, cells: Cells, reading: Reading, time: str | None, moments: Mapping[int, str | None]
+) -> PreviewRow:
     values: list[JsonValue] = []
     unreadable = []
     for place, column in enumerate(reading.columns):
         text = cells.get(column.source, "")
         missing = text.strip() in (column.missing if column.missing is not None else reading.missing)
-        value = None if missing else _value(text, column, reading)
+        value = None if missing else moments[place] if place in moments else _value(text, column, reading)
         if value is None and not missing:
             unreadable.append(
                 PreviewCell(column=place, text=text[:CELL_MAX], why=f"it is not {column.type.words}")
             )
         values.append(value[:CELL_MAX] if isinstance(value, str) else value)
-    time = _time(cells, reading)
     lost = reading.time is not None and time is None
     return PreviewRow(
         line=number,
@@ -134,21 +152,29 @@ def _row(number: int, cells: Cells, reading: Reading) -> PreviewRow:
 
 
 def _value(text: str, column: ColumnReading, reading: Reading) -> JsonValue:
-    if column.type is FieldType.TIMESTAMP:
-        read = time_reader(column.format or "iso")(text)
-        return None if read is None else moment(read[0])
     thousands = reading.thousands if column.thousands is None else column.thousands
     return read_cell(text, column.type, column.decimal or reading.decimal, thousands)
 
 
-def _time(cells: Cells, reading: Reading) -> str | None:
+def _time_of(cells: Cells, reading: Reading) -> Parsed:
     if reading.time is None:
         return None
     text = " ".join(cells.get(source, "").strip() for source in reading.time.columns)
     if reading.decimal == "," and reading.time.format in ("excel_days", "epoch_s"):
         text = text.replace(",", ".")
-    read = time_reader(reading.time.format)(text)
-    return None if read is None else moment(read[0])
+    return time_reader(reading.time.format)(text)
+
+
+def _in_utc(found: Sequence[Parsed], reading: Reading) -> list[str | None]:
+    times = [None if each is None else each[0] for each in found]
+    local = [at for at, each in enumerate(found) if each is not None and not each[1]]
+    if local and reading.time is not None and reading.time.zone != "UTC":
+        if reading.time.newest_first:
+            local.reverse()
+        utc = Zone(reading.time.zone).to_utc(np.array([times[at] for at in local], np.int64))
+        for at, micros in zip(local, utc.tolist(), strict=True):
+            times[at] = micros
+    return [None if micros is None else moment(micros) for micros in times]
 
 
 def _columns(reading: Reading, rows: Sequence[PreviewRow]) -> tuple[PreviewColumn, ...]:

@@ -27,13 +27,15 @@ _DATE = (
     r"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](?:\d{4}|\d{2})|\d{4}-\d{3}"
     r"|\d{1,2}[-. /]?\s?[A-Za-zÄä]{3,9}\.?[-. ,/]*\d{2,4}|[A-Za-zÄä]{3,9}\.? \d{1,2},? \d{4}|(?:19|20)\d{6})"
 )
-_CLOCK = r"(?:\d{1,2}:\d{2}(?::\d{2}(?:[.,:]\d{1,9})?)?(?: ?[AaPp]\.?[Mm]\.?)?)"
+_CLOCK = r"(?:\d{1,2}:\d{2}(?::\d{2}(?:[.,:]\d{1,9})?)?(?: ?[AaPp]\.? ?[Mm]\.?)?)"
 _CLOCK_DIGITS = r"(?:\d{4}(?:\d{2}(?:[.,]\d+)?)?)"
 _ZONE = r"(?: ?(?:Z|UTC|GMT|[A-Z]{3,4}|[+-]\d{2}(?::?\d{2})?))?"
+_WEEKDAY = r"(?:(?i:mon|tue|wed|thu|fri|sat|sun|mo|di|mi|do|fr|sa|so)[a-z]{0,7}\.?,? +)?"
 _TIME = re.compile(
-    rf"{_DATE}(?:(?:T|[ ,]+| ?[-_:] ?|\s*;\s*)"
+    rf"{_WEEKDAY}{_DATE}(?:(?:T|[ ,]+| ?[-_:] ?|\s*;\s*)"
     rf"(?:{_CLOCK}|{_CLOCK_DIGITS}|\d{{1,2}}\.\d{{2}}(?:\.\d{{2}})?){_ZONE})?"
     rf"|(?:19|20)\d{{6}}T?{_CLOCK_DIGITS}{_ZONE}"
+    rf"|{_WEEKDAY}[A-Z][a-z]{{2}} +\d{{1,2}} {_CLOCK} \d{{4}}"
 )
 _CLOCK_ALONE = re.compile(_CLOCK)
 _QUOTES = "\"'"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from webapp.imports.dialect import Line
 from webapp.imports.shapes import is_typed, shape
@@ -13,6 +14,7 @@ from webapp.imports.units import is_aggregate, is_unit
 FITS_SHARE = 0.6  # of the typed cells of a row, for it to be one of the table
 ROWS_AHEAD = 3
 FOOTER_MAX = 60
+_TIMES_SHARE = 0.9
 _TYPED_SHARE = 0.6  # of a column's cells, for it to be a column of data
 
 
@@ -60,6 +62,9 @@ def found(
         if head is None and not typed and not above and len(filled) > 1:
             head = filled[0] if _are_names(filled[0], width) else None
             first = filled[1].number if head is not None else first
+        begins = [row for row in filled if row.number >= first]
+        if head is None and not above and _are_odd_names(begins, width):
+            head, first = begins[0], begins[1].number
         header_row, unit_row = head, unit
     else:
         header_row = next((row for row in (*filled, *comments) if row.number == header), None)
@@ -106,11 +111,32 @@ def _first_row(rows: Sequence[Line], typed: frozenset[int], width: int) -> int:
     if not typed:
         return next((row.number for row in rows if len(row.cells) == width), rows[0].number)
     fits = [_fits(row, typed, width) for row in rows]
-    for at, row in enumerate(rows):
+    for at in range(len(rows)):
         ahead = fits[at + 1 : at + 1 + ROWS_AHEAD]
         if fits[at] and (not ahead or sum(ahead) * 2 >= len(ahead)):
-            return row.number
+            return _with_rows_before(rows, at, typed, width)
     return rows[0].number
+
+
+def _with_rows_before(rows: Sequence[Line], first: int, typed: frozenset[int], width: int) -> int:
+    """Returns the line of the first row. Rows right above the first that fits may have cells that do not: a
+    text among numbers. What tells them from names is their time, or that no cell of theirs is words."""
+    later = [row for row in rows[first:] if len(row.cells) == width]
+    timed = [
+        at for at in typed if sum(shape(row.cells[at]) in ("time", "clock") for row in later) * 2 > len(later)
+    ]
+    while first > 0 and len(rows[first - 1].cells) == width:
+        cells = rows[first - 1].cells
+        if timed:
+            belongs = all(shape(cells[at]) in ("time", "clock") for at in timed)
+        else:
+            belongs = any(cell.strip() for cell in cells) and all(
+                is_typed(cells[at]) for at in typed if cells[at].strip()
+            )
+        if not belongs:
+            break
+        first -= 1
+    return rows[first].number
 
 
 def _last_row(rows: Sequence[Line], typed: frozenset[int], width: int) -> int:
@@ -147,8 +173,8 @@ def _names(
     units = None
     for row in reversed(above):
         texts = [cell for cell in row.cells if cell.strip()]
-        if texts and all(is_aggregate(cell) for cell in texts):
-            continue
+        if texts and all(is_aggregate(cell) or not cell.strip().strip("-=+:") for cell in texts):
+            continue  # what a logger did with its values, or a rule below the names
         if (
             units is None
             and _are_units(row)
@@ -180,6 +206,35 @@ def _are_names(row: Line, width: int) -> bool:
         return False
     words = [cell for cell in cells if cell and shape(cell) in ("words", "near", "none")]
     return len(words) * 2 > len([cell for cell in cells if cell])
+
+
+def _are_odd_names(rows: Sequence[Line], width: int) -> bool:
+    """Whether the first row has names although most are numbers: `time,1,2,3`, `station,2019,2020,2021`."""
+    if len(rows) < 3 or len(rows[0].cells) != width or width < 2:
+        return False
+    head = [cell.strip() for cell in rows[0].cells]
+    later = [row for row in rows[1:] if len(row.cells) == width]
+    if len(set(head)) < width or not later:
+        return False
+    for at, name in enumerate(head):
+        times = sum(shape(row.cells[at]) == "time" for row in later)
+        if shape(name) == "words" and times >= _TIMES_SHARE * len(later):
+            return True
+    return (
+        shape(head[0]) in ("words", "none") and _counts_up(head) and not any(map(_counts_up_row, later[:5]))
+    )
+
+
+def _counts_up_row(row: Line) -> bool:
+    return _counts_up(row.cells)
+
+
+def _counts_up(cells: Sequence[str]) -> bool:
+    """Whether all numbers are whole and each is one more than the one before: 2019, 2020, 2021."""
+    numbers = [cell.strip() for cell in cells if shape(cell) == "number"]
+    if len(numbers) < 3 or not all(number.isdecimal() for number in numbers):
+        return False
+    return all(int(after) == int(before) + 1 for before, after in pairwise(numbers))
 
 
 def _names_in_comments(comments: Sequence[Line], width: int, first: int) -> Line | None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from webapp.imports.clock import zone_named
 from webapp.imports.shapes import NO_VALUE
 from webapp.imports.time_formats import CLOCK_DIGITS, CLOCKS, formats_of, likeliest
 from webapp.imports.time_text import time_reader
@@ -95,7 +96,9 @@ def _alone(at: int, name: str, cells: Sequence[str], decimal: str) -> list[TimeF
     read = time_reader(best)
     times = [float(moment[0]) for cell in cells if (moment := read(cell)) is not None]
     moves = 1.0 if len(set(times)) > 1 or len(times) < 3 else -1.0
-    return [TimeFound((at,), chosen, 3.0 + hint + clock + moves + (0.5 if _rises(times) else 0.0))]
+    order = 0.5 if _rises(times) else 0.0
+    zoned = 0.25 if zone_named(name) is not None else 0.0
+    return [TimeFound((at,), chosen, 3.0 + hint + clock + moves + order + zoned)]
 
 
 def is_hint(name: str) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from itertools import pairwise, product
 
@@ -23,17 +24,26 @@ _DATES: tuple[str, ...] = (
         "%Y%m%d",
     ),
     *("%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%d/%b/%Y", "%b %d, %Y", "%b %d %Y", "%Y-%j", "%Y-%b-%d", "%d%b%Y"),
+    "%b %d %H:%M:%S %Y",
 )
 _JOINS = (" ", "T", ":", "_", "-", ", ", " - ", "")
 _CLOCKS = (
     *("%H:%M:%S", "%H:%M", "%I:%M:%S %p", "%I:%M %p", "%I:%M:%S%p", "%I:%M%p"),
     *("%H:%M:%S:%f", "%H%M%S", "%H%M", "%H.%M.%S", "%H.%M", "%Hh%M"),
 )
-_ZONES = ("", "%z", " %z", " UTC", " GMT")
+_ZONES = ("", "%z", " %z", " %Z", "%Z")
+_WEEKDAY = re.compile(
+    r"(?:mon|tue|wed|thu|fri|sat|sun|mo|di|mi|do|fr|sa|so)[a-z]{0,7}(\.?,? +)(?=\w)", re.IGNORECASE
+)
 _FORMS = {
     **dict.fromkeys(("%m", "%d", "%H", "%I", "%M"), r"\d{1,2}"),
     **{"%Y": r"\d{4}", "%y": r"\d{2}", "%j": r"\d{3}", "%b": r"[^\W\d_]{3,9}\.?", "%f": r"\d{1,9}"},
-    **{"%S": r"\d{1,2}(?:[.,]\d{1,9})?", "%p": r"[AaPp]\.?[Mm]\.?", "%z": r"(?:Z|[+-]\d\d(?::?\d\d)?)"},
+    **{
+        "%S": r"\d{1,2}(?:[.,]\d{1,9})?",
+        "%p": r"[AaPp]\.? ?[Mm]\.?",
+        "%Z": r"[A-Z]{3,4}",
+        "%z": r"(?:Z|[+-]\d\d(?::?\d\d)?)",
+    },
 }
 CLOCKS = ("%H:%M:%S", "%H:%M", "%I:%M:%S %p", "%I:%M %p", "%I:%M:%S%p", "%I:%M%p", "%H.%M.%S", "%H:%M:%S:%f")
 CLOCK_DIGITS = ("%H%M%S", "%H%M")
@@ -45,6 +55,12 @@ def _reads(text: str) -> tuple[str, ...]:
     """Returns the formats in which this text is a time, the likeliest first."""
     if time_reader("iso")(text) is not None:
         return ("iso",)
+    weekday = _WEEKDAY.match(text)
+    if weekday is not None:
+        before = f"%a{weekday[1].lstrip('.').rstrip()} "
+        return tuple(
+            before + ("%Y-%m-%d" if each == "iso" else each) for each in _reads(text[weekday.end() :])
+        )
     return tuple(each for each in _that_may_read(text) if time_reader(each)(text) is not None)
 
 
@@ -98,7 +114,7 @@ def formats_of(texts: Sequence[str]) -> tuple[str, ...]:
     for candidate in candidates:
         read = time_reader(candidate)
         good = sum(read(text) is not None for text in some)
-        if good >= 0.95 * len(some):
+        if len(some) - good <= max(0.05 * len(some), min(2, len(some) // 4)):
             kept.append((good, candidate))
     best = max((good for good, _ in kept), default=0)
     return _without_repeats([candidate for good, candidate in kept if good == best])
@@ -146,6 +162,10 @@ def _regularity(pattern: str, texts: Sequence[str]) -> float:
     """Returns which share of the steps from text to text is the usual one."""
     read = time_reader(pattern)
     times = [moment[0] for text in texts[:READ_MAX] if (moment := read(text)) is not None]
+    return max(_share_of_usual(times), _share_of_usual(_months(times)))
+
+
+def _share_of_usual(times: Sequence[int]) -> float:
     steps = [after - before for before, after in pairwise(times)]
     if len(steps) < 2 or not any(steps):
         return 0.0
@@ -155,3 +175,11 @@ def _regularity(pattern: str, texts: Sequence[str]) -> float:
         usual = max(set(moving), key=moving.count)
         return sum(step in (0, usual) for step in steps) / len(steps)
     return steps.count(usual) / len(steps)
+
+
+def _months(times: Sequence[int]) -> list[int]:
+    """Returns the months if each time is the first moment of one: a month is a usual step as well."""
+    moments = [datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time) for time in times]
+    if any((moment.day, moment.hour, moment.minute) != (1, 0, 0) for moment in moments):
+        return []
+    return [moment.year * 12 + moment.month for moment in moments]

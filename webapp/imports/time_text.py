@@ -2,8 +2,8 @@
 
 A format is `iso`; `epoch_s`, `epoch_ms`, `epoch_us` or `epoch_ns`; `excel_days`; or a pattern of strptime.
 In a pattern, `%S` may have a fraction, `24:00` is the next midnight, `%b` and `%B` are names of months in
-English or German, and `seconds_of_day` is the seconds since the midnight of the date. A run of spaces counts
-as one.
+English or German, and `seconds_of_day` is the seconds since the midnight of the date. `%a` is the name of a
+day, which says nothing. `%Z` is what the zone is called then, such as CEST. A run of spaces counts as one.
 """
 
 from __future__ import annotations
@@ -52,6 +52,14 @@ _MONTHS = {
     )
     for name in names.split()
 }
+_HOURS_EAST_WORDS = """
+UTC 0 GMT 0 WET 0 CET 1 MEZ 1 WEST 1 BST 1 CEST 2 MESZ 2 EET 2 EEST 3 MSK 3 JST 9 KST 9 AEST 10 AEDT 11
+NZST 12 NZDT 13 EDT -4 EST -5 CDT -5 CST -6 MDT -6 MST -7 PDT -7 PST -8 AKDT -8 AKST -9 HST -10
+"""
+_HOURS_EAST = _HOURS_EAST_WORDS.split()
+ABBREVIATIONS = {word: int(hours) for word, hours in zip(_HOURS_EAST[::2], _HOURS_EAST[1::2], strict=True)}
+"""Hours from UTC of what stands behind a time."""
+
 _PARTS = {
     "%Y": r"(?P<Y>\d{4})",
     "%y": r"(?P<y>\d\d)",
@@ -63,9 +71,11 @@ _PARTS = {
     "%M": r"(?P<M>[0-5]\d|\d)",
     "%S": r"(?P<S>[0-5]\d|\d)",
     "%f": r"(?P<f>\d{1,9})",
-    "%p": r"(?P<p>[AaPp]\.?[Mm]\.?)",
+    "%p": r"(?P<p>[AaPp]\.? ?[Mm]\.?)",
     "%b": r"(?P<b>[^\W\d_]{3,12})\.?",
     "%z": r"(?P<z>Z|[+-]\d\d(?::?\d\d)?)",
+    "%Z": r"(?P<z>" + "|".join(sorted(ABBREVIATIONS, key=len, reverse=True)) + r")",
+    "%a": r"[^\W\d_]{2,10}\.?",
     "seconds_of_day": r"(?P<seconds>\d{1,5}(?:\.\d{1,9})?)",
     "%%": "%",
 }
@@ -111,7 +121,7 @@ def _compiled(time_format: str) -> re.Pattern[str]:
         else:
             parts.append(re.escape(part))
     try:
-        pattern = re.compile("".join(parts), re.ASCII if "%b" not in tokens and "%B" not in tokens else 0)
+        pattern = re.compile("".join(parts), re.ASCII if not {"%a", "%b", "%B"} & set(tokens) else 0)
     except re.error as error:
         raise ValueError("a time format may contain each part only once") from error
     names = pattern.groupindex
@@ -193,8 +203,10 @@ def _joined(year: int, month: int, day: int, clock_us: int | None, zone: str | N
 
 
 def _offset_us(zone: str | None) -> int | None:
-    if zone is None or zone in ("Z", "UTC", "GMT"):
+    if zone is None or zone == "Z":
         return 0
+    if zone in ABBREVIATIONS:
+        return ABBREVIATIONS[zone] * 3_600_000_000
     digits = zone[1:].replace(":", "").ljust(4, "0")
     hours, minutes = int(digits[:2]), int(digits[2:])
     if hours > 18 or minutes > 59:

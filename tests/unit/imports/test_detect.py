@@ -200,7 +200,7 @@ def test_a_column_that_changes_its_type_is_asked(looked: Looked) -> None:
     ("name", "time_format", "first", "count"),
     [
         ("hobo-formatted-NA.csv", "iso", "2014-07-28T11:00:00+00:00", 11),
-        ("midc-solar-minute.txt", "%m/%d/%Y %H:%M", "2018-10-14T00:00:00+00:00", 7),
+        ("midc-solar-minute.txt", "%m/%d/%Y %H:%M", "2018-10-14T07:00:00+00:00", 7),
         ("minidot-oxygen-logger.txt", "epoch_s", "2019-12-13T15:17:00+00:00", 5),
         ("nova-flex2-bioreactor.csv", "%m/%d/%Y %I:%M:%S %p", "2021-02-18T10:28:04+00:00", None),
         ("pvgis-hourly.csv", "%Y%m%d:%H%M", "2016-01-01T00:10:00+00:00", 8),

@@ -26,7 +26,9 @@ RARE = ("^", "~", "\u00a6", "\u00a7", "\x1f")  # looked at if each line has one
 _SEP = re.compile(r'"?sep=(.)"?;*', re.IGNORECASE)
 _LINE_END = re.compile("\r\n|\r|\n")
 _WORTH = {"number": 1.0, "time": 1.0, "clock": 1.0, "near": 0.7, "none": 0.8, "words": 0.4}
-_DIVIDES = re.compile(r"[;\t|]|, ?\d|\d,")  # within a text: it was probably not divided where it should be
+_DIVIDES = re.compile(r'[;\t|]|,\S|, ?\d|\d,|^"|"$|",')
+"""Within a text: it was probably not divided where it should be."""
+
 _WHITESPACE_FACTOR = 0.9  # spaces also stand within texts and times
 _NO_COMMENT = re.compile(
     r"#(?:n/?a|value|div|ref|num|name|null)\b", re.IGNORECASE
@@ -138,7 +140,14 @@ def detected(lines: Sequence[str], delimiter: str | None = None, quote: str | No
 
 def _candidates(lines: Sequence[str]) -> tuple[str, ...]:
     rare = tuple(mark for mark in RARE if lines and all(mark in line for line in lines))
+    if any(_divides_evenly(lines, mark) for mark in "\t;|"):
+        return tuple(mark for mark in (*CANDIDATES, *rare) if mark != "whitespace")
     return (*CANDIDATES, *rare)
+
+
+def _divides_evenly(lines: Sequence[str], mark: str) -> bool:
+    """Whether each line has the mark, and as often as the others: spaces then stand within the cells."""
+    return len({line.count(mark) for line in lines}) == 1 and bool(lines) and mark in lines[0]
 
 
 def _scored_lines(lines: Sequence[str]) -> list[str]:

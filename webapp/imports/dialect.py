@@ -26,7 +26,7 @@ RARE = ("^", "~", "\u00a6", "\u00a7", "\x1f")  # looked at if each line has one
 _SEP = re.compile(r'"?sep=(.)"?;*', re.IGNORECASE)
 _LINE_END = re.compile("\r\n|\r|\n")
 _WORTH = {"number": 1.0, "time": 1.0, "clock": 1.0, "near": 0.7, "none": 0.8, "words": 0.4}
-_DIVIDES = re.compile(r'[;\t|]|,\S|, ?\d|\d,|^"|"$|",')
+_DIVIDES = re.compile(r'[;\t|]|,\S|, ?\d|\d,|",')
 """Within a text: it was probably not divided where it should be."""
 
 _WHITESPACE_FACTOR = 0.9  # spaces also stand within texts and times
@@ -168,14 +168,14 @@ def _score(lines: Sequence[str], delimiter: str, quote: str) -> float:
     if width == 1:
         regular *= 0.3
     cells = [cell for row in even for cell in row[:CELLS_SCORED]]
-    worth = sum(_worth(cell) for cell in cells) / len(cells)
+    worth = sum(_worth(cell, quote) for cell in cells) / len(cells)
     factor = _WHITESPACE_FACTOR if delimiter == "whitespace" else 1.0
     return regular * worth * factor
 
 
-def _worth(cell: str) -> float:
+def _worth(cell: str, quote: str) -> float:
     kind = shape(cell)
-    if kind == "words" and _DIVIDES.search(cell):
+    if kind == "words" and (_DIVIDES.search(cell) or (quote and quote in (cell[0], cell[-1]))):
         return 0.1
     return _WORTH[kind]
 

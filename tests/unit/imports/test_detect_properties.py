@@ -1,4 +1,4 @@
-"""Generated tables, written by Python's csv and datetime, are read as they were meant, or something is asked."""
+"""Tables that Python's csv and datetime write are read as they were meant, or something is asked."""
 
 from __future__ import annotations
 

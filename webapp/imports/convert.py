@@ -343,6 +343,9 @@ class _Typing:
         """Returns (whether a row has this time, microseconds, whether they are in UTC)."""
         moment = self.query.moments[n]
         fast = found[f"a{n}"].combine_chunks()
+        if not fast.null_count and not (moment.format == "iso" and self.query.zoned):
+            counted = moment.format in COUNTED and moment.format != "excel_days"
+            return np.ones(len(fast), bool), fast.to_numpy(), np.full(len(fast), counted)
         known = pc.is_valid(fast).to_numpy(zero_copy_only=False).copy()
         at = pc.fill_null(fast, 0).to_numpy(zero_copy_only=False).copy()
         utc = np.full(len(at), moment.format in COUNTED and moment.format != "excel_days")
@@ -365,6 +368,7 @@ class _Typing:
         zone = self._zones[n]
         local = known & ~utc
         if zone is not None and local.any():
+            at = at.copy()
             at[local] = zone.to_utc(at[local])
         values = pa.array(at, pa.int64(), mask=~known).cast(arrow_type(FieldType.TIMESTAMP))
         if known.all():

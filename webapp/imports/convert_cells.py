@@ -74,7 +74,7 @@ def _typed(
     width: int,
 ) -> pa.Table:
     names: dict[Source, str] = {n: f"c{n}" for n in range(width)}
-    over = f"c{width} IS NOT NULL AND trim(c{width}) <> '' AS over"
+    over = f"CASE WHEN c{width} IS NULL THEN false ELSE trim(c{width}) <> '' END AS over"
 
     def ask(cells: str, short: str, numbers: frozenset[Source] = frozenset()) -> pa.Table:
         whole = f"(SELECT *, {over}, {short} AS short FROM {cells})"  # noqa: S608  no text of the file

@@ -31,6 +31,7 @@ class Order:
     _sure: int = 0  # rows that were accepted without a jump between them
     _steps: list[Micros] = field(default_factory=list)
     _counted: int = 0
+    _usual: int | None = None  # the usual interval of the first rows
 
     @property
     def jump_us(self) -> int:
@@ -108,11 +109,11 @@ class Order:
         steps = np.diff(time, prepend=self.last if self.first is not None else time[0]) if len(time) else time
         if not len(steps):
             return None
+        if self._usual is None:
+            self._usual = interval_us(time)
         row = int(np.argmax(np.abs(steps)))
         step = int(steps[row])
-        forward = steps[steps > 0]
-        usual = self.usual_us() or (int(np.median(forward)) if len(forward) else 0)
-        return (row, step) if abs(step) > _JUMP_OF_USUAL * usual else None
+        return (row, step) if abs(step) > _JUMP_OF_USUAL * self._usual else None
 
 
 def interval_us(time: Micros) -> int:

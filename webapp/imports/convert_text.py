@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from webapp.imports.faults import ImportFault
 from webapp.imports.reading import Reading
 
-PIECE_BYTES = 16 << 20
+PIECE_BYTES = 12 << 20
 ROW_BYTES_MAX = 4 << 20
 UNPACKED_BYTES_MAX = 16 << 30
 UNPACKED_RATIO_MAX = 200

@@ -32,6 +32,7 @@ from webapp.imports.reading import ColumnReading, Jump, Reading, Report, Source
 from webapp.imports.time_text import COUNTED, moment as in_iso, time_reader
 
 ROWS_MAX = 1_000_000_000
+TABLE = "table.parquet"
 _RAW_CHARACTERS = 2000
 _BACKWARD_ROWS = 100_000
 
@@ -48,14 +49,25 @@ Told = Callable[[int, int, int], None]
 def convert(path: Path, reading: Reading, out: Path, told: Told, cancelled: Callable[[], bool]) -> Report:
     """Writes the table of `path` to `out`. `told(bytes_done, bytes_total, rows)` is called after each piece.
 
-    Raises ImportFault, which says what is wrong with the file or the reading, and Cancelled. `out` is written
-    whole or not at all.
+    A column of whole numbers that turns out to have decimals is read as numbers, by a second pass. `out` is
+    written whole or not at all. Raises ImportFault, which says what is wrong with the file or the reading, and
+    Cancelled.
     """
     if not reading.columns:
         raise ImportFault("The reading has no columns.", None, "Choose the columns to import.")
     directory = Path(tempfile.mkdtemp(prefix=f"{out.name}.", dir=out.parent))
     try:
-        return _Import(path, reading, out, directory, told, cancelled).run()
+        first = _Import(path, reading, directory, told, cancelled)
+        report, wider = first.run(), first.counts.with_decimals()
+        if wider:
+            columns = tuple(
+                each.model_copy(update={"type": FieldType.NUMBER}) if each.name in wider else each
+                for each in reading.columns
+            )
+            reading = reading.model_copy(update={"columns": columns})
+            report = _Import(path, reading, directory, told, cancelled).run()
+        os.replace(directory / TABLE, out)
+        return report.model_copy(update={"with_decimals": wider})
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 
@@ -65,12 +77,11 @@ class _Import:
         self,
         path: Path,
         reading: Reading,
-        out: Path,
         directory: Path,
         told: Told,
         cancelled: Callable[[], bool],
     ) -> None:
-        self.path, self.reading, self.out, self.directory = path, reading, out, directory
+        self.path, self.reading, self.directory = path, reading, directory
         self.told, self.cancelled = told, cancelled
         self.counts = Counts(reading)
         self.typing = _Typing(reading)
@@ -83,8 +94,8 @@ class _Import:
         self._held: pa.Table | None = None
 
     def run(self) -> Report:
-        part = self.directory / "table.parquet"
-        with Writer(part, self._schema()) as writer:
+        """Writes the table into the directory and returns the report."""
+        with Writer(self.directory / TABLE, self._schema()) as writer:
             tables = self._typed()
             if self.reading.time is not None and self.reading.time.newest_first:
                 tables = self._oldest_first(tables)
@@ -99,7 +110,6 @@ class _Import:
             writer.facts = self._facts(report)
         if self.cancelled():
             raise Cancelled
-        os.replace(part, self.out)
         return report
 
     def _typed(self) -> Iterator[pa.Table]:

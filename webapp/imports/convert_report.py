@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ BAD = "_bad_"
 _SAMPLE = 500  # texts of a column that could not be read that are looked at
 _CHANGES_RATIO = 0.01  # a column's share of such texts from which on its type is asked
 _TEXT_SHOWN = 60
+_EXACT_MAX = 1 << 53  # of a double
 _YEAR_S, _DAY_S = 366 * 86_400.0, 86_400.0
 
 
@@ -26,6 +28,7 @@ class _Column:
     bad: int = 0
     first: tuple[int, str] | None = None
     sample: list[str] = field(default_factory=list)
+    largest: int = 0  # of whole numbers, without their sign
 
 
 class Counts:
@@ -49,7 +52,11 @@ class Counts:
             lines = table["_line"]
         self.rows += table.num_rows
         for number, column in enumerate(self._columns):
-            column.read += table.num_rows - table.column(number).null_count
+            values = table.column(number)
+            column.read += table.num_rows - values.null_count
+            if pa.types.is_integer(values.type) and values.null_count < len(values):
+                low, high = pc.min_max(values).as_py().values()
+                column.largest = max(column.largest, -low, high)
             if f"{BAD}{number}" in table.column_names:
                 self._bad(column, table[f"{BAD}{number}"], lines)
 
@@ -63,6 +70,24 @@ class Counts:
             column.first = (lines[row].as_py(), texts[row].as_py()[:_TEXT_SHOWN])
         if len(column.sample) < _SAMPLE:
             column.sample += texts.filter(given)[: _SAMPLE - len(column.sample)].to_pylist()
+
+    def with_decimals(self) -> tuple[str, ...]:
+        """Returns the columns of whole numbers of which all that could not be read are numbers with decimals,
+        and which lose nothing when they are read so."""
+        return tuple(
+            column.name
+            for column, counted in zip(self.reading.columns, self._columns, strict=True)
+            if column.type is FieldType.INTEGER
+            and counted.sample
+            and counted.largest <= _EXACT_MAX
+            and all(self._decimals(column, counted))
+        )
+
+    def _decimals(self, column: ColumnReading, counted: _Column) -> Iterator[bool]:
+        decimal, thousands = marks(self.reading, column)
+        for text in counted.sample:
+            value = read_cell(text, FieldType.NUMBER, decimal, thousands)
+            yield value is not None and abs(value) <= _EXACT_MAX
 
     def columns(self) -> tuple[ColumnReport, ...]:
         good = self.rows - self.dead
@@ -101,10 +126,7 @@ class Counts:
             f'{counted.bad:,} cells of "{column.name}" are not {column.type.words},'
             f" first {text!r} in line {line:,}."
         )
-        decimal, thousands = marks(self.reading, column)
-        if column.type is FieldType.INTEGER and any(
-            read_cell(text, FieldType.NUMBER, decimal, thousands) is not None for text in counted.sample
-        ):
+        if column.type is FieldType.INTEGER and any(self._decimals(column, counted)):
             number_choice = Choice(
                 title="Read the column as numbers with decimals",
                 example=f"{text} stays {text}",

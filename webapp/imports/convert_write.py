@@ -31,7 +31,7 @@ class Writer:
             schema,
             compression="lz4",  # the quickest to write, and to read
             use_dictionary=texts,
-            column_encoding={name: "DELTA_BINARY_PACKED" for name in wholes} or None,
+            column_encoding=dict.fromkeys(wholes, "DELTA_BINARY_PACKED") or None,
             write_statistics=["_due_us"] if "_due_us" in schema.names else False,
         )
         self._rows = 0  # of a row group; known with the first table

@@ -131,6 +131,7 @@ class Report(Frozen):
     largest_jump: Jump | None = None
     skipped: int = 0  # rows that were left out, since their time jumped
     footer: int = 0  # lines behind the last row that are no rows
+    with_decimals: tuple[str, ...] = ()  # columns of whole numbers that turned out to have decimals
     questions: tuple[Question, ...] = ()  # what only the whole file shows, such as a type that changes
 
 

@@ -100,7 +100,7 @@ def time_reader(time_format: str) -> Callable[[str], Parsed]:
     if time_format in _EPOCHS_US:
         return lambda text: _read_count(text, _EPOCHS_US[time_format], 0, utc=True)
     if time_format == "excel_days":
-        return lambda text: _read_count(text, Decimal(DAY_US), _EXCEL_EPOCH_DAYS, utc=False)
+        return _read_excel_days
     pattern = _compiled(time_format)
     return lambda text: _read_pattern(text, pattern)
 
@@ -142,6 +142,12 @@ def _read_count(text: str, unit_us: Decimal, offset: int, utc: bool) -> Parsed:
     except (InvalidOperation, OverflowError):
         return None
     return (micros, utc) if _YEAR_1_US <= micros < _YEAR_10000_US else None
+
+
+def _read_excel_days(text: str) -> Parsed:
+    """To the millisecond: a day with nine decimals, as programs write it, is no more exact than 86 us."""
+    found = _read_count(text, Decimal(DAY_US) / 1000, _EXCEL_EPOCH_DAYS, utc=False)
+    return None if found is None else (found[0] * 1000, False)
 
 
 def _read_iso(text: str) -> Parsed:

@@ -200,15 +200,24 @@ def test_a_whole_number_is_neither_rounded_nor_guessed(imported):
     assert found.report.columns[0].first_unreadable == (2, "1.5")
 
 
-def test_a_type_that_changes_late_is_asked_about(imported):
-    text = (
-        "time,power\n"
-        + "".join(f"2024-05-01 00:00:{n:02},{n}\n" for n in range(50))
-        + "2024-05-01 00:00:50,20.1\n"
-    )
-    (question,) = imported(text, (column(1, "power", "integer"),), 0).report.questions
-    assert (question.id, question.line) == ("type.power", 52)
-    assert question.choices[0].changes == {"columns.0.type": "number"}
+def late(last, before=50):
+    lines = [f"2024-05-01 00:00:{n:02},{n}\n" for n in range(before)]
+    return "time,power\n" + "".join(lines) + f"2024-05-01 00:00:{before},{last}\n"
+
+
+def test_decimals_that_come_late_are_read(imported):
+    found = imported(late("20.1"), (column(1, "power", "integer"),), 0)
+    assert found.values("power")[-2:] == [49.0, 20.1]
+    assert (found.report.with_decimals, found.report.questions) == (("power",), ())
+    assert facts_of(found.out).columns[0].type == "number"
+
+
+@pytest.mark.parametrize("last", ["n/a", "9007199254740993\n2024-05-01 00:01:00,0.5"])
+def test_a_type_that_changes_late_is_asked_about(imported, last):
+    found = imported(late(last), (column(1, "power", "integer"),), 0)
+    (question,) = found.report.questions
+    assert (question.id, found.report.with_decimals) == ("type.power", ())
+    assert {choice.changes.get("columns.0.type") for choice in question.choices} > {None}
 
 
 def test_a_row_is_a_dead_letter_only_when_its_time_or_its_form_is_wrong(imported):
@@ -378,6 +387,7 @@ def as_whole(cell):
 def test_python_reads_the_same(
     tmp_path_factory, rows, delimiter, encoding, ends, time_format, quoting, piece
 ):
+    rows = [*rows, (0, "1", "no number", "x")]  # so that no column of whole numbers is read with decimals
     begin = datetime(2000, 1, 1)  # noqa: DTZ001  files have no zone
     moments = [begin + timedelta(seconds=second) for second, *_ in rows]
     text = io.StringIO(newline="")

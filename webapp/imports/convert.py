@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from pipeline_runtime.model.schema import Field, FieldType
 from pipeline_runtime.operators.recording import Facts, arrow_type
 from webapp.imports.convert_cells import Batch, text_batches
+from webapp.imports.convert_check import check
 from webapp.imports.convert_order import Order, interval_us
 from webapp.imports.convert_records import json_batches, parquet_batches, sheet_batches
 from webapp.imports.convert_report import BAD, Counts
@@ -50,11 +51,9 @@ def convert(path: Path, reading: Reading, out: Path, told: Told, cancelled: Call
     """Writes the table of `path` to `out`. `told(bytes_done, bytes_total, rows)` is called after each piece.
 
     A column of whole numbers that turns out to have decimals is read as numbers, by a second pass. `out` is
-    written whole or not at all. Raises ImportFault, which says what is wrong with the file or the reading, and
-    Cancelled.
+    written whole or not at all. Raises Cancelled, and ImportFault, which says what is wrong.
     """
-    if not reading.columns:
-        raise ImportFault("The reading has no columns.", None, "Choose the columns to import.")
+    check(reading)
     directory = Path(tempfile.mkdtemp(prefix=f"{out.name}.", dir=out.parent))
     try:
         first = _Import(path, reading, directory, told, cancelled)

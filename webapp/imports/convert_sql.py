@@ -19,7 +19,7 @@ from webapp.imports.time_text import time_reader
 THREADS = 2
 MEMORY_MB = 200
 BUFFER_BYTES = 6 << 20  # each thread parses so many bytes of a piece
-_FAST_PARTS = {"%Y", "%m", "%d", "%H", "%M", "%S", "%f"}
+_FAST_PARTS = {"%Y", "%y", "%m", "%d", "%H", "%I", "%p", "%M", "%S", "%f"}
 _YEAR_1000_US = -30_610_224_000_000_000
 _ZONED = "(contains({0}, '+') OR suffix({0}, 'Z') OR suffix({0}, 'C') OR contains(substr({0}, 12), '-'))"
 """SQL that tells whether an ISO 8601 text has an offset: +02:00, -03, Z or UTC."""
@@ -184,7 +184,8 @@ def _fast_time(text: str, time_format: str) -> str:
         return f"CASE WHEN {known} THEN {whole} * {unit} END"
     time_reader(time_format)  # ValueError: it is no format
     parts = set(re.findall(r"%.", time_format))
-    if parts <= _FAST_PARTS and "seconds_of_day" not in time_format:
+    whole = ("%I" in parts) == ("%p" in parts)
+    if parts <= _FAST_PARTS and whole and "seconds_of_day" not in time_format:
         return _of_our_time(f"epoch_us(try_strptime({text}, {quoted(time_format.strip())}))")
     return "NULL::BIGINT"
 

@@ -14,6 +14,7 @@ from hypothesis import given, settings, strategies as st
 
 from pipeline_runtime.operators.recording import facts_of
 from webapp.imports import convert_text
+from webapp.imports.__main__ import main
 from webapp.imports.convert import convert
 from webapp.imports.faults import Cancelled, ImportFault
 from webapp.imports.reading import ColumnReading, Reading, TimeReading
@@ -334,6 +335,48 @@ def test_a_cancelled_import_leaves_nothing(imported, tmp_path):
     with pytest.raises(Cancelled):
         imported("n\n1\n", numbers("n", first=0), cancelled=lambda: True)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "what"),
+    [
+        ({"columns": ()}, "has no columns"),
+        ({"columns": (column(0, "n", "number"), column(1, "n", "number"))}, "Two columns are called 'n'"),
+        ({"columns": (column(0, "_due_us", "number"),)}, "No column can be called '_due_us'"),
+        ({"columns": (column("a", "n", "number"),)}, "'a' is no place of a column"),
+        ({"columns": (column(0, "t", "timestamp", format="%q"),)}, "format cannot be read"),
+        ({"delimiter": "\n"}, "cannot divide cells"),
+        ({"delimiter": '"'}, "the same"),
+        ({"encoding": "utf-99"}, "no encoding 'utf-99'"),
+        ({"encoding": "zip"}, "no encoding 'zip'"),
+        ({"time": TimeReading(columns=(0,), format="iso", zone="Berlin")}, "no time zone 'Berlin'"),
+        ({"time": TimeReading(columns=(0,), format="%H:%M")}, "needs a year, a month and a day"),
+    ],
+)
+def test_a_reading_that_cannot_be_carried_out_is_refused(tmp_path, changed, what):
+    reading = Reading(columns=(column(0, "n", "number"),)).model_copy(update=changed)
+    with pytest.raises(ImportFault, match=what):
+        Imported(tmp_path, "1,2\n", reading)
+
+
+def test_the_process_tells_its_progress_and_its_result(tmp_path):
+    (tmp_path / "file").write_text("time,n\n2024-05-01,1\nno,2\n")
+    reading = Reading(
+        header_line=1,
+        first_line=2,
+        columns=numbers("n"),
+        time=TimeReading(columns=(0,), format="iso"),
+    )
+    arguments = ["convert", "--path", str(tmp_path / "file"), "--out", str(tmp_path / "table")]
+    said = []
+    assert main(arguments, lambda: reading.model_dump_json().encode(), said.append) == 0
+    assert said[0]["progress"] == {"bytes_done": 25, "bytes_total": 25, "rows": 2}
+    assert said[-1]["result"]["report"]["dead"] == 1
+    assert said[-1]["result"]["facts"]["rows"] == 2
+    assert main(arguments, lambda: b"{}", said.append) == 1
+    assert said[-1]["error"]["what"] == "The reading has no columns."
+    assert main(arguments, lambda: b"oops", said.append) == 1
+    assert said[-1]["error"]["what"].startswith("The reading is not valid")
 
 
 # --- against Python's own csv and datetime ---------------------------------------------------------------

@@ -1219,6 +1219,7 @@ export interface Report {
   largest_jump?: Jump | null;
   skipped?: number;
   footer?: number;
+  with_decimals?: string[];
   questions?: Question[];
 }
 

@@ -63,6 +63,15 @@ def main(arguments: list[str], given: Callable[[], bytes], say: Callable[[dict[s
         what = f"The import needs more than {options.memory_mb:,} MB of memory."
         say({"error": _error(what, "Split the file, or leave out columns.")})
         return REFUSED
+    except OSError as error:
+        say(
+            {
+                "error": _error(
+                    f"The import could not read or write its files: {error.strerror}.", "Try again."
+                )
+            }
+        )
+        return REFUSED
     say({"result": result})
     return 0
 

@@ -130,9 +130,16 @@ def _line_count(data: bytes) -> int:
 
 def _by_hand(piece: Piece, reading: Reading, width: int) -> pa.Table:
     columns: list[list[str | None]] = [[] for _ in range(width + 1)]
-    for row in _parsed(piece.data.decode(), reading):
-        for n, cells in enumerate(columns):
-            cells.append(row[n] if n < len(row) else None)
+    try:
+        for row in _parsed(piece.data.decode(), reading):
+            for n, cells in enumerate(columns):
+                cells.append(row[n] if n < len(row) else None)
+    except csv.Error as error:
+        raise ImportFault(
+            f"Some rows cannot be divided into cells: {error}.",
+            f"behind line {piece.first_line + len(columns[0]):,}",
+            "Choose another delimiter or another quote.",
+        ) from error
     return pa.table({f"c{n}": pa.array(cells, pa.string()) for n, cells in enumerate(columns)})
 
 

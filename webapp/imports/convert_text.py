@@ -200,12 +200,17 @@ def in_utf8(blocks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
         return
     decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
     first_text = True
-    for block in blocks:
-        text = decoder.decode(block)
-        if first_text and text:
-            text, first_text = text.removeprefix("\ufeff"), False
-        yield text.encode()
-    yield decoder.decode(b"", final=True).encode()
+    try:
+        for block in blocks:
+            text = decoder.decode(block)
+            if first_text and text:
+                text, first_text = text.removeprefix("\ufeff"), False
+            yield text.encode(errors="replace")
+        yield decoder.decode(b"", final=True).encode(errors="replace")
+    except UnicodeError as error:
+        raise ImportFault(
+            f"The file is no text in {encoding}: {error}.", None, "Choose another encoding."
+        ) from error
 
 
 def pieces(blocks: Iterator[bytes], reading: Reading) -> Iterator[Piece]:
@@ -290,7 +295,7 @@ def _without_comments(piece: Piece, comment: bytes) -> None:
     lines = piece.data.split(b"\n")
     if lines[-1] == b"":
         lines.pop()
-    within = [False, *inside[: len(lines) - 1].tolist()]
+    within = [False, *inside.tolist()][: len(lines)]
     keep = [
         number
         for number, (text, quoted) in enumerate(zip(lines, within, strict=True))

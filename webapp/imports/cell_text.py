@@ -16,6 +16,7 @@ FALSE_WORDS = ("false", "no", "off", "0", "f", "n", "nein", "falsch")
 INTEGER_MAX = (1 << 63) - 1
 _INTEGER = r"[+-]?[0-9]+"
 _PLAIN = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?"
+_AROUND = " \t\n\v\f\r"  # what DuckDB passes over, too
 _SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " "})  # between groups of three digits
 
 
@@ -23,11 +24,10 @@ def read_cell(text: str, type_: FieldType, decimal: str, thousands: str) -> int 
     """Returns the value, or None if the text is none of this type. Times are read by `time_text`."""
     if type_ is FieldType.STRING:
         return text
-    text = text.strip()
     if type_ is FieldType.BOOLEAN:
-        word = text.lower()
+        word = text.strip(" ").lower()
         return True if word in TRUE_WORDS else False if word in FALSE_WORDS else None
-    plain = plain_number(text, decimal, thousands)
+    plain = plain_number(text.strip(_AROUND), decimal, thousands)
     if plain is None:
         return None
     if type_ is FieldType.INTEGER:
@@ -42,7 +42,7 @@ def read_cell(text: str, type_: FieldType, decimal: str, thousands: str) -> int 
 def plain_number(text: str, decimal: str, thousands: str) -> str | None:
     """Returns the number as a program writes it: 1.234,5 -> 1234.5; None if the text is no such number."""
     if thousands == " ":
-        text = text.translate(_SPACES)
+        text = text.translate(_SPACES).strip(_AROUND)
     if thousands and thousands in text:
         if not re.fullmatch(grouped(decimal, thousands), text):
             return None
@@ -82,7 +82,7 @@ def sql_of(cell: str, type_: FieldType, decimal: str, thousands: str) -> str:
     mark = quoted(thousands)
     joined = f"replace(trim({cell}), {mark}, '')"
     joined = f"replace({joined}, ',', '.')" if decimal == "," else joined
-    in_groups = f"regexp_full_match(trim({cell}), {quoted(grouped(decimal, thousands))})"
+    in_groups = f"regexp_full_match({cell}, {quoted(_spaced(grouped(decimal, thousands)))})"
     return (
         f"CASE WHEN contains(trim({cell}), {mark}) THEN CASE WHEN {in_groups} THEN {read(joined)} END"
         f" ELSE {value} END"
@@ -94,8 +94,12 @@ def _whole_sql(cell: str) -> str:
     cast = f"TRY_CAST({cell} AS BIGINT)"
     return (
         f"CASE WHEN CAST({cast} AS VARCHAR) = {cell} THEN {cast}"
-        f" WHEN regexp_full_match(trim({cell}), {quoted(_INTEGER)}) THEN {cast} END"
+        f" WHEN regexp_full_match({cell}, {quoted(_spaced(_INTEGER))}) THEN {cast} END"
     )
+
+
+def _spaced(pattern: str) -> str:
+    return rf"[ \t\n\v\f\r]*{pattern}[ \t\n\v\f\r]*"
 
 
 def _number_sql(cell: str) -> str:

@@ -80,7 +80,7 @@ class Query:
             inner.append(f"{joined([names[source] for source in moment.sources])} AS t{n}")
         middle = ["*"]
         for n, moment in enumerate(self.moments):
-            middle.append(f"{_fast_time(f't{n}', moment.format)} AS a{n}")
+            middle.append(f"{fast_time(f't{n}', moment.format)} AS a{n}")
         outer = [f"{self._kept(n, column)} AS v{n}" for n, column in enumerate(self.plain)]
         for n, moment in enumerate(self.moments):
             outer += [f"a{n}", f"CASE WHEN a{n} IS NULL THEN t{n} END AS t{n}"]
@@ -166,7 +166,7 @@ def joined(cells: list[str]) -> str:
     return " || ' ' || ".join(cells)
 
 
-def _fast_time(text: str, time_format: str) -> str:
+def fast_time(text: str, time_format: str) -> str:
     """SQL with the microseconds since 1970 of what DuckDB reads as `time_text` does; null for the rest."""
     if time_format == "iso":
         # A cast to TIMESTAMP passes over an offset, and one to TIMESTAMPTZ is slow.

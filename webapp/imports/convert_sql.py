@@ -184,8 +184,8 @@ def fast_time(text: str, time_format: str) -> str:
         return f"CASE WHEN {known} THEN {whole} * {unit} END"
     time_reader(time_format)  # ValueError: it is no format
     parts = set(re.findall(r"%.", time_format))
-    whole = ("%I" in parts) == ("%p" in parts)
-    if parts <= _FAST_PARTS and whole and "seconds_of_day" not in time_format:
+    half_days = ("%I" in parts) == ("%p" in parts)
+    if parts <= _FAST_PARTS and half_days and "seconds_of_day" not in time_format:
         return _of_our_time(f"epoch_us(try_strptime({text}, {quoted(time_format.strip())}))")
     return "NULL::BIGINT"
 

@@ -207,6 +207,8 @@ export function reportWords(report: Report): string[] {
     says.push(
       `${rows(report.dead)} without a readable time ${report.dead === 1 ? "goes" : "go"} to the dead letters.`,
     );
+  if (report.with_decimals.length > 0)
+    says.push(`Decimals came late, so these columns are numbers: ${report.with_decimals.join(", ")}.`);
   if (report.skipped > 0) says.push(`${rows(report.skipped)} were left out, since their time jumped.`);
   if (report.footer > 0)
     says.push(`${rows(report.footer)} after the table ${report.footer === 1 ? "was" : "were"} left out.`);

@@ -27,6 +27,7 @@ const REPORT: Report = {
   largest_jump: null,
   skipped: 0,
   footer: 2,
+  with_decimals: [],
   questions: [],
 };
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +13,10 @@ from webapp.imports.answer import changed
 from webapp.imports.detect_records import detected_json_lines, detected_parquet, is_json_lines
 from webapp.imports.detect_table import Facts, detected_table
 from webapp.imports.dialect import Line, detected as detected_dialect, divided, lines_of
-from webapp.imports.encoding import decoded, detected as detected_encoding, is_text
+from webapp.imports.encoding import candidates, decoded, is_text
 from webapp.imports.faults import ImportFault
 from webapp.imports.preview import preview
-from webapp.imports.reading import Detection, Reading
+from webapp.imports.reading import Choice, Detection, Question, Reading
 from webapp.imports.sample import Head, kind_of, read_text_head
 from webapp.imports.sample_records import read_parquet_head, read_sheet_head
 
@@ -31,7 +32,28 @@ _DIVIDERS = {
 _DETECTED_AROUND = ("encoding", "delimiter", "quote", "header_line", "units_line", "time", "time.columns")
 """Places around which the rest is detected again. Others are set at the end."""
 
-_ENCODINGS = {"utf-8": "UTF-8", "cp1252": "Windows-1252 (Western Europe)", "utf-16": "UTF-16"}
+_ENCODINGS = {
+    "utf-8": "UTF-8",
+    "utf-16-le": "UTF-16",
+    "utf-16-be": "UTF-16 (big-endian)",
+    "cp1250": "Windows-1250 (Central Europe)",
+    "cp1251": "Windows-1251 (Cyrillic)",
+    "cp1252": "Windows-1252 (Western Europe)",
+    "cp850": "DOS (Western Europe)",
+    "mac_roman": "Macintosh (Western Europe)",
+    "gb18030": "GB 18030 (Chinese)",
+    "cp932": "Shift JIS (Japanese)",
+    "cp949": "Korean",
+}
+_FOREIGN_WORD = re.compile(r"\w{0,20}[^\x00-\x7f]\w{0,20}")
+_OTHER_KINDS = {
+    b"<?xml": "XML",
+    b"<!doctype": "a web page",
+    b"<html": "a web page",
+    b"%pdf": "a PDF document",
+    b"{\\rtf": "a text document",
+    b"\xd0\xcf\x11\xe0": "a workbook of an old Excel (.xls)",
+}
 
 
 @dataclass(frozen=True)
@@ -74,16 +96,61 @@ def _detected(head: Head, fixed: Mapping[str, JsonValue]) -> Detection:
         return detected_parquet(head)
     if head.kind == "xlsx":
         return _of_cells(head, fixed)
-    encoding = _text_of(fixed, "encoding") or detected_encoding(head.begin_bytes, head.piece_bytes)
+    fixed_encoding = _text_of(fixed, "encoding")
+    encodings = (fixed_encoding,) if fixed_encoding else candidates(head.begin_bytes, head.piece_bytes)
     try:
-        text = decoded(head.begin_bytes, encoding)
+        text = decoded(head.begin_bytes, encodings[0])
     except LookupError as error:
-        raise ImportFault(f"There is no encoding {encoding}.", None, "Choose another one.") from error
+        raise ImportFault(f"There is no encoding {encodings[0]}.", None, "Choose another one.") from error
+    if (kind := _no_table(head.begin_bytes)) is not None:
+        raise ImportFault(f"The file is {kind}.", None, "Upload a file with a table.")
     if not is_text(text):
         raise ImportFault("The file has no text that could be a table.", None, "Upload a file with a table.")
     if is_json_lines(text):
         return detected_json_lines(head, text)
-    return _of_text(head, text, encoding, fixed)
+    found = _of_text(head, text, encodings[0], fixed)
+    if len(encodings) == 1:
+        return found
+    texts = {encoding: decoded(head.begin_bytes, encoding) for encoding in encodings}
+    read = {encoding: _of_text(head, texts[encoding], encoding, fixed) for encoding in encodings}
+    return _with_encoding_question(found, read, texts)
+
+
+def _no_table(data: bytes) -> str | None:
+    """Returns what the file is if its first bytes say that it is something else."""
+    begin = data[:1_000].lstrip().lower()
+    for mark, kind in _OTHER_KINDS.items():
+        if begin.startswith(mark):
+            return kind
+    if re.match(rb"\[\s*[\[{]|\{\s*\n", begin):
+        return "one JSON document instead of one object in each line"
+    return None
+
+
+def _with_encoding_question(
+    found: Detection, read: Mapping[str, Detection], texts: Mapping[str, str]
+) -> Detection:
+    """Adds the question in which encoding the text makes sense. An answer changes the columns' names too."""
+    columns = found.reading.columns
+    choices = []
+    for encoding, each in read.items():
+        changes: dict[str, JsonValue] = {"encoding": encoding}
+        if len(each.reading.columns) != len(columns):
+            continue
+        for at, column in enumerate(each.reading.columns):
+            if column.name != columns[at].name or column.unit != columns[at].unit:
+                changes |= {f"columns.{at}.name": column.name, f"columns.{at}.unit": column.unit}
+        words = list(dict.fromkeys(_FOREIGN_WORD.findall(texts[encoding])))[:4]
+        title = _ENCODINGS.get(encoding, encoding)
+        choices.append(Choice(title=title, example=" ".join(words), changes=changes))
+    if len(choices) < 2:
+        return found
+    question = Question(
+        id="encoding",
+        text="In which encoding do the texts make sense? Nothing in the file says it.",
+        choices=tuple(choices),
+    )
+    return found.model_copy(update={"questions": (question, *found.questions)})
 
 
 def _of_text(head: Head, text: str, encoding: str, fixed: Mapping[str, JsonValue]) -> Detection:
@@ -127,6 +194,8 @@ def _of_text(head: Head, text: str, encoding: str, fixed: Mapping[str, JsonValue
         notes.append(f"Lines that begin with {comment} are comments.")
     if b"\0" in head.begin_bytes and encoding == "utf-8":
         notes.append("Zero bytes between the characters are left out.")
+    if lost := text.count("\ufffd"):
+        notes.append(f"{lost:,} characters of the beginning are damaged. They are shown as \ufffd.")
     detection = detected_table(Facts(base, rows, comments, pieces), fixed)
     if len(head.members) > 1:
         notes.insert(0, f"The archive has {len(head.members)} tables. This is {head.member}, the largest.")

@@ -14,6 +14,7 @@ from webapp.imports.column_names import Shift, named
 from webapp.imports.column_types import Cell, Judged
 from webapp.imports.detect_time import Timed, detected_time
 from webapp.imports.dialect import Line
+from webapp.imports.faults import ImportFault
 from webapp.imports.number_marks import Decision, Marks
 from webapp.imports.reading import (
     COLUMNS_MAX,
@@ -52,7 +53,7 @@ class Table:
 
 
 def detected_table(facts: Facts, fixed: Mapping[str, JsonValue]) -> Detection:
-    """Returns the whole reading. Raises nothing: what is no table is one column of text."""
+    """Returns the whole reading: what is no table is one column of text. ImportFault: it has too many."""
     table = _table(facts, fixed)
     delimiter = facts.base.delimiter if facts.base.kind == "text" else ";"
     shown = _shown(table)
@@ -66,6 +67,7 @@ def detected_table(facts: Facts, fixed: Mapping[str, JsonValue]) -> Detection:
     timed = detected_time(
         [name for name, _ in table.names],
         [[cell.text for cell in cells[: len(table.rows)]] for cells in table.columns],
+        [[cell.text for cell in cells[len(table.rows) :]] for cells in table.columns],
         _headers(table),
         [row.number for row in table.rows],
         marks.decimal,
@@ -99,7 +101,13 @@ def _table(facts: Facts, fixed: Mapping[str, JsonValue]) -> Table:
         for row in facts.rows
         if row.cells and place.first <= row.number <= place.last and row.cells != place.names
     )
-    width = min(place.width, COLUMNS_MAX)
+    width = place.width
+    if width > COLUMNS_MAX:
+        raise ImportFault(
+            f"The table has {width:,} columns. Fogline reads {COLUMNS_MAX:,} at most.",
+            f"line {place.first:,}",
+            "Split it by columns, or choose another delimiter.",
+        )
     pieces = [row for row in facts.pieces if len(row.cells) in (width, width + 1)]
     columns = tuple(
         (

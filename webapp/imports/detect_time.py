@@ -46,15 +46,17 @@ class Timed:
 def detected_time(
     names: Sequence[str],
     columns: Sequence[Sequence[str]],
+    pieces: Sequence[Sequence[str]],
     headers: Sequence[str],
     lines: Sequence[int],
     decimal: str,
     fixed: Mapping[str, JsonValue],
 ) -> Timed:
-    """Returns the time of the rows. `columns` are the cells of the beginning, `lines` those of its rows."""
+    """Returns the time of the rows. `columns` are the cells of the beginning, and `lines` are where its rows
+    stand. `pieces` are cells from further on: they show formats, and no steps."""
     if "time" in fixed and fixed["time"] is None:
         return Timed(None, notes=("No column is the time.",))
-    found = _found(names, columns, decimal, fixed)
+    found = _found(names, columns, pieces, decimal, fixed)
     if found is None:
         return Timed(None, notes=("No column looks like a time.",))
     times = _times(found, columns)
@@ -83,14 +85,20 @@ def detected_time(
 
 
 def _found(
-    names: Sequence[str], columns: Sequence[Sequence[str]], decimal: str, fixed: Mapping[str, JsonValue]
+    names: Sequence[str],
+    columns: Sequence[Sequence[str]],
+    pieces: Sequence[Sequence[str]],
+    decimal: str,
+    fixed: Mapping[str, JsonValue],
 ) -> TimeFound | None:
     chosen = fixed.get("time.columns")
     if not isinstance(chosen, list):
-        return time_columns.find(names, columns, decimal)
+        return time_columns.find(names, columns, decimal, pieces)
     at = [each for each in chosen if isinstance(each, int) and 0 <= each < len(columns)]
     # Only the chosen ones are looked at, under names that say that they are times.
-    some = time_columns.find(["time"] * len(at), [columns[each] for each in at], decimal)
+    some = time_columns.find(
+        ["time"] * len(at), [columns[each] for each in at], decimal, [pieces[each] for each in at]
+    )
     if some is None or not at:
         return None
     return TimeFound(tuple(at[each] for each in some.columns), some.formats)

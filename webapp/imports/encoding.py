@@ -10,35 +10,51 @@ from charset_normalizer import from_bytes
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _WESTERN = ("cp1252", "cp850", "mac_roman")
 _LIKELY = frozenset("äöüÄÖÜßéèêàáâçñíóúôûîåÅøØæÆ°µμ²³±·§€\u2013\u2014\u2018\u2019“”„…Ωø½¼©®\u00a0")
 _LIKELY_SHARE = 0.9
+_FURTHER = ("cp1250", "gb18030", "cp1252")  # what is often meant where little text shows it
+CANDIDATES_MAX = 5
+SAMPLE_BYTES = 16_000
+_LOST_SHARE = 0.1
+_WITHIN_WORD = re.compile(r"(?<=[A-Za-z])[^\x00-\x7f](?=[A-Za-z])")
 _ZEROS_SHARE = 0.2
 _ODD_SHARE_MAX = 0.02
 _ODD_CHARACTERS = re.compile("[\x01-\x08\x0e-\x1f\x7f-\x9f\ufffd]")
 
 
-def detected(begin: bytes, pieces: Sequence[bytes] = ()) -> str:
-    """Returns the name of a codec that reads the text, such as `utf-8`, `utf-16` or `cp1252`."""
+def candidates(begin: bytes, pieces: Sequence[bytes] = ()) -> tuple[str, ...]:
+    """Returns codecs that may read the text, the likeliest first: `utf-8`, `utf-16-le`, `cp1252`.
+
+    There is one if the bytes decide it. With more, only a person can see which text makes sense.
+    """
     for mark, encoding in _MARKS:
         if begin.startswith(mark):
-            return encoding
+            return (encoding,)
     if (wide := _without_mark(begin)) is not None:
-        return wide
+        return (wide,)
     if all(_is_utf8(part) for part in (begin, *pieces)):
-        return "utf-8"
+        return ("utf-8",)
     others = b"\n".join(line for part in (begin, *pieces) for line in part.splitlines() if not line.isascii())
+    if _is_nearly_utf8(others):
+        return ("utf-8",)
     scores = {encoding: _likely(others, encoding) for encoding in _WESTERN}
     best = max(_WESTERN, key=lambda encoding: scores[encoding])
     if scores[best] >= _LIKELY_SHARE:
-        return best
-    found = from_bytes(others[:64_000]).best()
-    return "cp1252" if found is None else found.encoding
+        return (best,)
+    sample = others[:SAMPLE_BYTES]
+    likely = [match.encoding for match in from_bytes(sample)][:CANDIDATES_MAX]
+    texts: dict[str, str] = {}
+    for encoding in (*likely, *_FURTHER):
+        text = _decoded_or_none(sample, encoding)
+        if text is not None and not _ODD_CHARACTERS.search(text):
+            texts.setdefault(text, encoding)
+    return tuple(texts.values())[:CANDIDATES_MAX] or ("cp1252",)
 
 
 def decoded(data: bytes, encoding: str) -> str:
@@ -77,10 +93,27 @@ def _is_utf8(part: bytes) -> bool:
     return True
 
 
+def _is_nearly_utf8(others: bytes) -> bool:
+    """Whether all but a few characters are UTF-8: some bytes were damaged, or come from another program."""
+    text = others.decode(errors="replace")
+    foreign = sum(not character.isascii() for character in text)
+    lost = text.count("\ufffd")
+    return 0 < lost <= max(1, _LOST_SHARE * foreign) and foreign - lost > lost
+
+
+def _decoded_or_none(data: bytes, encoding: str) -> str | None:
+    try:
+        return data.decode(encoding)
+    except (UnicodeDecodeError, LookupError):
+        return None
+
+
 def _likely(others: bytes, encoding: str) -> float:
     text = others.decode(encoding, errors="replace")
     foreign = [character for character in text if not character.isascii()]
     if not foreign:
         return 0.0
     likely = sum(character in _LIKELY for character in foreign)
-    return likely / (len(foreign) + len(_ODD_CHARACTERS.findall(text)))
+    # Within a word there are letters: what reads an o with dots as a quotation mark reads it wrong.
+    wrong = sum(not character.isalpha() for character in _WITHIN_WORD.findall(text))
+    return (likely - wrong) / (len(foreign) + len(_ODD_CHARACTERS.findall(text)))

@@ -106,11 +106,11 @@ def _plain(file: IO[bytes], size: int) -> Head:
     if at >= size:
         return Head(begin=_text(begin), whole=True)
     pieces = []
-    step = max((size - at - END_BYTES) // PIECES, PIECE_BYTES)
+    step = max((size - at - END_BYTES) // PIECES, PIECE_BYTES) & ~3  # so that characters of UTF-16 stay whole
     for offset in range(at, max(at, size - END_BYTES - PIECE_BYTES), step):
         file.seek(offset)
         pieces.append(_text(file.read(PIECE_BYTES)))
-    file.seek(max(at, size - END_BYTES))
+    file.seek(max(at, (size - END_BYTES) & ~3))
     return Head(begin=_text(begin), pieces=tuple(pieces[: PIECES + 1]), end=_text(file.read(END_BYTES)))
 
 

@@ -53,12 +53,23 @@ class TimeFound:
         return self.formats[0]
 
 
-def find(names: Sequence[str], columns: Sequence[Sequence[str]], decimal: str) -> TimeFound | None:
-    """Returns the time of the rows. `columns` are the cells of each column, in the file's order."""
-    filled = [[cell.strip() for cell in cells if cell.strip().lower() not in NO_VALUE] for cells in columns]
+def find(
+    names: Sequence[str],
+    columns: Sequence[Sequence[str]],
+    decimal: str,
+    pieces: Sequence[Sequence[str]] = (),
+) -> TimeFound | None:
+    """Returns the time of the rows. `columns` are the cells of each column, in the file's order. `pieces` are
+    further cells, which have gaps between them."""
+    filled = [_filled(cells) for cells in columns]
+    more = [_filled(cells) for cells in pieces] or [[] for _ in columns]
     found = [
         *_parts_apart(names, columns),
-        *(each for at in range(len(columns)) for each in _alone(at, names[at], filled[at], decimal)),
+        *(
+            each
+            for at in range(len(columns))
+            for each in _alone(at, names[at], filled[at], more[at], decimal)
+        ),
     ]
     found += _dates_and_clocks(found, names, columns, filled)
     if not found:
@@ -74,7 +85,11 @@ def find(names: Sequence[str], columns: Sequence[Sequence[str]], decimal: str) -
     return TimeFound(best.columns, best.formats, best.score, others)
 
 
-def _alone(at: int, name: str, cells: Sequence[str], decimal: str) -> list[TimeFound]:
+def _filled(cells: Sequence[str]) -> list[str]:
+    return [cell.strip() for cell in cells if cell.strip().lower() not in NO_VALUE]
+
+
+def _alone(at: int, name: str, cells: Sequence[str], more: Sequence[str], decimal: str) -> list[TimeFound]:
     if not cells:
         return []
     hint = is_hint(name)
@@ -85,7 +100,7 @@ def _alone(at: int, name: str, cells: Sequence[str], decimal: str) -> list[TimeF
             return [TimeFound((at,), (kind,), 2.0 + hint + (1.0 if _rises(numbers) else 0.0))]
     if numbers is not None and not all(len(cell) in (8, 12, 14) for cell in cells[:5]):
         return []
-    formats = formats_of(cells)
+    formats = formats_of([*cells, *more])
     if not formats:
         return []
     if numbers is not None and not hint:
@@ -167,7 +182,7 @@ def _dates_and_clocks(
             continue
         other, clock = min(clocks, key=lambda each: (abs(each[0] - at), each[0] < at))
         formats = tuple(f"{'%Y-%m-%d' if each == 'iso' else each} {clock}" for each in date.formats)
-        if date.score < 3 or not any(columns[other]):
+        if not any(columns[other]) or (date.score < 3 and abs(other - at) != 1):
             continue
         pairs.append(TimeFound((at, other), formats, date.score + 2.0))
     return pairs

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from webapp.imports.answer import answered
 from webapp.imports.detect import Look, look, preview
+from webapp.imports.faults import ImportFault
 from webapp.imports.reading import Question
 
-Looked = Callable[[str], Look]
+Looked = Callable[[str | bytes], Look]
 TIMES = [f"2024-05-01 00:{minute:02d}:00" for minute in range(30)]
 
 
 @pytest.fixture
 def looked(tmp_path: Path) -> Looked:
-    def at(text: str) -> Look:
+    def at(data: str | bytes) -> Look:
         path = tmp_path / "file"
-        path.write_text(text)
+        path.write_bytes(data.encode() if isinstance(data, str) else data)
         return look(path, "file.csv")
 
     return at
@@ -226,3 +228,64 @@ def test_a_time_that_goes_back_is_named(looked: Looked) -> None:
     hours = [9, 10, 11, 12, 1, 2, 3, 4]
     found = looked(table("time,a", [f"2024-05-01 {hour:02d}:00" for hour in hours], range(8)))
     assert "At line 6 the time goes back by 11 hours." in found.detection.notes
+
+
+def test_a_date_far_behind_the_beginning_decides_the_order(looked: Looked) -> None:
+    begin = datetime(2024, 1, 1, tzinfo=UTC)
+    minutes = [(begin + timedelta(minutes=at)).strftime("%d/%m/%Y %H:%M") for at in range(20 * 1440)]
+    found = looked(table("time,a", minutes, range(len(minutes))))
+    assert found.detection.questions == ()
+    assert found.detection.reading.time is not None
+    assert found.detection.reading.time.format == "%d/%m/%Y %H:%M"
+
+
+def test_a_date_and_the_time_of_day_need_no_names(looked: Looked) -> None:
+    found = looked("".join(f"{time} temp={at}.5 rh={at}\n" for at, time in enumerate(TIMES)))
+    assert times(found)[:2] == ["2024-05-01T00:00:00+00:00", "2024-05-01T00:01:00+00:00"]
+
+
+# --- encodings
+
+
+def test_letters_within_words_tell_dos_from_windows(looked: Looked) -> None:
+    text = table("Zeit;Größe", TIMES, ["Störung"] * 30, delimiter=";")
+    for encoding in ("cp850", "cp1252", "mac_roman"):
+        assert rows(looked(text.encode(encoding)))[0][1] == "Störung", encoding
+
+
+def test_one_damaged_byte_does_not_change_the_encoding(looked: Looked) -> None:
+    found = looked(table("time,Größe", TIMES, [1.5] * 30).encode() + b"2024-05-01 01:00:00,\xff\n")
+    assert names(found) == ["time", "Größe"]
+    assert any("damaged" in note for note in found.detection.notes)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "header"),
+    [("cp1251", "Время;Давление"), ("gb18030", "时间;温度"), ("cp1250", "Czas;Wartość łąki")],
+)
+def test_an_encoding_that_nothing_says_is_asked(looked: Looked, encoding: str, header: str) -> None:
+    found = looked(table(header, TIMES, [1.5] * 30, delimiter=";").encode(encoding))
+    asked = question(found, "encoding")
+    readings = [
+        answered(found.detection.reading, [asked], {"encoding": at}) for at in range(len(asked.choices))
+    ]
+    assert header.split(";") in [[column.name for column in reading.columns] for reading in readings]
+
+
+@pytest.mark.parametrize(
+    ("data", "word"),
+    [
+        (b'[{"a": 1}, {"a": 2}]', "JSON"),
+        (b"<?xml version='1.0'?><a/>", "XML"),
+        (b"<!DOCTYPE html><html></html>", "web page"),
+        (b"%PDF-1.7 ...", "PDF"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 500, "Excel"),
+        (
+            b",".join(b"c%d" % at for at in range(2001)) + b"\n" + b",".join([b"1"] * 2001) + b"\n",
+            "2,001 columns",
+        ),
+    ],
+)
+def test_what_is_no_table_says_what_it_is(looked: Looked, data: bytes, word: str) -> None:
+    with pytest.raises(ImportFault, match=word):
+        looked(data)

@@ -7,6 +7,9 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict
 
+COLUMNS_MAX = 2000
+"""The most columns of one stream."""
+
 
 class FieldType(StrEnum):
     INTEGER = "integer"  # 64 bit

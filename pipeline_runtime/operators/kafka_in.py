@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validat
 from pipeline_runtime.model.faults import words_for_pattern
 from pipeline_runtime.model.ids import OWN_TOPICS
 from pipeline_runtime.model.paths import parse_path
-from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.model.schema import COLUMNS_MAX, StreamSchema
 from pipeline_runtime.model.spec import ColumnReading, RecordReading, TimeReading
 from pipeline_runtime.operators.columns import ColumnType, SchemaCheck
 from pipeline_runtime.operators.sdk import ArrowTransform, OperatorContext, Params, TransformOperator
@@ -82,7 +82,9 @@ class KafkaInParams(Params):
         description="how many partitions the topic has; empty: all of them, also those that it gets later",
     )
     columns: tuple[KafkaColumn, ...] = Field(
-        min_length=1, description="the fields of the JSON objects that you need"
+        min_length=1,
+        max_length=COLUMNS_MAX,
+        description="the fields of the JSON objects that you need",
     )
     key: str | None = Field(default=None, description="the column that is the record's key")
     start: Literal["earliest", "latest"] = Field(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field
 
-from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.model.schema import COLUMNS_MAX, StreamSchema
 from pipeline_runtime.operators.columns import ColumnName, NewColumn, SchemaCheck
 from pipeline_runtime.operators.sdk import ArrowTransform, OperatorContext, Params, TransformOperator
 
@@ -24,7 +24,9 @@ class Chosen(BaseModel):
 
 
 class SelectParams(Params):
-    columns: tuple[Chosen, ...] = Field(min_length=1, description="the columns to keep, in this order")
+    columns: tuple[Chosen, ...] = Field(
+        min_length=1, max_length=COLUMNS_MAX, description="the columns to keep, in this order"
+    )
     key: str | None = Field(default=None, description="the column (by its new name) that becomes the key")
 
 

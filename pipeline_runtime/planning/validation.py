@@ -22,7 +22,7 @@ from pipeline_runtime.model.faults import (
     short,
 )
 from pipeline_runtime.model.names import element_name, group_name, listed_and, place_words, with_titles
-from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.model.schema import COLUMNS_MAX, StreamSchema
 from pipeline_runtime.model.spec import Frozen
 from pipeline_runtime.operators.registry import (
     OperatorUnknown,
@@ -47,8 +47,6 @@ _HINTS_MAX = 50
 """
 
 
-COLUMNS_MAX = 2000
-"""The most columns of one stream."""
 SCHEMAS_SIZE_MAX = 5_000_000
 """The most characters that the columns of all streams may take, about, when they are written as JSON. The
 editor asks for them after each change, and each node keeps those of what it runs."""

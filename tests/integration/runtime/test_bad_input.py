@@ -6,7 +6,9 @@ import json
 from typing import Any
 
 import pytest
+from kafka import KafkaProducer
 
+from pipeline_runtime.kafka.unpacking import BATCH_BYTES_MAX
 from tests.integration.runtime.documents import by_key, events, running_sums, sums
 from tests.integration.runtime.engine import (
     Deployed,
@@ -15,7 +17,7 @@ from tests.integration.runtime.engine import (
     owning,
     produce,
 )
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.integration
 
@@ -117,3 +119,27 @@ def assert_processed(
 
 def is_bad(item: Any) -> bool:
     return not isinstance(item, dict) or item["v"] <= 0
+
+
+def test_few_bytes_that_unpack_to_very_many_are_a_dead_letter_that_says_where_it_lies(
+    kafka: str, node: Node
+) -> None:
+    topic = create_topic(kafka)
+    deployed = Deployed(kafka, [events(topic), sums()], {"all": ["events", "sums"]})
+    replica = node.own(deployed.specs["all"])
+    owning(replica)
+    size = BATCH_BYTES_MAX + 1_000_000
+    for place, compression in enumerate(("gzip", "snappy", "lz4", "zstd")):
+        producer = KafkaProducer(
+            bootstrap_servers=kafka, compression_type=compression, max_request_size=2 * size
+        )
+        producer.send(topic, value=b'{"k":"k","v":%d}' % place, key=b"k").get(PATIENCE_S)
+        if compression != "snappy":  # which makes it no smaller than the broker takes
+            producer.send(topic, value=bytes(size), key=b"k").get(PATIENCE_S)
+        producer.close()
+    wait_until(lambda: deployed.records("sums")[-1:] == [{"k": "k", "v": 6}], "all rows")
+    wait_until(lambda: len(deployed.dead_letters("events")) == 3, "the dead letters")
+    reasons = [letter["reason"] for letter in deployed.dead_letters("events")]
+    for offset, reason in zip((1, 4, 6), reasons, strict=True):
+        assert f"{topic}, partition 0, offset {offset}: not read" in reason
+    assert replica.status().error is None

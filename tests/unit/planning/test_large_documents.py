@@ -9,9 +9,10 @@ import pytest
 from pipeline_runtime.model import faults as model_faults
 from pipeline_runtime.model.document import ELEMENTS_MAX, INPUTS_MAX
 from pipeline_runtime.model.faults import FAULTS_MAX
+from pipeline_runtime.model.schema import COLUMNS_MAX
 from pipeline_runtime.planning import validation
 from pipeline_runtime.planning.graph import find_cycles, topological_order
-from pipeline_runtime.planning.validation import COLUMNS_MAX, SCHEMAS_SIZE_MAX, validate
+from pipeline_runtime.planning.validation import SCHEMAS_SIZE_MAX, validate
 
 
 class Counted(dict):
@@ -160,10 +161,20 @@ def filters(keep, count):
 def test_a_stream_with_too_many_columns_is_named_where_it_begins(registry, pipeline, topic, keep):
     found = validate(pipeline(topic(40_000), *filters(keep, 100)), registry)
     assert [(f.element, f.path, f.code) for f in found.faults] == [
-        ("source", "spec.elements[0].params", "too_many_columns")
+        ("source", "spec.elements[0].params.columns", "invalid")
     ]
-    assert "40,000" in found.faults[0].message
     assert found.schemas == {}
+
+
+def test_a_column_too_much_is_named_at_the_element_that_adds_it(registry, pipeline, topic, keep):
+    more = {"columns": [{"name": "more", "expression": "column_1 + 1"}]}
+    derive = {"id": "more", "type": "derive", "params": more, "inputs": {"in": "source"}}
+    found = validate(pipeline(topic(COLUMNS_MAX), derive, keep("f", "more")), registry)
+    assert [(f.element, f.path, f.code) for f in found.faults] == [
+        ("more", "spec.elements[1].params", "too_many_columns")
+    ]
+    assert "2,001" in found.faults[0].message
+    assert list(found.schemas) == ["source.out"]
 
 
 def test_streams_with_too_many_columns_together_are_named_where_it_is_exceeded(

@@ -83,6 +83,14 @@ class BackupPlace(Frozen):
     url: str  # of its chunk service
 
 
+class WayOn(Frozen):
+    """A way in which an element that stands can go on, for a person to choose."""
+
+    id: str  # says what it answers to, so that it answers to nothing else
+    title: str  # in a few words, for a button
+    cost: str  # what follows from it
+
+
 class JavaEnd(Frozen):
     """One end of a node's Java process, or of the node, while the group started there or was in a batch."""
 
@@ -91,6 +99,7 @@ class JavaEnd(Frozen):
     alone: bool  # no other group can have caused it
     silent: bool = False  # the node fell silent instead, and nothing is known of its Java
     reads: str = ""  # what the group's batch was reading, if that is known
+    skip: WayOn | None = None  # to go on behind that
 
 
 ENDS_WITHIN_MS = 3_600_000
@@ -226,14 +235,6 @@ def _refused(part: Any, error: ValueError) -> RefusedReplica:
     )
 
 
-class WayOn(Frozen):
-    """A way in which an element that stands can go on, for a person to choose."""
-
-    id: str  # says what it answers to, so that it answers to nothing else
-    title: str  # in a few words, for a button
-    cost: str  # what follows from it
-
-
 class ReplicaError(Frozen):
     code: str = ""  # one of error_codes.AT_ELEMENTS
     message: str  # what happened
@@ -285,6 +286,7 @@ def held_error(ends: tuple[JavaEnd, ...]) -> ReplicaError:
         f"It is held: {nodes} fell silent one after the other, the last one soon after the element was "
         f"restored there, and before it had committed a batch.{reads}",
         ends[-1].at_ms,
+        ways=() if ends[-1].skip is None else (ends[-1].skip,),
     )
 
 
@@ -382,6 +384,7 @@ class ReplicaStatus(Frozen):
     at_work: bool = False  # its query is starting or in a batch
     stalled: Stalled | None = None
     reads: str = ""  # what the batch reads that is running: "orders, partition 0, offsets 12 to 15"
+    skip: WayOn | None = None  # to go on behind that, should the batch be what ends the node
     java_ends: tuple[JavaEnd, ...] = ()  # the ends that this node knows of
     vouched: str = ""  # the value of `vouched` that the ends belong to
     paused: bool = False

@@ -36,8 +36,8 @@ AT_ELEMENTS = (
         " not answer. A model or an operator that never ends is the usual cause. The message says which rows"
         " it was given.",
         _COMMITTED,
-        "Look at the element's model or code and at those rows, then deploy a changed version. If its batches"
-        " do take that long, raise `FOGLINE_BATCH_S` on the node.",
+        "Look at the element's model or code and at those rows, then deploy a changed version, or skip the"
+        " rows. If its batches do take that long, raise `FOGLINE_BATCH_S` on the node.",
     ),
     KnownError(
         "not-deterministic",
@@ -156,7 +156,8 @@ AT_ELEMENTS = (
         " that takes too much memory. It is not started any more, so that nothing else is lost.",
         "Committed batches are in the journal and the state is kept. The other elements are restored.",
         "See the nodes' logs, for instance whether memory was short. Restore the element: then it is started"
-        " again. Or deploy a changed version, for example one that reads behind the row at which it stood.",
+        " again. Or skip the rows that its batch was reading, where that is offered. Or deploy a changed"
+        " version.",
     ),
     KnownError(
         "java-ended-twice",

@@ -53,7 +53,14 @@ def explain(error: BaseException, trace: str, at_ms: int) -> ReplicaError:
     code = _code_of(error, text)
     if code == "node-starved":
         message = "The node had no time to start a Python process for the element within 10 s."
-    return ReplicaError.of(code, message, at_ms, traceback=trace[-8000:], damaged=code in _DAMAGED)
+    return ReplicaError.of(
+        code,
+        message,
+        at_ms,
+        traceback=trace[-8000:],
+        damaged=code in _DAMAGED,
+        ways=getattr(error, "ways", ()),
+    )
 
 
 def _code_of(error: BaseException, text: str) -> str:

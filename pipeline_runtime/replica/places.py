@@ -13,8 +13,9 @@ from pipeline_runtime.kafka.topics import TopicMissing
 from pipeline_runtime.kafka.transactions import Doubtful
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica.input_offsets import InputOffsets
+from pipeline_runtime.replica.stalls import skipped
 from pipeline_runtime.replica.state import ReplicaState
-from pipeline_runtime.replica.topic_changes import renewed
+from pipeline_runtime.replica.topic_changes import TopicChange, renewed
 from pipeline_runtime.replica.topic_guard import TopicGuard
 
 
@@ -94,6 +95,10 @@ class Places:
         finally:
             offsets.close()
         found, changes = renewed(inputs, ends if moved is None else moved, seen, accepted)
+        found, count = skipped(found, accepted)
+        if count:
+            text = f"{count:,} records were left out, as a person has chosen."
+            changes = [*changes, TopicChange("skipped", "", text)]
         self._guard.passed(changes)
         return found if changes else moved
 

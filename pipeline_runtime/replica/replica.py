@@ -199,6 +199,7 @@ class Replica:
                 state_keys=run.keys if run else None,
                 stalled=self._stalled(),
                 reads=state.reads_now,
+                skip=state.way_behind,
                 at_work=state.granted is not None
                 or (run is not None and run.begun and not state.connected.is_set()),
                 paused=state.paused,
@@ -236,7 +237,7 @@ class Replica:
         if self._host.broker.silent_since_ms is not None:
             state.count_batch_from_now()
         elif now_ms() - state.batch_since_ms > limit_s * 1000:
-            raise BatchTooLong(limit_s, state.reads_now)
+            raise BatchTooLong(limit_s, state.reads_now, state.way_behind)
 
     def _reached(self) -> Ends:
         """Where the newest batch ends that this owner has begun. The caller holds `changed`."""

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from pipeline_runtime.model.desired import Stalled
+from pipeline_runtime.journal.records import LEFT_OUT, Ends
+from pipeline_runtime.model.desired import Stalled, WayOn
 
 STALLED_S = 30.0
 """A batch that runs for longer than this is told: usual ones take a part of a second."""
 STUCK_S = 10.0
 """A replica that is told to stop does not wait for a batch that has run for longer than this."""
 _PARTITIONS_TOLD = 3
+_PARTITIONS_SKIPPED = 50
 
 
 class BatchTooLong(RuntimeError):
     """A batch has not ended within the limit of time."""
 
-    def __init__(self, limit_s: float, reads: str) -> None:
+    def __init__(self, limit_s: float, reads: str, way: WayOn | None = None) -> None:
+        self.ways = () if way is None else (way,)
         read = f", which reads {reads}," if reads else ""
         super().__init__(f"a batch{read} has not ended within {limit_s:g} s")
 
@@ -40,15 +43,51 @@ def stalled(
 def read_between(start: Mapping[str, Any], end: Mapping[str, Any]) -> str:
     """Returns what a batch reads: "orders, partition 0, offsets 12 to 15", or an empty text if it reads no
     topic. `start` and `end` are positions by `<topic>-<partition>`."""
-    moved = [
-        (name, start[name], at)
-        for name, at in end.items()
-        if isinstance(at, int) and isinstance(start.get(name), int) and at > start[name] and "-" in name
-    ]
-    found = []
+    moved, found = _moved(start, end), []
     for name, first, behind in moved[:_PARTITIONS_TOLD]:
         topic, _, partition = name.rpartition("-")
         offsets = f"offset {first}" if behind == first + 1 else f"offsets {first} to {behind - 1}"
         found.append(f"{topic}, partition {partition}, {offsets}")
     more = len(moved) - len(found)
     return "; ".join(found) + (f"; and {more} more partitions" if more else "")
+
+
+def way_behind(start: Mapping[str, Any], end: Mapping[str, Any]) -> WayOn | None:
+    """Returns the way to go on behind what a batch reads, or None if it reads no topic, or very
+    many partitions."""
+    moved = _moved(start, end)
+    if not 0 < len(moved) <= _PARTITIONS_SKIPPED:
+        return None
+    count = sum(behind - first for _, first, behind in moved)
+    records = "1 record" if count == 1 else f"{count:,} records"
+    return WayOn(
+        id="skip " + " ".join(f"{name} {first} {behind}" for name, first, behind in moved),
+        title=f"Skip {records}",
+        cost=f"{records} ({read_between(start, end)}) are left out for good. It goes on behind them.",
+    )
+
+
+def skipped(ends: Ends, accepted: Collection[str]) -> tuple[Ends, int]:
+    """Returns where a group goes on from `ends`, and how many records that leaves out: behind those that a
+    person has chosen to skip (`way_behind`), if it stands there. Otherwise that is `ends` itself."""
+    new, left_out = dict(ends), dict(ends.get(LEFT_OUT, {}))
+    count = 0
+    for way in accepted:
+        kind, *parts = way.split(" ")
+        if kind != "skip" or len(parts) % 3:
+            continue
+        for name, first, behind in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
+            at = new.get(name)
+            if isinstance(at, int) and int(first) <= at < int(behind):
+                new[name], count = int(behind), count + int(behind) - at
+                left_out[name] = left_out.get(name, 0) + int(behind) - at
+    return ({**new, LEFT_OUT: left_out}, count) if count else (ends, 0)
+
+
+def _moved(start: Mapping[str, Any], end: Mapping[str, Any]) -> list[tuple[str, int, int]]:
+    """Returns (`<topic>-<partition>`, from, to) for each partition of which a batch reads records."""
+    return [
+        (name, start[name], at)
+        for name, at in end.items()
+        if isinstance(at, int) and isinstance(start.get(name), int) and at > start[name] and "-" in name
+    ]

@@ -14,13 +14,13 @@ from time import time
 from pipeline_runtime.handover.ownership import CommitPermit
 from pipeline_runtime.journal.records import Boundary
 from pipeline_runtime.journal.view import JournalView
-from pipeline_runtime.model.desired import ClaimOrder, Directive
+from pipeline_runtime.model.desired import ClaimOrder, Directive, WayOn
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica.core import Facts
 from pipeline_runtime.replica.measures import Measures
 from pipeline_runtime.replica.outputs import RejectedRecord
-from pipeline_runtime.replica.stalls import read_between
+from pipeline_runtime.replica.stalls import read_between, way_behind
 
 
 @dataclass
@@ -252,6 +252,13 @@ class ReplicaState:
         if self.granted is None or self.plan is None:
             return ""
         return read_between(self.plan[0].ends, self.plan[1].ends)
+
+    @property
+    def way_behind(self) -> WayOn | None:
+        """The way to go on behind what the running batch reads."""
+        if self.granted is None or self.plan is None:
+            return None
+        return way_behind(self.plan[0].ends, self.plan[1].ends)
 
     @property
     def caught_up(self) -> bool:

@@ -23,7 +23,7 @@ from pipeline_runtime.journal.records import LEFT_OUT, TOPIC_IDS, Ends
 from pipeline_runtime.kafka.topics import Seen, TopicSeen
 from pipeline_runtime.model.desired import WayOn
 
-Kind = Literal["missing", "another", "partitions", "gap"]
+Kind = Literal["missing", "another", "partitions", "gap", "skipped"]
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ def go_on(actor: User, name: str, element: str, way: str) -> None:
     placement = GroupPlacement.objects.select_for_update().get(deployment=deployment, group=group.group)
     if way in placement.accepts:
         return
-    error = (group.owner.status.get("error") if group.owner is not None else None) or {}
+    error = group.held or (group.owner.status.get("error") if group.owner is not None else None) or {}
     if way not in [each["id"] for each in error.get("ways") or ()]:
         raise Conflict(
             f"{title} cannot go on in that way: it does not stand for that reason now.",

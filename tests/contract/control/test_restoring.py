@@ -9,8 +9,9 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from webapp.accounts.models import User
+from webapp.accounts.models import Role, User
 from webapp.audit.models import Event
+from webapp.handovers.elements import go_on
 from webapp.handovers.facts import group_facts
 from webapp.handovers.models import Handover
 from webapp.monitoring.if_it_fails import if_node_fails
@@ -167,7 +168,13 @@ def test_one_with_which_two_nodes_fell_silent_is_held_and_all_else_is_restored(
     context: ControlContext, deployed: Callable[..., GroupPlacement]
 ) -> None:
     placement, other = deployed("power", "edge-a"), deployed("heat", "edge-a")
-    status = {"reads": "orders, partition 0, offsets 12 to 15", "group": "power", "role": "owner"}
+    way = {"id": "skip orders-0 12 16", "title": "Skip 4 records", "cost": "They are left out."}
+    status = {
+        "reads": "orders, partition 0, offsets 12 to 15",
+        "group": "power",
+        "role": "owner",
+        "skip": way,
+    }
     Replica.objects.filter(deployment=placement.deployment, node=placement.node).update(status=status)
     restored(placement, 1, measured={})
     restored(other, 1)
@@ -182,13 +189,15 @@ def test_one_with_which_two_nodes_fell_silent_is_held_and_all_else_is_restored(
     assert status_of(facts) == "failed"
     assert facts.held is not None
     assert facts.held["code"] == "nodes-fell-silent"
+    assert facts.held["ways"] == [way]
+
+    # A person skips the records: so it is restored, and goes on behind them.
+    document = {"spec": {"elements": [{"id": "power"}]}}
+    PipelineVersion.objects.filter(deployments=placement.deployment).update(document=document)
+    ada = User.objects.create(username="ada", role=Role.OPERATOR)
+    go_on(ada, placement.deployment.pipeline.name, "power", way["id"])
     placement.refresh_from_db()
-    placement.vouch()
-    placement.save()
-    Node.objects.update(up=True)
-    order_restorations(context, Bulkhead())
-    placement.refresh_from_db()
-    assert placement.java_ends == [], "a person has asked for it again"
+    assert (placement.java_ends, placement.accepts) == ([], [way["id"]])
 
 
 def test_of_several_that_came_together_none_is_held_and_each_is_tried_alone(

@@ -7,9 +7,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pipeline_runtime.model.desired import Role
+from pipeline_runtime.model.desired import ClaimOrder, Role
+from pipeline_runtime.model.ids import Epoch
 from pipeline_runtime.replica import replica as replicas, stalls
 from pipeline_runtime.replica.host import ReplicaHost
+from tests.directing import tell
 from tests.integration.runtime.documents import events
 from tests.integration.runtime.engine import Deployed, Node, create_topic, owning, produce, wait_for_status
 from tests.waiting import wait_until
@@ -58,7 +60,12 @@ def test_a_batch_that_never_ends_is_said_and_ended(
     assert replica.status().role is Role.STOPPED
     wait_until(lambda: not any(map(psutil.pid_exists, second)), "its process to end")
 
+    # A person skips the row. What comes behind it is processed.
     flag.unlink()
-    node.own(spec, over=2)
-    wait_until(lambda: deployed.records("sums") == [{"k": "a", "v": 5}], "the row")
+    [way] = failed.error.ways
+    assert way.title == "Skip 1 record"
+    replica = node.start(spec)
+    tell(replica, order=ClaimOrder(id="skips", over=Epoch(2)), accepts=(way.id,))
+    produce(kafka, topic, [{"k": "a", "v": 7}])
+    wait_until(lambda: deployed.records("sums") == [{"k": "a", "v": 7}], "the row behind it")
     deployed.assert_journal_lawful("all")

@@ -8,13 +8,20 @@ from typing import Any
 import pytest
 from kafka.errors import KafkaTimeoutError
 
-from pipeline_runtime.journal.records import Boundary
+from pipeline_runtime.journal.records import LEFT_OUT, Boundary
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.replica import broker_watch
 from pipeline_runtime.replica.broker_watch import SILENT_MS, BrokerWatch
 from pipeline_runtime.replica.errors import explain
-from pipeline_runtime.replica.stalls import STALLED_S, BatchTooLong, read_between, stalled
+from pipeline_runtime.replica.stalls import (
+    STALLED_S,
+    BatchTooLong,
+    read_between,
+    skipped,
+    stalled,
+    way_behind,
+)
 from pipeline_runtime.replica.state import ReplicaState
 from tests.waiting import wait_until
 
@@ -92,3 +99,21 @@ def test_a_broker_is_silent_some_time_after_its_last_answer_and_until_the_next(
     wait_until(lambda: watch.silent_since_ms is None, lambda: "the answer to count")
     assert told.wait(5)
     watch.close()
+
+
+def test_what_a_person_skips_is_left_out_once_and_only_where_the_group_stands() -> None:
+    start, end = {"t-0": 12, "t-1": 5, "u-0": 3}, {"t-0": 16, "t-1": 6, "u-0": 3}
+    way = way_behind(start, end)
+    assert way is not None
+    assert "5 records (t, partition 0, offsets 12 to 15; t, partition 1, offset 5) are left out" in way.cost
+    found, count = skipped({**start, "replay": {"row": 1}}, ["u is 7", way.id])
+    assert found == {**end, "replay": {"row": 1}, LEFT_OUT: {"t-0": 4, "t-1": 1}}
+    assert count == 5
+    assert skipped(found, [way.id]) == (found, 0)
+    in_the_middle, count = skipped({"t-0": 14, "t-1": 6}, [way.id])
+    assert (in_the_middle["t-0"], count) == (16, 2)
+    assert skipped({"t-0": 11, "t-1": 9}, [way.id]) == ({"t-0": 11, "t-1": 9}, 0)
+
+
+def test_there_is_no_way_behind_what_no_topic_holds() -> None:
+    assert way_behind({"replay": 1}, {"replay": 5}) is None

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from pipeline_runtime.model.desired import JavaEnd
+from pipeline_runtime.model.desired import JavaEnd, WayOn
 
 SOON = timedelta(minutes=10)
 """How soon after a restoration its node has to fall silent to be connected with it."""
@@ -31,6 +31,7 @@ class Stay:
     began_at: datetime
     came_through: bool  # the element has committed a batch of its own on the target
     reads: str = ""  # what the batch was reading that ran when the target was heard last
+    skip: WayOn | None = None  # to go on behind that
 
 
 def ends_of(group: Group, node: str, fell_at: datetime, stays: Iterable[Stay]) -> tuple[JavaEnd, ...]:
@@ -46,7 +47,14 @@ def ends_of(group: Group, node: str, fell_at: datetime, stays: Iterable[Stay]) -
         return ()
     return (
         JavaEnd(node=stay.origin, at_ms=_ms(stay.began_at) - 1, alone=False, silent=True),
-        JavaEnd(node=node, at_ms=_ms(fell_at), alone=len(suspects) == 1, silent=True, reads=stay.reads),
+        JavaEnd(
+            node=node,
+            at_ms=_ms(fell_at),
+            alone=len(suspects) == 1,
+            silent=True,
+            reads=stay.reads,
+            skip=stay.skip,
+        ),
     )
 
 

@@ -171,7 +171,8 @@ def _stay(handover: Handover) -> Stay:
         handover.origin,
         handover.created_at,
         committed,
-        status.reads if status is not None else "",
+        skip=status.skip if status is not None else None,
+        reads=status.reads if status is not None else "",
     )
 
 

@@ -211,7 +211,7 @@ function StatusRow({ element }: { element: LiveElement }) {
     silent: "restore it elsewhere",
     unheard: "see Needs attention",
     starting: "its node starts it",
-    view: "open it to see why",
+    view: "select it to see it",
     paused: element.lag_rows === 1 ? "1 row waits" : `${count(element.lag_rows)} rows wait`,
     draft: "not deployed",
     ended: "the recording has ended",

@@ -42,10 +42,22 @@ function queryOf({ columns, by, marks, window_ms }: Asked, more: Record<string, 
   return query.toString();
 }
 
+/** What one answer stands for, and the times between which it lies. */
+interface Part {
+  from: number;
+  until: number;
+  rows: number;
+  left_out: number;
+}
+
+/** How much of a part lies behind `begin`, if its rows came evenly. */
+const shareOf = ({ from, until }: Part, begin: number): number =>
+  from >= begin ? 1 : until <= begin ? 0 : (until - begin) / (until - from);
+
 /** What was gathered before and what came since, without what is older than the window. */
 export class Gathering {
   private seen = new Map<string, PeekRecord>();
-  private parts: { until: number; rows: number; left_out: number }[] = [];
+  private parts: Part[] = [];
 
   add(answer: Pick<Answer, "records" | "rows" | "left_out">, window_ms: number): Gathered {
     for (const record of answer.records) this.seen.set(`${record.partition}/${record.offset}`, record);
@@ -55,11 +67,18 @@ export class Gathering {
     const inside = records.filter((record) => atOf(record) >= begin);
     for (const record of records.slice(0, records.length - inside.length))
       this.seen.delete(`${record.partition}/${record.offset}`);
-    const until = answer.records.length ? Math.max(...answer.records.map(atOf)) : newest;
-    this.parts.push({ until, rows: answer.rows, left_out: answer.left_out });
+    const times = answer.records.map(atOf);
+    if (times.length)
+      this.parts.push({
+        from: Math.min(...times),
+        until: Math.max(...times),
+        rows: answer.rows,
+        left_out: answer.left_out,
+      });
     this.parts = this.parts.filter((part) => part.until >= begin);
-    const sum = (of: "rows" | "left_out") => this.parts.reduce((total, part) => total + part[of], 0);
-    return { records: inside, rows: sum("rows"), left_out: sum("left_out") };
+    const rows = this.parts.reduce((sum, part) => sum + part.rows * shareOf(part, begin), 0);
+    const left_out = this.parts.reduce((sum, part) => sum + part.left_out * shareOf(part, begin), 0);
+    return { records: inside, rows: Math.round(rows), left_out: Math.round(left_out) };
   }
 }
 
@@ -113,7 +132,7 @@ export function useCurve(pipeline: string, source: string | null, asked: Asked, 
 export function toldRows({ records, rows, left_out }: Gathered, curves: readonly string[]): string {
   const told = [
     rows > records.length
-      ? `${plural(rows, "row").replace(/^\d+/, rows.toLocaleString("en"))}, drawn by the least, the greatest and the last of each pixel.`
+      ? `About ${rows.toLocaleString("en")} rows, drawn by the least, the greatest and the last of each pixel.`
       : "",
     left_out > 0
       ? `About ${left_out.toLocaleString("en")} older rows of this time are too many to read and are not drawn; zoom in to see them.`

@@ -21,6 +21,8 @@ export const asList = (value: unknown): string[] =>
 const rowOf = (record: PeekRecord): Row =>
   record.value && typeof record.value === "object" ? (record.value as Row) : null;
 
+const naturally = new Intl.Collator("en", { numeric: true }).compare;
+
 /** The columns to draw: those that the parameters name, else all numbers. */
 function chartColumns(records: readonly PeekRecord[], params: Params): string[] {
   const first = records.map(rowOf).find((row) => row !== null);
@@ -60,7 +62,7 @@ export function streamChart(
   const columns = chartColumns(shown, params);
   const by = asList(params.by)[0];
   const keyOf = (record: PeekRecord) => String(rowOf(record)?.[by ?? ""] ?? record.key ?? "");
-  const keys = by ? [...new Set(shown.map(keyOf))].sort() : [null];
+  const keys = by ? [...new Set(shown.map(keyOf))].sort(naturally) : [null];
   const unitOf = (column: string) => fields.find((field) => field.name === column)?.unit ?? "";
   const value = (record: PeekRecord, column: string) => {
     const number = Number(rowOf(record)?.[column] ?? NaN);

@@ -19,13 +19,13 @@ const answer = (seconds: number[], rows: number, left_out = 0) => ({
 describe("what a live chart gathers", () => {
   test("is the newest window, however it came", () => {
     const gathering = new Gathering();
-    gathering.add(answer([0, 1, 2], 300), 4000);
-    const { records, rows } = gathering.add(answer([2, 3, 6], 400), 4000);
-    expect(records.map(({ offset }) => offset)).toEqual([2, 3, 6]);
-    expect(rows).toBe(700);
+    gathering.add(answer([0, 1, 4], 400), 4000);
+    const { records, rows } = gathering.add(answer([5, 6], 200), 4000);
+    expect(records.map(({ offset }) => offset)).toEqual([4, 5, 6]);
+    expect(rows).toBe(400); // half of the first answer's are older than the window
     expect(gathering.add(answer([9], 100), 4000)).toMatchObject({
-      rows: 500,
-      records: [{ offset: 6 }, { offset: 9 }],
+      rows: 300,
+      records: [{ offset: 5 }, { offset: 6 }, { offset: 9 }],
     });
   });
 
@@ -45,7 +45,7 @@ describe("what is left out is said", () => {
 
   test("rows between those of a pixel, older rows and curves", () => {
     const told = toldRows({ ...gathered, rows: 10_000, left_out: 5_000 }, ["k15", "k16"]);
-    expect(told).toContain("10,000 rows, drawn by the least, the greatest and the last of each pixel.");
+    expect(told).toContain("About 10,000 rows, drawn by the least, the greatest and the last of each pixel.");
     expect(told).toContain("About 5,000 older rows");
     expect(told).toContain("2 curves are not drawn: k15, k16");
   });

@@ -38,8 +38,8 @@ export function Legend({ lines, flags, hidden, onToggle, left }: Props) {
           lineKey(line),
           line.name,
           <span
-            className="chart__swatch"
-            style={{ background: `var(--series-${line.series ?? index + 1})` }}
+            className={`chart__swatch${line.dash ? " chart__swatch--dash" : ""}`}
+            style={{ color: `var(--series-${line.series ?? index + 1})` }}
           />,
           line.unit,
         ),

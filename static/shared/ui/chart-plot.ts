@@ -205,7 +205,7 @@ function yRange(chart: Drawn): Layout {
   const [least, greatest] = extentOf(chart.lines.flatMap((line) => line.values)) ?? [0, 0];
   const from = chart.zero === false ? least : Math.min(0, least);
   const form = { tickformat: tickFormat(from, greatest), automargin: true };
-  return chart.zero !== false && greatest < 1 ? { ...form, range: [0, 1], nticks: 2 } : form;
+  return chart.zero !== false && greatest === 0 ? { ...form, range: [0, 1], nticks: 2 } : form;
 }
 
 /**

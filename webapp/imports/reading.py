@@ -60,7 +60,8 @@ class Reading(Frozen):
     member: str | None = Field(default=None, max_length=500)  # of a zip archive
     sheet: str | None = Field(default=None, max_length=200)
     encoding: str = Field(default="utf-8", max_length=40)
-    delimiter: str = Field(default=",", max_length=10)  # `whitespace`: any number of spaces and tabs
+    # One character, or `whitespace`: any number of spaces and tabs.
+    delimiter: str = Field(default=",", pattern=r"^(whitespace|[^\r\n\x00])$")
     quote: Literal['"', "'", ""] = '"'
     comment: str = Field(default="", max_length=4)  # what a line begins with that is passed over
     header_line: int | None = None

@@ -204,7 +204,7 @@ def test_another_reading_makes_another_file_and_the_first_one_stays(caller: Call
 @pytest.mark.parametrize(
     "reading",
     [
-        {"delimiter": "x" * 11},
+        {"delimiter": ";;"},
         {"columns": [{"source": 0, "name": "a", "type": "number"}] * 2001},
         {"columns": [{"source": 0, "name": "", "type": "number"}]},
         {"nothing": 1},
@@ -317,6 +317,7 @@ def test_the_first_rows_are_shown_as_they_lie_and_as_they_are_read(
     for wrong in (
         {"nothing": 1},
         {"delimiter": 5},
+        {"delimiter": ";;"},
         {"time.columns": 5},
         {"columns.0.type": "text"},
         {"columns.x.type": "string"},

@@ -16,7 +16,7 @@ PIPELINE = "messy-file"
 ROWS = 300
 UNREADABLE = {40, 41}
 DEAD = {70}
-GERMAN = "Zeit;Maschine;Leistung\r\n"
+GERMAN = "Zeit;Gerät;Leistung\r\n"
 
 
 def line(n: int) -> str:
@@ -48,7 +48,7 @@ def document(reference: str) -> dict[str, Any]:
                     "id": "out",
                     "type": "csv-sink",
                     "inputs": {"in": "rows"},
-                    "params": sink | {"columns": ["Maschine", "Leistung"]},
+                    "params": sink | {"columns": ["Gerät", "Leistung"]},
                 },
             ]
         },
@@ -60,26 +60,27 @@ def document(reference: str) -> dict[str, Any]:
 def test_a_messy_file_is_asked_about_imported_and_replayed_with_the_right_values(
     client: httpx.Client,
 ) -> None:
-    content = (GERMAN + "".join(map(line, range(ROWS)))).encode()
-    answer = client.post(f"{API}/files", files={"file": ("leistung.csv", content)}, data={"confirm": "true"})
+    content = (GERMAN + "".join(map(line, range(ROWS)))).encode("cp1252")
+    answer = client.post(f"{API}/files", files={"file": ("leistung.csv", content)})
     assert answer.status_code == 201, answer.text
     id = answer.json()["id"]
     asked = settled_file(client, id)
     assert asked["state"] == "asks", asked
+    (question,) = asked["detection"]["questions"]
 
     client.post(f"{API}/pipelines", json={"document": document(f"upload:{id}"), "name": PIPELINE})
     refused = client.post(f"{API}/pipelines/{PIPELINE}/deploy", json={})
     assert refused.status_code == 422
-    assert "leistung.csv: " in refused.text
+    assert f"leistung.csv: a question about it is open: {question['text']}" in refused.text
     client.delete(f"{API}/pipelines/{PIPELINE}").raise_for_status()
 
-    reading = asked["detection"]["reading"]
-    machine, power = reading["columns"][1:]
-    reading["columns"][1] = machine | {"type": "string"}
-    reading["columns"][2] = power | {"type": "number", "decimal": ",", "thousands": "."}
-    seen = client.post(f"{API}/files/{id}/preview", json={"reading": reading}).raise_for_status().json()
+    (thousands,) = [
+        number for number, choice in enumerate(question["choices"]) if choice["changes"]["thousands"] == "."
+    ]
+    body = {"answers": {question["id"]: thousands}}
+    client.post(f"{API}/files/{id}/import", json=body).raise_for_status()
+    seen = client.post(f"{API}/files/{id}/preview", json={}).raise_for_status().json()
     assert seen["preview"]["rows"][0]["values"][1:] == ["00", 1000.0]
-    client.post(f"{API}/files/{id}/import", json={"reading": reading}).raise_for_status()
     imported = settled_file(client, id)
     assert (imported["state"], imported["rows"], imported["has_time"]) == ("imported", ROWS, True), imported
     report = imported["report"]
@@ -90,7 +91,7 @@ def test_a_messy_file_is_asked_about_imported_and_replayed_with_the_right_values
     output = client.get(f"{API}/pipelines/{PIPELINE}/elements/out/output").raise_for_status()
     text = io.StringIO(output.content.decode("utf-8-sig"), newline="")
     header, *rows = csv.reader(text, delimiter=";")
-    assert (header, rows) == (["Maschine", "Leistung"], expected())
+    assert (header, rows) == (["Gerät", "Leistung"], expected())
     kept = client.delete(f"{API}/files/{id}?force=true")
     assert kept.status_code == 409
     assert PIPELINE in kept.text

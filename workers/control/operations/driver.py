@@ -120,13 +120,13 @@ class _Driver:
             if operation.kind == Operation.Kind.UNDEPLOY:
                 raise error  # it is tried again: nobody else would clear away what it leaves
             if isinstance(error, DocumentInvalid):
-                message, faults = str(error), _json(error)
+                message, faults, code = str(error), _json(error), "version-invalid"
             else:
-                message, faults = f"{type(error).__name__}: {error}", ()
+                message, faults, code = f"{type(error).__name__}: {error}", (), ""
                 name = operation.deployment.pipeline.name
                 log.error("%s: its %s failed, and nobody foresaw how", name, operation.kind, exc_info=error)
             progress, status = _progress(operation), operation.deployment.status
-            step = overtaken(progress, status) or gives_up(progress, message, faults, now_ms())
+            step = overtaken(progress, status) or gives_up(progress, message, faults, now_ms(), code)
             self._apply(step, operation)
         self._context.desired.notify()
         return step

@@ -23,6 +23,9 @@ from pipeline_runtime.replica.topic_changes import TopicChange, renewed, topic_c
 log = logging.getLogger(__name__)
 
 NOTES_KEPT = 5
+LOOKS_MIN = 2
+"""How many looks have to come while the group stands where it does, before anything counts that is not sure:
+one of them may have begun before."""
 BATCH_ENDS_S = 5.0
 """How long an owner waits for its running batch before it claims because its topics have changed."""
 _CODES = {
@@ -44,6 +47,8 @@ class TopicGuard:
         self._watch: TopicWatch | None = None
         self._seen: Seen = {}
         self._before: Seen = {}  # the look before that one
+        self._looks = 0
+        self._stands: tuple[Ends, int] = ({}, 0)  # where the group stands, and the looks up to then
         self._claims_since_s = inf  # since when the owner waits for its batch, to claim then
         self.error: ReplicaError | None = None
         self.notes: tuple[ReplicaNote, ...] = ()
@@ -83,6 +88,7 @@ class TopicGuard:
     def _found(self, seen: Seen) -> None:
         with self._state.changed:
             self._before, self._seen = self._seen, seen
+            self._looks += 1
             self._state.tell()
 
     def oldest(self) -> Mapping[str, int]:
@@ -138,10 +144,14 @@ class TopicGuard:
         Returns why it has to claim, which moves its position. Returns None if it goes on where it stands, or
         cannot go on: then `error` says why, and it begins no batch.
         """
+        if self._stands[0] != ends:
+            self._stands = (ends, self._looks)
+        # A look from before the group came here shows a topic that ends too early.
+        is_new = self._looks - self._stands[1] < LOOKS_MIN
         changes = [
             change
             for change in topic_changes(self._inputs, ends, self._seen)
-            if change.sure or change.kind in self._kinds_before(ends, change.topic)
+            if change.sure or (not is_new and change.kind in self._kinds_before(ends, change.topic))
         ]
         _, passed = renewed(self._inputs, ends, self._seen, accepted)
         blocking = [change for change in changes if change not in passed]

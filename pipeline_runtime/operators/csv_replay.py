@@ -159,6 +159,7 @@ class CsvReplay(SourceOperator):
     category = "sources"
     icon = "file-play"
     Params = CsvReplayParams
+    state_params = frozenset({"path", "table", "restamp"})
     example = {"path": "demo:debs2012", "rate": 100, "loops": 0}
 
     params: CsvReplayParams
@@ -233,14 +234,19 @@ class CsvReplayReader(SourceReader):
         if self.ended(start):
             return start
         row = int(start["row"])
+        paced = self._paced(start)
         if not self.params.catch_up:
-            start = source_clock.without_backlog(
-                start, now_ms, source_clock.clock_start_ms(start) + self._due_ms(row)
-            )
-        end = min(self._rows_due(start, now_ms), row + rows_max)
+            due_ms = source_clock.clock_start_ms(paced) + self._due_ms(row)
+            paced = source_clock.without_backlog(paced, now_ms, due_ms)
+        end = min(self._rows_due(paced, now_ms), row + rows_max)
         if self.rows_total is not None:
             end = min(end, self.rows_total)
-        return source_clock.at_row(start, end) if end > row else start
+        return source_clock.at_row(paced, end, self._due_ms(end)) if end > row else start
+
+    def _paced(self, position: Position) -> Position:
+        """The position, if it was left with another pace. Recorded times do not follow from the pace."""
+        due_ms = self._due_ms(int(position["row"]))
+        return source_clock.repaced(position, due_ms, moves_times=not self.recording.timed)
 
     def _due_ms(self, row: int) -> float:
         """When a row is due, from the clock's start."""
@@ -303,7 +309,7 @@ class CsvReplayReader(SourceReader):
     def due_ms(self, start: Position, end: Position) -> float | None:
         if self.ended(start):
             return None
-        return source_clock.clock_start_ms(end) + self._due_ms(int(start["row"]))
+        return source_clock.clock_start_ms(self._paced(end)) + self._due_ms(int(start["row"]))
 
 
 def _with_key(rows: pa.RecordBatch, key: str) -> pa.RecordBatch:

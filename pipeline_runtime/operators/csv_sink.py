@@ -18,6 +18,7 @@ from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.operators.columns import Decimal, Delimiter, SchemaCheck
 from pipeline_runtime.operators.sdk import (
     OperatorContext,
+    OtherColumns,
     Params,
     SinkOperator,
     SinkWriter,
@@ -65,7 +66,8 @@ class CsvSink(SinkOperator):
     dashboard.
 
     Each row is in the file exactly once, whatever happens. A batch is written and synced before it is
-    committed, the file's length is part of the commit, and a start cuts off whatever was not committed. The
+    committed, the file's length is part of the commit, and a start cuts off whatever was not committed. A
+    file keeps the columns with which it began, also when its input gets others in an upgrade. The
     file belongs to the element's checkpoint, so it moves with the element. Timestamps are ISO 8601 in UTC.
     Null is an empty cell.
 
@@ -82,6 +84,11 @@ class CsvSink(SinkOperator):
     example = {"file": "power.csv", "time": True}
 
     params: CsvSinkParams
+
+    @classmethod
+    def columns_may_change(cls, params: Mapping[str, Any]) -> OtherColumns:
+        """A file keeps the columns with which it began. Without a header nobody knows them later."""
+        return "any" if params.get("header", True) or params.get("columns") else "none"
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         schema = inputs["in"]
@@ -125,11 +132,19 @@ class CsvSinkWriter(SinkWriter):
                 " by another program. Nothing was written to it; restore the element from a checkpoint."
             )
         self.file.truncate(wanted["length"])
+        if self.params.header and wanted["length"]:
+            self.columns = self._columns_of_file()
         self.file.seek(wanted["length"])
         os.fsync(self.file.fileno())
         if new:
             _sync_directory(self.path.parent)
         self.mark = wanted
+
+    def _columns_of_file(self) -> tuple[str, ...]:
+        """The columns with which the file began, by its header. The input may have others by now."""
+        with self.path.open(encoding="utf-8-sig", newline="") as opened:
+            names = next(csv.reader(opened, delimiter=self.params.delimiter), [])
+        return tuple(names[1:] if self.params.time else names)
 
     def write(self, rows: pa.Table, seq: int) -> dict[str, int]:
         if self.file is None:
@@ -141,7 +156,12 @@ class CsvSinkWriter(SinkWriter):
         names = ["_time", *self.columns] if self.params.time else list(self.columns)
         if self.params.header and self.mark["length"] == 0:
             writer.writerow(["time" if name == "_time" else name for name in names])
-        columns = [_cells(rows.column(name), self.params.decimal) for name in names]
+        columns = [
+            _cells(rows.column(name), self.params.decimal)
+            if name in rows.column_names
+            else [None] * rows.num_rows
+            for name in names
+        ]
         writer.writerows(zip(*columns, strict=True))
         marked = self.params.byte_order_mark and self.mark["length"] == 0
         data = text.getvalue().encode("utf-8-sig" if marked else "utf-8")

@@ -85,6 +85,7 @@ class Generator(SourceOperator):
     category = "sources"
     icon = "activity"
     Params = GeneratorParams
+    state_params = frozenset()
     example = {"rate": 100, "keys": 3, "signals": [{"name": "temperature", "shape": "walk", "high": 80}]}
 
     params: GeneratorParams
@@ -114,14 +115,21 @@ class GeneratorReader(SourceReader):
 
     def advance(self, start: Position, now_ms: int, rows_max: int) -> Position:
         row, rate = int(start["row"]), self.params.rate
+        paced = self._paced(start)
         if not self.params.catch_up:
-            start = source_clock.without_backlog(
-                start, now_ms, source_clock.clock_start_ms(start) + row / rate * 1000
-            )
-        end = min(source_clock.rows_due(start, now_ms, rate), row + rows_max)
+            due_ms = source_clock.clock_start_ms(paced) + self._due_ms(row)
+            paced = source_clock.without_backlog(paced, now_ms, due_ms)
+        end = min(source_clock.rows_due(paced, now_ms, rate), row + rows_max)
         if self.params.rows:
             end = min(end, self.params.rows)
-        return source_clock.at_row(start, end) if end > row else start
+        return source_clock.at_row(paced, end, self._due_ms(end)) if end > row else start
+
+    def _due_ms(self, row: int) -> float:
+        """When a row is due, from the clock's start."""
+        return row / self.params.rate * 1000
+
+    def _paced(self, position: Position) -> Position:
+        return source_clock.repaced(position, self._due_ms(int(position["row"])), moves_times=True)
 
     def read(self, start: Position, end: Position) -> Iterator[pa.RecordBatch]:
         first, last = source_clock.row_range(start, end)
@@ -171,7 +179,7 @@ class GeneratorReader(SourceReader):
     def due_ms(self, start: Position, end: Position) -> float | None:
         if self.ended(start):
             return None
-        return source_clock.clock_start_ms(end) + int(start["row"]) / self.params.rate * 1000
+        return source_clock.clock_start_ms(self._paced(end)) + self._due_ms(int(start["row"]))
 
     def pause_shift(self, position: Position, paused_ms: int) -> Position:
         return source_clock.shifted(position, paused_ms)

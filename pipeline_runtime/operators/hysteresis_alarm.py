@@ -73,6 +73,7 @@ class HysteresisAlarm(ByKey):
     icon = "siren"
     Params = HysteresisAlarmParams
     state_params = frozenset({"column", "key"})
+    other_columns = "more"
     keeps = "whether the alarm is raised: it may be raised a second time"
     example = {"column": "temperature", "raise_at": 80, "clear_at": 70, "for_s": 10}
 

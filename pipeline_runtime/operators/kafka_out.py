@@ -37,6 +37,8 @@ class KafkaOut(TransformOperator):
     Params = KafkaOutParams
     outputs = ()
     external = "out"
+    state_params = frozenset({"topic", "partitions"})
+    other_columns = "any"
     example = {"topic": "results"}
 
     params: KafkaOutParams

@@ -54,6 +54,7 @@ class KeyedAggregate(BatchProcessor):
     category = "state"
     icon = "sigma"
     Params = KeyedAggregateParams
+    other_columns = "more"
     keeps = "the aggregates so far: it starts again with the next row"
     output_mode = "update"
     example = {"keys": ["key"], "aggregates": [{"function": "count", "as": "events"}]}

@@ -51,6 +51,7 @@ class RunningStatistics(ByKey):
     icon = "chart-spline"
     Params = RunningStatisticsParams
     state_params = frozenset({"column", "key"})
+    other_columns = "more"
     keeps = "the statistics so far: it starts again with the next row"
     example = {"column": "value", "every_s": 10}
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Category = Literal["sources", "transform", "state", "join", "alert", "sinks"]
+OtherColumns = Literal["none", "more", "any"]
 Position = dict[str, Any]
 """A source's position, as JSON. It holds everything that the source needs to read on from there."""
 
@@ -133,6 +134,9 @@ class Operator(ABC):
     # The parameters that shape its state, or what it has read or written outside. An upgrade in place may
     # change only the others. None means all parameters, if the operator keeps anything.
     state_params: ClassVar[frozenset[str] | None] = None
+    # Which other columns its input may have in an upgrade, although it keeps something: "more" for one whose
+    # state holds nothing of columns that its parameters do not name.
+    other_columns: ClassVar[OtherColumns] = "none"
     # What its state holds, in words. Users read it as what they lose when the element has to begin without
     # its state.
     keeps: ClassVar[str] = "everything that it remembers of earlier rows"
@@ -170,6 +174,11 @@ class Operator(ABC):
     def follow_depends(cls) -> bool:
         """Returns whether the class attribute `follow` is not the whole answer."""
         return cls.follows is not Operator.follows
+
+    @classmethod
+    def columns_may_change(cls, params: Mapping[str, Any]) -> OtherColumns:
+        """Returns `other_columns`, if that depends on parameters."""
+        return cls.other_columns
 
     @abstractmethod
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:

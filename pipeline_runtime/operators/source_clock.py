@@ -3,6 +3,9 @@
 A position is `{"row": n, "t0": ms, "shifts": [[row, ms], ...]}`: the next row to read, the wall clock at the
 start, and by how much each stop moved the clock for all rows from some row on. A row's time follows from its
 index and the shifts up to it, so it does not depend on how reading is cut.
+
+Two more keys are there once a row was read: `due`, when the next row is due from the clock's start (ms), and
+`paced`, by how much other paces than the present one have moved what is due, but not the rows' times.
 """
 
 from __future__ import annotations
@@ -21,14 +24,31 @@ def initial_position(now_ms: int) -> Position:
     return {"row": 0, "t0": now_ms, "shifts": []}
 
 
-def at_row(position: Position, row: int) -> Position:
-    return {**position, "row": row}
+def at_row(position: Position, row: int, due_ms: float) -> Position:
+    """Returns the position before another row, which is due then, from the clock's start."""
+    return {**position, "row": row, "due": due_ms}
+
+
+def repaced(position: Position, due_ms: float, *, moves_times: bool) -> Position:
+    """Returns the position as it goes on with another pace, so that its next row is due when it was.
+
+    `due_ms` is when that row is due by the present pace, from the clock's start. With `moves_times` the rows'
+    times follow from the pace, so they are moved as well.
+    """
+    by_ms = round(position.get("due", due_ms) - due_ms)
+    if by_ms == 0:
+        return position
+    if not moves_times:
+        return {**position, "due": due_ms, "paced": position.get("paced", 0) + by_ms}
+    return {**_with_shift(position, by_ms), "due": due_ms}
 
 
 def shifted(position: Position, by_ms: int) -> Position:
     """Returns the position with its clock moved for all rows from here on."""
-    if by_ms <= 0:
-        return position
+    return _with_shift(position, by_ms) if by_ms > 0 else position
+
+
+def _with_shift(position: Position, by_ms: int) -> Position:
     shifts = [*position["shifts"], [position["row"], by_ms]]
     start = position["t0"]
     if len(shifts) > SHIFTS_MAX:
@@ -40,7 +60,7 @@ def shifted(position: Position, by_ms: int) -> Position:
 
 def clock_start_ms(position: Position) -> int:
     """Returns the start of the clock for rows from this position on."""
-    return int(position["t0"]) + sum(int(ms) for _, ms in position["shifts"])
+    return int(position["t0"]) + sum(int(ms) for _, ms in position["shifts"]) + int(position.get("paced", 0))
 
 
 def start_us(position: Position, rows: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -72,6 +72,7 @@ class Trend(ByKey):
     icon = "trending-up"
     Params = TrendParams
     state_params = frozenset({"column", "key"})
+    other_columns = "more"
     keeps = "the values of the window: the line starts again"
     example = {"column": "interval_s", "window_s": 86_400, "per": "hour"}
 

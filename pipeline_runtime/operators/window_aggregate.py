@@ -182,6 +182,7 @@ class WindowAggregate(BatchProcessor):
     icon = "chart-column"
     Params = WindowAggregateParams
     state_params = frozenset({"size_s", "slide_s", "offset_s", "zone", "keys", "aggregates"})
+    other_columns = "more"
     keeps = "the windows that are open now: their rows so far are not counted again"
     follow = "exact"
     flushes = True

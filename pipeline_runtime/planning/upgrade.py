@@ -15,9 +15,10 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
 from pipeline_runtime.model.names import listed_and, mention, with_names
+from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import ElementSpec, Frozen, GroupSpec
 from pipeline_runtime.operators.registry import Registry
-from pipeline_runtime.operators.sdk import Operator, SinkOperator, SourceOperator
+from pipeline_runtime.operators.sdk import Operator, OtherColumns, SinkOperator, SourceOperator
 from pipeline_runtime.planning.plan import topics
 from pipeline_runtime.planning.reconnect import Reconnections, reconnections
 from pipeline_runtime.planning.regroup import NewInput, element_of, elements_of, producer_of
@@ -169,7 +170,8 @@ def _change(
         return without_its_state(f"{changed}, which shapes {_kept(operator)}", f"params.{key}")
     if _keeps(operator):
         for port, source in is_.inputs.items():
-            if old.schemas.get(was.inputs[port]) != new.schemas.get(source):
+            before, now = old.schemas.get(was.inputs[port]), new.schemas.get(source)
+            if not _still_fits(before, now, operator.columns_may_change(is_.params)):
                 return without_its_state(
                     f"the rows at its port {port} have other columns now, which shape {_kept(operator)}"
                 )
@@ -270,6 +272,15 @@ def _begins(item: NewInput) -> str:
 def _keeps(operator: type[Operator]) -> bool:
     """Returns whether the operator keeps anything that a new parameter could make useless."""
     return operator.stateful or _is_outside(operator)
+
+
+def _still_fits(before: StreamSchema | None, now: StreamSchema | None, other: OtherColumns) -> bool:
+    """Returns whether what an element keeps fits an input with other columns."""
+    if before == now or other == "any":
+        return True
+    if other == "none" or before is None or now is None or before.key != now.key:
+        return False
+    return all(now.field(field.name) == field for field in before.fields)
 
 
 def _can_begin_fresh(operator: type[Operator]) -> bool:

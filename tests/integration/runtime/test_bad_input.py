@@ -25,7 +25,7 @@ MALFORMED: list[tuple[bytes | None, str]] = [
     (b"no json", "not a JSON object"),
     (b'{"k":"a","v":"x"}', "fit the stream's schema"),
     (b"", "empty"),
-    (None, "empty"),
+    (None, "tombstone"),
     (b'{"k":"a","v":1}{"k":"a","v":2}', "more than one JSON value"),
     (b'{"k":"a","v":1.5}', "fit the stream's schema"),
     (b'{"k":', "not a JSON object"),

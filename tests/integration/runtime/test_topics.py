@@ -3,12 +3,14 @@ silently with other records than those that come next."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from time import time
 from typing import Any
 
 import pytest
-from kafka import TopicPartition
+from kafka import KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewPartitions, NewTopic
 
 from pipeline_runtime.kafka.clients import KafkaSettings
@@ -26,6 +28,7 @@ from tests.integration.runtime.engine import (
     end_clients,
     owning,
     produce,
+    values,
     wait_for_status,
 )
 from tests.waiting import wait_until
@@ -197,3 +200,37 @@ def test_an_element_that_stops_at_a_gap_goes_on_behind_it_when_a_person_says_so(
     assert "1 record" in way.cost
     tell(again, accepts=(way.id,))
     fed.wait_for(0, 2, 3)
+
+
+def test_a_record_that_kafka_refuses_is_a_dead_letter_and_the_rows_around_it_go_on(
+    kafka: str, node: Node
+) -> None:
+    source, target = create_topic(kafka), create_topic(kafka)
+    columns = [{"name": "n", "type": "integer"}, {"name": "picture"}]
+    deployed = Deployed(
+        kafka,
+        [
+            {
+                "id": "plant",
+                "type": "kafka-in",
+                "params": {"topic": source, "columns": columns, "time": {"from": "at", "format": "ms"}},
+            },
+            {"id": "out", "type": "kafka-out", "params": {"topic": target}, "inputs": {"in": "plant"}},
+        ],
+        {"all": ["plant", "out"]},
+    )
+    replica = node.own(deployed.specs["all"])
+    owning(replica)
+    now_ms = int(time() * 1000)
+    too_large = {"n": 1, "picture": "x" * 5 * 1024 * 1024, "at": now_ms}
+    too_soon = {"n": 3, "picture": "s", "at": now_ms + 2 * 3_600_000}  # a broker takes an hour by default
+    rows = [{"n": n, "picture": "s", "at": now_ms} for n in (0, 2, 4)]
+    big = KafkaProducer(bootstrap_servers=kafka, max_request_size=8 * 1024 * 1024)
+    for row in (rows[0], too_large, rows[1], too_soon, rows[2]):
+        big.send(source, json.dumps(row).encode())
+    big.close()
+    wait_until(lambda: [row["n"] for row in values(kafka, target)] == [0, 2, 4], "the rows around them")
+    reasons = [letter["reason"] for letter in deployed.dead_letters("out")]
+    assert ["4,194,304" in reason for reason in reasons] == [True, False]
+    assert "60 minutes ahead" in reasons[1]
+    assert replica.status().error is None

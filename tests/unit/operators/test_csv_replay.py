@@ -267,3 +267,18 @@ def test_why_a_file_is_not_imported_is_told(operator, mismatch):
     assert mismatch(operator("csv-replay", {"path": "upload:f", "rate": 1}, describe_file=asks)) == [
         "params.path"
     ]
+
+
+@pytest.mark.parametrize("restamp", [True, False])
+def test_another_pace_goes_on_where_it_stands_and_keeps_the_recorded_distances(replay, restamp):
+    fast, slow = (replay(rate=None, speed=speed, loops=0, restamp=restamp) for speed in (2, 0.5))
+    stands = fast.advance(fast.initial(0), 60, 100)
+    assert stands["row"] == 2
+    assert slow.due_ms(stands, stands) == fast.due_ms(stands, stands) == 150, (
+        "the next row is due when it was"
+    )
+    assert slow.advance(stands, 149, 100) is stands
+    later = slow.advance(stands, 150, 100)
+    assert later["row"] == 3
+    assert rows(slow, stands, later) == rows(fast, stands, fast.advance(stands, 150, 100))
+    assert slow.due_ms(later, later) == 150 + 4 * 75, "the fourth row comes at the new pace"

@@ -182,3 +182,28 @@ def test_no_row_is_lost_or_doubled_by_crashes(steps, tmp_path_factory):
     writer.close()
     found = list(csv.reader(io.StringIO(path.read_bytes().decode(), newline="")))
     assert [(int(n), s) for n, s in found[1:]] == expected
+
+
+def test_a_file_keeps_the_columns_with_which_it_began(tmp_path):
+    def writer(*columns):
+        params = CsvSinkParams(file="a.csv", time=True, byte_order_mark=True, delimiter=";")
+        return CsvSinkWriter(tmp_path / "a.csv", params, columns)
+
+    def rows(**columns):
+        times = pa.array([0] * len(next(iter(columns.values()))), pa.timestamp("us", tz="UTC"))
+        return pa.table({**columns, "_time": times})
+
+    first = writer("a", "b")
+    first.restore(None)
+    mark = first.write(rows(a=[1], b=["x"]), 1)
+    first.close()
+    wider = writer("a", "b", "c")
+    wider.restore(mark)
+    mark = wider.write(rows(a=[2], b=["y"], c=[True]), 2)
+    wider.close()
+    narrower = writer("b")
+    narrower.restore(mark)
+    narrower.write(rows(b=["z"]), 3)
+    narrower.close()
+    lines = (tmp_path / "a.csv").read_text("utf-8-sig").splitlines()
+    assert [line.split(";", 1)[1] for line in lines] == ["a;b", "1;x", "2;y", ";z"]

@@ -63,3 +63,20 @@ def test_rows_come_evenly_and_end_when_told(generate):
 
 def test_two_signals_of_one_name_are_told(operator, mismatch):
     assert mismatch(operator("generator", {"signals": [{"name": "n"}]})) == ["params.signals"]
+
+
+@pytest.mark.parametrize(("before", "after"), [(20, 50), (50, 20), (0.5, 1000)])
+def test_another_rate_goes_on_where_it_stands(generate, before, after):
+    slow, fast = generate(rate=before), generate(rate=after)
+    begun = {"row": 0, "t0": 1_000_000, "shifts": []}
+    now_ms = 1_000_000 + 10_000
+    stands = slow.advance(begun, now_ms, 100_000)
+    due_ms = slow.due_ms(stands, stands)
+    assert fast.due_ms(stands, stands) == pytest.approx(due_ms, abs=1), "the next row is due when it was"
+    later = fast.advance(stands, int(due_ms) + 10_000, 100_000)
+    assert later["row"] - stands["row"] == pytest.approx(10 * after, abs=1.1)
+    [*_, last_before] = [row for batch in slow.read(begun, stands) for row in batch.to_pylist()]
+    made = [row for batch in fast.read(stands, later) for row in batch.to_pylist()]
+    gap_s = (made[0]["_time"] - last_before["_time"]).total_seconds()
+    assert gap_s == pytest.approx(1 / before, abs=0.002), "its time goes on as well"
+    assert fast.advance(later, int(due_ms) + 20_000, 100_000)["shifts"] == later["shifts"]

@@ -69,7 +69,7 @@ def test_what_is_equal_is_unchanged_and_its_group_is_left_alone(plan, changes, e
         ("window", {"delay_s": 5}, "upgraded", "Delay 0 s to 5 s"),
         ("window", {"size_s": 2}, "restart", "Size 1 s to 2 s, which shapes the state"),
         ("sink", {"file": "b.csv"}, "incompatible", "what it has written"),
-        ("source", {"rate": 50}, "incompatible", "what it has read"),
+        ("source", {"rate": 50}, "upgraded", "Rate 5 to 50"),
     ],
 )
 def test_a_parameter_may_change_unless_it_shapes_what_is_kept(
@@ -94,21 +94,62 @@ def test_what_is_grouped_with_a_change_is_started_again(plan, changes, elements)
     assert [group.group for group in group_changes(old, new).changed] == ["g"]
 
 
-def test_other_columns_for_what_keeps_state_are_incompatible(plan, changes, source, keep):
-    def with_columns(*columns):
-        select = {
-            "id": "select",
-            "type": "derive",
-            "params": {"columns": [{"name": name, "expression": "value + 1"} for name in columns]},
-            "inputs": {"in": "source"},
-        }
-        sink = {"id": "sink", "type": "csv-sink", "params": {"file": "a.csv"}, "inputs": {"in": "select"}}
-        return plan(source(), select, sink)
+def test_more_columns_go_on_where_nothing_that_is_kept_depends_on_them(plan, changes, source, keep):
+    def with_columns(*columns, **sink):
+        topic = {"topic": "t", "columns": [{"name": name, "type": "number"} for name in columns]}
+        elements = [
+            {"id": "feed", "type": "kafka-in", "params": topic},
+            {
+                "id": "mean",
+                "type": "window-aggregate",
+                "params": {"size_s": 1, "aggregates": [{"function": "avg", "column": "one"}]},
+                "inputs": {"in": "feed"},
+            },
+            {"id": "seen", "type": "deduplicate", "params": {"within_s": 1}, "inputs": {"in": "feed"}},
+            {
+                "id": "file",
+                "type": "csv-sink",
+                "params": {"file": "a.csv", **sink},
+                "inputs": {"in": "feed"},
+            },
+            {"id": "out", "type": "kafka-out", "params": {"topic": "o"}, "inputs": {"in": "feed"}},
+        ]
+        return plan(*elements)
 
     found = changes(with_columns("one"), with_columns("one", "two"))
-    assert found["select"].change == "upgraded"
-    assert found["sink"].change == "incompatible"
-    assert "other columns" in found["sink"].reason
+    assert {id: change.change for id, change in found.items()} == {
+        "feed": "upgraded",
+        "mean": "upgraded",
+        "seen": "restart",
+        "file": "upgraded",
+        "out": "upgraded",
+    }
+    fewer = changes(with_columns("one", "two"), with_columns("one"))
+    assert (fewer["feed"].change, fewer["mean"].change, fewer["file"].change) == (
+        "upgraded",
+        "restart",
+        "upgraded",
+    )
+    headless = changes(with_columns("one", header=False), with_columns("one", "two", header=False))
+    assert headless["file"].change == "incompatible"
+    assert "other columns" in headless["file"].reason
+
+
+@pytest.mark.parametrize(
+    ("params", "change"),
+    [
+        ({"partitions": 2}, "upgraded"),
+        ({"gap": "stop"}, "upgraded"),
+        ({"columns": [{"name": "n", "from": "a.b"}]}, "upgraded"),
+        ({"topic": "other"}, "incompatible"),
+    ],
+)
+def test_what_a_topics_reader_may_change_without_losing_its_place(plan, changes, params, change):
+    def feed(**params):
+        given = {"topic": "t", "partitions": 1, "columns": [{"name": "n"}], **params}
+        return plan({"id": "feed", "type": "kafka-in", "params": given})
+
+    assert changes(feed(), feed(**params))["feed"].change == change
 
 
 def connected(elements, **inputs: str):
@@ -149,7 +190,7 @@ def test_other_columns_of_another_stream_are_told_from_those_before(plan, change
     derived = {
         "id": "derived",
         "type": "derive",
-        "params": {"columns": [{"name": "twice", "expression": "value * 2"}]},
+        "params": {"columns": [{"name": "value", "expression": "n * 2"}]},
         "inputs": {"in": "keep"},
     }
     old, new = plan(*elements()), [*elements(), derived]

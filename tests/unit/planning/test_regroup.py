@@ -183,14 +183,14 @@ def test_what_is_lost_and_what_cannot_be_is_told_of_each_element(plan, registry)
     assert "what it has written so far belongs to the group" in found["f"][1]
 
 
-def test_a_source_that_would_read_something_else_is_refused_as_ever(plan, registry):
+def test_a_source_may_get_another_rate_when_it_is_grouped_otherwise(plan, registry):
     old = plan("a>b")
     new = plan("a>b", "ab", running=old)
     [spec] = new
     elements = (spec.elements[0].model_copy(update={"params": {"rate": 50}}), *spec.elements[1:])
     other = spec.model_copy(update={"elements": elements})
     found = {each.element: each.change for each in element_changes(old, [other], registry)}
-    assert found == {"a": "incompatible", "b": "upgraded"}
+    assert found == {"a": "upgraded", "b": "upgraded"}
 
 
 def test_a_group_has_an_id_that_none_had_before(plan):

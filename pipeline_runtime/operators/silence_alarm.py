@@ -55,7 +55,7 @@ class SilenceAlarm(BatchProcessor):
     title = "Silence alarm"
     summary = "Raises an alarm when nothing comes any more"
     category = "alert"
-    icon = "bell-off"
+    icon = "hourglass"
     Params = SilenceAlarmParams
     state_params = frozenset({"key"})
     keeps = "when the last rows came: it waits for them as if they had just come"

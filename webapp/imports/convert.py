@@ -261,10 +261,12 @@ class _Typing:
         self.zone = Zone(time.zone) if time is not None and time.zone != "UTC" else None
         plain = tuple(column for column in reading.columns if column.type is not FieldType.TIMESTAMP)
         moments = [] if time is None else [Moment("", time.columns, time.format)]
+        values = 0
         self._places: list[tuple[str, int]] = []  # where each column's values stand in the result
         for column in reading.columns:
             if column.type is not FieldType.TIMESTAMP:
-                self._places.append(("v", plain.index(column)))
+                self._places.append(("v", values))
+                values += 1
             elif (
                 time is not None and time.columns == (column.source,) and column.format in (None, time.format)
             ):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -16,13 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from webapp.imports.convert_sql import Query, asked, csv_cells
+from webapp.imports.convert_sql import Query, csv_cells, typed
 from webapp.imports.convert_text import ROW_BYTES_MAX, Counted, Piece, in_utf8, newlines, pieces, unpacked
 from webapp.imports.faults import ImportFault
-from webapp.imports.reading import COLUMNS_MAX, Reading, Source
+from webapp.imports.reading import Reading, Source
+from webapp.imports.table_width import HEAD_ROWS, width_of
 
 _HEAD_BYTES = 1 << 20
-_HEAD_ROWS = 200
 
 
 @dataclass
@@ -78,7 +77,7 @@ def _typed(
 
     def ask(cells: str, short: str, numbers: frozenset[Source] = frozenset()) -> pa.Table:
         whole = f"(SELECT *, {over}, {short} AS short FROM {cells})"  # noqa: S608  no text of the file
-        return asked(connection, query.sql(whole, names, ", over, short", numbers))
+        return typed(connection, query, whole, names, ", over, short", numbers)
 
     try:
         # The footer is in the last piece. Only there does it matter whether a row is short.
@@ -173,36 +172,4 @@ def _width(path: Path, reading: Reading) -> int:
         header = next(_parsed(text.strip() if reading.delimiter == "whitespace" else text, reading), [])
     first = next(pieces(iter([head]), reading), None)
     text = "" if first is None else first.data.decode(errors="replace")
-    return width_of(reading, header, list(islice(_parsed(text, reading), _HEAD_ROWS)))
-
-
-def width_of(reading: Reading, header: list[str], rows: list[list[str]]) -> int:
-    """Returns how many cells a row has: as many as the header, or most of the first rows. Empty cells at the
-    end of the header, and one at the end of a row, do not count."""
-    cells = len(header)
-    while cells and not header[cells - 1].strip():
-        cells -= 1
-    if not cells and rows:
-        lengths = Counter(len(row) - (len(row) > 1 and not row[-1].strip()) for row in rows[:_HEAD_ROWS])
-        cells = lengths.most_common(1)[0][0]
-    width = max(cells, *(source + 1 for source in _sources(reading)))
-    if width > COLUMNS_MAX:
-        raise ImportFault(
-            f"The table has {width:,} columns; at most {COLUMNS_MAX:,} go.", None, "Choose another delimiter."
-        )
-    return width
-
-
-def _sources(reading: Reading) -> Iterator[int]:
-    for column in reading.columns:
-        yield _place(column.source)
-    for source in reading.time.columns if reading.time is not None else ():
-        yield _place(source)
-
-
-def _place(source: Source) -> int:
-    if not isinstance(source, int) or not 0 <= source < COLUMNS_MAX:
-        raise ImportFault(
-            f"{source!r} is no place of a column in a text file.", None, "Choose the columns again."
-        )
-    return source
+    return width_of(reading, header, list(islice(_parsed(text, reading), HEAD_ROWS)))

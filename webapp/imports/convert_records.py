@@ -19,12 +19,13 @@ import python_calamine
 from numpy.typing import NDArray
 
 from webapp.imports.cell_text import quoted
-from webapp.imports.convert_cells import Batch, lines_of, width_of
-from webapp.imports.convert_sql import Query, asked
+from webapp.imports.convert_cells import Batch, lines_of
+from webapp.imports.convert_sql import Query, typed
 from webapp.imports.convert_text import Counted, in_utf8, pieces, unpacked
 from webapp.imports.faults import ImportFault
 from webapp.imports.reading import Reading, Source
 from webapp.imports.sheets import sheet_names, sheet_rows
+from webapp.imports.table_width import width_of
 
 WORKBOOK_BYTES_MAX = 256 << 20
 """A workbook is read as a whole, so its parts may unpack to so many bytes."""
@@ -80,7 +81,7 @@ def _asked(
 ) -> pa.Table:
     connection.register("cells", given)
     try:
-        return asked(connection, query.sql(cells, names, ", over, short"))
+        return typed(connection, query, cells, names, ", over, short")
     finally:
         connection.unregister("cells")
 

@@ -51,13 +51,14 @@ class Counts:
             self.rows += dead.num_rows
             lines = table["_line"]
         self.rows += table.num_rows
+        names = frozenset(table.column_names)
         for number, column in enumerate(self._columns):
             values = table.column(number)
             column.read += table.num_rows - values.null_count
             if pa.types.is_integer(values.type) and values.null_count < len(values):
                 low, high = pc.min_max(values).as_py().values()
                 column.largest = max(column.largest, -low, high)
-            if f"{BAD}{number}" in table.column_names:
+            if f"{BAD}{number}" in names:
                 self._bad(column, table[f"{BAD}{number}"], lines)
 
     def _bad(self, column: _Column, texts: pa.ChunkedArray, lines: pa.ChunkedArray) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipeline_runtime.model.schema import FieldType
 from webapp.imports.cell_text import quoted, read_cell, sql_of
@@ -18,6 +19,7 @@ from webapp.imports.time_text import time_reader
 
 THREADS = 2
 MEMORY_MB = 200
+COLUMNS_AT_ONCE = 128
 BUFFER_BYTES = 6 << 20  # each thread parses so many bytes of a piece
 _FAST_PARTS = {"%Y", "%y", "%m", "%d", "%H", "%I", "%p", "%M", "%S", "%f"}
 _YEAR_1000_US = -30_610_224_000_000_000
@@ -239,6 +241,55 @@ def csv_cells(
         f" decimal_separator = {quoted(reading.decimal)}, parallel = {str(not quoted_lines).lower()},"
         f" max_line_size = {ROW_BYTES_MAX}, buffer_size = {BUFFER_BYTES})"
     )
+
+
+def typed(
+    connection: duckdb.DuckDBPyConnection,
+    query: Query,
+    cells: str,
+    names: dict[Source, str],
+    more: str,
+    numbers: frozenset[Source] = frozenset(),
+) -> pa.Table:
+    """Returns what `query.sql` asks for. A wide table is asked for some columns at a time: DuckDB needs
+    memory for each column of each step, and takes long to plan a thousand of them."""
+    if len(query.plain) <= COLUMNS_AT_ONCE:
+        return asked(connection, query.sql(cells, names, more, numbers))
+    columns: dict[str, pa.ChunkedArray] = {}
+    bad: list[tuple[int, pa.ChunkedArray]] = []
+    for begin in range(0, len(query.plain), COLUMNS_AT_ONCE):
+        plain = query.plain[begin : begin + COLUMNS_AT_ONCE]
+        part = Query(
+            reading=query.reading,
+            sources=tuple(dict.fromkeys(column.source for column in plain)),
+            moments=() if begin else query.moments,
+            plain=plain,
+        )
+        table = asked(connection, part.sql(cells, names, "" if begin else more, numbers))
+        bad.append((len(plain), table["bad"]))
+        for name in table.column_names:
+            if name.startswith("v"):
+                columns[f"v{begin + int(name[1:])}"] = table[name]
+            elif name != "bad":
+                columns[name] = table[name]
+    return pa.table(columns | {"bad": _joined_lists(bad)})
+
+
+def _joined_lists(parts: list[tuple[int, pa.ChunkedArray]]) -> pa.Array:
+    """Returns for each row the lists of all parts, one after the other, or null where all are null."""
+    rows = len(parts[0][1])
+    if all(part.null_count == rows for _, part in parts):
+        return pa.nulls(rows, pa.list_(pa.string()))
+    whole: list[list[str | None] | None] = [None] * rows
+    at = 0
+    width = sum(size for size, _ in parts)
+    for size, part in parts:
+        valid = pc.is_valid(part).to_pylist()
+        for row in (row for row in range(rows) if valid[row]):
+            texts = whole[row] = whole[row] or [None] * width
+            texts[at : at + size] = part[row].as_py()
+        at += size
+    return pa.array(whole, pa.list_(pa.string()))
 
 
 def asked(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from webapp.imports.shapes import shape
 
@@ -106,7 +107,9 @@ def _cells(lines: Sequence[str], delimiter: str, quote: str) -> list[str]:
         q = re.escape(quote)
         found = re.findall(rf"{q}([^{q}]*){q}|(\S+)", line)
         return [quoted or bare for quoted, bare in found]
-    options = {"quotechar": quote} if quote else {"quoting": csv.QUOTE_NONE}
+    options: dict[str, Any] = {"quotechar": quote} if quote else {"quoting": csv.QUOTE_NONE}
+    if quote and f"{delimiter} {quote}" in lines[0]:
+        options["skipinitialspace"] = True  # as DuckDB has it
     try:
         rows = list(csv.reader([line + "\n" for line in lines], delimiter=delimiter, **options))
     except csv.Error:

@@ -27,6 +27,7 @@ from webapp.imports.reading import (
     Source,
 )
 from webapp.imports.sample import Head
+from webapp.imports.table_width import width_of
 from webapp.imports.time_text import Parsed, moment, time_reader
 
 LINES_MAX = 60
@@ -41,7 +42,7 @@ def preview(head: Head, reading: Reading) -> Preview:
     try:
         lines = _lines(head, reading)
         table = [(line.number, cells) for line, kind, cells in lines if kind == "row"]
-        rows = _rows(table, reading)
+        rows = _rows(table, reading, _width(lines, reading))
     except (LookupError, ValueError) as error:
         raise ImportFault(f"It cannot be read like this: {error}.", None, "Change how it is read.") from error
     shown = tuple(
@@ -112,7 +113,14 @@ def _record(number: int, text: str) -> tuple[Line, _Kind, Cells]:
     return Line(number, tuple(cells.values()), text), "row", cells
 
 
-def _rows(table: Sequence[tuple[int, Cells]], reading: Reading) -> list[PreviewRow]:
+def _width(lines: Sequence[tuple[Line, _Kind, Cells]], reading: Reading) -> int | None:
+    if reading.kind not in ("text", "xlsx") or not reading.columns:
+        return None
+    header = next((line.cells for line, kind, _ in lines if kind == "header"), ())
+    return width_of(reading, header, [line.cells for line, kind, _ in lines if kind == "row"])
+
+
+def _rows(table: Sequence[tuple[int, Cells]], reading: Reading, width: int | None) -> list[PreviewRow]:
     """Returns the rows as they are read. Their order tells which of two equal hours a time is in."""
     times = _in_utc([_time_of(cells, reading) for _, cells in table], reading)
     moments = {
@@ -122,13 +130,25 @@ def _rows(table: Sequence[tuple[int, Cells]], reading: Reading) -> list[PreviewR
         for read in [time_reader(column.format or "iso")]
     }
     return [
-        _row(number, cells, reading, times[at], {place: found[at] for place, found in moments.items()})
+        _row(
+            number,
+            cells,
+            reading,
+            times[at],
+            {place: found[at] for place, found in moments.items()},
+            f"has more than {width} cells" if width is not None and cells.get(width, "").strip() else None,
+        )
         for at, (number, cells) in enumerate(table)
     ]
 
 
 def _row(
-    number: int, cells: Cells, reading: Reading, time: str | None, moments: Mapping[int, str | None]
+    number: int,
+    cells: Cells,
+    reading: Reading,
+    time: str | None,
+    moments: Mapping[int, str | None],
+    over: str | None,
 ) -> PreviewRow:
     values: list[JsonValue] = []
     unreadable = []
@@ -147,7 +167,7 @@ def _row(
         values=tuple(values),
         time=time,
         unreadable=tuple(unreadable),
-        reject="its time cannot be read" if lost else None,
+        reject=over or ("its time cannot be read" if lost else None),
     )
 
 

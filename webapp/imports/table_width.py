@@ -1,0 +1,43 @@
+"""How many cells a row of a table has: the one meaning of it for the preview and the import."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from webapp.imports.faults import ImportFault
+from webapp.imports.reading import COLUMNS_MAX, Reading, Source
+
+HEAD_ROWS = 200
+
+
+def width_of(reading: Reading, header: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    """Returns how many cells a row has: as many as the header, or most of the first rows. Empty cells at the
+    end of the header, and one at the end of a row, do not count."""
+    cells = len(header)
+    while cells and not header[cells - 1].strip():
+        cells -= 1
+    if not cells and rows:
+        lengths = Counter(len(row) - (len(row) > 1 and not row[-1].strip()) for row in rows[:HEAD_ROWS])
+        cells = lengths.most_common(1)[0][0]
+    width = max(cells, *(source + 1 for source in _sources(reading)))
+    if width > COLUMNS_MAX:
+        raise ImportFault(
+            f"The table has {width:,} columns; at most {COLUMNS_MAX:,} go.", None, "Choose another delimiter."
+        )
+    return width
+
+
+def _sources(reading: Reading) -> Iterator[int]:
+    for column in reading.columns:
+        yield _place(column.source)
+    for source in reading.time.columns if reading.time is not None else ():
+        yield _place(source)
+
+
+def _place(source: Source) -> int:
+    if not isinstance(source, int) or not 0 <= source < COLUMNS_MAX:
+        raise ImportFault(
+            f"{source!r} is no place of a column in a text file.", None, "Choose the columns again."
+        )
+    return source

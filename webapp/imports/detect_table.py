@@ -262,8 +262,8 @@ def _place_notes(table: Table) -> list[str]:
     short = next((row for row in table.rows if len(row.cells) < place.width), None)
     if table.facts.base.delimiter == "whitespace" and short is not None:
         notes.append(
-            f"Line {short.number} has {len(short.cells)} cells, and others have {place.width}. Between spaces "
-            "nothing says which is missing, so the last ones are taken to be."
+            f"Line {short.number} has {len(short.cells)} cells, and others have {place.width}. Between "
+            "spaces nothing says which is missing, so the last ones are taken to be."
         )
     if len(table.columns) < place.width:
         notes.append("Each line ends with a delimiter, and there is no column behind it.")

@@ -192,6 +192,7 @@ class SliceRead(Request[None]):
     size: int  # in bytes, of the values as they lie in a topic, unpacked; 0 of a source operator's rows
     rejects: Sequence[Reject]
     ended: bool  # the partition says that nothing follows
+    seen: Sequence[str] = ()  # of a user's own topic: the columns that have a value in a row
 
     def answered_by(self, keeper: GateKeeper) -> None:
         keeper.slice_read(self)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +81,7 @@ class GroupReader:
     def _read_topic(self, item: GroupInput, part: Slice) -> Iterator[pa.Table]:
         rows, size, ended = 0, 0, False
         rejects: list[Reject] = []
+        seen: set[str] = set()
         for records in self._records(item, part):
             ends = _ends(records) if not item.external else set()
             ended = ended or bool(ends)
@@ -96,6 +97,8 @@ class GroupReader:
                 _rejected(int(records.offsets[reject.index]), records.values[reject.index], reject.reason)
                 for reject in failed
             ]
+            if item.external:
+                seen.update(name for name in columns.column_names if columns[name].null_count < len(places))
             if len(places):
                 yield _rows(
                     item,
@@ -106,7 +109,7 @@ class GroupReader:
                     offset=pa.array(records.offsets[places]),
                 )
         # The order in which they are committed must not depend on how the records came here.
-        self._report(part, rows, size, sorted(rejects, key=lambda reject: reject.offset), ended)
+        self._report(part, rows, size, sorted(rejects, key=lambda reject: reject.offset), ended, seen)
 
     def _records(self, item: GroupInput, part: Slice) -> Iterator[Records]:
         assert item.topic is not None
@@ -143,9 +146,17 @@ class GroupReader:
                 yield _rows(item, part, table, key=key, time=time, offset=table["_offset"])
         self._report(part, rows, 0, rejects, False)
 
-    def _report(self, part: Slice, rows: int, size: int, rejects: list[Reject], ended: bool) -> None:
+    def _report(
+        self,
+        part: Slice,
+        rows: int,
+        size: int,
+        rejects: list[Reject],
+        ended: bool,
+        seen: Iterable[str] = (),
+    ) -> None:
         """Tell the gate what is not in the rows, before the task ends: it is committed with them."""
-        self._gate.ask(SliceRead(part.input, part.partition, rows, size, rejects, ended))
+        self._gate.ask(SliceRead(part.input, part.partition, rows, size, rejects, ended, sorted(seen)))
 
 
 def _decoded(

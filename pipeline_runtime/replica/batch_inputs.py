@@ -10,6 +10,8 @@ from pipeline_runtime.batch.gate_messages import Slice, SliceRead
 from pipeline_runtime.batch.inputs import GroupInput, position_keys
 from pipeline_runtime.journal.records import END_STAGE, Boundary, Ends
 from pipeline_runtime.kafka.ahead import pack
+from pipeline_runtime.model.names import listed_and
+from pipeline_runtime.replica.fields_seen import ROWS_LOOKED_AT, FieldsSeen
 from pipeline_runtime.replica.input_offsets import InputOffsets, slices_between
 from pipeline_runtime.replica.outputs import RejectedRecord
 
@@ -25,10 +27,16 @@ class BatchInputs:
         flushes: bool,
         tick_ms: int | None = None,
         oldest: Callable[[], Mapping[str, int]] | None = None,
+        note: Callable[[str], None] = lambda _: None,
     ) -> None:
         """`flushes`: the group keeps rows back, which a flush at the end of its inputs brings out. `tick_ms`:
         how often it has a batch although no row comes. `oldest`: the oldest offsets that are left in the
-        users' topics, if nothing depends on rows before them that were committed already."""
+        users' topics, if nothing depends on rows before them that were committed already. `note`: told what
+        people should know of what was read."""
+        self._note = note
+        self._fields = {
+            item.index: FieldsSeen(item.schema.names) for item in inputs if item.reading is not None
+        }
         self._tick_ms = tick_ms
         self._oldest = oldest
         self.offsets = offsets
@@ -129,6 +137,17 @@ class BatchInputs:
             return part
         found = self.offsets.records(item.end_keys()[part.partition], part.start, part.end)
         return part if found is None else replace(part, records=[pack(record) for record in found])
+
+    def noted(self, read: SliceRead) -> None:
+        """Tells of columns that nothing is read into."""
+        fields, item = self._fields.get(read.input), self._inputs[read.input]
+        missing = fields.add(read.rows, read.seen) if fields is not None else ()
+        if missing:
+            names = listed_and([f'"{name}"' for name in missing])
+            self._note(
+                f"None of the first {ROWS_LOOKED_AT:,} records of {item.topic} has a value for {names}:"
+                " are the fields named so?"
+            )
 
     def rejected(self, read: SliceRead) -> list[RejectedRecord]:
         """The records of a slice that could not be read, with where they come from."""

@@ -327,6 +327,7 @@ class Replica:
             self._release,
             self._journal.remember,
             self._guard.oldest,
+            self._guard.note,
         )
         self._run = run
         self._guard.watch(inputs)

@@ -71,9 +71,11 @@ class Run:
         release: OwnerRelease,
         remember: Callable[[Seq], None],
         oldest: Callable[[], Mapping[str, int]],
+        note: Callable[[str], None],
     ) -> None:
         """`remember`: told the seq of each batch that counts. `oldest`: the oldest offsets that the users'
-        topics still have, as far as is known. Raises LocalStateDamaged."""
+        topics still have, as far as is known. `note`: told what people should know of what was read. Raises
+        LocalStateDamaged."""
         self.definition = definition = start.definition
         self._directory = directory
         self._host = host
@@ -99,6 +101,7 @@ class Run:
                 flushes=group.flushes,
                 tick_ms=group.tick_ms,
                 oldest=None if needs_all else oldest,
+                note=note,
             )
             self.timing = timing = BatchTiming(
                 definition, state, self.offsets, host.cpu, planned=group.is_planned

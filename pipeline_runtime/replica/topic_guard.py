@@ -180,11 +180,14 @@ class TopicGuard:
     def passed(self, changes: Sequence[TopicChange]) -> None:
         """The group's position was moved because of these."""
         for change in changes:
-            log.warning("%s: %s", self._group, change.message)
-        new = tuple(
-            ReplicaNote(kind="element.topic", message=each.message, at_ms=_now_ms()) for each in changes
-        )
-        self.notes = (*self.notes, *new)[-NOTES_KEPT:]
+            self.note(change.message)
+
+    def note(self, message: str) -> None:
+        """Keeps something that people should know of a topic, which does not stop the group."""
+        log.warning("%s: %s", self._group, message)
+        if message not in [each.message for each in self.notes]:
+            new = ReplicaNote(kind="element.topic", message=message, at_ms=_now_ms())
+            self.notes = (*self.notes, new)[-NOTES_KEPT:]
 
     def _let_go(self) -> None:
         """A replica that does not own has no trouble of its own with its topics."""

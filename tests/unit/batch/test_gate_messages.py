@@ -89,7 +89,7 @@ def test_a_request_is_one_method_of_the_keeper_and_its_answer_comes_back(
 def test_what_a_task_says_of_its_slice_arrives_as_it_was_said(gate: GateServer) -> None:
     keeper: Any = Recorded(None)
     client = GateClient(gate.open("g", keeper))
-    read = SliceRead(0, 1, 3, 90, [Reject(7, "{", "no JSON")], ended=True)
+    read = SliceRead(0, 1, 3, 90, [Reject(7, "{", "no JSON")], ended=True, seen=["n"])
     client.ask(read)
     assert keeper.asked == [("slice_read", (read,))]
     client.close()

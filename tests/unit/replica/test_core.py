@@ -12,6 +12,7 @@ from pipeline_runtime.replica.core import (
     LOCKSTEP_BATCHES,
     Announce,
     Facts,
+    Follow,
     Own,
     OwnLast,
     ReleaseAlone,
@@ -70,3 +71,18 @@ def test_where_nothing_comes_there_is_no_last_batch(round_trip_ms: float) -> Non
 
 def test_without_an_order_to_release_it_goes_on_owning() -> None:
     assert next_batch(facts(1000.0, 10.0, release=None), HERE) == Own(Seq(4))
+
+
+def test_a_follower_takes_no_batches_together_between_which_the_position_was_moved() -> None:
+    view = JournalView()
+    view.apply(Claim(Epoch(1), "o", "a", {"t-0": 0}))
+    ends = [Boundary(Seq(seq), {"t-0": at}, seq) for seq, at in ((1, 5), (2, 9), (3, 103), (4, 104))]
+    for boundary in ends[:2]:
+        view.apply(Commit(Epoch(1), boundary))
+    view.apply(Claim(Epoch(2), "p", "a", moves={"t-0": 100}))  # what lay between was deleted
+    for boundary in ends[2:]:
+        view.apply(Commit(Epoch(2), boundary))
+    follower = Facts(view, coalesced=True, rows_max=1000)
+    assert next_batch(follower, Seq(0)) == Follow(ends[1])
+    assert view.moved(ends[1]).ends == {"t-0": 100}
+    assert next_batch(follower, Seq(2)) == Follow(ends[3])

@@ -16,6 +16,10 @@ FALSE_WORDS = ("false", "no", "off", "0", "f", "n", "nein", "falsch")
 INTEGER_MAX = (1 << 63) - 1
 _INTEGER = r"[+-]?[0-9]+"
 _PLAIN = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?"
+_SEPARATORS = (
+    " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+)
+"""What DuckDB's `trim` takes away: the separators of Unicode."""
 _AROUND = " \t\n\v\f\r"  # what DuckDB passes over, too
 _SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " "})  # between groups of three digits
 
@@ -25,7 +29,7 @@ def read_cell(text: str, type_: FieldType, decimal: str, thousands: str) -> int 
     if type_ is FieldType.STRING:
         return text
     if type_ is FieldType.BOOLEAN:
-        word = text.strip(" ").lower()
+        word = text.strip(_SEPARATORS).lower()
         return True if word in TRUE_WORDS else False if word in FALSE_WORDS else None
     plain = plain_number(text.strip(_AROUND), decimal, thousands)
     if plain is None:

@@ -14,7 +14,7 @@ import { toast } from "../shared/ui/toast";
 import type { Pipeline, PipelineDocument, Problem } from "../shared/types";
 import { nameOfId } from "../shared/document";
 import { becameOf, follow } from "./gone";
-import { dropCopy, keepCopy, takeCopy } from "./local-copies";
+import { dropCopy, keepCopy, takeCopy } from "../shared/local-copies";
 import { stable } from "./merge";
 import { repinned, repinsOf, repinWords } from "./pins";
 import { adopt, current, replace, rewrite, type SaveState, useEditor } from "./store";

@@ -6,7 +6,7 @@ import { titleFault } from "../shared/names";
 import { Dialog, DialogAction } from "../shared/ui/dialog";
 import { Text } from "../shared/ui/field";
 import { autosave } from "./autosave";
-import { dropAllCopies } from "./local-copies";
+import { dropAllCopies } from "../shared/local-copies";
 import { current, useEditor } from "./store";
 import { dropHistory, renameHistory } from "./undo-copies";
 

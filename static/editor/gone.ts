@@ -1,7 +1,7 @@
 /** What became of a pipeline that somebody else renamed or deleted while its draft was open here. */
 import { get } from "../shared/api";
 import type { PipelineItem } from "../shared/types";
-import { renameCopies } from "./local-copies";
+import { renameCopies } from "../shared/local-copies";
 import { renameHistory } from "./undo-copies";
 
 /** In the address of the page that follows a new name: the name before. */

@@ -33,7 +33,7 @@ import { deploy, deployBusy, runAgain, undeploy, useDeploy } from "./deploy";
 import { pipelineTitle, withTitle } from "../shared/document";
 import { ElsewhereMark } from "./elsewhere";
 import { chooseFile, exportDocument, parseText } from "./files";
-import { dropAllCopies, renameCopies } from "./local-copies";
+import { dropAllCopies, renameCopies } from "../shared/local-copies";
 import { adopt, commit, current, setMode, useEditor } from "./store";
 import { askName } from "./name-dialog";
 import { dropHistory, renameHistory } from "./undo-copies";

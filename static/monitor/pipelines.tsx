@@ -8,6 +8,7 @@ import { waiting, written } from "../shared/points";
 import type { PipelineItem } from "../shared/types";
 import { Ago, Problem, Skeleton, StatusMark, useLoaded } from "../shared/ui/parts";
 import { Frame } from "../shared/ui/frame";
+import { LeftDrafts } from "./left-drafts";
 import { NewPipeline } from "./new-pipeline";
 import "./monitor.css";
 
@@ -24,6 +25,7 @@ function PipelinesPage() {
     <Frame title="Pipelines" actions={<NewPipeline asked={ASKED} />}>
       {!pipelines &&
         (error ? <Problem error={error} onRetry={reload} /> : <Skeleton lines={5} height={40} />)}
+      {pipelines && <LeftDrafts there={new Set(pipelines.map(({ name }) => name))} />}
       {pipelines?.length === 0 && (
         <div className="card empty">
           <Workflow aria-hidden="true" />

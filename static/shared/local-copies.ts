@@ -2,7 +2,7 @@
  * Drafts that the server does not have yet, kept in this browser. Each tab has a copy of its own, so that two
  * tabs lose nothing of each other.
  */
-import type { PipelineDocument } from "../shared/types";
+import type { PipelineDocument } from "./types";
 
 export interface LocalCopy {
   document: PipelineDocument;
@@ -14,7 +14,8 @@ export interface LocalCopy {
 }
 
 const TAB = "fogline-tab";
-const prefixOf = (name: string) => `fogline-draft:${name}:`;
+const PREFIX = "fogline-draft:";
+const prefixOf = (name: string) => `${PREFIX}${name}:`;
 
 let id: string | null = null;
 
@@ -50,8 +51,16 @@ export function keepCopy(name: string, copy: LocalCopy): boolean {
   }
 }
 
-/** Whether this browser has changes of the pipeline that the server does not have. */
-export const hasCopy = (name: string): boolean => keysOf(name).length > 0;
+/** The newest copy of each pipeline that the server does not have, by its name. */
+export function copiesWithout(there: ReadonlySet<string>): Map<string, LocalCopy> {
+  const found = new Map<string, LocalCopy>();
+  for (const key of Object.keys(localStorage).filter((each) => each.startsWith(PREFIX))) {
+    const name = key.slice(PREFIX.length, key.lastIndexOf(":"));
+    const copy = read(key);
+    if (!there.has(name) && copy.at > (found.get(name)?.at ?? 0)) found.set(name, copy);
+  }
+  return found;
+}
 
 /**
  * The copy that this tab could not save, else the newest one that another tab has left, which this tab

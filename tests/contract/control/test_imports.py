@@ -296,7 +296,7 @@ def test_the_real_process_looks_at_a_file_and_imports_it(
     monkeypatch.setattr(import_process, "COMMAND", (sys.executable, "-m", "webapp.imports"))
     text = "time;name;power\n2024-05-01T00:00:00Z;a;1,5\n2024-05-01T00:00:01Z;b;2,5\n"
     sha256 = store.put([text.encode()])
-    file = DataFile.objects.create(name="n.csv", sha256=sha256, size=len(text))
+    file = DataFile.objects.create(name="--out", sha256=sha256, size=len(text))
     assert keeper.step("looking")
     assert now(file).state == "importing", now(file).error
     assert keeper.step("importing")

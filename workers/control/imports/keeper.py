@@ -92,7 +92,7 @@ class ImportKeeper:
 
     def _look(self, file: DataFile, original: Path) -> None:
         found = run_import(
-            ["look", "--path", str(original), "--name", file.name, *_MEMORY],
+            ["look", "--path", str(original), f"--name={file.name}", *_MEMORY],
             {},
             self._work,
             Limits(LOOK_S, LOOK_S),

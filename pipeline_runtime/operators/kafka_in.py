@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, field_validator
 
 from pipeline_runtime.model.faults import words_for_pattern
 from pipeline_runtime.model.ids import OWN_TOPICS
@@ -30,6 +30,16 @@ _TOPIC = words_for_pattern(
 TopicName = Annotated[str, Field(pattern=_TOPIC), AfterValidator(_of_the_user)]
 
 
+_GAPS: list[JsonValue] = [
+    {"title": "Go on behind them", "value": "skip", "help": "An event says how many that leaves out."},
+    {"title": "Stop and ask", "value": "stop", "help": "A click goes on behind them."},
+]
+_AHEAD: list[JsonValue] = [
+    {"title": "Are dead letters", "value": "dead-letter"},
+    {"title": "Take the time of their arrival", "value": "arrival"},
+]
+
+
 def _path(text: str) -> str:
     parse_path(text)
     return text
@@ -46,11 +56,14 @@ class KafkaColumn(ColumnType):
     from_: PathText | None = Field(
         default=None,
         alias="from",
+        title="Field",
         description="where it lies in the record: a.b, a[0].b, or another name; empty: the field of"
         " the column's name",
     )
     quoted: bool = Field(
-        default=False, description="numbers, and true or false, that are written as text are read as such"
+        default=False,
+        title="Also as text",
+        description="numbers, and true or false, that are written as text are read as such",
     )
 
     def reading(self) -> ColumnReading:
@@ -63,7 +76,7 @@ class EventTime(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
-    from_: PathText = Field(alias="from", description="where it lies in the record")
+    from_: PathText = Field(alias="from", title="Field", description="where it lies in the record")
     format: Literal["iso", "s", "ms", "us", "ns"] = Field(
         default="iso",
         description="a text such as 2026-03-01T06:00:00Z (UTC without a zone), or a number since 1970",
@@ -92,16 +105,21 @@ class KafkaInParams(Params):
     )
     gap: Literal["skip", "stop"] = Field(
         default="skip",
+        title="Records deleted before they were read",
+        json_schema_extra={"x-choices": _GAPS},
         description="what to do when the topic has deleted records before they were read: go on behind them,"
         " with an event, or stop and ask",
     )
 
     time: EventTime | None = Field(
-        default=None, description="the field that is the event time; empty: the record's timestamp"
+        default=None,
+        title="Event time",
+        description="the field that is the event time; empty: the record's timestamp",
     )
     rows: str | None = Field(
         default=None,
         max_length=400,
+        title="Array of rows",
         description="where an array lies whose entries are the rows; $ for a record that is an array itself;"
         " empty: a record is one row",
     )
@@ -109,10 +127,13 @@ class KafkaInParams(Params):
         default=86_400.0,
         gt=0,
         le=10 * 365 * 86_400,
+        title="Longest time ahead",
         description="an event time that lies further ahead of its arrival is not believed",
     )
     ahead: Literal["dead-letter", "arrival"] = Field(
         default="dead-letter",
+        title="Rows from further ahead",
+        json_schema_extra={"x-choices": _AHEAD},
         description="what becomes of such a row: a dead letter, or it takes the time of its arrival",
     )
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.dashboard import SLOW_MS, Dashboard
-from tests.running import RunningFogline
+from tests.running import PROJECT, RunningFogline
 from tests.waiting import wait_until
 
 # the first test of a run waits for the whole start too
@@ -111,7 +110,7 @@ def test_a_template_made_mine_says_where_my_source_goes_until_i_change_it(
     expect(dashboard.card("average").get_by_text(REPLACE)).to_have_count(0)
 
     # a file of one's own; all steps back, and it is the template's again
-    dashboard.upload(Path(__file__).parent / "files" / "machines.csv")
+    dashboard.upload(PROJECT / "docs" / "tutorial" / "cold-store.csv")
     for place in (note, badge):
         expect(place).to_have_count(0)
     dashboard.select("numbers")

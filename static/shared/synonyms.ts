@@ -9,7 +9,7 @@ window, minute, hour, interval, period, per minute, Fenster, Zeitfenster, Stunde
 alert, alarm, notify, notification, warn, limit, threshold, benachrichtigen, melden, Meldung, Warnung, Grenzwert, Schwelle
 filter, condition, where, filtern, Bedingung, auswählen
 derive, computed, calculate, formula, expression, convert, unit, berechnen, rechnen, Formel, umrechnen, Einheit
-select, rename, columns, choose, Spalten, umbenennen
+select, rename, choose, Spalten, umbenennen
 join, pairs, combine, match, lookup, verbinden, verknüpfen, zusammenführen
 merge, brings, union, append, vereinigen
 deduplicate, duplicates, distinct, repeated, doppelt, Duplikate

@@ -163,6 +163,8 @@ def _parsed(value: bytes | None) -> Any:
     except RecursionError as error:
         raise _Unreadable("the record is nested too deeply") from error
     except json.JSONDecodeError as error:
+        if error.msg == "Extra data":
+            raise _Unreadable("there is more than one JSON value in the record") from error
         raise _Unreadable(f"the record is not JSON: {error.msg} at character {error.pos}") from error
     except ValueError as error:
         raise _Unreadable(str(error)) from error
@@ -221,7 +223,10 @@ def _cell(found: Any, field: Field, column: ColumnReading) -> Any:
             return _moment(found, field.name)
     if found is None:
         return None
-    kind = "a number that no row can hold" if type(found) in (int, float) and field.type in _NUMERIC else ""
+    kind = ""
+    if type(found) in (int, float) and field.type in _NUMERIC:
+        has_decimals = field.type is FieldType.INTEGER and type(found) is float
+        kind = "a number with decimals" if has_decimals else "a number that no row can hold"
     kind = kind or _KINDS.get(type(found), type(found).__name__)
     raise _Unreadable(f'its field for the column "{field.name}" is {kind}, but {field.type.words} is needed')
 

@@ -109,7 +109,7 @@ class Dashboard:
         for key in keys:
             self.page.keyboard.press(key)
 
-    def tab_to(self, target: Locator, most: int = 80) -> None:
+    def tab_to(self, target: Locator, most: int = 120) -> None:
         """Presses Tab until the control has the focus."""
         expect(target).to_be_visible()
         for _ in range(most):

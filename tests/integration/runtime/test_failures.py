@@ -59,15 +59,3 @@ def test_what_an_operator_raises_stops_its_element_and_keeps_what_is_committed(
     wait_until(lambda: len(deployed.records("fragile")) == 20, "the rest")
     assert [row["v"] for row in deployed.records("fragile")] == list(range(20))
     deployed.assert_journal_lawful("all")
-
-
-def test_a_topic_with_other_partitions_than_told_is_refused_before_rows_are_left_out(
-    kafka: str, node: Node
-) -> None:
-    topic = create_topic(kafka, 3)
-    deployed = Deployed(kafka, [events(topic)])
-    replica = node.own(deployed.specs["events"])
-    status = wait_for_status(replica, lambda status: status.phase == "failed", "to fail")
-    assert status.error is not None
-    assert f"the topic {topic} has 3 partitions, but events reads 1" in status.error.message
-    assert deployed.journal("events") == []

@@ -52,7 +52,8 @@ def test_no_batch_is_larger_than_the_limit_and_the_lag_shows(kafka: str, node: N
     commits = deployed.commits("events")
     assert max(commit.rows_in for commit in commits) <= 400
     # Partitions that lag reach the present together.
-    half = commits[len(commits) // 2].boundary.ends.values()
+    ends = commits[len(commits) // 2].boundary.ends
+    half = [end for end in ends.values() if isinstance(end, int)]
     assert max(half) - min(half) <= 400
     wait_for_status(replica, lambda status: status.lag_rows == 0, "to have no lag")
 

@@ -94,7 +94,7 @@ class CurveSpan(Schema):
     """Which rows it draws, and on how many pixels."""
 
     pixels: int = Field(default=600, ge=50, le=4000)
-    window_ms: int = Field(default=300_000, ge=100, le=7 * 86_400_000)
+    window_ms: int = Field(default=300_000, ge=1, le=31 * 86_400_000)  # as a chart may show
     from_ms: int | None = Field(default=None, ge=0, le=TIME_MS_MAX)
     to_ms: int | None = Field(default=None, ge=0, le=TIME_MS_MAX)
     after: str = Field(default="", max_length=2000, pattern=r"^(\d{1,5}:\d{1,18}(,\d{1,5}:\d{1,18})*)?$")

@@ -58,7 +58,7 @@ function ChartView({ pipeline, element, source, params, height = HEIGHT }: Props
     columns: asList(params.columns),
     by: asList(params.by)[0] ?? null,
     marks: asList(params.marks),
-    window_ms: 1000 * (Number(params.window_s) || WINDOW_S),
+    window_ms: Math.ceil(1000 * (Number(params.window_s) || WINDOW_S)),
   };
   const { gathered, error } = useCurve(pipeline, source, asked, held);
   return (

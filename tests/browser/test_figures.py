@@ -172,7 +172,9 @@ def test_figures_are_what_an_oracle_counts_while_an_element_is_paused_killed_dra
     expect_count(lag, lambda: oracle.waiting, "rows that wait for an element that is down", ratio=1.1)
     dashboard.expect_status("keep", "running")
     total = client.get(KEEP).json()["rows_in_total"]
-    assert before <= total <= oracle.processed, "its rows are counted over the restart"
+    assert before <= total, "its rows are counted over the restart"
+    # On a busy machine the broker shows commits a while after their owner counts them.
+    wait_until(lambda: oracle.processed >= total, f"{total} rows in the journal")
 
     # drained, then moved back: the pause is what the journal shows, however seldom it writes
     wait_until(lambda: client.get(KEEP).json()["lag_rows"] < RATE, "what had waited to be processed")

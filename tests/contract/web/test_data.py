@@ -309,6 +309,8 @@ def test_a_chart_asks_for_a_window_then_for_what_is_new_and_for_a_span(caller: C
         return [record["value"]["value"] for record in answer["records"]]
 
     whole = viewer.get(f"{path}?window_ms=600").json()
+    # as long as a chart may show
+    assert viewer.get(f"{path}?window_ms={31 * 86_400_000}").status_code == 200
     assert (whole["stream"], whole["rows"], len(whole["records"])) == ("variation", 3, 3)
     assert values(after=whole["cursor"]) == []
     assert values(after="0:1", columns="value") == [1, 2]

@@ -86,6 +86,7 @@ CASES = [
             "hysteresis-alarm": {"column": "v", "raise_at": 100, "clear_at": 50},
         }.items()
     ),
+    Case("silence-alarm", {"for_s": 60, "key": "k"}, "exact"),
     Case(
         "record-around-events",
         {"event": "b", "before_s": 1, "after_s": 1},

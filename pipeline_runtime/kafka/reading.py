@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from time import monotonic
-from typing import Any
 
 from pipeline_runtime.kafka.clients import (
     IsolationLevel,
@@ -14,14 +12,13 @@ from pipeline_runtime.kafka.clients import (
     OffsetSpec,
     TopicPartition,
     close_spent,
-    open_admin,
     open_consumer,
-    within,
 )
+from pipeline_runtime.kafka.kept_admin import KeptAdmin
 from pipeline_runtime.kafka.transactions import Doubtful
 
 _ANSWER_MS = 10_000
-_NO_ANSWER_S = 3 * _ANSWER_MS / 1000  # for a connection, the leader and the end
+_NO_RECORD_S = 30.0  # that a reader waits for before it gives up
 _POLL_MS = 500
 
 
@@ -29,13 +26,12 @@ class TopicEnd:
     """Asks where the first partition of a topic ends; Fogline's own topics have only one. Use it in one
     thread at a time.
 
-    Its connection is kept. A claim asks three times, and opening a connection takes longer than the answer.
+    Its connection is kept: a claim asks three times.
     """
 
     def __init__(self, kafka: KafkaSettings, topic: str) -> None:
-        self._kafka = kafka
+        self._admin = KeptAdmin(kafka, _ANSWER_MS)
         self._topic = topic
-        self._client: Any = None
 
     def ask(self, *, hidden: bool = False) -> int:
         """Returns the offset after the last record that a reader can see. Raises Doubtful when the broker
@@ -45,24 +41,18 @@ class TopicEnd:
         offset after all of that is returned; a reader reaches it only when every open transaction has ended.
         """
         isolation = IsolationLevel.READ_UNCOMMITTED if hidden else IsolationLevel.READ_COMMITTED
-        try:
-            self._client, end = within(_NO_ANSWER_S, partial(self._ask, self._client, isolation))
-            return end
-        except KafkaError as error:
-            self.close()
-            raise Doubtful(f"{self._topic}: its end could not be read ({error})") from error
-
-    def _ask(self, client: Any, isolation: IsolationLevel) -> tuple[Any, int]:
-        """Returns the client that was used, and its answer."""
-        if client is None:
-            client = open_admin(self._kafka, request_timeout_ms=_ANSWER_MS, bootstrap_timeout_ms=_ANSWER_MS)
         tp = TopicPartition(self._topic, 0)
-        return client, client.list_partition_offsets({tp: OffsetSpec.LATEST}, isolation)[tp].offset
+        try:
+            answer = self._admin.ask(
+                lambda client: client.list_partition_offsets({tp: OffsetSpec.LATEST}, isolation)
+            )
+        except KafkaError as error:
+            raise Doubtful(f"{self._topic}: its end could not be read ({error})") from error
+        end: int = answer[tp].offset
+        return end
 
     def close(self) -> None:
-        if self._client is not None:
-            close_spent(self._client)
-            self._client = None
+        self._admin.close()
 
 
 def committed_values(
@@ -84,7 +74,7 @@ def committed_values(
         position, deadline = -1, 0.0
         while (at := consumer.position(tp)) < end:
             if at != position:
-                position, deadline = at, monotonic() + _NO_ANSWER_S
+                position, deadline = at, monotonic() + _NO_RECORD_S
             elif monotonic() > deadline:
                 raise Doubtful(f"{topic}: read to offset {at} of {end}, and no further")
             for record in consumer.poll(_POLL_MS).get(tp, []):

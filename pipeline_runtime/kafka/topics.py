@@ -17,16 +17,13 @@ from pipeline_runtime.kafka.clients import (
     KafkaSettings,
     OffsetSpec,
     TopicPartition,
-    close_spent,
-    open_admin,
-    within,
 )
+from pipeline_runtime.kafka.kept_admin import KeptAdmin
 
 log = logging.getLogger(__name__)
 
 LOOK_EVERY_S = 2.0
 _ANSWER_MS = 5_000
-_NO_ANSWER_S = 3 * _ANSWER_MS / 1000
 
 
 @dataclass(frozen=True)
@@ -54,38 +51,29 @@ class TopicLook:
     """Asks the broker, over one connection that is kept. Used by one thread at a time."""
 
     def __init__(self, kafka: KafkaSettings) -> None:
-        self._kafka = kafka
-        self._client: Any = None
+        self._admin = KeptAdmin(kafka, _ANSWER_MS)
 
     def ask(self, topics: Collection[str]) -> Seen:
         """Returns what the topics are now. Raises KafkaError when the broker does not answer."""
-        try:
-            self._client, found = within(_NO_ANSWER_S, partial(self._ask, self._client, sorted(topics)))
-            return found
-        except KafkaError:
-            self.close()
-            raise
-
-    def _ask(self, client: Any, topics: list[str]) -> tuple[Any, Seen]:
-        if client is None:
-            client = open_admin(self._kafka, request_timeout_ms=_ANSWER_MS, bootstrap_timeout_ms=_ANSWER_MS)
-        found: dict[str, TopicSeen | None] = {}
-        for each in client.describe_topics(topics):
-            error = for_code(each["error_code"])
-            if error is UnknownTopicOrPartitionError:
-                found[each["name"]] = None
-                continue
-            if each["error_code"]:
-                raise error(each["name"])
-            tps = [TopicPartition(each["name"], p) for p in range(len(each["partitions"]))]
-            first, end = (_offsets(client, tps, spec) for spec in (OffsetSpec.EARLIEST, OffsetSpec.LATEST))
-            found[each["name"]] = TopicSeen(str(each.get("topic_id") or ""), first, end)
-        return client, found
+        return self._admin.ask(partial(_seen, topics=sorted(topics)))
 
     def close(self) -> None:
-        if self._client is not None:
-            close_spent(self._client)
-            self._client = None
+        self._admin.close()
+
+
+def _seen(client: Any, topics: list[str]) -> Seen:
+    found: dict[str, TopicSeen | None] = {}
+    for each in client.describe_topics(topics):
+        error = for_code(each["error_code"])
+        if error is UnknownTopicOrPartitionError:
+            found[each["name"]] = None
+            continue
+        if each["error_code"]:
+            raise error(each["name"])
+        tps = [TopicPartition(each["name"], p) for p in range(len(each["partitions"]))]
+        first, end = (_offsets(client, tps, spec) for spec in (OffsetSpec.EARLIEST, OffsetSpec.LATEST))
+        found[each["name"]] = TopicSeen(str(each.get("topic_id") or ""), first, end)
+    return found
 
 
 def _offsets(client: Any, tps: list[TopicPartition], spec: OffsetSpec) -> tuple[int, ...]:

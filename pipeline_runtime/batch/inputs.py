@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from pipeline_runtime.model.ids import position_key
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import ElementSpec, GroupSpec, RecordReading
 from pipeline_runtime.operators.registry import default_registry
@@ -43,7 +44,7 @@ class GroupInput:
         """The names under which this input's positions stand in a boundary's `ends`."""
         if self.topic is None:
             return [self.element]
-        return [f"{self.topic}-{partition}" for partition in range(self.partitions)]
+        return [position_key(self.topic, partition) for partition in range(self.partitions)]
 
 
 def operator_of(spec: GroupSpec, element: str) -> Operator:
@@ -90,7 +91,7 @@ def group_inputs(spec: GroupSpec) -> tuple[GroupInput, ...]:
 def position_keys(ends: Mapping[str, Any], topic: str) -> list[str]:
     """The keys under which a position has the topic's partitions, in their order."""
     keys: list[str] = []
-    while (key := f"{topic}-{len(keys)}") in ends:
+    while (key := position_key(topic, len(keys))) in ends:
         keys.append(key)
     return keys
 

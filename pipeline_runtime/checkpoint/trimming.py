@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline_runtime.model.ids import Seq
+from pipeline_runtime.model.ids import Seq, position_key
 from pipeline_runtime.model.spec import GroupSpec
 
 Point = tuple[str, int]
@@ -81,7 +81,7 @@ def _needed(groups: Iterable[TrimGroup]) -> dict[Point, int]:
             (topic, 0) for topic, until in group.former if kept is None or until is None or kept.seq < until
         ]
         for topic, partition in read:
-            end = kept.ends.get(f"{topic}-{partition}") if kept is not None else None
+            end = kept.ends.get(position_key(topic, partition)) if kept is not None else None
             offset = end if isinstance(end, int) else 0
             needed[topic, partition] = min(offset, needed.get((topic, partition), offset))
     return needed

@@ -37,6 +37,11 @@ def stream_topic(deployment: str, element: str, port: str = "out") -> str:
     return f"{OWN_TOPICS}{deployment}.{element}.{port}"
 
 
+def position_key(topic: str, partition: int) -> str:
+    """Returns the key under which a group's position has this partition."""
+    return f"{topic}-{partition}"
+
+
 def dead_letter_topic(deployment: str, element: str) -> str:
     return f"{OWN_TOPICS}{deployment}.{element}.{DEAD}"
 

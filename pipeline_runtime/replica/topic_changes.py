@@ -14,7 +14,7 @@ group goes on. Either way a CLAIM says in its `moves` where it goes on, so all i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,6 +22,7 @@ from pipeline_runtime.batch.inputs import GroupInput, position_keys
 from pipeline_runtime.journal.records import LEFT_OUT, TOPIC_IDS, Ends
 from pipeline_runtime.kafka.topics import Seen, TopicSeen
 from pipeline_runtime.model.desired import WayOn
+from pipeline_runtime.model.ids import position_key
 
 Kind = Literal["missing", "another", "partitions", "gap", "skipped"]
 
@@ -139,7 +140,7 @@ def renewed(
             for key in position_keys(ends, topic):
                 del new[key]
         for partition, first in enumerate(now.first):
-            key = f"{topic}-{partition}"
+            key = position_key(topic, partition)
             if key not in new:
                 if kinds & {"another", "partitions"}:
                     new[key] = first
@@ -151,11 +152,6 @@ def renewed(
     if left_out:
         new[LEFT_OUT] = left_out
     return new, passed
-
-
-def topic_ids(seen: Seen) -> Mapping[str, str]:
-    """Returns the ids of the topics that have one."""
-    return {topic: now.id for topic, now in sorted(seen.items()) if now is not None and now.id}
 
 
 def _id_in(ends: Ends, topic: str) -> str:

@@ -17,6 +17,7 @@ from pipeline_runtime.journal.records import Ends
 from pipeline_runtime.kafka.clients import KafkaError, KafkaSettings
 from pipeline_runtime.kafka.topics import Seen, TopicLook, TopicMissing, TopicWatch
 from pipeline_runtime.model.desired import ReplicaError, ReplicaNote
+from pipeline_runtime.model.ids import position_key
 from pipeline_runtime.replica.state import ReplicaState
 from pipeline_runtime.replica.topic_changes import TopicChange, renewed, topic_changes
 
@@ -95,7 +96,7 @@ class TopicGuard:
         """Returns the offset of the oldest record of each partition that was seen, by its key in a
         position."""
         return {
-            f"{topic}-{partition}": first
+            position_key(topic, partition): first
             for topic, now in self._seen.items()
             if now is not None
             for partition, first in enumerate(now.first)

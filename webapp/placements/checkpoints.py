@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pipeline_runtime.kafka.reach import Gone, gone
+from pipeline_runtime.model.ids import position_key
 from pipeline_runtime.model.spec import GroupSpec
 from webapp.backends.chunk_store import checkpoint_summaries
 from webapp.backends.kafka import kafka_settings
@@ -53,7 +54,7 @@ def missing_inputs(deployment: str, group: str, seq: int) -> list[Gone]:
     inputs = GroupSpec.model_validate(placement.spec).inputs
     points = ((item.topic, partition) for item in inputs for partition in range(item.partitions))
     ends = summary.get("ends") or {}
-    needed = {(topic, p): ends[key] for topic, p in points if (key := f"{topic}-{p}") in ends}
+    needed = {(topic, p): ends[key] for topic, p in points if (key := position_key(topic, p)) in ends}
     if not needed:
         return []
     try:

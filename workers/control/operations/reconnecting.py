@@ -16,7 +16,7 @@ from pipeline_runtime.journal.positions import read_positions
 from pipeline_runtime.journal.records import ENDED
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.reading import TopicEnd, has_unread
-from pipeline_runtime.model.ids import journal_topic
+from pipeline_runtime.model.ids import journal_topic, position_key
 from pipeline_runtime.model.spec import GroupSpec, InputStream
 from pipeline_runtime.planning.reconnect import Reconnections, reconnections
 from pipeline_runtime.planning.regroup import LastRows, producer_of
@@ -184,8 +184,8 @@ def taken_over(deployment: Deployment, connected: Reconnections, groups: Collect
 
 def _key(stream: InputStream) -> str:
     """Fogline's own streams have one partition."""
-    return f"{stream.topic}-0"
+    return position_key(stream.topic, 0)
 
 
 def _keys(stream: InputStream) -> list[str]:
-    return [f"{stream.topic}-{partition}" for partition in range(stream.partitions)]
+    return [position_key(stream.topic, partition) for partition in range(stream.partitions)]

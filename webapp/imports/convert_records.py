@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import zipfile
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
@@ -24,11 +23,9 @@ from webapp.imports.convert_sql import Query, typed
 from webapp.imports.convert_text import Counted, in_utf8, pieces, unpacked
 from webapp.imports.faults import ImportFault
 from webapp.imports.reading import Reading, Source
-from webapp.imports.sheets import sheet_names, sheet_rows
+from webapp.imports.sheets import open_workbook, sheet_rows
 from webapp.imports.table_width import width_of
 
-WORKBOOK_BYTES_MAX = 256 << 20
-"""A workbook is read as a whole, so its parts may unpack to so many bytes."""
 _SHEET_ROWS = 20_000
 _PARQUET_ROWS = 20_000
 _BATCH_BYTES_MAX = 256 << 20
@@ -146,22 +143,12 @@ def sheet_batches(
 
 
 def _sheet(path: Path, reading: Reading) -> Iterator[list[str]]:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            size = sum(part.file_size for part in archive.infolist())
-    except zipfile.BadZipFile as error:
-        raise ImportFault("The file is no workbook.", None, "Save it again as .xlsx, or as CSV.") from error
-    if size > WORKBOOK_BYTES_MAX:
-        raise ImportFault(
-            f"The workbook unpacks to {size:,} bytes; at most {WORKBOOK_BYTES_MAX:,} go.",
-            None,
-            "Save its sheet as CSV.",
-        )
-    names = sheet_names(path)
+    workbook = open_workbook(path)
+    names = workbook.sheet_names
     sheet = reading.sheet if reading.sheet is not None else next(iter(names), "")
     if sheet not in names:
         raise ImportFault(f"The workbook has no sheet {sheet!r}.", ", ".join(names[:10]), "Choose a sheet.")
-    return sheet_rows(path, sheet)
+    return sheet_rows(workbook, sheet)
 
 
 def _sheet_batch(

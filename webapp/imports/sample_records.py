@@ -11,18 +11,22 @@ import python_calamine
 from pipeline_runtime.model.schema import FieldType
 from webapp.imports.faults import ImportFault
 from webapp.imports.sample import Head
-from webapp.imports.sheets import sheet_names, sheet_rows
+from webapp.imports.sheets import open_workbook, sheet_rows
 
 ROWS_KEPT = 200
 CELL_CHARACTERS_MAX = 200
 
 
-def read_sheet_head(path: Path, sheet: str | None = None) -> Head:
-    """Returns the first rows of a sheet, by default of the first that has any. Raises ImportFault."""
+def read_sheet_head(path: Path) -> Head:
+    """Returns the first rows of the first sheet that has any. Raises ImportFault."""
     try:
-        names = sheet_names(path)
-        chosen = sheet if sheet in names else _first_filled(path, names)
-        rows = _first_rows(path, chosen)
+        workbook = open_workbook(path)
+        names = workbook.sheet_names
+        if not names:
+            raise ImportFault("The workbook has no sheet.", None, "Upload one with a table.")
+        beginnings = ((name, _first_rows(workbook, name)) for name in names)
+        chosen, rows = next((each for each in beginnings if len(each[1]) > 1), (names[0], ()))
+        rows = rows or _first_rows(workbook, chosen)
     except (python_calamine.CalamineError, OSError, ValueError) as error:
         raise ImportFault(
             f"The workbook cannot be read: {error}.", None, "Save it again as .xlsx, or as CSV."
@@ -30,19 +34,11 @@ def read_sheet_head(path: Path, sheet: str | None = None) -> Head:
     return Head(kind="xlsx", sheet=chosen, sheets=tuple(names[:100]), rows=rows, whole=len(rows) < ROWS_KEPT)
 
 
-def _first_filled(path: Path, names: list[str]) -> str:
-    if not names:
-        raise ImportFault("The workbook has no sheet.", None, "Upload one with a table.")
-    return next((name for name in names if len(_first_rows(path, name)) > 1), names[0])
-
-
-def _first_rows(path: Path, sheet: str) -> tuple[tuple[str, ...], ...]:
-    rows: list[tuple[str, ...]] = []
-    for cells in sheet_rows(path, sheet):
-        rows.append(tuple(cell[:CELL_CHARACTERS_MAX] for cell in cells[:2_000]))
-        if len(rows) == ROWS_KEPT:
-            break
-    return tuple(rows)
+def _first_rows(workbook: python_calamine.CalamineWorkbook, sheet: str) -> tuple[tuple[str, ...], ...]:
+    return tuple(
+        tuple(cell[:CELL_CHARACTERS_MAX] for cell in cells[:2_000])
+        for cells in sheet_rows(workbook, sheet, ROWS_KEPT)
+    )
 
 
 def read_parquet_head(path: Path) -> Head:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
@@ -9,14 +10,32 @@ from typing import Any
 
 from python_calamine import CalamineWorkbook
 
+from webapp.imports.faults import ImportFault
 
-def sheet_names(path: Path) -> list[str]:
-    return list(CalamineWorkbook.from_path(path).sheet_names)
+WORKBOOK_BYTES_MAX = 256 << 20
+"""A workbook is read as a whole, so its parts may unpack to so many bytes."""
 
 
-def sheet_rows(path: Path, sheet: str) -> Iterator[list[str]]:
+def open_workbook(path: Path) -> CalamineWorkbook:
+    """Raises ImportFault if it is none or too large, and CalamineError if it cannot be read."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            size = sum(part.file_size for part in archive.infolist())
+    except zipfile.BadZipFile as error:
+        raise ImportFault("The file is no workbook.", None, "Save it again as .xlsx, or as CSV.") from error
+    if size > WORKBOOK_BYTES_MAX:
+        raise ImportFault(
+            f"The workbook unpacks to {size:,} bytes; at most {WORKBOOK_BYTES_MAX:,} go.",
+            None,
+            "Save its sheet as CSV.",
+        )
+    return CalamineWorkbook.from_path(path)
+
+
+def sheet_rows(workbook: CalamineWorkbook, sheet: str, rows_max: int | None = None) -> Iterator[list[str]]:
     """Yields the cells of each row, from the sheet's first line: dates as ISO 8601, empty ones as ""."""
-    for row in CalamineWorkbook.from_path(path).get_sheet_by_name(sheet).to_python(skip_empty_area=False):
+    rows = workbook.get_sheet_by_name(sheet).to_python(skip_empty_area=False, nrows=rows_max)
+    for row in rows:
         yield [cell_text(value) for value in row]
 
 

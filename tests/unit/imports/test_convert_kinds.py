@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from webapp.imports import convert_records, convert_text
+from webapp.imports import convert_records, convert_text, sheets
 from webapp.imports.convert import convert
+from webapp.imports.detect import look
 from webapp.imports.faults import ImportFault
 from webapp.imports.reading import ColumnReading, Reading, TimeReading
 
@@ -173,12 +174,23 @@ def test_a_workbook_has_dates_or_days(imported, monkeypatch):
     assert values(again, "_time")[:2] == at[:2]
 
 
-def test_what_is_no_workbook_is_refused(imported, monkeypatch):
+def test_what_is_no_workbook_is_refused(imported, monkeypatch, tmp_path):
     columns = (column(0, "x", "number"),)
     with pytest.raises(ImportFault, match="no workbook"):
         imported(b"x", columns, 0, kind="xlsx")
     with pytest.raises(ImportFault, match="no sheet 'Other'"):
         imported(workbook([[1]]), columns, 0, kind="xlsx", sheet="Other")
-    monkeypatch.setattr(convert_records, "WORKBOOK_BYTES_MAX", 100)
+    monkeypatch.setattr(sheets, "WORKBOOK_BYTES_MAX", 100)
     with pytest.raises(ImportFault, match="unpacks to"):
         imported(workbook([[1]]), columns, 0, kind="xlsx")
+    (tmp_path / "book").write_bytes(workbook([[1]]))
+    with pytest.raises(ImportFault, match="unpacks to"):
+        look(tmp_path / "book", "book.xlsx")
+
+
+def test_a_workbook_is_looked_at(tmp_path):
+    rows = [[f"2024-05-01 0{hour}:00:00", hour] for hour in range(3)]
+    (tmp_path / "book").write_bytes(workbook([["when", "n"], *rows]))
+    reading = look(tmp_path / "book", "book.xlsx").detection.reading
+    assert (reading.kind, reading.header_line, reading.first_line) == ("xlsx", 1, 2)
+    assert [(each.name, each.type) for each in reading.columns] == [("when", "timestamp"), ("n", "integer")]

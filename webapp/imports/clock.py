@@ -84,6 +84,11 @@ def usual_us(times: Sequence[int]) -> int:
     return steps[len(steps) // 2] if steps else 0
 
 
+def far_us(times: Sequence[int]) -> int:
+    """Returns the longest step that is no jump, in microseconds."""
+    return max(DAY_US, JUMP_TIMES * usual_us(times))
+
+
 def clock_changes(times: Sequence[int]) -> tuple[str, ...]:
     """Returns the zones whose clock change the local times show: an hour that comes twice or never."""
     usual = usual_us(times)
@@ -118,10 +123,9 @@ def _zones_of_change(at: datetime, *, autumn: bool) -> tuple[str, ...]:
 
 def glitch(times: Sequence[int]) -> Step | None:
     """Returns the row whose time jumps away, if the next one is back: a clock that was wrong for a moment."""
-    usual = usual_us(times)
-    if not usual:
+    if not usual_us(times):
         return None
-    far = max(DAY_US, JUMP_TIMES * usual)
+    far = far_us(times)
     for at in range(1, len(times) - 1):
         before, here, after = times[at - 1 : at + 2]
         if abs(here - before) > far and abs(after - here) > far and abs(after - before) <= far:
@@ -141,12 +145,11 @@ def fall_back(times: Sequence[int]) -> Step | None:
 
 def jump(times: Sequence[int]) -> Step | None:
     """Returns the largest step, if it is a jump."""
-    usual = usual_us(times)
     steps = _steps(times)
-    if not usual or not steps:
+    if not usual_us(times):
         return None
     at = max(range(len(steps)), key=lambda each: abs(steps[each]))
-    if abs(steps[at]) <= max(DAY_US, JUMP_TIMES * usual):
+    if abs(steps[at]) <= far_us(times):
         return None
     return Step(at + 1, times[at], times[at + 1])
 

@@ -52,7 +52,6 @@ _LEADING_ZERO = re.compile(r"[+-]?0\d+", re.ASCII)
 class Cell:
     line: int | None  # None in a piece from the middle, whose line is not known
     text: str
-    quoted: bool = False
 
 
 @dataclass(frozen=True)

@@ -108,12 +108,9 @@ def _detected(head: Head, fixed: Mapping[str, JsonValue]) -> Detection:
         raise ImportFault("The file has no text that could be a table.", None, "Upload a file with a table.")
     if is_json_lines(text):
         return detected_json_lines(head, text)
-    found = _of_text(head, text, encodings[0], fixed)
-    if len(encodings) == 1:
-        return found
     texts = {encoding: decoded(head.begin_bytes, encoding) for encoding in encodings}
-    read = {encoding: _of_text(head, texts[encoding], encoding, fixed) for encoding in encodings}
-    return _with_encoding_question(found, read, texts)
+    read = {encoding: _of_text(head, each, encoding, fixed) for encoding, each in texts.items()}
+    return _with_encoding_question(read[encodings[0]], read, texts)
 
 
 def _no_table(data: bytes) -> str | None:

@@ -76,7 +76,7 @@ def detected_table(facts: Facts, fixed: Mapping[str, JsonValue]) -> Detection:
     reading = _reading(table, marks, decimals, judged, timed)
     questions = [
         *_shift_question(table),
-        *_marks_question(marks, reading, table),
+        *_marks_question(marks, table),
         *timed.questions,
         *_missing_questions(reading, table, judged),
         *_type_questions(reading, table, judged),
@@ -336,7 +336,7 @@ def _shift_question(table: Table) -> list[Question]:
     ]
 
 
-def _marks_question(marks: Decision, reading: Reading, table: Table) -> list[Question]:
+def _marks_question(marks: Decision, table: Table) -> list[Question]:
     if marks.doubt is None:
         return []
     mark, doubt = marks.doubted_mark, marks.doubt

@@ -61,12 +61,12 @@ def detected_time(
         return Timed(None, notes=("No column looks like a time.",))
     times = _times(found, columns)
     header = " ".join(headers[at] for at in found.columns)
-    newest_first = clock.is_newest_first([each for each, _ in times])
+    micros = [each for each, _ in times]
+    newest_first = clock.is_newest_first(micros)
     ordered = list(reversed(times)) if newest_first else times
     local = [each for each, is_utc in ordered if not is_utc]
     zone = clock.zone_named(header)
-    glitch = clock.glitch([each for each, _ in times])
-    far = max(clock.DAY_US, clock.JUMP_TIMES * clock.usual_us([each for each, _ in times]))
+    glitch = clock.glitch(micros)
     marks_end = any(word in header.lower() for word in _END_WORDS)
     reading = TimeReading(
         columns=found.columns,
@@ -75,12 +75,12 @@ def detected_time(
         marks="end" if marks_end else "begin",
         newest_first=newest_first,
         jump="keep" if glitch is None else "skip",
-        jump_s=None if glitch is None else far / 1e6,
+        jump_s=None if glitch is None else clock.far_us(micros) / 1e6,
     )
     questions = [*_order_question(found, columns)]
     if zone is None and len(local) == len(ordered):
         questions += _zone_question(clock.clock_changes(local))
-    notes = _notes(names, found, reading, zone, bool(local), times, lines, glitch)
+    notes = _notes(names, found, reading, zone, bool(local), micros, lines, glitch)
     return Timed(reading, found.columns, found.others, tuple(notes), tuple(questions))
 
 
@@ -172,7 +172,7 @@ def _notes(
     reading: TimeReading,
     zone: str | None,
     local: bool,
-    times: Sequence[tuple[int, bool]],
+    times: Sequence[int],
     lines: Sequence[int],
     glitch: clock.Step | None,
 ) -> list[str]:
@@ -186,14 +186,14 @@ def _notes(
         notes.append("The newest row comes first. The import turns the order round.")
     if reading.marks == "end":
         notes.append("A time is the end of its interval.")
-    step = glitch or clock.jump([each for each, _ in times])
+    step = glitch or clock.jump(times)
     if step is not None and step.row < len(lines):
         before, after = clock.in_words(step.before_us), clock.in_words(step.after_us)
         length = clock.span(step.after_us - step.before_us)
         direction = "back" if step.after_us < step.before_us else "ahead"
         text = f"At line {lines[step.row]} the time jumps {direction} by {length}, from {before} to {after}."
         notes.append(text + (" Such rows are left out." if glitch is not None else ""))
-    back = None if reading.newest_first else clock.fall_back([each for each, _ in times])
+    back = None if reading.newest_first else clock.fall_back(times)
     if step is None and back is not None and back.row < len(lines):
         length = clock.span(back.before_us - back.after_us)
         notes.append(f"At line {lines[back.row]} the time goes back by {length}.")

@@ -19,9 +19,6 @@ class Marks:
     thousands: dict[str, int] = field(default_factory=dict)
     either: dict[str, list[str]] = field(default_factory=lambda: {".": [], ",": []})
 
-    def decided(self, mark: str) -> bool:
-        return bool(self.decimals[mark])
-
 
 def shown(cells: Iterable[str]) -> Marks:
     """Returns what the cells of numbers show about their marks."""

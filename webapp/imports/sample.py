@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import gzip
-import io
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -155,8 +154,3 @@ def read_member(archive: zipfile.ZipFile, name: str, members: list[str]) -> Head
 
 def _text(data: bytes) -> str:
     return base64.b64encode(data).decode()
-
-
-def head_of_bytes(data: bytes) -> Head:
-    """Returns the head of a whole text in memory."""
-    return _plain(io.BytesIO(data), len(data))

@@ -38,7 +38,6 @@ _TIME = re.compile(
     rf"|{_WEEKDAY}[A-Z][a-z]{{2}} +\d{{1,2}} {_CLOCK} \d{{4}}"
 )
 _CLOCK_ALONE = re.compile(_CLOCK)
-_QUOTES = "\"'"
 
 
 @lru_cache(maxsize=100_000)

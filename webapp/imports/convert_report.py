@@ -123,10 +123,9 @@ class Counts:
             title="Leave these cells without a value", example=f"{text} becomes no value", changes={}
         )
         place = f"columns.{number}.type"
-        said = (
-            f'{counted.bad:,} cells of "{column.name}" are not {column.type.words},'
-            f" first {text!r} in line {line:,}."
-        )
+        cells = "1 cell" if counted.bad == 1 else f"{counted.bad:,} cells"
+        verb = "is" if counted.bad == 1 else "are"
+        said = f'{cells} of "{column.name}" {verb} not {column.type.words}, first {text!r} in line {line:,}.'
         if column.type is FieldType.INTEGER and any(self._decimals(column, counted)):
             number_choice = Choice(
                 title="Read the column as numbers with decimals",

@@ -51,6 +51,7 @@ class TopicGuard:
         self._looks = 0
         self._stands: tuple[Ends, int] = ({}, 0)  # where the group stands, and the looks up to then
         self._claims_since_s = inf  # since when the owner waits for its batch, to claim then
+        self._judged: tuple[int, Collection[str]] | None = None  # the look and the ways that were judged
         self.error: ReplicaError | None = None
         self.notes: tuple[ReplicaNote, ...] = ()
 
@@ -121,6 +122,11 @@ class TopicGuard:
             )
         if not owns:
             self._let_go()
+        # An owner comes here several times a batch. What is seen of its topics changes every 2 s.
+        judged = (self._looks, accepted) if owns else None
+        if judged is not None and judged == self._judged and not state.held:
+            return None
+        self._judged = judged
         why = self.judge(ends, accepted) if owns else None
         if why is None:
             self._claims_since_s = inf

@@ -67,3 +67,29 @@ def test_another_id_counts_at_once() -> None:
     looked(guard, 0, id="new")
     guard.judge(stands_at(40), ())
     assert guard.error is not None
+
+
+def test_an_owner_is_judged_by_each_look_once() -> None:
+    guard, state = made()
+    looked(guard, 40, 40)
+    guard.claims_because(stands_at(40))
+    looked(guard, 0, id="new")
+    # What the guard would say of the look stays unsaid until it is asked, and is said from then on.
+    assert guard.error is None
+    for _ in range(2):
+        guard.claims_because(stands_at(40))
+        assert (guard.error is None, state.held) == (False, True)
+    looked(guard, 40)
+    guard.claims_because(stands_at(40))
+    assert (guard.error, state.held) == (None, False)
+
+
+def test_a_look_is_judged_again_by_the_next_owner() -> None:
+    guard, state = made()
+    looked(guard, 0, id="new")
+    permit, state.permit = state.permit, None
+    guard.claims_because(stands_at(40))
+    assert guard.error is None
+    state.permit = permit
+    guard.claims_because(stands_at(40))
+    assert guard.error is not None

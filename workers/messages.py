@@ -29,7 +29,7 @@ A report is whole, so control needs only the newest of each node. Many more, of 
 Redis.
 """
 
-HISTORY_POINTS_MAX = 1_800  # an hour at one point each 2 s
+HISTORY_POINTS_MAX = 1_800  # an hour at one point every 2 s
 HISTORY_INTERVAL_S = 2.0
 
 CENTRAL = "central"

@@ -1,6 +1,6 @@
 """How often Python looks for cycles of objects that nobody uses, and through which objects.
 
-By default it looks after each 700 new objects, now and then through all objects, and PySpark has it look
+By default it looks after every 700 new objects, now and then through all objects, and PySpark has it look
 after each task as well. A batch makes thousands of objects without cycles. To look through all long-lived
 objects for their sake took two thirds of the time in which the records of a batch are made.
 """

@@ -28,7 +28,7 @@ def node_history(node: str) -> str:
 
 
 SAMPLES_MAX = 2_880
-"""One day, at one sample each 30 s."""
+"""One day, at one sample every 30 s."""
 
 
 def node_samples(node: str) -> str:

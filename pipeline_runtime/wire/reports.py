@@ -1,6 +1,6 @@
 """Packs a node's report for its way through Redis: compressed JSON.
 
-A node reports each second, some 1.5 KB of JSON for each group. Most of it is names, so compression leaves a
+A node reports every second, some 1.5 KB of JSON for each group. Most of it is names, so compression leaves a
 quarter, in some 10 us. A node far away pays for its line by the byte.
 """
 

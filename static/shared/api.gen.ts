@@ -711,7 +711,7 @@ export interface LogEvent {
 }
 
 /**
- * A node, or each node of a site, is empty from `begins` on for `minutes`; with `weekly` each week at the
+ * A node, or each node of a site, is empty from `begins` on for `minutes`; with `weekly` every week at the
  * same time. What runs there leaves `lead_minutes` before.
  */
 export interface Maintenance {

@@ -61,7 +61,7 @@ function railMark(place: HTMLElement) {
   return (contact: Contact, heard: number | null, now_ms: number) => {
     if (place.dataset.state !== contact) place.dataset.state = contact;
     if (place.title !== TITLES[contact]) place.title = TITLES[contact];
-    // a live region that changes each second would be read out each second
+    // a live region that changes every second would be read out every second
     if (place.ariaLabel !== SAID[contact]) place.ariaLabel = SAID[contact];
     const lost = contact === "lost" && heard !== null;
     setText(word, lost ? `${seconds(now_ms - heard)} old` : contact);

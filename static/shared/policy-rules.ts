@@ -110,7 +110,7 @@ export const KINDS: Record<Kind, KindSpec> = {
         usual: "no",
         options: [
           ["no", "once"],
-          ["yes", "each week, at the same time"],
+          ["yes", "every week, at the same time"],
         ],
         yesNo: true,
       },

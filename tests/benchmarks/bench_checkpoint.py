@@ -139,7 +139,7 @@ def figure_of(rows: list[dict[str, Any]]) -> go.Figure:
     states = [str(row["state_mib"]) for row in rows]
     for name, title, colour in (
         ("batch_ms_without", "without checkpoints", "#64748b"),
-        ("batch_ms_with", "one each second", "#0b6e69"),
+        ("batch_ms_with", "one every second", "#0b6e69"),
     ):
         for value, pattern in (("p50", ""), ("p99", "/")):
             figure.add_bar(

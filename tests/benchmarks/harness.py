@@ -142,7 +142,7 @@ def _java_prints_to(path: Path) -> Path:
 
 
 class BenchHost(ReplicaHost):
-    """Tells of each batch, also of one that comes within a second of the last: a node's report, each second,
+    """Tells of each batch, also of one that comes within a second of the last: a node's report, every second,
     has those; a benchmark times every batch."""
 
     def progressed(self, at_once: bool) -> None:

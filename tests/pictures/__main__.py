@@ -89,7 +89,7 @@ def windows(fogline: RunningFogline) -> Iterator[demo.Open]:
 def _wait_for_the_first_minute(fogline: RunningFogline) -> None:
     """Charts then have something to show."""
     with fogline.client() as client:
-        element = f"/api/v1/pipelines/{demo.PIPELINE}/elements/{demo.ELEMENT}"  # it gives a row each second
+        element = f"/api/v1/pipelines/{demo.PIPELINE}/elements/{demo.ELEMENT}"  # it gives a row every second
         wait_until(
             lambda: (client.get(element).json().get("rows_out_total") or 0) >= 60, "a minute", _FIRST_MINUTE_S
         )

@@ -176,7 +176,7 @@ class Agent:
     def _checkpoint_all(self) -> None:
         """Takes checkpoints when they are due by time or, if batches are counted, by batches.
 
-        For batches it looks at each change of a replica, and each second, because not every batch is told.
+        For batches it looks at each change of a replica, and every second, because not every batch is told.
         """
         while not self._closing.is_set():
             now_s = monotonic()

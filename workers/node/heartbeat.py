@@ -1,4 +1,4 @@
-"""Sends reports to the control side, each second by default and soon after each change. Redis may be away."""
+"""Sends reports to the control side, every second by default and soon after each change. Redis may be away."""
 
 from __future__ import annotations
 

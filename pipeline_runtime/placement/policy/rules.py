@@ -71,7 +71,7 @@ def _in_utc(at: datetime) -> datetime:
 
 
 class Maintenance(_Rule):
-    """A node, or each node of a site, is empty from `begins` on for `minutes`; with `weekly` each week at the
+    """A node, or each node of a site, is empty from `begins` on for `minutes`; with `weekly` every week at the
     same time. What runs there leaves `lead_minutes` before."""
 
     kind: Literal["maintenance"]

@@ -1,7 +1,7 @@
 """A real node process whose replicas only count: all of the agent, none of Spark. See zygote.py.
 
 The ledger takes the journal's place: one file per group, changed under a lock, with the same rules
-of ownership, by claim and by release. A replica commits a batch each 50 ms and leaves the files that
+of ownership, by claim and by release. A replica commits a batch every 50 ms and leaves the files that
 Spark would leave, so that cuts, fetches and restarts work on real directories.
 
 Files in the ledger's directory make it fail: `<group>.broken-on-<node>` does not start there,

@@ -323,7 +323,7 @@ BERLIN = ZoneInfo("Europe/Berlin")
 )
 @pytest.mark.parametrize("seed", [None, 1, 2])
 def test_windows_of_a_zone_begin_when_its_clocks_show_the_time(run, size_h, begins_h, day, seed):
-    """A row each 10 minutes of three days: the clocks are asked for each."""
+    """A row every 10 minutes of three days: the clocks are asked for each."""
     first = day.replace(tzinfo=BERLIN).astimezone(UTC)
     moments = [first + timedelta(minutes=10 * number) for number in range(3 * 24 * 6)]
     rows = [((moment - at(0)).total_seconds(), "a", 1, 1.0) for moment in moments]

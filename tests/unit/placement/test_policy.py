@@ -23,7 +23,7 @@ EMPTYING = Policy("emptying", BatteryBelow(kind="battery", threshold=0.2, for_s=
 
 
 def node(name: str, *cpu: float, **fields: object) -> NodeNow:
-    """With a sample each 30 s, the last one now."""
+    """With a sample every 30 s, the last one now."""
     samples = [Sample(NOW_S - 30 * back, value) for back, value in enumerate(reversed(cpu))][::-1]
     return NodeNow(name, samples, **fields)  # type: ignore[arg-type]
 

@@ -22,7 +22,7 @@ Said = list[tuple[str, str, str | None, str | None]]
 
 
 def node(name: str, *cpu: float) -> NodeNow:
-    """With a sample each 30 s, the last one now."""
+    """With a sample every 30 s, the last one now."""
     samples = [Sample(NOW_S - 30 * back, value) for back, value in enumerate(reversed(cpu))][::-1]
     return NodeNow(name, samples)
 

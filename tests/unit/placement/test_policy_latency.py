@@ -27,7 +27,7 @@ def node(name: str, site: str, cpu: float = 0.3) -> NodeNow:
 
 
 def group(id: str, at: str, *ms: float | None, inputs: tuple[str, ...] = ()) -> GroupNow:
-    """With a latency each 30 s, the last one now."""
+    """With a latency every 30 s, the last one now."""
     points = [Latency(NOW_S - 30 * back, value) for back, value in enumerate(reversed(ms))][::-1]
     return GroupNow(id, id, at, 100, pipeline="p", elements=(id,), inputs=inputs, latencies=points)
 

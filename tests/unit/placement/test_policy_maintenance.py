@@ -131,7 +131,7 @@ def test_a_busy_node_is_better_than_one_that_ends_and_a_failed_move_is_tried_aga
     lead=st.integers(0, 120),
 )
 def test_each_group_leaves_once_within_the_budget(homes: list[int], budget: int, lead: int) -> None:
-    """Through the whole of a window, a look each 30 s: nothing comes back, before it is over or after."""
+    """Through the whole of a window, a look every 30 s: nothing comes back, before it is over or after."""
     policy = Policy("p", RULE.model_copy(update={"lead_minutes": lead}), moves_per_hour=budget)
     names = ["edge-a", "edge-b", "cloud"]
     groups = [group(f"g{i}", names[home]) for i, home in enumerate(homes)]

@@ -711,8 +711,8 @@ export interface LogEvent {
 }
 
 /**
- * A node, or each node of a site, is empty from `begins` on for `minutes`; with `weekly` every week at the
- * same time. What runs there leaves `lead_minutes` before.
+ * A node, or each node of a site, is empty from `begins` on for `minutes`. With `weekly` that is so every
+ * week at the same time. What runs there leaves `lead_minutes` before.
  */
 export interface Maintenance {
   kind: "maintenance";

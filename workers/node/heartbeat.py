@@ -1,4 +1,5 @@
-"""Sends reports to the control side, every second by default and soon after each change. Redis may be away."""
+"""Sends reports to the control side, by default every second, and soon after each change. Redis may be away.
+"""
 
 from __future__ import annotations
 

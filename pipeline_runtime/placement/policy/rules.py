@@ -71,8 +71,8 @@ def _in_utc(at: datetime) -> datetime:
 
 
 class Maintenance(_Rule):
-    """A node, or each node of a site, is empty from `begins` on for `minutes`; with `weekly` every week at the
-    same time. What runs there leaves `lead_minutes` before."""
+    """A node, or each node of a site, is empty from `begins` on for `minutes`. With `weekly` that is so every
+    week at the same time. What runs there leaves `lead_minutes` before."""
 
     kind: Literal["maintenance"]
     of: Literal["node", "site"]

@@ -6,7 +6,7 @@ The second case of the migration thesis (Gomm, KIT 2020). The template ecg-alarm
 each; a policy of the kind `follow` moves what reads the wearable to where its user is told to be. The user
 goes to and fro between two sites until the recording ends, and stays 75 s at each: a policy leaves a node
 alone for 60 s after a move. It says for each walk how long it took until the element ran there, how much of
-that the policy took to decide, and the pause. At the end each row of the pipeline is compared with the oracle.
+that the policy took to decide, and the pause. At the end it compares each row with the oracle.
 
 RATE: rows per second of the recording, which has 43,200; it was made at 360.
 """

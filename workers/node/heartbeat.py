@@ -1,4 +1,4 @@
-"""Sends reports to the control side, every second or as told, and soon after each change. Redis may be away."""
+"""Sends reports to the control side, every second and soon after each change. Redis may be away."""
 
 from __future__ import annotations
 

@@ -14,18 +14,14 @@ from webapp.pages.account import account
 from webapp.pages.known_errors import known_error, known_errors
 
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("", pages.overview, name="overview"),
-    path("pipelines/", pages.pipelines, name="pipelines"),
+    *(
+        path(address.removeprefix("/"), pages.section_page(section, title), name=section)
+        for section, address, title in pages.RAIL
+    ),
     path("pipelines/<str:name>", pages.pipeline, name="pipeline"),
     path("pipelines/<str:name>/elements/<str:id>", pages.element, name="element"),
-    path("templates/", pages.templates, name="templates"),
     path("templates/<str:name>", pages.template, name="template"),
-    path("files/", pages.files, name="files"),
-    path("nodes/", pages.nodes, name="nodes"),
     path("nodes/<str:name>", pages.node, name="node"),
-    path("map/", pages.site_map, name="map"),
-    path("policies/", pages.policies, name="policies"),
-    path("events/", pages.events, name="events"),
     path("handovers/<uuid:id>", pages.handover, name="handover"),
     path("errors/", known_errors, name="errors"),
     path("errors/<str:code>", known_error, name="error"),

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from pipeline_runtime.model.error_codes import AT_ELEMENTS, AT_START, ERRORS, IN_ANSWERS, IN_ORDERS
-from webapp.pages.views import view_context
+from webapp.pages.views import page, view_context
 
 _GROUPS = (
     ("Shown at an element", AT_ELEMENTS),
@@ -19,17 +16,13 @@ _GROUPS = (
 )
 
 
-@login_required
-@never_cache
-@require_safe
+@page
 def known_errors(request: HttpRequest) -> HttpResponse:
     context = view_context(request, "errors", "Errors")
     return render(request, "errors/all.html", {**context, "groups": _GROUPS})
 
 
-@login_required
-@never_cache
-@require_safe
+@page
 def known_error(request: HttpRequest, code: str) -> HttpResponse:
     error = ERRORS.get(code)
     if error is None:

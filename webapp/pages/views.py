@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -24,7 +25,7 @@ from webapp.pipelines.templates import template_page
 from webapp.problems import Missing
 
 THEMES = ("light", "dark")
-RAIL = (
+RAIL = (  # section, address, title
     ("overview", "/", "Overview"),
     ("pipelines", "/pipelines/", "Pipelines"),
     ("templates", "/templates/", "Templates"),
@@ -76,23 +77,22 @@ def view_page(request: HttpRequest, view: str, title: str, **props: Any) -> Http
     return render(request, "view.html", view_context(request, view, title, **props))
 
 
-@login_required
-@never_cache
-@require_safe
-def overview(request: HttpRequest) -> HttpResponse:
-    return view_page(request, "overview", "Overview")
+def page(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Decorates a page that only reads: it is for people who are signed in, and no cache keeps it."""
+    return login_required(never_cache(require_safe(view)))
 
 
-@login_required
-@never_cache
-@require_safe
-def pipelines(request: HttpRequest) -> HttpResponse:
-    return view_page(request, "pipelines", "Pipelines")
+def section_page(section: str, title: str) -> Callable[..., HttpResponse]:
+    """Returns the page of a section of the rail. Nothing but its name goes into it."""
+
+    @page
+    def show(request: HttpRequest) -> HttpResponse:
+        return view_page(request, section, title)
+
+    return show
 
 
-@login_required
-@never_cache
-@require_safe
+@page
 def pipeline(request: HttpRequest, name: str) -> HttpResponse:
     if not Pipeline.objects.filter(name=name).exists():
         raise Http404(f'There is no pipeline "{name}".')
@@ -100,9 +100,7 @@ def pipeline(request: HttpRequest, name: str) -> HttpResponse:
     return view_page(request, "editor", name, pipeline=name, mode=mode)
 
 
-@login_required
-@never_cache
-@require_safe
+@page
 def element(request: HttpRequest, name: str, id: str) -> HttpResponse:
     found = Pipeline.objects.filter(name=name).first()
     if found is None:
@@ -114,16 +112,7 @@ def element(request: HttpRequest, name: str, id: str) -> HttpResponse:
     return view_page(request, "element", f"{title} of {name}", pipeline=name, element=id)
 
 
-@login_required
-@never_cache
-@require_safe
-def templates(request: HttpRequest) -> HttpResponse:
-    return view_page(request, "templates", "Templates")
-
-
-@login_required
-@never_cache
-@require_safe
+@page
 def template(request: HttpRequest, name: str) -> HttpResponse:
     try:
         title = template_page(name)["title"]
@@ -132,53 +121,14 @@ def template(request: HttpRequest, name: str) -> HttpResponse:
     return view_page(request, "template", title, template=name)
 
 
-@login_required
-@never_cache
-@require_safe
-def files(request: HttpRequest) -> HttpResponse:
-    return view_page(request, "files", "Files")
-
-
-@login_required
-@never_cache
-@require_safe
-def nodes(request: HttpRequest) -> HttpResponse:
-    return view_page(request, "nodes", "Nodes")
-
-
-@login_required
-@never_cache
-@require_safe
+@page
 def node(request: HttpRequest, name: str) -> HttpResponse:
     if not Node.objects.filter(name=name).exists():
         raise Http404(f'There is no node "{name}".')
     return view_page(request, "node", name, node=name)
 
 
-@login_required
-@never_cache
-@require_safe
-def site_map(request: HttpRequest) -> HttpResponse:
-    return view_page(request, "map", "Map")
-
-
-@login_required
-@never_cache
-@require_safe
-def policies(request: HttpRequest) -> HttpResponse:
-    return view_page(request, "policies", "Policies")
-
-
-@login_required
-@never_cache
-@require_safe
-def events(request: HttpRequest) -> HttpResponse:
-    return view_page(request, "events", "Events")
-
-
-@login_required
-@never_cache
-@require_safe
+@page
 def handover(request: HttpRequest, id: UUID) -> HttpResponse:
     found = Handover.objects.select_related("deployment__version").filter(pk=id).first()
     if found is None:

@@ -55,7 +55,9 @@ class BatchCommit:
         self._over = over
         self._node = node
 
-    def settle(self, made: BatchOutput, boundary: Boundary, marks: dict[str, Any], *, last: bool) -> bool:
+    def settle(
+        self, batch_output: BatchOutput, boundary: Boundary, marks: dict[str, Any], *, last: bool
+    ) -> bool:
         """Commit or check the batch that ends at `boundary` and has left the sinks at `marks`.
 
         `last`: nothing follows it, so the readers of the outputs are told. Returns whether it was the first
@@ -69,7 +71,7 @@ class BatchCommit:
         if committed is None or warms_up:
             # A successor makes its outputs, too, and drops them: so this code is warm when it owns.
             now = int(time() * 1000)
-            out = outgoing(self._spec, made, rejected, ending=last, limits=self._limits, now_ms=now)
+            out = outgoing(self._spec, batch_output, rejected, ending=last, limits=self._limits, now_ms=now)
         if committed is not None:
             self._check(committed, boundary, marks)
             return False
@@ -85,7 +87,7 @@ class BatchCommit:
             self._node,
             self._spec.version,
             self._wait_ms(),
-            element_rows(self._spec, made.counts, rows_in),
+            element_rows(self._spec, batch_output.counts, rows_in),
         )
         return self._commit(permit, commit, out)
 

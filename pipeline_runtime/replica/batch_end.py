@@ -47,12 +47,12 @@ class BatchEnd:
         """A batch begins. What one before it that came to nothing has left is dropped."""
         self._kept.begin()
 
-    def end(self, made: BatchOutput, boundary: Boundary, number: int) -> None:
+    def end(self, batch_output: BatchOutput, boundary: Boundary, number: int) -> None:
         """The batch that ends at `boundary` has made all it will; `number` is the engine's. Raises what
         BatchCommit.settle does, and LocalStateDamaged."""
-        marks = self._sinks.write(made, boundary.seq)
+        marks = self._sinks.write(batch_output, boundary.seq)
         last = self._inputs.has_ended(boundary.ends)
-        first = self._commit.settle(made, boundary, marks, last=last)
+        first = self._commit.settle(batch_output, boundary, marks, last=last)
         # Before the engine finishes the batch: whoever takes a checkpoint then asks for these lengths.
         self._sinks.note(boundary.seq)
         self._kept.commit(number, boundary)

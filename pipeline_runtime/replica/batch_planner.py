@@ -30,7 +30,7 @@ from pipeline_runtime.replica.core import (
     successor,
 )
 from pipeline_runtime.replica.release import GIVE_WAY_S, OwnerRelease
-from pipeline_runtime.replica.state import ReplicaState
+from pipeline_runtime.replica.state import BatchSpan, ReplicaState
 from pipeline_runtime.replica.timing import BatchTiming
 
 LOOK_S = 2.0
@@ -38,9 +38,6 @@ LOOK_S = 2.0
 RELEASE_LOOK_S = 0.05
 """How often an owner looks again that may release without a batch, because nothing has come."""
 BROKER_AWAY_S = 0.2
-
-Plan = tuple[Boundary, Boundary]
-"""Where a batch starts, and where it ends."""
 
 
 class BatchPlanner:
@@ -74,8 +71,8 @@ class BatchPlanner:
         """No batch is running: the one that was has ended, or has come to nothing."""
         state = self._state
         with state.changed:
-            if state.plan is not None and state.granted == state.local:
-                self._ended = state.plan[1]
+            if state.span is not None and state.granted == state.local:
+                self._ended = state.span.end
             self._timing.finished(
                 full=self._inputs.fill(state.reads.all_rows, self._spec.pace.batch_rows_max)
             )
@@ -106,8 +103,8 @@ class BatchPlanner:
         """Where the next batch begins, or where the running one ends."""
         with self._state.changed:
             state = self._state
-            if state.granted is not None and state.plan is not None:
-                return state.plan[1]
+            if state.granted is not None and state.span is not None:
+                return state.span.end
             if self._ended.seq == 0 and state.view.start is not None:
                 return state.view.moved(Boundary(Seq(0), state.view.start, 0))
             return state.view.moved(self._ended)
@@ -138,35 +135,35 @@ class BatchPlanner:
         if granted is None:
             return None
         with self._state.changed:
-            followed = granted[1].seq in self._state.view.commits
+            followed = granted.end.seq in self._state.view.commits
         return self._inputs.slices(*granted, followed=followed)
 
-    def _next(self) -> Plan | None:
+    def _next(self) -> BatchSpan | None:
         state = self._state
         while True:
             with state.changed:
                 if self._over.is_set() or state.failure is not None:
                     return None
                 start = self._start()  # this replica's own CLAIM may have moved it meanwhile
-                seen = state.version
+                seen_version = state.version
                 facts = self._facts()
-                found = next_batch(facts, start.seq, fits=self._inputs.fits(start))
-                if isinstance(found, Follow):
+                decision = next_batch(facts, start.seq, fits=self._inputs.fits(start))
+                if isinstance(decision, Follow):
                     self._timing.followed()
-                    return self._grant(start, found.boundary)
+                    return self._grant(start, decision.boundary)
                 looks_s = LOOK_S
                 if successor(facts.view, facts.directive.release, facts.permit) is not None:
                     looks_s = RELEASE_LOOK_S
-            match found:
+            match decision:
                 case ReleaseAlone():
                     self._release.alone(start.seq)
                 case Own() | Announce() | OwnLast():
-                    granted = self._own(start, found, seen, looks_s)
+                    granted = self._own(start, decision, seen_version, looks_s)
                     if granted is not None:
                         return granted
                 case _:
                     self._look_while_paused(start)
-                    state.wait_for_change(seen, looks_s)
+                    state.wait_for_change(seen_version, looks_s)
 
     def _look_while_paused(self, start: Boundary) -> None:
         """A paused owner begins no batch, but says how many rows wait."""
@@ -189,19 +186,19 @@ class BatchPlanner:
         )
 
     def _own(
-        self, start: Boundary, found: Own | Announce | OwnLast, seen: int, remaining_s: float
-    ) -> Plan | None:
+        self, start: Boundary, decision: Own | Announce | OwnLast, seen_version: int, remaining_s: float
+    ) -> BatchSpan | None:
         """Grant the owner's next batch. Returns None if nothing has come, or it is no longer its turn."""
         self._inputs.passed(start)
-        arrived = self._arrived(start, found, seen, remaining_s)
+        arrived = self._arrived(start, decision, seen_version, remaining_s)
         if arrived is None:
             return None
         end, shifted_ms = arrived
-        match found:
+        match decision:
             case Announce(_, last):
                 self._release.announce(end, last=last)
             case OwnLast():
-                self._release.end_with(found.seq)
+                self._release.end_with(decision.seq)
             case _:
                 self._release.reset()
         state = self._state
@@ -210,25 +207,25 @@ class BatchPlanner:
                 return None
             return self._grant(start, end, shifted_ms=shifted_ms)
 
-    def _grant(self, start: Boundary, end: Boundary, *, shifted_ms: int | None = None) -> Plan:
+    def _grant(self, start: Boundary, end: Boundary, *, shifted_ms: int | None = None) -> BatchSpan:
         """`shifted_ms`: as ReplicaState.grant says. The caller holds `changed`."""
         self._state.grant(start, end, shifted_ms=shifted_ms)
         self._timing.granted(own=shifted_ms is not None)
-        return start, end
+        return BatchSpan(start, end)
 
     def _arrived(
-        self, start: Boundary, found: Own | Announce | OwnLast, seen: int, remaining_s: float
+        self, start: Boundary, decision: Own | Announce | OwnLast, seen_version: int, remaining_s: float
     ) -> tuple[Boundary, int] | None:
         """Where the owner's batch ends, and by how much it moves the sources' clocks. Returns None, after
         some waiting, if it is too early or nothing has come."""
         state, timing = self._state, self._timing
         with state.changed:
             ending = self._inputs.next_stage(start.ends, state.view.ended)
-        far_ms = found.round_trip_ms if isinstance(found, OwnLast) else None
+        far_ms = decision.round_trip_ms if isinstance(decision, OwnLast) else None
         begins_at_s = timing.begins_at_s(start.ends, ending=ending != start.ends, far_ms=far_ms)
         pause_s = begins_at_s - monotonic()
         if pause_s > 0:
-            state.wait_for_change(seen, min(pause_s, remaining_s))
+            state.wait_for_change(seen_version, min(pause_s, remaining_s))
             return None
         now_ms = max(int(time() * 1000), start.batch_time_ms + 1)
         offsets = self._inputs.offsets
@@ -244,12 +241,12 @@ class BatchPlanner:
             tick_in_s = self._inputs.tick_in_s(start.ends, timing.since_granted_s)
             if ends != start.ends or not tick_in_s:
                 timing.arrived_at_s = offsets.arrived_at_s(base, ends, now_ms)
-                return Boundary(found.seq, ends, now_ms), shifted_ms
+                return Boundary(decision.seq, ends, now_ms), shifted_ms
             if offsets.has_sources:
                 remaining_s = min(remaining_s, timing.look_s())
             remaining_s = min(remaining_s, tick_in_s)
-            state.wait_for_change(seen, remaining_s)
+            state.wait_for_change(seen_version, remaining_s)
         except KafkaError:
             offsets.disconnect()  # the broker is away: it is asked again, for as long as that takes
-            state.wait_for_change(seen, BROKER_AWAY_S)
+            state.wait_for_change(seen_version, BROKER_AWAY_S)
         return None

@@ -119,14 +119,14 @@ class Batches:
         finally:
             self.engine_idle.set()
 
-    def _end_batch(self, made: BatchOutput, boundary: Boundary) -> None:
-        self._end.end(made, boundary, self._number)
+    def _end_batch(self, batch_output: BatchOutput, boundary: Boundary) -> None:
+        self._end.end(batch_output, boundary, self._number)
 
     def _running(self) -> Boundary | None:
         """Where the running batch ends; None if none was granted, because the query ends."""
         with self._state.changed:
-            plan = self._state.plan
-            return None if self._state.granted is None or plan is None else plan[1]
+            span = self._state.span
+            return None if self._state.granted is None or span is None else span.end
 
     def _finish(self) -> None:
         with self._state.changed:

@@ -31,15 +31,15 @@ class Facts:
 
     view: JournalView  # an answer holds until more of the journal is read into it
     local: Seq = Seq(0)  # the newest batch that this replica has processed
-    begins: Seq = Seq(0)  # the batch behind which its present state begins
+    state_begins: Seq = Seq(0)  # the batch behind which its present state begins
     directive: Directive = field(default_factory=Directive)
     permit: Epoch | None = None  # the epoch in which it may commit; None if it does not own
     armed: bool = False  # the owner may release to it
     claiming: bool = False
     paused: bool = False
     stops: bool = False  # it begins no further batch
-    running: str = ""  # the version of the definition that its query runs
-    wanted: str = ""  # the version of the definition that it is to run
+    running_definition: str = ""  # the version of the one that its query runs
+    wanted_definition: str = ""  # the version of the one that it is to run
     coalesced: bool = False  # it may follow several batches at once
     rows_max: int = 0  # the most rows that a batch may have
     rewinds_to: Seq | None = None  # it is ordered to go on from there, and follows nothing behind it
@@ -49,13 +49,13 @@ class Facts:
     batch_ms: float = 0.0  # how long a batch usually takes here; 0 if that is not known
 
     def has_former_state(self, seq: Seq) -> bool:
-        return has_former_state(self.view, self.begins, seq)
+        return has_former_state(self.view, self.state_begins, seq)
 
 
-def has_former_state(view: JournalView, begins: Seq, seq: Seq) -> bool:
+def has_former_state(view: JournalView, state_begins: Seq, seq: Seq) -> bool:
     """Whether the state at `seq` is the one that, as the journal says, is left behind there. A state that
     begins at `seq` itself is not."""
-    return seq != begins and view.begins_fresh(seq)
+    return seq != state_begins and view.begins_fresh(seq)
 
 
 # -- the next batch ----------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ def may_own(facts: Facts, start: Seq) -> bool:
     return (
         facts.permit is not None
         and view.following(start) > view.last_seq
-        and view.definition in ("", facts.running)
+        and view.definition in ("", facts.running_definition)
         and not view.is_void(start)  # a claim may stand behind somebody's rewind
         and not facts.has_former_state(start)
     )
@@ -166,7 +166,7 @@ def followed_from(facts: Facts, start: Seq) -> Boundary | None:
     return next_followed(
         facts.view,
         start,
-        definition=facts.running,
+        definition=facts.running_definition,
         coalesced=facts.coalesced,
         rows_max=facts.rows_max,
         ahead=facts.armed,
@@ -269,7 +269,7 @@ def at_sink(facts: Facts, granted: Granted) -> Emit | Check | Await | Abandon:
         return Abandon(f"seq {facts.local} was rewound, and {seq} with it")
     commit = view.commits.get(seq)
     if commit is not None:
-        as_granted = commit.boundary == granted.boundary and commit.definition == facts.running
+        as_granted = commit.boundary == granted.boundary and commit.definition == facts.running_definition
         if not granted.ahead or as_granted:
             return Check(commit)
         if facts.permit is not None and commit.epoch > facts.permit:
@@ -305,12 +305,17 @@ def needs_another_definition(facts: Facts) -> bool:
     commit = to_follow(view, facts.local, facts.rewinds_to)
     if facts.permit is not None:
         # The owner before it may have committed one more batch before this replica's CLAIM was written.
-        may_commit = facts.running == facts.wanted and view.definition in ("", facts.running)
-        return granted and not (may_commit and (commit is None or commit.definition == facts.running))
+        may_commit = facts.running_definition == facts.wanted_definition and view.definition in (
+            "",
+            facts.running_definition,
+        )
+        return granted and not (
+            may_commit and (commit is None or commit.definition == facts.running_definition)
+        )
     if commit is not None:
-        return commit.definition != facts.running
-    comes_to_it = view.definition == facts.wanted or facts.local == facts.rewinds_to
-    return not facts.leaves_state and facts.running != facts.wanted and comes_to_it
+        return commit.definition != facts.running_definition
+    comes_to_it = view.definition == facts.wanted_definition or facts.local == facts.rewinds_to
+    return not facts.leaves_state and facts.running_definition != facts.wanted_definition and comes_to_it
 
 
 def to_follow(view: JournalView, local: Seq, rewinds_to: Seq | None) -> Commit | None:

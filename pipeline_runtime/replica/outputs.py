@@ -41,7 +41,7 @@ class Outgoing:
 
 def outgoing(
     spec: GroupSpec,
-    made: BatchOutput,
+    batch_output: BatchOutput,
     rejected: Sequence[RejectedRecord],
     *,
     ending: bool,
@@ -55,7 +55,7 @@ def outgoing(
     refused: list[dict[str, Any]] = []
     stream_bytes: dict[str, int] = {}
     for output in spec.outputs:
-        rows = made.records.get(output.source)
+        rows = batch_output.records.get(output.source)
         if rows is None:
             stream_bytes[output.source] = 0
             continue
@@ -68,7 +68,7 @@ def outgoing(
             refused += letters
         stream_bytes[output.source] = sum(_bytes(rows[name]) for name in ("key", "value"))
     rows_out = len(records)
-    for letter in [*made.letters.to_pylist(), *refused]:
+    for letter in [*batch_output.letters.to_pylist(), *refused]:
         letter["raw"] = _shortened(letter["raw"])
         records.append(OutgoingRecord(spec.dead_letters(letter["element"]), _json(letter)))
     for item in rejected:

@@ -72,7 +72,7 @@ class Replica:
         self.spec = spec
         self.directory = directory
         self._host = host
-        self._state = ReplicaState(wanted=spec.version)
+        self._state = ReplicaState(wanted_definition=spec.version)
         self._stopping = threading.Event()
         self._killed = False
         self._thread = threading.Thread(target=self._live, name=f"replica {spec.id}", daemon=True)
@@ -169,7 +169,7 @@ class Replica:
                 phase="releasing" if self._ownership.releasing else roles.phase,
                 epoch=permit.epoch if permit else view.granted,
                 seq=state.local,
-                fresh_from=state.begins.seq,
+                fresh_from=state.state_begins.seq,
                 order_id=roles.order_done,
                 order_refused=state.order_refused,
                 armed=self._ownership.armed_for if state.armed else None,
@@ -242,8 +242,8 @@ class Replica:
     def _reached(self) -> Ends:
         """Where the newest batch ends that this owner has begun. The caller holds `changed`."""
         state, view = self._state, self._state.view
-        if state.plan is not None:
-            return state.plan[1].ends
+        if state.span is not None:
+            return state.span.end.ends
         return view.moved(Boundary(view.last_seq, view.last_ends or view.start or {}, 0)).ends
 
     def _element_rows(self) -> dict[str, ElementRows]:

@@ -144,7 +144,7 @@ class Roles:
         local, last = self._state.local, self._state.view.last_seq
         if self._state.caught_up:
             return True
-        if self._state.view.definition not in ("", self._state.wanted):
+        if self._state.view.definition not in ("", self._state.wanted_definition):
             return False  # it has not yet come to where its CLAIM will begin its own definition
         now = self._catching_up
         if now is None or now.order != order.id or (now.over(local) and now.gained(local, last)):
@@ -208,7 +208,7 @@ class Roles:
             self._state.own(permit)
             self._done(order_id, None)
             self.owner_since_ms = now_ms()
-            former = has_former_state(self._state.view, self._state.begins.seq, self._state.local)
+            former = has_former_state(self._state.view, self._state.state_begins.seq, self._state.local)
         if former:
             # The query of the definition before still runs. It must not be taken for the new one.
             self.set(Role.STANDBY, "beginning fresh")

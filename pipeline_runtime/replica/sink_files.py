@@ -33,10 +33,10 @@ class SinkFiles:
                 self._marks[element] = marks[element]
         self.note(local)
 
-    def write(self, made: BatchOutput, seq: Seq) -> dict[str, Any]:
+    def write(self, batch_output: BatchOutput, seq: Seq) -> dict[str, Any]:
         """Write what the batch has made, durably. Returns the marks of all sinks."""
         for element, source in self._group.sinks.items():
-            self._marks[element] = self._writers[element].write(made.sinks[source], seq)
+            self._marks[element] = self._writers[element].write(batch_output.sinks[source], seq)
         return dict(self._marks)
 
     def note(self, seq: Seq) -> None:

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from time import time
+from typing import NamedTuple
 
 from pipeline_runtime.handover.ownership import CommitPermit
 from pipeline_runtime.journal.records import Boundary
@@ -42,6 +43,13 @@ class Reads:
         return sum(self.rows.values())
 
 
+class BatchSpan(NamedTuple):
+    """Where a batch starts, and where it ends."""
+
+    start: Boundary
+    end: Boundary
+
+
 @dataclass
 class ReplicaState:
     """Guarded by `changed`, which every method takes by itself; a thread may hold it already.
@@ -51,7 +59,7 @@ class ReplicaState:
 
     changed: threading.Condition = field(default_factory=threading.Condition)
     version: int = 0  # counts the changes, so that a thread which looks away in between misses none
-    wanted: str = ""  # the version of the definition that the replica is to run
+    wanted_definition: str = ""  # the version of the one that the replica is to run
     directive: Directive = field(default_factory=Directive)
     order: ClaimOrder | None = None  # the newest order to claim
     order_refused: str | None = None  # why the newest order was refused
@@ -59,7 +67,7 @@ class ReplicaState:
     journal_offset: int = 0  # all records before it are in `view`
     local: Seq = Seq(0)  # the newest batch that this replica has processed
     # Where the first batch of the present state begins.
-    begins: Boundary = field(default_factory=lambda: Boundary(Seq(0), {}, 0))
+    state_begins: Boundary = field(default_factory=lambda: Boundary(Seq(0), {}, 0))
     permit: CommitPermit | None = None
     armed: bool = False  # the owner may release to this replica
     claiming: bool = False
@@ -68,7 +76,7 @@ class ReplicaState:
     granted: Seq | None = None  # the batch that is running
     granted_at_ms: int = 0  # when that was
     ahead: bool = False  # the journal did not have the running batch when it was granted
-    plan: tuple[Boundary, Boundary] | None = None  # start and end of the newest batch that was granted
+    span: BatchSpan | None = None  # the newest batch that was granted
     reads: Reads = field(default_factory=Reads)
     draining: bool = False  # no further batch is granted
     paused_at_ms: int | None = None
@@ -121,7 +129,7 @@ class ReplicaState:
         """The local state was opened at `local`, and the journal is read into `view` from `offset` on."""
         with self.changed:
             self.view, self.journal_offset, self.local = view, offset, local
-            self.granted = self.plan = None
+            self.granted = self.span = None
 
     def read_journal_up_to(self, offset: int) -> None:
         with self.changed:
@@ -129,7 +137,7 @@ class ReplicaState:
 
     def state_begins_at(self, boundary: Boundary) -> None:
         with self.changed:
-            self.begins = boundary
+            self.state_begins = boundary
 
     def begin_run(self, *, ended: bool) -> None:
         """A query is about to start. `ended`: the group has processed all there will ever be."""
@@ -188,7 +196,7 @@ class ReplicaState:
         """A batch begins. `shifted_ms`: by how much it moves the sources' clocks, because of a pause. It is
         None for a batch that another owner has decided, which contains every shift up to now."""
         with self.changed:
-            self.granted, self.plan, self.granted_at_ms = end.seq, (start, end), int(time() * 1000)
+            self.granted, self.span, self.granted_at_ms = end.seq, BatchSpan(start, end), int(time() * 1000)
             self.ahead = end.seq not in self.view.commits
             self.reads = Reads()
             self.pause_shift_ms = 0 if shifted_ms is None else self.pause_shift_ms - shifted_ms
@@ -249,16 +257,16 @@ class ReplicaState:
     @property
     def reads_now(self) -> str:
         """What the running batch reads, in words."""
-        if self.granted is None or self.plan is None:
+        if self.granted is None or self.span is None:
             return ""
-        return read_between(self.plan[0].ends, self.plan[1].ends)
+        return read_between(self.span.start.ends, self.span.end.ends)
 
     @property
     def way_behind(self) -> WayOn | None:
         """The way to go on behind what the running batch reads."""
-        if self.granted is None or self.plan is None:
+        if self.granted is None or self.span is None:
             return None
-        return way_behind(self.plan[0].ends, self.plan[1].ends)
+        return way_behind(self.span.start.ends, self.span.end.ends)
 
     @property
     def caught_up(self) -> bool:
@@ -285,7 +293,7 @@ class ReplicaState:
         order = self.order
         if order is None or not order.fresh:
             return False
-        return self.view.definition not in (self.wanted, *order.keeps_state_of)
+        return self.view.definition not in (self.wanted_definition, *order.keeps_state_of)
 
     def facts(
         self,
@@ -301,15 +309,15 @@ class ReplicaState:
         return Facts(
             view=self.view,
             local=self.local,
-            begins=self.begins.seq,
+            state_begins=self.state_begins.seq,
             directive=self.directive,
             permit=self.permit.epoch if self.permit is not None else None,
             armed=self.armed,
             claiming=self.claiming,
             paused=self.paused or self.held,
             stops=self.draining or stops,
-            running=spec.version,
-            wanted=self.wanted,
+            running_definition=spec.version,
+            wanted_definition=self.wanted_definition,
             coalesced=spec.follow == "coalesced",
             rows_max=spec.pace.batch_rows_max,
             rewinds_to=self.rewinds_to,

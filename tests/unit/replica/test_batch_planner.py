@@ -356,8 +356,8 @@ def test_a_group_that_ticks_has_batches_although_nothing_comes(
         return
     [tick] = planner.grant_next() or []
     assert tick.input == TICK
-    assert made.plan is not None
-    start, end = made.plan
+    assert made.span is not None
+    start, end = made.span
     assert (end.seq, end.ends, end.batch_time_ms) == (2, start.ends, tick.batch_time_ms)
 
 

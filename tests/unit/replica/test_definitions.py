@@ -44,14 +44,27 @@ def is_anothers_turn(
 ) -> bool:
     """Asks for a follower with the state of `local`."""
     facts = Facts(
-        view, local, begins=local, running=running, wanted=wanted, rewinds_to=rewinds_to, leaves_state=fresh
+        view,
+        local,
+        state_begins=local,
+        running_definition=running,
+        wanted_definition=wanted,
+        rewinds_to=rewinds_to,
+        leaves_state=fresh,
     )
     return needs_another_definition(facts)
 
 
 def may_commit(view: JournalView, local: Seq, running: str, wanted: str) -> bool:
     """Asks for the owner."""
-    facts = Facts(view, local, begins=local, permit=view.granted, running=running, wanted=wanted)
+    facts = Facts(
+        view,
+        local,
+        state_begins=local,
+        permit=view.granted,
+        running_definition=running,
+        wanted_definition=wanted,
+    )
     return not needs_another_definition(facts)
 
 

@@ -96,9 +96,13 @@ def test_a_standby_that_is_not_told_of_an_upgrade_yet_follows_it(tmp_path: Path)
     state.view.begin_at(Seq(100))
     commit = Commit(Epoch(2), Boundary(Seq(101), {}, 101), definition="v2")
     follower._apply_records(state.view, [(7, 0, claim(SECOND, 2)), (8, 0, commit)])
-    assert needs_another_definition(Facts(state.view, Seq(100), running="v1", wanted="v1"))
+    assert needs_another_definition(
+        Facts(state.view, Seq(100), running_definition="v1", wanted_definition="v1")
+    )
     assert definitions.to_begin_with(state.view, Seq(100), FIRST, tmp_path) == SECOND
-    assert not needs_another_definition(Facts(state.view, Seq(101), running="v2", wanted="v1"))
+    assert not needs_another_definition(
+        Facts(state.view, Seq(101), running_definition="v2", wanted_definition="v1")
+    )
 
 
 def test_a_journal_of_an_older_version_has_no_definitions(tmp_path: Path) -> None:

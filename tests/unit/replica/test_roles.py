@@ -113,7 +113,7 @@ def test_who_is_to_claim_follows_as_long_as_it_gains_on_an_owner_that_goes_on(
 
 
 def test_who_has_to_follow_another_definition_first_claims_only_when_it_is_level() -> None:
-    state, ownership = ReplicaState(wanted="v2"), Claims()
+    state, ownership = ReplicaState(wanted_definition="v2"), Claims()
     roles = Roles(SPEC.id, state, ownership, lambda: None, lambda: None)
     state.connected.set()
     state.view.apply(Claim(Epoch(1), "first", "a", {}, definition="v1"))

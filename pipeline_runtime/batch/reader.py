@@ -75,33 +75,37 @@ class GroupReader:
 
     def read(self, part: Slice) -> Iterator[pa.Table]:
         """The rows of a slice of one input (`input_schema`), in pieces."""
-        item = self.inputs[part.input]
-        return self._read_source(item, part) if item.topic is None else self._read_topic(item, part)
+        group_input = self.inputs[part.input]
+        return (
+            self._read_source(group_input, part)
+            if group_input.topic is None
+            else self._read_topic(group_input, part)
+        )
 
-    def _read_topic(self, item: GroupInput, part: Slice) -> Iterator[pa.Table]:
+    def _read_topic(self, group_input: GroupInput, part: Slice) -> Iterator[pa.Table]:
         rows, size, ended = 0, 0, False
         rejects: list[Reject] = []
         seen: set[str] = set()
-        for records in self._records(item, part):
-            ends = _ends(records) if not item.external else set()
+        for records in self._records(group_input, part):
+            ends = _ends(records) if not group_input.external else set()
             ended = ended or bool(ends)
-            rejects += (unread := _unread(records, item, part))
+            rejects += (unread := _unread(records, group_input, part))
             rows += len(unread)
             left_out = ends | records.unread.keys()
             if left_out:
                 records = records.taken([place for place in range(len(records)) if place not in left_out])
-            columns, places, times_us, failed = _decoded(records, item, part)
+            columns, places, times_us, failed = _decoded(records, group_input, part)
             rows += len(places) + len(failed)
             size += sum(map(len, filter(None, records.values)))
             rejects += [
                 _rejected(int(records.offsets[reject.index]), records.values[reject.index], reject.reason)
                 for reject in failed
             ]
-            if item.external:
+            if group_input.external:
                 seen.update(name for name in columns.column_names if columns[name].null_count < len(places))
             if len(places):
                 yield _rows(
-                    item,
+                    group_input,
                     part,
                     columns,
                     key=_text_keys([records.keys[place] for place in places.tolist()]),
@@ -111,23 +115,23 @@ class GroupReader:
         # The order in which they are committed must not depend on how the records came here.
         self._report(part, rows, size, sorted(rejects, key=lambda reject: reject.offset), ended, seen)
 
-    def _records(self, item: GroupInput, part: Slice) -> Iterator[Records]:
-        assert item.topic is not None
+    def _records(self, group_input: GroupInput, part: Slice) -> Iterator[Records]:
+        assert group_input.topic is not None
         if part.records is not None:
             if part.records:
                 yield unpack(part.records)
             return
-        reader = self._partitions.get((item.topic, part.partition))
+        reader = self._partitions.get((group_input.topic, part.partition))
         if reader is None:
-            reader = PartitionReader(self._kafka, item.topic, part.partition)
-            self._partitions[item.topic, part.partition] = reader
+            reader = PartitionReader(self._kafka, group_input.topic, part.partition)
+            self._partitions[group_input.topic, part.partition] = reader
         yield from reader.read(part.start, part.end)
 
-    def _read_source(self, item: GroupInput, part: Slice) -> Iterator[pa.Table]:
-        source = self._sources.get(item.source)
+    def _read_source(self, group_input: GroupInput, part: Slice) -> Iterator[pa.Table]:
+        source = self._sources.get(group_input.source)
         if source is None:
-            source = open_source(self.spec, item, self.files, self.directory)
-            self._sources[item.source] = source
+            source = open_source(self.spec, group_input, self.files, self.directory)
+            self._sources[group_input.source] = source
         rows = 0
         rejects: list[Reject] = []
         for batch in source.read(part.start, part.end):
@@ -143,7 +147,7 @@ class GroupReader:
             if table.num_rows:
                 key = pa.nulls(table.num_rows, pa.string())
                 time = table["_time"].cast(TIMESTAMP)
-                yield _rows(item, part, table, key=key, time=time, offset=table["_offset"])
+                yield _rows(group_input, part, table, key=key, time=time, offset=table["_offset"])
         self._report(part, rows, 0, rejects, False)
 
     def _report(
@@ -160,20 +164,22 @@ class GroupReader:
 
 
 def _decoded(
-    records: Records, item: GroupInput, part: Slice
+    records: Records, group_input: GroupInput, part: Slice
 ) -> tuple[pa.Table, NDArray[np.int64], NDArray[np.int64], Sequence[Unread]]:
     """The rows of the records, the place of each row's record, its time in us, and what could not be read."""
-    if item.reading is not None:
+    if group_input.reading is not None:
         read = read_outside(
-            records.values, records.timestamps_ms, item.schema, item.reading, part.batch_time_ms
+            records.values, records.timestamps_ms, group_input.schema, group_input.reading, part.batch_time_ms
         )
         return read.columns, read.places, read.times_us, read.rejects
-    decoded = decode(records.values, item.schema)
+    decoded = decode(records.values, group_input.schema)
     places = np.arange(len(records)) if decoded.kept is None else np.array(decoded.kept, np.int64)
     return decoded.columns, places, records.timestamps_ms[places] * 1000, decoded.rejects
 
 
-def _rows(item: GroupInput, part: Slice, table: pa.Table, *, key: Any, time: Any, offset: Any) -> pa.Table:
+def _rows(
+    group_input: GroupInput, part: Slice, table: pa.Table, *, key: Any, time: Any, offset: Any
+) -> pa.Table:
     """`key`: of the records; a stream of a user's own, or a source's, may have a key field instead."""
     count = table.num_rows
     meta = [
@@ -183,9 +189,9 @@ def _rows(item: GroupInput, part: Slice, table: pa.Table, *, key: Any, time: Any
         pa.repeat(pa.scalar(part.partition, pa.int32()), count),
         offset,
     ]
-    columns = [table[name] for name in item.schema.names]
-    rows = pa.table([*columns, *meta], schema=input_schema(item.schema))
-    return rows if item.key_field is None else keyed(rows, item.schema)
+    columns = [table[name] for name in group_input.schema.names]
+    rows = pa.table([*columns, *meta], schema=input_schema(group_input.schema))
+    return rows if group_input.key_field is None else keyed(rows, group_input.schema)
 
 
 def conformed(rows: pa.Table, schema: StreamSchema) -> pa.Table:
@@ -220,13 +226,13 @@ def _ends(records: Records) -> set[int]:
     }
 
 
-def _unread(records: Records, item: GroupInput, part: Slice) -> list[Reject]:
+def _unread(records: Records, group_input: GroupInput, part: Slice) -> list[Reject]:
     """Returns the records that were not unpacked. Their bytes are not here, so each says where it lies."""
     return [
         _rejected(
             offset := int(records.offsets[place]),
             None,
-            f"{item.topic}, partition {part.partition}, offset {offset}: not read, since {why}",
+            f"{group_input.topic}, partition {part.partition}, offset {offset}: not read, since {why}",
         )
         for place, why in records.unread.items()
     ]

@@ -73,9 +73,8 @@ _FREE_EVERY_S = 1.0
 
 @dataclass(frozen=True)
 class Pruned:
-    manifests: tuple[Seq, ...]  # that were dropped
-    chunks: int  # that were dropped
-    bytes_freed: int  # encoded
+    manifests: tuple[Seq, ...] = ()  # that were dropped
+    chunks: int = 0  # that were dropped
 
 
 @dataclass
@@ -280,23 +279,29 @@ class StateDatabase:
         An empty `keep` drops all.
         """
         with self._locked(group) as found:
-            return self._prune(found[0], group, found[1], keep) if found else Pruned((), 0, 0)
+            return self._prune(found[0], group, found[1], keep) if found else Pruned()
 
     def _prune(self, state: _Group, group: str, db: Rdict, keep: Collection[Seq]) -> Pruned:
         """The caller holds the group's lock."""
         known = self._manifests(state)
         newest = max(keep) if keep else max(known, default=Seq(0))
         dropped = tuple(sorted(seq for seq in known if seq not in keep and seq <= newest))
+        self._drop_manifests(known, group, db, dropped)
+        return Pruned(dropped, 0 if state.holders else self._sweep(state, group, db))
+
+    def _drop_manifests(
+        self, known: dict[Seq, Manifest], group: str, db: Rdict, seqs: Collection[Seq]
+    ) -> None:
+        """`known`: the group's manifests. The caller holds the group's lock."""
+        if not seqs:
+            return
         family = db.get_column_family_handle(_FAMILY + group)
         batch = WriteBatch(raw_mode=True)
-        for seq in dropped:
+        for seq in seqs:
             batch.delete(manifest_key(seq), family)
-        if dropped:
-            db.write(batch, synced())
-        for seq in dropped:
+        db.write(batch, synced())
+        for seq in seqs:
             del known[seq]
-        chunks, freed = (0, 0) if state.holders else self._sweep(state, group, db)
-        return Pruned(dropped, chunks, freed)
 
     def void(self, group: str, after: Seq, up_to: Epoch) -> tuple[Seq, ...]:
         """Drops the checkpoints of batches that a rewind has undone: those after `after` that an owner of an
@@ -307,13 +312,7 @@ class StateDatabase:
             state, db = found
             known = self._manifests(state)
             undone = tuple(seq for seq in sorted(known) if seq > after and known[seq].epoch <= up_to)
-            batch = WriteBatch(raw_mode=True)
-            for seq in undone:
-                batch.delete(manifest_key(seq), db.get_column_family_handle(_FAMILY + group))
-            if undone:
-                db.write(batch, synced())
-            for seq in undone:
-                del known[seq]
+            self._drop_manifests(known, group, db, undone)
         return undone
 
     def retain(self, group: str, policy: Retention, now_ms: int) -> Pruned:
@@ -321,15 +320,16 @@ class StateDatabase:
         # Under one lock, so that nothing is stored between the look and the prune.
         with self._locked(group) as found:
             if found is None:
-                return Pruned((), 0, 0)
+                return Pruned()
             state, db = found
             newest_first = _newest_first(self._manifests(state))
             whole = [manifest for manifest in newest_first if not absent(state.family, manifest.chunks)]
             if not whole:
-                return Pruned((), 0, 0)
+                return Pruned()
             return self._prune(state, group, db, retained(whole, now_ms, policy))
 
-    def _sweep(self, state: _Group, group: str, db: Rdict) -> tuple[int, int]:
+    def _sweep(self, state: _Group, group: str, db: Rdict) -> int:
+        """Returns how many chunks it has dropped."""
         now = time.monotonic()
         state.touched = {sha: at for sha, at in state.touched.items() if now - at < self.grace_s}
         needed = set(state.touched).union(*state.pinned)
@@ -352,7 +352,7 @@ class StateDatabase:
         if state.garbage_bytes > max(_COMPACT_BYTES, live):
             state.family.compact_range(None, None)
             state.garbage_bytes = 0
-        return count, freed
+        return count
 
     @contextmanager
     def holding(self, group: str) -> Iterator[None]:

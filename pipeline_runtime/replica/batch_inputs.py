@@ -35,14 +35,16 @@ class BatchInputs:
         people should know of what was read."""
         self._note = note
         self._fields = {
-            item.index: FieldsSeen(item.schema.names) for item in inputs if item.reading is not None
+            group_input.index: FieldsSeen(group_input.schema.names)
+            for group_input in inputs
+            if group_input.reading is not None
         }
         self._tick_ms = tick_ms
         self._oldest = oldest
         self.offsets = offsets
         self._inputs = inputs
         self._flushes = flushes
-        self._keys = {key for item in inputs for key in item.end_keys()}
+        self._keys = {key for group_input in inputs for key in group_input.end_keys()}
         self._passed: Ends | None = None
 
     def fits(self, boundary: Boundary) -> bool:
@@ -53,9 +55,11 @@ class BatchInputs:
     def misfits(self, boundary: Boundary) -> bool:
         """Whether a user's own topic has other partitions at the boundary than these inputs."""
         return any(
-            item.partitions != len(keys)
-            for item in self._inputs
-            if item.topic is not None and item.external and (keys := position_keys(boundary.ends, item.topic))
+            group_input.partitions != len(keys)
+            for group_input in self._inputs
+            if group_input.topic is not None
+            and group_input.external
+            and (keys := position_keys(boundary.ends, group_input.topic))
         )
 
     def passed(self, start: Boundary) -> None:
@@ -88,8 +92,8 @@ class BatchInputs:
         """
         if not self._inputs:
             return ends
-        topics = (item for item in self._inputs if item.topic is not None)
-        topics_ended = all(key in ended for item in topics for key in item.end_keys())
+        topics = (group_input for group_input in self._inputs if group_input.topic is not None)
+        topics_ended = all(key in ended for group_input in topics for key in group_input.end_keys())
         stage = ends.get(END_STAGE, 0)
         if topics_ended and self.offsets.sources_ended(ends) and stage < self._last_stage:
             return {**ends, END_STAGE: stage + 1}
@@ -119,41 +123,43 @@ class BatchInputs:
         return [self._with_records(part) for part in slices]
 
     def _still_there(self, slices: Sequence[Slice], oldest: Mapping[str, int]) -> list[Slice]:
-        found = []
+        slices_left = []
         for part in slices:
-            item = self._inputs[part.input] if part.input >= 0 else None
-            if item is not None and item.external:
-                first = oldest.get(item.end_keys()[part.partition], 0)
+            group_input = self._inputs[part.input] if part.input >= 0 else None
+            if group_input is not None and group_input.external:
+                first = oldest.get(group_input.end_keys()[part.partition], 0)
                 if first >= part.end:
                     continue
                 part = replace(part, start=max(first, part.start))
-            found.append(part)
-        return found
+            slices_left.append(part)
+        return slices_left
 
     def _with_records(self, part: Slice) -> Slice:
         """The slice, with its rows if they have been read ahead."""
-        item = self._inputs[part.input] if part.input >= 0 else None
-        if item is None or item.topic is None:
+        group_input = self._inputs[part.input] if part.input >= 0 else None
+        if group_input is None or group_input.topic is None:
             return part
-        found = self.offsets.records(item.end_keys()[part.partition], part.start, part.end)
-        return part if found is None else replace(part, records=[pack(record) for record in found])
+        records = self.offsets.records(group_input.end_keys()[part.partition], part.start, part.end)
+        return part if records is None else replace(part, records=[pack(record) for record in records])
 
     def noted(self, read: SliceRead) -> None:
         """Tells of columns that nothing is read into."""
-        fields, item = self._fields.get(read.input), self._inputs[read.input]
+        fields, group_input = self._fields.get(read.input), self._inputs[read.input]
         missing = fields.add(read.rows, read.seen) if fields is not None else ()
         if missing:
             names = listed_and([f'"{name}"' for name in missing])
             self._note(
-                f"None of the first {ROWS_LOOKED_AT:,} records of {item.topic} has a value for {names}:"
-                " are the fields named so?"
+                f"None of the first {ROWS_LOOKED_AT:,} records of {group_input.topic} has a value for"
+                f" {names}: are the fields named so?"
             )
 
     def rejected(self, read: SliceRead) -> list[RejectedRecord]:
         """The records of a slice that could not be read, with where they come from."""
-        item = self._inputs[read.input]
+        group_input = self._inputs[read.input]
         return [
-            RejectedRecord(item.consumer, item.source, read.partition, each.offset, each.raw, each.reason)
+            RejectedRecord(
+                group_input.consumer, group_input.source, read.partition, each.offset, each.raw, each.reason
+            )
             for each in read.rejects
         ]
 

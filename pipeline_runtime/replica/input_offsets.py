@@ -32,9 +32,9 @@ def slices_between(
     """What tasks read for a batch: one slice for each partition that has moved, a flush if the inputs have
     come a stage nearer to their end, and a tick if an operator has to know of each batch. Pure."""
     parts = [
-        Slice(item.index, batch_time_ms, partition, start[key], end[key])
-        for item in inputs
-        for partition, key in enumerate(item.end_keys())
+        Slice(group_input.index, batch_time_ms, partition, start[key], end[key])
+        for group_input in inputs
+        for partition, key in enumerate(group_input.end_keys())
         if end.get(key) != start.get(key)
     ]
     if flushes and end.get(END_STAGE, 0) != start.get(END_STAGE, 0):
@@ -84,14 +84,14 @@ class InputOffsets:
         arrived: Callable[[], None],
     ) -> None:
         """`arrived`: called from another thread when a topic has new records."""
-        self._topics = [item for item in inputs if item.topic is not None]
-        self._keys = {key for item in inputs for key in item.end_keys()}
+        self._topics = [group_input for group_input in inputs if group_input.topic is not None]
+        self._keys = {key for group_input in inputs for key in group_input.end_keys()}
         self._sources = dict(sources)
         self._rows_max = rows_max
         self._partitions = {
-            key: TopicPartition(item.topic, partition)
-            for item in self._topics
-            for partition, key in enumerate(item.end_keys())
+            key: TopicPartition(group_input.topic, partition)
+            for group_input in self._topics
+            for partition, key in enumerate(group_input.end_keys())
         }
         self._kafka = kafka
         self._consumer: Any = None
@@ -107,14 +107,14 @@ class InputOffsets:
         ends: Ends = {id: source.initial(now_ms) for id, source in self._sources.items()}
         if self._partitions:
             consumer = self._open()
-            for item in self._topics:
-                if item.external:
-                    ends |= self._outside(item, seen, ends)
+            for group_input in self._topics:
+                if group_input.external:
+                    ends |= self._outside(group_input, seen, ends)
                     continue
-                partitions = [self._partitions[key] for key in item.end_keys()]
-                ask = consumer.end_offsets if item.start == "latest" else consumer.beginning_offsets
+                partitions = [self._partitions[key] for key in group_input.end_keys()]
+                ask = consumer.end_offsets if group_input.start == "latest" else consumer.beginning_offsets
                 found = ask(partitions)
-                ends |= {key: found[self._partitions[key]] for key in item.end_keys()}
+                ends |= {key: found[self._partitions[key]] for key in group_input.end_keys()}
         return ends
 
     def newest(self, keys: Collection[str]) -> dict[str, int]:
@@ -125,21 +125,22 @@ class InputOffsets:
         found = self._open().end_offsets(list(partitions.values()))
         return {key: found[partition] for key, partition in partitions.items()}
 
-    def _outside(self, item: GroupInput, seen: Seen, ends: Ends) -> Ends:
+    def _outside(self, group_input: GroupInput, seen: Seen, ends: Ends) -> Ends:
         """Where an element begins in a user's own topic, and which topic that is."""
-        assert item.topic is not None
-        topic = seen.get(item.topic)
+        assert group_input.topic is not None
+        topic = seen.get(group_input.topic)
         if topic is None:
-            raise TopicMissing(item.topic)
-        if len(topic.first) < item.partitions:
+            raise TopicMissing(group_input.topic)
+        if len(topic.first) < group_input.partitions:
             raise InputTopicDiffers(
-                f"the topic {item.topic} has {len(topic.first)} partitions, but {item.consumer} reads"
-                f" {item.partitions}: set its parameter partitions to {len(topic.first)}"
+                f"the topic {group_input.topic} has {len(topic.first)} partitions,"
+                f" but {group_input.consumer} reads {group_input.partitions}:"
+                f" set its parameter partitions to {len(topic.first)}"
             )
-        offsets = topic.end if item.start == "latest" else topic.first
-        found: Ends = dict(zip(item.end_keys(), offsets, strict=False))
+        offsets = topic.end if group_input.start == "latest" else topic.first
+        found: Ends = dict(zip(group_input.end_keys(), offsets, strict=False))
         if topic.id:
-            found[TOPIC_IDS] = {**ends.get(TOPIC_IDS, {}), item.topic: topic.id}
+            found[TOPIC_IDS] = {**ends.get(TOPIC_IDS, {}), group_input.topic: topic.id}
         return found
 
     def moved(self, ends: Ends, starts: Mapping[str, Any], seen: Seen) -> Ends | None:
@@ -155,9 +156,9 @@ class InputOffsets:
         if positions == keys:
             return None
         new: Ends = {}
-        for item in self._topics:
-            if item.external and not keys.isdisjoint(missing := {*item.end_keys()} - positions):
-                found = self._outside(item, seen, ends)
+        for group_input in self._topics:
+            if group_input.external and not keys.isdisjoint(missing := {*group_input.end_keys()} - positions):
+                found = self._outside(group_input, seen, ends)
                 new |= {key: at for key, at in found.items() if key in missing or key == TOPIC_IDS}
         inside = keys - positions - new.keys()
         new |= {key: starts.get(key, end) for key, end in self.newest(inside).items()}

@@ -23,7 +23,7 @@ _SMOOTHING = 0.4
 # A source inside the group would take a longer wait for a time in which its clock stood still.
 SOURCE_WAIT_MS_MAX = 1000.0
 GATHER_RATIO, GATHER_MS_MAX = 0.1, 100.0  # of the target
-IN_TIME = 0.95  # this share of the batches shall meet the target
+IN_TIME = 0.95  # this share of the batches should meet the target
 LATE_RATIO = 0.2
 STAYING_COST_RATIO = 1 / 8  # what a batch of a task that stays costs, compared with one that Spark plans
 # From the start of one announced batch to the next, in times that a batch takes. The successor begins each of
@@ -91,7 +91,7 @@ def followed_interval_ms(pace: Pace, batch_ms: float) -> float:
 
 
 def lockstep_interval_ms(pace: Pace, batch_ms: float) -> float:
-    """The least time between the starts of two announced batches, whatever the load. A release shall be over
+    """The least time between the starts of two announced batches, whatever the load. A release should be over
     soon, but the successor must have caught up before it."""
     return max(pace.interval_ms_min, min(LOCKSTEP_PAUSE * batch_ms, RELEASE_WAIT_MS_MAX))
 

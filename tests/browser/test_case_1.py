@@ -21,7 +21,7 @@ ROWS, RATE, LAST = 2100, 30, 10
 
 
 def averages_of_last(values: list[float], n: int) -> list[float]:
-    """The oracle: what the pipeline shall compute."""
+    """The oracle: what the pipeline has to compute."""
     return [sum(values[end - n : end]) / n for end in range(n, len(values) + 1)]
 
 

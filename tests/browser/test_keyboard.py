@@ -46,7 +46,7 @@ def test_ports_names_places_and_undo_by_keyboard(dashboard: Dashboard) -> None:
     dashboard.press("Escape")
     expect(dashboard.card("filter")).to_have_accessible_name("Filter")
 
-    # the selected card's ports follow it in the Tab order; a port asks what it shall be connected with
+    # the selected card's ports follow it in the Tab order; a port asks what it is to be connected with
     dashboard.tab_to(dashboard.canvas.get_by_label("Input of Filter", exact=True), most=3)
     dashboard.press("Enter")
     choice = page.get_by_role("dialog", name="Connect the input of Filter")

@@ -291,7 +291,7 @@ class Control:
     # --- orders
 
     def _order_claim(self, node: Node, over: int, plan: Plan | None = None) -> None:
-        self.log(f"{node.name} shall claim over {over}")
+        self.log(f"{node.name} is to claim over {over}")
         self.ordered[node.name] = order = uuid4().hex
         self._tell(node, "own", plan, order=order, over=over)
 

@@ -6,6 +6,6 @@ operations/     deploy, upgrade, undeploy
 handovers/      migrations and restorations, and what orders them: drains, silent nodes
 policies.py     what policies order or advise
 reports/        what the nodes report, and their silence
-desired.py      what each node shall run, sent until the node knows it
+desired.py      what each node is to run, sent until the node knows it
 checkpoints/    the central store, the plan of backups, the trimming of topics
 """

@@ -42,7 +42,7 @@ class Tuning:
     """What no user has to set. Tests set it: they are in a hurry, also on a machine that is slow and busy."""
 
     sweep_s: float = 2.0  # between two looks for unfinished work
-    resend_s: float = 2.0  # before a node that does not answer is told again what it shall run
+    resend_s: float = 2.0  # before a node that does not answer is told again what it is to run
     sample_s: float = 30.0  # between two samples of a node, by which policies decide
     policies_s: float = 5.0  # between two looks at the policies
     backup_cpu_ratio_max: float = 0.9  # a busier node becomes nobody's backup node

@@ -1,4 +1,4 @@
-"""Derives from the database what each node shall run, and tells the node until it says that it knows."""
+"""Derives from the database what each node is to run, and tells the node until it says that it knows."""
 
 from __future__ import annotations
 
@@ -194,8 +194,8 @@ class DesiredSender:
         self._empty_queues_of_absent(nodes)
         for node in nodes:
             # The node as a whole: a list without one of its replicas would order it to stop that one.
-            alert = f"What {node.name} shall run cannot be derived. It goes on with what it was told last."
-            with self._bulkhead.only(f"deriving what {node.name} shall run", alert, node.name):
+            alert = f"What {node.name} is to run cannot be derived. It goes on with what it was told last."
+            with self._bulkhead.only(f"deriving what {node.name} is to run", alert, node.name):
                 self._tend(node, backups, peers_of(node, nodes))
 
     def _empty_queues_of_absent(self, nodes: list[Node]) -> None:

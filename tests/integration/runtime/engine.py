@@ -52,7 +52,7 @@ class Node:
         return replica
 
     def own(self, spec: GroupSpec, *, over: int = 0, order: str | None = None) -> Replica:
-        """Start a replica that shall own; it may not yet when this returns."""
+        """Start a replica that is to own; it may not yet own when this returns."""
         replica = self.start(spec)
         tell(replica, order=ClaimOrder(id=order or uuid4().hex, over=Epoch(over)))
         return replica

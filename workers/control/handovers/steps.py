@@ -117,7 +117,7 @@ class Wait:
 
 @dataclass(frozen=True)
 class OrderCopy:
-    """The target shall fetch a checkpoint and follow."""
+    """The target is to fetch a checkpoint and follow."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class Reorder:
 
 @dataclass(frozen=True)
 class ClaimBack:
-    """The origin shall claim what it has released."""
+    """The origin is to claim what it has released."""
 
     note: str
 

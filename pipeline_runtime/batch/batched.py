@@ -90,7 +90,7 @@ class GateStates:
 
 
 def state_text(value: Any, processor: BatchProcessor) -> str:
-    """As the replica keeps it."""
+    """Returns the text of a state as the replica keeps it."""
     data, version = {"state": value}, processor.state_version
     if version > 1:
         data["version"] = version

@@ -185,7 +185,7 @@ def _without_nan(table: pa.Table) -> pa.Table:
 
 
 def _parsed(text: bytes, count: int, target: pa.Schema) -> pa.Table:
-    """So many lines of JSON. Raises ArrowInvalid, UnicodeDecodeError."""
+    """Returns a table of so many lines of JSON. Raises ArrowInvalid, UnicodeDecodeError."""
     if not text.isascii():
         text.decode()  # Arrow takes any bytes for a text, and Spark's Python processes would fail on them
     table = pj.read_json(

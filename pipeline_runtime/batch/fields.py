@@ -87,7 +87,7 @@ def _boolean(value: Any) -> bool | None:
 
 
 def _timestamp(value: Any) -> datetime | None:
-    """Also an ISO text, which is what a state keeps of a point in time."""
+    """Returns the time. It may be given as an ISO text, which is what a state keeps of a point in time."""
     found = datetime.fromisoformat(value) if isinstance(value, str) else value
     return found if isinstance(found, datetime) and found.tzinfo is not None else None
 

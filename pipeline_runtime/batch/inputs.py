@@ -53,7 +53,7 @@ def operator_of(spec: GroupSpec, element: str) -> Operator:
 
 
 def input_schemas(spec: GroupSpec, element: str) -> dict[str, StreamSchema]:
-    """By the element's ports."""
+    """Returns the schemas of the element's inputs, by port."""
     found = _element(spec, element)
     return {port: spec.schemas[source] for port, source in found.inputs.items() if source in spec.schemas}
 

@@ -17,7 +17,7 @@ def sink_streams(spec: GroupSpec) -> dict[str, str]:
 
 
 def needed_streams(spec: GroupSpec) -> frozenset[str]:
-    """That leave the query: into a topic or into a sink of the group."""
+    """Returns the streams that leave the query, into a topic or into a sink of the group."""
     return frozenset({output.source for output in spec.outputs} | set(sink_streams(spec).values()))
 
 

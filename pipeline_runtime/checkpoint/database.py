@@ -427,7 +427,7 @@ class StateDatabase:
 
     @contextmanager
     def _locked_or_new(self, group: str) -> Iterator[tuple[_Group, Rdict]]:
-        """Does the same for a group that is created if it does not exist."""
+        """Yields the group and the database, with the group's lock held. Creates a missing group."""
         while True:
             state = self._group(group)
             with state.lock:
@@ -444,7 +444,7 @@ class StateDatabase:
             return self._groups.get(group)
 
     def _group(self, group: str) -> _Group:
-        """Does the same for a group that is created if it does not exist."""
+        """Returns the group. Creates it if there is none. Must not be called while a group's lock is held."""
         if not GROUP.fullmatch(group):
             raise ValueError(f"{group!r} is not a group id")
         with self._lock:

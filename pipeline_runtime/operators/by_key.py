@@ -26,7 +26,8 @@ class TooManyKept(ValueError):
 
 
 class ByKey(KeyedProcessor):
-    """For operators whose `params.key` names the column to group by. Without it, the record's key is used."""
+    """The base of operators whose `params.key` names the column to group by. Without that, the record's key
+    counts."""
 
     params: Any
 

@@ -159,7 +159,7 @@ class Pace:
 
     @property
     def recorded_us(self) -> int:
-        """The same by the recorded times."""
+        """How long a round lasts by the recorded times."""
         return self.span + _step(self.span, self.recording.rows)
 
     def due_us(self, row: int) -> int:

@@ -200,7 +200,7 @@ class TransformOperator(Operator):
 
 
 class DataFrameOperator(Operator):
-    """For users who write Spark. Spark plans each batch of a group that has such an operator, so a batch
+    """The base of operators that a user writes for Spark. Spark plans each batch of a group that has such an operator, so a batch
     takes some five times as much CPU as without one (decision 30)."""
 
     @abstractmethod
@@ -260,7 +260,7 @@ class KeyedProcessor(Processor):
     def process_other(
         self, port: str, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
     ) -> Iterable[dict[str, Any]]:
-        """Does the same for a row of an input other than the first. The output and the state must not depend
+        """Processes a row of an input other than the first, as `process` does for the first. The output and the state must not depend
         on which input's rows come first."""
         raise NotImplementedError(f"{self.type} does not say what it does with a row of its input {port}")
 

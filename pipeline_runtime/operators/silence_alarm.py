@@ -40,7 +40,7 @@ class SilenceAlarmParams(Params):
 class SilenceAlarm(BatchProcessor):
     """Raises an alarm when no row has come for `for_s`, and clears it with the next row.
 
-    It uses the time at which rows arrive here, not by their event time, since a source that is silent has
+    It uses the time at which rows arrive here, not their event time, since a source that is silent has
     no event time. Time in which the element does not run does not count: after a pause or a restoration it
     first reads what has come meanwhile. An alarm comes up to a tenth of `for_s` late, at most 5 s.
 

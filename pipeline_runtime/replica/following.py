@@ -159,7 +159,7 @@ class JournalFollower:
     # --- a release that is told
 
     def listen(self, round_trip_ms: float) -> bool:
-        """As ownership.JournalReader says. Returns False also if that topic cannot be read."""
+        """Listens as ownership.JournalReader says. Returns False also if that topic cannot be read."""
         if round_trip_ms < FAR_MS:
             return False  # the journal tells it about as soon
         self.stop_listening()

@@ -111,7 +111,7 @@ class ReplicaState:
                 self.paused_at_ms = None
 
     def hold(self, held: bool) -> None:
-        """As the owner it begins no further batch, because of its topics, or it may again."""
+        """With `held` the owner begins no further batch, because of its topics. Without, it may again."""
         with self.changed:
             if self.held != held:
                 self.held = held

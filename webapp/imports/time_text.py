@@ -187,7 +187,7 @@ def _read_pattern(text: str, pattern: re.Pattern[str]) -> Parsed:
 
 
 def _century(year: int) -> int:
-    """As Python and POSIX have it: 69 to 99 are of the last century."""
+    """Returns the year that two digits mean in Python and POSIX: 69 to 99 are of the last century."""
     return year + (1900 if year >= 69 else 2000)
 
 

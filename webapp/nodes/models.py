@@ -73,7 +73,7 @@ class Node(models.Model):
 
     @property
     def in_maintenance(self) -> bool:
-        """By the clock, so that it also ends while control is away."""
+        """Whether a maintenance lasts now. The clock says it, so that it also ends while control is away."""
         return self.maintenance_until is not None and self.maintenance_until > timezone.now()
 
     @property

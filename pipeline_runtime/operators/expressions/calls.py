@@ -68,7 +68,7 @@ def _is_small(*columns: Values) -> bool:
 
 
 def _remainders(left: Values, right: Values) -> Values:
-    """Does the same for whole columns at once."""
+    """Returns the remainders of whole columns at once."""
     known = pc.and_(pc.is_valid(left), pc.is_valid(right))
     sides = [pc.fill_null(side, 1) for side in (left, right)]
     given = [side.as_py() if isinstance(side, pa.Scalar) else side.to_numpy() for side in sides]

@@ -50,7 +50,7 @@ class Silence:
         self._hearing.heard(node, self._clock(heard_ms))
 
     def counts(self, node: str, heard_ms: int) -> None:
-        """That report was the node's, and not one of a process that was replaced: the node is not silent."""
+        """The node is not silent: that report came from it, and not from a process that was replaced."""
         self._heard_ms[node] = self._clock(heard_ms)
 
     def look(self, read_at_ms: int) -> None:

@@ -200,8 +200,8 @@ class TransformOperator(Operator):
 
 
 class DataFrameOperator(Operator):
-    """The base of operators that a user writes for Spark. Spark plans each batch of a group that has such an operator, so a batch
-    takes some five times as much CPU as without one (decision 30)."""
+    """The base of operators that a user writes for Spark. Spark plans each batch of a group that has one, so a
+    batch takes some five times as much CPU as without (decision 30)."""
 
     @abstractmethod
     def transform(self, inputs: dict[str, DataFrame], ctx: OperatorContext) -> DataFrame:
@@ -260,8 +260,8 @@ class KeyedProcessor(Processor):
     def process_other(
         self, port: str, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
     ) -> Iterable[dict[str, Any]]:
-        """Processes a row of an input other than the first, as `process` does for the first. The output and the state must not depend
-        on which input's rows come first."""
+        """Processes a row of an input other than the first, as `process` does for the first. The output and
+        the state must not depend on which input's rows come first."""
         raise NotImplementedError(f"{self.type} does not say what it does with a row of its input {port}")
 
     def on_timer(

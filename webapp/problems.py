@@ -115,7 +115,7 @@ class PreconditionRequired(Problem):
 
 
 class TooSoon(Problem):
-    """The request was made just now, and may be made only once in a while. `retry_after_s` says when it is accepted again."""
+    """The same was asked just now. `retry_after_s` says when it is accepted again."""
 
     status = 429
     kind = "too-soon"

@@ -200,8 +200,8 @@ class TransformOperator(Operator):
 
 
 class DataFrameOperator(Operator):
-    """The base of operators that a user writes for Spark. Spark plans each batch of a group that has one, so a
-    batch takes some five times as much CPU as without (decision 30)."""
+    """The base of operators that a user writes for Spark. Spark plans each batch of a group with such an
+    operator, so a batch takes some five times as much CPU as without one (decision 30)."""
 
     @abstractmethod
     def transform(self, inputs: dict[str, DataFrame], ctx: OperatorContext) -> DataFrame:

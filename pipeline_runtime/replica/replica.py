@@ -25,9 +25,9 @@ from typing import Any
 from pipeline_runtime.batch.tasks import KeysShared
 from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.handover.ownership import Ownership
-from pipeline_runtime.journal.records import LEFT_OUT, Boundary, Ends, Retire
+from pipeline_runtime.journal.records import Boundary, Ends, Retire
 from pipeline_runtime.kafka.transactions import Doubtful, Fenced
-from pipeline_runtime.model.desired import Directive, ElementRows, ReplicaStatus, Role, Stalled, Takeover
+from pipeline_runtime.model.desired import Directive, ReplicaStatus, Role, Stalled
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica import definitions
@@ -45,14 +45,13 @@ from pipeline_runtime.replica.local_state import (
     size_bytes,
 )
 from pipeline_runtime.replica.looking import Looking
-from pipeline_runtime.replica.measures import percentile
-from pipeline_runtime.replica.pacing import wait_ms_max
 from pipeline_runtime.replica.places import Places
 from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.roles import Roles, now_ms
 from pipeline_runtime.replica.run import Run, Start
 from pipeline_runtime.replica.stalls import STUCK_S, BatchTooLong, stalled
 from pipeline_runtime.replica.state import ReplicaState
+from pipeline_runtime.replica.status import status_of
 from pipeline_runtime.replica.topic_guard import TopicGuard
 
 log = logging.getLogger(__name__)
@@ -158,61 +157,17 @@ class Replica:
         self._state.drain()
 
     def status(self) -> ReplicaStatus:
-        roles, release, run = self._roles, self._release, self._run
         with self._state.changed:
-            state, measures = self._state, self._state.measures
-            view, permit = state.view, state.permit
-            batch_ms, latency_ms = list(measures.batch_ms), list(measures.latency_ms)
-            return ReplicaStatus(
-                group=self.spec.id,
-                role=roles.role,
-                phase="releasing" if self._ownership.releasing else roles.phase,
-                epoch=permit.epoch if permit else view.granted,
-                seq=state.local,
-                fresh_from=state.state_begins.seq,
-                order_id=roles.order_done,
-                order_refused=state.order_refused,
-                armed=self._ownership.armed_for if state.armed else None,
-                released=release.handover,
-                behind=max(0, view.last_seq - state.local),
-                takeover=self._takeover(),
-                rows_in_total=view.rows_in_total,
-                rows_out_total=view.rows_out_total,
-                stream_bytes_total=dict(measures.stream_bytes_total),
-                elements=self._element_rows(),
-                dead_letters_total=view.dead_letters_total,
-                lag_rows=run.offsets.waiting_rows(self._reached()) if run and permit else 0,
-                last_row_at_ms=view.last_row_at_ms,
-                next_row_due_ms=run.offsets.next_due_ms(self._reached()) if run and permit else None,
-                batches_total=measures.batches_total,
-                rows_processed_total=measures.rows_processed_total,
-                busy_ms_total=measures.busy_ms_total,
-                wait_ms_max=wait_ms_max(run is not None and run.offsets.has_sources),
-                batch_ms_p50=percentile(batch_ms, 0.5),
-                batch_ms_p95=percentile(batch_ms, 0.95),
-                batch_ms_p99=percentile(batch_ms, 0.99),
-                latency_ms_p50=percentile(latency_ms, 0.5),
-                latency_ms_p95=percentile(latency_ms, 0.95),
-                latency_ms_p99=percentile(latency_ms, 0.99),
-                latency_ms_target=state.latency_ms(self.spec),
+            return status_of(
+                self.spec,
+                self._state,
+                self._roles,
+                self._ownership,
+                self._release,
+                self._guard,
+                self._run,
                 state_bytes=self._state_bytes,
-                state_keys=run.keys if run else None,
                 stalled=self._stalled(),
-                reads=state.reads_now,
-                skip=state.way_behind,
-                at_work=state.granted is not None
-                or (run is not None and run.begun and not state.connected.is_set()),
-                paused=state.paused,
-                ended=state.ended,
-                retired=view.retired,
-                last_output_at_ms=measures.last_output_at_ms,
-                first_output_at_ms=measures.first_output_at_ms,
-                owner_since_ms=roles.owner_since_ms,
-                error=roles.error or self._guard.error,
-                left_out_total=sum(
-                    view.moved(Boundary(view.last_seq, view.last_ends, 0)).ends.get(LEFT_OUT, {}).values()
-                ),
-                notes=self._guard.notes,
             )
 
     def _stalled(self) -> Stalled | None:
@@ -238,33 +193,6 @@ class Replica:
             state.count_batch_from_now()
         elif now_ms() - state.batch_since_ms > limit_s * 1000:
             raise BatchTooLong(limit_s, state.reads_now, state.way_behind)
-
-    def _reached(self) -> Ends:
-        """Where the newest batch ends that this owner has begun. The caller holds `changed`."""
-        state, view = self._state, self._state.view
-        if state.span is not None:
-            return state.span.end.ends
-        return view.moved(Boundary(view.last_seq, view.last_ends or view.start or {}, 0)).ends
-
-    def _element_rows(self) -> dict[str, ElementRows]:
-        """Returns the rows of the elements that the group has now. The caller holds `changed`."""
-        members, known = {element.id for element in self.spec.elements}, self._state.view.elements
-        return {
-            id: ElementRows(rows_in_total=read, rows_out_total=written)
-            for id, (read, written) in known.items()
-            if id in members and len(members) > 1
-        }
-
-    def _takeover(self) -> Takeover | None:
-        """The newest takeover, with its round trips if this replica is the new owner. The caller holds
-        `changed`."""
-        state, takeover = self._state, self._state.view.takeover
-        if takeover is None or state.permit is None or state.permit.epoch != takeover.epoch:
-            return takeover
-        if takeover.by != "release" or state.first_commit_requests is None:
-            return takeover
-        # One more for the answer that brought the RELEASE.
-        return takeover.model_copy(update={"round_trips": 1 + state.first_commit_requests})
 
     # --- its thread
 

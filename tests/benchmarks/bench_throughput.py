@@ -192,7 +192,7 @@ def fogline_round(node: Node, case: Case, topic: str, count: int, partitions: in
     progress = Progress(node, count)
 
     def note() -> None:
-        progress.reached(replica.status().rows_in_total)
+        progress.reached(replica.status().rows_processed_total)
 
     replica = start_owner(node, spec)
     node.on_change = note

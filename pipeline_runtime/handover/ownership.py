@@ -43,7 +43,7 @@ from pipeline_runtime.handover.protocol import (
 from pipeline_runtime.journal import records as journal
 from pipeline_runtime.journal.records import Ends, Record, encode
 from pipeline_runtime.kafka.clients import KafkaSettings
-from pipeline_runtime.kafka.transactions import Doubtful, Fenced, OutgoingRecord, Transactions
+from pipeline_runtime.kafka.transactions import Doubtful, Fenced, Outgoing, OutgoingRecord, Transactions
 from pipeline_runtime.model.desired import ArmOrder, ClaimOrder
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
@@ -67,7 +67,7 @@ class CommitPermit:
         self._transactions = transactions
 
     def commit(
-        self, records: Iterable[Record], outputs: Iterable[OutgoingRecord] = (), *, last: bool = False
+        self, records: Iterable[Record], outputs: Iterable[Outgoing] = (), *, last: bool = False
     ) -> int:
         """Commits outputs and the journal's records in one transaction.
 
@@ -204,7 +204,7 @@ class Ownership:
         armed: journal.Arm,
         seq: Seq,
         last: Sequence[Record] = (),
-        outputs: Iterable[OutgoingRecord] = (),
+        outputs: Iterable[Outgoing] = (),
     ) -> int | None:
         """Releases the group after `seq`, in one transaction with the `last` batch's COMMIT and outputs.
 

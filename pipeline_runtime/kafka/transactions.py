@@ -25,9 +25,18 @@ from kafka.errors import (
 )
 
 from pipeline_runtime.kafka.clients import TRANSACTION_TIMEOUT_MS, KafkaSettings, open_producer
-from pipeline_runtime.kafka.outgoing import OutgoingRecord, send_all
+from pipeline_runtime.kafka.outgoing import Outgoing, OutgoingRecord, OutgoingRows, send_all
 
-__all__ = ["END_HEADER", "FAR_MS", "Doubtful", "Fenced", "OutgoingRecord", "Transactions"]
+__all__ = [
+    "END_HEADER",
+    "FAR_MS",
+    "Doubtful",
+    "Fenced",
+    "Outgoing",
+    "OutgoingRecord",
+    "OutgoingRows",
+    "Transactions",
+]
 
 FAR_MS = 20.0
 """From this round trip on, a commit saves one round trip where that has a cost elsewhere."""
@@ -159,7 +168,7 @@ class Transactions:
                 raise manager.last_error or KafkaTimeoutError(f"{self.transactional_id}: not answered")
             sleep(0.002)  # kafka-python has nothing to wait for here
 
-    def commit(self, records: Iterable[OutgoingRecord], *, again: bool = False) -> None:
+    def commit(self, records: Iterable[Outgoing], *, again: bool = False) -> None:
         """Writes all `records` in one transaction.
 
         With `again`, the next transaction will most likely write to the same partitions. A broker that is far
@@ -172,7 +181,7 @@ class Transactions:
                 with suppress(KafkaError):  # the commit is done; the next one will report the error
                     self._open_ahead({future._produce_future.topic_partition for future in sent})
 
-    def _commit(self, records: Iterable[OutgoingRecord]) -> list[Any]:
+    def _commit(self, records: Iterable[Outgoing]) -> list[Any]:
         try:
             if not self._open:
                 self._producer.begin_transaction()

@@ -20,7 +20,7 @@ from pipeline_runtime.kafka.limits import TopicLimits
 from pipeline_runtime.kafka.transactions import Fenced
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica.core import Abandon, Await, Check, Emit, Granted, at_sink
-from pipeline_runtime.replica.outputs import Outgoing, element_rows, outgoing
+from pipeline_runtime.replica.outputs import BatchRecords, element_rows, outgoing
 from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.state import ReplicaState
 from pipeline_runtime.replica.timing import BatchTiming
@@ -107,7 +107,7 @@ class BatchCommit:
                     case Await():
                         state.changed.wait(1.0)
 
-    def _commit(self, permit: CommitPermit, commit: Commit, out: Outgoing) -> bool:
+    def _commit(self, permit: CommitPermit, commit: Commit, out: BatchRecords) -> bool:
         requests = self._release.with_batch(commit, out.records)
         if requests is None:
             requests = permit.commit([commit], out.records)
@@ -135,7 +135,7 @@ class BatchCommit:
         arrived_at_s = self._timing.arrived_at_s
         return None if arrived_at_s is None else round((monotonic() - arrived_at_s) * 1000)
 
-    def _measure(self, out: Outgoing) -> None:
+    def _measure(self, out: BatchRecords) -> None:
         latency_ms = self._wait_ms() if out.rows_out else None
         with self._state.changed:
             self._state.measures.committed(out.rows_out, out.stream_bytes, int(time() * 1000), latency_ms)

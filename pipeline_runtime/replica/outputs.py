@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from pipeline_runtime.batch.output import BatchOutput
 from pipeline_runtime.kafka.limits import TopicLimits
-from pipeline_runtime.kafka.transactions import END_HEADER, OutgoingRecord
+from pipeline_runtime.kafka.record_batches import Columns
+from pipeline_runtime.kafka.transactions import END_HEADER, Outgoing, OutgoingRecord, OutgoingRows
 from pipeline_runtime.model.spec import GroupSpec, OutputStream
 
 RAW_CHARACTERS_MAX = 100_000
@@ -32,8 +33,8 @@ class RejectedRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Outgoing:
-    records: list[OutgoingRecord]
+class BatchRecords:
+    records: list[Outgoing]
     rows_out: int
     dead_letters: int
     stream_bytes: dict[str, int]  # by output, "element.port": keys and values
@@ -47,11 +48,12 @@ def outgoing(
     ending: bool,
     limits: Callable[[str], TopicLimits] = lambda _: TopicLimits(),
     now_ms: int = 0,
-) -> Outgoing:
+) -> BatchRecords:
     """The records of a batch: its outputs, its dead letters, and those of the records that could not be read.
     With `ending` the readers are told that nothing follows. What a topic would refuse, by its `limits`, is a
     dead letter of the element that has made it: one record never stops the others."""
-    records: list[OutgoingRecord] = []
+    records: list[Outgoing] = []
+    rows_out = 0
     refused: list[dict[str, Any]] = []
     stream_bytes: dict[str, int] = {}
     for output in spec.outputs:
@@ -59,15 +61,16 @@ def outgoing(
         if rows is None:
             stream_bytes[output.source] = 0
             continue
-        found, of_topic = _stream_records(output.topic, rows), limits(output.topic)
-        if _all_fit(of_topic, rows, now_ms):
-            records += found
-        else:
-            accepted, letters = _within(of_topic, output, found, now_ms)
-            records += accepted
+        columns, of_topic = _columns(rows, now_ms), limits(output.topic)
+        sizes = columns.sizes()
+        if not _all_fit(of_topic, columns, sizes, now_ms):
+            columns, letters = _within(of_topic, output, columns, now_ms)
             refused += letters
-        stream_bytes[output.source] = sum(_bytes(rows[name]) for name in ("key", "value"))
-    rows_out = len(records)
+        if len(columns):
+            records.append(OutgoingRows(output.topic, columns))
+        rows_out += len(columns)
+        stream_bytes[output.source] = int(sizes.sum())
+    before_letters = len(records)
     for letter in [*batch_output.letters.to_pylist(), *refused]:
         letter["raw"] = _shortened(letter["raw"])
         records.append(OutgoingRecord(spec.dead_letters(letter["element"]), _json(letter)))
@@ -79,10 +82,10 @@ def outgoing(
             "input": f"{item.input} partition {item.partition} offset {item.offset}",
         }
         records.append(OutgoingRecord(spec.dead_letters(item.consumer), _json(letter)))
-    dead_letters = len(records) - rows_out
+    dead_letters = len(records) - before_letters
     if ending:
         records += _end_records(spec)
-    return Outgoing(records, rows_out, dead_letters, stream_bytes)
+    return BatchRecords(records, rows_out, dead_letters, stream_bytes)
 
 
 def element_rows(
@@ -117,45 +120,40 @@ def _sum(counts: Mapping[str, int], sources: Sequence[str]) -> int | None:
     return None if any(source not in counts for source in sources) else sum(counts[each] for each in sources)
 
 
-def _bytes(column: pa.ChunkedArray) -> int:
-    return pc.sum(pc.binary_length(column.cast(pa.binary()))).as_py() or 0
+def _columns(rows: pa.Table, now_ms: int) -> Columns:
+    """A stream's rows (RECORDS) as records. One without a time gets the present one."""
+    times = rows["time_ms"].fill_null(now_ms) if rows["time_ms"].null_count else rows["time_ms"]
+    keys, values = (rows[name].cast(pa.binary()).combine_chunks() for name in ("key", "value"))
+    return Columns(keys, values, times.to_numpy())
 
 
-def _stream_records(topic: str, rows: pa.Table) -> Iterable[OutgoingRecord]:
-    keys = rows["key"].cast(pa.binary()).to_pylist()
-    values = rows["value"].cast(pa.binary()).to_pylist()
-    times = rows["time_ms"].to_pylist()
-    return map(OutgoingRecord, repeat(topic), values, keys, times)
-
-
-def _all_fit(limits: TopicLimits, rows: pa.Table, now_ms: int) -> bool:
+def _all_fit(limits: TopicLimits, columns: Columns, sizes: NDArray[np.int64], now_ms: int) -> bool:
     """Whether it is plain that the topic takes all of these records, as it nearly always is."""
-    if not rows.num_rows:
-        return True
-    sizes = [pc.max(pc.binary_length(rows[name].cast(pa.binary()))).as_py() or 0 for name in ("key", "value")]
-    times = pc.min_max(rows["time_ms"]).as_py()
-    return (
-        limits.takes_size(sum(sizes))
-        and not (limits.needs_key and rows["key"].null_count)
-        and (times["min"] is None or limits.takes_times(times["min"], times["max"], now_ms))
+    times_ms = columns.times_ms
+    return not len(columns) or (
+        limits.takes_size(int(sizes.max()))
+        and not (limits.needs_key and columns.keys.null_count)
+        and limits.takes_times(int(times_ms.min()), int(times_ms.max()), now_ms)
     )
 
 
 def _within(
-    limits: TopicLimits, output: OutputStream, records: Iterable[OutgoingRecord], now_ms: int
-) -> tuple[list[OutgoingRecord], list[dict[str, Any]]]:
+    limits: TopicLimits, output: OutputStream, columns: Columns, now_ms: int
+) -> tuple[Columns, list[dict[str, Any]]]:
     """The records that the topic takes, and dead letters of the others."""
-    accepted: list[OutgoingRecord] = []
+    accepted: list[int] = []
     letters: list[dict[str, Any]] = []
-    for record in records:
-        why = limits.refusal(record.key, record.value, record.timestamp_ms, now_ms)
+    keys, values, times_ms = columns.keys, columns.values, columns.times_ms.tolist()
+    for place, time_ms in enumerate(times_ms):
+        value = values[place].as_py()
+        why = limits.refusal(keys[place].as_py(), value, time_ms, now_ms)
         if why is None:
-            accepted.append(record)
+            accepted.append(place)
             continue
-        raw = record.value[: 4 * RAW_CHARACTERS_MAX].decode(errors="replace")
+        raw = value[: 4 * RAW_CHARACTERS_MAX].decode(errors="replace")
         reason = f"Kafka would refuse it in {output.topic}: {why}"
         letters.append({"element": output.source.partition(".")[0], "reason": reason, "raw": raw})
-    return accepted, letters
+    return columns.take(np.array(accepted, np.int64)), letters
 
 
 def _end_records(spec: GroupSpec) -> list[OutgoingRecord]:

@@ -14,7 +14,7 @@ from time import monotonic
 from pipeline_runtime.handover.crash_points import reached
 from pipeline_runtime.handover.ownership import Ownership
 from pipeline_runtime.journal.records import Announce, Boundary, Commit, Record
-from pipeline_runtime.kafka.transactions import OutgoingRecord
+from pipeline_runtime.kafka.transactions import Outgoing
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.replica.core import successor
 from pipeline_runtime.replica.state import ReplicaState
@@ -62,7 +62,7 @@ class OwnerRelease:
         takeover = self._state.view.takeover
         return takeover is None or takeover.order != self.handover or takeover.first_commit_at_ms is None
 
-    def with_batch(self, commit: Commit, outputs: list[OutgoingRecord]) -> int | None:
+    def with_batch(self, commit: Commit, outputs: list[Outgoing]) -> int | None:
         """Commit the batch together with RELEASE, as CommitPermit.commit does, if it is the one to release
         with.
 
@@ -74,9 +74,7 @@ class OwnerRelease:
         """Release without a batch, because no row waits. Raises Fenced or Doubtful."""
         self._release(seq)
 
-    def _release(
-        self, seq: Seq, last: Sequence[Record] = (), outputs: Iterable[OutgoingRecord] = ()
-    ) -> int | None:
+    def _release(self, seq: Seq, last: Sequence[Record] = (), outputs: Iterable[Outgoing] = ()) -> int | None:
         state = self._state
         with state.changed:
             permit, handover = state.permit, state.directive.release

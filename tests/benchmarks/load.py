@@ -20,11 +20,11 @@ from zlib import crc32
 
 from kafka import KafkaProducer, TopicPartition
 from kafka.producer.producer_batch import ProducerBatch
-from kafka.record.memory_records import MemoryRecordsBuilder
 
 from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
 from pipeline_runtime.kafka.incoming import decoded, read_whole_batches
-from pipeline_runtime.kafka.outgoing import OutgoingRecord, enqueue, fill
+from pipeline_runtime.kafka.outgoing import OutgoingRecord, batch_of, columns_of, enqueue
+from pipeline_runtime.kafka.record_batches import bodies
 from tests.benchmarks.events import Event, up_front
 from tests.benchmarks.harness import plain_producer
 
@@ -68,8 +68,6 @@ def _steady(
 ) -> Iterator[_Due]:
     """Events that are due within _TOGETHER_S of each other are one _Due."""
     together = max(1, int(rate * _TOGETHER_S))
-    batch_bytes = producer.config["batch_size"]
-    compression = producer._accumulator.config["compression_attrs"]
     count = math.ceil(rate * seconds)
     for begin in range(0, count, together):
         numbers = range(begin, min(begin + together, count))
@@ -77,13 +75,9 @@ def _steady(
         encoded = [(event.encode(), event.key, event.time_ms) for event in events]
         batches = []
         for topic in topics:
-            run = [OutgoingRecord(topic, *each) for each in encoded]
-            position = 0
-            while position < len(run):
-                records = MemoryRecordsBuilder(2, compression, batch_bytes)
-                batch = ProducerBatch(TopicPartition(topic, 0), records)
-                position += fill(batch, run, position, batch_bytes, 0)
-                batches.append(batch)
+            columns = columns_of([OutgoingRecord(topic, *each) for each in encoded])
+            for body in bodies(columns, producer.config["batch_size"]):
+                batches.append(batch_of(producer, TopicPartition(topic, 0), body))
         yield _Due(numbers[-1] / rate, len(events), batches)
 
 

@@ -15,12 +15,14 @@ from pipeline_runtime.kafka import transactions as transactions_module
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
 from pipeline_runtime.kafka.incoming import read_whole_batches
+from pipeline_runtime.kafka.outgoing import columns_of
 from pipeline_runtime.kafka.reading import TopicEnd
 from pipeline_runtime.kafka.transactions import (
     END_HEADER,
     Doubtful,
     Fenced,
     OutgoingRecord,
+    OutgoingRows,
     RecordsRefused,
     Transactions,
 )
@@ -97,12 +99,32 @@ def test_many_records_small_and_large_keep_their_order(kafka: str) -> None:
     assert [list(r.headers) for r in got if r.headers] == [[END_HEADER]]
 
 
-def test_keys_choose_the_partitions_that_other_producers_choose(kafka: str) -> None:
+def test_columns_are_written_before_the_last_record_of_their_stream(kafka: str) -> None:
+    topic = new_topic(kafka, 1)
+    few, many = (
+        [OutgoingRecord(topic, b"%d" % n, None if n % 3 else b"k", 1_000 - n) for n in range(count)]
+        for count in (2, 5_000)
+    )
+    end = OutgoingRecord(topic, b"", partition=0, headers=(END_HEADER,))
+    transactions = opened(kafka, f"{topic}-id")
+    transactions.commit([OutgoingRows(topic, columns_of(few)), OutgoingRows(topic, columns_of(many)), end])
+    transactions.close()
+
+    got = read(kafka, topic, 1)[0]
+
+    assert [(r.key, r.value) for r in got] == [(r.key, r.value) for r in [*few, *many, end]]
+    assert [r.timestamp for r in got[:-1]] == [r.timestamp_ms for r in [*few, *many]]
+
+
+@pytest.mark.parametrize("as_columns", [False, True])
+def test_keys_choose_the_partitions_that_other_producers_choose(kafka: str, as_columns: bool) -> None:
     topic = new_topic(kafka, 3)
     sent = [OutgoingRecord(topic, b"%d" % n, b"key-%d" % (n % 40)) for n in range(2_000)]
-    sent += [OutgoingRecord(topic, b"", partition=number, headers=(END_HEADER,)) for number in range(3)]
+    rows = [OutgoingRows(topic, columns_of(sent))] if as_columns else list(sent)
+    ends = [OutgoingRecord(topic, b"", partition=number, headers=(END_HEADER,)) for number in range(3)]
+    sent += ends
     transactions = opened(kafka, f"{topic}-id")
-    transactions.commit(sent)
+    transactions.commit([*rows, *ends])
     transactions.close()
 
     found = read(kafka, topic, 3)

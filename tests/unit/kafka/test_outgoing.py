@@ -7,7 +7,8 @@ from kafka import TopicPartition
 from kafka.producer.producer_batch import ProducerBatch
 from kafka.record.memory_records import MemoryRecordsBuilder
 
-from pipeline_runtime.kafka.outgoing import OutgoingRecord, fill
+from pipeline_runtime.kafka.outgoing import OutgoingRecord, columns_of, fill
+from pipeline_runtime.kafka.record_batches import bodies
 
 BATCH_BYTES = 4096
 NOW_MS = 1_700_000_000_000
@@ -18,7 +19,7 @@ records = st.lists(
         topic=st.just("t"),
         value=st.binary(max_size=300) | st.integers(0, 1024).map(bytes),
         key=st.none() | st.binary(max_size=20) | st.integers(60, 200).map(bytes),
-        timestamp_ms=st.none() | st.integers(0, 2**43) | st.integers(NOW_MS, NOW_MS + 200_000),
+        timestamp_ms=st.integers(-(2**43), 2**43) | st.integers(NOW_MS, NOW_MS + 200_000),
         partition=st.none(),
         headers=st.just(()),
     ).filter(lambda record: len(record.value) + len(record.key or b"") <= BATCH_BYTES // 4),
@@ -27,13 +28,11 @@ records = st.lists(
 )
 
 
-def one_by_one(run: list[OutgoingRecord]) -> MemoryRecordsBuilder:
-    builder = MemoryRecordsBuilder(2, 0, BATCH_BYTES)
+def one_by_one(run: list[OutgoingRecord], bytes_max: int) -> bytes:
+    builder = MemoryRecordsBuilder(2, 0, bytes_max)
     for record in run:
-        time_ms = NOW_MS if record.timestamp_ms is None else record.timestamp_ms
-        if builder.append(time_ms, record.key, record.value, []) is None:
-            break
-    return builder
+        assert builder.append(record.timestamp_ms, record.key, record.value, []) is not None
+    return closed(builder)
 
 
 def closed(builder: MemoryRecordsBuilder) -> bytes:
@@ -42,31 +41,35 @@ def closed(builder: MemoryRecordsBuilder) -> bytes:
     return bytes(builder.buffer())
 
 
+def at_once(run: list[OutgoingRecord], bytes_max: int) -> list[tuple[int, bytes]]:
+    """The number of records of each batch, and its bytes."""
+    made = []
+    for body in bodies(columns_of(run), bytes_max):
+        batch = ProducerBatch(TopicPartition("t", 0), MemoryRecordsBuilder(2, 0, 2 * bytes_max))
+        fill(batch, body)
+        made.append((batch.record_count, closed(batch.records)))
+    return made
+
+
 @settings(max_examples=300)
 @given(records)
 def test_the_bytes_are_kafka_pythons_own(run: list[OutgoingRecord]) -> None:
-    expected = one_by_one(run)
-    batch = ProducerBatch(TopicPartition("t", 0), MemoryRecordsBuilder(2, 0, BATCH_BYTES))
-
-    taken = fill(batch, run, 0, BATCH_BYTES, NOW_MS)
-
-    assert taken == expected.next_offset() == batch.record_count
-    assert closed(batch.records) == closed(expected)
+    position = 0
+    for count, made in at_once(run, BATCH_BYTES):
+        assert made == one_by_one(run[position : position + count], 2 * BATCH_BYTES)
+        assert len(made) <= BATCH_BYTES or count == 1
+        position += count
+    assert position == len(run)
 
 
 def test_a_batch_takes_more_records_than_small_varints_reach() -> None:
     run = [OutgoingRecord("t", b"x", timestamp_ms=NOW_MS + n) for n in range(20_000)]
-    batch = ProducerBatch(TopicPartition("t", 0), MemoryRecordsBuilder(2, 0, 1 << 20))
-    expected = MemoryRecordsBuilder(2, 0, 1 << 20)
-    for record in run:
-        expected.append(record.timestamp_ms, None, b"x", [])
 
-    assert fill(batch, run, 0, 1 << 20, NOW_MS) == len(run)
-    assert closed(batch.records) == closed(expected)
+    assert at_once(run, 1 << 20) == [(20_000, one_by_one(run, 1 << 20))]
 
 
-def test_a_record_with_headers_ends_the_batch() -> None:
-    plain, ending = OutgoingRecord("t", b"a"), OutgoingRecord("t", b"", headers=(("end", b"1"),))
-    batch = ProducerBatch(TopicPartition("t", 0), MemoryRecordsBuilder(2, 0, BATCH_BYTES))
+def test_batches_are_nearly_full() -> None:
+    run = [OutgoingRecord("t", b"value" * 10, b"key", NOW_MS + n) for n in range(20_000)]
+    *full, _ = at_once(run, 1 << 16)
 
-    assert fill(batch, [plain, plain, ending, plain], 0, BATCH_BYTES, NOW_MS) == 2
+    assert all(len(made) > 0.9 * (1 << 16) for _, made in full)

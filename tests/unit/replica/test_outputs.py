@@ -13,10 +13,16 @@ import pytest
 
 from pipeline_runtime.batch.output import LETTERS, RECORDS, BatchOutput
 from pipeline_runtime.kafka.limits import TopicLimits, limits_of
-from pipeline_runtime.kafka.transactions import END_HEADER
+from pipeline_runtime.kafka.transactions import END_HEADER, OutgoingRecord, OutgoingRows
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import ElementSpec, GroupSpec, OutputStream
-from pipeline_runtime.replica.outputs import RAW_CHARACTERS_MAX, RejectedRecord, element_rows, outgoing
+from pipeline_runtime.replica.outputs import (
+    RAW_CHARACTERS_MAX,
+    BatchRecords,
+    RejectedRecord,
+    element_rows,
+    outgoing,
+)
 
 SCHEMA = StreamSchema(fields=())
 SPEC = GroupSpec(
@@ -45,6 +51,13 @@ def table(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
     return pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
 
 
+def records_of(out: BatchRecords) -> list[OutgoingRecord]:
+    found: list[OutgoingRecord] = []
+    for each in out.records:
+        found += each.records() if isinstance(each, OutgoingRows) else [each]
+    return found
+
+
 def rejected(raw: str = "abc") -> RejectedRecord:
     return RejectedRecord("x", "in.out", 3, 17, raw, "because")
 
@@ -52,7 +65,7 @@ def rejected(raw: str = "abc") -> RejectedRecord:
 def test_rows_go_to_the_topics_of_their_streams_in_their_order() -> None:
     rows = {"x.out": [("k", 1, "{1}"), (None, 3, "{3}")], "y.out": [(None, 2, "{2}")]}
     out = outgoing(SPEC, made(rows), [], ending=False)
-    assert [(r.topic, r.key, r.timestamp_ms, r.value) for r in out.records] == [
+    assert [(r.topic, r.key, r.timestamp_ms, r.value) for r in records_of(out)] == [
         ("fl.d.x.out", b"k", 1, b"{1}"),
         ("fl.d.x.out", None, 3, b"{3}"),
         ("users", None, 2, b"{2}"),
@@ -64,7 +77,7 @@ def test_rows_go_to_the_topics_of_their_streams_in_their_order() -> None:
 def test_dead_letters_say_whose_they_are_and_why() -> None:
     out = outgoing(SPEC, made(letters=[("x", "r", "raw")]), [rejected()], ending=False)
     assert (out.rows_out, out.dead_letters) == (0, 2)
-    assert [(r.topic, json.loads(r.value)) for r in out.records] == [
+    assert [(r.topic, json.loads(r.value)) for r in records_of(out)] == [
         ("fl.d.x.dead", {"reason": "r", "raw": "raw", "element": "x"}),
         (
             "fl.d.x.dead",
@@ -75,14 +88,15 @@ def test_dead_letters_say_whose_they_are_and_why() -> None:
 
 def test_a_dead_letter_fits_into_a_record_whatever_it_quotes() -> None:
     huge = "\N{REPLACEMENT CHARACTER}" * 3_000_000
-    for record in outgoing(SPEC, made(letters=[("x", "r", huge)]), [rejected(huge)], ending=False).records:
+    out = outgoing(SPEC, made(letters=[("x", "r", huge)]), [rejected(huge)], ending=False)
+    for record in records_of(out):
         assert len(record.value) < 4 * RAW_CHARACTERS_MAX
         assert json.loads(record.value)["raw"].endswith("... (3000000 characters)")
 
 
 def test_an_end_is_told_in_every_partition_of_fogline_s_own_streams() -> None:
     out = outgoing(SPEC, made(), [], ending=True)
-    assert [(r.topic, r.partition, r.headers) for r in out.records] == [
+    assert [(r.topic, r.partition, r.headers) for r in records_of(out)] == [
         ("fl.d.x.out", 0, (END_HEADER,)),
         ("fl.d.x.out", 1, (END_HEADER,)),
     ]
@@ -159,10 +173,10 @@ def test_a_record_that_kafka_would_refuse_is_a_dead_letter_and_the_others_go_on(
 ) -> None:
     rows = {"y.out": [("a", NOW_MS, "{1}"), row, ("b", NOW_MS, "{2}")]}
     out = outgoing(SPEC, made(rows), [], ending=False, limits=lambda _: limits, now_ms=NOW_MS)
-    assert [record.value for record in out.records[:2]] == [b"{1}", b"{2}"]
+    assert [record.value for record in records_of(out)[:2]] == [b"{1}", b"{2}"]
     assert (out.rows_out, out.dead_letters) == (2, 1)
-    letter = json.loads(out.records[2].value)
-    assert out.records[2].topic == SPEC.dead_letters("y")
+    letter = json.loads(records_of(out)[2].value)
+    assert records_of(out)[2].topic == SPEC.dead_letters("y")
     assert reason in letter["reason"]
     assert len(letter["raw"]) <= RAW_CHARACTERS_MAX + 100
 
@@ -173,7 +187,7 @@ def test_a_record_over_a_topics_limit_is_taken_if_it_is_small_enough_compressed(
     limits = TopicLimits(batch_bytes=1000)
     out = outgoing(SPEC, made(rows), [], ending=False, limits=lambda _: limits, now_ms=NOW_MS)
     assert (out.rows_out, out.dead_letters) == (1, 1)
-    assert "the topic takes 1,000" in json.loads(out.records[1].value)["reason"]
+    assert "the topic takes 1,000" in json.loads(records_of(out)[1].value)["reason"]
 
 
 def test_what_a_topic_accepts_is_read_from_its_configuration() -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
@@ -24,6 +24,7 @@ ARROW_TYPES: dict[FieldType, pa.DataType] = {
 
 
 _SPACE = b" \t\r\n"  # what JSON counts as space
+_OPENS, _CLOSES = b"{}"
 _REGISTRY_BYTES = 5  # a zero and four bytes that number the schema
 
 
@@ -49,7 +50,7 @@ def arrow_schema(schema: StreamSchema) -> pa.Schema:
 Rescue = Callable[[bytes], dict[str, Any]]
 
 
-def decode(values: Sequence[bytes | None], schema: StreamSchema, rescue: Rescue | None = None) -> Decoded:
+def decode(values: pa.BinaryArray, schema: StreamSchema, rescue: Rescue | None = None) -> Decoded:
     """Parse JSON objects, one per value. Fields that the schema lacks are dropped, missing ones null.
 
     `rescue` is given each value that Arrow does not read, and returns its row, or raises ValueError with the
@@ -63,7 +64,7 @@ def decode(values: Sequence[bytes | None], schema: StreamSchema, rescue: Rescue 
     kept: Sequence[int] = range(len(values))
     table = _at_once(values, target)
     if table is None:
-        table, kept = _by_halves(values, target, rejects, rescue)
+        table, kept = _by_halves(values.to_pylist(), target, rejects, rescue)
     if rescue is not None:
         table = _without_nan(table)
     table, kept = _finite(table, kept, rejects)
@@ -72,15 +73,18 @@ def decode(values: Sequence[bytes | None], schema: StreamSchema, rescue: Rescue 
     )
 
 
-def _at_once(values: Sequence[bytes | None], target: pa.Schema) -> pa.Table | None:
+def _at_once(values: pa.BinaryArray, target: pa.Schema) -> pa.Table | None:
     """Returns the rows, or None if it has to be checked which of the values are objects in one line."""
-    try:
-        text = b"\n".join(values)  # type: ignore[arg-type]
-    except TypeError:  # a record without a value
+    lengths = pc.binary_length(values)
+    if lengths.null_count or (pc.min(lengths).as_py() or 0) < len("{}"):
         return None
-    # Each line break is one that was put between two of them, and has a brace on either side.
-    alone = text.count(b"}\n{") == text.count(b"\n") == len(values) - 1
-    if not (alone and text[:1] == b"{" and text[-1:] == b"}") or b"\r" in text:
+    text: bytes = pc.binary_join(pa.ListArray.from_arrays([0, len(values)], values), b"\n")[0].as_py()
+    data = np.frombuffer(text, np.uint8)
+    ends = np.cumsum(lengths.to_numpy() + 1) - 1
+    begins = np.concatenate([[0], ends[:-1] + 1])
+    is_object = (data[begins] == _OPENS).all() and (data[ends - 1] == _CLOSES).all()
+    # Each line break has to be one that was put between two of them.
+    if not is_object or text.count(b"\n") != len(values) - 1 or b"\r" in text:
         return None
     try:
         return _parsed(text, len(values), target)
@@ -189,7 +193,7 @@ def _parsed(text: bytes, count: int, target: pa.Schema) -> pa.Table:
     if not text.isascii():
         text.decode()  # Arrow takes any bytes for a text, and Spark's Python processes would fail on them
     table = pj.read_json(
-        io.BytesIO(text),
+        pa.BufferReader(text),
         read_options=pj.ReadOptions(use_threads=False, block_size=len(text) + 1),
         parse_options=pj.ParseOptions(explicit_schema=target, unexpected_field_behavior="ignore"),
     )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeVar
 
 from pipeline_runtime.batch.gate_messages import Request, Wire
 
 A = TypeVar("A")
+Meanwhile = Callable[[Callable[[], bool]], None]
 
 
 class GateClosed(ConnectionError):
@@ -27,10 +29,16 @@ class GateClient:
             raise GateClosed(f"no gate at {path}: {error}") from error
         self._wire = Wire(self._socket)
 
-    def ask(self, request: Request[A]) -> A:
-        """Blocks until the gate answers. Raises GateClosed, and RuntimeError if the gate could not answer."""
+    def ask(self, request: Request[A], meanwhile: Meanwhile | None = None) -> A:
+        """Blocks until the gate answers. Raises GateClosed, and RuntimeError if the gate could not answer.
+
+        `meanwhile` is called first. It is given a function that tells whether the answer has come.
+        """
         try:
-            return self._wire.ask(self._keeper, request)
+            self._wire.send(self._keeper, request)
+            if meanwhile is not None:
+                meanwhile(self._wire.has_more)
+            return self._wire.answer_to(request)
         except EOFError:
             raise GateClosed("the gate is gone") from None
         except OSError as error:

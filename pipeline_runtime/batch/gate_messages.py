@@ -13,6 +13,7 @@ longer than MESSAGE_BYTES_MAX.
 from __future__ import annotations
 
 import json
+import select
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -267,15 +268,13 @@ class Wire:
     """One connection's messages. For one thread at a time, on either side."""
 
     def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
         self._reads = cast(IO[bytes], connection.makefile("rb", _BUFFER_BYTES))
         self._writes = cast(IO[bytes], connection.makefile("wb"))
 
-    def ask(self, keeper: str, request: Request[A_co]) -> A_co:
-        """Send the request to that keeper and wait for its answer.
-
-        Raises NotUnderstood if the request is too long, before anything is sent; EOFError if the gate has
-        hung up; RuntimeError with the gate's words if it could not answer.
-        """
+    def send(self, keeper: str, request: Request[Any]) -> None:
+        """Send the request to that keeper. Raises NotUnderstood if it is too long, before anything is
+        sent."""
         fields = {"ask": type(request).__name__, "keeper": keeper, **vars(request)}
         payload = fields.get("payload")
         if payload is not None:
@@ -284,6 +283,14 @@ class Wire:
         if payload is not None:
             self._writes.write(payload)
         self._writes.flush()
+
+    def has_more(self) -> bool:
+        """Whether the other side has answered, or hung up."""
+        return bool(select.select([self._connection], [], [], 0)[0])
+
+    def answer_to(self, request: Request[A_co]) -> A_co:
+        """Wait for the answer to the request that was sent. Raises EOFError if the gate has hung up, and
+        RuntimeError with the gate's words if it could not answer."""
         answer = self._read_line()
         if answer is None:
             raise EOFError

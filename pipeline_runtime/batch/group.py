@@ -8,7 +8,7 @@ stays: it asks the gate for the rows of one batch after another, and gives it wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,7 +28,7 @@ def run_batches(gate: GateClient, work: GroupWork, token: int, task: int) -> Non
     """Run one batch after another, until the gate lets go of the task."""
     while (slices := gate.ask(SlicesOf(token, task))) is not None:
         output = work.run(slices, task)
-        gate.ask(PartProcessed(task, packed(output)))
+        gate.ask(PartProcessed(task, packed(output)), meanwhile=work.read_ahead)
 
 
 class GroupWork:
@@ -76,6 +76,10 @@ class GroupWork:
                 rows = keyed(conformed(self._transforms[id](given), schema), schema)
             streams[source] = output.add(source, rows)
         return output.output()
+
+    def read_ahead(self, is_enough: Callable[[], bool]) -> None:
+        """Reads on behind the last batch, until `is_enough`."""
+        self._reader.read_ahead(is_enough)
 
     def _read(self, slices: Sequence[Slice]) -> dict[str, pa.Table]:
         """Returns the rows of each input, by its stream."""

@@ -45,28 +45,36 @@ class Read:
     times_us: NDArray[np.int64]
     rejects: tuple[Reject, ...]
 
+    def between(self, first: int, last: int) -> Read:
+        """Returns what is in the records from the place `first` to before `last`, which count from 0 then."""
+        begin, end = np.searchsorted(self.places, (first, last)).tolist()
+        return Read(
+            self.columns.slice(begin, end - begin),
+            self.places[begin:end] - first,
+            self.times_us[begin:end],
+            tuple(
+                Reject(reject.index - first, reject.reason)
+                for reject in self.rejects
+                if first <= reject.index < last
+            ),
+        )
+
 
 def read_outside(
-    values: Sequence[bytes | None],
+    values: pa.BinaryArray,
     timestamps_ms: NDArray[np.int64],
     schema: StreamSchema,
     reading: RecordReading,
-    batch_time_ms: int,
 ) -> Read:
-    """Returns the rows of the records, in their order. What cannot be read is rejected, each row for itself.
-
-    `batch_time_ms` stands for the time of their arrival: a time that lies further ahead than the parameters
-    allow is rejected, or replaced by it.
-    """
+    """Returns the rows of the records, in their order. What cannot be read is rejected, each row for
+    itself."""
     if reading.is_plain:
-        read = _plain(values, timestamps_ms, schema, reading)
-    else:
-        read = _mapped(values, timestamps_ms, schema, reading)
-    return _not_far_ahead(read, reading, batch_time_ms)
+        return _plain(values, timestamps_ms, schema, reading)
+    return _mapped(values.to_pylist(), timestamps_ms, schema, reading)
 
 
 def _plain(
-    values: Sequence[bytes | None],
+    values: pa.BinaryArray,
     timestamps_ms: NDArray[np.int64],
     schema: StreamSchema,
     reading: RecordReading,
@@ -121,7 +129,9 @@ def _mapped(
     return Read(table, np.array(places, np.int64), np.array(times_us, np.int64), tuple(rejects))
 
 
-def _not_far_ahead(read: Read, reading: RecordReading, batch_time_ms: int) -> Read:
+def not_far_ahead(read: Read, reading: RecordReading, batch_time_ms: int) -> Read:
+    """Returns the rows without those whose time lies further ahead of their arrival than the parameters
+    allow, or with the arrival as their time. `batch_time_ms` stands for the arrival."""
     limit_us = batch_time_ms * 1000 + round(reading.ahead_s * 1_000_000)
     is_far = read.times_us > limit_us
     if not is_far.any():

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from pipeline_runtime.batch.decode import ARROW_TYPES, TIMESTAMP, Reject as Unread, arrow_schema, decode
+from pipeline_runtime.batch.decode import ARROW_TYPES, TIMESTAMP, arrow_schema
 from pipeline_runtime.batch.facts import GroupFacts
 from pipeline_runtime.batch.gate_client import GateClient
 from pipeline_runtime.batch.gate_messages import Describe, Reject, Slice, SliceRead
 from pipeline_runtime.batch.inputs import GroupInput, group_inputs, open_source
-from pipeline_runtime.batch.outside import read_outside
+from pipeline_runtime.batch.outside import not_far_ahead
+from pipeline_runtime.batch.portions import Portion, PortionReader
 from pipeline_runtime.kafka.ahead import unpack
 from pipeline_runtime.kafka.clients import KafkaSettings
-from pipeline_runtime.kafka.incoming import Records
-from pipeline_runtime.kafka.partition_reader import PartitionReader
-from pipeline_runtime.kafka.transactions import END_HEADER
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.expressions.casts import texts
@@ -66,7 +62,8 @@ class GroupReader:
         self.spec = spec
         self.inputs: tuple[GroupInput, ...] = group_inputs(spec)
         self.is_planned = GroupFacts(spec, self.files, self.directory).is_planned
-        self._partitions: dict[tuple[str, int], PartitionReader] = {}
+        self._partitions: dict[tuple[str, int], PortionReader] = {}
+        self._read_last: list[PortionReader] = []  # by this task itself, for the last batch
         self._sources: dict[str, SourceReader] = {}
 
     def close(self) -> None:
@@ -86,46 +83,55 @@ class GroupReader:
         rows, size, ended = 0, 0, False
         rejects: list[Reject] = []
         seen: set[str] = set()
-        for records in self._records(group_input, part):
-            ends = _ends(records) if not group_input.external else set()
-            ended = ended or bool(ends)
-            rejects += (unread := _unread(records, group_input, part))
-            rows += len(unread)
-            left_out = ends | records.unread.keys()
-            if left_out:
-                records = records.taken([place for place in range(len(records)) if place not in left_out])
-            columns, places, times_us, failed = _decoded(records, group_input, part)
-            rows += len(places) + len(failed)
-            size += sum(map(len, filter(None, records.values)))
+        for portion in self._portions(group_input, part):
+            records, read = portion.records, portion.read
+            if group_input.reading is not None:
+                read = not_far_ahead(read, group_input.reading, part.batch_time_ms)
+            ended = ended or bool(portion.ends)
+            rows += len(portion.unread) + len(read.places) + len(read.rejects)
+            size += portion.bytes
+            rejects += _unread(portion, group_input, part)
             rejects += [
-                _rejected(int(records.offsets[reject.index]), records.values[reject.index], reject.reason)
-                for reject in failed
+                _rejected(
+                    int(records.offsets[reject.index]), records.values[reject.index].as_py(), reject.reason
+                )
+                for reject in read.rejects
             ]
             if group_input.external:
-                seen.update(name for name in columns.column_names if columns[name].null_count < len(places))
-            if len(places):
+                names = read.columns.column_names
+                seen.update(name for name in names if read.columns[name].null_count < len(read.places))
+            if len(read.places):
+                is_whole = len(read.places) == len(records)
                 yield _rows(
                     group_input,
                     part,
-                    columns,
-                    key=_text_keys([records.keys[place] for place in places.tolist()]),
-                    time=pa.array(times_us).cast(TIMESTAMP),
-                    offset=pa.array(records.offsets[places]),
+                    read.columns,
+                    key=_text_keys(records.keys if is_whole else records.keys.take(pa.array(read.places))),
+                    time=pa.array(read.times_us).cast(TIMESTAMP),
+                    offset=pa.array(records.offsets[read.places]),
                 )
         # The order in which they are committed must not depend on how the records came here.
         self._report(part, rows, size, sorted(rejects, key=lambda reject: reject.offset), ended, seen)
 
-    def _records(self, group_input: GroupInput, part: Slice) -> Iterator[Records]:
+    def _portions(self, group_input: GroupInput, part: Slice) -> Iterator[Portion]:
         assert group_input.topic is not None
         if part.records is not None:
             if part.records:
-                yield unpack(part.records)
+                yield Portion.of(unpack(part.records), group_input)
             return
         reader = self._partitions.get((group_input.topic, part.partition))
         if reader is None:
-            reader = PartitionReader(self._kafka, group_input.topic, part.partition)
+            reader = PortionReader(self._kafka, group_input, part.partition)
             self._partitions[group_input.topic, part.partition] = reader
+        self._read_last.append(reader)
         yield from reader.read(part.start, part.end)
+
+    def read_ahead(self, is_enough: Callable[[], bool]) -> None:
+        """Reads on behind the last batch, where this task has read its rows by itself, until `is_enough`. It
+        does not wait for rows."""
+        for reader in self._read_last:
+            reader.read_ahead(is_enough)
+        self._read_last.clear()
 
     def _read_source(self, group_input: GroupInput, part: Slice) -> Iterator[pa.Table]:
         source = self._sources.get(group_input.source)
@@ -163,20 +169,6 @@ class GroupReader:
         self._gate.ask(SliceRead(part.input, part.partition, rows, size, rejects, ended, sorted(seen)))
 
 
-def _decoded(
-    records: Records, group_input: GroupInput, part: Slice
-) -> tuple[pa.Table, NDArray[np.int64], NDArray[np.int64], Sequence[Unread]]:
-    """The rows of the records, the place of each row's record, its time in us, and what could not be read."""
-    if group_input.reading is not None:
-        read = read_outside(
-            records.values, records.timestamps_ms, group_input.schema, group_input.reading, part.batch_time_ms
-        )
-        return read.columns, read.places, read.times_us, read.rejects
-    decoded = decode(records.values, group_input.schema)
-    places = np.arange(len(records)) if decoded.kept is None else np.array(decoded.kept, np.int64)
-    return decoded.columns, places, records.timestamps_ms[places] * 1000, decoded.rejects
-
-
 def _rows(
     group_input: GroupInput, part: Slice, table: pa.Table, *, key: Any, time: Any, offset: Any
 ) -> pa.Table:
@@ -209,32 +201,24 @@ def keyed(rows: pa.Table, schema: StreamSchema) -> pa.Table:
     return rows if field is None else with_column(rows, "_key", texts(rows[field.name]))
 
 
-def _text_keys(keys: Sequence[bytes | None]) -> pa.Array:
+def _text_keys(keys: pa.BinaryArray) -> pa.Array:
     """A user's own topic may have any bytes as keys; Spark's Python processes fail on what is no text."""
     try:
-        return pa.array(keys, pa.binary()).cast(pa.string())
+        return keys.cast(pa.string())
     except pa.ArrowInvalid:
-        return pa.array([None if key is None else key.decode(errors="replace") for key in keys], pa.string())
+        texts = [None if key is None else key.decode(errors="replace") for key in keys.to_pylist()]
+        return pa.array(texts, pa.string())
 
 
-def _ends(records: Records) -> set[int]:
-    """The places of those that say that nothing follows."""
-    return {
-        place
-        for place, headers in records.headers.items()
-        if any(name == END_HEADER[0] for name, _ in headers)
-    }
-
-
-def _unread(records: Records, group_input: GroupInput, part: Slice) -> list[Reject]:
+def _unread(portion: Portion, group_input: GroupInput, part: Slice) -> list[Reject]:
     """Returns the records that were not unpacked. Their bytes are not here, so each says where it lies."""
     return [
         _rejected(
-            offset := int(records.offsets[place]),
+            offset,
             None,
             f"{group_input.topic}, partition {part.partition}, offset {offset}: not read, since {why}",
         )
-        for place, why in records.unread.items()
+        for offset, why in portion.unread.items()
     ]
 
 

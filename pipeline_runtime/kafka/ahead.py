@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from pipeline_runtime.kafka.incoming import Records
 
@@ -23,8 +24,8 @@ def unpack(packed: list[list[Any]]) -> Records:
     return Records(
         np.array(offsets, np.int64),
         np.array(timestamps_ms, np.int64),
-        [_bytes(key) for key in keys],
-        [_bytes(value) for value in values],
+        pa.array([_bytes(key) for key in keys], pa.binary()),
+        pa.array([_bytes(value) for value in values], pa.binary()),
         {
             place: tuple((name, _bytes(text)) for name, text in pairs)
             for place, pairs in enumerate(headers)

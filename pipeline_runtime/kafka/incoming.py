@@ -2,8 +2,8 @@
 
 The consumer decodes eight numbers in Python for each record and makes two objects. That takes 4 us, which is
 most of what a simple element costs. Here a consumer's polls return whole batches, and NumPy decodes the
-records of many batches at once. Everything before that is kafka-python's: fetching, retries, checksums, and
-finding transactions that were aborted.
+records of many batches at once. Keys and values become columns: no object is made for a record. Everything
+before that is kafka-python's: fetching, retries, checksums, and finding transactions that were aborted.
 
 This uses internals of kafka-python. tests/unit/kafka compares the records with those of a consumer.
 """
@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from kafka import KafkaConsumer
 from kafka.consumer.fetcher import Fetcher
 from kafka.errors import CorruptRecordError
@@ -38,8 +39,8 @@ class Records:
 
     offsets: NDArray[np.int64]
     timestamps_ms: NDArray[np.int64]
-    keys: Sequence[bytes | None]
-    values: Sequence[bytes | None]
+    keys: pa.BinaryArray
+    values: pa.BinaryArray
     headers: Mapping[int, Headers] = field(default_factory=dict)  # by place, for records that have headers
 
     def __len__(self) -> int:
@@ -53,8 +54,8 @@ class Records:
         return Records(
             self.offsets[first:last],
             self.timestamps_ms[first:last],
-            self.keys[first:last],
-            self.values[first:last],
+            self.keys.slice(first, last - first),
+            self.values.slice(first, last - first),
             {place - first: each for place, each in self.headers.items() if first <= place < last},
         )
 
@@ -71,11 +72,12 @@ class Records:
     def taken(self, places: Sequence[int]) -> Records:
         """Returns the records at `places`, which are in rising order."""
         found = {place: self.headers[place] for place in places if place in self.headers}
+        chosen = pa.array(places, pa.int64())
         return Records(
             self.offsets[places],
             self.timestamps_ms[places],
-            [self.keys[place] for place in places],
-            [self.values[place] for place in places],
+            self.keys.take(chosen),
+            self.values.take(chosen),
             {index: found[place] for index, place in enumerate(places) if place in found},
         )
 
@@ -236,9 +238,11 @@ def _readable(batch: DefaultRecordBatch, body: memoryview, start: NDArray[np.int
 
 def _decoded(bodies: Sequence[memoryview], counts: Sequence[int], bases: NDArray[np.int64]) -> Records:
     data = b"".join(bodies)
-    starts, ends = _bounds(data, [len(body) for body in bodies], counts)
+    fields = _Fields(data, _begins(data, [len(body) for body in bodies], counts))
+    lengths = fields.numbers()
+    ends = fields.at + lengths
+    fields.at += 1  # the attributes
     base, first_ms, is_counted = np.repeat(bases, counts, axis=0).T
-    fields = _Fields(data, starts + 1)  # after the attributes
     timestamps_ms = first_ms + fields.numbers() * is_counted
     offsets = base + fields.numbers()
     keys, values = fields.texts(), fields.texts()
@@ -252,32 +256,32 @@ def _decoded(bodies: Sequence[memoryview], counts: Sequence[int], bases: NDArray
     return Records(offsets, timestamps_ms, keys, values, headers)
 
 
-def _bounds(
-    data: bytes, sizes: Sequence[int], counts: Sequence[int]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Returns where each record begins, after its length, and where it ends."""
-    starts: list[int] = []
-    ends: list[int] = []
+def _begins(data: bytes, sizes: Sequence[int], counts: Sequence[int]) -> NDArray[np.int64]:
+    """Returns where each record begins: with its length, which says where the next one does."""
+    begins: list[int] = []
+    add = begins.append
     position = batch_end = 0
     for size, count in zip(sizes, counts, strict=True):
         batch_end += size
         for _ in range(count):
+            add(position)
             first = data[position]
             if first < 0x80:  # the usual lengths; does what decode_varint does
-                length, position = first >> 1, position + 1
+                position += 1 + (first >> 1)
             elif (second := data[position + 1]) < 0x80:
-                length, position = (first & 0x7F | second << 7) >> 1, position + 2
+                position += 2 + ((first & 0x7F | second << 7) >> 1)
             else:
                 length, position = decode_varint(data, position)
-            starts.append(position)
-            position += length
-            ends.append(position)
+                position += length
         if position != batch_end:
             raise CorruptRecordError("the records of a batch are not as long as the batch")
-    return np.array(starts, np.int64), np.array(ends, np.int64)
+    return np.array(begins, np.int64)
 
 
 _1 = np.uint64(1)
+_INLINE_BYTES = 12
+_VIEWED_BYTES = 32
+"""From this mean length on it is faster to let Arrow copy the texts than to gather their bytes."""
 
 
 class _Fields:
@@ -303,18 +307,43 @@ class _Fields:
         signed: NDArray[np.int64] = ((number >> _1) ^ np.negative(number & _1)).view(np.int64)
         return signed
 
-    def texts(self) -> list[bytes | None]:
-        """Returns the next text of each record. A length stands before each; None stands for a negative
-        length."""
+    def texts(self) -> pa.BinaryArray:
+        """Returns the next text of each record. A length stands before each; a negative one stands for
+        null."""
         sizes = self.numbers()
-        begins, self.at = self.at, self.at + np.maximum(sizes, 0)
-        data = self._data
-        found: list[bytes | None] = [
-            data[begin:end] for begin, end in zip(begins.tolist(), self.at.tolist(), strict=True)
-        ]
-        for place in np.flatnonzero(sizes < 0).tolist():
-            found[place] = None
-        return found
+        begins, lengths = self.at, np.maximum(sizes, 0)
+        self.at = begins + lengths
+        end = len(self._bytes)
+        if len(begins) and (lengths.max() > end or begins.min() < 0 or self.at.max() > end):
+            raise IndexError("a text ends behind the data")
+        is_null = sizes < 0
+        valid = pa.py_buffer(np.packbits(~is_null, bitorder="little")) if is_null.any() else None
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        if offsets[-1] < _VIEWED_BYTES * len(begins):
+            places = np.arange(offsets[-1]) + np.repeat(begins - offsets[:-1], lengths)
+            data = pa.py_buffer(self._bytes[places])
+            parts = [valid, pa.py_buffer(offsets.astype(np.int32)), data]
+            return pa.Array.from_buffers(pa.binary(), len(begins), parts)
+        parts = [valid, pa.py_buffer(self._views(begins, lengths)), pa.py_buffer(self._data)]
+        return pa.Array.from_buffers(pa.binary_view(), len(begins), parts).cast(pa.binary())
+
+    def _views(self, begins: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Returns Arrow's views of texts in the data: the length, the first four bytes, the number of the
+        buffer and the place in it; or the length and the text itself, if that has at most 12 bytes.
+
+        The layout: https://arrow.apache.org/docs/format/Columnar.html#variable-size-binary-view-layout
+        """
+        views = np.zeros((len(begins), 4), np.int32)
+        views[:, 0], views[:, 3] = lengths, begins
+        as_bytes = views.view(np.uint8)
+        short = np.flatnonzero(lengths <= _INLINE_BYTES)
+        views[short, 1:] = 0
+        long = np.flatnonzero(lengths > _INLINE_BYTES)
+        as_bytes[long, 4:8] = self._bytes[begins[long, None] + np.arange(4)]
+        places = np.minimum(begins[short, None] + np.arange(_INLINE_BYTES), len(self._bytes) - 1)
+        is_inside = np.arange(_INLINE_BYTES) < lengths[short, None]
+        as_bytes[short, 4:] = self._bytes[places] * is_inside
+        return views
 
 
 def _headers(data: bytes, position: int) -> tuple[Headers, int]:

@@ -13,6 +13,7 @@ from pipeline_runtime.kafka.incoming import Polled, Records, read_whole_batches
 
 _POLL_MS = 200
 _RETRY_S = 0.2
+_FOR_EVER = 2**63 - 1
 
 
 class RangeGone(RuntimeError):
@@ -55,6 +56,23 @@ class PartitionReader:
                 f"{self._tp.topic}-{self._tp.partition}, between the offsets {start} and {end}: {error}"
             ) from error
         self._next = end
+
+    def ahead(self, start: int) -> tuple[Records, int] | None:
+        """Returns the next records from `start` on, and the offset before which there are no others. Returns
+        None if none are here, or if the last range did not end at `start`. It does not wait."""
+        consumer, polled = self._consumer, self._polled
+        if consumer is None or self._next != start:
+            return None
+        self._next = -1
+        try:
+            if polled.next_offset is None:
+                polled.poll(consumer, 0)
+            records = polled.take(start, _FOR_EVER) if polled.next_offset is not None else None
+            self._next = self._reached(consumer)
+        except KafkaError:
+            self.close()  # whoever needs these records will be told why they cannot be read
+            return None
+        return None if records is None else (records, self._next)
 
     def _reached(self, consumer: KafkaConsumer) -> int:
         left = self._polled.next_offset

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 PORTION_BYTES = 1 << 26
 """So much is encoded at a time. Arrow's offsets within an array have 31 bits."""
+_HEADER_BYTES = 61  # of a batch
 _AROUND = 3
 """The attributes, the number of headers, and a byte that the length may have more than is reckoned."""
 
@@ -59,10 +60,10 @@ class Body:
 
 
 def bodies(columns: Columns, bytes_max: int) -> Iterator[Body]:
-    """Yields the records as bodies that have at most `bytes_max` bytes, or one record."""
+    """Yields the records as bodies of batches that have at most `bytes_max` bytes, or one record."""
     sizes = columns.sizes()
     for begin, end in _cuts(sizes, PORTION_BYTES):
-        yield from _encoded(columns.slice(begin, end), sizes[begin:end], bytes_max)
+        yield from _encoded(columns.slice(begin, end), sizes[begin:end], bytes_max - _HEADER_BYTES)
 
 
 def _encoded(columns: Columns, sizes: NDArray[np.int64], bytes_max: int) -> Iterator[Body]:
@@ -114,7 +115,8 @@ def _lengths(texts: pa.BinaryArray) -> NDArray[np.int64]:
     lengths = pc.binary_length(texts)
     if lengths.null_count:
         lengths = lengths.fill_null(0)
-    return lengths.to_numpy(zero_copy_only=False).astype(np.int64)
+    found: NDArray[np.int32] = lengths.to_numpy(zero_copy_only=False)
+    return found.astype(np.int64)
 
 
 def _nulls(texts: pa.BinaryArray) -> NDArray[np.bool_]:

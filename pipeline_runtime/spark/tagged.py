@@ -89,7 +89,7 @@ def _read_again(collected: pa.Table, source: str, spec: GroupSpec) -> tuple[pa.T
     the stream's topic rejects it as well, and the batch must not fail of it.
     """
     rows = _tagged_as(source, collected)
-    decoded = decode(rows["_value"].cast(pa.binary()).to_pylist(), spec.schemas[source])
+    decoded = decode(rows["_value"].cast(pa.binary()).combine_chunks(), spec.schemas[source])
     if decoded.kept is not None:
         rows = rows.take(pa.array(decoded.kept, pa.int64()))
     return rows, decoded.columns

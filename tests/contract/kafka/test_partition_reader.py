@@ -14,6 +14,7 @@ from kafka import KafkaProducer, TopicPartition
 from pipeline_runtime.kafka import incoming
 from pipeline_runtime.kafka.admin import Topic, ensure_topics, trim_topics
 from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer, open_producer
+from pipeline_runtime.kafka.incoming import Records
 from pipeline_runtime.kafka.partition_reader import PartitionReader, RangeGone
 from pipeline_runtime.kafka.transactions import END_HEADER, OutgoingRecord, Transactions
 from tests.waiting import PATIENCE_S
@@ -83,14 +84,18 @@ def end_of(kafka: str, topic: str) -> int:
 
 def by_reader(reader: PartitionReader, start: int, end: int) -> Iterator[tuple[Any, ...]]:
     for records in reader.read(start, end):
-        for place in range(len(records)):
-            yield (
-                int(records.offsets[place]),
-                int(records.timestamps_ms[place]),
-                records.keys[place],
-                records.values[place],
-                records.headers.get(place, ()),
-            )
+        yield from rows_of(records)
+
+
+def rows_of(records: Records) -> Iterator[tuple[Any, ...]]:
+    for place in range(len(records)):
+        yield (
+            int(records.offsets[place]),
+            int(records.timestamps_ms[place]),
+            records.keys[place].as_py(),
+            records.values[place].as_py(),
+            records.headers.get(place, ()),
+        )
 
 
 @pytest.mark.timeout(4 * PATIENCE_S)
@@ -108,8 +113,14 @@ def test_ranges_one_behind_the_other_and_anywhere(
             start = random.randrange(end)
         stop = min(end, start + random.choice([1, 7, 200, 3_000]))
         assert list(by_reader(reader, start, stop)) == [row for row in expected if start <= row[0] < stop]
+        while random.random() < 0.5 and (more := reader.ahead(stop)) is not None:
+            records, reached = more
+            assert list(rows_of(records)) == [row for row in expected if stop <= row[0] < reached]
+            stop = reached
         start = stop if stop < end else 0
     assert list(by_reader(reader, 0, end)) == expected
+    assert reader.ahead(end) is None
+    assert reader.ahead(1) is None
     reader.close()
 
 

@@ -175,7 +175,7 @@ def test_records_that_unpack_to_very_much_are_left_out_here_and_in_tasks_and_few
     reader.close()
     found = unpack([pack(record) for record in ahead[:3]])
     for records in (found, by_task):
-        assert list(records.values) == [b"before", None, b"behind"]
+        assert records.values.to_pylist() == [b"before", None, b"behind"]
         assert list(records.unread) == [1]
     setting.prefetcher.passed({KEY: 4})
     setting.wait_until(lambda: setting.prefetcher.ends() == {KEY: 5})

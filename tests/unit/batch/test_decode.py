@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
-from pipeline_runtime.batch.decode import decode
+from pipeline_runtime.batch.decode import Decoded, decode
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 
 SCHEMA = StreamSchema(
     fields=(Field(name="a", type=FieldType.INTEGER), Field(name="t", type=FieldType.STRING))
 )
+
+
+def decoded_of(values: list[bytes | None], schema: StreamSchema) -> Decoded:
+    return decode(pa.array(values, pa.binary()), schema)
+
 
 GOOD = st.builds(
     lambda a, t: json.dumps({"a": a, "t": t}).encode(),
@@ -38,7 +44,7 @@ def is_row(value: bytes) -> bool:
 
 @given(st.lists(st.one_of(GOOD, PIECES), max_size=8))
 def test_each_record_is_one_row_or_one_reject_whatever_its_neighbours_are(values: list[bytes]) -> None:
-    decoded = decode(values, SCHEMA)
+    decoded = decoded_of(values, SCHEMA)
     kept = decoded.kept if decoded.kept is not None else list(range(len(values)))
     rejected = [reject.index for reject in decoded.rejects]
     assert sorted([*kept, *rejected]) == list(range(len(values)))
@@ -72,7 +78,7 @@ def test_each_record_is_one_row_or_one_reject_whatever_its_neighbours_are(values
 )
 def test_a_record_that_cannot_be_read_says_why(value: bytes | None, reason: str) -> None:
     good = b'{"a":7,"t":"x"}'
-    decoded = decode([good, value, good], SCHEMA)
+    decoded = decoded_of([good, value, good], SCHEMA)
     assert decoded.kept == [0, 2]
     assert decoded.columns.to_pylist() == [{"a": 7, "t": "x"}] * 2
     [reject] = decoded.rejects
@@ -88,7 +94,7 @@ NUMBERS = StreamSchema(
 @pytest.mark.parametrize("number", [b"NaN", b"-NaN", b"Infinity", b"-Infinity", b"Inf", b"9" * 400])
 def test_a_number_that_no_json_can_hold_is_rejected_alone(number: bytes) -> None:
     bad = b'{"x":1,"y":' + number + b"}"
-    decoded = decode([b'{"x":1.5}', b"", bad, b'{"y":-2}', bad], NUMBERS)
+    decoded = decoded_of([b'{"x":1.5}', b"", bad, b'{"y":-2}', bad], NUMBERS)
     assert decoded.kept == [0, 3]
     assert decoded.columns.to_pylist() == [{"x": 1.5, "y": None}, {"x": None, "y": -2.0}]
     assert [reject.index for reject in decoded.rejects] == [1, 2, 4]
@@ -96,22 +102,22 @@ def test_a_number_that_no_json_can_hold_is_rejected_alone(number: bytes) -> None
 
 
 def test_a_row_of_two_such_numbers_is_one_reject() -> None:
-    decoded = decode([b'{"x":NaN,"y":Infinity}'], NUMBERS)
+    decoded = decoded_of([b'{"x":NaN,"y":Infinity}'], NUMBERS)
     assert (decoded.kept, decoded.columns.num_rows, len(decoded.rejects)) == ([], 0, 1)
 
 
 def test_the_words_are_read_where_they_are_text_or_not_of_the_schema() -> None:
     values = [b'{"a":1,"t":"NaN"}', b'{"a":2,"t":"Infinity","z":NaN}']
-    decoded = decode(values, SCHEMA)
+    decoded = decoded_of(values, SCHEMA)
     assert decoded.kept is None
     assert decoded.columns.to_pylist() == [{"a": 1, "t": "NaN"}, {"a": 2, "t": "Infinity"}]
 
 
 def test_pieces_of_json_do_not_make_up_for_each_other() -> None:
-    decoded = decode([b'{"z":', b'{"q":1}}', b'{"a":1}{"a":2}'], SCHEMA)
+    decoded = decoded_of([b'{"z":', b'{"q":1}}', b'{"a":1}{"a":2}'], SCHEMA)
     assert decoded.columns.num_rows == 0
     assert [reject.index for reject in decoded.rejects] == [0, 1, 2]
 
 
 def test_unknown_fields_are_dropped_and_missing_ones_are_null() -> None:
-    assert decode([b'{"x":[[1]],"a":1}'], SCHEMA).columns.to_pylist() == [{"a": 1, "t": None}]
+    assert decoded_of([b'{"x":[[1]],"a":1}'], SCHEMA).columns.to_pylist() == [{"a": 1, "t": None}]

@@ -137,7 +137,7 @@ class Gate(GateKeeper):
         self.made: list[BatchOutput] = []
         self.read: list[SliceRead] = []
 
-    def ask(self, request: Request[Any]) -> Any:
+    def ask(self, request: Request[Any], meanwhile: Any = None) -> Any:
         return request.answered_by(self)
 
     def describe(self) -> GroupDescription:

@@ -6,10 +6,11 @@ import json
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
-from pipeline_runtime.batch.outside import Read, _mapped, read_outside
+from pipeline_runtime.batch.outside import Read, _mapped, not_far_ahead, read_outside
 from pipeline_runtime.operators.kafka_in import KafkaIn, KafkaInParams
 
 NOW_MS = 1_790_000_000_000
@@ -20,7 +21,9 @@ def read(values: list[Any], *, at_ms: int = NOW_MS, **params: Any) -> Read:
     given = KafkaInParams.model_validate({"topic": "t", **params})
     raw = [value if isinstance(value, bytes | None) else json.dumps(value).encode() for value in values]
     schema = KafkaIn(given).output_schema({})
-    return read_outside(raw, np.full(len(raw), at_ms), schema, given.reading(), NOW_MS)
+    values_read = pa.array(raw, pa.binary())
+    found = read_outside(values_read, np.full(len(raw), at_ms), schema, given.reading())
+    return not_far_ahead(found, given.reading(), NOW_MS)
 
 
 def column(name: str, type: str = "string", **more: Any) -> dict[str, Any]:

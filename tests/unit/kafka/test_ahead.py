@@ -26,8 +26,8 @@ def test_any_bytes_survive_the_way_through_json(first: int, records: list[Simple
     found = unpack(json.loads(json.dumps([pack(record) for record in records])))
     assert found.offsets.tolist() == [record.offset for record in records]
     assert found.timestamps_ms.tolist() == [record.timestamp for record in records]
-    assert found.keys == [record.key for record in records]
-    assert found.values == [record.value for record in records]
+    assert found.keys.to_pylist() == [record.key for record in records]
+    assert found.values.to_pylist() == [record.value for record in records]
     assert [list(found.headers.get(place, ())) for place in range(len(records))] == [
         record.headers for record in records
     ]

@@ -1,0 +1,126 @@
+"""Reads a topic's records into columns, some at a time, and ahead of the batches that need them.
+
+How records are read does not depend on the batch that they belong to. So a task that has handed over a batch
+reads on, while the batch is committed. What it has read ahead is cut where the next batches begin and end.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow.compute as pc
+
+from pipeline_runtime.batch.decode import decode
+from pipeline_runtime.batch.inputs import GroupInput
+from pipeline_runtime.batch.outside import Read, read_outside
+from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.kafka.incoming import Records
+from pipeline_runtime.kafka.partition_reader import PartitionReader
+from pipeline_runtime.kafka.transactions import END_HEADER
+
+AHEAD_ROWS_MAX = 60_000
+AHEAD_BYTES_MAX = 32 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Portion:
+    """Consecutive records of one partition, with the rows that are in them."""
+
+    records: Records  # those that can be rows
+    read: Read  # `places` and `rejects` count in `records`
+    ends: tuple[int, ...]  # the offsets of records that say that nothing follows
+    unread: dict[int, str]  # by offset: why a record was not unpacked
+
+    @staticmethod
+    def of(records: Records, group_input: GroupInput) -> Portion:
+        ends = {} if group_input.external else _ends(records)
+        unread = records.unread
+        if ends or unread:
+            left_out = ends.keys() | unread.keys()
+            rest = [place for place in range(len(records)) if place not in left_out]
+            told = {int(records.offsets[place]): why for place, why in unread.items()}
+            records, unread = records.taken(rest), told
+        return Portion(records, _read(records, group_input), tuple(ends.values()), unread)
+
+    @property
+    def bytes(self) -> int:
+        """Returns how many bytes the values have."""
+        return pc.sum(pc.binary_length(self.records.values)).as_py() or 0
+
+    def between(self, start: int, end: int) -> Portion:
+        """Returns what is in the records with start <= offset < end."""
+        first, last = np.searchsorted(self.records.offsets, (start, end)).tolist()
+        return Portion(
+            self.records.between(start, end),
+            self.read.between(first, last),
+            tuple(offset for offset in self.ends if start <= offset < end),
+            {offset: why for offset, why in self.unread.items() if start <= offset < end},
+        )
+
+
+class PortionReader:
+    """Reads one partition of an input. For one thread at a time."""
+
+    def __init__(self, kafka: KafkaSettings, group_input: GroupInput, partition: int) -> None:
+        assert group_input.topic is not None
+        self._item = group_input
+        self._reader = PartitionReader(kafka, group_input.topic, partition)
+        # All portions from `_begin`, where the last range ended, to `_end`. Each has the offset before which
+        # it ends.
+        self._ahead: deque[tuple[int, Portion]] = deque()
+        self._begin = self._end = -1
+
+    def read(self, start: int, end: int) -> Iterator[Portion]:
+        """Yields what is in the records with start <= offset < end. Raises as PartitionReader.read does."""
+        if start != self._begin:
+            self._ahead.clear()
+        # A task may be ended in the middle of this.
+        at, self._begin = start, -1
+        while self._ahead and at < end:
+            until, portion = self._ahead.popleft()
+            if until > end:
+                self._ahead.appendleft((until, portion.between(end, until)))
+                portion = portion.between(at, end)
+            at = min(until, end)
+            yield portion
+        if at < end:
+            for records in self._reader.read(at, end):
+                yield Portion.of(records, self._item)
+            self._end = end
+        self._begin = end
+
+    def read_ahead(self, is_enough: Callable[[], bool]) -> None:
+        """Reads what has been fetched behind the last range, until `is_enough`. It does not wait."""
+        rows = sum(len(portion.records) for _, portion in self._ahead)
+        size = sum(portion.bytes for _, portion in self._ahead)
+        while rows < AHEAD_ROWS_MAX and size < AHEAD_BYTES_MAX and not is_enough():
+            found = self._reader.ahead(self._end)
+            if found is None:
+                return
+            records, self._end = found
+            portion = Portion.of(records, self._item)
+            self._ahead.append((self._end, portion))
+            rows, size = rows + len(records), size + portion.bytes
+
+    def close(self) -> None:
+        self._reader.close()
+
+
+def _ends(records: Records) -> dict[int, int]:
+    """Returns, by place, the offsets of those that say that nothing follows."""
+    return {
+        place: int(records.offsets[place])
+        for place, headers in records.headers.items()
+        if any(name == END_HEADER[0] for name, _ in headers)
+    }
+
+
+def _read(records: Records, group_input: GroupInput) -> Read:
+    if group_input.reading is not None:
+        return read_outside(records.values, records.timestamps_ms, group_input.schema, group_input.reading)
+    decoded = decode(records.values, group_input.schema)
+    places = np.arange(len(records)) if decoded.kept is None else np.array(decoded.kept, np.int64)
+    return Read(decoded.columns, places, records.timestamps_ms[places] * 1000, decoded.rejects)

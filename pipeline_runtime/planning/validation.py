@@ -17,7 +17,6 @@ from pipeline_runtime.model.faults import (
     Fault,
     Instead,
     did_you_mean,
-    join_path,
     listed,
     short,
 )
@@ -39,6 +38,7 @@ from pipeline_runtime.operators.sdk import (
     SourceOperator,
     ViewOperator,
 )
+from pipeline_runtime.planning.draft import DraftElement, DraftGroup, read_draft
 from pipeline_runtime.planning.graph import connected, find_cycles, topological_order
 
 _FIELD_SIZE = 50  # of a column in JSON, without its name and unit
@@ -61,35 +61,6 @@ class Validation(Frozen):
         return not self.faults
 
 
-@dataclass(frozen=True)
-class _Element:
-    """An element as far as the draft can be read. Malformed parts are left out."""
-
-    index: int
-    id: str
-    type: str
-    params: Mapping[str, Any]
-    inputs: Mapping[str, str]
-    node: str | None
-    site: str | None
-    apart: tuple[str, ...]
-    title: str | None
-
-    def path(self, *parts: str | int) -> str:
-        return join_path("spec", "elements", self.index, *parts)
-
-
-@dataclass(frozen=True)
-class _Group:
-    index: int
-    id: str
-    elements: tuple[str, ...]
-    title: str | None
-
-    def path(self, *parts: str | int) -> str:
-        return join_path("spec", "groups", self.index, *parts)
-
-
 def validate(
     document: PipelineDocument | Mapping[str, Any],
     registry: Registry,
@@ -106,7 +77,7 @@ def validate(
     refused = refusals(data)
     if refused:
         return Validation(faults=tuple(refused), schemas={})
-    check = _Check(registry, nodes, describe_file, *_draft(data))
+    check = _Check(registry, nodes, describe_file, *read_draft(data))
     check.faults.extend(form_faults(data))
     check.run()
     found = list(dict.fromkeys(check.faults))
@@ -117,55 +88,6 @@ def validate(
     return Validation(faults=tuple(faults), schemas=check.schemas)
 
 
-def _draft(data: Any) -> tuple[list[_Element], list[_Group]]:
-    spec = data.get("spec") if isinstance(data, Mapping) else None
-    spec = spec if isinstance(spec, Mapping) else {}
-    elements = [
-        _Element(
-            index=index,
-            id=_text(raw.get("id")) or "",
-            type=_text(raw.get("type")) or "",
-            params=_mapping(raw.get("params")),
-            inputs={
-                port: source
-                for port, source in _mapping(raw.get("inputs")).items()
-                if isinstance(port, str) and isinstance(source, str)
-            },
-            node=_text(raw.get("node")),
-            site=_text(raw.get("site")),
-            apart=tuple(other for other in _sequence(raw.get("apart")) if isinstance(other, str)),
-            title=_text(raw.get("title")),
-        )
-        for index, raw in _items(spec.get("elements"))
-    ]
-    groups = [
-        _Group(
-            index,
-            _text(raw.get("id")) or "",
-            tuple(member for member in _sequence(raw.get("elements")) if isinstance(member, str)),
-            _text(raw.get("title")),
-        )
-        for index, raw in _items(spec.get("groups"))
-    ]
-    return elements, groups
-
-
-def _items(value: Any) -> list[tuple[int, Mapping[str, Any]]]:
-    return [(index, item) for index, item in enumerate(_sequence(value)) if isinstance(item, Mapping)]
-
-
-def _sequence(value: Any) -> Iterable[Any]:
-    return value if isinstance(value, list | tuple) else ()
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
-
-
 @dataclass
 class _Check:
     """One run of the validation. Collects faults and schemas."""
@@ -173,13 +95,13 @@ class _Check:
     registry: Registry
     nodes: Mapping[str, str] | None
     describe_file: FileDescriber | None
-    elements: list[_Element]
-    groups: list[_Group]
+    elements: list[DraftElement]
+    groups: list[DraftGroup]
     faults: list[Fault] = field(default_factory=list)
     schemas: dict[str, StreamSchema] = field(default_factory=dict)
     types: dict[str, type[Operator]] = field(default_factory=dict)  # by element id
     operators: dict[str, Operator] = field(default_factory=dict)  # those with good parameters
-    by_id: dict[str, _Element] = field(default_factory=dict)
+    by_id: dict[str, DraftElement] = field(default_factory=dict)
     before: dict[str, list[str]] = field(default_factory=dict)  # element -> the elements that it reads
     together: dict[str, int] = field(default_factory=dict)  # element -> the index of its group
     cycles: list[tuple[str, ...]] = field(default_factory=list)
@@ -224,7 +146,7 @@ class _Check:
     def names(self, ids: Iterable[str]) -> list[str]:
         return [self.name(id) for id in ids]
 
-    def group_name(self, group: _Group) -> str:
+    def group_name(self, group: DraftGroup) -> str:
         return group_name(group.title, self.names(group.elements))
 
     def for_people(self, fault: Fault) -> Fault:
@@ -260,7 +182,7 @@ class _Check:
                 message = f'"{group.id}" is the id of an element; a group needs another one'
                 self.report(group.id, group.path("id"), message, "group_id")
 
-    def check_type(self, element: _Element) -> None:
+    def check_type(self, element: DraftElement) -> None:
         if not element.type:
             return  # a structural fault is reported already
         try:
@@ -279,7 +201,7 @@ class _Check:
                 element.type, element.params, self.describe_file
             )
 
-    def check_inputs(self, element: _Element) -> None:
+    def check_inputs(self, element: DraftElement) -> None:
         operator = self.types.get(element.id)
         if operator is not None:
             ports = [port.name for port in operator.inputs]
@@ -296,7 +218,7 @@ class _Check:
         for port, reference in element.inputs.items():
             self.check_reference(element, port, reference)
 
-    def check_reference(self, element: _Element, port: str, reference: str) -> None:
+    def check_reference(self, element: DraftElement, port: str, reference: str) -> None:
         producer, output = parse_reference(reference)
         path = element.path("inputs", port)
         if producer not in self.by_id:
@@ -315,7 +237,7 @@ class _Check:
             message = f'{self.name(producer)} has no output "{output}"; it has {listed(outputs)}'
             self.report(element.id, path, message, "unknown_port")
 
-    def check_pin(self, element: _Element) -> None:
+    def check_pin(self, element: DraftElement) -> None:
         self.check_site(element)
         if element.node is None or self.nodes is None or element.node in self.nodes:
             return
@@ -325,7 +247,7 @@ class _Check:
         )
         self.report(element.id, element.path("node"), message, "unknown_node")
 
-    def check_site(self, element: _Element) -> None:
+    def check_site(self, element: DraftElement) -> None:
         if element.site is None:
             return
         if element.node is not None:
@@ -336,7 +258,7 @@ class _Check:
             message = f'there is no site "{element.site}"{hint} (known: {listed(known) or "none"})'
             self.report(element.id, element.path("site"), message, "unknown_site")
 
-    def check_apart(self, element: _Element) -> None:
+    def check_apart(self, element: DraftElement) -> None:
         """Checks whom the element is to be kept apart from. Two elements may be pinned to one node all the
         same, since a pin follows where a user moves an element."""
         for index, other in enumerate(element.apart):
@@ -393,7 +315,7 @@ class _Check:
                 for output in operator.outputs:
                     self.schemas[f"{id}.{output.name}"] = schema
 
-    def is_too_large(self, element: _Element, schema: StreamSchema) -> bool:
+    def is_too_large(self, element: DraftElement, schema: StreamSchema) -> bool:
         """Returns and reports whether the stream has too many columns, by itself or with those before it."""
         count = len(schema.fields)
         if count > COLUMNS_MAX:
@@ -415,7 +337,7 @@ class _Check:
         return True
 
     def check_groups(self) -> None:
-        group_of: dict[str, _Group] = {}
+        group_of: dict[str, DraftGroup] = {}
         for group in self.groups:
             for index, member in enumerate(group.elements):
                 path = group.path("elements", index)
@@ -434,7 +356,7 @@ class _Check:
                 self.check_group(group, members)
         self.check_group_cycles(group_of)
 
-    def check_group(self, group: _Group, members: list[str]) -> None:
+    def check_group(self, group: DraftGroup, members: list[str]) -> None:
         stateful = [m for m in members if m in self.types and self.types[m].stateful]
         if len(stateful) > 1:
             message = (
@@ -471,7 +393,7 @@ class _Check:
             self.report(next(iter(pins)), group.path("elements"), message, "group_nodes")
         self.check_group_inputs(group, members)
 
-    def check_group_inputs(self, group: _Group, members: list[str]) -> None:
+    def check_group_inputs(self, group: DraftGroup, members: list[str]) -> None:
         """Checks that the group reads either one source element or topics. One gate cuts only one kind of
         input."""
         sources = [m for m in members if m in self.types and issubclass(self.types[m], SourceOperator)]
@@ -486,7 +408,7 @@ class _Check:
             )
             self.report(sources[0], group.path("elements"), message, "group_sources")
 
-    def check_group_cycles(self, group_of: Mapping[str, _Group]) -> None:
+    def check_group_cycles(self, group_of: Mapping[str, DraftGroup]) -> None:
         cyclic = {id for cycle in self.cycles for id in cycle}
         vertex = {id: f"group {group_of[id].id}" if id in group_of else id for id in self.by_id}
         words = {

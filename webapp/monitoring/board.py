@@ -28,7 +28,7 @@ from webapp.operations.models import Operation
 from webapp.pipelines.models import Pipeline
 from webapp.pipelines.schemas import Elsewhere
 from webapp.pipelines.selectors import no_element
-from webapp.pipelines.shape import elements_of, goes_by_clock, groups_of, is_view, names_of
+from webapp.pipelines.shape import elements_of, goes_by_clock, groups_of, is_view, metadata_of, names_of
 from webapp.pipelines.titles import title_of
 from webapp.placements.group_state import FOLLOW_NOTES, GroupFacts, ReplicaFacts, actions_of, status_of
 from webapp.placements.models import Deployment
@@ -102,7 +102,6 @@ class Board:
         status: PipelineStatus = deployment.status if deployment else "draft"
         if status == Deployment.Status.RUNNING:
             status = running_status({element["status"] for element in self.elements(pipeline)})
-        metadata = pipeline.draft.get("metadata")
         return {
             "id": pipeline.pk,
             "name": pipeline.name,
@@ -120,7 +119,7 @@ class Board:
             "elsewhere": self._elsewhere(pipeline, deployment),
             "updated_at": pipeline.updated_at.isoformat(),
             "updated_by": pipeline.updated_by.username if pipeline.updated_by else None,
-            "description": metadata.get("description") if isinstance(metadata, dict) else None,
+            "description": metadata_of(pipeline.draft).get("description"),
             "elements": len(elements_of(pipeline.draft)),
         }
 

@@ -17,6 +17,7 @@ from webapp.audit.announcements import announce
 from webapp.audit.records import audit
 from webapp.pipelines.models import Pipeline, PipelineVersion
 from webapp.pipelines.selectors import document_key, pipeline_named, uploads_of, version_of
+from webapp.pipelines.shape import metadata_of
 from webapp.pipelines.titles import name_from, title_of, titled
 from webapp.problems import Conflict, Fault, Invalid
 
@@ -92,8 +93,7 @@ def overtaken(pipeline: Pipeline, revision: int) -> str:
 
 def named(document: dict[str, Any], name: str) -> dict[str, Any]:
     """Returns the same document under another name."""
-    metadata = document.get("metadata")
-    return {**document, "metadata": {**(metadata if isinstance(metadata, dict) else {}), "name": name}}
+    return {**document, "metadata": {**metadata_of(document), "name": name}}
 
 
 @transaction.atomic
@@ -148,8 +148,7 @@ def check_name(name: str) -> None:
 
 def _check_draft(name: str, document: dict[str, Any]) -> None:
     """Checks that a draft belongs to this pipeline and that the editor can read it. It may have faults."""
-    metadata = document.get("metadata")
-    called = metadata.get("name") if isinstance(metadata, dict) else None
+    called = metadata_of(document).get("name")
     faults = []
     if called != name:
         message = f'the document is called "{called}", the pipeline "{name}"'

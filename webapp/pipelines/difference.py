@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from webapp.pipelines.schemas import Change, ChangedElement, Difference, GroupsChange
-from webapp.pipelines.shape import elements_of
+from webapp.pipelines.shape import drawn_groups, elements_of
 
 IGNORED = ("ui",)  # where the editor drew it
 
@@ -32,9 +32,7 @@ def _bare(element: dict[str, Any]) -> dict[str, Any]:
 
 
 def _groups(document: dict[str, Any]) -> list[Any]:
-    spec = document.get("spec")
-    groups = (spec.get("groups") if isinstance(spec, dict) else None) or []
-    return [_bare(group) for group in groups if isinstance(group, dict)]
+    return [_bare(group) for group in drawn_groups(document)]
 
 
 def _changes(old: Any, new: Any, path: str) -> list[Change]:

@@ -9,20 +9,27 @@ from pipeline_runtime.operators.registry import OperatorUnknown, default_registr
 from pipeline_runtime.operators.sdk import ViewOperator
 
 
+def metadata_of(document: dict[str, Any]) -> dict[str, Any]:
+    return _mapping(document.get("metadata"))
+
+
 def elements_of(document: dict[str, Any]) -> list[dict[str, Any]]:
     """Returns the elements that have an id, in the document's order."""
-    return [
-        element for element in _list(_spec(document).get("elements")) if isinstance(element.get("id"), str)
-    ]
+    return [element for element in _mappings(document, "elements") if isinstance(element.get("id"), str)]
 
 
 def element_of(document: dict[str, Any], id: str) -> dict[str, Any] | None:
     return next((element for element in elements_of(document) if element["id"] == id), None)
 
 
+def drawn_groups(document: dict[str, Any]) -> list[dict[str, Any]]:
+    """Returns the groups that the user has drawn, as the document has them."""
+    return _mappings(document, "groups")
+
+
 def group_of(document: dict[str, Any], element: str) -> str:
     """Returns the group that an element runs in: the drawn one, else its own."""
-    for group in _list(_spec(document).get("groups")):
+    for group in drawn_groups(document):
         members = group.get("elements")
         if isinstance(members, list) and element in members and isinstance(group.get("id"), str):
             return str(group["id"])
@@ -33,7 +40,7 @@ def groups_of(document: dict[str, Any]) -> dict[str, list[str]]:
     """Returns group -> its elements, in the document's order."""
     drawn = {
         member: str(group["id"])
-        for group in reversed(_list(_spec(document).get("groups")))
+        for group in reversed(drawn_groups(document))
         if isinstance(group.get("id"), str) and isinstance(group.get("elements"), list)
         for member in group["elements"]
         if isinstance(member, str)
@@ -59,7 +66,7 @@ def names_of(document: dict[str, Any]) -> dict[str, str]:
     """Returns the id of an element or a group -> the name that users see."""
     names = {element["id"]: _name(element) for element in elements_of(document)}
     members = groups_of(document)
-    for group in _list(_spec(document).get("groups")):
+    for group in drawn_groups(document):
         id = group.get("id")
         if isinstance(id, str) and id in members:
             names[id] = group_name(group.get("title"), [names[member] for member in members[id]])
@@ -83,8 +90,7 @@ def is_view(type_: object) -> bool:
 
 def goes_by_clock(element: dict[str, Any]) -> bool:
     """Returns whether the times of the element's rows, or its results, come from its node's clock."""
-    params = element.get("params")
-    params = params if isinstance(params, dict) else {}
+    params = _mapping(element.get("params"))
     match element.get("type"):
         case "generator":
             return True
@@ -94,10 +100,11 @@ def goes_by_clock(element: dict[str, Any]) -> bool:
             return "_batch_time" in str(params)
 
 
-def _spec(document: dict[str, Any]) -> dict[str, Any]:
-    spec = document.get("spec")
-    return spec if isinstance(spec, dict) else {}
+def _mappings(document: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    """Returns those of `spec.<key>` that can be read."""
+    items = _mapping(document.get("spec")).get(key)
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 
-def _list(value: object) -> list[dict[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+def _mapping(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any
 
 from pipeline_runtime.model.document import NAME_MAX, TITLE_MAX
+from webapp.pipelines.shape import metadata_of
 
 _SPELLED = str.maketrans(
     {"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "æ": "ae", "œ": "oe", "ø": "oe", "ł": "l"}
@@ -18,8 +19,7 @@ _SPELLED = str.maketrans(
 
 def title_of(document: dict[str, Any]) -> str:
     """Returns the title in a draft, which may have anything there; empty if it has none."""
-    metadata = document.get("metadata")
-    title = metadata.get("title") if isinstance(metadata, dict) else None
+    title = metadata_of(document).get("title")
     return " ".join(title.split())[:TITLE_MAX] if isinstance(title, str) else ""
 
 

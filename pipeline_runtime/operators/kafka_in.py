@@ -40,6 +40,10 @@ _AHEAD: list[JsonValue] = [
 ]
 
 
+_CLOCK_AHEAD_S = 900.0  # a program's clock is UTC, and few are wrong by minutes
+_FIELD_AHEAD_S = 86_400.0  # a field may hold the local time of any zone
+
+
 def _path(text: str) -> str:
     parse_path(text)
     return text
@@ -123,12 +127,13 @@ class KafkaInParams(Params):
         description="where an array lies whose entries are the rows; $ for a record that is an array itself;"
         " empty: a record is one row",
     )
-    ahead_s: float = Field(
-        default=86_400.0,
+    ahead_s: float | None = Field(
+        default=None,
         gt=0,
         le=10 * 365 * 86_400,
         title="Longest time ahead",
-        description="an event time that lies further ahead of its arrival is not believed",
+        description="seconds; an event time that lies further ahead of its arrival is not believed. Empty: 15"
+        " minutes for the record's timestamp, a day for a field",
     )
     ahead: Literal["dead-letter", "arrival"] = Field(
         default="dead-letter",
@@ -151,7 +156,7 @@ class KafkaInParams(Params):
             columns=tuple(column.reading() for column in self.columns),
             time=None if self.time is None else self.time.reading(),
             rows=rows,
-            ahead_s=self.ahead_s,
+            ahead_s=self.ahead_s or (_CLOCK_AHEAD_S if self.time is None else _FIELD_AHEAD_S),
             ahead=self.ahead,
         )
 

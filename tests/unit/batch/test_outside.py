@@ -167,12 +167,21 @@ def test_what_is_no_json_has_a_reason_of_its_own(
 def test_a_time_far_ahead_of_its_arrival_is_a_dead_letter_or_takes_the_arrivals() -> None:
     ahead_ms = NOW_MS + 50 * 60_000
     columns = [column("k")]
-    assert read([{"k": "a"}], at_ms=ahead_ms, columns=columns).columns.num_rows == 1, "a day is the default"
-    refused = read([{"k": "a"}], at_ms=ahead_ms, columns=columns, ahead_s=600)
+    refused = read([{"k": "a"}], at_ms=ahead_ms, columns=columns)
     assert refused.columns.num_rows == 0
-    assert "more than 600 s after its arrival" in reasons(refused)[0]
-    accepted = read([{"k": "a"}], at_ms=ahead_ms, columns=columns, ahead_s=600, ahead="arrival")
+    assert "more than 900 s after its arrival" in reasons(refused)[0]
+    longer = read([{"k": "a"}], at_ms=ahead_ms, columns=columns, ahead_s=3600)
+    assert longer.columns.num_rows == 1
+    accepted = read([{"k": "a"}], at_ms=ahead_ms, columns=columns, ahead="arrival")
     assert accepted.times_us.tolist() == [NOW_MS * 1000]
+
+
+def test_a_field_may_hold_the_local_time_of_any_zone() -> None:
+    time = {"from": "at", "format": "ms"}
+    rows = [{"at": NOW_MS + hours * 3_600_000} for hours in (0, 14, 25)]
+    found = read(rows, columns=[column("at", "integer")], time=time)
+    assert found.places.tolist() == [0, 1]
+    assert "more than 86400 s after its arrival" in reasons(found)[0]
 
 
 _VALUES = st.one_of(

@@ -69,6 +69,7 @@ class Slice:
     records: list[list[Any]] | None = (
         None  # a topic's rows (kafka.ahead.pack), if the gate has read them ahead
     )
+    topic_id: str = ""  # of the topic in which the offsets lie, if that is known
 
 
 @dataclass(frozen=True)

@@ -72,13 +72,16 @@ class PortionReader:
         # it ends.
         self._ahead: deque[tuple[int, Portion]] = deque()
         self._begin = self._end = -1
+        self._topic_id = ""  # of the last range
 
-    def read(self, start: int, end: int) -> Iterator[Portion]:
-        """Yields what is in the records with start <= offset < end. Raises as PartitionReader.read does."""
-        if start != self._begin:
+    def read(self, start: int, end: int, topic_id: str = "") -> Iterator[Portion]:
+        """Yields what is in the records with start <= offset < end. `topic_id` is that of the topic in which
+        these offsets lie, or empty if nobody knows it. Raises as PartitionReader.read does, also at the end
+        if another topic has the name by then: what was yielded may be that one's."""
+        if start != self._begin or topic_id != self._topic_id:
             self._ahead.clear()
         # A task may be ended in the middle of this.
-        at, self._begin = start, -1
+        at, self._begin, self._topic_id = start, -1, topic_id
         while self._ahead and at < end:
             until, portion = self._ahead.popleft()
             if until > end:
@@ -87,9 +90,11 @@ class PortionReader:
             at = min(until, end)
             yield portion
         if at < end:
-            for records in self._reader.read(at, end):
+            for records in self._reader.read(at, end, topic_id):
                 yield Portion.of(records, self._item)
             self._end = end
+        if topic_id:
+            self._reader.confirm(topic_id)
         self._begin = end
 
     def read_ahead(self, is_enough: Callable[[], bool]) -> None:

@@ -124,7 +124,7 @@ class GroupReader:
             reader = PortionReader(self._kafka, group_input, part.partition)
             self._partitions[group_input.topic, part.partition] = reader
         self._read_last.append(reader)
-        yield from reader.read(part.start, part.end)
+        yield from reader.read(part.start, part.end, part.topic_id)
 
     def read_ahead(self, is_enough: Callable[[], bool]) -> None:
         """Reads on behind the last batch, where this task has read its rows by itself, until `is_enough`. It

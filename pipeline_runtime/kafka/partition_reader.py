@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from time import sleep
 
 from kafka import KafkaConsumer, TopicPartition
-from kafka.errors import KafkaError
+from kafka.errors import KafkaError, OffsetOutOfRangeError
 
 from pipeline_runtime.kafka.clients import KafkaSettings, close_spent, open_consumer
 from pipeline_runtime.kafka.incoming import Polled, Records, read_whole_batches
@@ -34,27 +34,33 @@ class PartitionReader:
         self._polled = Polled()
         self._next = -1  # a range that begins here goes on with what was polled
 
-    def read(self, start: int, end: int) -> Iterator[Records]:
+    def read(self, start: int, end: int, topic_id: str = "") -> Iterator[Records]:
         """Yields the committed records with start <= offset < end, some at a time.
+
+        `topic_id` is that of the topic in which these offsets lie, or empty if nobody knows it. Whether what
+        was yielded is of that topic, `confirm` says.
 
         Raises RangeGone and RangeUnreadable. It waits for a broker that is away: the batch was granted, so it
         has to be read.
         """
-        consumer, polled = self._at(start), self._polled
+        consumer, polled = self._at(start, topic_id), self._polled
         # A task may be ended in the middle of this. The consumer then stands somewhere else.
         self._next = -1
         try:
             while self._reached(consumer) < end:
                 if polled.next_offset is None:
                     polled.poll(consumer, _POLL_MS)
+                    if polled.next_offset is None:
+                        self.confirm(topic_id)
                 records = polled.take(start, end)
                 if len(records):
                     yield records
+        except OffsetOutOfRangeError as error:
+            self.close()
+            raise RangeGone(f"{self._name} no longer has the offsets {start} to {end}") from error
         except KafkaError as error:
             self.close()  # it would try for ever to decode what it cannot decode
-            raise RangeUnreadable(
-                f"{self._tp.topic}-{self._tp.partition}, between the offsets {start} and {end}: {error}"
-            ) from error
+            raise RangeUnreadable(f"{self._name}, between the offsets {start} and {end}: {error}") from error
         self._next = end
 
     def ahead(self, start: int) -> tuple[Records, int] | None:
@@ -74,6 +80,24 @@ class PartitionReader:
             return None
         return None if records is None else (records, self._next)
 
+    def confirm(self, topic_id: str) -> None:
+        """Asks which topic has the name now, and raises RangeGone if it is another one. An id never comes
+        back: if it is the same one, all that was read before is of that topic."""
+        while topic_id:
+            try:
+                if self._consumer is None:
+                    self._consumer, self._next = self._open(), -1
+                    self._consumer.beginning_offsets([self._tp])
+                else:
+                    self._consumer._net.run(self._consumer._cluster.refresh_metadata)
+            except KafkaError:
+                sleep(_RETRY_S)
+                continue
+            if self._is_another(self._consumer, topic_id):
+                self.close()
+                raise RangeGone(f"{self._tp.topic} was deleted and created again: its records are gone")
+            return
+
     def _reached(self, consumer: KafkaConsumer) -> int:
         left = self._polled.next_offset
         return int(consumer.position(self._tp)) if left is None else left
@@ -83,10 +107,16 @@ class PartitionReader:
             close_spent(self._consumer)
             self._consumer = None
 
-    def _at(self, start: int) -> KafkaConsumer:
+    @property
+    def _name(self) -> str:
+        return f"{self._tp.topic}-{self._tp.partition}"
+
+    def _at(self, start: int, topic_id: str) -> KafkaConsumer:
         """Returns the consumer, standing at `start`."""
         while True:
             try:
+                if self._consumer is not None and self._is_another(self._consumer, topic_id):
+                    self.close()  # the range lies in a newer topic than the one that was read so far
                 if self._consumer is None:
                     self._consumer, self._next = self._open(), -1
                 if self._next != start:
@@ -115,7 +145,11 @@ class PartitionReader:
         first = consumer.beginning_offsets([self._tp])[self._tp]
         if first > start:
             raise RangeGone(
-                f"{self._tp.topic}-{self._tp.partition} begins at offset {first}, but {start} is needed:"
+                f"{self._name} begins at offset {first}, but {start} is needed:"
                 " its retention is shorter than what this group lags behind"
             )
         consumer.seek(self._tp, start)
+
+    def _is_another(self, consumer: KafkaConsumer, topic_id: str) -> bool:
+        known = consumer._cluster.topic_id(self._tp.topic)
+        return bool(topic_id and known) and str(known) != topic_id

@@ -26,7 +26,7 @@ class BatchInputs:
         *,
         flushes: bool,
         tick_ms: int | None = None,
-        oldest: Callable[[], Mapping[str, int]] | None = None,
+        oldest: Callable[[Ends], Mapping[str, int]] | None = None,
         note: Callable[[str], None] = lambda _: None,
     ) -> None:
         """`flushes`: the group keeps rows back, which a flush at the end of its inputs brings out. `tick_ms`:
@@ -119,7 +119,7 @@ class BatchInputs:
             ticks=self._tick_ms is not None,
         )
         if followed and self._oldest is not None:
-            slices = self._still_there(slices, self._oldest())
+            slices = self._still_there(slices, self._oldest(start.ends))
         return [self._with_records(part) for part in slices]
 
     def _still_there(self, slices: Sequence[Slice], oldest: Mapping[str, int]) -> list[Slice]:

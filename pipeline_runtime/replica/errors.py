@@ -19,7 +19,7 @@ _CODES = {  # what is raised in a batch -> its code; the first that fits counts
     "CsvSinkDamaged": "output-file-changed",
     "BatchTooLong": "batch-too-long",
 }
-_DAMAGED = ("state-damaged", "journal-trimmed")
+_DAMAGED = ("state-damaged", "journal-trimmed", "state-outdated")
 _PYTHON_ERROR = re.compile(
     rf"^(\w+(?:\.\w+)*(?:Error|Exception|Damaged)|(?:\w+\.)*(?:{'|'.join(_CODES)})): (.+)$", re.MULTILINE
 )
@@ -42,8 +42,8 @@ def text_of(error: BaseException) -> str:
         return f"{type(error).__name__}, whose text is gone with Spark's Java process ({unknown})"
 
 
-def explain(error: BaseException, trace: str, at_ms: int) -> ReplicaError:
-    """Says what an error in a batch means to people.
+def explain(error: BaseException, trace: str, at_ms: int, *, follows: bool = False) -> ReplicaError:
+    """Says what an error in a batch means to people. `follows`: it was a batch that was committed before.
 
     Spark wraps what an operator raised in its own text: the innermost Python error says more.
     """
@@ -51,6 +51,8 @@ def explain(error: BaseException, trace: str, at_ms: int) -> ReplicaError:
     inner = [match for match in _PYTHON_ERROR.findall(text) if not match[0].startswith("pyspark")]
     message = f"{inner[-1][0]}: {inner[-1][1]}" if inner else text.splitlines()[0][:500]
     code = _code_of(error, text)
+    if code == "rows-gone" and follows:
+        code = "state-outdated"
     if code == "node-starved":
         message = "The node had no time to start a Python process for the element within 10 s."
     return ReplicaError.of(

@@ -31,8 +31,16 @@ def slices_between(
 ) -> list[Slice]:
     """What tasks read for a batch: one slice for each partition that has moved, a flush if the inputs have
     come a stage nearer to their end, and a tick if an operator has to know of each batch. Pure."""
+    ids = start.get(TOPIC_IDS, {})
     parts = [
-        Slice(group_input.index, batch_time_ms, partition, start[key], end[key])
+        Slice(
+            group_input.index,
+            batch_time_ms,
+            partition,
+            start[key],
+            end[key],
+            topic_id=ids.get(group_input.topic, ""),
+        )
         for group_input in inputs
         for partition, key in enumerate(group_input.end_keys())
         if end.get(key) != start.get(key)

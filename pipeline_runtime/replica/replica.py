@@ -209,11 +209,14 @@ class Replica:
                 log.error("%s failed: %s", self.spec.id, text_of(error))
                 failure = error
                 break
+        follows = self._state.permit is None
         self._roles.drop_permit()
         self._journal.close()
         self._ownership.cancelled.set()
         if failure is not None:
-            self._roles.error = explain(failure, "".join(traceback.format_exception(failure)), now_ms())
+            self._roles.error = explain(
+                failure, "".join(traceback.format_exception(failure)), now_ms(), follows=follows
+            )
             self._roles.set(Role.STOPPED, "failed")
         else:
             self._roles.set(Role.STOPPED, self._roles.phase if self._roles.ended else "stopped")

@@ -21,7 +21,7 @@ from pipeline_runtime.batch.inputs import GroupInput, open_source
 from pipeline_runtime.batch.tasks import Tasks
 from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.checkpoint.keyed_state import KeyedState
-from pipeline_runtime.journal.records import Boundary
+from pipeline_runtime.journal.records import Boundary, Ends
 from pipeline_runtime.kafka.limits import OutputLimits
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
@@ -70,7 +70,7 @@ class Run:
         host: ReplicaHost,
         release: OwnerRelease,
         remember: Callable[[Seq], None],
-        oldest: Callable[[], Mapping[str, int]],
+        oldest: Callable[[Ends], Mapping[str, int]],
         note: Callable[[str], None],
     ) -> None:
         """`remember`: told the seq of each batch that counts. `oldest`: the oldest offsets that the users'

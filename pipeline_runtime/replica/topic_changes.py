@@ -14,6 +14,7 @@ group goes on. Either way a CLAIM says in its `moves` where it goes on, so all i
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -24,6 +25,8 @@ from pipeline_runtime.kafka.topics import Seen, TopicSeen
 from pipeline_runtime.model.desired import WayOn
 from pipeline_runtime.model.ids import position_key
 
+NOTHING_LEFT = sys.maxsize
+"""Behind every offset of a topic."""
 Kind = Literal["missing", "another", "partitions", "gap", "skipped"]
 
 
@@ -152,6 +155,19 @@ def renewed(
     if left_out:
         new[LEFT_OUT] = left_out
     return new, passed
+
+
+def oldest_left(ends: Ends, seen: Seen) -> dict[str, int]:
+    """Returns the offset of the oldest record that is left of each partition that was seen, by its key in the
+    position `ends`. It is NOTHING_LEFT if the topic does not exist, or is another one by now."""
+    found: dict[str, int] = {}
+    for topic, now in seen.items():
+        id = _id_in(ends, topic)
+        if now is None or (id and now.id and id != now.id):
+            found |= dict.fromkeys(position_keys(ends, topic), NOTHING_LEFT)
+        else:
+            found |= {position_key(topic, partition): first for partition, first in enumerate(now.first)}
+    return found
 
 
 def _id_in(ends: Ends, topic: str) -> str:

@@ -17,9 +17,8 @@ from pipeline_runtime.journal.records import Ends
 from pipeline_runtime.kafka.clients import KafkaError, KafkaSettings
 from pipeline_runtime.kafka.topics import Seen, TopicLook, TopicMissing, TopicWatch
 from pipeline_runtime.model.desired import ReplicaError, ReplicaNote
-from pipeline_runtime.model.ids import position_key
 from pipeline_runtime.replica.state import ReplicaState
-from pipeline_runtime.replica.topic_changes import TopicChange, renewed, topic_changes
+from pipeline_runtime.replica.topic_changes import TopicChange, oldest_left, renewed, topic_changes
 
 log = logging.getLogger(__name__)
 
@@ -93,15 +92,10 @@ class TopicGuard:
             self._looks += 1
             self._state.tell()
 
-    def oldest(self) -> Mapping[str, int]:
-        """Returns the offset of the oldest record of each partition that was seen, by its key in a
-        position."""
-        return {
-            position_key(topic, partition): first
-            for topic, now in self._seen.items()
-            if now is not None
-            for partition, first in enumerate(now.first)
-        }
+    def oldest(self, ends: Ends) -> Mapping[str, int]:
+        """Returns the offset of the oldest record that is left of each partition that was seen, by its key in
+        the position `ends`. Nothing is left of a topic that does not exist, or is another one by now."""
+        return oldest_left(ends, self._seen)
 
     def close(self) -> None:
         watch, self._watch = self._watch, None

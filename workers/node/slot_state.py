@@ -18,6 +18,8 @@ REPLACE_EVERY_MS = 3_600_000
 """Local state that cannot be used is replaced by a checkpoint at most this often. If it goes bad again and
 again, people should see that."""
 _FINAL_PHASES = ("fenced", "failed", "retired", "refused")
+OUTDATED = "state-outdated"
+"""The code of an error that says nothing against the disk: a checkpoint that comes later may end it."""
 TOO_LONG = "batch-too-long"
 """The code of an error after which nothing is tried again: the same batch would take as long."""
 
@@ -97,7 +99,8 @@ class SlotState:
 
     def with_damage(self, error: ReplicaError, now_ms: int) -> SlotState:
         """Lets the local state be replaced, unless that was done lately."""
-        if self.replaced_at_ms is not None and now_ms - self.replaced_at_ms < REPLACE_EVERY_MS:
+        lately = self.replaced_at_ms is not None and now_ms - self.replaced_at_ms < REPLACE_EVERY_MS
+        if lately and error.code != OUTDATED:
             next_step = (
                 "Its state was already replaced by a checkpoint within the last hour, so look for the "
                 "cause: the disk, or the operator. Meanwhile, restore the element on another node."

@@ -10,14 +10,19 @@ from uuid import uuid4
 
 import pytest
 from kafka import KafkaProducer, TopicPartition
+from kafka.admin import KafkaAdminClient, NewTopic
 
+from pipeline_runtime.batch.inputs import GroupInput
+from pipeline_runtime.batch.portions import PortionReader
 from pipeline_runtime.kafka import incoming
 from pipeline_runtime.kafka.admin import Topic, ensure_topics, trim_topics
 from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer, open_producer
 from pipeline_runtime.kafka.incoming import Records
 from pipeline_runtime.kafka.partition_reader import PartitionReader, RangeGone
+from pipeline_runtime.kafka.topics import TopicLook
 from pipeline_runtime.kafka.transactions import END_HEADER, OutgoingRecord, Transactions
-from tests.waiting import PATIENCE_S
+from pipeline_runtime.model.schema import StreamSchema
+from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.integration
 COMPRESSIONS = (None, "gzip", "snappy", "lz4", "zstd")
@@ -147,3 +152,39 @@ def test_what_its_topic_has_deleted_is_not_passed_over(kafka: str) -> None:
         list(reader.read(4, 8))
     assert [row[3] for row in by_reader(reader, 5, 8)] == [b"5", b"6", b"7"]
     reader.close()
+
+
+def test_nothing_is_read_of_another_topic_that_has_the_name_by_now(kafka: str) -> None:
+    name, settings = f"ranges-{uuid4().hex[:8]}", KafkaSettings(kafka)
+    admin = KafkaAdminClient(bootstrap_servers=kafka)
+
+    def made(*values: bytes) -> str:
+        admin.create_topics([NewTopic(name, 1, 1)])
+        admin.wait_for_topics([name])
+        with_records = KafkaProducer(bootstrap_servers=kafka)
+        for value in values:
+            with_records.send(name, value).get(30)
+        with_records.close()
+        seen = TopicLook(settings).ask([name])[name]
+        assert seen is not None
+        return seen.id
+
+    former = made(b"a", b"b", b"c")
+    item = GroupInput(0, "a.out", StreamSchema(fields=()), name, 1, "a", external=True)
+    reader = PortionReader(settings, item, 0)
+
+    def read(start: int, end: int, topic_id: str) -> list[bytes]:
+        found = reader.read(start, end, topic_id)
+        return [value for portion in found for value in portion.records.values.to_pylist()]
+
+    assert read(0, 2, former) == [b"a", b"b"]
+    reader.read_ahead(lambda: False)
+    admin.delete_topics([name])
+    wait_until(lambda: TopicLook(settings).ask([name])[name] is None, "the topic to be deleted")
+    present = made(b"x", b"y", b"z")
+    for range_ in ((2, 3), (0, 3), (1, 9)):
+        with pytest.raises(RangeGone, match="created again"):
+            read(*range_, former)
+    assert read(0, 3, present) == [b"x", b"y", b"z"]
+    reader.close()
+    admin.close()

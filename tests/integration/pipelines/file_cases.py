@@ -27,7 +27,7 @@ class Case:
     name: str
     header: list[str]
     rows: Rows
-    content: bytes | None = None  # None: that of the file of this name
+    content: bytes | None = None  # that of the file of this name, if it is not given
     answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     replay: Mapping[str, Any] = field(default_factory=lambda: {"rate": 1e6})
     through: Mapping[str, Any] | None = None  # an element between the file and the sink
@@ -213,6 +213,7 @@ def _logger(
     rows: int | None = None,
     texts: tuple[str, ...] = (),
     with_time: bool = False,
+    answers: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Case:
     """`before`: how many lines stand before the rows. `at`: the times of a row, by column."""
     lines = (FILES / name).read_text("utf-8").splitlines()[before:]
@@ -228,11 +229,10 @@ def _logger(
                 for column in header
             ]
 
-    return Case(name, header, list(cells()), with_time=with_time)
+    return Case(name, header, list(cells()), answers=answers or {}, with_time=with_time)
 
 
 def _cell(text: str, is_text: bool) -> Cell:
-    """A number that cannot be read, such as 10.00% among densities, is no value."""
     text = text.strip()
     if is_text:
         return text or None
@@ -274,12 +274,14 @@ def loggers() -> tuple[Case, ...]:
         ),
         _logger(
             "nova-flex2-bioreactor.csv",
-            nova[:-1],  # each line ends in a delimiter
+            # Each line ends in a delimiter. A unit is no part of the name.
+            [name.removesuffix(" (°C)").removesuffix(" (psi)") for name in nova[:-1]],
             lambda row: {name: _utc(row[name], analyser) for name in ("Date & Time", "Sample Time")},
             texts=(
                 *("Sample ID", "Sample Type", "Cell Inspection Type", "Cell Density Dilution"),
                 *("Chemistry Dilution Ratio", "Operator"),
             ),
+            answers={"type.Viable Density": {}},  # 10.00% among densities has no value
         ),
         _logger(
             "pvgis-hourly.csv",

@@ -65,23 +65,27 @@ def admin(kafka: str) -> Iterator[KafkaAdminClient]:
 class Fed:
     """A topic of numbers, and what a pipeline has read of them."""
 
-    def __init__(self, kafka: str, **params: Any) -> None:
+    def __init__(self, kafka: str, *, keeps_state: bool = False, **params: Any) -> None:
         self.kafka, self.topic = kafka, create_topic(kafka)
         columns = [{"name": "n", "type": "integer"}]
         source = {"id": "plant", "type": "kafka-in", "params": {"topic": self.topic, "columns": columns}}
         source["params"] |= params  # type: ignore[index]
-        self.deployed = Deployed(kafka, [source])
+        once = {"id": "once", "type": "deduplicate", "inputs": {"in": "plant"}}
+        self.last = "once" if keeps_state else "plant"
+        members = [source, once] if keeps_state else [source]
+        self.deployed = Deployed(kafka, members, {"all": [str(each["id"]) for each in members]})
+        self.spec = self.deployed.specs["all"]
 
     def fill(self, *numbers: int, partition: int = 0) -> None:
         produce(self.kafka, self.topic, [{"n": n} for n in numbers], partition=lambda _: partition)
 
     def run(self, node: Node, over: int = 0) -> Replica:
-        replica = node.own(self.deployed.specs["plant"], over=over)
+        replica = node.own(self.spec, over=over)
         owning(replica)
         return replica
 
     def read(self) -> list[int]:
-        return [row["n"] for row in self.deployed.records("plant")]
+        return [row["n"] for row in self.deployed.records(self.last)]
 
     def wait_for(self, *numbers: int) -> None:
         wait_until(lambda: self.read() == list(numbers), lambda: f"{numbers} to be read: {self.read()}")
@@ -127,7 +131,7 @@ def test_a_topic_that_was_created_again_is_not_read_on_until_a_person_says_so(
     wait_for_status(replica, lambda status: status.error is None and status.role is Role.OWNER, "to go on")
     fed.fill(14)
     fed.wait_for(0, 1, 10, 11, 12, 13, 14)
-    fed.deployed.assert_journal_lawful("plant")
+    fed.deployed.assert_journal_lawful("all")
 
 
 def test_partitions_that_a_topic_gets_later_are_read_from_their_first_record(
@@ -193,7 +197,7 @@ def test_an_element_that_stops_at_a_gap_goes_on_behind_it_when_a_person_says_so(
     replica.stop(STOP_S)
     fed.fill(1, 2, 3)
     admin.delete_records({TopicPartition(fed.topic, 0): 2})
-    again = node.own(fed.deployed.specs["plant"], over=1)
+    again = node.own(fed.spec, over=1)
     error = stands(again, "rows-gone")
     [way] = error.ways
     assert way.title == "Behind the gap"
@@ -234,3 +238,28 @@ def test_a_record_that_kafka_refuses_is_a_dead_letter_and_the_rows_around_it_go_
     assert ["4,194,304" in reason for reason in reasons] == [True, False]
     assert "60 minutes ahead" in reasons[1]
     assert replica.status().error is None
+
+
+@pytest.mark.parametrize("keeps_state", [False, True])
+def test_a_follower_takes_nothing_of_a_new_topic_for_what_was_committed(
+    kafka: str, host: ReplicaHost, node: Node, admin: KafkaAdminClient, tmp_path: Path, keeps_state: bool
+) -> None:
+    fed = Fed(kafka, keeps_state=keeps_state)
+    fed.fill(0, 1, 2)
+    owner = fed.run(node)
+    fed.wait_for(0, 1, 2)
+    last = owner.status().seq
+    owner.stop(STOP_S)
+    delete(admin, kafka, fed.topic)
+    create(admin, fed.topic)
+    fed.fill(10, 11, 12, 13)
+    other = Node(host, tmp_path / "b", {})
+    follower = other.start(fed.spec)
+    if keeps_state:
+        error = stands(follower, "state-outdated")
+        assert error.damaged, "a newer checkpoint takes its place"
+        assert follower.status().seq < last
+    else:
+        wait_for_status(follower, lambda status: status.seq == last, "to follow without the rows")
+        assert follower.status().rows_processed_total == 0
+    other.stop_all()

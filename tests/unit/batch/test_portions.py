@@ -50,7 +50,7 @@ class Partition:
         self._sizes = sizes
         self._next = -1
 
-    def read(self, start: int, end: int) -> Iterator[Records]:
+    def read(self, start: int, end: int, topic_id: str) -> Iterator[Records]:
         middle = (start + end) // 2
         for first, last in pairwise([start, middle, end]):
             if len(found := self._records.between(first, last)):

@@ -17,7 +17,7 @@ from pipeline_runtime.batch.inputs import GroupInput
 from pipeline_runtime.batch.output import LETTERS, BatchOutput, packed
 from pipeline_runtime.batch.tasks import Tasks
 from pipeline_runtime.checkpoint.keyed_state import KeyedState
-from pipeline_runtime.journal.records import END_STAGE, Announce, Arm, Boundary, Claim, Commit
+from pipeline_runtime.journal.records import END_STAGE, TOPIC_IDS, Announce, Arm, Boundary, Claim, Commit
 from pipeline_runtime.kafka.transactions import Fenced
 from pipeline_runtime.model.desired import ClaimOrder, Directive, Takeover
 from pipeline_runtime.model.ids import Epoch, Seq
@@ -329,6 +329,13 @@ def test_tasks_read_what_has_moved_and_nothing_else() -> None:
         Slice(input=1, partition=0, start={"row": 1}, end={"row": 4}, batch_time_ms=42),
     ]
     assert slices_between(INPUTS, start, start, 42, flushes=True) == []
+
+
+def test_tasks_are_told_which_topic_the_offsets_lie_in() -> None:
+    start = {"ta-0": 5, "ta-1": 7, "b": 1, TOPIC_IDS: {"ta": "former"}}
+    end = {**start, "ta-1": 9, TOPIC_IDS: {"ta": "present"}}
+    [part] = slices_between(INPUTS, start, end, 42, flushes=False)
+    assert part.topic_id == "former"
 
 
 class Silent(Arrived):

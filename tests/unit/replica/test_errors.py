@@ -39,6 +39,11 @@ def test_an_error_has_the_code_of_what_was_raised(error: Exception, code: str) -
     assert explained.damaged == (code == "state-damaged")
 
 
+def test_rows_that_only_a_follower_misses_are_in_a_newer_checkpoint() -> None:
+    explained = explain(RangeGone("t-0 begins at offset 9, but 3 is needed"), "", 7, follows=True)
+    assert (explained.code, explained.damaged) == ("state-outdated", True)
+
+
 def test_what_spark_has_wrapped_has_the_code_and_the_words_of_what_was_inside() -> None:
     text = """An exception was thrown from the Python foreachBatch function:
 Traceback (most recent call last):

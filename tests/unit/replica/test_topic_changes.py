@@ -10,7 +10,7 @@ from pipeline_runtime.batch.inputs import GroupInput
 from pipeline_runtime.journal.records import LEFT_OUT, TOPIC_IDS
 from pipeline_runtime.kafka.topics import TopicSeen
 from pipeline_runtime.model.schema import StreamSchema
-from pipeline_runtime.replica.topic_changes import renewed, topic_changes
+from pipeline_runtime.replica.topic_changes import NOTHING_LEFT, oldest_left, renewed, topic_changes
 
 STOOD = {"t-0": 40, "t-1": 7, TOPIC_IDS: {"t": "old"}}
 
@@ -45,6 +45,22 @@ def test_what_has_happened_to_a_topic(seen: TopicSeen | None, expected: list[str
 def test_a_topic_that_was_not_seen_or_not_read_has_not_changed() -> None:
     assert topic_changes([reading()], STOOD, {}) == []
     assert kinds({}, None) == []
+
+
+@pytest.mark.parametrize(
+    ("seen", "left"),
+    [
+        (TopicSeen("old", (3, 0), (40, 7)), [3, 0]),
+        (TopicSeen("", (3, 0), (40, 7)), [3, 0]),
+        (TopicSeen("new", (3, 0), (40, 7)), [NOTHING_LEFT, NOTHING_LEFT]),
+        (None, [NOTHING_LEFT, NOTHING_LEFT]),
+    ],
+)
+def test_nothing_that_was_read_is_left_of_a_topic_that_is_another_one(
+    seen: TopicSeen | None, left: list[int]
+) -> None:
+    found = oldest_left(STOOD, {"t": seen})
+    assert [found[key] for key in ("t-0", "t-1")] == left
 
 
 def test_behind_a_gap_a_group_goes_on_by_itself_and_counts_what_it_leaves_out() -> None:

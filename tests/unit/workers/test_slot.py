@@ -386,6 +386,22 @@ def test_damaged_state_is_replaced_by_a_checkpoint_at_most_once_an_hour(node: No
     assert node.fetched == [5, 5]
 
 
+def test_a_state_that_is_too_old_is_replaced_again_and_again(node: Node) -> None:
+    outdated = ReplicaError.of("state-outdated", "t-0 begins at 9", 0, damaged=True)
+    node.want(owner(source=CheckpointSource(url="http://other", token="t", seq=None)))
+    wait_until(lambda: is_owner(node))
+    for failures in (1, 2):
+        node.replicas[-1].end("failed", outdated)
+        node.slot.wake()
+        wait_until(lambda n=failures: len(node.slot.failures.at_ms) == n)
+        error = node.slot.status().error
+        assert error is not None
+        assert "newest checkpoint instead" in error.next
+        node.pass_ms(2000)
+        wait_until(lambda: is_owner(node))
+        assert len(node.fetched) == 1 + failures
+
+
 def test_a_stopped_copy_is_fetched_and_not_started(node: Node) -> None:
     node.want(
         DesiredReplica(

@@ -40,6 +40,7 @@ class UserChange(Body):
 
 @router.get("/me", response=Me)
 def me(request: HttpRequest) -> Me:
+    """Returns your name and role, and the CSRF token of this session."""
     user = actor(request)
     return Me(username=user.username, role=user.role, csrf=get_token(request))
 
@@ -52,6 +53,8 @@ def list_tokens(request: HttpRequest) -> QuerySet[ApiToken]:
 
 @router.post("/tokens", response={201: TokenCreated})
 def create_token(request: HttpRequest, body: TokenIn) -> Status[TokenCreated]:
+    """Makes an API token with your rights. Its text is in this answer only. A token cannot make another
+    one."""
     if by_token(request):
         raise Forbidden(
             "An API token cannot make another one.",
@@ -69,23 +72,28 @@ def create_token(request: HttpRequest, body: TokenIn) -> Status[TokenCreated]:
 
 @router.delete("/tokens/{int:id}", response={204: None})
 def revoke_token(request: HttpRequest, id: int) -> Status[None]:
+    """Revokes one of your API tokens. An admin may revoke any."""
     actions.revoke_token(actor(request), id)
     return Status(204, None)
 
 
 @router.get("/users", response=list[UserOut], by_alias=False)
 def list_users(request: HttpRequest) -> QuerySet[User]:
+    """Lists all accounts. Only admins may see them."""
     require(actor(request), Role.ADMIN, "see all accounts")
     return User.objects.order_by("username")
 
 
 @router.post("/users", response={201: UserOut}, by_alias=False)
 def create_user(request: HttpRequest, body: UserIn) -> Status[User]:
+    """Creates an account. Only admins may."""
     return Status(201, actions.create_user(actor(request), body.username, body.password, body.role))
 
 
 @router.patch("/users/{username}", response=UserOut, by_alias=False)
 def change_user(request: HttpRequest, username: str, body: UserChange) -> User:
+    """Changes an account's role or password, or whether it may sign in. Only admins may. A new password
+    ends the account's sessions and revokes its tokens. The last admin stays one."""
     return actions.change_user(
         actor(request), username, role=body.role, active=body.active, password=body.password
     )

@@ -112,11 +112,13 @@ class CurveSpan(Schema):
 
 @router.get("/pipelines/{name}/elements", response=list[LiveElement])
 def elements(request: HttpRequest, name: str) -> list[LiveElement]:
+    """Lists the pipeline's elements as they run now; if it is not deployed, those of its draft."""
     return element_list(pipeline_named(name))
 
 
 @router.get(PATH, response=LiveElement)
 def element(request: HttpRequest, name: str, id: str) -> LiveElement:
+    """Returns one element as it runs now."""
     return element_named(pipeline_named(name), id)
 
 
@@ -128,6 +130,7 @@ def why(request: HttpRequest, name: str, id: str) -> WhyHere:
 
 @router.get(PATH + "/history", response=ElementHistory)
 def history(request: HttpRequest, name: str, id: str) -> ElementHistory:
+    """Returns the points of the element's curves, oldest first."""
     pipeline = pipeline_named(name)
     deployment = active_deployment(pipeline)
     # Not through `element_named`, which reads all of its state: each open chart asks for this again and
@@ -139,19 +142,21 @@ def history(request: HttpRequest, name: str, id: str) -> ElementHistory:
 
 @router.post(PATH + "/pause", response=LiveElement)
 def pause(request: HttpRequest, name: str, id: str) -> LiveElement:
+    """Pauses the element's group after its running batch. Rows wait until it is resumed."""
     element_actions.set_paused(actor(request), name, id, True)
     return element_named(pipeline_named(name), id)
 
 
 @router.post(PATH + "/resume", response=LiveElement)
 def resume(request: HttpRequest, name: str, id: str) -> LiveElement:
+    """Lets the element's group go on after a pause."""
     element_actions.set_paused(actor(request), name, id, False)
     return element_named(pipeline_named(name), id)
 
 
 @router.post(PATH + "/go-on", response=LiveElement)
 def go_on(request: HttpRequest, name: str, id: str, body: GoOn) -> LiveElement:
-    """Lets an element that stands go on, in one of the ways that its `error.ways` offers."""
+    """Lets an element that waits for a person go on, in one of the ways that its `error.ways` offers."""
     element_actions.go_on(actor(request), name, id, body.way)
     return element_named(pipeline_named(name), id)
 
@@ -160,6 +165,9 @@ def go_on(request: HttpRequest, name: str, id: str, body: GoOn) -> LiveElement:
 def migrate(
     request: HttpRequest, response: HttpResponse, name: str, id: str, body: Migrate
 ) -> Status[Ordered]:
+    """Orders a live migration of the element's group to the node `target`, and returns the handover to
+    follow. `strategy` is `standby` or `stop-and-copy`; without it, `standby` where the group can be
+    followed."""
     handover = actions.migrate(actor(request), name, id, body.target, body.strategy)
     response.headers["Location"] = f"/api/v1/handovers/{handover.pk}"
     return Status(202, {"handover": handover_json(handover)})
@@ -195,13 +203,14 @@ def keep_standby(request: HttpRequest, name: str, id: str, body: Standby) -> Sta
 
 @router.delete(PATH + "/standby", response={202: LiveElement})
 def drop_standby(request: HttpRequest, name: str, id: str) -> Status[LiveElement]:
+    """Drops all standbys of the element's group. Returns the element."""
     standbys.drop_standby(actor(request), name, id)
     return Status(202, element_named(pipeline_named(name), id))
 
 
 @router.put(PATH + "/place", response=UserPlace)
 def tell_place(request: HttpRequest, name: str, id: str, body: Place) -> UserPlace:
-    """Tells where the element's user is now, as a site of the map. Policies of the kind follow go by it.
+    """Tells where the element's user is now, as a site of the map. Policies of the kind follow use it.
     Another site is accepted every 2 s; sooner it is answered by 429."""
     return places.place_json(places.tell(actor(request), name, id, body.site))
 
@@ -241,6 +250,7 @@ def checkpoints(request: HttpRequest, name: str, id: str) -> Checkpoints:
 
 @router.post(PATH + "/checkpoints", response={202: Requested})
 def take_checkpoint(request: HttpRequest, name: str, id: str) -> Status[Requested]:
+    """Asks the element's node for a checkpoint now. It is listed as soon as it is stored."""
     element_actions.take_checkpoint(actor(request), name, id)
     return Status(202, {"status": "requested"})
 
@@ -304,6 +314,7 @@ def curve_of_stream(
 def dead_letters(
     request: HttpRequest, name: str, stream: str, limit: int = Query(20, ge=1, le=500)
 ) -> DeadLetters:
+    """Returns the newest dead letters of an element: what it could not process, each with the reason."""
     deployment, element = _deployed(name, stream.partition(".")[0])
     topic = dead_letter_topic(deployment, element["id"])
     return {"records": [_record(record) for record in _asked(lambda kafka: peek(kafka, topic, limit))]}

@@ -44,6 +44,7 @@ class PreviewIn(Body):
 
 @router.get("/files", response=list[StoredFile])
 def list_files(request: HttpRequest) -> list[StoredFile]:
+    """Lists the uploaded files, with who uses them."""
     rows = DataFile.objects.select_related("created_by")
     uses = uses_of_files()
     few = rows.defer("description", "sample", "detection", "reading", "report")
@@ -70,6 +71,7 @@ def get_file(request: HttpRequest, id: str) -> FileDetail:
 
 @router.get("/files/{id}/report", response=Report)
 def report(request: HttpRequest, id: str) -> Report:
+    """Returns what the import has read of each column, and what it could not read."""
     return imports.report_of(id)
 
 

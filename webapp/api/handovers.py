@@ -18,14 +18,17 @@ def handovers(
     element: str | None = None,
     group: str | None = None,
 ) -> list[Handover]:
+    """Lists handovers, newest first."""
     return selectors.handovers(limit, pipeline, element, group)
 
 
 @router.get("/handovers/{uuid:id}", response=Handover)
 def handover(request: HttpRequest, id: str) -> Handover:
+    """Returns one handover."""
     return selectors.handover_json(actions.handover_with(str(id)))
 
 
 @router.post("/handovers/{uuid:id}/cancel", response={202: Handover})
 def cancel(request: HttpRequest, id: str) -> Status[Handover]:
+    """Cancels a handover. Answers 409 from CUT or CLAIM on, when ownership is being passed."""
     return Status(202, selectors.handover_json(actions.cancel(actor(request), str(id))))

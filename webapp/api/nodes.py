@@ -40,6 +40,7 @@ class Enrolment(Body):
 
 @router.get("/nodes", response=list[Node])
 def nodes(request: HttpRequest) -> list[Node]:
+    """Lists the nodes as they were last heard."""
     return all_nodes()
 
 
@@ -75,6 +76,7 @@ def enrol(request: HttpRequest, body: Enrolment) -> Admission:
 
 @router.get("/nodes/{name}", response=Node)
 def node(request: HttpRequest, name: str) -> Node:
+    """Returns one node as it was last heard."""
     return one_node(name)
 
 
@@ -87,6 +89,7 @@ def change(request: HttpRequest, name: str, body: NodeChange) -> Node:
 
 @router.get("/nodes/{name}/history", response=NodeHistory)
 def history(request: HttpRequest, name: str) -> NodeHistory:
+    """Returns the points of the node's curves, oldest first."""
     node_named(name)
     return {"points": node_history(name)}
 
@@ -99,12 +102,14 @@ def failure(request: HttpRequest, name: str) -> NodeFailure:
 
 @router.post("/nodes/{name}/cordon", response=Node)
 def cordon(request: HttpRequest, name: str) -> Node:
+    """Cordons the node: it takes nothing new. What runs there goes on."""
     actions.set_cordoned(actor(request), name, True)
     return one_node(name)
 
 
 @router.post("/nodes/{name}/uncordon", response=Node)
 def uncordon(request: HttpRequest, name: str) -> Node:
+    """Lets the node take elements again, and ends its drain."""
     actions.set_cordoned(actor(request), name, False)
     return one_node(name)
 

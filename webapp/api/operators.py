@@ -20,6 +20,7 @@ def list_operators(request: HttpRequest) -> list[Operator]:
 
 @router.get("/operators/{type}", response=Operator)
 def operator(request: HttpRequest, type: str) -> Operator:
+    """Returns one operator with the JSON Schema of its parameters."""
     try:
         return cast(Operator, default_registry().describe(type))
     except OperatorUnknown as error:

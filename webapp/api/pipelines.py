@@ -78,6 +78,7 @@ class NewName(Body):
 
 @router.get("/pipelines", response=list[PipelineItem])
 def list_pipelines(request: HttpRequest) -> list[PipelineItem]:
+    """Lists the pipelines, without their documents."""
     return all_pipelines()
 
 
@@ -101,6 +102,7 @@ def create_pipeline(request: HttpRequest, response: HttpResponse, body: NewPipel
 
 @router.get("/pipelines/{name}", response=Pipeline)
 def get_pipeline(request: HttpRequest, response: HttpResponse, name: str) -> Pipeline:
+    """Returns a pipeline with its draft. `ETag` is the revision that a save has to name."""
     pipeline = pipeline_named(name)
     response.headers["ETag"] = etag(pipeline.draft_revision)
     return pipeline_json(pipeline)
@@ -138,28 +140,33 @@ def rename_pipeline(request: HttpRequest, response: HttpResponse, name: str, bod
 
 @router.delete("/pipelines/{name}", response={204: None})
 def delete_pipeline(request: HttpRequest, name: str) -> Status[None]:
+    """Deletes a pipeline with its draft and its versions. Answers 409 while it is deployed."""
     undeployed.delete_pipeline(actor(request), name)
     return Status(204, None)
 
 
 @router.get("/pipelines/{name}/versions", response=list[VersionItem])
 def versions(request: HttpRequest, name: str) -> list[VersionItem]:
+    """Lists the versions, without their documents."""
     rows = pipeline_named(name).versions.select_related("created_by")
     return [version_item(row) for row in rows]
 
 
 @router.post("/pipelines/{name}/versions", response={201: PipelineVersion})
 def save_version(request: HttpRequest, name: str, body: Note) -> Status[PipelineVersion]:
+    """Saves the draft as a version. Returns the newest version if that has the same document."""
     return Status(201, version_json(actions.save_version(actor(request), name, body.note)))
 
 
 @router.get("/pipelines/{name}/versions/{int:number}", response=PipelineVersion)
 def version(request: HttpRequest, name: str, number: int) -> PipelineVersion:
+    """Returns one version with its document."""
     return version_json(version_of(pipeline_named(name), number))
 
 
 @router.post("/pipelines/{name}/versions/{int:number}/restore", response=Pipeline)
 def restore_version(request: HttpRequest, response: HttpResponse, name: str, number: int) -> Pipeline:
+    """Makes a version's document the draft. The draft that it replaces becomes a version."""
     pipeline = actions.restore_version(actor(request), name, number)
     response.headers["ETag"] = etag(pipeline.draft_revision)
     return pipeline_json(pipeline)
@@ -243,6 +250,8 @@ def deploy(
 
 @router.post("/pipelines/{name}/undeploy", response={202: Operation})
 def undeploy(request: HttpRequest, response: HttpResponse, name: str) -> Status[Operation]:
+    """Ends a deployment for good, and returns the operation to follow. A second call meanwhile returns
+    the same one."""
     operation = operation_actions.undeploy(actor(request), name)
     response.headers["Location"] = f"/api/v1/operations/{operation.pk}"
     return Status(202, operation_json(operation))
@@ -250,11 +259,13 @@ def undeploy(request: HttpRequest, response: HttpResponse, name: str) -> Status[
 
 @router.get("/operations", response=list[Operation])
 def operations(request: HttpRequest) -> list[Operation]:
+    """Lists the newest deployments, upgrades and undeployments."""
     return recent_operations()
 
 
 @router.get("/operations/{uuid:id}", response=Operation)
 def operation(request: HttpRequest, id: str) -> Operation:
+    """Returns one deployment, upgrade or undeployment."""
     return operation_json(operation_with(str(id)))
 
 

@@ -68,6 +68,7 @@ def dry_run(request: HttpRequest, body: DryRunIn) -> DryRun:
 
 @router.get("/policies/{int:id}", response=Policy)
 def policy(request: HttpRequest, id: int) -> Policy:
+    """Returns one policy, with what it says now about nodes and elements."""
     return selectors.one_policy(id)
 
 

@@ -62,3 +62,11 @@ def test_a_json_schema_as_a_typescript_type(schema: dict[str, Any], expected: st
 def test_a_schema_that_is_not_known_is_no_guess() -> None:
     with pytest.raises(ValueError, match="no TypeScript type"):
         type_of({"not": {}}, "")
+
+
+def test_each_route_says_what_it_does() -> None:
+    paths = api.get_openapi_schema(path_prefix="")["paths"]
+    routes = {
+        f"{method} {path}": route for path, methods in paths.items() for method, route in methods.items()
+    }
+    assert [name for name, route in routes.items() if not route.get("description")] == []

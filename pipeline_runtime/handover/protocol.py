@@ -11,7 +11,7 @@ By release, when the owner cooperates:
                                             JournalShows its token released:  +--> Owning
     owner       Owning --ReleaseOrdered, its successor is armed--> Releasing --Committed--> Following
 
-By claim, whatever the owner does:
+By claim, whatever the owner does (h is the highest epoch that the journal grants):
 
     Following --Ordered--> Reading --JournalEnd--> Fencing --Initialised--> Preparing
     (or Armed)                |                       ^                        | Initialised
@@ -26,8 +26,8 @@ By claim, whatever the owner does:
                                     (the same from Releasing: the journal says whether it has released)
 
 The claim, step by step:
-1. Reading: reads the journal to its end. That gives h, the highest epoch granted. An order names the epoch
-   that it takes over (`over`). If h is another one, the order is out of date and is refused.
+1. Reading: reads the journal to its end. That gives h. An order names the epoch that it takes over (`over`).
+   If h is another one, the order is out of date and is refused.
 2. Fencing: initialises the id of h. That aborts the open transaction of its owner, which cannot commit again.
 3. Preparing: initialises the id of h+1.
 4. Rereading: reads again, past anything that an open transaction hides. If h has grown, somebody else was
@@ -59,11 +59,15 @@ class Following:
 
 @dataclass(frozen=True, slots=True)
 class ReadingToArm:
+    """Reads the journal to its end: which epoch is the next one?"""
+
     order: ArmOrder
 
 
 @dataclass(frozen=True, slots=True)
 class Arming:
+    """Initialises the id of `epoch`."""
+
     order: ArmOrder
     epoch: Epoch
 
@@ -86,29 +90,39 @@ class Armed:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
+    """Step 1 of a claim."""
+
     order: ClaimOrder
 
 
 @dataclass(frozen=True, slots=True)
 class Fencing:
+    """Step 2 of a claim. `granted` is the epoch that it shuts out."""
+
     order: ClaimOrder
     granted: Epoch
 
 
 @dataclass(frozen=True, slots=True)
 class Preparing:
+    """Step 3 of a claim."""
+
     order: ClaimOrder
     granted: Epoch
 
 
 @dataclass(frozen=True, slots=True)
 class Rereading:
+    """Step 4 of a claim."""
+
     order: ClaimOrder
     granted: Epoch
 
 
 @dataclass(frozen=True, slots=True)
 class Claiming:
+    """Step 5 of a claim: its CLAIM is on the way."""
+
     order: ClaimOrder
     epoch: Epoch
 

@@ -39,7 +39,7 @@ end."""
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """The end of one batch, which Spark keeps as the source's offset."""
+    """Where a batch ends: its Seq, the position in each input, and its time."""
 
     seq: Seq
     ends: Ends

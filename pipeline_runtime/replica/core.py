@@ -53,8 +53,8 @@ class Facts:
 
 
 def has_former_state(view: JournalView, state_begins: Seq, seq: Seq) -> bool:
-    """Whether the state at `seq` is the one that, as the journal says, is left behind there. A state that
-    begins at `seq` itself is not."""
+    """Whether the journal says that the state at `seq` is left behind there, because a fresh one begins. A
+    state that begins at `seq` itself is that fresh one."""
     return seq != state_begins and view.begins_fresh(seq)
 
 
@@ -106,8 +106,8 @@ class Wait:
 def next_batch(
     facts: Facts, start: Seq, *, fits: bool = True
 ) -> Follow | Own | Announce | OwnLast | ReleaseAlone | Wait:
-    """What this replica does behind the batch `start`. `fits`: it is known where this definition's inputs
-    stand there."""
+    """What this replica does next, if `start` is the last batch that it has processed. `fits`: it is known
+    where the inputs of its definition stand there."""
     if facts.stops:
         return Wait()
     followed = followed_from(facts, start)
@@ -221,7 +221,7 @@ def next_followed(
 
 
 def _is_cut(view: JournalView, seq: Seq) -> bool:
-    """Whether the batch behind `seq` does not simply go on: another state, or another place."""
+    """Whether the batch behind `seq` begins with another state, or at another place in its inputs."""
     return view.begins_fresh(seq) or view.begins_elsewhere(seq)
 
 

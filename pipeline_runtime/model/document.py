@@ -151,7 +151,12 @@ def refusals(data: Any) -> list[Fault]:
         for loc, reason in unfit(data)
     ]
     return found or [
-        Fault(element=None, path=join_path(*loc), message=f"has {count:,}; at most {most} go", code="invalid")
+        Fault(
+            element=None,
+            path=join_path(*loc),
+            message=f"has {count:,}; at most {most} are possible",
+            code="invalid",
+        )
         for loc, count, most in _counts(data)
         if count > most
     ]

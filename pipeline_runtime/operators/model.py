@@ -255,10 +255,13 @@ def _check_inputs(
         if slot is None:
             _unnamed(check, f"{path}.input", "input", fed.input, known)
         elif slot.name in taken:
-            check.fail(f"{path}.input", f'the model\'s input "{slot.name}" is fed twice')
+            check.fail(f"{path}.input", f'the model\'s input "{slot.name}" is given twice')
         elif slot.element not in _DTYPES:
             what = slot.element or "something that is no tensor"
-            check.fail(f"{path}.input", f'the model\'s input "{slot.name}" is of {what}; numbers go')
+            check.fail(
+                f"{path}.input",
+                f'the model\'s input "{slot.name}" is of {what}, but only numbers can be given',
+            )
         elif slot.shape_for(len(fed.names)) is None:
             message = f'the model\'s input "{slot.name}" {_shown(slot)}, but it gets {len(fed.names)}'
             check.fail(f"{path}.columns", message)

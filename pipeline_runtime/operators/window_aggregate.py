@@ -118,7 +118,7 @@ class WindowAggregateParams(Params):
         raise ValueError(
             f"size_s {size_s:g} and slide_s {slide_s:g} cost too much: {open_at_once:,} windows are open at "
             f"once, and each result is put together from {self.parts:,} parts, {a_second:,.0f} in a second "
-            f"(at most {PARTS_MAX:,} and {PARTS_A_SECOND_MAX:,} go). "
+            f"(at most {PARTS_MAX:,} and {PARTS_A_SECOND_MAX:,} are possible). "
             f"Choose a slide_s of {_round_slide(size_s, least_s):g} or more that divides size_s"
         )
 

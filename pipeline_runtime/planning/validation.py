@@ -320,7 +320,8 @@ class _Check:
         count = len(schema.fields)
         if count > COLUMNS_MAX:
             message = (
-                f"its rows have {count:,} columns; at most {COLUMNS_MAX:,} go: keep those that are needed"
+                f"its rows have {count:,} columns; at most {COLUMNS_MAX:,} are possible:"
+                " keep those that are needed"
             )
             self.report(element.id, element.path("params"), message, "too_many_columns")
             return True

@@ -25,7 +25,7 @@ def open_workbook(path: Path) -> CalamineWorkbook:
         raise ImportFault("The file is no workbook.", None, "Save it again as .xlsx, or as CSV.") from error
     if size > WORKBOOK_BYTES_MAX:
         raise ImportFault(
-            f"The workbook unpacks to {size:,} bytes; at most {WORKBOOK_BYTES_MAX:,} go.",
+            f"The workbook unpacks to {size:,} bytes; at most {WORKBOOK_BYTES_MAX:,} are possible.",
             None,
             "Save its sheet as CSV.",
         )

@@ -23,7 +23,9 @@ def width_of(reading: Reading, header: Sequence[str], rows: Sequence[Sequence[st
     width = max(cells, *(source + 1 for source in _sources(reading)))
     if width > COLUMNS_MAX:
         raise ImportFault(
-            f"The table has {width:,} columns; at most {COLUMNS_MAX:,} go.", None, "Choose another delimiter."
+            f"The table has {width:,} columns; at most {COLUMNS_MAX:,} are possible.",
+            None,
+            "Choose another delimiter.",
         )
     return width
 

@@ -220,7 +220,7 @@ WHOLE = onnx_models.largest(2).SerializeToString()
         (LINEAR, [{"columns": ["v0", "v1", "v9"]}], FIRST, "inputs[0].columns[2]", 'no column "v9"'),
         (LINEAR, [{"columns": ["v0", "v1", "k"]}], FIRST, "inputs[0].columns[2]", "a number is needed"),
         (LINEAR, [{"input": "z", **FED[0]}], FIRST, "inputs[0].input", "no input \"z\""),
-        (LINEAR, [*FED, *FED], FIRST, "inputs[1].input", "fed twice"),
+        (LINEAR, [*FED, *FED], FIRST, "inputs[1].input", "given twice"),
         (LINEAR, FED, [{"name": "y"}], "outputs[0].index", "has 2 values a row"),
         (LINEAR, FED, [{"name": "y", "index": 2}], "outputs[0].index", "counted from 0"),
         (LINEAR, FED, [{"name": "y", "output": "Y", "index": 0}], "outputs[0].output", 'no output "Y"'),

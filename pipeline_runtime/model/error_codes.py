@@ -397,7 +397,7 @@ IN_ORDERS = (
     KnownError(
         "copy-stalled",
         "The copy did not get ready in time",
-        "The node that an element was to go to reported no progress for a minute: its line or its disk is"
+        "The node that an element was to go to reported no progress for two minutes: its line or its disk is"
         " too slow, or it has too much to do.",
         _RUNS_ON,
         "Choose a node with more room or a better line, or move the element when less is to be done.",

@@ -1,4 +1,4 @@
-"""Refuses openings of sentences that make a reader look back, and lines of docs that are too long.
+"""Refuses words and openings of sentences that make a reader stop, and lines of docs that are too long.
 
     python -m tests.words        `make check` runs it too
 
@@ -25,6 +25,10 @@ NAMES_THEM = ("tests/words.py", "tests/unit/test_words.py")
 _OPENING = re.compile(r'(?:^\s*[rR]?"""|(?:^|\s)(?:#|//|/\*\*?|<!--)\s|^\s*\*\s)\s*Of\s')
 _ANEW = re.compile(r"\banew\b", re.IGNORECASE)
 _LIKEWISE = re.compile(r"\bLikewise\b")
+_SHALL = re.compile(r"\bshall\b", re.IGNORECASE)
+_EACH = re.compile(
+    r"(?<!\b(?:of|in) )(?<!\bfor )(?<!\bwithin )\beach \d[\d,.]* (?:ms|s|min|minutes|seconds|h)\b"
+)
 _NONE = re.compile(r"(?<![\w`])None: ")
 _LINK_TARGET = re.compile(r"\]\([^)]*\)|https?://\S+")
 
@@ -39,6 +43,10 @@ def faults(path: Path, text: str) -> Iterator[tuple[int, str]]:
             yield number, '"anew": write "again", "from the start" or "fresh"'
         if _LIKEWISE.search(line):
             yield number, '"Likewise": say it in full'
+        if _SHALL.search(line):
+            yield number, '"shall": write "is to", "must", "may" or "should"'
+        if _EACH.search(line):
+            yield number, '"each 5 s": write "every 5 s"'
         if _NONE.search(prose.get(number, "")):
             yield number, '"None: ...": write "Returns None if ..." or "`x` is None when ..."'
     if path.suffix == ".md":

@@ -129,6 +129,7 @@ export interface ColumnReading {
   decimal?: "." | "," | null;
   thousands?: "" | "." | "," | " " | "'" | null;
   missing?: string[] | null;
+  beside?: string;
   format?: string | null;
 }
 
@@ -1186,10 +1187,12 @@ export interface Reading {
   encoding?: string;
   delimiter?: string;
   quote?: "\"" | "'" | "";
+  escape?: "" | "\\";
   comment?: string;
   header_line?: number | null;
   units_line?: number | null;
   first_line?: number;
+  last_line?: number | null;
   decimal?: "." | ",";
   thousands?: "" | "." | "," | " " | "'";
   missing?: string[];

@@ -11,8 +11,8 @@ from math import isfinite
 
 from pipeline_runtime.model.schema import FieldType
 
-TRUE_WORDS = ("true", "yes", "on", "1", "t", "y", "ja", "wahr")
-FALSE_WORDS = ("false", "no", "off", "0", "f", "n", "nein", "falsch")
+TRUE_WORDS = ("true", "yes", "on", "1", "t", "y", "ja", "wahr", "ein", "an", "j", "oui", "vrai")
+FALSE_WORDS = ("false", "no", "off", "0", "f", "n", "nein", "falsch", "aus", "non", "faux")
 INTEGER_MAX = (1 << 63) - 1
 _INTEGER = r"[+-]?[0-9]+"
 _PLAIN = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?"
@@ -22,16 +22,24 @@ _SEPARATORS = (
 """What DuckDB's `trim` takes away: the separators of Unicode."""
 _AROUND = " \t\n\v\f\r"  # what DuckDB passes over, too
 _SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " "})  # between groups of three digits
+_BESIDE_SPACES = _AROUND + "\u00a0\u202f\u2009"  # between a number and its unit
+MINUS_BEHIND, PARENTHESES, MINUS_SIGN = "-", "()", "\u2212"
+"""What may stand beside numbers and is no unit: `5-` and `(5)` are -5, and so is 5 behind the sign U+2212."""
 
 
-def read_cell(text: str, type_: FieldType, decimal: str, thousands: str) -> int | float | bool | str | None:
-    """Returns the value, or None if the text is none of this type. Times are read by `time_text`."""
+def read_cell(
+    text: str, type_: FieldType, decimal: str, thousands: str, beside: str = ""
+) -> int | float | bool | str | None:
+    """Returns the value, or None if the text is none of this type. Times are read by `time_text`.
+
+    `beside` is what stands beside a number, such as its unit.
+    """
     if type_ is FieldType.STRING:
         return text
     if type_ is FieldType.BOOLEAN:
         word = text.strip(_SEPARATORS).lower()
         return True if word in TRUE_WORDS else False if word in FALSE_WORDS else None
-    plain = plain_number(text.strip(_AROUND), decimal, thousands)
+    plain = plain_number(without_beside(text, beside).strip(_AROUND), decimal, thousands)
     if plain is None:
         return None
     if type_ is FieldType.INTEGER:
@@ -43,10 +51,50 @@ def read_cell(text: str, type_: FieldType, decimal: str, thousands: str) -> int 
     return number if isfinite(number) else None
 
 
+def without_beside(text: str, beside: str) -> str:
+    """Returns the number without what stands beside it; `5-` and `(5)` as -5; another text as it is."""
+    if not beside:
+        return text
+    bare = text.strip(_BESIDE_SPACES)
+    if beside == MINUS_SIGN:
+        return bare.replace(beside, "-")
+    if beside == MINUS_BEHIND:
+        return f"-{bare[:-1].rstrip(_BESIDE_SPACES)}" if re.match(r"[0-9.,].*-\Z", bare) else text
+    if beside == PARENTHESES:
+        return f"-{bare[1:-1].strip(_BESIDE_SPACES)}" if re.match(r"\([0-9.,].*\)\Z", bare) else text
+    if bare.endswith(beside):
+        return bare.removesuffix(beside).rstrip(_BESIDE_SPACES)
+    if bare.startswith(beside):
+        return bare.removeprefix(beside).lstrip(_BESIDE_SPACES)
+    if bare.startswith(f"-{beside}"):
+        return "-" + bare.removeprefix(f"-{beside}").lstrip(_BESIDE_SPACES)
+    return text
+
+
+def _without_beside_sql(cell: str, beside: str) -> str:
+    spaces = quoted(_BESIDE_SPACES)
+    bare = f"trim({cell}, {spaces})"
+    if beside == MINUS_SIGN:
+        return f"replace({bare}, {quoted(beside)}, '-')"
+    if beside in (MINUS_BEHIND, PARENTHESES):
+        begin, pattern = (1, "[0-9.,].*-") if beside == MINUS_BEHIND else (2, r"\([0-9.,].*\)")
+        inner = f"trim(substr({bare}, {begin}, length({bare}) - {begin}), {spaces})"
+        return f"CASE WHEN regexp_full_match({bare}, {quoted(pattern)}) THEN '-' || {inner} ELSE {cell} END"
+    unit, size, negative = quoted(beside), len(beside), quoted(f"-{beside}")
+    return (
+        f"CASE WHEN suffix({bare}, {unit}) THEN rtrim(left({bare}, -{size}), {spaces})"
+        f" WHEN prefix({bare}, {unit}) THEN ltrim(substr({bare}, {size + 1}), {spaces})"
+        f" WHEN prefix({bare}, {negative}) THEN '-' || ltrim(substr({bare}, {size + 2}), {spaces})"
+        f" ELSE {cell} END"
+    )
+
+
 def plain_number(text: str, decimal: str, thousands: str) -> str | None:
     """Returns the number as a program writes it: 1.234,5 -> 1234.5; None if the text is no such number."""
     if thousands == " ":
         text = text.translate(_SPACES).strip(_AROUND)
+    elif thousands == "'":
+        text = text.replace("\u2019", "'")
     if thousands and thousands in text:
         if not re.fullmatch(grouped(decimal, thousands), text):
             return None
@@ -63,7 +111,7 @@ def grouped(decimal: str, thousands: str) -> str:
     return rf"[+-]?[0-9]{{1,3}}({re.escape(thousands)}[0-9]{{3}})+({re.escape(decimal)}[0-9]*)?"
 
 
-def sql_of(cell: str, type_: FieldType, decimal: str, thousands: str) -> str:
+def sql_of(cell: str, type_: FieldType, decimal: str, thousands: str, beside: str = "") -> str:
     """Returns SQL with the value of `cell`, a column of texts; null if the text is none of this type."""
     if type_ is FieldType.STRING:
         return cell
@@ -74,9 +122,13 @@ def sql_of(cell: str, type_: FieldType, decimal: str, thousands: str) -> str:
             f"WHEN {word} IN {_listed(FALSE_WORDS)} THEN false",
         )
         return f"CASE {yes} {no} END"
+    if beside:
+        cell = f"({_without_beside_sql(cell, beside)})"
     read = _whole_sql if type_ is FieldType.INTEGER else _number_sql
     if thousands == " ":
         cell = f"translate({cell}, '\u00a0\u202f\u2009', '   ')"
+    elif thousands == "'":
+        cell = f"replace({cell}, '\u2019', {quoted(chr(39))})"
     plain = f"replace({cell}, ',', '.')" if decimal == "," else cell
     value = read(plain)
     if decimal == "," and thousands != ".":

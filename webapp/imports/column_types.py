@@ -32,6 +32,11 @@ _TRUTHS = (
     ("on", "off"),
     ("ja", "nein"),
     ("wahr", "falsch"),
+    ("ein", "aus"),
+    ("an", "aus"),
+    ("oui", "non"),
+    ("vrai", "faux"),
+    ("j", "n"),
     ("t", "f"),
     ("y", "n"),
 )

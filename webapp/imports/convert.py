@@ -29,6 +29,7 @@ from webapp.imports.convert_sql import Moment, Query, connected, missing
 from webapp.imports.convert_write import Writer
 from webapp.imports.convert_zone import Zone
 from webapp.imports.faults import Cancelled, ImportFault
+from webapp.imports.footer import is_summary
 from webapp.imports.reading import ColumnReading, Jump, Reading, Report, Source
 from webapp.imports.time_text import COUNTED, moment as in_iso, time_reader
 
@@ -134,7 +135,9 @@ class _Import:
             yield self._without_footer(waiting)
 
     def _without_footer(self, table: pa.Table) -> pa.Table:
-        idle = pc.and_(table["_short"], pc.invert(table["_known"])).to_numpy()
+        ending = pa.array([text is not None and is_summary(text) for text in table["_raw"].to_pylist()])
+        short = pc.or_(table["_short"], ending)
+        idle = pc.and_(short, pc.invert(table["_known"])).to_numpy()
         end = len(idle) if not idle.all() else 0
         while end and idle[end - 1]:
             end -= 1

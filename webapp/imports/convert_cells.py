@@ -16,7 +16,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from webapp.imports.convert_sql import Query, csv_cells, typed
-from webapp.imports.convert_text import ROW_BYTES_MAX, Counted, Piece, in_utf8, newlines, pieces, unpacked
+from webapp.imports.convert_text import (
+    ROW_BYTES_MAX,
+    Counted,
+    Piece,
+    in_lines,
+    in_utf8,
+    newlines,
+    pieces,
+    unpacked,
+)
 from webapp.imports.faults import ImportFault
 from webapp.imports.reading import Reading, Source
 from webapp.imports.table_width import HEAD_ROWS, width_of
@@ -45,7 +54,8 @@ def text_batches(
     file = directory / "piece.csv"
     counted = Counted(path)
     with counted.file:
-        for piece, last in _with_last(pieces(in_utf8(unpacked(counted, reading), reading.encoding), reading)):
+        blocks = in_lines(in_utf8(unpacked(counted, reading), reading.encoding), reading)
+        for piece, last in _with_last(pieces(blocks, reading)):
             file.write_bytes(piece.data)
             table = _typed(piece, last, reading, query, connection, file, width)
             lines = lines_of(piece, table.num_rows)
@@ -159,7 +169,7 @@ def _width(path: Path, reading: Reading) -> int:
     counted = Counted(path)
     with counted.file:
         head = b""
-        for block in in_utf8(unpacked(counted, reading), reading.encoding):
+        for block in in_lines(in_utf8(unpacked(counted, reading), reading.encoding), reading):
             head += block
             if len(head) >= _HEAD_BYTES:
                 break

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from webapp.imports.cell_text import quoted
 from webapp.imports.convert_cells import Batch, lines_of
 from webapp.imports.convert_sql import Query, typed
-from webapp.imports.convert_text import Counted, in_utf8, pieces, unpacked
+from webapp.imports.convert_text import Counted, in_lines, in_utf8, pieces, unpacked
 from webapp.imports.faults import ImportFault
 from webapp.imports.reading import Reading, Source
 from webapp.imports.sheets import open_workbook, sheet_rows
@@ -50,7 +50,7 @@ def json_batches(
     plain = reading.model_copy(update={"quote": "", "delimiter": ",", "comment": ""})
     counted = Counted(path)
     with counted.file:
-        for piece in pieces(in_utf8(unpacked(counted, reading), reading.encoding), plain):
+        for piece in pieces(in_lines(in_utf8(unpacked(counted, reading), reading.encoding), plain), plain):
             lines = [line for line in piece.data.split(b"\n") if line.strip(b"\r")]
             given = pa.table({"line": pa.array(lines, pa.binary()).cast(pa.string())})
             table = _asked(connection, query, given, cells, names)
@@ -132,8 +132,12 @@ def sheet_batches(
             header = cells if number == reading.header_line else header
         begin = reading.first_line
         width = 0
+        if reading.last_line is not None:
+            rows = islice(rows, max(0, reading.last_line + 1 - begin))
         while part := list(islice(rows, _SHEET_ROWS)):
             width = width or width_of(reading, header, part)
+            # The names are left out where they come again; the numbers of the rows stay.
+            part = [[] if header and row == header else row for row in part]
             yield _sheet_batch(part, width, begin, path, query, connection)
             begin += len(part)
     except (python_calamine.CalamineError, OSError, ValueError) as error:

@@ -85,9 +85,8 @@ class Counts:
         )
 
     def _decimals(self, column: ColumnReading, counted: _Column) -> Iterator[bool]:
-        decimal, thousands = marks(self.reading, column)
         for text in counted.sample:
-            value = read_cell(text, FieldType.NUMBER, decimal, thousands)
+            value = read_cell(text, FieldType.NUMBER, *marks(self.reading, column))
             yield value is not None and abs(value) <= _EXACT_MAX
 
     def columns(self) -> tuple[ColumnReport, ...]:

@@ -61,7 +61,11 @@ class Query:
         return frozenset(column.source for column in self.plain) - others
 
     def _is_number(self, column: ColumnReading) -> bool:
-        return column.type is FieldType.NUMBER and marks(self.reading, column) == (self.reading.decimal, "")
+        return column.type is FieldType.NUMBER and marks(self.reading, column) == (
+            self.reading.decimal,
+            "",
+            "",
+        )
 
     def sql(
         self,
@@ -100,8 +104,7 @@ class Query:
     def _value(self, column: ColumnReading, cell: str, numbers: frozenset[Source]) -> str:
         if column.source in numbers:
             return cell
-        decimal, thousands = marks(self.reading, column)
-        return sql_of(cell, column.type, decimal, thousands)
+        return sql_of(cell, column.type, *marks(self.reading, column))
 
     def _kept(self, n: int, column: ColumnReading) -> str:
         """The value, or null where it means "no value"."""
@@ -150,11 +153,12 @@ def _without(cell: str, texts: str) -> str:
     )
 
 
-def marks(reading: Reading, column: ColumnReading) -> tuple[str, str]:
-    """Returns the decimal and the thousands mark of a column."""
+def marks(reading: Reading, column: ColumnReading) -> tuple[str, str, str]:
+    """Returns the decimal and the thousands mark of a column, and what stands beside its numbers."""
     return (
         column.decimal or reading.decimal,
         reading.thousands if column.thousands is None else column.thousands,
+        column.beside,
     )
 
 

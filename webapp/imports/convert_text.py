@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from webapp.imports.faults import ImportFault
 from webapp.imports.reading import Reading
+from webapp.imports.repeats import ABOVE_MAX, repeats
 
 PIECE_BYTES = 12 << 20
 ROW_BYTES_MAX = 4 << 20
@@ -29,6 +30,8 @@ QUOTED_LINES_MAX = 200
 
 
 _NEWLINE, _RETURN = 10, 13
+_LINE_ENDS = re.compile(rb"\r*\n|\r")
+_ESCAPES = re.compile(rb'\\([\\"])')
 
 
 @dataclass
@@ -213,12 +216,37 @@ def in_utf8(blocks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
         ) from error
 
 
+def in_lines(blocks: Iterator[bytes], reading: Reading) -> Iterator[bytes]:
+    """Yields the same text of UTF-8 with a line feed at the end of each line, whatever stood there, without
+    marks of an encoding in between, and with quotes doubled that stood behind a backslash."""
+    held = b""
+    for block in blocks:
+        data = held + block if held else block
+        whole = data.rstrip(b"\r\\") if data[-1:] in (b"\r", b"\\") else data
+        held, data = data[len(whole) :], whole
+        yield _with_line_feeds(data, reading)
+    yield _with_line_feeds(held, reading)
+
+
+def _with_line_feeds(data: bytes, reading: Reading) -> bytes:
+    if data.count(b"\r") != data.count(b"\r\n") or b"\r\r" in data:
+        data = _LINE_ENDS.sub(b"\n", data)
+    if codecs.BOM_UTF8 in data:
+        data = data.replace(codecs.BOM_UTF8, b"")
+    if reading.escape and b"\\" in data:
+        data = _ESCAPES.sub(lambda found: b'""' if found[1] == b'"' else b"\\", data)
+    return data
+
+
 def pieces(blocks: Iterator[bytes], reading: Reading) -> Iterator[Piece]:
-    """Yields the rows from the reading's first line on, without blank lines and comments, whole rows each."""
+    """Yields the rows from the reading's first line on, without blank lines and comments, whole rows each.
+
+    The names of the columns are left out where they come again.
+    """
     delimiter = "\t" if reading.delimiter == "whitespace" else reading.delimiter
     line, left, parts, size = 1, b"", [], 0
-    return_ends = None  # whether lines end with a carriage return alone, as on old machines
     skip = reading.first_line - 1
+    above = Above(reading)
 
     def made(data: bytes) -> Piece | None:
         nonlocal line, skip
@@ -228,14 +256,15 @@ def pieces(blocks: Iterator[bytes], reading: Reading) -> Iterator[Piece]:
                 at, count = end + 1, count + 1
             if count < skip:
                 at, count = len(data), count + 1
+            above.add(line, data[:at])
             skip, line, data = max(0, skip - count), line + count, data[at:]
         first, line = line, line + data.count(b"\n")
-        return _cleaned(Piece(data, first, reading.quote, delimiter), reading) if data else None
+        if reading.last_line is not None and line > reading.last_line:
+            data = b"".join(data.splitlines(keepends=True)[: max(0, reading.last_line + 1 - first)])
+        return _cleaned(Piece(data, first, reading.quote, delimiter), reading, above) if data else None
 
     for block in blocks:
-        if return_ends is None and block:
-            return_ends = b"\n" not in block and b"\r" in block[:-1]
-        parts.append(block.replace(b"\r", b"\n") if return_ends else block)
+        parts.append(block)
         size += len(block)
         if size < PIECE_BYTES:
             continue
@@ -247,6 +276,8 @@ def pieces(blocks: Iterator[bytes], reading: Reading) -> Iterator[Piece]:
         left, parts, size = data[end:], [], len(data) - end
         if piece is not None:
             yield piece
+        if reading.last_line is not None and line > reading.last_line:
+            return
     piece = made(left + b"".join(parts))
     if piece is not None:
         yield piece
@@ -268,7 +299,28 @@ def _endless(line: int) -> ImportFault:
     )
 
 
-def _cleaned(piece: Piece, reading: Reading) -> Piece | None:
+class Above:
+    """The lines above the rows, which may come again between them."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+        self.names = b""
+        self.around: set[bytes] = set()
+
+    def add(self, line: int, data: bytes) -> None:
+        """Takes the lines from number `line` on."""
+        header = self.reading.header_line
+        if header is None or header + ABOVE_MAX < line:
+            return
+        for number, text in enumerate(data.split(b"\n"), line):
+            text = text.rstrip(b"\r")
+            if number == header and text.count(self.reading.quote.encode() or b'"') % 2 == 0:
+                self.names = text
+            elif header - ABOVE_MAX <= number <= header + ABOVE_MAX and text.strip():
+                self.around.add(text)
+
+
+def _cleaned(piece: Piece, reading: Reading, above: Above) -> Piece | None:
     data = piece.data
     if b"\0" in data:
         data = data.replace(b"\0", b"")
@@ -281,6 +333,8 @@ def _cleaned(piece: Piece, reading: Reading) -> Piece | None:
     if piece.quote and piece.quoted_lines:
         piece.data = _with_lost_quotes(data, piece.quote, piece.delimiter)
         del piece.quoted_lines  # which is found again
+    if above.names and above.names in piece.data:
+        _without_repeats(piece, above)
     if reading.comment:
         _without_comments(piece, reading.comment.encode())
     if reading.delimiter == "whitespace":
@@ -288,21 +342,39 @@ def _cleaned(piece: Piece, reading: Reading) -> Piece | None:
     return piece if piece.data else None
 
 
+def _without_repeats(piece: Piece, above: Above) -> None:
+    lines = _lines_of(piece)
+    again = repeats([line.rstrip(b"\r") for line in lines], above.names, above.around)
+    if again:
+        _keep(piece, lines, [at for at in range(len(lines)) if at not in again])
+
+
+def _lines_of(piece: Piece) -> list[bytes]:
+    lines = piece.data.split(b"\n")
+    if lines[-1] == b"":
+        lines.pop()
+    return lines
+
+
+def _keep(piece: Piece, lines: list[bytes], places: list[int]) -> None:
+    numbers = np.arange(len(lines)) + piece.first_line if piece.lines is None else piece.lines
+    piece.data = b"\n".join([lines[at] for at in places] + [b""]) if places else b""
+    piece.lines = numbers[np.array(places, np.int64)]
+    piece.__dict__.pop("quoted_lines", None)  # which is found again
+
+
 def _without_comments(piece: Piece, comment: bytes) -> None:
     """Leaves out comments and blank lines, but none within quotes."""
     ends = newlines(piece.data)
     inside = inside_quotes(piece.data, ends, piece.quote, piece.delimiter)
-    lines = piece.data.split(b"\n")
-    if lines[-1] == b"":
-        lines.pop()
+    lines = _lines_of(piece)
     within = [False, *inside.tolist()][: len(lines)]
     keep = [
         number
         for number, (text, quoted) in enumerate(zip(lines, within, strict=True))
         if quoted or (text.strip() and not text.lstrip().startswith(comment))
     ]
-    piece.data = b"\n".join([lines[number] for number in keep] + [b""]) if keep else b""
-    piece.lines = np.array(keep, np.int64) + piece.first_line
+    _keep(piece, lines, keep)
 
 
 def _tabbed(data: bytes, quote: bytes) -> bytes:

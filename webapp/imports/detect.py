@@ -12,7 +12,15 @@ from pydantic import JsonValue
 from webapp.imports.answer import changed
 from webapp.imports.detect_records import detected_json_lines, detected_parquet, is_json_lines
 from webapp.imports.detect_table import Facts, detected_table
-from webapp.imports.dialect import Line, detected as detected_dialect, divided, lines_of
+from webapp.imports.dialect import (
+    Line,
+    detected as detected_dialect,
+    divided,
+    has_escapes,
+    lines_of,
+    lost_quote,
+    unescaped,
+)
 from webapp.imports.encoding import candidates, decoded, is_text
 from webapp.imports.faults import ImportFault
 from webapp.imports.preview import preview
@@ -154,6 +162,9 @@ def _of_text(head: Head, text: str, encoding: str, fixed: Mapping[str, JsonValue
     lines = lines_of(text, cut=not head.whole)
     if not lines:
         lines = [text]
+    escape = "\\" if has_escapes(lines) else ""
+    if escape:
+        lines = [unescaped(line) for line in lines]
     dialect = detected_dialect(lines, _text_of(fixed, "delimiter"), _text_of(fixed, "quote"))
     comment = _text_of(fixed, "comment") if "comment" in fixed else dialect.comment
     base = Reading(
@@ -162,6 +173,7 @@ def _of_text(head: Head, text: str, encoding: str, fixed: Mapping[str, JsonValue
         encoding=encoding,
         delimiter=dialect.delimiter,
         quote=dialect.quote,
+        escape=escape,
         comment=comment or "",
     )
     rows, comments = [], []
@@ -187,8 +199,14 @@ def _of_text(head: Head, text: str, encoding: str, fixed: Mapping[str, JsonValue
     ]
     if dialect.sep_line:
         notes.append("Line 1 names the delimiter, as Excel wants it.")
+    if escape:
+        notes.append("A quote within quotes stands behind a backslash.")
     if comment:
         notes.append(f"Lines that begin with {comment} are comments.")
+    if lost_line := lost_quote(rows, dialect.delimiter, dialect.quote):
+        notes.append(
+            f"Line {lost_line} has a quote without its other half. It is read as a part of the text."
+        )
     if b"\0" in head.begin_bytes and encoding == "utf-8":
         notes.append("Zero bytes between the characters are left out.")
     if lost := text.count("\ufffd"):

@@ -10,6 +10,8 @@ from pydantic import JsonValue
 
 from pipeline_runtime.model.schema import FieldType
 from webapp.imports import column_names, column_types, number_marks, table_place
+from webapp.imports.beside import NO_UNITS, beside
+from webapp.imports.cell_text import MINUS_BEHIND, MINUS_SIGN, PARENTHESES, without_beside
 from webapp.imports.column_names import Shift, named
 from webapp.imports.column_types import Cell, Judged
 from webapp.imports.detect_time import Timed, detected_time
@@ -25,6 +27,7 @@ from webapp.imports.reading import (
     Question,
     Reading,
 )
+from webapp.imports.repeats import repeats
 from webapp.imports.shapes import shape
 from webapp.imports.table_place import Place
 
@@ -50,19 +53,28 @@ class Table:
     names: list[tuple[str, str | None]]
     rows: tuple[Line, ...]  # of the beginning
     shift: Shift | None = None  # if there are more cells than names
+    again: int | None = None  # the line where the names come again first
 
 
 def detected_table(facts: Facts, fixed: Mapping[str, JsonValue]) -> Detection:
     """Returns the whole reading: what is no table is one column of text. ImportFault: it has too many."""
     table = _table(facts, fixed)
     delimiter = facts.base.delimiter if facts.base.kind == "text" else ";"
-    shown = _shown(table)
+    besides = [
+        beside(name, [cell.text for cell in cells])
+        for (name, _), cells in zip(table.names, table.columns, strict=True)
+    ]
+    bare = [
+        tuple(replace(cell, text=without_beside(cell.text, text)) for cell in cells) if text else cells
+        for cells, text in zip(table.columns, besides, strict=True)
+    ]
+    shown = _shown(bare)
     marks = _decided(shown, delimiter, fixed)
     decimals = [marks.decimal if "decimal" in fixed else marks.decimal_of(each) for each in shown]
     quoted_differs = _quoted_columns(table)
     judged = [
         column_types.judge(name, cells, decimals[at], marks.thousands, at in quoted_differs)
-        for at, ((name, _), cells) in enumerate(zip(table.names, table.columns, strict=True))
+        for at, ((name, _), cells) in enumerate(zip(table.names, bare, strict=True))
     ]
     timed = detected_time(
         [name for name, _ in table.names],
@@ -73,7 +85,7 @@ def detected_table(facts: Facts, fixed: Mapping[str, JsonValue]) -> Detection:
         marks.decimal,
         fixed,
     )
-    reading = _reading(table, marks, decimals, judged, timed)
+    reading = _reading(table, marks, decimals, besides, judged, timed)
     questions = [
         *_shift_question(table),
         *_marks_question(marks, table),
@@ -81,7 +93,12 @@ def detected_table(facts: Facts, fixed: Mapping[str, JsonValue]) -> Detection:
         *_missing_questions(reading, table, judged),
         *_type_questions(reading, table, judged),
     ]
-    notes = [*_place_notes(table), *_mark_notes(marks), *timed.notes, *_column_notes(table, judged, timed)]
+    notes = [
+        *_place_notes(table),
+        *_mark_notes(marks),
+        *timed.notes,
+        *_column_notes(table, besides, judged, timed),
+    ]
     return Detection(
         reading=reading, notes=tuple(notes[:NOTES_MAX]), questions=tuple(questions[:QUESTIONS_MAX])
     )
@@ -96,10 +113,11 @@ def _table(facts: Facts, fixed: Mapping[str, JsonValue]) -> Table:
         first=_line(fixed, "first_line"),
         header_known="header_line" in fixed,
     )
+    again = _repeats(facts.rows, place)
     rows = tuple(
         row
         for row in facts.rows
-        if row.cells and place.first <= row.number <= place.last and row.cells != place.names
+        if row.cells and place.first <= row.number <= place.last and row.number not in again
     )
     width = place.width
     if width > COLUMNS_MAX:
@@ -108,7 +126,9 @@ def _table(facts: Facts, fixed: Mapping[str, JsonValue]) -> Table:
             f"line {place.first:,}",
             "Split it by columns, or choose another delimiter.",
         )
-    pieces = [row for row in facts.pieces if len(row.cells) in (width, width + 1)]
+    pieces = [
+        row for row in facts.pieces if len(row.cells) in (width, width + 1) and row.cells != place.names
+    ]
     columns = tuple(
         (
             *(_cell(row, at, row.number) for row in rows),
@@ -123,7 +143,18 @@ def _table(facts: Facts, fixed: Mapping[str, JsonValue]) -> Table:
     shift = column_names.shift_of(place.names, [[cell.text for cell in cells[:200]] for cells in columns])
     if shift is not None:
         place = replace(place, names=shift.names)
-    return Table(facts, place, columns, named(place.names, place.unit_cells, width), rows, shift)
+    names = named(place.names, place.unit_cells, width)
+    return Table(facts, place, columns, names, rows, shift, min(again, default=None))
+
+
+def _repeats(rows: Sequence[Line], place: Place) -> set[int]:
+    """Returns the numbers of the lines below the names where the names come again, with what stands there."""
+    header = next((row for row in rows if row.number == place.header), None)
+    if header is None:
+        return set()
+    around = {row.text for row in rows if row.number < place.first} - {header.text, ""}
+    below = [row for row in rows if row.number >= place.first]
+    return {below[at].number for at in repeats([row.text for row in below], header.text, around)}
 
 
 def _cell(row: Line, at: int, line: int | None) -> Cell:
@@ -140,9 +171,9 @@ def _line(fixed: Mapping[str, JsonValue], place: str) -> int | None:
     return value if isinstance(value, int) and value > 0 else None
 
 
-def _shown(table: Table) -> list[Marks]:
+def _shown(columns: Sequence[Sequence[Cell]]) -> list[Marks]:
     numbers = []
-    for cells in table.columns:
+    for cells in columns:
         texts = [cell.text for cell in cells if cell.text.strip()]
         kinds = [shape(text) for text in texts]
         if texts and kinds.count("number") * 2 >= len(texts):
@@ -197,7 +228,12 @@ def _quoted_columns(table: Table) -> frozenset[int]:
 
 
 def _reading(
-    table: Table, marks: Decision, decimals: Sequence[str], judged: Sequence[Judged], timed: Timed
+    table: Table,
+    marks: Decision,
+    decimals: Sequence[str],
+    besides: Sequence[str],
+    judged: Sequence[Judged],
+    timed: Timed,
 ) -> Reading:
     missing = [""]
     for each in judged:
@@ -211,14 +247,16 @@ def _reading(
             own = (*missing[: MISSING_MAX - len(kind.sentinels)], *kind.sentinels)
         elif type_ is FieldType.STRING and len(missing) > 1 and not _like_ids(table.columns[at]):
             own = ("",)  # among words, NA can be a word
+        beside_it = besides[at] if type_ in (FieldType.INTEGER, FieldType.NUMBER) else ""
         columns.append(
             ColumnReading(
                 source=at,
                 name=name,
                 type=type_,
-                unit=unit,
+                unit=unit or (beside_it if beside_it not in NO_UNITS else None) or None,
                 decimal=None if decimals[at] == marks.decimal else decimals[at],
                 missing=own,
+                beside=beside_it,
                 format=format_,
             )
         )
@@ -257,6 +295,8 @@ def _place_notes(table: Table) -> list[str]:
         notes.append(f"The table begins at line {place.first}.")
     if any(row.cells and row.number > place.last for row in table.facts.rows):
         notes.append(f"The table ends at line {place.last}. What follows is left out.")
+    if table.again is not None:
+        notes.append(f"The column names come again at line {table.again}. They are left out there.")
     if table.shift is not None and table.shift.note:
         notes.append(table.shift.note)
     short = next((row for row in table.rows if len(row.cells) < place.width), None)
@@ -278,11 +318,13 @@ def _mark_notes(marks: Decision) -> list[str]:
     return notes
 
 
-def _column_notes(table: Table, judged: Sequence[Judged], timed: Timed) -> list[str]:
+def _column_notes(table: Table, besides: Sequence[str], judged: Sequence[Judged], timed: Timed) -> list[str]:
     notes = []
     for at, ((name, _), kind) in enumerate(zip(table.names, judged, strict=True)):
         if at in timed.columns:
             continue
+        if besides[at] and kind.type is not FieldType.STRING:
+            notes.append(_beside_note(name, besides[at]))
         if kind.why_text is not None:
             notes.append(f"{name} stays text: {kind.why_text}.")
         if kind.sentinels:
@@ -294,6 +336,16 @@ def _column_notes(table: Table, judged: Sequence[Judged], timed: Timed) -> list[
                 f"{name} is read as numbers. At {line} it has no value: {_short(kind.unreadable.text)!r}."
             )
     return notes
+
+
+def _beside_note(name: str, beside: str) -> str:
+    if beside == PARENTHESES:
+        return f"In {name}, a number in parentheses is below zero."
+    if beside == MINUS_BEHIND:
+        return f"In {name}, a number with a minus behind it is below zero."
+    if beside == MINUS_SIGN:
+        return f"In {name}, the sign {MINUS_SIGN} is read as a minus."
+    return f"In {name}, {beside} stands beside each number. It is taken as the unit."
 
 
 def _short(text: str) -> str:

@@ -25,7 +25,9 @@ QUOTED_LINES_MAX = 200
 CANDIDATES = ("\t", ";", ",", "|", "whitespace")
 RARE = ("^", "~", "\u00a6", "\u00a7", "\x1f")  # looked at if each line has one
 _SEP = re.compile(r'"?sep=(.)"?;*', re.IGNORECASE)
-_LINE_END = re.compile("\r\n|\r|\n")
+_LINE_END = re.compile("\r*\n|\r")
+_ESCAPED_QUOTE = re.compile(r'\\"[^,;\t|\s]')
+_ESCAPES = re.compile(r'\\([\\"])')
 _WORTH = {"number": 1.0, "time": 1.0, "clock": 1.0, "near": 0.7, "none": 0.8, "words": 0.4}
 _DIVIDES = re.compile(r'[;\t|]|,\S|, ?\d|\d,|",')
 """Within a text: it was probably not divided where it should be."""
@@ -66,6 +68,16 @@ def lines_of(text: str, *, cut: bool) -> list[str]:
     return lines
 
 
+def has_escapes(lines: Sequence[str]) -> bool:
+    """Returns whether a quote within quotes is written as \\" rather than doubled."""
+    return any(_ESCAPED_QUOTE.search(line) for line in lines[:LINES_SCORED])
+
+
+def unescaped(text: str) -> str:
+    """Returns the text with its quotes doubled instead of behind a backslash."""
+    return _ESCAPES.sub(lambda found: '""' if found[1] == '"' else "\\", text)
+
+
 def divided(lines: Sequence[str], delimiter: str, quote: str, first: int = 1) -> Iterator[Line]:
     """Yields the rows. A quoted cell may go on over some lines; blank lines are rows without a cell."""
     at = 0
@@ -83,6 +95,13 @@ def divided(lines: Sequence[str], delimiter: str, quote: str, first: int = 1) ->
         text = "\n".join(lines[at : at + taken])
         yield Line(first + at, tuple(cells) if text.strip() else (), text)
         at += taken
+
+
+def lost_quote(rows: Sequence[Line], delimiter: str, quote: str) -> int | None:
+    """Returns the number of the first line with a quote that has no other half."""
+    if not quote or delimiter == "whitespace":
+        return None
+    return next((row.number for row in rows if _is_open(row.text, delimiter, quote)), None)
 
 
 def _is_open(text: str, delimiter: str, quote: str) -> bool:

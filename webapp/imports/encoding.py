@@ -58,11 +58,11 @@ def candidates(begin: bytes, pieces: Sequence[bytes] = ()) -> tuple[str, ...]:
 
 
 def decoded(data: bytes, encoding: str) -> str:
-    """Returns the text without the mark of its encoding and without NUL characters.
+    """Returns the text without marks of its encoding, wherever they are, and without NUL characters.
 
     Bytes that the encoding does not have become the replacement character.
     """
-    return data.decode(encoding, errors="replace").removeprefix("\ufeff").replace("\0", "")
+    return data.decode(encoding, errors="replace").replace("\ufeff", "").replace("\0", "")
 
 
 def is_text(text: str) -> bool:

@@ -11,9 +11,10 @@ from pydantic import JsonValue
 
 from pipeline_runtime.model.schema import FieldType
 from webapp.imports.cell_text import read_cell
+from webapp.imports.convert_sql import marks
 from webapp.imports.convert_zone import Zone
 from webapp.imports.detect_records import leaves
-from webapp.imports.dialect import Line, divided, lines_of
+from webapp.imports.dialect import Line, divided, lines_of, unescaped
 from webapp.imports.encoding import decoded
 from webapp.imports.faults import ImportFault
 from webapp.imports.reading import (
@@ -26,6 +27,7 @@ from webapp.imports.reading import (
     Reading,
     Source,
 )
+from webapp.imports.repeats import repeats
 from webapp.imports.sample import Head
 from webapp.imports.table_width import width_of
 from webapp.imports.time_text import Parsed, moment, time_reader
@@ -74,8 +76,9 @@ def _lines(head: Head, reading: Reading) -> list[tuple[Line, _Kind, Cells]]:
             Line(number, tuple(map(str, row)), "\t".join(map(str, row)))
             for number, row in enumerate(head.rows, 1)
         ]
-        return [_placed(line, reading) for line in rows[:LINES_MAX]]
-    texts = lines_of(decoded(head.begin_bytes, reading.encoding), cut=not head.whole)
+        return _with_repeats([_placed(line, reading) for line in rows[:LINES_MAX]])
+    text = decoded(head.begin_bytes, reading.encoding)
+    texts = lines_of(unescaped(text) if reading.escape else text, cut=not head.whole)
     if reading.kind == "json-lines":
         return [_record(number, text) for number, text in enumerate(texts[:LINES_MAX], 1) if text.strip()]
     found: list[tuple[Line, _Kind, Cells]] = []
@@ -84,7 +87,20 @@ def _lines(head: Head, reading: Reading) -> list[tuple[Line, _Kind, Cells]]:
             break
         if line.text.strip():
             found.append(_placed(line, reading))
-    return found
+    return _with_repeats(found)
+
+
+def _with_repeats(found: list[tuple[Line, _Kind, Cells]]) -> list[tuple[Line, _Kind, Cells]]:
+    """Says of names that come again, and of what stands with them, what they are."""
+    kinds = {line.text: kind for line, kind, _ in found if kind in ("preamble", "header", "units")}
+    names = next((line.text for line, kind, _ in found if kind == "header"), None)
+    if names is None:
+        return found
+    again = repeats([line.text for line, _, _ in found], names, set(kinds) - {names})
+    return [
+        (line, kinds.get(line.text, kind) if at in again else kind, cells)
+        for at, (line, kind, cells) in enumerate(found)
+    ]
 
 
 def _placed(line: Line, reading: Reading) -> tuple[Line, _Kind, Cells]:
@@ -98,6 +114,8 @@ def _placed(line: Line, reading: Reading) -> tuple[Line, _Kind, Cells]:
         kind = "comment"
     elif line.number < reading.first_line:
         kind = "preamble"
+    elif reading.last_line is not None and line.number > reading.last_line:
+        kind = "footer"
     return line, kind, cells
 
 
@@ -172,8 +190,7 @@ def _row(
 
 
 def _value(text: str, column: ColumnReading, reading: Reading) -> JsonValue:
-    thousands = reading.thousands if column.thousands is None else column.thousands
-    return read_cell(text, column.type, column.decimal or reading.decimal, thousands)
+    return read_cell(text, column.type, *marks(reading, column))
 
 
 def _time_of(cells: Cells, reading: Reading) -> Parsed:

@@ -32,6 +32,8 @@ class ColumnReading(Frozen):
     decimal: Literal[".", ","] | None = None
     thousands: Literal["", ".", ",", " ", "'"] | None = None
     missing: tuple[str, ...] | None = Field(default=None, max_length=MISSING_MAX)
+    # What stands beside its numbers: a unit, `-` for a minus behind, `()` around negative ones.
+    beside: str = Field(default="", max_length=40)
     format: str | None = Field(default=None, max_length=120)  # of a column of times that is not the time
 
 
@@ -63,10 +65,13 @@ class Reading(Frozen):
     # One character, or `whitespace`: any number of spaces and tabs.
     delimiter: str = Field(default=",", pattern=r"^(whitespace|[^\r\n\x00])$")
     quote: Literal['"', "'", ""] = '"'
+    # A backslash if a quote within quotes is written as \" rather than doubled.
+    escape: Literal["", "\\"] = ""
     comment: str = Field(default="", max_length=4)  # what a line begins with that is passed over
     header_line: int | None = None
     units_line: int | None = None
     first_line: int = 1  # of the first row
+    last_line: int | None = Field(default=None, ge=1)  # behind which nothing is read
     decimal: Literal[".", ","] = "."
     thousands: Literal["", ".", ",", " ", "'"] = ""
     missing: tuple[str, ...] = Field(

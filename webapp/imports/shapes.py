@@ -15,13 +15,15 @@ NO_VALUE = frozenset(("", "no data", *_NO_VALUE_WORDS.split()))
 """Texts that stand for "no value" among numbers, in lower case."""
 
 _NUMBER = re.compile(
-    r"[+-]?(?:\d{1,3}(?:(?P<mark>[.,'\u2019 \u00a0\u202f])\d{3})(?:(?P=mark)\d{3})*(?:[.,]\d*)?"
+    r"[+-]?(?:\d{1,3}(?:(?P<mark>[.,'\u2019 \u00a0\u202f\u2009])\d{3})(?:(?P=mark)\d{3})*(?:[.,]\d*)?"
     r"|\d+(?:[.,]\d*)?|[.,]\d+)"
     r"(?:[eE][+-]?\d{1,3})?",
     re.ASCII,
 )
 _NEAR_NUMBER = re.compile(
-    r"[<>~≈±]?\s*[+-]?\d[\d.,]*(?:[eE][+-]?\d+)?\s*(?:[%*!?]|[A-Za-z°µ]{1,4}[0-9]?)?", re.ASCII
+    r"(?:[<>~≈±$€£]|CHF|EUR|USD)?\s*[+\u2212-]?\d[\d.,'\u2019\u00a0\u202f\u2009]*(?:[eE][+-]?\d+)?\s*"
+    r"(?:[%‰*!?€$£-]|[A-Za-z°µ]{1,4}[0-9]?)?|\(\d[\d.,'\u2019]*\)",
+    re.ASCII,
 )
 _DATE = (
     r"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](?:\d{4}|\d{2})|\d{4}-\d{3}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from webapp.imports.dialect import Line
+from webapp.imports.footer import is_summary
 from webapp.imports.shapes import is_typed, shape
 from webapp.imports.units import is_aggregate, is_unit
 
@@ -142,12 +143,19 @@ def _with_rows_before(rows: Sequence[Line], first: int, typed: frozenset[int], w
 def _last_row(rows: Sequence[Line], typed: frozenset[int], width: int) -> int:
     """Returns the line of the last row: what follows it is shorter and fits no column of data."""
     end = len(rows)
-    while typed and end > 1 and not _fits(rows[end - 1], typed, width) and len(rows[end - 1].cells) < width:
+    while typed and end > 1 and _is_footer(rows[end - 1], typed, width):
         end -= 1
     # A table that would end in its beginning is one whose rows do not fit: they are shown as they are.
     return (
         rows[end - 1].number if rows and end * 2 > len(rows) - FOOTER_MAX else rows[-1].number if rows else 1
     )
+
+
+def _is_footer(row: Line, typed: frozenset[int], width: int) -> bool:
+    if is_summary(row.text):
+        first = next((at for at, cell in enumerate(row.cells) if cell.strip()), 0)
+        return first in typed
+    return not _fits(row, typed, width) and len(row.cells) < width
 
 
 def _fits(row: Line, typed: frozenset[int], width: int) -> bool:

@@ -57,6 +57,20 @@ def test_a_cell_is_the_same(connection, texts, type_):
         assert found == [read_cell(text, type_, decimal, thousands) for text in texts], (decimal, thousands)
 
 
+BESIDES = ["°C", "%", "$", "-", "()", "\u2212", "m³/h"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_what_stands_beside_a_number_is_the_same(connection, data):
+    beside = data.draw(st.sampled_from(BESIDES))
+    around = st.sampled_from(["", " ", "\u00a0", "-", "(", ")", *BESIDES])
+    texts = data.draw(st.lists(st.tuples(around, around, NUMBERS, around, around).map("".join), min_size=1))
+    for type_, (decimal, thousands) in ((FieldType.NUMBER, (".", ",")), (FieldType.INTEGER, (",", ""))):
+        found = asked(connection, texts, sql_of("c", type_, decimal, thousands, beside))
+        assert found == [read_cell(text, type_, decimal, thousands, beside) for text in texts]
+
+
 CLOCKS = st.from_regex(r"([ T]{1,2}[0-2]?[0-9]:[0-5][0-9](:[0-5][0-9]([.,][0-9]{1,7})?)?)?", fullmatch=True)
 OFFSETS = st.sampled_from(["", "", "Z", "+02", "-0330", "+05:30", " UTC", " +01:00", "z", " Europe/Berlin"])
 DATES = st.sampled_from(

@@ -8,6 +8,7 @@ export const column = (source: number, name: string, type: FieldType = "number")
   decimal: null,
   thousands: null,
   missing: null,
+  beside: "",
   format: null,
 });
 
@@ -20,10 +21,12 @@ export const READING: Reading = {
   encoding: "utf-8",
   delimiter: ",",
   quote: '"',
+  escape: "",
   comment: "",
   header_line: 1,
   units_line: null,
   first_line: 2,
+  last_line: null,
   decimal: ".",
   thousands: "",
   missing: [""],

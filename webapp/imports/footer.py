@@ -1,0 +1,17 @@
+"""What stands behind the rows: sums and averages of the columns are no rows."""
+
+from __future__ import annotations
+
+import re
+
+_WORDS = r"""
+summe gesamt\w* zwischensumme totale?s? sum mittel\w* durchschnitt schnitt average avg mean median
+min\w* max\w* anzahl count std\w* stabw\w* standard\w* variance varianz moyenne media promedio
+somme suma range
+"""
+_SUMMARY = re.compile(rf"\W*(?:grand |sub)?(?:{'|'.join(_WORDS.split())})\b(?!\s*=)", re.IGNORECASE)
+
+
+def is_summary(text: str) -> bool:
+    """Returns whether a line begins as one with the sum or the average of the columns does: `Summe;435,0`."""
+    return _SUMMARY.match(text[:80]) is not None

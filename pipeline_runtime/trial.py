@@ -54,6 +54,8 @@ def at(seconds: float) -> datetime:
 @dataclass
 class Outcome:
     # the rows it gives, in order, each with its `_time`
+    """What an operator has made of the rows of a trial."""
+
     rows: list[dict[str, Any]] = field(default_factory=list)
     rejected: list[str] = field(default_factory=list)  # the reasons of the rows in its dead letters
 

@@ -18,6 +18,8 @@ _TABLE: dict[str, Any] = json.loads(Path(__file__).with_name("phases.json").read
 
 
 class Phase(StrEnum):
+    """How far a handover has come. phases.json says which phase may follow which."""
+
     PENDING = "PENDING"
     PREPARE = "PREPARE"
     WARM = "WARM"
@@ -29,6 +31,8 @@ class Phase(StrEnum):
 
 
 class Strategy(StrEnum):
+    """The way that a handover takes."""
+
     STANDBY = "standby"
     STOP_AND_COPY = "stop-and-copy"
     HOT_STANDBY = "hot-standby"

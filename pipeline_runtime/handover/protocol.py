@@ -129,6 +129,8 @@ class Claiming:
 
 @dataclass(frozen=True, slots=True)
 class Owning:
+    """It may commit at `epoch`."""
+
     order: ClaimOrder  # for a successor: the handover's id, over the epoch that was released
     epoch: Epoch
 
@@ -186,6 +188,8 @@ class Ordered:
 
 @dataclass(frozen=True, slots=True)
 class ArmOrdered:
+    """The replica is ordered to own by release."""
+
     order: ArmOrder
 
 
@@ -268,28 +272,39 @@ class ReadJournal:
 
 @dataclass(frozen=True, slots=True)
 class Initialise:
+    """Initialises the transactional id of `epoch`, which fences the owner before. Initialised is the
+    answer."""
+
     epoch: Epoch
 
 
 @dataclass(frozen=True, slots=True)
 class CommitClaim:
+    """Writes CLAIM to the journal. Committed is the answer."""
+
     epoch: Epoch
 
 
 @dataclass(frozen=True, slots=True)
 class CommitArmed:
+    """Writes ARMED to the journal. Committed is the answer."""
+
     epoch: Epoch
     token: str
 
 
 @dataclass(frozen=True, slots=True)
 class CommitRelease:
+    """Writes RELEASE to the journal, with the owner's last batch if there is one. Committed is the answer."""
+
     epoch: Epoch
     token: str
 
 
 @dataclass(frozen=True, slots=True)
 class Own:
+    """Makes the permit to commit at `epoch`."""
+
     epoch: Epoch
 
 

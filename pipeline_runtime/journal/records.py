@@ -55,6 +55,8 @@ class Boundary:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
+    """The owner has processed a batch. It is in one transaction with the outputs of that batch."""
+
     epoch: Epoch
     boundary: Boundary
     rows_in: int = 0
@@ -78,6 +80,8 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
+    """A replica has taken the group over, whatever the owner before it did. `epoch` owns from here on."""
+
     epoch: Epoch
     order: str
     node: str
@@ -102,6 +106,8 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Arm:
+    """A standby is ready to own `epoch`, as soon as the owner releases the group to its token."""
+
     epoch: Epoch  # the epoch that it would own
     token: str  # new for each initialisation, so that an owner cannot release to an earlier one
     order: str  # the handover's id
@@ -120,6 +126,8 @@ class Announce:
 
 @dataclass(frozen=True, slots=True)
 class Release:
+    """The owner has given the group away with its last batch. The holder of `token` owns the next epoch."""
+
     epoch: Epoch  # the epoch that ends
     seq: Seq  # its last batch
     token: str  # the token of the ARMED that it releases to
@@ -129,6 +137,8 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Retire:
+    """The group has ended for good. Nobody claims it after this."""
+
     epoch: Epoch
     node: str = ""
 
@@ -150,6 +160,7 @@ class JournalDamaged(ValueError):
 
 
 def encode(record: Record) -> bytes:
+    """Returns the record as the value of a Kafka record: one line of JSON."""
     data = asdict(record)
     if isinstance(record, Commit | Announce):
         data["boundary"] = record.boundary.to_json()
@@ -157,6 +168,7 @@ def encode(record: Record) -> bytes:
 
 
 def decode(value: bytes) -> Record:
+    """Returns the record that `encode` has made a value of. Raises JournalDamaged."""
     try:
         data = json.loads(value)
         kind = _KINDS[data.pop("kind")]

@@ -18,6 +18,8 @@ from pipeline_runtime.model.spec import Frozen, GroupSpec
 
 
 class Role(StrEnum):
+    """What a replica is in its group, or is to be."""
+
     OWNER = "owner"  # commits batches
     STANDBY = "standby"  # follows the journal, emits nothing
     STOPPED = "stopped"  # no query; the local state is kept
@@ -133,6 +135,8 @@ class Directive:
 
 
 class DesiredReplica(Frozen):
+    """What control wants of one group on a node."""
+
     spec: GroupSpec
     role: Role
     order: ClaimOrder | None = None  # with role OWNER
@@ -236,6 +240,8 @@ def _refused(part: Any, error: ValueError) -> RefusedReplica:
 
 
 class ReplicaError(Frozen):
+    """What is wrong with a replica, in words for a person."""
+
     code: str = ""  # one of error_codes.AT_ELEMENTS
     message: str  # what happened
     safe: str  # what was kept safe
@@ -404,6 +410,8 @@ class ReplicaStatus(Frozen):
 
 
 class NodeLoad(Frozen):
+    """How loaded a node is. Ratios are 0 to 1."""
+
     cpu_ratio: float  # 0..1 over all cores
     memory_bytes: int  # of the agent and its children
     java_bytes: int  # of these, Java's: all groups on the node share its heap

@@ -34,6 +34,8 @@ Name = Annotated[str, StringConstraints(max_length=NAME_MAX, pattern=NAME_PATTER
 
 
 class Metadata(Frozen):
+    """The id of a pipeline, and what people call it."""
+
     name: Name
     title: str | None = Field(default=None, max_length=TITLE_MAX)  # what people call it
     description: str | None = Field(default=None, max_length=2000)
@@ -56,6 +58,8 @@ class ElementUi(Frozen):
 
 
 class Element(Frozen):
+    """One step: a source, a processor, a sink or a view."""
+
     id: Name
     type: str = Field(min_length=1, max_length=60)
     title: str | None = Field(default=None, max_length=TITLE_MAX)
@@ -72,6 +76,8 @@ class Element(Frozen):
 
 
 class Group(Frozen):
+    """Elements that run, move and are restored together."""
+
     id: Name
     elements: tuple[str, ...] = Field(min_length=1, max_length=ELEMENTS_MAX)
     title: str | None = Field(default=None, max_length=TITLE_MAX)
@@ -84,6 +90,8 @@ class Spec(Frozen):
 
 
 class PipelineDocument(Frozen):
+    """A pipeline as a user has drawn it."""
+
     apiVersion: Literal["fogline/v1"] = API_VERSION
     kind: Literal["Pipeline"] = "Pipeline"
     metadata: Metadata

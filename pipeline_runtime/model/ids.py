@@ -34,6 +34,7 @@ def document_group(group: str) -> str:
 
 
 def stream_topic(deployment: str, element: str, port: str = "out") -> str:
+    """Returns the topic of the stream that leaves an element's port."""
     return f"{OWN_TOPICS}{deployment}.{element}.{port}"
 
 
@@ -43,16 +44,20 @@ def position_key(topic: str, partition: int) -> str:
 
 
 def dead_letter_topic(deployment: str, element: str) -> str:
+    """Returns the topic of an element's dead letters."""
     return f"{OWN_TOPICS}{deployment}.{element}.{DEAD}"
 
 
 def journal_topic(deployment: str, group: str) -> str:
+    """Returns the topic of a group's journal."""
     return f"{OWN_TOPICS}{deployment}.{group}.{JOURNAL}"
 
 
 def released_topic(deployment: str, group: str) -> str:
+    """Returns the topic at which a far successor waits for the RELEASE (decision 8)."""
     return f"{journal_topic(deployment, group)}.released"  # no element has a port of this name
 
 
 def transactional_id(deployment: str, group: str, epoch: Epoch) -> str:
+    """Returns the id under which the owner of that epoch commits."""
     return f"{OWN_TOPICS}{deployment}.{group}.{epoch}"

@@ -12,6 +12,8 @@ COLUMNS_MAX = 2000
 
 
 class FieldType(StrEnum):
+    """The type of a column."""
+
     INTEGER = "integer"  # 64 bit
     NUMBER = "number"  # double
     STRING = "string"
@@ -42,6 +44,8 @@ def types_in_words(kinds: Iterable[FieldType]) -> str:
 
 
 class Field(BaseModel):
+    """A column of a stream."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str

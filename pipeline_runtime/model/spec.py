@@ -25,10 +25,14 @@ Follow = Literal["exact", "coalesced", "none"]
 
 class Frozen(BaseModel):
     # Refused input may hold tokens and a user's parameters, and the refusal is written to logs.
+    """The base of data that is sent: it never changes, and unknown fields are errors."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
 class ElementSpec(Frozen):
+    """An element as a node runs it, with resolved parameters."""
+
     id: str
     type: str
     params: dict[str, Any] = {}
@@ -99,6 +103,8 @@ LATENCY_MS_MIN, LATENCY_MS_MAX = 20, 600_000
 
 
 class Pace(Frozen):
+    """When the batches of a group begin, and how large they may be."""
+
     latency_ms: int = LATENCY_MS  # from a row's arrival to its results; see replica.pacing
     interval_ms_min: int = 20
     interval_ms_max: int = 1000

@@ -58,6 +58,8 @@ ParamsClass = type[Params]
 
 @dataclass(frozen=True)
 class Port:
+    """An input or output of an operator."""
+
     name: str
     description: str = ""
     optional: bool = False  # an input that need not be connected
@@ -267,14 +269,18 @@ class KeyedProcessor(Processor):
     def on_timer(
         self, key: str, time_ms: int, state: dict[str, Any], timers: Timers
     ) -> Iterable[dict[str, Any]]:
+        """Yields output rows when a timer of this key has fired. `time_ms` is the time that was set."""
         return ()
 
 
 class Timers(Protocol):
     """Event-time timers of one key. A timer fires when a row of that key has reached its time."""
 
-    def set(self, time_ms: int) -> None: ...
-    def cancel(self, time_ms: int) -> None: ...
+    def set(self, time_ms: int) -> None:
+        """Sets a timer. A second one for the same time changes nothing."""
+
+    def cancel(self, time_ms: int) -> None:
+        """Removes the timer, if there is one for that time."""
 
 
 class BatchProcessor(Processor):
@@ -331,7 +337,8 @@ class SourceReader(ABC):
     node."""
 
     @abstractmethod
-    def initial(self, now_ms: int) -> Position: ...
+    def initial(self, now_ms: int) -> Position:
+        """Returns the position at which a new element begins."""
 
     @abstractmethod
     def advance(self, start: Position, now_ms: int, rows_max: int) -> Position:
@@ -342,9 +349,11 @@ class SourceReader(ABC):
         """Yields rows with the data columns, `_time` (timestamp us UTC) and `_offset` (int64, rising)."""
 
     @abstractmethod
-    def rows_between(self, start: Position, end: Position) -> int: ...
+    def rows_between(self, start: Position, end: Position) -> int:
+        """Returns how many rows lie between two positions."""
 
     def ended(self, position: Position) -> bool:
+        """Returns whether no row will ever follow the position."""
         return False
 
     def due_ms(self, start: Position, end: Position) -> float | None:
@@ -359,6 +368,8 @@ class SourceReader(ABC):
 
 
 class SourceOperator(Operator):
+    """Brings rows in from outside."""
+
     inputs: ClassVar[tuple[Port, ...]] = ()
 
     @abstractmethod
@@ -388,10 +399,13 @@ class SinkWriter(ABC):
         return {}
 
     def close(self) -> None:
+        """Called when no batch will follow for this writer."""
         return None
 
 
 class SinkOperator(Operator):
+    """Writes rows to outside, once per batch."""
+
     outputs: ClassVar[tuple[Port, ...]] = ()
 
     @abstractmethod

@@ -257,6 +257,7 @@ export interface DocCopyOf {
   params?: Record<string, unknown>;
 }
 
+/** One step: a source, a processor, a sink or a view. */
 export interface DocElement {
   id: string;
   type: string;
@@ -278,6 +279,7 @@ export interface DocElementUi {
   replace?: boolean | null;
 }
 
+/** Elements that run, move and are restored together. */
 export interface DocGroup {
   id: string;
   elements: string[];
@@ -285,6 +287,7 @@ export interface DocGroup {
   ui?: Record<string, unknown> | null;
 }
 
+/** The id of a pipeline, and what people call it. */
 export interface DocMetadata {
   name: string;
   title?: string | null;
@@ -415,12 +418,14 @@ export interface Fault {
   instead?: Instead[];
 }
 
+/** A column of a stream. */
 export interface Field {
   name: string;
   type: FieldType;
   unit?: string | null;
 }
 
+/** The type of a column. */
 export type FieldType = "integer" | "number" | "string" | "boolean" | "timestamp";
 
 export interface FileColumn {
@@ -1046,6 +1051,7 @@ export interface Pipeline {
   document: PipelineDocument;
 }
 
+/** A pipeline as a user has drawn it. */
 export interface PipelineDocument {
   apiVersion?: "fogline/v1";
   kind?: "Pipeline";

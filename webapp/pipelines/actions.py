@@ -84,6 +84,7 @@ def save_draft(actor: User, name: str, document: dict[str, Any], revision: int) 
 
 
 def overtaken(pipeline: Pipeline, revision: int) -> str:
+    """Returns a sentence that says who has changed the draft since that revision."""
     by = pipeline.updated_by.username if pipeline.updated_by else "somebody"
     return (
         f'"{pipeline.name}" was changed by {by} meanwhile: it is at revision {pipeline.draft_revision}, '
@@ -122,6 +123,7 @@ def restore_version(actor: User, name: str, number: int) -> Pipeline:
 
 
 def snapshot(actor: User | None, pipeline: Pipeline, note: str) -> PipelineVersion:
+    """Keeps the draft as a version. Returns the newest version if it has the same document."""
     newest = pipeline.versions.first()
     if newest is not None and newest.document == pipeline.draft:
         return newest
@@ -138,6 +140,7 @@ def snapshot(actor: User | None, pipeline: Pipeline, note: str) -> PipelineVersi
 
 
 def check_name(name: str) -> None:
+    """Raises Invalid if a pipeline cannot have this id."""
     try:
         Metadata(name=name)
     except ValueError:

@@ -13,6 +13,7 @@ from webapp.problems import Missing
 
 
 def pipeline_named(name: str, *, for_update: bool = False) -> Pipeline:
+    """Returns the pipeline, or raises Missing. `for_update` locks its row until the transaction ends."""
     rows = Pipeline.objects.select_related("updated_by")
     pipeline = (rows.select_for_update(of=("self",)) if for_update else rows).filter(name=name).first()
     if pipeline is None:
@@ -21,10 +22,12 @@ def pipeline_named(name: str, *, for_update: bool = False) -> Pipeline:
 
 
 def no_element(pipeline: str, id: str) -> Missing:
+    """Returns the error that says so."""
     return Missing(f'There is no element "{id}" in the pipeline "{pipeline}".')
 
 
 def version_of(pipeline: Pipeline, number: int) -> PipelineVersion:
+    """Returns that version, or raises Missing."""
     version = pipeline.versions.select_related("created_by").filter(number=number).first()
     if version is None:
         raise Missing(f'"{pipeline.name}" has no version {number}.')

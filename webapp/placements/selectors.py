@@ -20,6 +20,7 @@ from webapp.placements.models import Deployment, GroupPlacement, Replica
 
 
 def active_deployment(pipeline: Pipeline) -> Deployment | None:
+    """Returns the deployment that runs, starts or ends now, or None."""
     return (
         pipeline.deployments.filter(status__in=Deployment.ACTIVE)
         .select_related("version", "pipeline")

@@ -25,6 +25,7 @@ ARROW_TYPES: dict[FieldType, pa.DataType] = {
 
 _SPACE = b" \t\r\n"  # what JSON counts as space
 _OPENS, _CLOSES = b"{}"
+_BLOCK_BYTES = 1 << 20  # what one thread parses at a time
 _REGISTRY_BYTES = 5  # a zero and four bytes that number the schema
 
 
@@ -192,9 +193,12 @@ def _parsed(text: bytes, count: int, target: pa.Schema) -> pa.Table:
     """Returns a table of so many lines of JSON. Raises ArrowInvalid, UnicodeDecodeError."""
     if not text.isascii():
         text.decode()  # Arrow takes any bytes for a text, and Spark's Python processes would fail on them
+    several = len(text) > 2 * _BLOCK_BYTES
     table = pj.read_json(
         pa.BufferReader(text),
-        read_options=pj.ReadOptions(use_threads=False, block_size=len(text) + 1),
+        read_options=pj.ReadOptions(
+            use_threads=several, block_size=_BLOCK_BYTES if several else len(text) + 1
+        ),
         parse_options=pj.ParseOptions(explicit_schema=target, unexpected_field_behavior="ignore"),
     )
     if table.num_rows != count:

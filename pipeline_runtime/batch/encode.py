@@ -6,13 +6,16 @@ import json
 from collections.abc import Sequence
 from functools import reduce
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline_runtime.model.schema import FieldType, StreamSchema
 from pipeline_runtime.operators.expressions.casts import texts
 
-_TO_ESCAPE = r'["\\\x00-\x1f]'
+_QUOTED = (FieldType.STRING, FieldType.TIMESTAMP)
+_QUOTE, _BACKSLASH = b'"\\'
+_FIRST_PRINTABLE = 0x20
 
 
 def json_texts(rows: pa.Table, schema: StreamSchema) -> pa.ChunkedArray:
@@ -23,14 +26,20 @@ def json_texts(rows: pa.Table, schema: StreamSchema) -> pa.ChunkedArray:
     for type_ in {field.type for field in schema.fields}:
         # All columns of a type at once: a batch of few rows costs by the call, not by the row.
         names = [field.name for field in schema.fields if field.type is type_]
-        values = pc.coalesce(_value_texts(_end_to_end(rows, names), type_), "null")
+        values = _value_texts(_end_to_end(rows, names), type_)
         for place, name in enumerate(names):
             found[name] = values.slice(place * rows.num_rows, rows.num_rows)
     parts: list[pa.ChunkedArray | str] = []
+    before = "{"
     for place, field in enumerate(schema.fields):
-        before = "," if place else "{"
-        parts += [f"{before}{json.dumps(field.name, ensure_ascii=False)}:", found[field.name]]
-    return pc.binary_join_element_wise(*parts, "}", "")
+        before += f"{',' if place else ''}{json.dumps(field.name, ensure_ascii=False)}:"
+        values, quote = found[field.name], '"' if field.type in _QUOTED else ""
+        if values.null_count:
+            values = pc.coalesce(_quoted(values) if quote else values, "null")
+            quote = ""
+        parts += [before + quote, values]
+        before = quote
+    return pc.binary_join_element_wise(*parts, before + "}", "")
 
 
 def finite_rows(rows: pa.Table, schema: StreamSchema) -> pa.ChunkedArray | None:
@@ -51,14 +60,8 @@ def _end_to_end(rows: pa.Table, names: Sequence[str]) -> pa.ChunkedArray:
 
 
 def _value_texts(values: pa.ChunkedArray, type_: FieldType) -> pa.ChunkedArray:
-    """Null stays null."""
-    match type_:
-        case FieldType.TIMESTAMP:
-            return _quoted(texts(values))
-        case FieldType.STRING:
-            return _quoted(_escaped(values))
-        case _:
-            return texts(values)
+    """Without quotes. Null stays null."""
+    return _escaped(values) if type_ is FieldType.STRING else texts(values)
 
 
 def _quoted(plain: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -66,9 +69,21 @@ def _quoted(plain: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _escaped(plain: pa.ChunkedArray) -> pa.ChunkedArray:
-    if not pc.any(pc.match_substring_regex(plain, _TO_ESCAPE)).as_py():
+    if not any(_may_need_escapes(chunk) for chunk in plain.chunks):
         return plain
     escaped = [
         None if text is None else json.dumps(text, ensure_ascii=False)[1:-1] for text in plain.to_pylist()
     ]
     return pa.chunked_array([pa.array(escaped, pa.string())])
+
+
+def _may_need_escapes(plain: pa.StringArray) -> bool:
+    """Also looks at what may lie where a text is null."""
+    _, ends, data = plain.buffers()
+    if data is None or not len(plain):
+        return False
+    offsets = np.frombuffer(ends, np.int32)[plain.offset : plain.offset + len(plain) + 1]
+    found = np.frombuffer(data, np.uint8)[offsets[0] : offsets[-1]]
+    if not len(found):
+        return False
+    return bool(found.min() < _FIRST_PRINTABLE or (found == _QUOTE).any() or (found == _BACKSLASH).any())

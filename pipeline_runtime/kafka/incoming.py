@@ -257,7 +257,41 @@ def _decoded(bodies: Sequence[memoryview], counts: Sequence[int], bases: NDArray
 
 
 def _begins(data: bytes, sizes: Sequence[int], counts: Sequence[int]) -> NDArray[np.int64]:
-    """Returns where each record begins: with its length, which says where the next one does."""
+    """Returns where each record begins."""
+    likely = _likely_begins(data)
+    firsts = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
+    batches = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    # No batch that is empty: it would begin where the next one does.
+    if len(likely) == sum(counts) and min(counts, default=0) and np.array_equal(likely[firsts], batches):
+        return likely
+    return _begins_one_by_one(data, sizes, counts)
+
+
+def _likely_begins(data: bytes) -> NDArray[np.int64]:
+    """Returns where all records begin, or nothing if that cannot be seen at a glance.
+
+    A record ends with the number of its headers. Most often that is a zero, and there are few other zeros in
+    texts. Behind it lies the length of the next record, and then a zero for its attributes. It is certain
+    that records begin at such places if each of them ends where the next one begins.
+    """
+    given = np.frombuffer(data, np.uint8)
+    found = np.concatenate([[0], np.flatnonzero(given == 0) + 1])
+    found = found[found + _RECORD_BYTES_MIN < len(given)]
+    first, second, third = given[found], given[found + 1], given[found + 2]
+    is_short = first < 0x80
+    is_begin = np.where(is_short, second, third | (second & 0x80)) == 0
+    found, is_short = found[is_begin], is_short[is_begin]
+    low, high = first[is_begin].astype(np.int64) & 0x7F, second[is_begin].astype(np.int64)
+    length = np.where(is_short, low, low | high << 7) >> 1
+    is_long_enough = length >= _RECORD_BYTES_MIN
+    found = found[is_long_enough]
+    ends = (found + np.where(is_short, 1, 2)[is_long_enough]) + length[is_long_enough]
+    is_chain = np.array_equal(ends, np.append(found[1:], len(given)))
+    return found if is_chain else found[:0]
+
+
+def _begins_one_by_one(data: bytes, sizes: Sequence[int], counts: Sequence[int]) -> NDArray[np.int64]:
+    """A record's length says where the next one begins."""
     begins: list[int] = []
     add = begins.append
     position = batch_end = 0
@@ -279,6 +313,7 @@ def _begins(data: bytes, sizes: Sequence[int], counts: Sequence[int]) -> NDArray
 
 
 _1 = np.uint64(1)
+_RECORD_BYTES_MIN = 6  # behind the length: six fields of one byte
 _INLINE_BYTES = 12
 _VIEWED_BYTES = 32
 """From this mean length on it is faster to let Arrow copy the texts than to gather their bytes."""

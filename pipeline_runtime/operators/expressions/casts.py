@@ -59,10 +59,11 @@ def texts(values: Values) -> Values:
 def number_texts(numbers: Values) -> Values:
     """Returns the shortest text that reads back as the same number."""
     made = numbers.cast(pa.string())
-    bare = pc.match_substring_regex(made, r"\A-?[0-9]+\z")
+    # 1.0 where Arrow writes 1, so that a reader sees that it is no integer.
+    is_whole = pc.and_(pc.equal(pc.trunc(numbers), numbers), pc.is_finite(numbers))
+    bare = pc.and_not(is_whole, pc.match_substring(made, "e"))
     if isinstance(bare, pa.ChunkedArray | pa.Array) and not pc.any(bare).as_py():
         return made
-    # 1.0 where Arrow writes 1, so that a reader sees that it is no integer.
     return pc.if_else(bare, pc.binary_join_element_wise(made, ".0", ""), made)
 
 

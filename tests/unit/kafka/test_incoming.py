@@ -13,7 +13,7 @@ from kafka.errors import CorruptRecordError
 from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 from kafka.record.memory_records import MemoryRecords
 
-from pipeline_runtime.kafka import partition_reader
+from pipeline_runtime.kafka import incoming, partition_reader
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.incoming import ROWS_AT_ONCE, Polled, Records, _WholeBatches, decoded
 from pipeline_runtime.kafka.partition_reader import PartitionReader, RangeUnreadable
@@ -174,6 +174,25 @@ def test_records_of_a_batch_that_is_not_as_it_says_are_unread_and_others_are_rea
     assert records.offsets.tolist() == [0, 1, 2]
     assert list(records.unread) == [0, 1]
     assert records.values[2].as_py() == b"value"
+
+
+@settings(max_examples=100)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 200), st.sampled_from([0, 1, 30, 60, 130, 9_000, 20_000])),
+        min_size=1,
+        max_size=9,
+    )
+)
+def test_where_records_of_text_begin_is_seen_at_a_glance(shapes: list[tuple[int, int]]) -> None:
+    """It has to agree with what their lengths say, and to give up where a length has three bytes."""
+    records = [Sent(NOW_MS + age, b"key", b"{" + b"x" * size + b"}", []) for age, size in shapes]
+    bodies = [bytes_of(records, 0)[61:]] * 2
+    data, counts = b"".join(bodies), [len(records)] * len(bodies)
+    expected = incoming._begins_one_by_one(data, [len(body) for body in bodies], counts)
+    likely = incoming._likely_begins(data)
+    assert likely.tolist() in (expected.tolist(), [])
+    assert len(likely) or any(size > 8_000 for _, size in shapes)
 
 
 def test_a_record_is_no_longer_than_its_parts() -> None:

@@ -25,7 +25,7 @@ ARROW_TYPES: dict[FieldType, pa.DataType] = {
 
 _SPACE = b" \t\r\n"  # what JSON counts as space
 _OPENS, _CLOSES = b"{}"
-_BLOCK_BYTES = 1 << 20  # what one thread parses at a time
+_BLOCK_BYTES = 1 << 18  # what one thread parses at a time
 _REGISTRY_BYTES = 5  # a zero and four bytes that number the schema
 
 

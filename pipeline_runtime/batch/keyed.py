@@ -180,7 +180,6 @@ class KeyedRows:
         self._processor = processor
         self._others = [None if index == 0 else port for index, (port, _) in enumerate(inputs)]
         self._names = [(*schema.names, "_time") for _, schema in inputs]
-        self._outputs = outputs
         self._fields = Fields(outputs)
 
     def process(self, key: str, ordered: Sequence[Arrived], stored: KeyState, output: KeyedOutput) -> None:

@@ -94,7 +94,6 @@ class RecoveryProblem:
         # One more link than there are, without limit: short ways are filled up with it.
         self.capacity = np.array([*(link.bytes_per_s for link in links), np.inf])
         self.ways = _ways(self.nodes, self.links)  # (n, n, L), indices of links
-        self.hops = (self.ways < len(links)).sum(axis=2)  # (n, n)
         self.fetch = share * self.capacity[self.ways].min(axis=2)  # (n, n): Z
         np.fill_diagonal(self.fetch, [node.disk_bytes_per_s for node in nodes])
         self._take(groups)

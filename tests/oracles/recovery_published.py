@@ -26,6 +26,7 @@ class _Published:
         self._tested = tested
         self._left = problem.capacity.copy()  # U(e): what of each link is not given away
         n = len(problem.nodes)
+        self._hops = (problem.ways < len(problem.links)).sum(axis=2)  # (n, n): how many links a way has
         self._given = np.zeros((n, n))  # [f, j]: CPU of the groups on f that are to be redeployed to j
 
     def plan(self) -> dict[str, Places | None]:
@@ -43,7 +44,7 @@ class _Published:
         able = self._can_store(group) & self._has_cpu(group)
         if not able.any():
             return None
-        hops = np.where(able, self._problem.hops[works], np.inf)
+        hops = np.where(able, self._hops[works], np.inf)
         node = int(hops.argmin())
         return Places(node, node)
 

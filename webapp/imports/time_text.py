@@ -88,14 +88,10 @@ Parsed = tuple[int, bool] | None
 """(microseconds since 1970, whether they count from 1970 in UTC rather than on the zone's clock)."""
 
 
-def read_time(text: str, time_format: str) -> Parsed:
-    """Returns what the text says, or None if it is no time in this format. ValueError: no format."""
-    return time_reader(time_format)(text)
-
-
 @lru_cache(maxsize=256)
 def time_reader(time_format: str) -> Callable[[str], Parsed]:
-    """Returns the function that reads texts of this format. ValueError says what is wrong with it."""
+    """Returns the function that reads texts of this format. It returns None for a text that is no such time.
+    ValueError says what is wrong with the format."""
     if time_format == "iso":
         return _read_iso
     if time_format in _EPOCHS_US:

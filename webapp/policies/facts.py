@@ -80,7 +80,6 @@ def nodes_now(nodes: Iterable[Node], samples: Mapping[str, list[Sample]]) -> lis
             refusal=candidate(node).refusal,
             draining=node.emptied_since is not None,
             site=node.place,
-            has_site=bool(node.site),
             up=node.up,
             seen_s=node.last_seen_at.timestamp() if node.last_seen_at else None,
         )

@@ -72,8 +72,7 @@ class NodeNow:
     machine: str = ""  # nodes of one machine share its CPU; empty when no node shares it
     refusal: str | None = None  # why it takes nothing new: "is cordoned"
     draining: bool = False
-    site: str = ""
-    has_site: bool = False  # False when no user gave it a site; it is then a site of its own
+    site: str = ""  # its own name when no user gave it a site
     up: bool = True
     seen_s: float | None = None  # when it was heard last; None if never
 

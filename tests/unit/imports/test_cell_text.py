@@ -10,7 +10,7 @@ from hypothesis import example, given, settings, strategies as st
 from pipeline_runtime.model.schema import FieldType
 from webapp.imports.cell_text import read_cell, sql_of
 from webapp.imports.convert_sql import fast_time
-from webapp.imports.time_text import read_time
+from webapp.imports.time_text import time_reader
 
 MARKS = [(".", ""), (".", ","), (".", "'"), (".", " "), (",", ""), (",", "."), (",", " ")]
 NUMBERS = st.from_regex(r"[ +-]?[0-9]{0,4}([., '_][0-9]{0,4}){0,3}(e[+-]?[0-9]{1,3})? ?", fullmatch=True)
@@ -87,7 +87,7 @@ GERMAN = st.from_regex(
 def test_what_duckdb_reads_as_iso_is_what_it_says(connection, text):
     """It may leave a text to Python, but it never reads one otherwise."""
     (micros,) = asked(connection, [text], fast_time("c", "iso"))
-    said = read_time(text, "iso")
+    said = time_reader("iso")(text)
     assert micros is None or (said is not None and micros == said[0])
 
 
@@ -100,7 +100,7 @@ def test_what_duckdb_reads_as_iso_is_what_it_says(connection, text):
 )
 def test_what_duckdb_reads_by_a_pattern_is_what_it_says(connection, text, form):
     (micros,) = asked(connection, [text], fast_time("c", form))
-    said = read_time(text, form)
+    said = time_reader(form)(text)
     assert micros is None or (said is not None and micros == said[0])
 
 
@@ -108,5 +108,5 @@ def test_what_duckdb_reads_by_a_pattern_is_what_it_says(connection, text, form):
 @given(text=st.one_of(NUMBERS, WORDS), form=st.sampled_from(["epoch_s", "epoch_ms", "epoch_us"]))
 def test_what_duckdb_counts_is_what_it_says(connection, text, form):
     (micros,) = asked(connection, [text], fast_time("c", form))
-    said = read_time(text, form)
+    said = time_reader(form)(text)
     assert micros is None or (said is not None and micros == said[0])

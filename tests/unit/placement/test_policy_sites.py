@@ -27,7 +27,7 @@ def node(name: str, site: str, for_s: float = 90, silent_s: float = 0) -> NodeNo
     samples = [Sample(NOW_S - silent_s - back, 0.1) for back in range(int(for_s), -1, -30)]
     refusal = "does not answer" if silent_s else None
     seen_s = NOW_S - silent_s
-    return NodeNow(name, samples, refusal=refusal, site=site, has_site=True, up=not silent_s, seen_s=seen_s)
+    return NodeNow(name, samples, refusal=refusal, site=site, up=not silent_s, seen_s=seen_s)
 
 
 HALL, YARD = node("edge-a", "hall", 3000), node("edge-b", "yard")

@@ -235,7 +235,7 @@ def test_a_range_that_cannot_be_decoded_is_named_and_its_consumer_is_not_used_ag
     consumer.position = lambda _: 0
     reader = PartitionReader(KafkaSettings("nowhere:1"), "old", 3)
     reader._consumer = consumer
-    monkeypatch.setattr(reader, "_at", lambda _: consumer)
+    monkeypatch.setattr(reader, "_at", lambda *_: consumer)
     monkeypatch.setattr(partition_reader, "close_spent", lambda _: None)
     with pytest.raises(RangeUnreadable, match=r"old-3, between the offsets 0 and 5: .*a new topic"):
         list(reader.read(0, 5))

@@ -72,7 +72,6 @@ export type {
 export type Status = LiveElement["status"] | PipelineItem["status"] | "standby";
 export type PolicyCode = Standing["code"];
 export type Follow = LiveElement["follow"];
-export type ElementAction = keyof LiveElement["actions"];
 export type Strategy = Handover["strategy"];
 /** upgrade: another version takes over from what runs, group by group */
 export type OperationKind = Operation["kind"];

@@ -279,20 +279,24 @@ class ReplicaError(Frozen):
 def held_error(ends: tuple[JavaEnd, ...]) -> ReplicaError:
     """Says why a group is held that `is_held`."""
     nodes = " and ".join(dict.fromkeys(end.node for end in ends))
+    # It may have ended the node while it started, before it was in the batch that it was in before.
+    known = next((end for end in reversed(ends) if end.reads), ends[-1])
+    reads = f" Its batch was reading {known.reads}." if known.reads else ""
+    ways = () if known.skip is None else (known.skip,)
     if not ends[-1].silent:
         return ReplicaError.of(
             "java-ended-twice",
             f"It is held: it has ended Spark's Java process {len(ends)} times (on {nodes}), each "
-            "time while it started or in one of its batches.",
+            f"time while it started or in one of its batches.{reads}",
             ends[-1].at_ms,
+            ways=ways,
         )
-    reads = f" Its batch was reading {ends[-1].reads}." if ends[-1].reads else ""
     return ReplicaError.of(
         "nodes-fell-silent",
         f"It is held: {nodes} fell silent one after the other, the last one soon after the element was "
         f"restored there, and before it had committed a batch.{reads}",
         ends[-1].at_ms,
-        ways=() if ends[-1].skip is None else (ends[-1].skip,),
+        ways=ways,
     )
 
 

@@ -177,7 +177,8 @@ AT_ELEMENTS = (
         " not started any more, so that the others can run. Lack of memory is the usual cause.",
         "Committed batches are in the journal and the state is kept. The other elements go on.",
         "See the nodes' logs, for instance whether memory was short. Deploy a changed version, restore the"
-        " element on another node, or pause and resume it: then it is started again.",
+        " element on another node, or pause and resume it: then it is started again. Or skip the rows that"
+        " its batch was reading, where that is offered.",
     ),
     KnownError(
         "owner-replaced",

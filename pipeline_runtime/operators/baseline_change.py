@@ -66,6 +66,7 @@ class BaselineChange(ByKey):
     icon = "trending-up-down"
     Params = BaselineChangeParams
     state_params = frozenset({"column", "key"})
+    other_columns = "more"
     keeps = "the values of the window: the next rows have no baseline"
     example = {"column": "interval_s", "window_s": 86_400, "baseline": "first"}
 

@@ -46,6 +46,7 @@ class CountWindowAggregate(ByKey):
     icon = "list-end"
     Params = CountWindowAggregateParams
     state_params = frozenset({"key", "aggregates"})
+    other_columns = "more"
     keeps = "the windows that are not full yet: the events in them are not counted again"
     example = {"size": 10, "aggregates": [{"function": "avg", "column": "value", "as": "average"}]}
 

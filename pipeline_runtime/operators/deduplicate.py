@@ -13,7 +13,7 @@ from pydantic import Field
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.operators.by_key import EACH_KEY, KEPT_MAX, ByKey, TooManyKept, time_ms, to_state
 from pipeline_runtime.operators.columns import ColumnName, SchemaCheck
-from pipeline_runtime.operators.sdk import Params, Timers
+from pipeline_runtime.operators.sdk import OtherColumns, Params, Timers
 
 
 class DeduplicateParams(Params):
@@ -53,6 +53,11 @@ class Deduplicate(ByKey):
     example = {"columns": ["id"], "within_s": 3600}
 
     params: DeduplicateParams
+
+    @classmethod
+    def columns_may_change(cls, params: Mapping[str, Any]) -> OtherColumns:
+        """Without `columns`, a row's duplicates are equal in all columns that there were when it came."""
+        return "more" if params.get("columns") else "none"
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         schema = inputs["in"]

@@ -51,6 +51,7 @@ class Difference(ByKey):
     icon = "diff"
     Params = DifferenceParams
     state_params = frozenset({"column", "key"})
+    other_columns = "more"
     keeps = "the last values of each key: the next rows have nothing to compare with"
     example = {"column": "value", "gives": "derivative", "name": "per_second"}
 

@@ -52,6 +52,7 @@ class EdgeDetection(ByKey):
     icon = "square-activity"
     Params = EdgeDetectionParams
     state_params = frozenset({"columns", "threshold", "key"})
+    other_columns = "more"
     keeps = "the last value of each signal: the next value is not an edge"
     example = {"columns": ["valve"], "edges": "rising"}
 

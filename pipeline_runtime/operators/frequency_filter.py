@@ -92,6 +92,7 @@ class FrequencyFilter(ByKey):
     icon = "audio-waveform"
     Params = FrequencyFilterParams
     state_params = frozenset({"column", "kind", "sample_rate_hz", "low_cutoff_hz", "high_cutoff_hz", "key"})
+    other_columns = "more"
     keeps = "the filter's memory: it starts as with a first row"
     example = {"column": "value", "kind": "low-pass", "sample_rate_hz": 100, "high_cutoff_hz": 5}
 

@@ -44,6 +44,7 @@ class LastValues(ByKey):
     icon = "group"
     Params = LastValuesParams
     state_params = frozenset({"column", "key"})
+    other_columns = "more"
     keeps = "the last values of each key: the next full window needs as many new rows"
     example = {"column": "value", "size": 64, "every": 32}
 

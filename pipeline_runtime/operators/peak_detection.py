@@ -50,6 +50,7 @@ class PeakDetection(ByKey):
     icon = "mountain"
     Params = PeakDetectionParams
     state_params = frozenset({"column", "key"})
+    other_columns = "more"
     keeps = "the last values and the peak that it may report next"
     example = {"column": "ecg", "height": 0.5, "distance_s": 0.2}
 

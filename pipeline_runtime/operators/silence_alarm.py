@@ -58,6 +58,7 @@ class SilenceAlarm(BatchProcessor):
     icon = "hourglass"
     Params = SilenceAlarmParams
     state_params = frozenset({"key"})
+    other_columns = "more"
     keeps = "when the last rows came: it waits for them as if they had just come"
     follow = "exact"
     example = {"for_s": 60}

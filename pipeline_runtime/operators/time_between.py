@@ -72,6 +72,7 @@ class TimeBetween(ByKey):
     icon = "timer"
     Params = TimeBetweenParams
     state_params = frozenset({"column", "first", "second", "key"})
+    other_columns = "more"
     keeps = "the event that waits for its answer, and those that wait for late rows"
     example = {"column": "signal", "first": "bm05", "second": "bm08", "within_s": 10}
 

@@ -109,7 +109,8 @@ class Agent:
         """Notes which groups may have ended Java, so that it does not happen for ever."""
         slots = ((slot.group, slot.wanted_at_work()) for slot in self._slots.values())
         at_work = {group: want for group, want in slots if want is not None}
-        self._runtime.java_ends.note(at_work, self._runtime.now_ms())
+        read = {slot.group: slot.last_read() for slot in self._slots.values() if slot.group in at_work}
+        self._runtime.java_ends.note(at_work, self._runtime.now_ms(), read)
         self._runtime.changed()
 
     def checkpoint(self, group: str) -> bool:

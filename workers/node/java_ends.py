@@ -13,6 +13,7 @@ import logging
 import threading
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from pydantic import ValidationError
 
@@ -20,6 +21,7 @@ from pipeline_runtime.model.desired import (
     ENDS_WITHIN_MS,
     DesiredReplica,
     JavaEnd,
+    WayOn,
     is_held,
     joined_ends,
 )
@@ -74,15 +76,22 @@ class JavaEnds:
             if self._trying == group:
                 self._trying = None
 
-    def note(self, at_work: Mapping[str, DesiredReplica], now_ms: int) -> None:
-        """Java has ended. `at_work` has the groups that were starting or in a batch, and what was wanted."""
+    def note(
+        self,
+        at_work: Mapping[str, DesiredReplica],
+        now_ms: int,
+        read: Mapping[str, tuple[str, WayOn | None]] = MappingProxyType({}),
+    ) -> None:
+        """Java has ended. `at_work` has the groups that were starting or in a batch, and what was wanted.
+        `read` says of those that were in a batch what it was reading, and the way to go on behind that."""
         with self._lock:
             before = {group: self.of(group, want) for group, want in at_work.items()}
             suspected = {group for group, ends in before.items() if _lately(ends, now_ms)}
             tried = {group for group in at_work if group == self._trying}
             accused = tried or suspected or set(at_work)
             for group in accused:
-                end = JavaEnd(node=self._node, at_ms=now_ms, alone=len(accused) == 1)
+                reads, skip = read.get(group, ("", None))
+                end = JavaEnd(node=self._node, at_ms=now_ms, alone=len(accused) == 1, reads=reads, skip=skip)
                 ends = joined_ends(before[group], (end,))
                 self._known[group] = _Known(vouched=at_work[group].vouched, ends=ends)
                 log.error(

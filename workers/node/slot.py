@@ -19,6 +19,7 @@ from pipeline_runtime.model.desired import (
     ReplicaError,
     ReplicaStatus,
     Role,
+    WayOn,
     held_error,
     is_held,
 )
@@ -128,6 +129,13 @@ class Slot:
         replica = self._replica
         just_now = self._runtime.now_ms() - self._state.fell_at_work_ms < AT_WORK_MS
         return self._want if just_now or (replica is not None and replica.status().at_work) else None
+
+    def last_read(self) -> tuple[str, WayOn | None]:
+        """Returns what its replica's batch reads or was reading when it ended, and the way to go on behind
+        that. Returns ("", None) if it was in no batch."""
+        replica = self._replica
+        status = replica.status() if replica is not None else self._state.last
+        return status.reads, status.skip
 
     @property
     def failures(self) -> Failures:

@@ -45,9 +45,9 @@ class Case:
         return (FILES / self.name).read_bytes() if self.content is None else self.content
 
 
-def windows(size_s: int, function: str, column: str, name: str) -> dict[str, Any]:
+def windows(size_s: int, function: str, column: str, name: str, **more: Any) -> dict[str, Any]:
     aggregates = [{"function": function, "as": name} | ({"column": column} if column else {})]
-    return {"type": "window-aggregate", "params": {"size_s": size_s, "aggregates": aggregates}}
+    return {"type": "window-aggregate", "params": {"size_s": size_s, "aggregates": aggregates, **more}}
 
 
 def after(*seconds: float) -> list[datetime]:
@@ -102,6 +102,19 @@ def _date_and_time_over_a_day() -> Case:
         [[20.0] for _ in range(24)] + [[1.0]],
         "\n".join(["Date,Time,v", *lines, ""]).encode(),
         through=windows(3600, "count", "", "n"),
+    )
+
+
+def _local_days() -> Case:
+    """W2: the day on which the clocks are put back has 25 hours."""
+    begin = datetime(2024, 10, 25, 22, tzinfo=UTC)
+    lines = [f"{begin + timedelta(hours=hour):%Y-%m-%dT%H:%M:%SZ},{hour}" for hour in range(73)]
+    return Case(
+        "W2.csv",
+        ["n"],
+        [[24.0], [25.0], [24.0]],
+        "\n".join(["time,v", *lines, ""]).encode(),
+        through=windows(86_400, "count", "", "n", zone="Europe/Berlin"),
     )
 
 
@@ -181,6 +194,7 @@ TIMES = (
         with_time=True,
     ),
     _date_and_time_over_a_day(),
+    _local_days(),
     # At their own pace: nobody waits for 54 years, or for 140.
     Case(
         "C7.csv",

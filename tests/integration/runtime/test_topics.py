@@ -240,9 +240,16 @@ def test_a_record_that_kafka_refuses_is_a_dead_letter_and_the_rows_around_it_go_
     assert replica.status().error is None
 
 
+@pytest.mark.parametrize("is_trimmed", [False, True])
 @pytest.mark.parametrize("keeps_state", [False, True])
-def test_a_follower_takes_nothing_of_a_new_topic_for_what_was_committed(
-    kafka: str, host: ReplicaHost, node: Node, admin: KafkaAdminClient, tmp_path: Path, keeps_state: bool
+def test_a_follower_takes_nothing_for_committed_rows_that_are_gone(
+    kafka: str,
+    host: ReplicaHost,
+    node: Node,
+    admin: KafkaAdminClient,
+    tmp_path: Path,
+    keeps_state: bool,
+    is_trimmed: bool,
 ) -> None:
     fed = Fed(kafka, keeps_state=keeps_state)
     fed.fill(0, 1, 2)
@@ -250,9 +257,13 @@ def test_a_follower_takes_nothing_of_a_new_topic_for_what_was_committed(
     fed.wait_for(0, 1, 2)
     last = owner.status().seq
     owner.stop(STOP_S)
-    delete(admin, kafka, fed.topic)
-    create(admin, fed.topic)
-    fed.fill(10, 11, 12, 13)
+    if is_trimmed:
+        fed.fill(3)
+        admin.delete_records({TopicPartition(fed.topic, 0): 3})
+    else:
+        delete(admin, kafka, fed.topic)
+        create(admin, fed.topic)
+        fed.fill(10, 11, 12, 13)
     other = Node(host, tmp_path / "b", {})
     follower = other.start(fed.spec)
     if keeps_state:

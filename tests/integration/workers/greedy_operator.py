@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from pyspark.sql import DataFrame
 
@@ -30,3 +31,12 @@ class Greedy(DataFrameOperator):
 
     def transform(self, inputs: dict[str, DataFrame], ctx: OperatorContext) -> DataFrame:
         return inputs["in"].where("length(repeat(k, cast(if(v = 13, 2000000000, 1) as int))) > 0")
+
+
+def installed_in(directory: Path) -> Path:
+    """Writes a user's package that has the operator. Returns the directory that Python finds it in."""
+    info = directory / "fogline_greedy-1.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: fogline-greedy\nVersion: 1\n")
+    (info / "entry_points.txt").write_text(f"[fogline.operators]\ngreedy = {__name__}:Greedy\n")
+    return directory

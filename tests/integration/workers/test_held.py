@@ -28,6 +28,7 @@ from pipeline_runtime.wire.keys import REPORT_FIELD, REPORTS_STREAM
 from pipeline_runtime.wire.reports import json_of
 from tests.integration.runtime.documents import events
 from tests.integration.runtime.engine import Deployed, create_topic, produce
+from tests.integration.workers.greedy_operator import installed_in
 from tests.ports import free_ports
 from tests.waiting import wait_until
 
@@ -42,15 +43,11 @@ ENDS_MAX = 4
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A user's package with the greedy operator, here and in the node."""
-    info = tmp_path / "site" / "fogline_greedy-1.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: fogline-greedy\nVersion: 1\n")
-    entry = "[fogline.operators]\ngreedy = tests.integration.workers.greedy_operator:Greedy\n"
-    (info / "entry_points.txt").write_text(entry)
-    monkeypatch.syspath_prepend(str(info.parent))
+    site = installed_in(tmp_path / "site")
+    monkeypatch.syspath_prepend(str(site))
     importlib.invalidate_caches()
     default_registry.cache_clear()
-    yield info.parent
+    yield site
     default_registry.cache_clear()
 
 

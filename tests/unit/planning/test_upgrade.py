@@ -152,6 +152,43 @@ def test_what_a_topics_reader_may_change_without_losing_its_place(plan, changes,
     assert changes(feed(), feed(**params))["feed"].change == change
 
 
+VALUE = {"column": "value"}
+
+
+@pytest.mark.parametrize(
+    ("type", "params", "change"),
+    [
+        ("silence-alarm", {"for_s": 60}, "upgraded"),
+        ("hysteresis-alarm", {**VALUE, "raise_at": 5, "clear_at": 4}, "upgraded"),
+        ("edge-detection", {"columns": ["value"], "threshold": 1}, "upgraded"),
+        ("time-between", {"column": "kind", "first": "1", "second": "2"}, "upgraded"),
+        ("difference", VALUE, "upgraded"),
+        ("last-values", {**VALUE, "size": 4}, "upgraded"),
+        ("baseline-change", VALUE, "upgraded"),
+        ("peak-detection", {**VALUE, "height": 1}, "upgraded"),
+        (
+            "count-window-aggregate",
+            {"size": 2, "aggregates": [{"function": "avg", **VALUE, "as": "mean"}]},
+            "upgraded",
+        ),
+        ("deduplicate", {"columns": ["value"]}, "upgraded"),
+        ("deduplicate", {}, "restart"),
+    ],
+)
+def test_one_more_column_costs_no_state_that_has_nothing_of_it(
+    plan, changes, type: str, params: dict[str, Any], change: str
+):
+    def feed(*more: str):
+        columns = [{"name": name, "type": "number"} for name in ("value", *more)]
+        columns.append({"name": "kind", "type": "integer"})
+        source = {"id": "feed", "type": "kafka-in", "params": {"topic": "t", "columns": columns}}
+        return plan(source, {"id": "keeps", "type": type, "params": params, "inputs": {"in": "feed"}})
+
+    found = changes(feed(), feed("more"))
+    assert found["feed"].change == "upgraded"
+    assert found["keeps"].change == change
+
+
 def connected(elements, **inputs: str):
     """With other inputs of single elements."""
     return [{**e, "inputs": {"in": inputs[e["id"]]}} if e["id"] in inputs else e for e in elements]

@@ -13,6 +13,7 @@ from pipeline_runtime.model.desired import (
     DesiredReplica,
     JavaEnd,
     Role,
+    WayOn,
     held_error,
     is_held,
     joined_ends,
@@ -71,6 +72,16 @@ def test_one_that_ends_java_twice_is_held_and_no_other(machine: Machine) -> None
     machine.end(A)
     assert machine.held(A, B) == "a"
     assert "2 times (on edge-a)" in held_error(machine.ends.of(A.spec.id, A)).message
+
+
+def test_one_that_is_held_says_what_it_was_reading_and_how_to_skip_that(machine: Machine) -> None:
+    skip = WayOn(id="skip t-0 7 8", title="Skip 1 record", cost="1 record is left out for good.")
+    machine.ends.note({A.spec.id: A}, machine.now_ms, {A.spec.id: ("t, partition 0, offset 7", skip)})
+    machine.start()
+    machine.end(A)  # while it starts: it is in no batch yet
+    error = held_error(machine.ends.of(A.spec.id, A))
+    assert error.message.endswith("Its batch was reading t, partition 0, offset 7.")
+    assert error.ways == (skip,)
 
 
 def test_whoever_was_idle_does_not_come_into_question(machine: Machine) -> None:

@@ -124,9 +124,11 @@ def test_it_was_at_work_if_it_is_or_fell_in_a_batch_just_now(place: Place) -> No
     assert node.slot.wanted_at_work() is None
     node.tell(at_work=True)
     assert node.slot.wanted_at_work() == owner()
+    node.tell(reads="t, partition 0, offset 7")
     node.replicas[-1].end("failed")
     node.slot.wake()
     wait_until(lambda: node.slot.failures.at_ms)
+    assert node.slot.last_read() == ("t, partition 0, offset 7", None), "also when it has ended"
     assert node.slot.wanted_at_work() == owner()
     node.clock_ms += AT_WORK_MS
     assert node.slot.wanted_at_work() is None

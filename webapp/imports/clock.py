@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from zoneinfo import ZoneInfo
 
 from webapp.imports.time_text import ABBREVIATIONS
 
 HOUR_US, DAY_US = 3_600_000_000, 86_400_000_000
 JUMP_TIMES = 1_000  # a step is a jump if it is so many times the usual one, and a day at least
+_ZONE_BEHIND = re.compile(r"\[([A-Za-z][\w+/-]*)\]$| ([A-Z]\w+/[\w+/-]+)$")
 _OFFSET = re.compile(r"(?:gmt|utc)\s*([+\u2212-])\s*(\d{1,2})(?::?([0-5]\d))?(?!\d)", re.IGNORECASE)
 _PARTS_OF_HOURS = {
     "+0330": "Asia/Tehran",
@@ -37,8 +39,15 @@ _BOTH = {
     ("pst", "pdt"): "America/Los_Angeles",
 }
 """Who names both times of a zone changes its clock."""
-_EUROPE = ("Europe/Berlin", "Europe/London", "Europe/Helsinki")
-_AMERICA = ("America/New_York", "America/Chicago", "America/Denver", "America/Los_Angeles")
+_ZONES = (
+    *("Europe/Berlin", "Europe/London", "Europe/Helsinki"),
+    *("America/New_York", "America/Chicago", "America/Denver", "America/Los_Angeles", "America/St_Johns"),
+    *("Australia/Sydney", "Australia/Adelaide", "Australia/Lord_Howe", "Pacific/Auckland"),
+    *("America/Santiago", "Asia/Jerusalem", "Africa/Cairo"),
+)
+"""One zone for each way in which clocks are changed today."""
+
+ZONES_MAX = 5
 
 
 @dataclass(frozen=True)
@@ -90,35 +99,44 @@ def far_us(times: Sequence[int]) -> int:
 
 
 def clock_changes(times: Sequence[int]) -> tuple[str, ...]:
-    """Returns the zones whose clock change the local times show: an hour that comes twice or never."""
+    """Returns the zones whose clock change the local times show: an hour, or half of one, that comes twice or
+    never."""
     usual = usual_us(times)
     if not 0 < usual <= HOUR_US:
         return ()
     for before, after in pairwise(times):
-        back, ahead = after - before == usual - HOUR_US, after - before == usual + HOUR_US
-        if usual == HOUR_US:
-            back = after == before
-        if not (back or ahead):
+        shift = after - before - usual
+        if abs(shift) not in (HOUR_US, HOUR_US // 2):
             continue
-        zones = _zones_of_change(_moment(before), autumn=back)
+        # An hour that comes twice holds both rows; in one that never comes, a row would be due.
+        inside = (before + usual,) if shift > 0 else (before, after)
+        zones = tuple(zone for zone in _ZONES if all(_shift_us(zone, at) == shift for at in inside))
         if zones:
-            return zones
+            return zones[:ZONES_MAX]
     return ()
 
 
-def _zones_of_change(at: datetime, *, autumn: bool) -> tuple[str, ...]:
-    """Europe changes on the last Sunday of March and October, America on the second of March and the first of
-    November."""
-    near = {(at + timedelta(minutes=minutes)).date() for minutes in (0, 90)}
-    for day in near:
-        if day.weekday() != 6 or at.hour > 4:
-            continue
-        last = (day + timedelta(days=7)).month != day.month
-        if day.month in (3, 10) and last and autumn == (day.month == 10):
-            return _EUROPE
-        if (day.month, (day.day - 1) // 7) in ((3, 1), (11, 0)) and autumn == (day.month == 11):
-            return _AMERICA
-    return ()
+def _shift_us(zone: str, local_us: int) -> int:
+    """Returns how far a zone's clock is turned, if this local time is one that comes twice or never."""
+    local = _moment(local_us).replace(tzinfo=ZoneInfo(zone))
+    first, second = (local.replace(fold=fold).utcoffset() or timedelta() for fold in (0, 1))
+    return (second - first) // timedelta(microseconds=1)
+
+
+def zones_behind(texts: Sequence[str]) -> tuple[str, ...]:
+    """Returns the zones whose names stand behind the times: `2024-05-01T12:00:00[Europe/Berlin]`."""
+    found = (_ZONE_BEHIND.search(text) for text in texts)
+    names = dict.fromkeys(each[1] or each[2] for each in found if each is not None)
+    return tuple(name for name in names if is_zone(name))
+
+
+def is_zone(name: str) -> bool:
+    """Returns whether the IANA database has a zone of this name."""
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        return False
+    return True
 
 
 def glitch(times: Sequence[int]) -> Step | None:
@@ -154,9 +172,10 @@ def jump(times: Sequence[int]) -> Step | None:
     return Step(at + 1, times[at], times[at + 1])
 
 
-def in_words(micros: int) -> str:
-    """Returns a time as people write it."""
-    return _moment(micros).strftime("%Y-%m-%d %H:%M:%S")
+def in_words(micros: int, *, exact: bool = False) -> str:
+    """Returns a time as people write it, to the second; `exact`: with its fraction, if it has one."""
+    text = _moment(micros).strftime("%Y-%m-%d %H:%M:%S")
+    return f"{text}.{micros % 1_000_000:06d}".rstrip("0") if exact and micros % 1_000_000 else text
 
 
 def span(micros: int) -> str:

@@ -162,6 +162,12 @@ def marks(reading: Reading, column: ColumnReading) -> tuple[str, str, str]:
     )
 
 
+def own_format(reading: Reading, column: ColumnReading) -> str:
+    """Returns how a column of times without a format is read: as the time that it is, else as ISO 8601."""
+    time = reading.time
+    return time.format if time is not None and time.columns == (column.source,) else "iso"
+
+
 def missing(reading: Reading, column: ColumnReading | None) -> tuple[str, ...]:
     texts = reading.missing if column is None or column.missing is None else column.missing
     return tuple(text.strip() for text in texts)

@@ -126,9 +126,7 @@ def _with_time(
     if time is None:
         notes.append("No column looks like a time.")
     else:
-        notes.append(
-            f"The time is in {' and '.join(str(each) for each in time.columns)}, written as {time.format}."
-        )
+        notes.append(f"The time is in {' and '.join(str(each) for each in time.columns)}.")
     return Detection(
         reading=reading.model_copy(update={"columns": columns, "time": time}), notes=tuple(notes)
     )

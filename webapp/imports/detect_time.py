@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 
+import numpy as np
 from pydantic import JsonValue
 
 from pipeline_runtime.model.schema import FieldType
 from webapp.imports import clock, time_columns
 from webapp.imports.reading import Choice, Question, TimeReading
 from webapp.imports.time_columns import TimeFound
-from webapp.imports.time_text import time_reader
+from webapp.imports.time_text import COUNTED, time_reader, without_year, year_of
+from webapp.imports.years import Years
 
 _ORDERS = {
     "%d": "day",
@@ -19,6 +22,7 @@ _ORDERS = {
     "%Y": "year",
     "%y": "year",
 }
+YEARS_MAX, YEARS_LOOKED_AT = 6, 12
 _END_WORDS = ("interval end", "end time", "endtime", "period end", "time to", "bis", "ende")
 
 
@@ -35,7 +39,7 @@ class Timed:
     def type_of(self, column: int, type_: FieldType) -> tuple[FieldType, str | None]:
         """Returns the type and the format of a column that holds times, else the type that it has."""
         if self.reading is not None and self.columns == (column,):
-            return FieldType.TIMESTAMP, self.reading.format
+            return FieldType.TIMESTAMP, None  # it is read as the time is
         if column in self.others and type_ is FieldType.STRING:
             return FieldType.TIMESTAMP, self.others[column]
         if column in self.columns:
@@ -59,13 +63,18 @@ def detected_time(
     found = _found(names, columns, pieces, decimal, fixed)
     if found is None:
         return Timed(None, notes=("No column looks like a time.",))
+    if decimal == "," and found.format in COUNTED:
+        columns = [[cell.replace(",", ".") for cell in cells] for cells in columns]
     times = _times(found, columns)
     header = " ".join(headers[at] for at in found.columns)
     micros = [each for each, _ in times]
     newest_first = clock.is_newest_first(micros)
     ordered = list(reversed(times)) if newest_first else times
     local = [each for each, is_utc in ordered if not is_utc]
-    zone = clock.zone_named(header)
+    zones = clock.zones_behind(_texts(found, columns)) if found.format == "iso" else ()
+    if len(zones) > 1 and local:
+        return Timed(None, notes=(f"The times are in several zones, such as {zones[0]} and {zones[1]}.",))
+    zone = found.zone or (zones[0] if zones else clock.zone_named(header))
     glitch = clock.glitch(micros)
     marks_end = any(word in header.lower() for word in _END_WORDS)
     reading = TimeReading(
@@ -77,10 +86,12 @@ def detected_time(
         jump="keep" if glitch is None else "skip",
         jump_s=None if glitch is None else clock.far_us(micros) / 1e6,
     )
-    questions = [*_order_question(found, columns)]
+    questions = [*_order_question(found, columns), *_year_question(found, columns, reading)]
+    if questions and year_of(found.format) is not None:
+        reading = reading.model_copy(update={"format": questions[-1].choices[0].changes["time.format"]})
     if zone is None and len(local) == len(ordered):
         questions += _zone_question(clock.clock_changes(local))
-    notes = _notes(names, found, reading, zone, bool(local), micros, lines, glitch)
+    notes = _notes(names, _example(found, columns), reading, zone, bool(local), micros, lines, glitch)
     return Timed(reading, found.columns, found.others, tuple(notes), tuple(questions))
 
 
@@ -104,17 +115,64 @@ def _found(
     return TimeFound(tuple(at[each] for each in some.columns), some.formats)
 
 
+def _texts(found: TimeFound, columns: Sequence[Sequence[str]]) -> list[str]:
+    return [" ".join(cells).strip() for cells in zip(*(columns[at] for at in found.columns), strict=False)]
+
+
 def _times(found: TimeFound, columns: Sequence[Sequence[str]]) -> list[tuple[int, bool]]:
+    """Returns (microseconds, whether they are in UTC) of each row with a time. A year that no time names may
+    begin again."""
     read = time_reader(found.format)
-    texts = (" ".join(cells).strip() for cells in zip(*(columns[at] for at in found.columns), strict=False))
-    return [moment for text in texts if (moment := read(text)) is not None]
+    times = [moment for text in _texts(found, columns) if (moment := read(text)) is not None]
+    if year_of(found.format) is None:
+        return times
+    in_years = Years().of(np.array([each for each, _ in times], np.int64), np.ones(len(times), bool))
+    return [(each, is_utc) for each, (_, is_utc) in zip(in_years.tolist(), times, strict=True)]
+
+
+def _example(found: TimeFound, columns: Sequence[Sequence[str]]) -> str:
+    """Returns a text of a time and what it means, in words."""
+    read = time_reader(found.format)
+    for text in _texts(found, columns):
+        moment = read(text)
+        if moment is not None and year_of(found.format) is not None:
+            return text
+        if moment is not None:
+            return f"{text} is {clock.in_words(moment[0], exact=True)}{' UTC' if moment[1] else ''}"
+    return ""
+
+
+def _year_question(
+    found: TimeFound, columns: Sequence[Sequence[str]], reading: TimeReading
+) -> list[Question]:
+    """Asks in which year the first row is if no time names one. Years of the past are offered, the last one
+    first."""
+    texts = _texts(found, columns)
+    read = time_reader(found.format)
+    first = next((text for text in texts if read(text) is not None), None)
+    if year_of(found.format) is None or first is None:
+        return []
+    now = datetime.now(UTC)
+    until = int((now + timedelta(days=1)).timestamp()) * 1_000_000
+    pattern = without_year(found.format)
+    choices = []
+    for year in range(now.year, now.year - YEARS_LOOKED_AT, -1):
+        written = f"{{{year}}} {pattern}"
+        moment = time_reader(written)(first)
+        if moment is not None and moment[0] <= until:
+            choices.append(
+                Choice(title=str(year), example=clock.in_words(moment[0]), changes={"time.format": written})
+            )
+    text = f"The times name no year. In which year was {first}?"
+    if reading.newest_first:
+        text += " It is the newest row."
+    return [Question(id="time.year", text=text, choices=tuple(choices[:YEARS_MAX]))] if choices[1:] else []
 
 
 def _order_question(found: TimeFound, columns: Sequence[Sequence[str]]) -> list[Question]:
     if len(found.formats) < 2:
         return []
-    texts = [" ".join(cells).strip() for cells in zip(*(columns[at] for at in found.columns), strict=False)]
-    text = _telling(found.formats, [text for text in texts if text][:400])
+    text = _telling(found.formats, [text for text in _texts(found, columns) if text][:400])
     choices = []
     for each in found.formats[:4]:
         moment = time_reader(each)(text)
@@ -168,7 +226,7 @@ def _zone_question(zones: Sequence[str]) -> list[Question]:
 
 def _notes(
     names: Sequence[str],
-    found: TimeFound,
+    example: str,
     reading: TimeReading,
     zone: str | None,
     local: bool,
@@ -176,10 +234,10 @@ def _notes(
     lines: Sequence[int],
     glitch: clock.Step | None,
 ) -> list[str]:
-    joined = " and ".join(names[at] for at in found.columns)
-    notes = [f"The time is in {joined}, written as {reading.format}."]
+    columns = [names[at] for at in reading.columns if isinstance(at, int)]
+    notes = [f"The time is in {' and '.join(columns)}: {example}."]
     if zone is not None:
-        notes.append(f"The header names the zone: {zone}.")
+        notes.append(f"The file names the zone: {zone}.")
     elif local and not reading.format.startswith("epoch"):
         notes.append("The times name no zone. They are read as UTC.")
     if reading.newest_first:

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from pipeline_runtime.model.schema import FieldType
 from webapp.imports.cell_text import read_cell
-from webapp.imports.convert_sql import marks
+from webapp.imports.convert_sql import marks, own_format
 from webapp.imports.convert_zone import Zone
 from webapp.imports.detect_records import leaves
 from webapp.imports.dialect import Line, divided, lines_of, unescaped
@@ -30,7 +30,8 @@ from webapp.imports.reading import (
 from webapp.imports.repeats import repeats
 from webapp.imports.sample import Head
 from webapp.imports.table_width import width_of
-from webapp.imports.time_text import Parsed, moment, time_reader
+from webapp.imports.time_text import COUNTED, Parsed, moment, time_reader, year_of
+from webapp.imports.years import Years
 
 LINES_MAX = 60
 TEXT_MAX = 4_000
@@ -140,13 +141,14 @@ def _width(lines: Sequence[tuple[Line, _Kind, Cells]], reading: Reading) -> int 
 
 def _rows(table: Sequence[tuple[int, Cells]], reading: Reading, width: int | None) -> list[PreviewRow]:
     """Returns the rows as they are read. Their order tells which of two equal hours a time is in."""
-    times = _in_utc([_time_of(cells, reading) for _, cells in table], reading)
-    moments = {
-        place: _in_utc([read(cells.get(column.source, "")) for _, cells in table], reading)
-        for place, column in enumerate(reading.columns)
-        if column.type is FieldType.TIMESTAMP
-        for read in [time_reader(column.format or "iso")]
-    }
+    written = reading.time.format if reading.time is not None else ""
+    times = _in_utc(_with_years([_time_of(cells, reading) for _, cells in table], written), reading)
+    moments = {}
+    for place, column in enumerate(reading.columns):
+        if column.type is FieldType.TIMESTAMP:
+            written = column.format or own_format(reading, column)
+            found = [_parsed(cells.get(column.source, ""), written, reading) for _, cells in table]
+            moments[place] = _in_utc(_with_years(found, written), reading)
     return [
         _row(
             number,
@@ -197,9 +199,21 @@ def _time_of(cells: Cells, reading: Reading) -> Parsed:
     if reading.time is None:
         return None
     text = " ".join(cells.get(source, "").strip() for source in reading.time.columns)
-    if reading.decimal == "," and reading.time.format in ("excel_days", "epoch_s"):
+    return _parsed(text, reading.time.format, reading)
+
+
+def _parsed(text: str, written: str, reading: Reading) -> Parsed:
+    if reading.decimal == "," and written in COUNTED:
         text = text.replace(",", ".")
-    return time_reader(reading.time.format)(text)
+    return time_reader(written)(text)
+
+
+def _with_years(found: Sequence[Parsed], time_format: str) -> list[Parsed]:
+    if year_of(time_format) is None:
+        return list(found)
+    known = np.array([each is not None for each in found])
+    times = Years().of(np.array([each[0] if each else 0 for each in found], np.int64), known).tolist()
+    return [None if each is None else (times[at], each[1]) for at, each in enumerate(found)]
 
 
 def _in_utc(found: Sequence[Parsed], reading: Reading) -> list[str | None]:

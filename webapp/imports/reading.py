@@ -34,7 +34,9 @@ class ColumnReading(Frozen):
     missing: tuple[str, ...] | None = Field(default=None, max_length=MISSING_MAX)
     # What stands beside its numbers: a unit, `-` for a minus behind, `()` around negative ones.
     beside: str = Field(default="", max_length=40)
-    format: str | None = Field(default=None, max_length=120)  # of a column of times that is not the time
+    format: str | None = Field(
+        default=None, max_length=120
+    )  # of a column of times; without it, as the time or ISO 8601
 
 
 class TimeReading(Frozen):

@@ -31,13 +31,20 @@ _DATE = (
 )
 _CLOCK = r"(?:\d{1,2}:\d{2}(?::\d{2}(?:[.,:]\d{1,9})?)?(?: ?[AaPp]\.? ?[Mm]\.?)?)"
 _CLOCK_DIGITS = r"(?:\d{4}(?:\d{2}(?:[.,]\d+)?)?)"
-_ZONE = r"(?: ?(?:Z|UTC|GMT|[A-Z]{3,4}|[+-]\d{2}(?::?\d{2})?))?"
+_ZONE = (
+    r"(?: ?(?:Z|UTC|GMT|[A-Z]{3,4}|[+-]\d{2}(?::?\d{2})?))?"
+    r"(?:\[[A-Za-z][\w+/-]{2,40}\]| [A-Z]\w+/[\w+/-]{2,30})?"
+)
+_WITHOUT_YEAR = (
+    r"(?:[A-Z][a-zä]{2,8}\.? +\d{1,2}|\d{1,2}\.? [A-Z][a-zä]{2,8}\.?|\d{1,2}\.\d{1,2}\.|\d{1,2}-\d{1,2}) "
+)
 _WEEKDAY = r"(?:(?i:mon|tue|wed|thu|fri|sat|sun|mo|di|mi|do|fr|sa|so)[a-z]{0,7}\.?,? +)?"
 _TIME = re.compile(
     rf"{_WEEKDAY}{_DATE}(?:(?:T|[ ,]+| ?[-_:] ?|\s*;\s*)"
     rf"(?:{_CLOCK}|{_CLOCK_DIGITS}|\d{{1,2}}\.\d{{2}}(?:\.\d{{2}})?){_ZONE})?"
     rf"|(?:19|20)\d{{6}}T?{_CLOCK_DIGITS}{_ZONE}"
     rf"|{_WEEKDAY}[A-Z][a-z]{{2}} +\d{{1,2}} {_CLOCK} \d{{4}}"
+    rf"|{_WEEKDAY}{_WITHOUT_YEAR}{_CLOCK}|\d{{4}}-?W\d{{2}}(?:-?\d)?"
 )
 _CLOCK_ALONE = re.compile(_CLOCK)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from webapp.imports.clock import zone_named
+from webapp.imports.clock import is_zone, zone_named
 from webapp.imports.shapes import NO_VALUE
-from webapp.imports.time_formats import CLOCK_DIGITS, CLOCKS, formats_of, likeliest
-from webapp.imports.time_text import time_reader
+from webapp.imports.time_formats import CLOCK_DIGITS, CLOCKS, formats_of, in_parts, likeliest
+from webapp.imports.time_text import ABBREVIATIONS, MONTHS, time_reader
 
 _NAMES = re.compile(
     r"time|zeit|date|datum|stamp|uhr|^ts$|^t$|^dt$|^utc|^tmst|moment|heure|fecha|hora|^mst$|^gmt|^cet$|^hour$|^sec|elapsed"
@@ -31,11 +31,15 @@ _PARTS = {
     "%Y": r"^(year|jahr|yyyy|yr)$",
     "%m": r"^(month|monat|mm|mo|mon)$",
     "%d": r"^(day|tag|dd|dy)$",
-    "%j": r"^(doy|jday|julian|julian ?day|day of year)$",
+    "%j": r"^(doy|jday|yday|julian|julian ?day|day[ _]?of[ _]?year|tag im jahr|jahrestag)$",
     "%H": r"^(hour|stunde|hh|hr)$",
     "%M": r"^(minute|min|mi|mn)$",
     "%S": r"^(second|sekunde|sec|ss)$",
+    "%V": r"^(kw|week|woche|kalenderwoche|calendar week|iso ?week|wk)$",
 }
+_WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun", "mo", "di", "mi", "do", "fr", "sa", "so")
+_OFFSET = re.compile(r"Z|UTC|GMT|[+-]\d\d(?::?\d\d)?")
+_IANA = re.compile(r"[A-Z][A-Za-z_]+/[A-Za-z0-9_+/-]+|UTC")
 RISING_SHARE = 0.9
 
 
@@ -47,6 +51,7 @@ class TimeFound:
     formats: tuple[str, ...]
     score: float = 0.0
     others: dict[int, str] = field(default_factory=dict)  # further columns of times, with their formats
+    zone: str | None = None  # which a column beside it names
 
     @property
     def format(self) -> str:
@@ -71,6 +76,7 @@ def find(
             for each in _alone(at, names[at], filled[at], more[at], decimal)
         ),
     ]
+    found += _words_apart(columns)
     found += _dates_and_clocks(found, names, columns, filled)
     if not found:
         return None
@@ -82,7 +88,43 @@ def find(
         and each.columns[0] not in best.columns
         and not each.format.startswith("epoch")
     }
-    return TimeFound(best.columns, best.formats, best.score, others)
+    return _with_what_follows(replace(best, others=others), filled)
+
+
+def _with_what_follows(found: TimeFound, filled: Sequence[Sequence[str]]) -> TimeFound:
+    """Returns the time with the column behind it, if that says AM or PM, an offset or a zone."""
+    at = found.columns[-1] + 1
+    cells = filled[at] if at < len(filled) else ()
+    if (
+        not cells
+        or re.search("%[zZp]|epoch|excel", found.format)
+        or len(cells) < len(filled[found.columns[0]])
+    ):
+        return found
+    said = set(cells)
+    if all(re.fullmatch(r"[AaPp]\.?[Mm]\.?", each) for each in said):
+        formats = [each.replace("%H", "%I") + " %p" for each in _in_parts(found, filled) if "%H" in each]
+    elif said <= ABBREVIATIONS.keys():
+        formats = [f"{each} %Z" for each in _in_parts(found, filled)]
+    elif all(_OFFSET.fullmatch(each) for each in said):
+        formats = [f"{each} %z" for each in _in_parts(found, filled)]
+    elif len(said) == 1 and _IANA.fullmatch(cells[0]) and is_zone(cells[0]):
+        return replace(found, zone=cells[0])
+    else:
+        return found
+    others = {place: each for place, each in found.others.items() if place != at}
+    if not formats:
+        return found
+    return replace(found, columns=(*found.columns, at), formats=tuple(formats), others=others)
+
+
+def _in_parts(found: TimeFound, filled: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    if found.format != "iso":
+        return found.formats
+    cells = filled[found.columns[0]]
+    if any(time_reader("iso")(cell.strip()) is not None and _OFFSET.search(cell[10:]) for cell in cells[:20]):
+        return ()
+    return in_parts(cells[0])[:1]
 
 
 def _filled(cells: Sequence[str]) -> list[str]:
@@ -188,6 +230,24 @@ def _dates_and_clocks(
     return pairs
 
 
+def _words_apart(columns: Sequence[Sequence[str]]) -> list[TimeFound]:
+    """Returns a time whose parts are divided by spaces, as cells are: `Nov 28 07:31:02`."""
+    for begin in range(min(len(columns), 6)):
+        word = (columns[begin][0] if columns[begin] else "").strip().lower().rstrip(".,")
+        following = columns[begin + 1][0].strip().lower() if begin + 1 < len(columns) and word else ""
+        if word[:3] not in _WEEKDAYS and word not in MONTHS and following.rstrip(".,") not in MONTHS:
+            continue
+        for size in (6, 5, 4, 3):
+            some = columns[begin : begin + size]
+            if len(some) < size:
+                continue
+            texts = [" ".join(cells).strip() for cells in zip(*(each[:400] for each in some), strict=False)]
+            formats = [each for each in formats_of(texts) if re.search("%[HI]", each)]
+            if formats:
+                return [TimeFound(tuple(range(begin, begin + size)), tuple(formats), 6.0)]
+    return []
+
+
 def _is_date(cells: Sequence[str]) -> bool:
     return not any(":" in cell for cell in cells[:20])
 
@@ -209,6 +269,8 @@ def _clock(name: str, cells: Sequence[str]) -> str | None:
             return (
                 kind if all(time_reader(f"%Y-%m-%d {kind}")(f"2000-01-01 {cell}") for cell in some) else None
             )
+    if _are_hours_and_minutes(some) and not _SECONDS.search(low):
+        return "hhmm"
     seconds = all(re.fullmatch(r"\d{1,5}(\.\d+)?", cell) and float(cell) <= 86_400 for cell in some)
     return (
         "seconds_of_day"
@@ -217,24 +279,41 @@ def _clock(name: str, cells: Sequence[str]) -> str | None:
     )
 
 
+def _are_hours_and_minutes(cells: Sequence[str]) -> bool:
+    """Whether they are 5, 115 and 2400 for 00:05, 01:15 and 24:00."""
+    if not all(len(cell) <= 4 and cell.isdecimal() for cell in cells):
+        return False
+    numbers = [int(cell) for cell in cells]
+    return max(numbers) <= 2400 and max(numbers) >= 100 and all(number % 100 < 60 for number in numbers)
+
+
 def _parts_apart(names: Sequence[str], columns: Sequence[Sequence[str]]) -> list[TimeFound]:
     """Returns a time whose year, month, day and so on have columns of their own."""
     places = {
         part: next((at for at, name in enumerate(names) if re.search(pattern, name.lower().strip())), None)
         for part, pattern in _PARTS.items()
     }
-    dated = places["%Y"] is not None and (
-        places["%j"] is not None or (places["%m"] is not None and places["%d"] is not None)
-    )
-    if not dated:
+    if places["%Y"] is None:
         return []
-    chosen = ["%Y"] + (["%j"] if places["%m"] is None or places["%d"] is None else ["%m", "%d"])
+    if places["%m"] is not None and places["%d"] is not None:
+        chosen = ["%Y", "%m", "%d"]
+    elif places["%j"] is not None:
+        chosen = ["%Y", "%j"]
+    elif places["%V"] is not None:
+        chosen = ["%Y", "%V"]
+    else:
+        return []
     for part in ("%H", "%M", "%S"):
         if places[part] is None:
             break
         chosen.append(part)
     at = tuple(place for part in chosen if (place := places[part]) is not None)
-    pattern = " ".join(chosen)
+    if "%H" not in chosen:
+        for place, name in enumerate(names):
+            if place not in at and is_hint(name) and (clock := _clock(name, _filled(columns[place]))):
+                chosen, at = [*chosen, clock], (*at, place)
+                break
+    pattern = " ".join(chosen).replace("%Y %V", "%G %V")
     read = time_reader(pattern)
     rows = list(zip(*(columns[place] for place in at), strict=False))[:200]
     good = sum(read(" ".join(cell.strip() for cell in row)) is not None for row in rows)

@@ -25,7 +25,12 @@ _DATES: tuple[str, ...] = (
     ),
     *("%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%d/%b/%Y", "%b %d, %Y", "%b %d %Y", "%Y-%j", "%Y-%b-%d", "%d%b%Y"),
     "%b %d %H:%M:%S %Y",
+    *("%G-W%V-%u", "%G-W%V", "%GW%V%u", "KW%V/%G", "KW %V/%G"),
 )
+_WITHOUT_YEAR = ("%b %d", "%d %b", "%d. %b", "%d-%b", "%d.%m.", "%m-%d")
+LEAP = "{2024} "
+"""What formats of times without a year begin with, before anybody has said the year."""
+
 _JOINS = (" ", "T", ":", "_", "-", ", ", " - ", "")
 _CLOCKS = (
     *("%H:%M:%S", "%H:%M", "%I:%M:%S %p", "%I:%M %p", "%I:%M:%S%p", "%I:%M%p"),
@@ -37,7 +42,16 @@ _WEEKDAY = re.compile(
 )
 _FORMS = {
     **dict.fromkeys(("%m", "%d", "%H", "%I", "%M"), r"\d{1,2}"),
-    **{"%Y": r"\d{4}", "%y": r"\d{2}", "%j": r"\d{3}", "%b": r"[^\W\d_]{3,9}\.?", "%f": r"\d{1,9}"},
+    **{
+        "%Y": r"\d{4}",
+        "%y": r"\d{2}",
+        "%j": r"\d{3}",
+        "%b": r"[^\W\d_]{3,9}\.?",
+        "%G": r"\d{4}",
+        "%V": r"\d{1,2}",
+        "%u": r"[1-7]",
+        "%f": r"\d{1,9}",
+    },
     **{
         "%S": r"\d{1,2}(?:[.,]\d{1,9})?",
         "%p": r"[AaPp]\.? ?[Mm]\.?",
@@ -47,6 +61,7 @@ _FORMS = {
 }
 CLOCKS = ("%H:%M:%S", "%H:%M", "%I:%M:%S %p", "%I:%M %p", "%I:%M:%S%p", "%I:%M%p", "%H.%M.%S", "%H:%M:%S:%f")
 CLOCK_DIGITS = ("%H%M%S", "%H%M")
+_OF_DATES = ("%d", "%m", "%b", "%Y", "%y", "%j", "%G", "%V")
 READ_MAX = 400
 
 
@@ -58,15 +73,23 @@ def _reads(text: str) -> tuple[str, ...]:
     weekday = _WEEKDAY.match(text)
     if weekday is not None:
         before = f"%a{weekday[1].lstrip('.').rstrip()} "
-        return tuple(
-            before + ("%Y-%m-%d" if each == "iso" else each) for each in _reads(text[weekday.end() :])
-        )
-    return tuple(each for each in _that_may_read(text) if time_reader(each)(text) is not None)
+        return tuple(_behind_weekday(each, before) for each in _reads(text[weekday.end() :]))
+    found = tuple(each for each in _that_may_read(text, _DATES) if time_reader(each)(text) is not None)
+    return found or tuple(
+        each
+        for each in (LEAP + some for some in _that_may_read(text, _WITHOUT_YEAR) if re.search("%[HI]", some))
+        if time_reader(each)(text) is not None
+    )
 
 
-def _that_may_read(text: str) -> Iterator[str]:
+def in_parts(text: str) -> tuple[str, ...]:
+    """Returns the formats of a text that is ISO 8601 as patterns of strptime."""
+    return tuple(each for each in _that_may_read(text, _DATES) if time_reader(each)(text) is not None)
+
+
+def _that_may_read(text: str, dates: Sequence[str]) -> Iterator[str]:
     """Yields the formats whose form the text has: a date, and a time of day behind it."""
-    for date in _DATES:
+    for date in dates:
         found = _form(date).match(text)
         if found is None:
             continue
@@ -82,6 +105,12 @@ def _that_may_read(text: str) -> Iterator[str]:
                 continue
             behind = rest[len(join) :].lstrip()[time.end() :]
             yield from (f"{date}{join}{clock}{zone}" for zone in _ZONES if _form(zone).fullmatch(behind))
+
+
+def _behind_weekday(pattern: str, before: str) -> str:
+    if pattern.startswith(LEAP):
+        return LEAP + before + pattern.removeprefix(LEAP)
+    return before + ("%Y-%m-%d" if pattern == "iso" else pattern)
 
 
 @lru_cache(maxsize=4096)
@@ -129,9 +158,7 @@ def _without_repeats(formats: Sequence[str]) -> tuple[str, ...]:
     """Leaves out formats that say the same otherwise: `%d` before `%m` is kept beside `%m` before `%d`."""
     kept: dict[tuple[str, ...], str] = {}
     for each in formats:
-        order = tuple(
-            part for part in re.findall(r"%[A-Za-z]", each) if part in ("%d", "%m", "%b", "%Y", "%y", "%j")
-        )
+        order = tuple(part for part in re.findall(r"%[A-Za-z]", each) if part in _OF_DATES)
         kept.setdefault(order, each)
     return tuple(kept.values())
 

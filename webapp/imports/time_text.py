@@ -4,6 +4,9 @@ A format is `iso`; `epoch_s`, `epoch_ms`, `epoch_us` or `epoch_ns`; `excel_days`
 In a pattern, `%S` may have a fraction, `24:00` is the next midnight, `%b` and `%B` are names of months in
 English or German, and `seconds_of_day` is the seconds since the midnight of the date. `%a` is the name of a
 day, which says nothing. `%Z` is what the zone is called then, such as CEST. A run of spaces counts as one.
+`%G` and `%V` are a year and a week of ISO 8601, and `%u` a day of that week, else Monday. `%j` may have a
+fraction of a day. `hhmm` is 5 for 00:05. A format that begins with `{2024}` is one of times without a year:
+`year_of` gives that of the first row. The name of a zone behind ISO 8601 says nothing here.
 """
 
 from __future__ import annotations
@@ -26,13 +29,15 @@ COUNTED = (*_EPOCHS_US, "excel_days")
 """Formats that are a count of seconds or days."""
 
 _NUMBER = re.compile(r"[+-]?(?:\d{1,20}(?:\.\d{0,18})?|\.\d{1,18})(?:[eE][+-]?\d{1,2})?", re.ASCII)
+_ZONE_NAME = r"[A-Za-z][A-Za-z0-9_+-]{1,20}(?:/[A-Za-z0-9_+-]{1,20}){0,2}"
 _ISO = re.compile(
     r"(\d{4})-(\d{1,2})-(\d{1,2})"
     r"(?:(?:T *| +)(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:[.,](\d{1,9}))?)?"
-    r"(?: ?(Z|UTC|GMT|[+-]\d\d(?::?\d\d)?))?)?",
+    r"(?: ?(Z|UTC|GMT|[+-]\d\d(?::?\d\d)?))?)?"
+    rf"(?:\[{_ZONE_NAME}\]| (?=\w+/){_ZONE_NAME})?",
     re.ASCII,
 )
-_MONTHS = {
+MONTHS = {
     name: number
     for number, names in enumerate(
         (
@@ -66,7 +71,10 @@ _PARTS = {
     "%y": r"(?P<y>\d\d)",
     "%m": r"(?P<m>1[0-2]|0?[1-9])",
     "%d": r"(?P<d>3[01]|[12]\d|0?[1-9])",
-    "%j": r"(?P<j>\d{1,3})",
+    "%j": r"(?P<j>\d{1,3}(?:\.\d{1,12})?)",
+    "%G": r"(?P<G>\d{4})",
+    "%V": r"(?P<V>5[0-3]|[0-4]?\d)",
+    "%u": r"(?P<u>[1-7])",
     "%H": r"(?P<H>2[0-4]|[01]\d|\d)",
     "%I": r"(?P<I>1[0-2]|0?[1-9])",
     "%M": r"(?P<M>[0-5]\d|\d)",
@@ -77,12 +85,14 @@ _PARTS = {
     "%z": r"(?P<z>Z|[+-]\d\d(?::?\d\d)?)",
     "%Z": r"(?P<z>" + "|".join(sorted(ABBREVIATIONS, key=len, reverse=True)) + r")",
     "%a": r"[^\W\d_]{2,10}\.?",
+    "hhmm": r"(?P<hhmm>\d{1,4})",
     "seconds_of_day": r"(?P<seconds>\d{1,5}(?:\.\d{1,9})?)",
     "%%": "%",
 }
 _PARTS["%B"] = _PARTS["%b"]
 _SECOND_WITH_FRACTION = _PARTS["%S"] + r"(?:[.,](?P<f>\d{1,9}))?"
-_TOKENS = re.compile(r"%.|seconds_of_day|\s+|[^%\s]", re.DOTALL)
+_YEAR_GIVEN = re.compile(r"\{([12]\d{3})\} *")
+_TOKENS = re.compile(r"%.|seconds_of_day|hhmm|\s+|[^%\s]", re.DOTALL)
 
 Parsed = tuple[int, bool] | None
 """(microseconds since 1970, whether they count from 1970 in UTC rather than on the zone's clock)."""
@@ -98,11 +108,22 @@ def time_reader(time_format: str) -> Callable[[str], Parsed]:
         return lambda text: _read_count(text, _EPOCHS_US[time_format], 0, utc=True)
     if time_format == "excel_days":
         return _read_excel_days
-    pattern = _compiled(time_format)
-    return lambda text: _read_pattern(text, pattern)
+    year = year_of(time_format)
+    pattern = _compiled(without_year(time_format), year is not None)
+    return lambda text: _read_pattern(text, pattern, year)
 
 
-def _compiled(time_format: str) -> re.Pattern[str]:
+def year_of(time_format: str) -> int | None:
+    """Returns the year that a format gives times which name none."""
+    found = _YEAR_GIVEN.match(time_format)
+    return None if found is None else int(found[1])
+
+
+def without_year(time_format: str) -> str:
+    return _YEAR_GIVEN.sub("", time_format)
+
+
+def _compiled(time_format: str, year_given: bool) -> re.Pattern[str]:
     tokens = _TOKENS.findall(time_format.strip())
     fraction_apart = "%f" in tokens
     parts = []
@@ -122,10 +143,10 @@ def _compiled(time_format: str) -> re.Pattern[str]:
     except re.error as error:
         raise ValueError("a time format may contain each part only once") from error
     names = pattern.groupindex
-    dated = ("Y" in names or "y" in names) and (
+    dated = (year_given or "Y" in names or "y" in names) and (
         "j" in names or (("m" in names or "b" in names) and "d" in names)
     )
-    if not dated:
+    if not dated and not ("G" in names and "V" in names):
         raise ValueError("a time format needs a year, a month and a day")
     return pattern
 
@@ -156,30 +177,44 @@ def _read_iso(text: str) -> Parsed:
     return _joined(int(year), int(month), int(day), clock, zone)
 
 
-def _read_pattern(text: str, pattern: re.Pattern[str]) -> Parsed:
+def _read_pattern(text: str, pattern: re.Pattern[str], year_given: int | None) -> Parsed:
     if len(text) > TEXT_MAX:
         return None
     found = pattern.fullmatch(text.strip())
     if found is None:
         return None
     said = found.groupdict()
-    year = int(said["Y"]) if said.get("Y") else _century(int(said["y"]))
-    month = int(said.get("m") or 0) or _MONTHS.get((said.get("b") or "").lower(), 1 if said.get("j") else 0)
-    day = int(said.get("d") or 1)
+    date = _date(said, year_given)
     hour = int(said.get("H") or 0)
     if said.get("I"):
         if not said.get("p"):
             return None
         hour = int(said["I"]) % 12 + (12 if said["p"][0] in "pP" else 0)
     clock = _clock_us(hour, int(said.get("M") or 0), int(said.get("S") or 0), said.get("f"))
+    if said.get("hhmm"):
+        clock = _clock_us(int(said["hhmm"]) // 100, int(said["hhmm"]) % 100, 0, None)
     if said.get("seconds"):
         clock = int(Decimal(said["seconds"]) * 1_000_000)
         clock = clock if clock <= DAY_US else None
     if clock is not None and said.get("j"):
-        if not 1 <= int(said["j"]) <= 366:
+        days = Decimal(said["j"]) - 1
+        if not 0 <= days < 366 or (clock and days % 1):
             return None
-        clock += (int(said["j"]) - 1) * DAY_US
-    return _joined(year, month, day, clock, said.get("z"))
+        clock += int((days * DAY_US).to_integral_value())
+    return None if date is None else _joined(*date, clock, said.get("z"))
+
+
+def _date(said: dict[str, str | None], year_given: int | None) -> tuple[int, int, int] | None:
+    """Returns (year, month, day) of the parts that a text has."""
+    if (week_year := said.get("G")) and (week := said.get("V")):
+        try:
+            monday = datetime.fromisocalendar(int(week_year), int(week), int(said.get("u") or 1))
+        except ValueError:
+            return None
+        return monday.year, monday.month, monday.day
+    year = int(said["Y"] or 0) if said.get("Y") else year_given or _century(int(said.get("y") or 0))
+    month = int(said.get("m") or 0) or MONTHS.get((said.get("b") or "").lower(), 1 if said.get("j") else 0)
+    return year, month, int(said.get("d") or 1)
 
 
 def _century(year: int) -> int:

@@ -1,0 +1,146 @@
+"""Times as loggers write them: without a year, as weeks and days of a year, with zones in many places."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.unit.imports.kinds import imported, lines
+from webapp.imports.detect import look
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "first"),
+    [
+        ("time,v", "2024-05-01T12:{n:02d}:00+02:00[Europe/Berlin],{n}", "2024-05-01T10:00:00"),
+        ("time,v", "2024-05-01T12:{n:02d}:00[Europe/Berlin],{n}", "2024-05-01T10:00:00"),
+        ("time,v", "2024-05-01 12:{n:02d}:00 America/New_York,{n}", "2024-05-01T16:00:00"),
+        ("time,v", "2024-05-01T12:{n:02d}Z[UTC],{n}", "2024-05-01T12:00:00"),
+        ("time,v", "2024-W10-1,{n}", "2024-03-04T00:00:00"),
+        ("time,v", "2024-W{n:02d},{n}", "2024-01-01T00:00:00"),
+        ("date,v", "2024-1{n:02d},{n}", "2024-04-09T00:00:00"),
+        ("year,doy,time,v", "2024,123,{n:04d},{n}", "2024-05-02T00:00:00"),
+        ("year,doy,hhmm time,v", "2024,123,1{n:02d},{n}", "2024-05-02T01:00:00"),
+        ("year,doy,time,v", "2024,123,00:{n:02d},{n}", "2024-05-02T00:00:00"),
+        ("Jahr;KW;v", "2024;{n};{n},5", "2024-01-01T00:00:00"),
+        ("year;doy;v", "2024;123.{n:02d};{n}", "2024-05-02T00:00:00"),
+        ("ts;v", "17145216{n:02d},{d}25;{n},5", "2024-05-01T00:00:00.025000"),
+        ("Zeit;v", "01.05.2024 12:00:{n:02d},123;{n},5", "2024-05-01T12:00:00.123000"),
+        ("Datum;Zeit;v", "01.05.2024;12.30.{n:02d};{n},5", "2024-05-01T12:30:00"),
+        ("Datum;Zeit;v", "01.05.2024;12:30:{n:02d},5;{n},5", "2024-05-01T12:30:00.500000"),
+        ("Datum;Zone;v", "27.10.2024 02:{n:02d};CEST;{n}", "2024-10-27T00:00:00"),
+        ("time,tz,v", "2024-05-01 02:{n:02d}:00,+02:00,{n}", "2024-05-01T00:00:00"),
+        ("time,tz,v", "2024-05-01 02:{n:02d}:00,EST,{n}", "2024-05-01T07:00:00"),
+        ("time,tz,v", "2024-05-01 02:{n:02d}:00,Europe/Berlin,{n}", "2024-05-01T00:00:00"),
+        ("date,time,ampm,v", "2024-05-01,02:{n:02d},PM,{n}", "2024-05-01T14:00:00"),
+        ("time,ampm,v", "2024-05-01 12:{n:02d},AM,{n}", "2024-05-01T00:00:00"),
+    ],
+)
+def test_a_time_is_read_as_it_is_written(tmp_path: Path, header: str, row: str, first: str) -> None:
+    begin = 1 if "W{n" in row or "KW" in header or "2024-1{n" in row else 0
+    begin = 0 if "2024-1{n" in row else begin
+    data = header + "\n" + "".join(row.format(n=n, d=n % 10) + "\n" for n in range(begin, 30))
+    found = imported(tmp_path / "file", data)
+    assert found.times[0] == f"{first}+00:00"
+    assert None not in found.times
+    assert "%" not in found.notes
+
+
+def test_both_names_of_a_zone_tell_the_hours_apart(tmp_path: Path) -> None:
+    rows = [(f"27.10.2024 02:{minute:02d}", zone) for zone in ("CEST", "CET") for minute in (0, 20, 40)]
+    data = "Datum;Zone;v\n" + "".join(f"{time};{zone};{n},5\n" for n, (time, zone) in enumerate(rows))
+    assert imported(tmp_path / "file", data).times == [
+        f"2024-10-27T0{hour}:{minute:02d}:00+00:00" for hour in (0, 1) for minute in (0, 20, 40)
+    ]
+
+
+def test_times_of_several_zones_without_an_offset_are_no_time(tmp_path: Path) -> None:
+    data = lines("time,v", "2024-05-01T12:{n:02d}:00[Europe/Berlin],{n}", 9)
+    found = imported(tmp_path / "file", data + lines("", "2024-05-01T12:{n:02d}:00[Asia/Tokyo],{n}", 9))
+    assert found.reading.time is None
+    assert "The times are in several zones, such as Europe/Berlin and Asia/Tokyo." in found.notes
+
+
+@pytest.mark.parametrize(
+    ("header", "row"),
+    [
+        ("time,host,v", "{month} {day:02d} {hour:02d}:31:02,host1,{n}.5"),
+        ("", "{month} {day:2d} {hour:02d}:31:02 host1 app[123]: temp={n}.5"),
+        ("Zeit;v", "{day:02d}.{number:02d}. {hour:02d}:31;{n},5"),
+        ("time,v", "{number:02d}-{day:02d} {hour:02d}:31:02.125,{n}.5"),
+    ],
+)
+def test_times_without_a_year_ask_for_it(tmp_path: Path, header: str, row: str) -> None:
+    """The rows go on over New Year, so the year asked for is that of the first row."""
+    times = [datetime(2020, 12, 30, 7, 31, tzinfo=UTC) + timedelta(hours=6 * n) for n in range(30)]
+    rows = [
+        row.format(month=f"{at:%b}", day=at.day, number=at.month, hour=at.hour, n=n)
+        for n, at in enumerate(times)
+    ]
+    data = "".join(each + "\n" for each in ([header] if header else []) + rows)
+    (tmp_path / "file").write_text(data)
+    [question] = look(tmp_path / "file", "file").detection.questions
+    years = [int(choice.title) for choice in question.choices]
+    assert years == sorted(years, reverse=True)
+    found = imported(tmp_path / "file", data, {"time.year": 1})
+    assert [time[:13] for time in found.times] == [
+        f"{at.replace(year=at.year - 2020 + years[1]):%Y-%m-%dT%H}" for at in times
+    ]
+
+
+def test_newest_first_without_a_year(tmp_path: Path) -> None:
+    times = [datetime(2021, 1, 2, tzinfo=UTC) - timedelta(hours=6 * n) for n in range(30)]
+    data = "time,v\n" + "".join(f"{at:%b %d %H:%M:%S},{n}\n" for n, at in enumerate(times))
+    (tmp_path / "file").write_text(data)
+    [question] = look(tmp_path / "file", "file").detection.questions
+    year = int(question.choices[0].title)
+    found = imported(tmp_path / "file", data, {"time.year": 0})
+    assert found.times[-1][:10] == f"{year}-01-02"
+    assert found.column("time") == found.times
+    assert found.times[0][:10] == f"{year - 1}-12-25"
+
+
+@pytest.mark.parametrize(
+    ("zone", "at", "minutes"),
+    [
+        ("Europe/Berlin", "2024-10-27T02:00", 60),
+        ("Europe/London", "2024-10-27T01:00", 60),
+        ("America/New_York", "2024-11-03T01:00", 60),
+        ("Australia/Adelaide", "2024-04-07T02:00", 60),
+        ("Australia/Lord_Howe", "2024-04-07T01:30", 30),
+        ("Pacific/Auckland", "2024-04-07T02:00", 60),
+    ],
+)
+@pytest.mark.parametrize("step", [5, 10])
+def test_times_that_come_twice_ask_for_the_zone(
+    tmp_path: Path, zone: str, at: str, minutes: int, step: int
+) -> None:
+    begin = datetime.fromisoformat(at)
+    local = [begin + timedelta(minutes=step * n - 60) for n in range((60 + minutes) // step)]
+    local += [begin + timedelta(minutes=step * n) for n in range((60 + minutes) // step)]
+    data = "time,v\n" + "".join(f"{each:%Y-%m-%d %H:%M},{n}\n" for n, each in enumerate(local))
+    (tmp_path / "file").write_text(data)
+    [question] = look(tmp_path / "file", "file").detection.questions
+    zones = [choice.changes["time.zone"] for choice in question.choices]
+    found = imported(tmp_path / "file", data, {"time.zone": zones.index(zone)})
+    moments = [datetime.fromisoformat(each) for each in found.times]
+    assert {after - before for before, after in pairwise(moments)} == {timedelta(minutes=step)}
+
+
+def test_a_time_is_explained_by_an_example(tmp_path: Path) -> None:
+    found = imported(tmp_path / "file", lines("Zeit;v", "01.05.2024 12:00:{n:02d},125;{n},5"))
+    assert "The time is in Zeit: 01.05.2024 12:00:00,125 is 2024-05-01 12:00:00.125." in found.notes
+
+
+def test_an_answer_about_the_time_holds_for_its_column_too(tmp_path: Path) -> None:
+    found = imported(tmp_path / "file", lines("time,v", "03/04/2024 00:{n:02d},{n}"), {"time.order": 1})
+    assert found.times[0] == "2024-03-04T00:00:00+00:00"
+    assert found.column("time") == found.times
+
+
+def test_seconds_with_a_decimal_comma_are_explained_too(tmp_path: Path) -> None:
+    found = imported(tmp_path / "file", lines("ts;v", "17145216{n:02d},{d}25;{n},5"))
+    assert "1714521600.025 is 2024-05-01 00:00:00.025 UTC" in found.notes

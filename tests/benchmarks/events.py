@@ -43,7 +43,7 @@ class Event:
         return self.sensor.encode()
 
     def encode(self) -> bytes:
-        """About 75 bytes of JSON."""
+        """Some 70 bytes of JSON."""
         text = f'{{"sensor":"{self.sensor}","n":{self.n},"value":{self.value},"state":"running, nominal"}}'
         return text.encode()
 

@@ -1190,6 +1190,7 @@ export interface Reading {
   compression?: "" | "gzip" | "zip";
   member?: string | null;
   sheet?: string | null;
+  records?: string | null;
   encoding?: string;
   delimiter?: string;
   quote?: "\"" | "'" | "";

@@ -22,6 +22,7 @@ from webapp.imports.convert_cells import Batch, lines_of
 from webapp.imports.convert_sql import Query, typed
 from webapp.imports.convert_text import Counted, in_lines, in_utf8, pieces, unpacked
 from webapp.imports.faults import ImportFault
+from webapp.imports.json_document import json_lines
 from webapp.imports.reading import Reading, Source
 from webapp.imports.sheets import open_workbook, sheet_rows
 from webapp.imports.table_width import width_of
@@ -50,7 +51,10 @@ def json_batches(
     plain = reading.model_copy(update={"quote": "", "delimiter": ",", "comment": ""})
     counted = Counted(path)
     with counted.file:
-        for piece in pieces(in_lines(in_utf8(unpacked(counted, reading), reading.encoding), plain), plain):
+        blocks = in_utf8(unpacked(counted, reading), reading.encoding)
+        if reading.records is not None:
+            blocks = json_lines(blocks, reading.records)
+        for piece in pieces(in_lines(blocks, plain), plain):
             lines = [line for line in piece.data.split(b"\n") if line.strip(b"\r")]
             given = pa.table({"line": pa.array(lines, pa.binary()).cast(pa.string())})
             table = _asked(connection, query, given, cells, names)

@@ -10,7 +10,12 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from webapp.imports.answer import changed
-from webapp.imports.detect_records import detected_json_lines, detected_parquet, is_json_lines
+from webapp.imports.detect_records import (
+    detected_json_document,
+    detected_json_lines,
+    detected_parquet,
+    is_json_lines,
+)
 from webapp.imports.detect_table import Facts, detected_table
 from webapp.imports.dialect import (
     Line,
@@ -23,6 +28,7 @@ from webapp.imports.dialect import (
 )
 from webapp.imports.encoding import candidates, decoded, is_text
 from webapp.imports.faults import ImportFault
+from webapp.imports.json_document import records_of
 from webapp.imports.preview import preview
 from webapp.imports.reading import Choice, Detection, Question, Reading
 from webapp.imports.sample import Head, kind_of, read_text_head
@@ -110,12 +116,14 @@ def _detected(head: Head, fixed: Mapping[str, JsonValue]) -> Detection:
         text = decoded(head.begin_bytes, encodings[0])
     except LookupError as error:
         raise ImportFault(f"There is no encoding {encodings[0]}.", None, "Choose another one.") from error
+    if (records := records_of(text)) is not None:
+        return detected_json_document(head, text, encodings[0], records)
     if (kind := _no_table(head.begin_bytes)) is not None:
         raise ImportFault(f"The file is {kind}.", None, "Upload a file with a table.")
     if not is_text(text):
         raise ImportFault("The file has no text that could be a table.", None, "Upload a file with a table.")
     if is_json_lines(text):
-        return detected_json_lines(head, text)
+        return detected_json_lines(head, text, encodings[0])
     texts = {encoding: decoded(head.begin_bytes, encoding) for encoding in encodings}
     read = {encoding: _of_text(head, each, encoding, fixed) for encoding, each in texts.items()}
     return _with_encoding_question(read[encodings[0]], read, texts)
@@ -128,7 +136,7 @@ def _no_table(data: bytes) -> str | None:
         if begin.startswith(mark):
             return kind
     if re.match(rb"\[\s*[\[{]|\{\s*\n", begin):
-        return "one JSON document instead of one object in each line"
+        return "one JSON document, and has no array of records"
     return None
 
 

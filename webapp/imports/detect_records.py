@@ -11,8 +11,10 @@ from pydantic import JsonValue
 from pipeline_runtime.model.schema import FieldType
 from webapp.imports import time_columns
 from webapp.imports.column_names import named
+from webapp.imports.detect_time import detected_time
 from webapp.imports.dialect import lines_of
-from webapp.imports.reading import COLUMNS_MAX, ColumnReading, Detection, Reading, TimeReading
+from webapp.imports.json_document import json_lines
+from webapp.imports.reading import COLUMNS_MAX, ColumnReading, Detection, Reading
 from webapp.imports.sample import Head
 
 LINES_READ = 1_000
@@ -31,9 +33,32 @@ def is_json_lines(text: str) -> bool:
         return False
 
 
-def detected_json_lines(head: Head, text: str) -> Detection:
+def detected_json_document(head: Head, text: str, encoding: str, records: str) -> Detection:
+    """Returns the columns of a document's first records. Raises ImportFault if it has none."""
+    lines = document_lines(head, text, records)
+    found = detected_json_lines(head, "\n".join(lines) + "\n", encoding)
+    where = "its array" if not records else records.removesuffix(".*")
+    note = f"The file is one JSON document. Each item of {where} is a row, and counts as a line."
+    if records.endswith("*"):
+        note = "The file is one JSON document with an array for each column. A row counts as a line."
+    return found.model_copy(
+        update={
+            "reading": found.reading.model_copy(update={"records": records}),
+            "notes": (note, *found.notes[1:]),
+        }
+    )
+
+
+def document_lines(head: Head, text: str, records: str) -> list[str]:
+    """Returns the records at the beginning of a document, a JSON object each."""
+    lines = b"".join(json_lines([text.encode(errors="replace")], records)).decode().split("\n")[:-1]
+    return lines if head.whole else lines[:-1]
+
+
+def detected_json_lines(head: Head, text: str, encoding: str) -> Detection:
     """Returns the columns that the first lines have, nested ones by their path: `a.b`, `a[0].b`."""
     values: dict[str, list[Any]] = {}
+    rows = 0
     for line in lines_of(text, cut=not head.whole)[:LINES_READ]:
         try:
             record = json.loads(line) if line.strip() else None
@@ -42,11 +67,14 @@ def detected_json_lines(head: Head, text: str) -> Detection:
         if isinstance(record, dict):
             for path, value in leaves(record, "", 0):
                 if len(values) < COLUMNS_MAX or path in values:
-                    values.setdefault(path, []).append(value)
+                    values.setdefault(path, [None] * rows).append(value)
+            rows += 1
+            for each in values.values():
+                each.extend([None] * (rows - len(each)))
     paths = list(values)
     types = [_type_of(values[path]) for path in paths]
     names = [name for name, _ in named(paths, (), len(paths))]
-    reading = Reading(kind="json-lines", compression=head.compression, member=head.member)
+    reading = Reading(kind="json-lines", compression=head.compression, member=head.member, encoding=encoding)
     texts = [["" if value is None else _text(value) for value in values[path]] for path in paths]
     return _with_time(reading, paths, names, types, texts, ["The file has JSON lines."])
 
@@ -72,8 +100,10 @@ def _type_of(values: list[Any]) -> FieldType:
     kinds = {type(value) for value in values if value is not None}
     if kinds == {bool}:
         return FieldType.BOOLEAN
-    if kinds == {int} and all(abs(value) < 1 << 63 for value in values if value is not None):
-        return FieldType.INTEGER
+    if kinds == {int}:
+        # What is larger would lose digits as a number.
+        whole = all(abs(value) < 1 << 63 for value in values if value is not None)
+        return FieldType.INTEGER if whole else FieldType.STRING
     return FieldType.NUMBER if kinds and kinds <= {int, float} else FieldType.STRING
 
 
@@ -100,33 +130,27 @@ def _with_time(
     texts: list[list[str]],
     notes: list[str],
 ) -> Detection:
-    formats: dict[int, str] = {}
     own = [at for at, type_ in enumerate(types) if type_ is FieldType.TIMESTAMP]
-    if own:
-        best = max(own, key=lambda at: (bool(time_columns.is_hint(names[at])), -at))
-        time = TimeReading(columns=(sources[best],), format="iso")
-    else:
-        found = time_columns.find(names, texts, ".")
-        time = None
-        if found is not None:
-            formats = {
-                **found.others,
-                **({found.columns[0]: found.format} if len(found.columns) == 1 else {}),
-            }
-            time = TimeReading(columns=tuple(sources[at] for at in found.columns), format=found.format)
-    columns = tuple(
-        ColumnReading(
-            source=source,
-            name=name,
-            type=FieldType.TIMESTAMP if at in formats and type_ is FieldType.STRING else type_,
-            format=formats.get(at) if type_ is FieldType.STRING else None,
-        )
-        for at, (source, name, type_) in enumerate(zip(sources, names, types, strict=True))
+    best = max(own, key=lambda at: (bool(time_columns.is_hint(names[at])), -at), default=None)
+    timed = detected_time(
+        names,
+        texts,
+        [[] for _ in texts],
+        names,
+        list(range(1, max(map(len, texts), default=0) + 1)),
+        ".",
+        {} if best is None else {"time.columns": [best]},
     )
-    if time is None:
-        notes.append("No column looks like a time.")
-    else:
-        notes.append(f"The time is in {' and '.join(str(each) for each in time.columns)}.")
+    time = timed.reading
+    if time is not None:
+        time = time.model_copy(update={"columns": tuple(sources[at] for at in timed.columns)})
+    columns = []
+    for at, (source, name, type_) in enumerate(zip(sources, names, types, strict=True)):
+        # A number of seconds stays one, beside the time that it is.
+        read_as, format_ = timed.type_of(at, type_) if type_ is FieldType.STRING else (type_, None)
+        columns.append(ColumnReading(source=source, name=name, type=read_as, format=format_))
     return Detection(
-        reading=reading.model_copy(update={"columns": columns, "time": time}), notes=tuple(notes)
+        reading=reading.model_copy(update={"columns": tuple(columns), "time": time}),
+        notes=(*notes, *timed.notes),
+        questions=timed.questions,
     )

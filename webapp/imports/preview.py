@@ -13,7 +13,7 @@ from pipeline_runtime.model.schema import FieldType
 from webapp.imports.cell_text import read_cell
 from webapp.imports.convert_sql import marks, own_format
 from webapp.imports.convert_zone import Zone
-from webapp.imports.detect_records import leaves
+from webapp.imports.detect_records import document_lines, leaves
 from webapp.imports.dialect import Line, divided, lines_of, unescaped
 from webapp.imports.encoding import decoded
 from webapp.imports.faults import ImportFault
@@ -80,6 +80,8 @@ def _lines(head: Head, reading: Reading) -> list[tuple[Line, _Kind, Cells]]:
         return _with_repeats([_placed(line, reading) for line in rows[:LINES_MAX]])
     text = decoded(head.begin_bytes, reading.encoding)
     texts = lines_of(unescaped(text) if reading.escape else text, cut=not head.whole)
+    if reading.records is not None:
+        texts = document_lines(head, text, reading.records)
     if reading.kind == "json-lines":
         return [_record(number, text) for number, text in enumerate(texts[:LINES_MAX], 1) if text.strip()]
     found: list[tuple[Line, _Kind, Cells]] = []

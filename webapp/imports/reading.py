@@ -63,6 +63,8 @@ class Reading(Frozen):
     compression: Literal["", "gzip", "zip"] = ""
     member: str | None = Field(default=None, max_length=500)  # of a zip archive
     sheet: str | None = Field(default=None, max_length=200)
+    # Where a JSON document has its array of records, such as `data`; without it, each line is a record.
+    records: str | None = Field(default=None, max_length=500)
     encoding: str = Field(default="utf-8", max_length=40)
     # One character, or `whitespace`: any number of spaces and tabs.
     delimiter: str = Field(default=",", pattern=r"^(whitespace|[^\r\n\x00])$")

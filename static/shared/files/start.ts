@@ -7,6 +7,7 @@ const EMPTY: Reading = {
   compression: "",
   member: null,
   sheet: null,
+  records: null,
   encoding: "utf-8",
   delimiter: ",",
   quote: '"',

@@ -282,7 +282,7 @@ def test_an_encoding_that_nothing_says_is_asked(looked: Looked, encoding: str, h
 @pytest.mark.parametrize(
     ("data", "word"),
     [
-        (b'[{"a": 1}, {"a": 2}]', "JSON"),
+        (b'{\n  "a": 1\n}', "JSON"),
         (b"<?xml version='1.0'?><a/>", "XML"),
         (b"<!DOCTYPE html><html></html>", "web page"),
         (b"%PDF-1.7 ...", "PDF"),

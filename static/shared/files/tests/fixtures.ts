@@ -18,6 +18,7 @@ export const READING: Reading = {
   compression: "",
   member: null,
   sheet: null,
+  records: null,
   encoding: "utf-8",
   delimiter: ",",
   quote: '"',

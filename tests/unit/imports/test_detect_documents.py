@@ -1,0 +1,105 @@
+"""JSON documents that hold a table in one array are read as JSON lines are, item by item."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.unit.imports.kinds import TIMES, imported
+from webapp.imports import json_document
+from webapp.imports.faults import ImportFault
+
+ROWS = [{"time": time, "a": {"b": n + 0.5}, "s": f"x,{n}\n"} for n, time in enumerate(TIMES)]
+PLAIN = [{"time": time, "v": n + 0.5} for n, time in enumerate(TIMES)]
+
+
+@pytest.mark.parametrize("indent", [None, 0, 2])
+@pytest.mark.parametrize("at", ["", "data", "result.rows"])
+@pytest.mark.parametrize("block", [7, 1 << 20])
+def test_an_array_of_objects_anywhere_in_a_document(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, indent: int | None, at: str, block: int
+) -> None:
+    monkeypatch.setattr(json_document, "_READ_AT_ONCE", block)
+    document: object = ROWS
+    for key in reversed(at.split(".") if at else []):
+        document = {"status": "ok", "meta": {"count": [1, 2]}, key: document, "next": None}
+    text = json.dumps(document, indent=indent)
+    for data in (text.encode(), gzip.compress(text.encode())):
+        found = imported(tmp_path / "file", data)
+        assert found.reading.records == at
+        assert found.column("a.b") == [n + 0.5 for n in range(30)]
+        assert found.column("s")[1] == "x,1\n"
+        assert found.report.dead == 0
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        [["time", "v"], *([row["time"], row["v"]] for row in PLAIN)],
+        {"columns": ["time", "v"], "data": [[row["time"], row["v"]] for row in PLAIN]},
+        {"time": TIMES, "v": [row["v"] for row in PLAIN]},
+        {"id": 7, "data": {"time": TIMES, "v": [row["v"] for row in PLAIN]}},
+    ],
+)
+def test_rows_and_columns_as_arrays(tmp_path: Path, document: object) -> None:
+    found = imported(tmp_path / "file", json.dumps(document))
+    assert found.names == ["time", "v"]
+    assert found.column("v") == [n + 0.5 for n in range(30)]
+    assert "one JSON document" in found.notes
+
+
+def test_a_document_that_is_cut_off_keeps_its_rows_and_says_so(tmp_path: Path) -> None:
+    text = json.dumps(PLAIN)
+    for end, rows in ((-1, 30), (-10, 29)):
+        found = imported(tmp_path / "file", text[:end])
+        assert [value for value in found.column("v") if value is not None] == [n + 0.5 for n in range(rows)]
+        assert found.report.dead == 1
+
+
+def test_a_large_document_is_read_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{"time": 1_714_521_600 + n, "v": n, "n": float("nan")} for n in range(20_000)]
+    found = imported(tmp_path / "file", json.dumps(rows))
+    assert found.column("v") == list(range(20_000))
+    assert set(found.column("n")) == {None}
+
+
+def test_numbers_keep_their_digits(tmp_path: Path) -> None:
+    data = '[{"t": 1714521600, "id": 9007199254740993}, {"t": 1714521601, "id": 89490200001234567890}]'
+    assert imported(tmp_path / "file", data).column("id") == ["9007199254740993", "89490200001234567890"]
+
+
+def test_a_document_of_columns_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_document, "COLUMNS_BYTES_MAX", 100)
+    with pytest.raises(ImportFault, match="more than 100 bytes"):
+        imported(tmp_path / "file", json.dumps({"time": TIMES, "v": [1] * 30}))
+
+
+def test_deep_nesting_is_no_table(tmp_path: Path) -> None:
+    with pytest.raises(ImportFault):
+        imported(tmp_path / "file", "[" * 100_000)
+
+
+def test_an_item_that_is_broken_ends_the_table_and_is_counted(tmp_path: Path) -> None:
+    text = json.dumps(PLAIN).replace('"v": 20.5', '"v": oops')
+    found = imported(tmp_path / "file", text)
+    assert len(found.rows) == 21
+    assert found.report.first_dead is not None
+    assert "oops" in found.report.first_dead[1]
+
+
+def test_times_in_json_are_asked_about_as_in_tables(tmp_path: Path) -> None:
+    data = "".join(f'{{"time": "03/04/2024 00:{n:02d}", "v": {n}}}\n' for n in range(30))
+    assert imported(tmp_path / "file", data, {"time.order": 1}).times[0] == "2024-03-04T00:00:00+00:00"
+
+
+def test_json_from_new_to_old_is_turned_round(tmp_path: Path) -> None:
+    found = imported(tmp_path / "file", json.dumps(PLAIN[::-1]))
+    assert found.column("v") == [n + 0.5 for n in range(30)]
+
+
+def test_json_in_utf_16(tmp_path: Path) -> None:
+    data = "".join(json.dumps({"time": time, "s": "Größe"}, ensure_ascii=False) + "\n" for time in TIMES)
+    assert imported(tmp_path / "file", data.encode("utf-16")).column("s")[0] == "Größe"

@@ -1,0 +1,259 @@
+"""A JSON document whose records stand in one array, item by item: `[{...}, ...]` or `{"data": [{...}, ...]}`.
+
+A path such as `result.data` says where the array is; "" is the document itself. A path that ends with `*` is
+of an object with an array for each column: `{"time": [...], "v": [...]}`.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from webapp.imports.faults import ImportFault
+
+ITEM_CHARACTERS_MAX = 4 << 20
+COLUMNS_BYTES_MAX = 16 << 20
+"""A document of columns is read as a whole."""
+
+_DEPTH_MAX = 4
+_LEFT_OVER = 2_000  # characters of what is no JSON, which become one dead letter
+_READ_AT_ONCE = 1 << 20
+_SPACE = re.compile(r"[ \t\r\n]*")
+_BETWEEN = re.compile(r"[ \t\r\n,]*")
+_KEYS_OF_NAMES = ("columns", "fields", "header", "headers", "names")
+_DECODER = json.JSONDecoder()
+
+
+def records_of(text: str) -> str | None:
+    """Returns where the records of a document are, by its beginning.
+
+    Returns None if there is a record in each line, or if it is no such document.
+    """
+    begin = text.lstrip()
+    if not begin.startswith(("[", "{")) or _are_lines(begin):
+        return None
+    found: list[tuple[int, str]] = []
+    try:
+        _look(text, _SPACE.match(text).end(), (), found)  # type: ignore[union-attr]  # it always matches
+    except RecursionError:
+        return None
+    return max(found, key=lambda each: each[0])[1] if found else None
+
+
+def _are_lines(text: str) -> bool:
+    lines = [line for line in text.split("\n", 3)[:2] if line.strip()]
+    if len(lines) < 2 or not lines[1].lstrip().startswith(lines[0][:1]):
+        return False
+    try:
+        json.loads(lines[0])
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _look(text: str, at: int, path: tuple[str, ...], found: list[tuple[int, str]]) -> int | None:
+    """Adds (characters, path) of each array of records in the value at this place.
+
+    Returns the value's end, or None if the text ends before.
+    """
+    end = _end_of(text, at)
+    extent = (len(text) if end is None else end) - at
+    if text[at : at + 1] == "[":
+        if re.compile(r"\[\s*[\[{]").match(text, at):
+            found.append((extent, ".".join(path)))
+    elif text[at : at + 1] == "{" and len(path) < _DEPTH_MAX:
+        columns, at = 0, at + 1
+        while key := _key(text, at):
+            name, at = key
+            if re.compile(r"\[\s*[^\[{\]\s]").match(text, at) and name not in _KEYS_OF_NAMES:
+                columns += 1
+            after = _look(text, at, (*path, name), found)
+            if after is None:
+                break
+            at = _BETWEEN.match(text, after).end()  # type: ignore[union-attr]
+        if columns > 1:
+            found.append((extent, ".".join((*path, "*"))))
+    return end
+
+
+def _key(text: str, at: int) -> tuple[str, int] | None:
+    """Returns (the key of an object at this place, where its value begins)."""
+    at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr]
+    if text[at : at + 1] != '"':
+        return None
+    try:
+        name, at = _DECODER.raw_decode(text, at)
+    except ValueError:
+        return None
+    colon = re.compile(r"\s*:\s*").match(text, at)
+    return None if colon is None else (name, colon.end())
+
+
+def _end_of(text: str, at: int) -> int | None:
+    try:
+        return _DECODER.raw_decode(text, at)[1]
+    except ValueError:
+        return None
+
+
+def json_lines(blocks: Iterable[bytes], records: str) -> Iterator[bytes]:
+    """Yields the records of a document in UTF-8, a JSON object in each line.
+
+    What is no JSON, or is cut off, is the last line, and it is none. Raises ImportFault if there is no array.
+    """
+    path = records.split(".") if records else []
+    if path[-1:] == ["*"]:
+        yield from _of_columns(blocks, path[:-1])
+        return
+    document = _Document(blocks)
+    names = document.enter(path, records)
+    lines: list[str] = []
+    size = 0
+    for line in document.items(names):
+        lines.append(line + "\n")
+        size += len(line)
+        if size >= _READ_AT_ONCE:
+            yield "".join(lines).encode(errors="replace")
+            lines, size = [], 0
+    yield "".join(lines).encode(errors="replace")
+
+
+class _Document:
+    """The text of a document, of which a part is known at a time."""
+
+    def __init__(self, blocks: Iterable[bytes]) -> None:
+        self._blocks = _parts(blocks)
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self.text, self.at, self.ended = "", 0, False
+
+    def more(self) -> bool:
+        """Reads on. Returns whether there was more."""
+        block = next(self._blocks, None)
+        self.ended = block is None
+        self.text = self.text[self.at :] + self._decoder.decode(block or b"", final=self.ended)
+        self.at = 0
+        return not self.ended
+
+    def passed(self, pattern: re.Pattern[str]) -> str:
+        """Passes over what matches, and returns the character behind it, or "" at the end."""
+        while True:
+            self.at = pattern.match(self.text, self.at).end()  # type: ignore[union-attr]
+            if self.at < len(self.text) or not self.more():
+                return self.text[self.at : self.at + 1]
+
+    def value(self) -> tuple[Any, str] | None:
+        """Returns (the value here, its text), or None if it is no JSON or too long."""
+        while True:
+            try:
+                value, end = _DECODER.raw_decode(self.text, self.at)
+            except RecursionError:
+                return None
+            except ValueError:
+                if len(self.text) - self.at > ITEM_CHARACTERS_MAX or not self.more():
+                    return None
+                continue
+            if end == len(self.text) and not isinstance(value, dict | list) and self.more():
+                continue  # a number may go on
+            text, self.at = self.text[self.at : end], end
+            return value, text
+
+    def enter(self, path: list[str], records: str) -> list[str] | None:
+        """Goes to the array's first item. Returns the names that stand in the document, if some do."""
+        names = None
+        for key in path:
+            if self.passed(_SPACE) != "{":
+                raise _no_array(records)
+            self.at += 1
+            while True:
+                found = self.value() if self.passed(_BETWEEN) == '"' else None
+                if found is None or self.passed(_SPACE) != ":":
+                    raise _no_array(records)
+                self.at += 1
+                self.passed(_SPACE)
+                if found[0] == key:
+                    break
+                passed = self.value()
+                if passed is None:
+                    raise _no_array(records)
+                if found[0] in _KEYS_OF_NAMES and _are_names(passed[0]):
+                    names = passed[0]
+        if self.passed(_SPACE) != "[":
+            raise _no_array(records)
+        self.at += 1
+        return names
+
+    def items(self, names: list[str] | None) -> Iterator[str]:
+        first = True
+        while (mark := self.passed(_BETWEEN)) and mark != "]":
+            found = self.value()
+            if found is None:
+                yield " ".join(self.text[self.at : self.at + _LEFT_OVER].split("\n"))
+                return
+            value, text = found
+            if first and names is None and _are_names(value):
+                names, first = value, False
+                continue
+            first = False
+            if isinstance(value, list):
+                value = _named(value, names or [])
+                text = json.dumps(_without_nan(value), ensure_ascii=False)
+            elif "NaN" in text or "Infinity" in text:
+                text = json.dumps(_without_nan(value), ensure_ascii=False)
+            yield text.replace("\n", " ").replace("\r", " ")
+        if not mark:
+            yield "the document ends before its array does"
+
+
+def _parts(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    for block in blocks:
+        for at in range(0, len(block), _READ_AT_ONCE):
+            yield block[at : at + _READ_AT_ONCE]
+
+
+def _are_names(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(each, str) for each in value)
+
+
+def _named(values: list[Any], names: list[str]) -> dict[str, Any]:
+    return {names[at] if at < len(names) else f"c{at + 1}": each for at, each in enumerate(values)}
+
+
+def _without_nan(value: Any) -> Any:
+    """JSON has no NaN and no infinity, though Python writes them."""
+    if isinstance(value, float):
+        return value if value - value == 0 else None
+    if isinstance(value, dict):
+        return {key: _without_nan(each) for key, each in value.items()}
+    return [_without_nan(each) for each in value] if isinstance(value, list) else value
+
+
+def _of_columns(blocks: Iterable[bytes], path: list[str]) -> Iterator[bytes]:
+    data = bytearray()
+    for block in blocks:
+        data += block
+        if len(data) > COLUMNS_BYTES_MAX:
+            raise ImportFault(
+                f"The JSON document has an array for each column, and more than {COLUMNS_BYTES_MAX:,} bytes.",
+                None,
+                "Write it with an object for each row, or as CSV.",
+            )
+    try:
+        document = json.loads(data.decode(errors="replace"))
+        for key in path:
+            document = document[key]
+        columns = {name: each for name, each in document.items() if isinstance(each, list)}
+    except (ValueError, RecursionError, LookupError, TypeError, AttributeError) as error:
+        raise ImportFault(f"The JSON document cannot be read: {error}.", None, "Write it again.") from error
+    length = max(map(len, columns.values()), default=0)
+    rows = ({name: each[at] for name, each in columns.items() if at < len(each)} for at in range(length))
+    yield "".join(json.dumps(_without_nan(row), ensure_ascii=False) + "\n" for row in rows).encode(
+        errors="replace"
+    )
+
+
+def _no_array(records: str) -> ImportFault:
+    where = f"at {records}" if records else "in it"
+    return ImportFault(f"The JSON document has no array {where}.", None, "Look at the file again.")

@@ -19,6 +19,7 @@ import threading
 import traceback
 from collections.abc import Callable
 from importlib import import_module
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -112,6 +113,14 @@ def _convert(
     return {"report": report.model_dump(mode="json"), "facts": facts.model_dump(mode="json")}
 
 
+class _WithoutPandas(MetaPathFinder):
+    """Arrow imports pandas if it can be had. That takes half a second, and nothing of it is used."""
+
+    def find_spec(self, name: str, path: object, target: object = None) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError("pandas is not used here")
+
+
 def _first_line() -> bytes:
     """Returns the first line; a thread reads on and ends the process at the input's end."""
     line = sys.stdin.buffer.readline()
@@ -127,6 +136,7 @@ def _first_line() -> bytes:
 
 
 if __name__ == "__main__":
+    sys.meta_path.insert(0, _WithoutPandas())
     _out = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # whatever a library prints is no message
     _code = CRASHED

@@ -10,6 +10,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 from pipeline_runtime.model.schema import Field, FieldType
 from pipeline_runtime.operators.recording import Facts, arrow_type
+from webapp.imports.ahead import ahead
 from webapp.imports.convert_cells import Batch, text_batches
 from webapp.imports.convert_check import check
 from webapp.imports.convert_order import Order, interval_us
@@ -120,16 +122,18 @@ class _Import:
         connection = connected(self.directory)
         try:
             batches = _BATCHES[self.reading.kind]
-            for batch in batches(self.path, self.reading, self.typing.query, connection, self.directory):
-                if self.cancelled():
-                    raise Cancelled
-                if waiting is not None:
-                    yield waiting
-                waiting = self.typing.table(batch)
-                rows += waiting.num_rows
-                if rows > ROWS_MAX:
-                    raise ImportFault(f"The file has more than {ROWS_MAX:,} rows.", None, "Split it.")
-                self.told(batch.bytes_done, batch.bytes_total, rows)
+            made = batches(self.path, self.reading, self.typing.query, connection, self.directory)
+            with closing(ahead(made)) as ready:
+                for batch in ready:
+                    if self.cancelled():
+                        raise Cancelled
+                    if waiting is not None:
+                        yield waiting
+                    waiting = self.typing.table(batch)
+                    rows += waiting.num_rows
+                    if rows > ROWS_MAX:
+                        raise ImportFault(f"The file has more than {ROWS_MAX:,} rows.", None, "Split it.")
+                    self.told(batch.bytes_done, batch.bytes_total, rows)
         finally:
             connection.close()
         if waiting is not None:

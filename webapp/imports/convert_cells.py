@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -15,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from webapp.imports.ahead import ahead
 from webapp.imports.convert_sql import Query, csv_cells, typed
 from webapp.imports.convert_text import (
     ROW_BYTES_MAX,
@@ -48,18 +50,20 @@ class Batch:
 
 def text_batches(
     path: Path, reading: Reading, query: Query, connection: duckdb.DuckDBPyConnection, directory: Path
-) -> Iterator[Batch]:
+) -> Generator[Batch, None, None]:
     """Yields the rows of delimited text in their order. Raises ImportFault."""
     width = _width(path, reading)
     file = directory / "piece.csv"
     counted = Counted(path)
     with counted.file:
         blocks = in_lines(in_utf8(unpacked(counted, reading), reading.encoding), reading)
-        for piece, last in _with_last(pieces(blocks, reading)):
-            file.write_bytes(piece.data)
-            table = _typed(piece, last, reading, query, connection, file, width)
-            lines = lines_of(piece, table.num_rows)
-            yield Batch(table, f"has more than {width} cells", counted.done, counted.size, lines, piece.text)
+        found = ((piece, last, counted.done) for piece, last in _with_last(pieces(blocks, reading)))
+        with closing(ahead(found)) as prepared:
+            for piece, last, done in prepared:
+                file.write_bytes(piece.data)
+                table = _typed(piece, last, reading, query, connection, file, width)
+                lines = lines_of(piece, table.num_rows)
+                yield Batch(table, f"has more than {width} cells", done, counted.size, lines, piece.text)
 
 
 def _with_last(found: Iterator[Piece]) -> Iterator[tuple[Piece, bool]]:
@@ -174,6 +178,9 @@ def _width(path: Path, reading: Reading) -> int:
             if len(head) >= _HEAD_BYTES:
                 break
     ends = newlines(head)
+    begin = int(ends[reading.first_line - 2]) + 1 if 1 < reading.first_line <= len(ends) + 1 else 0
+    end = head.rfind(b"\n", begin, begin + _HEAD_BYTES)
+    head = head[: end + 1] if end >= 0 else head
     header: list[str] = []
     if reading.header_line is not None:
         begin = int(ends[reading.header_line - 2]) + 1 if 1 < reading.header_line <= len(ends) + 1 else 0

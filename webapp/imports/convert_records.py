@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -35,7 +35,7 @@ _PATH = re.compile(r"([^.\[\]]+)|\[(\d{1,9})\]")
 
 def json_batches(
     path: Path, reading: Reading, query: Query, connection: duckdb.DuckDBPyConnection, directory: Path
-) -> Iterator[Batch]:
+) -> Generator[Batch, None, None]:
     """Yields a row for each line. A column's source is its path, such as `a.b` or `a[0].b`."""
     paths: list[str] = []
     names: dict[Source, str] = {}
@@ -89,7 +89,7 @@ def _asked(
 
 def parquet_batches(
     path: Path, reading: Reading, query: Query, connection: duckdb.DuckDBPyConnection, directory: Path
-) -> Iterator[Batch]:
+) -> Generator[Batch, None, None]:
     try:
         file = pq.ParquetFile(path)
     except (pa.ArrowInvalid, OSError) as error:
@@ -126,7 +126,7 @@ def _numbers(begin: int, count: int) -> Callable[[], NDArray[np.int64]]:
 
 def sheet_batches(
     path: Path, reading: Reading, query: Query, connection: duckdb.DuckDBPyConnection, directory: Path
-) -> Iterator[Batch]:
+) -> Generator[Batch, None, None]:
     """Yields the rows of one sheet. Its cells are the texts that `sheets` makes of them."""
     try:
         rows = _sheet(path, reading)

@@ -229,13 +229,20 @@ def in_lines(blocks: Iterator[bytes], reading: Reading) -> Iterator[bytes]:
 
 
 def _with_line_feeds(data: bytes, reading: Reading) -> bytes:
-    if data.count(b"\r") != data.count(b"\r\n") or b"\r\r" in data:
+    if b"\r" in data and not _ends_as_windows(data):
         data = _LINE_ENDS.sub(b"\n", data)
-    if codecs.BOM_UTF8 in data:
+    if not data.isascii() and codecs.BOM_UTF8 in data:
         data = data.replace(codecs.BOM_UTF8, b"")
     if reading.escape and b"\\" in data:
         data = _ESCAPES.sub(lambda found: b'""' if found[1] == b'"' else b"\\", data)
     return data
+
+
+def _ends_as_windows(data: bytes) -> bool:
+    """Whether each carriage return stands right before a line feed."""
+    characters = np.frombuffer(data, np.uint8)
+    returns = np.flatnonzero(characters == _RETURN)
+    return bool(returns[-1] + 1 < len(data) and (characters[returns + 1] == _NEWLINE).all())
 
 
 def pieces(blocks: Iterator[bytes], reading: Reading) -> Iterator[Piece]:

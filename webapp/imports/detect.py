@@ -97,12 +97,34 @@ def redetect(head: Head, fixed: Mapping[str, JsonValue]) -> Detection:
     `time.columns` are the columns of the time, whose format is found again, and `time` may be null. Raises
     ImportFault.
     """
-    detection = _detected(head, fixed)
+    chosen = head.chosen(_text_of(fixed, "member"), _text_of(fixed, "sheet"))
+    detection = _with_choices(_detected(chosen, fixed), head, chosen)
     rest = {place: value for place, value in fixed.items() if place not in _DETECTED_AROUND}
     try:
         return detection.model_copy(update={"reading": changed(detection.reading, rest)})
     except ValueError as error:
         raise ImportFault(f"It cannot be read like this: {error}.", None, "Change how it is read.") from error
+
+
+def _with_choices(detection: Detection, head: Head, chosen: Head) -> Detection:
+    """Adds what of an archive or a workbook can be read, and what of it is."""
+    tables = len(head.members or head.sheets) + head.left_out
+    if tables < 2:
+        return detection
+    if head.members:
+        largest = ", the largest" if chosen is head else ""
+        notes = [f"The archive has {tables} tables. This is {chosen.member}{largest}."]
+    else:
+        notes = [f"The workbook has {tables} sheets. This is {chosen.sheet}."]
+    if head.left_out:
+        notes.append(f"{head.left_out} of them cannot be chosen here. Upload them by themselves.")
+    return detection.model_copy(
+        update={
+            "notes": (*notes, *detection.notes),
+            "members": head.members,
+            "sheets": head.sheets,
+        }
+    )
 
 
 def _detected(head: Head, fixed: Mapping[str, JsonValue]) -> Detection:
@@ -220,9 +242,7 @@ def _of_text(head: Head, text: str, encoding: str, fixed: Mapping[str, JsonValue
     if lost := text.count("\ufffd"):
         notes.append(f"{lost:,} characters of the beginning are damaged. They are shown as \ufffd.")
     detection = detected_table(Facts(base, rows, comments, pieces), fixed)
-    if len(head.members) > 1:
-        notes.insert(0, f"The archive has {len(head.members)} tables. This is {head.member}, the largest.")
-    return detection.model_copy(update={"notes": (*notes, *detection.notes), "members": head.members})
+    return detection.model_copy(update={"notes": (*notes, *detection.notes)})
 
 
 def _of_cells(head: Head, fixed: Mapping[str, JsonValue]) -> Detection:
@@ -232,9 +252,7 @@ def _of_cells(head: Head, fixed: Mapping[str, JsonValue]) -> Detection:
         for cells in [tuple(str(cell) for cell in row)]
     ]
     base = Reading(kind="xlsx", sheet=head.sheet, delimiter="\t")
-    detection = detected_table(Facts(base, rows, [], []), fixed)
-    notes = (f"The sheet {head.sheet} is read.",) if len(head.sheets) > 1 else ()
-    return detection.model_copy(update={"notes": (*notes, *detection.notes), "sheets": head.sheets})
+    return detected_table(Facts(base, rows, [], []), fixed)
 
 
 def _inner_lines(piece: str) -> list[str]:

@@ -42,6 +42,7 @@ _Kind = Literal["preamble", "comment", "header", "units", "row", "footer"]
 
 def preview(head: Head, reading: Reading) -> Preview:
     """Returns the first lines and rows. Raises ImportFault if the reading is none for this file."""
+    head = head.chosen(reading.member, reading.sheet)
     try:
         lines = _lines(head, reading)
         table = [(line.number, cells) for line, kind, cells in lines if kind == "row"]

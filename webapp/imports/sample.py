@@ -21,16 +21,19 @@ PIECES = 16
 PIECE_BYTES = 4 << 10
 END_BYTES = 8 << 10
 UNPACKED_BYTES_MAX = 32 << 20  # of a packed file: what lies behind is not looked at
-MEMBERS_MAX = 200
+CHOICES_MAX = 20  # tables of an archive, or sheets of a workbook, that a person can choose from
+OTHER_BYTES_MAX = 4 << 20  # that are unpacked of each table that is not the one that was chosen at first
 _GZIP, _ZIP, _PARQUET = b"\x1f\x8b", b"PK\x03\x04", b"PAR1"
 _TABLES = (".csv", ".txt", ".tsv", ".dat", ".log", ".asc", ".json", ".jsonl", ".ndjson", ".prn", ".tab")
+_UNPACKING = (zlib.error, EOFError, OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError)
 
 
 class Head(BaseModel):
     """A bounded part of a file: its beginning, some pieces spread over the rest, and its end.
 
-    The parts are unpacked and in base64. `members` are the files of a zip archive, `sheets` those of a
-    workbook. `rows` and `columns` are the beginning of a file that has no lines of text.
+    The parts are unpacked and in base64. `rows` and `columns` are the beginning of a file that has no lines
+    of text. `members` are the files of a zip archive that can be chosen, `sheets` those of a workbook, and
+    `others` the heads of those that are not chosen. `left_out` counts the tables that cannot be chosen.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -41,12 +44,30 @@ class Head(BaseModel):
     members: tuple[str, ...] = ()
     sheet: str | None = None
     sheets: tuple[str, ...] = ()
+    others: tuple[Head, ...] = ()
+    left_out: int = 0
     begin: str = ""
     pieces: tuple[str, ...] = ()
     end: str = ""
     whole: bool = False  # `begin` is all there is
     rows: tuple[tuple[JsonValue, ...], ...] = Field(default=(), max_length=2_000)
     columns: tuple[tuple[str, str], ...] = ()  # (name, the FieldType's value), of a Parquet file
+
+    def chosen(self, member: str | None, sheet: str | None) -> Head:
+        """Returns the head of this file of the archive, or of this sheet.
+
+        Without a name, that is the one which was chosen at first. Raises ImportFault if there is none of that
+        name.
+        """
+        wanted = (member or self.member, sheet or self.sheet)
+        for head in (self, *self.others):
+            if (head.member, head.sheet) == wanted:
+                return head
+        raise ImportFault(
+            f"{(member or sheet)!r} cannot be chosen.",
+            ", ".join((*self.members, *self.sheets)),
+            "Choose one of these, or upload it by itself.",
+        )
 
     @property
     def begin_bytes(self) -> bytes:
@@ -70,14 +91,7 @@ def read_text_head(path: Path) -> Head:
             if magic == _ZIP:
                 return _zipped(file)
             return _plain(file, path.stat().st_size)
-        except (
-            zlib.error,
-            EOFError,
-            OSError,
-            zipfile.BadZipFile,
-            NotImplementedError,
-            RuntimeError,
-        ) as error:
+        except _UNPACKING as error:
             raise ImportFault(
                 f"The file cannot be unpacked: {error}.", None, "Pack it again, or upload it unpacked."
             ) from error
@@ -124,11 +138,13 @@ def _begin(read: Callable[[int], bytes]) -> bytes:
     return begin
 
 
-def _packed(unpacked: IO[bytes], compression: Literal["gzip", "zip"]) -> Head:
+def _packed(
+    unpacked: IO[bytes], compression: Literal["gzip", "zip"], bytes_max: int = UNPACKED_BYTES_MAX
+) -> Head:
     begin = _begin(unpacked.read)
-    step = UNPACKED_BYTES_MAX // PIECES
+    step = bytes_max // PIECES
     pieces, last, total = [], b"", len(begin)
-    while total < UNPACKED_BYTES_MAX and (block := unpacked.read(step)):
+    while total < bytes_max and (block := unpacked.read(step)):
         total += len(block)
         pieces.append(_text(block[-PIECE_BYTES:]))
         last = block
@@ -142,14 +158,30 @@ def _zipped(file: IO[bytes]) -> Head:
         if not infos:
             raise ImportFault("The archive is empty.", None, "Upload the file itself.")
         tables = [each for each in infos if Path(each.filename).suffix.lower() in _TABLES] or infos
-        chosen = max(tables, key=lambda each: each.file_size)
-        return read_member(archive, chosen.filename, [each.filename for each in tables])
+        largest = max(tables, key=lambda each: each.file_size)
+        others = [each for each in tables if each is not largest][: CHOICES_MAX - 1]
+        heads = {each.filename: _other(archive, each) for each in others}
+        with archive.open(largest) as unpacked:
+            heads[largest.filename] = head = _packed(unpacked, "zip")
+    named = {name: each.model_copy(update={"member": name}) for name, each in heads.items() if each}
+    members = tuple(each.filename for each in tables if each.filename in named)
+    return head.model_copy(
+        update={
+            "member": largest.filename,
+            "members": members,
+            "others": tuple(named[name] for name in members if name != largest.filename),
+            "left_out": len(tables) - len(members),
+        }
+    )
 
 
-def read_member(archive: zipfile.ZipFile, name: str, members: list[str]) -> Head:
-    with archive.open(name) as unpacked:
-        head = _packed(unpacked, "zip")
-    return head.model_copy(update={"member": name, "members": tuple(members[:MEMBERS_MAX])})
+def _other(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Head | None:
+    """Returns the head of a file that may be chosen later, or None if it cannot be unpacked."""
+    try:
+        with archive.open(info) as unpacked:
+            return _packed(unpacked, "zip", OTHER_BYTES_MAX)
+    except _UNPACKING:
+        return None
 
 
 def _text(data: bytes) -> str:

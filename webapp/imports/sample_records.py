@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,11 +11,12 @@ import python_calamine
 
 from pipeline_runtime.model.schema import FieldType
 from webapp.imports.faults import ImportFault
-from webapp.imports.sample import Head
+from webapp.imports.sample import CHOICES_MAX, Head
 from webapp.imports.sheets import open_workbook, sheet_rows
 
 ROWS_KEPT = 200
 CELL_CHARACTERS_MAX = 200
+OTHER_CHARACTERS_MAX = 200_000  # of a sheet that is not the one that was chosen at first
 
 
 def read_sheet_head(path: Path) -> Head:
@@ -27,11 +29,28 @@ def read_sheet_head(path: Path) -> Head:
         beginnings = ((name, _first_rows(workbook, name)) for name in names)
         chosen, rows = next((each for each in beginnings if len(each[1]) > 1), (names[0], ()))
         rows = rows or _first_rows(workbook, chosen)
+        sheets = tuple([chosen, *(name for name in names if name != chosen)][:CHOICES_MAX])
+        others = tuple(
+            Head(kind="xlsx", sheet=name, rows=_shortened(_first_rows(workbook, name))) for name in sheets[1:]
+        )
     except (python_calamine.CalamineError, OSError, ValueError) as error:
         raise ImportFault(
             f"The workbook cannot be read: {error}.", None, "Save it again as .xlsx, or as CSV."
         ) from error
-    return Head(kind="xlsx", sheet=chosen, sheets=tuple(names[:100]), rows=rows, whole=len(rows) < ROWS_KEPT)
+    return Head(
+        kind="xlsx",
+        sheet=chosen,
+        sheets=tuple(name for name in names if name in sheets),
+        others=others,
+        left_out=len(names) - len(sheets),
+        rows=rows,
+        whole=len(rows) < ROWS_KEPT,
+    )
+
+
+def _shortened(rows: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
+    ends = accumulate(sum(map(len, cells)) + len(cells) for cells in rows)
+    return tuple(cells for cells, end in zip(rows, ends, strict=True) if end <= OTHER_CHARACTERS_MAX)
 
 
 def _first_rows(workbook: python_calamine.CalamineWorkbook, sheet: str) -> tuple[tuple[str, ...], ...]:

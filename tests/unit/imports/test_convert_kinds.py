@@ -95,8 +95,8 @@ def test_parquet_keeps_what_it_says(imported):
         imported(b"PAR1 no", (column("y", "y", "number"),), "when", kind="parquet")
 
 
-def workbook(rows, name="Data"):
-    """The parts of an .xlsx that a reader needs. Cells: numbers, texts, or (days, style) for dates."""
+def cells_of(rows):
+    """XML of a sheet's rows. Cells: numbers, texts, or (days, style) for dates."""
     cells = []
     for number, row in enumerate(rows, 1):
         made = []
@@ -109,6 +109,12 @@ def workbook(rows, name="Data"):
             elif value is not None:
                 made.append(f"<c {place}><v>{value}</v></c>")
         cells.append(f'<row r="{number}">{"".join(made)}</row>')
+    return "".join(cells)
+
+
+def workbook(rows, **more):
+    """The parts of an .xlsx that a reader needs: the sheet Data, and more sheets by their names."""
+    sheets = {"Data": rows, **more}
     main = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
     office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
     package = "http://schemas.openxmlformats.org/package/2006"
@@ -118,18 +124,25 @@ def workbook(rows, name="Data"):
         '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
         f'<Override PartName="/xl/workbook.xml" ContentType="{kind}.sheet.main+xml"/>'
         f'<Override PartName="/xl/styles.xml" ContentType="{kind}.styles+xml"/>'
-        f'<Override PartName="/xl/worksheets/sheet1.xml" ContentType="{kind}.worksheet+xml"/></Types>',
+        '<Default Extension="xml" '
+        f'ContentType="{kind}.worksheet+xml"/></Types>',
         "_rels/.rels": f'<Relationships xmlns="{package}/relationships">'
         f'<Relationship Id="r1" Type="{office}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
         "xl/workbook.xml": f'<workbook {main} xmlns:r="{office}"><sheets>'
-        f'<sheet name="{name}" sheetId="1" r:id="r1"/></sheets></workbook>',
+        + "".join(f'<sheet name="{name}" sheetId="{n}" r:id="r{n}"/>' for n, name in enumerate(sheets, 1))
+        + "</sheets></workbook>",
         "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}/relationships">'
-        f'<Relationship Id="r1" Type="{office}/worksheet" Target="worksheets/sheet1.xml"/>'
-        f'<Relationship Id="r2" Type="{office}/styles" Target="styles.xml"/></Relationships>',
+        + "".join(
+            f'<Relationship Id="r{n}" Type="{office}/worksheet" Target="worksheets/sheet{n}.xml"/>'
+            for n in range(1, len(sheets) + 1)
+        )
+        + f'<Relationship Id="styles" Type="{office}/styles" Target="styles.xml"/></Relationships>',
         "xl/styles.xml": f'<styleSheet {main}><cellXfs count="2"><xf numFmtId="0"/><xf numFmtId="22"/>'
         "</cellXfs></styleSheet>",
-        "xl/worksheets/sheet1.xml": f"<worksheet {main}><sheetData>{''.join(cells)}</sheetData></worksheet>",
     }
+    for number, each in enumerate(sheets.values(), 1):
+        data = f"<worksheet {main}><sheetData>{cells_of(each)}</sheetData></worksheet>"
+        parts[f"xl/worksheets/sheet{number}.xml"] = data
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w") as archive:
         for path, text in parts.items():

@@ -65,7 +65,7 @@ def _why_late(behind_us: int, delay_us: int) -> str:
     if behind_us <= delay_us:  # its input had ended before, or the delay was shorter
         return "it came late: its result had been emitted already"
     newer = f"a row that is {behind_us / 1_000_000:,.3f} s newer came before it"
-    return f"it came late: {newer}, and delay_s is {delay_us / 1_000_000:g}"
+    return f"it came late: {newer}, and the delay is {delay_us / 1_000_000:g} s"
 
 
 def newest_before(

@@ -23,12 +23,14 @@ class HysteresisAlarmParams(Params):
         default=0.0,
         ge=0,
         le=7 * 86_400,
+        title="Beyond it for, s",
         description="how long the value must stay beyond the limit without a break",
     )
     clear_for_s: float = Field(
         default=0.0,
         ge=0,
         le=7 * 86_400,
+        title="Back for, s",
         description="how long the value must stay back before the alarm is cleared",
     )
     key: ColumnName | None = Field(default=None, title="For each", description=EACH_KEY)
@@ -42,7 +44,7 @@ class HysteresisAlarmParams(Params):
     def _apart(self) -> HysteresisAlarmParams:
         if self.raise_at == self.clear_at and not self.for_s and not self.clear_for_s:
             raise ValueError(
-                "choose different limits for raise_at and clear_at, or set for_s; otherwise the alarm flaps"
+                "raise and clear the alarm at different limits, or only after some time; otherwise it flaps"
             )
         return self
 

@@ -109,7 +109,7 @@ class TimeBetween(ByKey):
         del waiting[:ready]
         yield from self._given_up(row, state, until_ms)
         if len(waiting) > KEPT_MAX:
-            raise TooManyKept(f"{KEPT_MAX} events of this key wait for late rows already; reduce delay_s")
+            raise TooManyKept(f"{KEPT_MAX} events of this key wait for late rows already; shorten the delay")
 
     def _kind(self, value: Any) -> str | None:
         text = str(value).lower() if isinstance(value, bool) else str(value)

@@ -65,7 +65,7 @@ class WindowAggregateParams(Params):
         default=0.0,
         ge=0,
         le=366 * 86400,
-        title="Begins after midnight",
+        title="Begins after midnight, s",
         description="how long after midnight a window begins: 21600 for a shift or a day from 06:00",
     )
     zone: str | None = Field(
@@ -87,7 +87,7 @@ class WindowAggregateParams(Params):
     @model_validator(mode="after")
     def _slides_within(self) -> WindowAggregateParams:
         if self.slide_s is not None and self.slide_s > self.size_s:
-            raise ValueError("slide_s must not be longer than size_s: rows between two windows would be lost")
+            raise ValueError("windows must not begin further apart than they are long: rows between two would be lost")
         if self.zone is not None:
             self._check_zone(self.zone)
         self._check_cost()
@@ -105,7 +105,7 @@ class WindowAggregateParams(Params):
         if not fits_day or self.size_us % slide_us:
             raise ValueError(
                 "with a time zone, windows begin at full hours that divide a day (3600, 7200, 10800, 14400, "
-                "21600, 28800, 43200 s), or every so many days (86400 s), and size_s is a multiple of slide_s"
+                "21600, 28800, 43200 s), or every so many days (86400 s), and a window is a multiple of that long"
             )
 
     def _check_cost(self) -> None:
@@ -116,10 +116,10 @@ class WindowAggregateParams(Params):
         open_at_once = -(-self.size_us // self.slide_us)
         least_s = max(size_s / PARTS_MAX, math.sqrt(size_s / PARTS_A_SECOND_MAX))
         raise ValueError(
-            f"size_s {size_s:g} and slide_s {slide_s:g} cost too much: {open_at_once:,} windows are open at "
+            f"a window of {size_s:g} s every {slide_s:g} s costs too much: {open_at_once:,} windows are open at "
             f"once, and each result is put together from {self.parts:,} parts, {a_second:,.0f} in a second "
             f"(at most {PARTS_MAX:,} and {PARTS_A_SECOND_MAX:,} are possible). "
-            f"Choose a slide_s of {_round_slide(size_s, least_s):g} or more that divides size_s"
+            f"Let a window begin every {_round_slide(size_s, least_s):g} s or more, in equal parts of its size"
         )
 
     @property

@@ -117,7 +117,7 @@ const pipelineNow = () => {
   return useLive.getState().pipelines.find((each) => each.name === name) ?? pipeline;
 };
 
-/** What has ended runs once more from the beginning: it is undeployed, and then deployed as it was. */
+/** What has ended runs once more from the beginning. The server deploys it when it is undeployed. */
 export async function runAgain(): Promise<void> {
   const pipeline = pipelineNow();
   const version = pipeline?.deployed_version;
@@ -130,24 +130,9 @@ export async function runAgain(): Promise<void> {
   });
   if (!yes) return;
   try {
-    const ended = await post<Operation>(`${path()}/undeploy`);
-    follow("undeploy", ended);
-    await outcome(ended.id);
-    follow("deploy", await post<Operation>(`${path()}/deploy`, { version, restart: [] }));
+    follow("undeploy", await post<Operation>(`${path()}/run-again`));
   } catch (error) {
     toastError("It does not run again", error);
-  }
-}
-
-const LOOK_MS = 500;
-
-/** Resolves when the operation is done; throws what it failed by. */
-async function outcome(id: string): Promise<void> {
-  for (;;) {
-    const { status, message } = await get<Operation>(`/operations/${encodeURIComponent(id)}`);
-    if (status === "done") return;
-    if (status === "failed") throw new Error(message);
-    await new Promise((resolve) => window.setTimeout(resolve, LOOK_MS));
   }
 }
 
@@ -214,6 +199,17 @@ function useFollow(): void {
     if (pushed) useDeploy.setState({ operation: pushed });
   }, [pushed]);
   const ended = operation?.status === "done" || operation?.status === "failed";
+  const next = operation?.next;
+  useEffect(() => {
+    if (!next) return;
+    const asker = new Asker();
+    asker.again(
+      (signal) => get<Operation>(`/operations/${encodeURIComponent(next)}`, signal),
+      (following) => follow("deploy", following),
+      () => undefined, // the live state shows what runs
+    );
+    return () => asker.stop();
+  }, [next]);
   useEffect(() => {
     if (!id || ended) return;
     const asker = new Asker();
@@ -234,7 +230,7 @@ function useFollow(): void {
     if (!ended || !operation) return;
     if (operation.status === "failed" && operation.faults?.length)
       useEditor.setState({ faults: operation.faults, checked: current(), problemsOpen: true });
-    if (operation.status === "done") {
+    if (operation.status === "done" && !operation.next) {
       const timer = window.setTimeout(
         () => useDeploy.getState().operation?.id === operation.id && useDeploy.setState(IDLE),
         3500,

@@ -1,13 +1,12 @@
 /** What runs elsewhere than where it belongs, why, and the way home. */
 import { useState } from "react";
-import { migrateHome, nodeRefusal, refusal } from "../shared/actions";
-import { problemText } from "../shared/api";
+import { bringAllBack, nodeRefusal, refusal } from "../shared/actions";
 import { nameOfId } from "../shared/document";
-import { listed, plural } from "../shared/format";
+import { listed } from "../shared/format";
 import { useElements, useLive } from "../shared/live";
 import { Dialog, DialogAction } from "../shared/ui/dialog";
 import { Ago } from "../shared/ui/parts";
-import { toast } from "../shared/ui/toast";
+import { toast, toastError } from "../shared/ui/toast";
 import { elsewhereMark, homeWords, waysHome, type Elsewhere, type WayHome } from "./pins";
 import { useEditor } from "./store";
 
@@ -45,7 +44,7 @@ function WayHomeDialog({ elsewhere, nameOf, onClose }: DialogProps) {
   const count = possible.flatMap(({ together }) => together).length;
   const bring = async () => {
     setBusy(true);
-    await bringBack(pipeline, possible, nameOf);
+    await bringBack(pipeline, nameOf);
     onClose();
   };
   return (
@@ -54,11 +53,11 @@ function WayHomeDialog({ elsewhere, nameOf, onClose }: DialogProps) {
       onClose={onClose}
       size="m"
       title={elsewhereMark(elsewhere, nameOf)}
-      description="They move live, and keep all that they know: nothing is lost or repeated, and output pauses for a moment. Deploying changes moves nothing that runs."
+      description="Bringing back moves elements live. Nothing is lost or repeated, and output pauses for a moment. Deploying changes moves nothing that runs."
       footer={
         <>
           <button type="button" className="button" onClick={onClose}>
-            Leave them
+            {elsewhere.length > 1 ? "Leave them there" : "Leave it there"}
           </button>
           <DialogAction
             title={count > 1 ? `Bring all ${count} back` : "Bring it back"}
@@ -129,19 +128,17 @@ function useWays(pipeline: string, elsewhere: readonly Elsewhere[]): WayHome[] {
   );
 }
 
-async function bringBack(pipeline: string, ways: WayHome[], nameOf: (id: string) => string): Promise<void> {
-  const wrong: string[] = [];
-  let moved = 0;
-  for (const { element, together } of ways) {
-    const [first] = together;
-    if (!first) continue;
-    try {
-      await migrateHome(pipeline, element, first.home);
-      moved += together.length;
-    } catch (problem) {
-      wrong.push(`${nameOf(element)}: ${problemText(problem)}`);
-    }
+async function bringBack(pipeline: string, nameOf: (id: string) => string): Promise<void> {
+  try {
+    const { elements, refused } = await bringAllBack(pipeline);
+    if (elements.length > 0) toast({ tone: "info", title: `Bringing ${listed(elements.map(nameOf))} back` });
+    if (refused.length > 0)
+      toast({
+        tone: "error",
+        title: "Not brought back",
+        text: refused.map(({ element, reason }) => `${nameOf(element)}: ${reason}`).join(" "),
+      });
+  } catch (problem) {
+    toastError("Not brought back", problem);
   }
-  if (moved > 0) toast({ tone: "info", title: `Bringing ${plural(moved, "element")} back` });
-  if (wrong.length > 0) toast({ tone: "error", title: "Not brought back", text: wrong.join(" ") });
 }

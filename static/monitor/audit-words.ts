@@ -38,7 +38,9 @@ const ACTIONS: Record<string, (detail: Detail, entry: AuditEntry) => string> = {
   "pipeline.restore_version": ({ version }) => `made version ${text(version)} the draft`,
   "pipeline.deploy": ({ version }) => `deployed version ${text(version)}`,
   "pipeline.upgrade": ({ version }) => `deployed the changes of version ${text(version)}`,
-  "pipeline.undeploy": () => "undeployed it",
+  "pipeline.undeploy": ({ again }) => (again ? "let it run again" : "undeployed it"),
+  "pipeline.bring_back": ({ elements }) =>
+    `brought ${Array.isArray(elements) ? listed(elements.map(String)) : "what ran elsewhere"} back`,
   "element.migrate": (detail) => `moved it${from(detail)} to ${text(detail.to)}${way(detail)}`,
   "element.restore": (detail) => `restored it on ${text(detail.to)}${way(detail)}`,
   "element.pause": () => "paused it",

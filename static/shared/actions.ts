@@ -11,6 +11,7 @@ import { standbyNodes } from "./replicas";
 import { mayRun, NOT_HEARD, nameOf } from "./status";
 import type {
   Allowed,
+  BroughtBack,
   ClusterNode,
   Forecast,
   Handover,
@@ -79,10 +80,9 @@ export async function migrate(
   toast({ tone: "info", title: `Moving ${nameOf(element)} to ${target}` });
 }
 
-/** Orders a live migration to where an element belongs; throws ApiError when it is refused. */
-export async function migrateHome(pipeline: string, element: string, home: string): Promise<void> {
-  await post(`${elementPath(pipeline, element)}/migrate`, { target: home });
-}
+/** Orders a live migration home for all that runs elsewhere; throws ApiError when nothing can be ordered. */
+export const bringAllBack = (pipeline: string): Promise<BroughtBack> =>
+  post<BroughtBack>(`/pipelines/${encodeURIComponent(pipeline)}/bring-back`);
 
 interface Restoration {
   target: string | null;

@@ -30,6 +30,21 @@ export function takeNew(): boolean {
   return asked;
 }
 
+/** The editor of a pipeline, with the element chosen if there is one. */
+export const editPage = (pipeline: string, element: string | null): string =>
+  `/pipelines/${encodeURIComponent(pipeline)}?mode=edit${element ? `&element=${encodeURIComponent(element)}` : ""}`;
+
+/** The list of files, with the way back to the form of an element. */
+export const filesPage = (pipeline: string, element: string): string =>
+  `/files/?from=${encodeURIComponent(pipeline)}&element=${encodeURIComponent(element)}`;
+
+/** The form that led to this page; null when none did. */
+export function cameFrom(): { pipeline: string; element: string | null } | null {
+  const { searchParams } = new URL(window.location.href);
+  const pipeline = searchParams.get("from");
+  return pipeline ? { pipeline, element: searchParams.get("element") } : null;
+}
+
 /** The live view of a pipeline, with the element chosen if there is one. */
 export const livePage = (pipeline: string, element?: string | null): string =>
   `/pipelines/${encodeURIComponent(pipeline)}?mode=live${element ? `&element=${encodeURIComponent(element)}` : ""}`;

@@ -81,6 +81,12 @@ export interface Begun {
   had: boolean;
 }
 
+export interface BroughtBack {
+  handovers: Handover[];
+  elements: string[];
+  refused: NotBroughtBack[];
+}
+
 export interface Change {
   path: string;
   from: unknown;
@@ -928,6 +934,12 @@ export interface NodesMessage {
   data: Node[];
 }
 
+export interface NotBroughtBack {
+  element: string;
+  home: string;
+  reason: string;
+}
+
 export interface Note {
   note?: string;
 }
@@ -947,6 +959,8 @@ export interface Operation {
   message: string;
   code: string;
   faults: Fault[];
+  again: boolean;
+  next: string | null;
   created_at: string;
   ended_at: string | null;
 }

@@ -166,7 +166,7 @@ function Jumps() {
             <Item
               key={`${pipeline}/${element.id}`}
               value={`${element.title} ${element.id} ${pipeline}`}
-              keywords={["element"]}
+              keywords={["element", ...(element.type?.split("-") ?? [])]}
               run={go(livePage(pipeline, element.id))}
               icon={<Box aria-hidden="true" />}
             >

@@ -14,6 +14,7 @@ export type {
   AttentionLine,
   AuditEntry,
   Begun,
+  BroughtBack,
   CheckpointNote,
   Copies,
   DeployChange,

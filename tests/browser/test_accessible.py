@@ -119,6 +119,9 @@ def look_at_pages(axe: Axe, handover: str) -> None:
         "/nodes/edge-a": page.get_by_role("region", name="Elements here")
         .get_by_role("row")
         .filter(has_text="positive"),
+        "/files/": page.get_by_role("heading", name="Upload a file to play it into a pipeline").or_(
+            page.get_by_role("row").nth(1)
+        ),
         "/policies/": page.get_by_text("No policy has decided anything yet."),
         "/map/": page.get_by_role("img", name=re.compile("^The sites and the lines between them")),
         "/events/": page.locator(".feed__item").first,

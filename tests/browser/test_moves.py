@@ -86,13 +86,25 @@ def test_a_move_says_before_what_it_takes_and_after_what_it_took_and_the_draft_f
         page.get_by_role("button", name="positive runs elsewhere").click()
         way_home = page.get_by_role("dialog", name="positive runs elsewhere")
         expect(way_home).to_contain_text("The draft pins it to edge-b")
-        expect(way_home.get_by_role("button", name="Bring it back")).to_have_attribute(
-            "aria-disabled", "false"
-        )
-        way_home.get_by_role("button", name="Leave them").click()
+        way_home.get_by_role("button", name="Leave it there").click()
         expect(dashboard.deploy_button).not_to_have_class(PRIMARY)
-        pin(client, watched, "edge-a")
-        expect(page.get_by_text("positive runs elsewhere")).to_have_count(0)
+
+        # one button brings all of them home, and the pins stay
+        pin(client, watched, "edge-b", "numbers")
+        page.get_by_role("button", name="2 run elsewhere").click()
+        way_home = page.get_by_role("dialog", name="2 run elsewhere")
+        way_home.get_by_role("button", name="Bring all 2 back").click()
+        expect(way_home).to_have_count(0)
+        path = f"/api/v1/pipelines/{watched}"
+        wait_until(lambda: nodes_of(client, watched) == {"edge-b"}, "both at home", 180)
+        assert {item["node"] for item in client.get(path).json()["document"]["spec"]["elements"]} == {
+            "edge-b"
+        }
+        expect(page.get_by_role("button", name="2 run elsewhere")).to_have_count(0)
+        for element in ("numbers", "positive"):
+            pin(client, watched, "edge-a", element)
+        client.post(f"{path}/bring-back").raise_for_status()
+        wait_until(lambda: nodes_of(client, watched) == {"edge-a"}, "both where they were", 180)
         audit = client.get("/api/v1/audit", params={"limit": 50}).json()
     assert [line["detail"]["to"] for line in audit if line["action"] == "pipeline.follow_move"][:2] == [
         "edge-a",
@@ -100,11 +112,17 @@ def test_a_move_says_before_what_it_takes_and_after_what_it_took_and_the_draft_f
     ]
 
 
-def pin(client: httpx.Client, pipeline: str, node: str) -> None:
-    """In the draft: `positive` belongs there."""
+def nodes_of(client: httpx.Client, pipeline: str) -> set[str]:
+    """Where its elements run, once none of them moves any more."""
+    elements = client.get(f"/api/v1/pipelines/{pipeline}/elements").json()
+    return set() if any(each["handover"] for each in elements) else {each["node"] for each in elements}
+
+
+def pin(client: httpx.Client, pipeline: str, node: str, id: str = "positive") -> None:
+    """In the draft: the element belongs there."""
     path = f"/api/v1/pipelines/{pipeline}"
     found = client.get(path).json()
-    element = next(item for item in found["document"]["spec"]["elements"] if item["id"] == "positive")
+    element = next(item for item in found["document"]["spec"]["elements"] if item["id"] == id)
     element["node"] = node
     match = {"If-Match": f'"{found["revision"]}"'}
     client.put(path, json={"document": found["document"]}, headers=match).raise_for_status()

@@ -12,6 +12,8 @@ from webapp.accounts.models import Role
 from webapp.accounts.permissions import require
 from webapp.api.accounts import Body
 from webapp.api.authentication import actor
+from webapp.handovers import way_home
+from webapp.handovers.schemas import BroughtBack
 from webapp.monitoring.board import all_pipelines, pipeline_json
 from webapp.monitoring.schemas import Pipeline, PipelineItem
 from webapp.operations import actions as operation_actions, copies as operation_copies
@@ -255,6 +257,23 @@ def undeploy(request: HttpRequest, response: HttpResponse, name: str) -> Status[
     operation = operation_actions.undeploy(actor(request), name)
     response.headers["Location"] = f"/api/v1/operations/{operation.pk}"
     return Status(202, operation_json(operation))
+
+
+@router.post("/pipelines/{name}/run-again", response={202: Operation})
+def run_again(request: HttpRequest, response: HttpResponse, name: str) -> Status[Operation]:
+    """Runs a pipeline that has ended once more from the beginning. Returns the undeployment; when that has
+    ended, its `next` is the deployment of the same version. Answers 409 unless all elements have ended. An
+    undeployment that is ordered meanwhile takes the rest back."""
+    operation = operation_actions.run_again(actor(request), name)
+    response.headers["Location"] = f"/api/v1/operations/{operation.pk}"
+    return Status(202, operation_json(operation))
+
+
+@router.post("/pipelines/{name}/bring-back", response={202: BroughtBack})
+def bring_back(request: HttpRequest, name: str) -> Status[BroughtBack]:
+    """Orders a live migration home for each element that runs elsewhere than where it belongs. That is where
+    the draft pins it, or where it was before a drain or a failure. Says of each that cannot move now why."""
+    return Status(202, way_home.bring_back(actor(request), name))
 
 
 @router.get("/operations", response=list[Operation])

@@ -16,6 +16,7 @@ from webapp.handovers.models import Handover
 from webapp.pipelines.pins import pins_of
 from webapp.pipelines.schemas import Elsewhere
 from webapp.pipelines.shape import elements_of, groups_of
+from webapp.placements.group_state import GroupFacts
 
 READ_MAX = 500
 """The newest handovers that are looked at, for all pipelines together."""
@@ -64,6 +65,15 @@ def moved_groups(deployments: Collection[str]) -> dict[str, dict[str, list[Moved
         )
         found.setdefault(deployment, {}).setdefault(document_group(group), []).append(moved)
     return found
+
+
+def settled_places(groups: Iterable[GroupFacts]) -> dict[str, str]:
+    """Returns group of the document -> its node, without what is being moved."""
+    return {
+        document_group(group.group): group.node
+        for group in groups
+        if group.node is not None and group.handover is None
+    }
 
 
 def home_of(moves: Iterable[Moved]) -> str | None:

@@ -102,6 +102,20 @@ class Ordered(TypedDict):
     handover: Handover
 
 
+class NotBroughtBack(TypedDict):
+    element: str
+    home: str
+    reason: str
+    """as a sentence"""
+
+
+class BroughtBack(TypedDict):
+    handovers: list[Handover]
+    elements: list[str]
+    """all that move with these handovers"""
+    refused: list[NotBroughtBack]
+
+
 class Expected(TypedDict):
     """A median of what was measured, or a typical value."""
 

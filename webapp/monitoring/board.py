@@ -11,7 +11,7 @@ from django.db.models import Model, OuterRef, Q, QuerySet, Subquery
 from pipeline_runtime.model.ids import document_group
 from webapp.backends.control_state import control_state
 from webapp.handovers.facts import facts_by_element, group_facts
-from webapp.handovers.homes import elsewhere, moved_groups
+from webapp.handovers.homes import elsewhere, moved_groups, settled_places
 from webapp.moments import iso_of_ms
 from webapp.monitoring import schemas
 from webapp.monitoring.schemas import (
@@ -88,11 +88,7 @@ class Board:
         """Returns what runs on another node than where it belongs, except what is being moved."""
         if deployment is None or deployment.status != Deployment.Status.RUNNING:
             return []
-        settled = {
-            document_group(group.group): group.node
-            for group in self.facts.get(deployment.pk, {}).values()
-            if group.node is not None and group.handover is None
-        }
+        settled = settled_places(self.facts.get(deployment.pk, {}).values())
         moves = self._moves.get(deployment.pk, {})
         return elsewhere(pipeline.draft, deployment.version.document, settled, moves)
 

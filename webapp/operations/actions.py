@@ -16,6 +16,7 @@ from webapp.accounts.permissions import require
 from webapp.audit.announcements import announce
 from webapp.audit.records import audit
 from webapp.backends import commands
+from webapp.handovers.facts import group_facts
 from webapp.nodes.models import Node
 from webapp.operations.models import Operation
 from webapp.operations.upgrades import refuse_upgrade, upgrade_changes
@@ -24,6 +25,7 @@ from webapp.pipelines.checking import check
 from webapp.pipelines.models import Pipeline, PipelineVersion
 from webapp.pipelines.selectors import pipeline_named, version_of
 from webapp.pipelines.shape import elements_of, group_of, names_of
+from webapp.placements.group_state import status_of
 from webapp.placements.models import Deployment
 from webapp.placements.placing import first_placement, places_of_regrouped
 from webapp.placements.schemas import DeployChange, DeployPlan
@@ -205,20 +207,73 @@ def _chosen_version(
 
 @transaction.atomic
 def undeploy(actor: User, name: str) -> Operation:
-    """Retires every group. A second call meanwhile returns the same operation."""
+    """Retires every group. A second call meanwhile returns the same operation. A pipeline that is to run
+    again stays undeployed then."""
     require(actor, Role.EDITOR, "undeploy pipelines")
     pipeline = pipeline_named(name, for_update=True)
     deployment = active_deployment(pipeline)
     if deployment is None:
         raise Conflict(f'"{name}" is not deployed.', safe="Nothing was changed.")
-    going = deployment.operations.filter(
-        kind=Operation.Kind.UNDEPLOY, status__in=[Operation.Status.PENDING, Operation.Status.RUNNING]
-    ).first()
-    if going is not None:
+    going = _undeployment(deployment)
+    if going is None:
+        return _undeploy(actor, deployment)
+    if going.again:
+        going.again = False
+        going.save(update_fields=["again"])
+        audit(actor, "pipeline.undeploy", name, deployment=deployment.pk, operation=str(going.pk))
+        announce()
+    return going
+
+
+@transaction.atomic
+def run_again(actor: User, name: str) -> Operation:
+    """Lets a pipeline that has ended run once more from the beginning. It is undeployed, and control then
+    deploys the same version. Returns the undeployment; a second call meanwhile returns the same one.
+
+    Raises Conflict if the pipeline has not ended, and Invalid if its version cannot be deployed any more.
+    """
+    require(actor, Role.EDITOR, "deploy pipelines")
+    pipeline = pipeline_named(name, for_update=True)
+    deployment = active_deployment(pipeline)
+    if deployment is None:
+        raise Conflict(f'"{name}" is not deployed.', safe="Nothing was changed.", next="Deploy it.")
+    going = _undeployment(deployment)
+    if going is not None and going.again:
         return going
+    facts = group_facts([deployment])[deployment.pk].values()
+    if deployment.status != Deployment.Status.RUNNING or any(status_of(group) != "ended" for group in facts):
+        raise Conflict(
+            f'"{name}" has not ended, so it cannot run again.',
+            safe="Nothing was changed.",
+            next="Wait until its sources have read everything, or undeploy it and deploy it again.",
+        )
+    valid_document(pipeline, deployment.version.number, deployment.placement)
+    return _undeploy(actor, deployment, again=True)
+
+
+def deploy_again(undeployment: Operation) -> None:
+    """Orders the deployment that follows an undeployment of `run_again`, in the transaction that ends it."""
+    ended = undeployment.deployment
+    deployment = Deployment.objects.create(
+        pipeline=ended.pipeline,
+        version=ended.version,
+        placement=ended.placement,
+        created_by=undeployment.created_by,
+    )
+    undeployment.next = _operate(undeployment.created_by, deployment, Operation.Kind.DEPLOY)
+
+
+def _undeployment(deployment: Deployment) -> Operation | None:
+    """Returns the one that is under way, if any. It is locked."""
+    unfinished = [Operation.Status.PENDING, Operation.Status.RUNNING]
+    rows = deployment.operations.filter(kind=Operation.Kind.UNDEPLOY, status__in=unfinished)
+    return rows.select_for_update(of=("self",)).first()
+
+
+def _undeploy(actor: User, deployment: Deployment, again: bool = False) -> Operation:
     deployment.status = Deployment.Status.UNDEPLOYING
     deployment.save(update_fields=["status"])
-    return _operate(actor, deployment, Operation.Kind.UNDEPLOY)
+    return _operate(actor, deployment, Operation.Kind.UNDEPLOY, again=again)
 
 
 def _operate(
@@ -229,6 +284,7 @@ def _operate(
     restart: Sequence[str] = (),
     replaces: PipelineVersion | None = None,
     because: Because = NO_REASON,
+    again: bool = False,
 ) -> Operation:
     operation = Operation.objects.create(
         kind=kind,
@@ -238,6 +294,7 @@ def _operate(
         replaces=replaces,
         reason=because.reason,
         site=because.site,
+        again=again,
     )
     name = deployment.pipeline.name
     audit(
@@ -249,6 +306,7 @@ def _operate(
         operation=str(operation.pk),
         **({"restart": list(restart)} if restart else {}),
         **({"reason": because.reason} if because.reason else {}),
+        **({"again": True} if again else {}),
     )
     commands.send(tasks.OPERATION, str(operation.pk))
     announce()

@@ -50,6 +50,9 @@ class Operation(models.Model):
     site = models.CharField(
         max_length=60, blank=True
     )  # the site whose copies it changes, by a policy or on its advice
+    again = models.BooleanField(default=False)  # after this undeployment the same version is deployed again
+    # the deployment that was ordered when this undeployment had ended
+    next = models.OneToOneField("self", on_delete=models.SET_NULL, null=True, related_name="+")
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
     )

@@ -42,5 +42,9 @@ class Operation(TypedDict):
     code: str
     """of a failure: it has a page; empty if there is none"""
     faults: list[Fault]
+    again: bool
+    """after this undeployment the same version is deployed again"""
+    next: str | None
+    """the id of the deployment that was ordered when this undeployment had ended"""
     created_at: str
     ended_at: str | None

@@ -24,6 +24,8 @@ def operation_json(operation: Operation) -> schemas.Operation:
         "message": operation.message,
         "code": operation.code,
         "faults": operation.faults,
+        "again": operation.again,
+        "next": str(operation.next_id) if operation.next_id else None,
         "created_at": operation.created_at.isoformat(),
         "ended_at": operation.ended_at.isoformat() if operation.ended_at else None,
     }

@@ -1,11 +1,13 @@
 import { useContext, useEffect, useRef } from "react";
 import { Upload } from "lucide-react";
+import { filesPage } from "../../shared/address";
 import { ago, bytes } from "../../shared/format";
 import type { StoredFile } from "../../shared/files/types";
 import { UploadList } from "../../shared/files/upload-list";
 import { useDropped } from "../../shared/files/use-dropped";
 import { useFiles } from "../../shared/files/use-files";
 import { stateWords } from "../../shared/files/words";
+import { useEditor } from "../store";
 import { ownerOf, uploadFor } from "../uploading";
 import { acceptOf, isFor } from "./files";
 import { Context, type LeafProps } from "./leaves";
@@ -17,6 +19,7 @@ export function FileField({ field, value, onChange, id, invalid, describedBy }: 
   const { readOnly, values, patch, element } = useContext(Context);
   const chooser = useRef<HTMLInputElement>(null);
   const { data: files = [] } = useFiles();
+  const pipeline = useEditor((state) => state.name);
   const shipped = (field.schema["x-files"] as { reference: string; name: string }[] | undefined) ?? [];
   const reference = typeof value === "string" ? value : "";
   const known = files.find((file) => file.reference === reference);
@@ -100,6 +103,9 @@ export function FileField({ field, value, onChange, id, invalid, describedBy }: 
       <p className="visually-hidden" role="status">
         {known ? `${known.name}, ${bytes(known.size)}, ${stateWords(known.state)}` : ""}
       </p>
+      <a className="link small" href={filesPage(pipeline, element)}>
+        All files
+      </a>
       <UploadList owner={ownerOf(element, field.name)} />
       {known && table && (
         <TableState file={known} element={element} parameter={field.name} readOnly={readOnly} />

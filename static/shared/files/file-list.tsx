@@ -147,7 +147,13 @@ function Row({ file, reload }: { file: StoredFile; reload: () => void }) {
         {bytes(size)}
       </td>
       <td className="file__users" title={users}>
-        {users || <span className="muted">nobody</span>}
+        {uses.length === 0 && <span className="muted">nobody</span>}
+        {uses.map((use, index) => (
+          <span key={usersOf([use])}>
+            {index > 0 && ", "}
+            <a href={`/pipelines/${encodeURIComponent(use.pipeline)}`}>{usersOf([use])}</a>
+          </span>
+        ))}
       </td>
       <td className="roomy-only">
         <Ago at={created_at} />

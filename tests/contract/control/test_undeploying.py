@@ -115,6 +115,20 @@ def test_who_has_retired_is_remembered_when_undeploying_is_taken_up_again(
     assert "These did not confirm their end. They stop when their nodes answer: saved." in operation.message
 
 
+def test_what_runs_again_is_deployed_in_the_transaction_that_ends_it(
+    retired: GroupPlacement, context: ControlContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operation_effects, "delete_topics", lambda *_: None)
+    ended = retired.deployment
+    Operation.objects.create(kind="undeploy", deployment=ended, again=True)
+    operation = undeployed(retired, context)
+    following = operation.next
+    assert (operation.status, following.kind, following.status) == ("done", "deploy", "pending")
+    assert following.deployment.version == ended.version
+    assert following.deployment.placement == ended.placement
+    assert sorted(Deployment.objects.values_list("status", flat=True)) == ["deploying", "undeployed"]
+
+
 def test_it_waits_for_handovers_and_for_the_operation_before(
     retired: GroupPlacement, context: ControlContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -94,6 +94,8 @@ ENDPOINTS: list[tuple[str, str, Any, str]] = [
     ("POST", f"{P}/versions/1/restore", None, "editor"),
     ("POST", f"{P}/deploy", {}, "editor"),
     ("POST", f"{P}/undeploy", None, "editor"),
+    ("POST", f"{P}/run-again", None, "editor"),
+    ("POST", f"{P}/bring-back", None, "operator"),
     ("POST", f"{P}/sites", {"site": "hall", "change": "copy"}, "editor"),
     ("DELETE", P, None, "editor"),
     ("POST", "/nodes", {"name": "new"}, "admin"),

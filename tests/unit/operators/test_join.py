@@ -88,7 +88,7 @@ def test_rows_that_come_late_on_their_side_go_to_the_dead_letters():
     given_rows = {"left": dicts([(5, "a", 1), (3.9, "a", 2), (4, None, 3), (0, None, 4)], LEFT)}
     given_rows["right"] = dicts([(0, "b", 1.0, "the other side is ahead of it")], RIGHT)
     found = processed(Join(JoinParams(**PARAMS | {"delay_s": 1})), [given_rows], BOTH)
-    told = "s newer came before it, and delay_s is 1"
+    told = "s newer came before it, and the delay is 1 s"
     assert found.rejected == [f"it came late: a row that is {each} {told}" for each in ("1.100", "5.000")]
 
 

@@ -58,6 +58,7 @@ class Migration(migrations.Migration):
                 ("failing", models.JSONField(default=dict)),
                 ("reason", models.CharField(blank=True, max_length=60)),
                 ("site", models.CharField(blank=True, max_length=60)),
+                ("again", models.BooleanField(default=False)),
                 ("created_at", models.DateTimeField(auto_now_add=True, db_index=True)),
                 ("ended_at", models.DateTimeField(blank=True, db_index=True, null=True)),
                 (
@@ -75,6 +76,15 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="operations",
                         to="placements.deployment",
+                    ),
+                ),
+                (
+                    "next",
+                    models.OneToOneField(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="operations.operation",
                     ),
                 ),
                 (

@@ -26,6 +26,7 @@ from pipeline_runtime.planning.upgrade import obsolete_topics
 from webapp.audit.announcements import announce
 from webapp.handovers.models import Handover
 from webapp.moments import ms_of_moment
+from webapp.operations.actions import deploy_again
 from webapp.operations.models import Operation
 from webapp.pipelines.shape import names_of
 from webapp.placements.models import GroupPlacement, Replica
@@ -351,6 +352,8 @@ class _Driver:
                 record.end_deployed(operation)
             case Operation.Kind.UNDEPLOY:
                 record.end_undeployed(operation, left_over)
+                if operation.again:
+                    deploy_again(operation)
             case Operation.Kind.UPGRADE:
                 operation.deployment.left_over = {}
                 operation.deployment.save(update_fields=["left_over"])

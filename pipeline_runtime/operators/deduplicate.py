@@ -86,6 +86,8 @@ class Deduplicate(ByKey):
             # Rows from a clock that is ahead stand before those that may go.
             seen = state["seen"] = {each: at for each, at in seen.items() if 0 <= now_ms - at <= within_ms}
         if len(seen) >= KEPT_MAX:
-            raise TooManyKept(f"{KEPT_MAX} different rows are kept already; look for duplicates within a shorter time")
+            raise TooManyKept(
+                f"{KEPT_MAX} different rows are kept already; look for duplicates within a shorter time"
+            )
         seen[what] = now_ms
         yield row

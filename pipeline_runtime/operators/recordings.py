@@ -120,7 +120,7 @@ class Recorder(ByKey):
             del waiting[bisect_left(waiting, at_ms + self._before_ms + 1, key=_time) :]
         if len(waiting) >= KEPT_MAX:
             raise TooManyKept(
-                f"{KEPT_MAX} rows wait for an event already; record a shorter time before it, or aggregate first"
+                f"{KEPT_MAX} rows wait for an event already; record less before it, or aggregate first"
             )
         data = {name: to_state(value) for name, value in row.items() if name != "_time"}
         insort(waiting, {**data, "_ms": at_ms}, key=_time)

@@ -87,7 +87,9 @@ class WindowAggregateParams(Params):
     @model_validator(mode="after")
     def _slides_within(self) -> WindowAggregateParams:
         if self.slide_s is not None and self.slide_s > self.size_s:
-            raise ValueError("windows must not begin further apart than they are long: rows between two would be lost")
+            raise ValueError(
+                "windows must not begin further apart than they are long: rows between two would be lost"
+            )
         if self.zone is not None:
             self._check_zone(self.zone)
         self._check_cost()
@@ -104,8 +106,8 @@ class WindowAggregateParams(Params):
         fits_day = slide_us % HOUR_US == 0 and (DAY_US % slide_us == 0 or slide_us % DAY_US == 0)
         if not fits_day or self.size_us % slide_us:
             raise ValueError(
-                "with a time zone, windows begin at full hours that divide a day (3600, 7200, 10800, 14400, "
-                "21600, 28800, 43200 s), or every so many days (86400 s), and a window is a multiple of that long"
+                "with a time zone, a window begins every 1, 2, 3, 4, 6, 8 or 12 full hours, or every so many "
+                "days, and its size is a multiple of that"
             )
 
     def _check_cost(self) -> None:
@@ -116,10 +118,10 @@ class WindowAggregateParams(Params):
         open_at_once = -(-self.size_us // self.slide_us)
         least_s = max(size_s / PARTS_MAX, math.sqrt(size_s / PARTS_A_SECOND_MAX))
         raise ValueError(
-            f"a window of {size_s:g} s every {slide_s:g} s costs too much: {open_at_once:,} windows are open at "
-            f"once, and each result is put together from {self.parts:,} parts, {a_second:,.0f} in a second "
-            f"(at most {PARTS_MAX:,} and {PARTS_A_SECOND_MAX:,} are possible). "
-            f"Let a window begin every {_round_slide(size_s, least_s):g} s or more, in equal parts of its size"
+            f"a window of {size_s:g} s every {slide_s:g} s costs too much: {open_at_once:,} windows are open "
+            f"at once, and each result is put together from {self.parts:,} parts, {a_second:,.0f} in a "
+            f"second (at most {PARTS_MAX:,} and {PARTS_A_SECOND_MAX:,} are possible). "
+            f"Let a window begin every {_round_slide(size_s, least_s):g} s or more, a part of its size"
         )
 
     @property

@@ -1,10 +1,8 @@
 /** What an aggregate computes, in one sentence: "Average of power per minute for each machine". Pure. */
-import { listed } from "../shared/format";
+import { listed, span } from "../shared/format";
 import { optionWords } from "../shared/words";
 
 const EACH: Record<number, string> = { 1: "second", 60: "minute", 3600: "hour", 86_400: "day" };
-
-const duration = (seconds: number): string => (EACH[seconds] ? `1 ${EACH[seconds]}` : `${seconds} s`);
 
 /** The part about time, or about the number of rows; null while it is not known. */
 function reach(type: string, { size_s: size, slide_s: slide, size: rows }: Record<string, unknown>) {
@@ -12,8 +10,8 @@ function reach(type: string, { size_s: size, slide_s: slide, size: rows }: Recor
   if (type === "count-window-aggregate") return typeof rows === "number" ? `of the last ${rows} rows` : null;
   if (typeof size !== "number") return null;
   if (typeof slide === "number" && slide !== size)
-    return `of the last ${duration(size)}, each ${EACH[slide] ?? `${slide} s`}`;
-  return EACH[size] ? `per ${EACH[size]}` : `of each ${size} s`;
+    return `of the last ${span(size)}, every ${EACH[slide] ?? span(slide)}`;
+  return EACH[size] ? `per ${EACH[size]}` : `of every ${span(size)}`;
 }
 
 const TYPES = new Set(["window-aggregate", "keyed-aggregate", "count-window-aggregate"]);

@@ -91,6 +91,8 @@ function Parts({ parts }: { parts: FeedLine[] }) {
 
 export function Feed({ events, max }: { events: FeedLine[]; max?: number }) {
   const elements = useLive((state) => state.elements);
+  const pipelines = useLive((state) => state.pipelines);
+  const titleOf = (pipeline: string) => pipelines.find(({ name }) => name === pipeline)?.title ?? pipeline;
   return (
     <ul className="feed">
       {collapse(events)
@@ -108,8 +110,8 @@ export function Feed({ events, max }: { events: FeedLine[]; max?: number }) {
                   {event.pipeline && (
                     <a href={livePage(event.pipeline, event.element)}>
                       {event.element
-                        ? `${nameIn(elements, event.pipeline, event.element)} of ${event.pipeline}`
-                        : event.pipeline}
+                        ? `${nameIn(elements, event.pipeline, event.element)} of ${titleOf(event.pipeline)}`
+                        : titleOf(event.pipeline)}
                     </a>
                   )}
                   {handoverOf(event) && (

@@ -200,7 +200,7 @@ function Figures({ node }: { node: ClusterNode }) {
         <Figure
           label="Memory"
           value={percent(load.memory_ratio)}
-          unit={bytes(load.memory_bytes)}
+          unit={load.memory_bytes == null ? "" : bytes(load.memory_bytes)}
           title="By the node's own processes"
         />
         <Figure label="Disk free" value={bytes(load.disk_free_bytes)} />

@@ -62,6 +62,18 @@ export function seconds(ms: number): string {
   return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min ${whole % 60} s`;
 }
 
+const SPANS: readonly [number, string][] = [
+  [86_400, "day"],
+  [3600, "hour"],
+  [60, "minute"],
+];
+
+/** A length of time in the largest unit of which it is a whole number: "8 hours", "90 s". */
+export function span(seconds: number): string {
+  const [length, unit] = SPANS.find(([each]) => seconds >= each && seconds % each === 0) ?? [];
+  return length && unit ? plural(seconds / length, unit) : `${seconds} s`;
+}
+
 /** Milliseconds since the epoch of an ISO text, seconds or milliseconds; null when there is none. */
 export function instant(at: string | number | null | undefined): number | null {
   if (at == null || at === "") return null;

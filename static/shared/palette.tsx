@@ -147,6 +147,7 @@ function Jumps() {
   const pipelines = useLive((state) => state.pipelines);
   const nodes = useLive((state) => state.nodes);
   const elements = useLive((state) => state.elements);
+  const titleOf = (pipeline: string) => pipelines.find(({ name }) => name === pipeline)?.title ?? pipeline;
   return (
     <>
       <Command.Group heading="Pipelines and elements">
@@ -165,12 +166,12 @@ function Jumps() {
           list.map((element) => (
             <Item
               key={`${pipeline}/${element.id}`}
-              value={`${element.title} ${element.id} ${pipeline}`}
+              value={`${element.title} ${element.id} ${titleOf(pipeline)} ${pipeline}`}
               keywords={["element", ...(element.type?.split("-") ?? [])]}
               run={go(livePage(pipeline, element.id))}
               icon={<Box aria-hidden="true" />}
             >
-              {element.title || element.id} <span className="muted">{pipeline}</span>
+              {element.title || element.id} <span className="muted">{titleOf(pipeline)}</span>
             </Item>
           )),
         )}

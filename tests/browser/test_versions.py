@@ -57,10 +57,14 @@ def create(client: httpx.Client, name: str) -> dict[str, Any]:
     return document
 
 
-def save(client: httpx.Client, name: str, document: dict[str, Any], note: str) -> None:
-    """The document as draft and as version."""
+def save_draft(client: httpx.Client, name: str, document: dict[str, Any]) -> None:
     tag = {"If-Match": f'"{draft(client, name)["revision"]}"'}
     client.put(f"/api/v1/pipelines/{name}", json={"document": document}, headers=tag).raise_for_status()
+
+
+def save(client: httpx.Client, name: str, document: dict[str, Any], note: str) -> None:
+    """The document as draft and as version."""
+    save_draft(client, name, document)
     client.post(f"/api/v1/pipelines/{name}/versions", json={"note": note}).raise_for_status()
 
 
@@ -145,6 +149,21 @@ def test_an_earlier_version_is_deployed_by_the_same_dialog(
 ) -> None:
     page = dashboard.page
     before = draft(client, watched)
+    # what cannot take over from what runs is refused with the reason and the way out
+    other = copy.deepcopy(before["document"])
+    positive = next(each for each in other["spec"]["elements"] if each["id"] == "positive")
+    positive |= {"type": "derive", "params": {"columns": [{"name": "double", "expression": "value * 2"}]}}
+    save_draft(client, watched, other)
+    page.goto(f"/pipelines/{watched}")
+    dashboard.deploy_button.click()
+    dialog = page.get_by_role("dialog", name=f"Deploy changes of {watched}?")
+    misfit = dialog.get_by_role("region", name="Does not fit the running pipeline")
+    expect(misfit).to_contain_text("positive")
+    expect(misfit).to_contain_text("undeploy the pipeline and deploy it again")
+    expect(dialog.get_by_role("button", name="Deploy changes")).to_have_attribute("aria-disabled", "true")
+    dialog.get_by_role("button", name="Cancel").click()
+
+    save_draft(client, watched, before["document"])
     page.goto(f"/pipelines/{watched}")
     dashboard.select("positive")
     dashboard.field("Condition").fill("value > 1")

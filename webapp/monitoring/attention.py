@@ -31,15 +31,17 @@ def attention(
 
     `advice` is what policies advise, with their names.
     """
-    nodes = list(nodes)
+    nodes, pipelines = list(nodes), list(pipelines)
+    titles = {item["name"]: item["title"] for item in pipelines}
     waiting: dict[str, set[str]] = {}  # node that is not up -> what it has to run
     by_clock: dict[str, list[str]] = {}  # node -> what of it goes by its clock
     for pipeline, items in elements.items():
+        whose = titles.get(pipeline, pipeline)
         for item in items:
             if item["by_clock"] and item["node"]:
-                by_clock.setdefault(item["node"], []).append(f"{item['title']} of {pipeline}")
+                by_clock.setdefault(item["node"], []).append(f"{item['title']} of {whose}")
             if item["status"] in ("silent", "restoring"):
-                waiting.setdefault(item["node"], set()).add(f"{item['group_title']} of {pipeline}")
+                waiting.setdefault(item["node"], set()).add(f"{item['group_title']} of {whose}")
     found = list(_of_control(control, nodes))
     for node in nodes:
         # While control hears no node, only those that were silent before are known to be.
@@ -110,14 +112,14 @@ def _of_pipeline(
     pipeline: PipelineItem, elements: list[LiveElement], up: Set[str]
 ) -> Iterator[AttentionLine]:
     """`up`: the nodes that are heard. What another node should run is told with that node."""
-    name = pipeline["name"]
+    name, title = pipeline["name"], pipeline["title"]
     if pipeline["status"] == "failed":
-        text = f"{name} was not deployed: {pipeline['message']}"
+        text = f"{title} was not deployed: {pipeline['message']}"
         yield _line("pipeline.deploy_failed", text, None, "error", pipeline=name)
         return
     if pipeline["upgrade_failed"]:
         failed = pipeline["upgrade_failed"]
-        text = f"{name} was not upgraded: {failed['message']}"
+        text = f"{title} was not upgraded: {failed['message']}"
         yield _line("pipeline.upgrade_failed", text, failed["at"], "error", pipeline=name)
     groups = {item["group"]: item for item in elements}
     for item in groups.values():
@@ -142,7 +144,7 @@ def _of_pipeline(
         if item["status"] == "stalled" and item["error"] is not None:
             stalled.setdefault(item["error"]["message"] or "", []).append(item)
     for why, items in stalled.items():
-        text = f"{listed_and([item['group_title'] for item in items])} of {name}: {why}"
+        text = f"{listed_and([item['group_title'] for item in items])} of {title}: {why}"
         at = min((item["error"]["at"] or "" for item in items if item["error"] is not None), default="")
         yield _line("element.stands", text, at or None, pipeline=name, element=items[0]["id"])
     for status, meanwhile in _STANDS:
@@ -150,12 +152,12 @@ def _of_pipeline(
         if still:
             names = listed_and([item["group_title"] for item in still])
             verb, them = ("does", "it is") if len(still) == 1 else ("do", "they are")
-            text = f"{names} of {name} {verb} not process now: {them} {meanwhile}."
+            text = f"{names} of {title} {verb} not process now: {them} {meanwhile}."
             yield _line("element.stands", text, None, pipeline=name, element=still[0]["id"])
     late = [item for item in groups.values() if item["status"] == "lagging"]
     if late:
         names = listed_and([item["group_title"] for item in late])
-        text = f"{names} of {name} cannot keep up: rows wait for longer than they should."
+        text = f"{names} of {title} cannot keep up: rows wait for longer than they should."
         yield _line("element.lagging", text, None, pipeline=name, element=late[0]["id"])
 
 

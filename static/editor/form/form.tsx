@@ -1,5 +1,6 @@
 import { useContext, useEffect, useId, useState } from "react";
 import { ArrowDown, ArrowUp, Plus, Trash2 } from "lucide-react";
+import { span } from "../../shared/format";
 import type { JsonSchema } from "../../shared/types";
 import {
   BooleanControl,
@@ -90,7 +91,8 @@ function FieldRow({ field, value, onChange, terse }: ControlProps & { terse?: bo
   const told = useTold(field);
   const nested = ["object", "list", "map", "union", "choices"].includes(field.kind);
   // choices in words and table previews explain themselves
-  const help = field.kind === "choices" || tableOf(field.schema) ? "" : field.description;
+  const described = field.kind === "choices" || tableOf(field.schema) ? "" : field.description;
+  const help = [spanWords(field.name, value), described].filter(Boolean).join(" ");
   const describedBy =
     [help && `${id}-help`, told.any && `${id}-error`].filter(Boolean).join(" ") || undefined;
   const leaf = { field, value, onChange, id, invalid: told.wrong, describedBy };
@@ -127,6 +129,13 @@ function FieldRow({ field, value, onChange, terse }: ControlProps & { terse?: bo
       )}
     </div>
   );
+}
+
+/** A long time in the unit that people use: "28800 s are 8 hours." */
+function spanWords(name: string, value: unknown): string {
+  if (!name.endsWith("_s") || typeof value !== "number" || value < 120) return "";
+  const words = span(value);
+  return words.endsWith(" s") ? "" : `${value} s are ${words}.`;
 }
 
 interface Told {

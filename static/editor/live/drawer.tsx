@@ -160,7 +160,7 @@ export function ElementErrorNote({ pipeline, element }: { pipeline: string; elem
   if (!element.error) return null;
   const { code, message, safe, next, traceback, at, ways } = element.error;
   return (
-    <div className="notice notice--error" role="alert">
+    <div className={`notice notice--${element.status === "stalled" ? "warning" : "error"}`} role="alert">
       <div className="stack stack--tight drawer__error">
         <b>{message}</b>
         {safe && <span>{safe}</span>}

@@ -85,7 +85,7 @@ export function FileList() {
             <span className="muted small">or drop a file here</span>
           </div>
           <div className="card table-wrap">
-            <table className="table table--rows">
+            <table className="table table--rows table--files">
               <thead>
                 <tr>
                   <th>Name</th>
@@ -117,7 +117,7 @@ function Row({ file, reload }: { file: StoredFile; reload: () => void }) {
   const users = usersOf(uses);
   return (
     <tr>
-      <td>
+      <td className="file__title">
         {state === "model" ? (
           <b>{name}</b>
         ) : (
@@ -142,7 +142,7 @@ function Row({ file, reload }: { file: StoredFile; reload: () => void }) {
           <Bar label={`Import of ${name}`} done={progress.bytes_done} total={progress.bytes_total} />
         )}
       </td>
-      <td className="num">{count(rows)}</td>
+      <td className="num file__rows">{count(rows)}</td>
       <td className="num" title={table_bytes ? `${bytes(table_bytes)} more for its table` : undefined}>
         {bytes(size)}
       </td>
@@ -155,11 +155,11 @@ function Row({ file, reload }: { file: StoredFile; reload: () => void }) {
           </span>
         ))}
       </td>
-      <td className="roomy-only">
+      <td className="roomy-only file__at">
         <Ago at={created_at} />
         {created_by && <span className="muted"> by {created_by}</span>}
       </td>
-      <td>
+      <td className="file__actions">
         <Actions file={file} reload={reload} />
       </td>
     </tr>

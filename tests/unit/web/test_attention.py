@@ -20,7 +20,7 @@ def node(name: str, **changes: Any) -> dict[str, Any]:
 
 
 def pipeline(**changes: Any) -> dict[str, Any]:
-    return {"name": "p", "status": "running", "message": "", "upgrade_failed": None} | changes
+    return {"name": "p", "title": "p", "status": "running", "message": "", "upgrade_failed": None} | changes
 
 
 def element(id: str, **changes: Any) -> dict[str, Any]:
@@ -43,6 +43,18 @@ def lines(*nodes: dict[str, Any], elements: Any = (), **of_pipeline: Any) -> lis
 
 def test_where_all_is_well_there_is_nothing() -> None:
     assert lines(node("a"), elements=[element("power")]) == []
+
+
+def test_a_pipeline_is_called_as_people_call_it() -> None:
+    silent = element("power", status="silent")
+    found = lines(
+        node("a", up=False, silent_at=SINCE),
+        node("b"),
+        elements=[silent, element("mean", node="b", status="lagging")],
+        title="Fräsen Überwachung",
+    )
+    assert "It should run Power of Fräsen Überwachung: " in found[0]
+    assert found[1].startswith("Mean of Fräsen Überwachung cannot keep up")
 
 
 def test_what_a_policy_advises_comes_last_and_only_while_nodes_are_heard() -> None:

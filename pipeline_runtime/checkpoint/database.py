@@ -52,6 +52,7 @@ from pipeline_runtime.checkpoint.rocks import (
     SEQ,
     absent,
     chunk_key,
+    closing,
     entries,
     index_key,
     manifest_key,
@@ -397,11 +398,11 @@ class StateDatabase:
         if db is None:
             return
         for state in groups.values():
-            with state.lock, _flushed(self.path):  # waits for threads that still work on it
+            with state.lock, closing(self.path):  # waits for threads that still work on it
                 family, state.family = state.family, None
                 family.close()
             del family  # a family that did not close is freed with its last reference
-        with _flushed(self.path):
+        with closing(self.path):
             db.close()
 
     def __enter__(self) -> StateDatabase:
@@ -485,16 +486,6 @@ class StateDatabase:
             self._free_at_s = time.monotonic()
         if self._free_bytes < self.reserve_bytes:
             raise database_low(self.path, self.reserve_bytes)
-
-
-@contextmanager
-def _flushed(path: Path) -> Iterator[None]:
-    """Closing writes what is in memory, which fails on a full disk. The data is then in the log, if
-    anywhere."""
-    try:
-        yield
-    except Exception as error:
-        _log.warning("closing %s: %s", path, error)
 
 
 def _newest_first(known: dict[Seq, Manifest]) -> tuple[Manifest, ...]:

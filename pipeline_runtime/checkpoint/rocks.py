@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import struct
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 from rocksdict import Options, Rdict, WriteOptions
 
@@ -11,6 +14,7 @@ from pipeline_runtime.checkpoint.manifest import SHA256
 from pipeline_runtime.model.ids import Seq
 
 SEQ = struct.Struct(">Q")
+_log = logging.getLogger(__name__)
 
 
 def chunk_key(sha: str) -> bytes:
@@ -74,3 +78,13 @@ def entries(family: Rdict, prefix: bytes) -> list[tuple[bytes, bytes]]:
     finally:
         del cursor  # an error's traceback would keep it
     return found
+
+
+@contextmanager
+def closing(path: Path) -> Iterator[None]:
+    """Logs why a database could not be closed. Closing writes what is in memory, which fails on a full disk.
+    The data is then in the log, if anywhere."""
+    try:
+        yield
+    except Exception as error:
+        _log.warning("closing %s: %s", path, error)

@@ -1208,6 +1208,7 @@ export interface Reading {
   encoding?: string;
   delimiter?: string;
   quote?: "\"" | "'" | "";
+  cuts?: number[];
   escape?: "" | "\\";
   comment?: string;
   header_line?: number | null;

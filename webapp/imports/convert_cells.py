@@ -30,7 +30,7 @@ from webapp.imports.convert_text import (
 )
 from webapp.imports.faults import ImportFault
 from webapp.imports.reading import Reading, Source
-from webapp.imports.table_width import HEAD_ROWS, width_of
+from webapp.imports.table_width import HEAD_ROWS, over_width, width_of
 
 _HEAD_BYTES = 1 << 20
 
@@ -63,7 +63,7 @@ def text_batches(
                 file.write_bytes(piece.data)
                 table = _typed(piece, last, reading, query, connection, file, width)
                 lines = lines_of(piece, table.num_rows)
-                yield Batch(table, f"has more than {width} cells", done, counted.size, lines, piece.text)
+                yield Batch(table, over_width(reading, width), done, counted.size, lines, piece.text)
 
 
 def _with_last(found: Iterator[Piece]) -> Iterator[tuple[Piece, bool]]:

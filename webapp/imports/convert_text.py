@@ -16,6 +16,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from webapp.imports.cuts import cut_line
 from webapp.imports.faults import ImportFault
 from webapp.imports.reading import Reading
 from webapp.imports.repeats import ABOVE_MAX, repeats
@@ -344,7 +345,10 @@ def _cleaned(piece: Piece, reading: Reading, above: Above) -> Piece | None:
         _without_repeats(piece, above)
     if reading.comment:
         _without_comments(piece, reading.comment.encode())
-    if reading.delimiter == "whitespace":
+    if reading.delimiter == "whitespace" and reading.cuts:
+        lines = (cut_line(line, reading.cuts) for line in piece.data.decode().split("\n"))
+        piece.data = "\n".join(map("\t".join, lines)).encode()
+    elif reading.delimiter == "whitespace":
         piece.data = _tabbed(piece.data, reading.quote.encode())
     return piece if piece.data else None
 

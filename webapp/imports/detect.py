@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 from pydantic import JsonValue
 
+from webapp.imports import table_place
 from webapp.imports.answer import changed
+from webapp.imports.cuts import cut_line, cuts_of
 from webapp.imports.detect_records import (
     detected_json_document,
     detected_json_lines,
@@ -33,6 +36,7 @@ from webapp.imports.preview import preview
 from webapp.imports.reading import Choice, Detection, Question, Reading
 from webapp.imports.sample import Head, kind_of, read_text_head
 from webapp.imports.sample_records import read_parquet_head, read_sheet_head
+from webapp.imports.table_parts import asked_which, difference, later_names
 
 __all__ = ["Head", "Look", "look", "preview", "redetect"]
 
@@ -59,6 +63,8 @@ _ENCODINGS = {
     "cp932": "Shift JIS (Japanese)",
     "cp949": "Korean",
 }
+ROWS_MIN = 3
+_ONE_NUMBER = re.compile(r"[+-]?\d+(?:,\d+)?", re.ASCII)
 _FOREIGN_WORD = re.compile(r"\w{0,20}[^\x00-\x7f]\w{0,20}")
 _OTHER_KINDS = {
     b"<?xml": "XML",
@@ -223,6 +229,10 @@ def _of_text(head: Head, text: str, encoding: str, fixed: Mapping[str, JsonValue
         for piece in head.piece_bytes
         for row in divided(_inner_lines(decoded(piece, encoding)), dialect.delimiter, dialect.quote)
     ]
+    cuts: tuple[int, ...] = ()
+    if dialect.delimiter == "whitespace" and (cuts := cuts_of([row.text for row in rows if row.cells])):
+        base = base.model_copy(update={"cuts": cuts})
+        rows, pieces = _cut(rows, cuts), _cut(pieces, cuts)
     notes = [
         f"{_ENCODINGS.get(encoding, encoding)} is the encoding.",
         f"{_DIVIDERS.get(dialect.delimiter, dialect.delimiter)} divides the cells.",
@@ -241,8 +251,74 @@ def _of_text(head: Head, text: str, encoding: str, fixed: Mapping[str, JsonValue
         notes.append("Zero bytes between the characters are left out.")
     if lost := text.count("\ufffd"):
         notes.append(f"{lost:,} characters of the beginning are damaged. They are shown as \ufffd.")
-    detection = detected_table(Facts(base, rows, comments, pieces), fixed)
+    if cuts:
+        notes.append("The places of the cells in their lines tell which one is missing.")
+    detection = _of_tables(Facts(base, rows, comments, pieces), fixed)
+    if dialect.delimiter == "," and "delimiter" not in fixed and (is_number := _is_one_number(rows)):
+        single = _of_text(head, text, encoding, {**fixed, "delimiter": ";"})
+        if is_number == "sure":
+            return single
+        detection = _asked_for_commas(detection, single, rows[-1].text.strip())
     return detection.model_copy(update={"notes": (*notes, *detection.notes)})
+
+
+def _cut(rows: Sequence[Line], cuts: Sequence[int]) -> list[Line]:
+    """Returns the rows, from the first whole one on, with their cells by their places."""
+    first = next((row.number for row in rows if len(row.cells) == len(cuts) + 1), 0)
+    return [
+        Line(row.number, tuple(cut_line(row.text, cuts)), row.text)
+        if row.cells and row.number > first
+        else row
+        for row in rows
+    ]
+
+
+def _of_tables(facts: Facts, fixed: Mapping[str, JsonValue]) -> Detection:
+    """Returns how the table is read; if others stand below it, with the question which is."""
+    if any(place in fixed for place in ("header_line", "first_line", "last_line")):
+        return detected_table(facts, fixed)
+    place = table_place.found(facts.rows, facts.comments)
+    names = later_names(facts.rows, place)
+    if not names:
+        return detected_table(facts, fixed)
+    bounds = [0, *(row.number for row in names), None]
+    parts = []
+    for begin, end in pairwise(bounds):
+        rows = [row for row in facts.rows if row.number >= (begin or 0) and (end is None or row.number < end)]
+        part = detected_table(replace(facts, rows=rows, pieces=() if end else facts.pieces), fixed)
+        last = None if end is None else end - 1
+        parts.append(part.model_copy(update={"reading": part.reading.model_copy(update={"last_line": last})}))
+    return asked_which(parts, names)
+
+
+def _is_one_number(rows: Sequence[Line]) -> str:
+    """Returns `sure` if each line is one number with a decimal comma, below one name; `doubt` without a name;
+    else ""."""
+    filled = [row.text.strip() for row in rows if row.cells]
+    numbers = [text for text in filled[1:] if _ONE_NUMBER.fullmatch(text)]
+    if len(numbers) < ROWS_MIN or len(numbers) < len(filled) - 1 or not any("," in each for each in numbers):
+        return ""
+    if _ONE_NUMBER.fullmatch(filled[0]):
+        return "doubt"
+    return "sure" if "," not in filled[0] else ""
+
+
+def _asked_for_commas(two: Detection, one: Detection, text: str) -> Detection:
+    """Asks whether a comma divides cells or stands before decimals: nothing says it."""
+    question = Question(
+        id="comma",
+        text=f"Each line is like {text}. Is it one number or two?",
+        line=two.reading.first_line,
+        choices=(
+            Choice(
+                title="One number with a decimal comma",
+                example=text.replace(",", "."),
+                changes=difference(two.reading, one.reading),
+            ),
+            Choice(title="Two numbers", example=" and ".join(text.split(",")), changes={}),
+        ),
+    )
+    return two.model_copy(update={"questions": (question, *two.questions)})
 
 
 def _of_cells(head: Head, fixed: Mapping[str, JsonValue]) -> Detection:

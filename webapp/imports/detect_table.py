@@ -113,7 +113,7 @@ def _table(facts: Facts, fixed: Mapping[str, JsonValue]) -> Table:
         first=_line(fixed, "first_line"),
         header_known="header_line" in fixed,
     )
-    again = _repeats(facts.rows, place)
+    again = repeated(facts.rows, place)
     rows = tuple(
         row
         for row in facts.rows
@@ -147,7 +147,7 @@ def _table(facts: Facts, fixed: Mapping[str, JsonValue]) -> Table:
     return Table(facts, place, columns, names, rows, shift, min(again, default=None))
 
 
-def _repeats(rows: Sequence[Line], place: Place) -> set[int]:
+def repeated(rows: Sequence[Line], place: Place) -> set[int]:
     """Returns the numbers of the lines below the names where the names come again, with what stands there."""
     header = next((row for row in rows if row.number == place.header), None)
     if header is None:

@@ -13,6 +13,7 @@ from pipeline_runtime.model.schema import FieldType
 from webapp.imports.cell_text import read_cell
 from webapp.imports.convert_sql import marks, own_format
 from webapp.imports.convert_zone import Zone
+from webapp.imports.cuts import cut_line
 from webapp.imports.detect_records import document_lines, leaves
 from webapp.imports.dialect import Line, divided, lines_of, unescaped
 from webapp.imports.encoding import decoded
@@ -29,7 +30,7 @@ from webapp.imports.reading import (
 )
 from webapp.imports.repeats import repeats
 from webapp.imports.sample import Head
-from webapp.imports.table_width import width_of
+from webapp.imports.table_width import over_width, width_of
 from webapp.imports.time_text import COUNTED, Parsed, moment, time_reader, year_of
 from webapp.imports.years import Years
 
@@ -90,6 +91,8 @@ def _lines(head: Head, reading: Reading) -> list[tuple[Line, _Kind, Cells]]:
         if len(found) == LINES_MAX:
             break
         if line.text.strip():
+            if reading.cuts and line.number >= reading.first_line:
+                line = Line(line.number, tuple(cut_line(line.text, reading.cuts)), line.text)
             found.append(_placed(line, reading))
     return _with_repeats(found)
 
@@ -159,7 +162,7 @@ def _rows(table: Sequence[tuple[int, Cells]], reading: Reading, width: int | Non
             reading,
             times[at],
             {place: found[at] for place, found in moments.items()},
-            f"has more than {width} cells" if width is not None and cells.get(width, "").strip() else None,
+            over_width(reading, width) if width is not None and cells.get(width, "").strip() else None,
         )
         for at, (number, cells) in enumerate(table)
     ]

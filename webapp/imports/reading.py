@@ -69,6 +69,8 @@ class Reading(Frozen):
     # One character, or `whitespace`: any number of spaces and tabs.
     delimiter: str = Field(default=",", pattern=r"^(whitespace|[^\r\n\x00])$")
     quote: Literal['"', "'", ""] = '"'
+    # Places in a line, in characters from 0, where cells begin that runs of spaces divide.
+    cuts: tuple[int, ...] = Field(default=(), max_length=COLUMNS_MAX)
     # A backslash if a quote within quotes is written as \" rather than doubled.
     escape: Literal["", "\\"] = ""
     comment: str = Field(default="", max_length=4)  # what a line begins with that is passed over

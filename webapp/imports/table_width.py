@@ -30,6 +30,15 @@ def width_of(reading: Reading, header: Sequence[str], rows: Sequence[Sequence[st
     return width
 
 
+def over_width(reading: Reading, width: int) -> str:
+    """Returns why a row with more cells than that is a dead letter."""
+    return (
+        "its cells do not stand where those of other rows do"
+        if reading.cuts
+        else f"has more than {width} cells"
+    )
+
+
 def _sources(reading: Reading) -> Iterator[int]:
     for column in reading.columns:
         yield _place(column.source)

@@ -11,6 +11,7 @@ const EMPTY: Reading = {
   encoding: "utf-8",
   delimiter: ",",
   quote: '"',
+  cuts: [],
   escape: "",
   comment: "",
   header_line: null,

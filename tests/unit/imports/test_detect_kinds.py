@@ -128,9 +128,9 @@ def test_a_quote_that_is_text_joins_no_rows(looked: Looked, size: str) -> None:
     assert [row[1:] for row in rows(found)] == [(size, at) for at in range(30)]
 
 
-def test_a_cell_that_is_missing_between_spaces_is_named(looked: Looked) -> None:
-    lines = [f"{time}  {at}.5  {at}\n" for at, time in enumerate(TIMES)]
-    lines[3] = f"{TIMES[3]}        3\n"
+def test_a_cell_that_is_missing_between_single_spaces_is_named(looked: Looked) -> None:
+    lines = [f"{time} {at}.5 {at}\n" for at, time in enumerate(TIMES)]
+    lines[3] = f"{TIMES[3]} 3\n"
     found = looked("Date Time a b\n" + "".join(lines))
     assert any(note.startswith("Line 5 has 3 cells, and others have 4.") for note in found.detection.notes)
 

@@ -102,3 +102,65 @@ def test_names_of_several_lines(tmp_path: Path) -> None:
     found = imported(tmp_path / "file", lines('"Time\n(UTC)","T\n[°C]","p\n[bar]"', "{time},{n}.5,{n}"))
     assert found.names == ["Time", "T", "p"]
     assert [column.unit for column in found.reading.columns[1:]] == ["°C", "bar"]
+
+
+def aligned(missing: dict[int, int]) -> str:
+    """Returns a table whose cells stand below each other; `missing` says which cell a row lacks."""
+    rows = []
+    for n, time in enumerate(TIMES):
+        cells = [f"{20 + n / 10:6.1f}", f"{40 + n:5d}", f"{n / 2:6.1f}"]
+        if n in missing:
+            cells[missing[n]] = " " * len(cells[missing[n]])
+        rows.append(f"{time}{''.join(cells)}\n")
+    return "Date Time T Hum Wind\n" + "".join(rows)
+
+
+@pytest.mark.parametrize("missing", [0, 1, 2])
+def test_a_missing_cell_between_spaces_moves_no_other(tmp_path: Path, missing: int) -> None:
+    found = imported(tmp_path / "file", aligned(dict.fromkeys((3, 10, 29), missing)))
+    for at, (name, first) in enumerate((("T", 20.0), ("Hum", 40), ("Wind", 0.0))):
+        values = found.column(name)
+        assert values[0] == first
+        assert [n for n, value in enumerate(values) if value is None] == (
+            [3, 10, 29] if at == missing else []
+        )
+
+
+def test_a_row_whose_places_say_nothing_is_a_dead_letter(tmp_path: Path) -> None:
+    rows = aligned({}).splitlines(keepends=True)
+    rows[9] = f"{TIMES[8]}     20.85\n"
+    found = imported(tmp_path / "file", "".join(rows))
+    assert found.report.dead == 1
+    assert found.report.first_dead is not None
+    assert found.report.first_dead[1].strip() == rows[9].strip()
+    assert "do not stand where" in found.rows[8]["_reject"]
+
+
+def test_the_names_of_other_columns_ask_which_table_is_read(tmp_path: Path) -> None:
+    rows = lines("", "{time},{n}.5,{n}").splitlines(keepends=True)
+    for second in ("time,p,T\n", "time,T,p,flow\n"):
+        width = second.count(",")
+        more = [row.rstrip() + ",1" * (width - 2) + "\n" for row in rows[15:]]
+        data = "time,T,p\n" + "".join(rows[:15]) + second + "".join(more)
+        first = imported(tmp_path / "file", data, {"part": 0})
+        assert first.column("T") == NUMBERS[:15]
+        assert [column.type.value for column in first.reading.columns] == ["timestamp", "number", "integer"]
+        then = imported(tmp_path / "file", data, {"part": 1})
+        assert then.names == second.strip().split(",")
+        assert then.column(then.names[1]) == NUMBERS[15:]
+
+
+@pytest.mark.parametrize(
+    ("header", "answers", "names"),
+    [("Temperatur", {}, ["Temperatur"]), ("", {"comma": 0}, ["c1"]), ("", {"comma": 1}, ["c1", "c2"])],
+)
+def test_one_column_with_a_decimal_comma(
+    tmp_path: Path, header: str, answers: dict[str, int], names: list[str]
+) -> None:
+    found = imported(tmp_path / "file", lines(header, "{n},{d}"), answers)
+    assert found.names == names
+    assert found.column(names[0])[11] == (11.1 if len(names) == 1 else 11)
+
+
+def test_two_names_are_two_columns(tmp_path: Path) -> None:
+    assert imported(tmp_path / "file", lines("a,b", "{n},{d}")).column("b")[11] == 1

@@ -22,6 +22,7 @@ export const READING: Reading = {
   encoding: "utf-8",
   delimiter: ",",
   quote: '"',
+  cuts: [],
   escape: "",
   comment: "",
   header_line: 1,

@@ -136,9 +136,12 @@ export function momentShort(time_ms: number, now_ms: number = Date.now()): strin
 
 export const capitalised = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
+// A file's name, a path or a column, such as messy.csv, machine/power or temp_1: it stays as somebody wrote it.
+const BEGINS_WITH_A_NAME = /^\S*(\w[._/]\w|[a-z]\d)/;
+
 /** A clause as a sentence: "has to be a number" -> "Has to be a number." */
 export function sentence(clause: string): string {
-  const text = capitalised(clause);
+  const text = BEGINS_WITH_A_NAME.test(clause) ? clause : capitalised(clause);
   return /[.!?]$/.test(text) ? text : `${text}.`;
 }
 const TO_THE_SECOND = new Intl.DateTimeFormat("en-GB", TIME);

@@ -51,6 +51,11 @@ test("an element and a group have their titles, what is not known its id", () =>
 test("a clause is shown as a sentence", () => {
   expect(sentence("has to be a number")).toBe("Has to be a number.");
   expect(sentence("Did you mean this?")).toBe("Did you mean this?");
+  expect(sentence("messy.csv: it is being looked at; wait a moment")).toBe(
+    "messy.csv: it is being looked at; wait a moment.",
+  );
+  expect(sentence("temp_1 is no column")).toBe("temp_1 is no column.");
+  expect(sentence("too late.")).toBe("Too late.");
 });
 
 test("times have one format: a day clock of 24 h, with the date unless it is of today", () => {

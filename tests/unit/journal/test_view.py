@@ -21,8 +21,8 @@ def claim(epoch: int, order: str = "o", node: str = "a") -> Claim:
     return Claim(Epoch(epoch), order, node, {"in-0": epoch})
 
 
-def folded(records: list[Record]) -> JournalView:
-    view = JournalView()
+def folded(records: list[Record], after: JournalView | None = None) -> JournalView:
+    view = after or JournalView()
     for record in records:
         view.apply(record)
     return view
@@ -163,6 +163,25 @@ def test_rows_are_counted_over_all_owners_and_restarts() -> None:
     assert (view.rows_in_total, view.rows_out_total, view.dead_letters_total) == (12, 5, 1)
     assert view.elements == {"a": (12, 10), "b": (10, None)}
     assert view.last_row_at_ms == 3_000
+
+
+@given(journals(), st.data())
+def test_no_row_is_counted_twice_wherever_a_restarted_replica_reads_on(
+    records: list[Record], data: st.DataObject
+) -> None:
+    """It has kept what the journal said up to one record, and reads on from there or from before it."""
+    records = [
+        replace(record, rows_in=record.seq) if isinstance(record, Commit) else record for record in records
+    ]
+    kept = data.draw(st.integers(0, len(records)))
+    reads_from = data.draw(st.integers(0, kept))
+    view = JournalView.from_json(json.loads(json.dumps(folded(records[:kept]).to_json())))
+    if any(isinstance(record, Commit) for record in records[reads_from:kept]):
+        with pytest.raises(JournalBroken):
+            folded(records[reads_from:], view)
+    else:
+        folded(records[reads_from:], view)
+        assert view.rows_in_total == sum(r.rows_in for r in records if isinstance(r, Commit))
 
 
 def test_what_is_usual_is_not_said_of_too_few_waits() -> None:

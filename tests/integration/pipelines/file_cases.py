@@ -112,7 +112,7 @@ def _local_days() -> Case:
     return Case(
         "W2.csv",
         ["n"],
-        [[24.0], [25.0], [24.0]],
+        [[float(hours)] for hours in (24, 25, 24)],
         "\n".join(["time,v", *lines, ""]).encode(),
         through=windows(86_400, "count", "", "n", zone="Europe/Berlin"),
     )

@@ -51,7 +51,7 @@ def behind(id: str, before: str, type: str, node: str = "edge-a", **params: Any)
     return {"id": id, "type": type, "inputs": {"in": before}, "node": node, "params": params}
 
 
-def document() -> dict[str, Any]:
+def document(rate: int = 20) -> dict[str, Any]:
     counted = [{"function": "count", "as": "n"}]
     return {
         "apiVersion": "fogline/v1",
@@ -69,6 +69,7 @@ def document() -> dict[str, Any]:
                 behind("counted", "ahead", "window-aggregate", size_s=10, aggregates=counted),
                 source("fields", FIELDS),
                 behind("silent", "fields", "silence-alarm", for_s=3),
+                {"id": "plant", "type": "generator", "node": "edge-b", "params": {"rate": rate}},
             ],
             "groups": [
                 {"id": "again-once", "elements": ["again", "once"]},
@@ -151,7 +152,7 @@ def test_what_becomes_of_topics_is_said_and_one_click_goes_on(client: httpx.Clie
     a_topic_is_created_again(client, outside)
     a_topic_gets_a_partition(client, outside)
     a_topic_is_trimmed(client, outside)
-    columns_are_added(client, outside)
+    columns_and_rate_are_changed(client, outside)
     for id, then, rows in (
         ("once", "again", (0, 1, 10, 11, 12, 13, 14)),
         ("grown", "grown", (0, 1, 2, 14)),
@@ -234,17 +235,21 @@ def a_topic_is_trimmed(client: httpx.Client, outside: Outside) -> None:
     assert "At most 2 records are left out" in json.dumps(said)
 
 
-def columns_are_added(client: httpx.Client, outside: Outside) -> None:
+def columns_and_rate_are_changed(client: httpx.Client, outside: Outside) -> None:
     """K12."""
-    changed = document()
+    changed = document(rate=50)
     fields = next(each for each in changed["spec"]["elements"] if each["id"] == "fields")
     fields["params"]["columns"] = [*FIELDS, {"name": "more"}]
     tag = client.get(PATH).headers["ETag"]
     client.put(PATH, json={"document": changed}, headers={"If-Match": tag}).raise_for_status()
+    before = len(outside.rows("plant"))
     operate(client, f"{PATH}/deploy", "the added column")
     outside.send("fields", {"T": 1, "more": "new"})
     wait_until(lambda: len(outside.rows("fields")) == 3, lambda: f"{outside.rows('fields')}", SOON_S)
     assert outside.rows("fields")[-1]["more"] == "new"
+    wait_until(lambda: len(outside.rows("plant")) > before + 200, "the generator to go on", SOON_S)
+    numbers = [row["n"] for row in outside.rows("plant")]
+    assert numbers == list(range(len(numbers))), "it has gone on where it stood"
 
 
 def stands(client: httpx.Client, id: str, code: str) -> dict[str, Any]:

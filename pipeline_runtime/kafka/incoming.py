@@ -284,10 +284,10 @@ def _likely_begins(data: bytes) -> NDArray[np.int64]:
     low, high = first[is_begin].astype(np.int64) & 0x7F, second[is_begin].astype(np.int64)
     length = np.where(is_short, low, low | high << 7) >> 1
     is_long_enough = length >= _RECORD_BYTES_MIN
-    found = found[is_long_enough]
-    ends = (found + np.where(is_short, 1, 2)[is_long_enough]) + length[is_long_enough]
-    is_chain = np.array_equal(ends, np.append(found[1:], len(given)))
-    return found if is_chain else found[:0]
+    begins: NDArray[np.int64] = found[is_long_enough]
+    ends = (begins + np.where(is_short, 1, 2)[is_long_enough]) + length[is_long_enough]
+    is_chain = np.array_equal(ends, np.append(begins[1:], len(given)))
+    return begins if is_chain else begins[:0]
 
 
 def _begins_one_by_one(data: bytes, sizes: Sequence[int], counts: Sequence[int]) -> NDArray[np.int64]:

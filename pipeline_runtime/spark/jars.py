@@ -19,7 +19,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -58,13 +58,13 @@ class JarsUnavailable(RuntimeError):
 def bare_local_fs_jar() -> Path:
     """Hadoop's local file system, but without a forked `chmod` for each file. It is loaded by
     extraClassPath."""
-    (jar,) = _fetch("bare-local-fs")
+    (jar,) = locked_jars("bare-local-fs")
     return jar
 
 
 def kafka_jars() -> tuple[Path, ...]:
     """The class path of an Apache Kafka broker, logging included."""
-    return _fetch("kafka")
+    return locked_jars("kafka")
 
 
 def java_executable() -> str:
@@ -97,8 +97,10 @@ def cache_directory() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "fogline", "jars")
 
 
-def _fetch(name: str) -> tuple[Path, ...]:
-    locked = _locked(name)
+def locked_jars(name: str, lock_file: Path = _LOCK_FILE) -> tuple[Path, ...]:
+    """Returns the libraries that the lock file names under `name`, fetched where they are missing. Raises
+    JarsUnavailable."""
+    locked = _locked(name, lock_file)
     # The coordinates are part of the path: another version never meets this one's files.
     tag = hashlib.sha256("\n".join(jar.coordinates for jar in locked).encode()).hexdigest()[:12]
     target = cache_directory() / f"{name}-{tag}"
@@ -111,8 +113,8 @@ def _fetch(name: str) -> tuple[Path, ...]:
     return jars
 
 
-def _locked(name: str) -> list[_Jar]:
-    rows = (line.split() for line in _LOCK_FILE.read_text().splitlines())
+def _locked(name: str, lock_file: Path) -> list[_Jar]:
+    rows = (line.split() for line in lock_file.read_text().splitlines())
     return [_Jar(coordinates, digest) for section, coordinates, digest in rows if section == name]
 
 
@@ -191,16 +193,19 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _lock() -> None:
-    """Write jars.lock: the wanted libraries, with all that they need."""
+def write_lock(
+    lock_file: Path, wanted: Mapping[str, Sequence[str]], with_all_they_need: Collection[str]
+) -> None:
+    """Writes the lock file: the wanted libraries by name, each with all that it needs where the name is in
+    `with_all_they_need`."""
     rows = []
     with tempfile.TemporaryDirectory() as directory:
-        for name, coordinates in sorted(_WANTED.items()):
+        for name, coordinates in sorted(wanted.items()):
             target = Path(directory, name)
             names = "[organisation]:[artifact]:[revision]"
-            _download(coordinates, target, names, transitive=name in _WITH_ALL_THEY_NEED)
+            _download(coordinates, target, names, transitive=name in with_all_they_need)
             rows += [f"{name} {jar.stem} {_sha256(jar)}" for jar in sorted(target.glob("*.jar"))]
-    _LOCK_FILE.write_text("\n".join(rows) + "\n")
+    lock_file.write_text("\n".join(rows) + "\n")
 
 
 @contextmanager
@@ -215,7 +220,7 @@ def _only_one(lock: Path) -> Iterator[None]:
 if __name__ == "__main__":
     try:
         if sys.argv[1:] == ["lock"]:
-            _lock()
+            write_lock(_LOCK_FILE, _WANTED, _WITH_ALL_THEY_NEED)
         else:
             bare_local_fs_jar()
             kafka_jars()

@@ -151,14 +151,16 @@ def processed(
     *,
     ends: bool = True,
     times_ms: Sequence[int] = (),
+    states: StatesInMemory | None = None,
 ) -> Outcome:
     """Run a processor on batches, each with the rows of each port, and on the input's end if it `flushes` and
     `ends` is true. Each batch gets a new operator with the state that the one before has left. A row may say
-    its `_partition`, an integer. `times_ms` says when each batch begins; without it all begin at 0."""
+    its `_partition`, an integer. `times_ms` says when each batch begins; without it all begin at 0.
+    The states of keys are read from `states` and left there."""
     from pipeline_runtime.batch.processors import work_of
 
     inputs = [(port.name, schemas[port.name]) for port in operator.inputs if port.name in schemas]
-    states, found, output = StatesInMemory(), Outcome(), operator.output_schema(schemas)
+    states, found, output = states or StatesInMemory(), Outcome(), operator.output_schema(schemas)
     with tempfile.TemporaryDirectory() as directory:
         context = OperatorContext(_ELEMENT, output, schemas, Path(directory), Path)
         offset = 0

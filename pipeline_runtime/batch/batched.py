@@ -17,6 +17,7 @@ from pipeline_runtime.operators.sdk import BatchProcessor, OperatorContext
 from pipeline_runtime.operators.tables import RAW, REJECT
 
 _KEYS_AT_ONCE = 10_000
+_UNREAD = ""  # which is no state's text
 
 
 class BatchWork:
@@ -63,12 +64,14 @@ class GateStates:
         self._gate = gate
         self._task = task
         self._processor = processor
+        self._read: dict[str | None, str | None] = {}
         self._changed: dict[str | None, str | None] = {}
 
     def get(self, keys: Sequence[str | None]) -> list[Any]:
         texts: list[str | None] = []
         for place in range(0, len(keys), _KEYS_AT_ONCE):
             texts += self._gate.ask(StatesOf(keys[place : place + _KEYS_AT_ONCE], self._task))
+        self._read.update(zip(keys, texts, strict=True))
         return [None if text is None else self._value(text) for text in texts]
 
     def between(self, first: str, end: str) -> dict[str, Any]:
@@ -78,7 +81,9 @@ class GateStates:
         return self._gate.ask(KeysBetween(first, end, most))
 
     def put(self, key: str | None, value: Any) -> None:
-        self._changed[key] = None if value is None else state_text(value, self._processor)
+        text = None if value is None else state_text(value, self._processor)
+        if key in self._changed or text != self._read.pop(key, _UNREAD):
+            self._changed[key] = text
 
     def hand_over(self) -> None:
         if self._changed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -11,9 +11,10 @@ from pydantic import Field
 
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
 from pipeline_runtime.operators import look_back
-from pipeline_runtime.operators.by_key import EACH_KEY, KEPT_MAX, ByKey, finite, number, time_ms
+from pipeline_runtime.operators.by_key import EACH_KEY, KEPT_MAX, TooManyKept, finite
 from pipeline_runtime.operators.columns import NUMERIC, ColumnName, NumericColumn, SchemaCheck
-from pipeline_runtime.operators.sdk import Params, Timers
+from pipeline_runtime.operators.key_columns import KeyColumns, KeyedRows
+from pipeline_runtime.operators.sdk import Params
 
 
 class Baseline(StrEnum):
@@ -42,7 +43,7 @@ class BaselineChangeParams(Params):
     key: ColumnName | None = Field(default=None, title="For each", description=EACH_KEY)
 
 
-class BaselineChange(ByKey):
+class BaselineChange(KeyColumns):
     """Adds to each row by how many percent a column is above or below a baseline.
 
     The baseline is the mean, the median, the first, the minimum or the maximum of the earlier values of the
@@ -85,19 +86,21 @@ class BaselineChange(ByKey):
             check.unique([field.name for field in fields], "inputs.in")
         return StreamSchema(fields=fields, key=self.params.key or schema.key)
 
-    def process(
-        self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
-    ) -> Iterable[dict[str, Any]]:
-        if row[self.params.column] is None:
-            yield {**row, "baseline": None, "change_percent": None}
-            return
-        value, now_ms = number(row[self.params.column]), time_ms(row)
+    def process_key(self, rows: KeyedRows, first: int, end: int, state: dict[str, Any]) -> None:
+        values, times_ms = rows.values(self.params.column), rows.times_ms
         window: list[list[float]] = state.setdefault("window", [])
-        past = look_back.before(window, now_ms, self.params.window_s)
-        baseline = self._baseline(past) if len(past) >= self.params.min_count else None
-        change = finite(100 * (value - baseline) / abs(baseline)) if baseline else None
-        look_back.keep(window, now_ms, value, self.params.window_s)
-        yield {**row, "baseline": baseline, "change_percent": change}
+        for place in range(first, end):
+            value, now_ms = values[place], times_ms[place]
+            if value is None:
+                rows.made.append((place, now_ms, None, None))
+                continue
+            past = look_back.taken(window, now_ms, value, self.params.window_s)
+            if isinstance(past, TooManyKept):
+                rows.reject(place, past)
+                continue
+            baseline = self._baseline(past) if len(past) >= self.params.min_count else None
+            change = finite(100 * (value - baseline) / abs(baseline)) if baseline else None
+            rows.made.append((place, now_ms, baseline, change))
 
     def _baseline(self, past: Sequence[look_back.Point]) -> float | None:
         if self.params.baseline is Baseline.FIRST:

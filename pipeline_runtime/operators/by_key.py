@@ -13,21 +13,21 @@ from typing import Any
 
 from pipeline_runtime.model.schema import Field as SchemaField, StreamSchema
 from pipeline_runtime.operators.columns import SchemaCheck
-from pipeline_runtime.operators.sdk import KeyedProcessor
+from pipeline_runtime.operators.sdk import KeyedProcessor, Operator
 
 EACH_KEY = "each value of this column is treated separately; empty: the stream's key"
 KEPT_MAX = 20_000
 """The most events of one key that an operator keeps, since they are read and written with each batch."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class TooManyKept(ValueError):
     """The event is rejected with this error. Later ones are accepted again when older ones have left."""
 
 
-class ByKey(KeyedProcessor):
-    """The base of operators whose `params.key` names the column to group by. Without that, the record's key
-    counts."""
+class KeyParameter(Operator):
+    """What operators have in common whose `params.key` names the column to group by. Without that, the
+    record's key counts."""
 
     params: Any
 
@@ -43,6 +43,10 @@ class ByKey(KeyedProcessor):
         key = self.params.key or schema.key
         field = check.column(schema, key, "params.key") if key is not None else None
         return () if field is None else (field,)
+
+
+class ByKey(KeyParameter, KeyedProcessor):
+    """The base of operators that take the rows of each key one by one."""
 
     def keyed(self, row: Mapping[str, Any], /, **values: Any) -> dict[str, Any]:
         """Returns an output row with the key's column, at the time of `row`."""
@@ -68,12 +72,12 @@ def finite(value: float | None) -> float | None:
 
 def time_ms(row: Mapping[str, Any]) -> int:
     """Returns the event time. Streams carry it in whole milliseconds."""
-    found: int = (row["_time"] - _EPOCH) // timedelta(milliseconds=1)
+    found: int = (row["_time"] - EPOCH) // timedelta(milliseconds=1)
     return found
 
 
 def moment(at_ms: int) -> datetime:
-    return _EPOCH + timedelta(milliseconds=at_ms)
+    return EPOCH + timedelta(milliseconds=at_ms)
 
 
 def to_state(value: Any) -> Any:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import Field
 
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.operators.aggregates import Aggregates, aggregate_fields, evaluate
-from pipeline_runtime.operators.by_key import ByKey, from_state, to_state
+from pipeline_runtime.operators.by_key import from_state, to_state
 from pipeline_runtime.operators.columns import ColumnName, SchemaCheck
-from pipeline_runtime.operators.sdk import Params, Timers
+from pipeline_runtime.operators.key_columns import KeyColumns, KeyedRows
+from pipeline_runtime.operators.sdk import Params
 
 
 class CountWindowAggregateParams(Params):
@@ -28,7 +29,7 @@ class CountWindowAggregateParams(Params):
     aggregates: Aggregates
 
 
-class CountWindowAggregate(ByKey):
+class CountWindowAggregate(KeyColumns):
     """Aggregates the last `size` events of each key.
 
     With `every: 1` each event gives a row over the last `size` events (a sliding window). With `every` equal
@@ -48,6 +49,7 @@ class CountWindowAggregate(ByKey):
     state_params = frozenset({"key", "aggregates"})
     other_columns = "more"
     keeps = "the windows that are not full yet: the events in them are not counted again"
+    passes_on = False
     example = {"size": 10, "aggregates": [{"function": "avg", "column": "value", "as": "average"}]}
 
     params: CountWindowAggregateParams
@@ -59,18 +61,39 @@ class CountWindowAggregate(ByKey):
             check.unique([field.name for field in fields], "params.aggregates")
         return StreamSchema(fields=fields, key=self.params.key or schema.key)
 
-    def process(
-        self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
-    ) -> Iterable[dict[str, Any]]:
-        params = self.params
-        seen = state["seen"] = state.get("seen", 0) + 1
-        window = state.setdefault("window", [])
-        window.append([to_state(row[item.column]) if item.column else None for item in params.aggregates])
-        del window[: -params.size]
-        if seen % params.every or (len(window) < params.size and not params.partial):
-            return
-        output = self.keyed(row)
-        for index, item in enumerate(params.aggregates):
-            values = [from_state(values[index]) for values in window] if item.column is not None else []
-            output[item.name] = evaluate(item.function, values, len(window))
-        yield output
+    def process_key(self, rows: KeyedRows, first: int, end: int, state: dict[str, Any]) -> None:
+        size, every, aggregates = self.params.size, self.params.every, self.params.aggregates
+        window: list[list[Any]] = state.get("window", [])
+        columns = [
+            [from_state(kept[index]) for kept in window] + rows.values(item.column)[first:end]
+            for index, item in enumerate(aggregates)
+            if item.column is not None
+        ]
+        seen, behind = state.get("seen", 0), len(window) - first + 1
+        for place in range(first, end):
+            seen += 1
+            until = place + behind
+            start = max(0, until - size)
+            if seen % every or (until < size and not self.params.partial):
+                continue
+            values = iter(columns)
+            made = (
+                evaluate(
+                    item.function, [] if item.column is None else next(values)[start:until], until - start
+                )
+                for item in aggregates
+            )
+            rows.made.append((place, rows.times_ms[place], *made))
+        state["seen"] = seen
+        state["window"] = self._kept(columns, len(window) + end - first)
+
+    def numbers_of(self) -> tuple[str, ...]:
+        return tuple(item.column for item in self.params.aggregates if item.column is not None)
+
+    def _kept(self, columns: Sequence[Sequence[Any]], count: int) -> list[list[Any]]:
+        """Returns the last rows of `count` as the state has them: the value for each aggregate."""
+        values, kept = iter(columns), []
+        for item in self.params.aggregates:
+            last = [None] * count if item.column is None else next(values)
+            kept.append([to_state(value) for value in last[-self.params.size :]])
+        return [list(each) for each in zip(*kept, strict=True)]

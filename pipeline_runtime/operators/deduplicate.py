@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
 from pydantic import Field
 
 from pipeline_runtime.model.schema import StreamSchema
-from pipeline_runtime.operators.by_key import EACH_KEY, KEPT_MAX, ByKey, TooManyKept, time_ms, to_state
+from pipeline_runtime.operators.by_key import EACH_KEY, KEPT_MAX, TooManyKept, to_state
 from pipeline_runtime.operators.columns import ColumnName, SchemaCheck
-from pipeline_runtime.operators.sdk import OtherColumns, Params, Timers
+from pipeline_runtime.operators.key_columns import KeyColumns, KeyedRows
+from pipeline_runtime.operators.sdk import OtherColumns, Params
 
 
 class DeduplicateParams(Params):
@@ -28,7 +29,7 @@ class DeduplicateParams(Params):
     key: ColumnName | None = Field(default=None, title="For each", description=EACH_KEY)
 
 
-class Deduplicate(ByKey):
+class Deduplicate(KeyColumns):
     """Passes on the first of several equal rows, and drops the others.
 
     Two rows of a key are equal if the given columns are. Null equals null. After a row was passed on, its
@@ -67,27 +68,45 @@ class Deduplicate(ByKey):
             self.key_of(schema, check)
         return StreamSchema(fields=schema.fields, key=self.params.key or schema.key)
 
-    def process(
-        self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
-    ) -> Iterable[dict[str, Any]]:
-        now_ms, within_ms = time_ms(row), round(self.params.within_s * 1000)
+    def process_key(self, rows: KeyedRows, first: int, end: int, state: dict[str, Any]) -> None:
+        within_ms, times_ms = round(self.params.within_s * 1000), rows.times_ms
+        columns = [rows.values(name) for name in self.params.columns or rows.names]
         seen: dict[str, int] = state.setdefault("seen", {})
-        names = self.params.columns or [name for name in row if name != "_time"]
-        text = json.dumps([to_state(row[name]) for name in names], separators=(",", ":"))
-        what = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-        first_ms = seen.get(what)
-        if first_ms is not None and now_ms - first_ms <= within_ms:
-            return
-        # Each stands after those that came before it, so the oldest stand first.
-        seen.pop(what, None)
-        for old in [*takewhile(lambda each: now_ms - seen[each] > within_ms, seen)]:
-            del seen[old]
-        if len(seen) >= KEPT_MAX:
-            # Rows from a clock that is ahead stand before those that may go.
-            seen = state["seen"] = {each: at for each, at in seen.items() if 0 <= now_ms - at <= within_ms}
-        if len(seen) >= KEPT_MAX:
-            raise TooManyKept(
-                f"{KEPT_MAX} different rows are kept already; look for duplicates within a shorter time"
-            )
-        seen[what] = now_ms
-        yield row
+        for place in range(first, end):
+            now_ms, what = times_ms[place], _digest([column[place] for column in columns])
+            first_ms = seen.get(what)
+            if first_ms is not None and now_ms - first_ms <= within_ms:
+                continue
+            # Each stands after those that came before it, so the oldest stand first.
+            gone = _first_before(now_ms - within_ms, seen)
+            if first_ms is not None and what not in gone:
+                gone.append(what)
+            if len(seen) - len(gone) < KEPT_MAX:
+                for each in gone:
+                    del seen[each]
+            else:
+                # Rows from a clock that is ahead stand before those that may go.
+                kept = {each: at_ms for each, at_ms in seen.items() if 0 <= now_ms - at_ms <= within_ms}
+                if len(kept) >= KEPT_MAX:
+                    rows.reject(place, TooManyKept(_TOO_MANY.format(KEPT_MAX)))
+                    continue
+                seen = state["seen"] = kept
+            seen[what] = now_ms
+            rows.made.append((place, now_ms))
+
+    def numbers_of(self) -> tuple[str, ...]:
+        return ()
+
+
+def _first_before(least_ms: int, seen: Mapping[str, int]) -> list[str]:
+    """Returns those that stand before the first one of `least_ms` or later."""
+    return [each for each, _ in takewhile(lambda item: item[1] < least_ms, seen.items())]
+
+
+_TOO_MANY = "{} different rows are kept already; look for duplicates within a shorter time"
+_text = json.JSONEncoder(separators=(",", ":"), default=to_state).encode
+
+
+def _digest(values: Sequence[Any]) -> str:
+    """Returns 128 bits that stand for the values."""
+    return hashlib.blake2b(_text(values).encode(), digest_size=16).hexdigest()

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
 from pydantic import Field
 
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
-from pipeline_runtime.operators.by_key import EACH_KEY, ByKey, finite, number, time_ms
+from pipeline_runtime.operators.by_key import EACH_KEY, finite
 from pipeline_runtime.operators.columns import NUMERIC, ColumnName, NewColumn, NumericColumn, SchemaCheck
-from pipeline_runtime.operators.sdk import Params, Timers
+from pipeline_runtime.operators.key_columns import KeyColumns, KeyedRows
+from pipeline_runtime.operators.sdk import Params
 
 
 class Gives(StrEnum):
@@ -29,7 +30,7 @@ class DifferenceParams(Params):
     key: ColumnName | None = Field(default=None, title="For each", description=EACH_KEY)
 
 
-class Difference(ByKey):
+class Difference(KeyColumns):
     """Compares a column with its value some rows earlier, for each key, and adds the result to each row.
 
     | gives | |
@@ -73,21 +74,18 @@ class Difference(ByKey):
             return "%"
         return f"{unit}/s" if unit and self.params.gives is Gives.DERIVATIVE else unit
 
-    def process(
-        self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
-    ) -> Iterable[dict[str, Any]]:
-        if row[self.params.column] is None:
-            yield {**row, self.params.name: None}
-            return
-        value = number(row[self.params.column])
+    def process_key(self, rows: KeyedRows, first: int, end: int, state: dict[str, Any]) -> None:
+        values, times_ms, periods = rows.values(self.params.column), rows.times_ms, self.params.periods
         before: list[list[Any]] = state.setdefault("before", [])
-        found = None
-        if len(before) >= self.params.periods:
-            at_ms, earlier = before[-self.params.periods]
-            found = finite(self._change(value, earlier, (time_ms(row) - at_ms) / 1000))
-        before.append([time_ms(row), value])
-        del before[: -self.params.periods]
-        yield {**row, self.params.name: found}
+        for place in range(first, end):
+            value, now_ms, found = values[place], times_ms[place], None
+            if value is not None:
+                if len(before) >= periods:
+                    at_ms, earlier = before[-periods]
+                    found = finite(self._change(value, earlier, (now_ms - at_ms) / 1000))
+                before.append([now_ms, value])
+            rows.made.append((place, now_ms, found))
+        del before[:-periods]
 
     def _change(self, value: float, before: float, seconds: float) -> float | None:
         gives = self.params.gives

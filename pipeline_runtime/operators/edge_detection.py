@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
 from pydantic import Field
 
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
-from pipeline_runtime.operators.by_key import EACH_KEY, ByKey, number
+from pipeline_runtime.operators.by_key import EACH_KEY
 from pipeline_runtime.operators.columns import SIGNALS, ColumnName, SchemaCheck, SignalColumn
-from pipeline_runtime.operators.sdk import Params, Timers
+from pipeline_runtime.operators.key_columns import KeyColumns, KeyedRows
+from pipeline_runtime.operators.sdk import Params
 
 
 class Edges(StrEnum):
@@ -32,7 +33,7 @@ class EdgeDetectionParams(Params):
     key: ColumnName | None = Field(default=None, title="For each", description=EACH_KEY)
 
 
-class EdgeDetection(ByKey):
+class EdgeDetection(KeyColumns):
     """Emits a row when a signal changes: when its value differs from the one before it, for each key.
 
     A change to true or to a greater number is a rising edge. A change to false or to a smaller number is a
@@ -54,6 +55,7 @@ class EdgeDetection(ByKey):
     state_params = frozenset({"columns", "threshold", "key"})
     other_columns = "more"
     keeps = "the last value of each signal: the next value is not an edge"
+    passes_on = False
     example = {"columns": ["valve"], "edges": "rising"}
 
     params: EdgeDetectionParams
@@ -73,23 +75,28 @@ class EdgeDetection(ByKey):
             check.unique([field.name for field in fields], "params.key")
         return StreamSchema(fields=fields, key=self.params.key or schema.key)
 
-    def process(
-        self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
-    ) -> Iterable[dict[str, Any]]:
-        for name in self.params.columns:
-            if row[name] is None:
-                continue
-            value, before = number(row[name]), state.get(name)
-            state[name] = value
-            levels = (self._level(row[name], before), self._level(row[name], value))
-            if before is None or levels[0] == levels[1]:
-                continue
-            edge = Edges.RISING if levels[1] > levels[0] else Edges.FALLING
-            if self.params.edges in (Edges.BOTH, edge):
-                yield self.keyed(row, signal=name, edge=edge.value, before=before, after=value)
+    def process_key(self, rows: KeyedRows, first: int, end: int, state: dict[str, Any]) -> None:
+        watched = [(name, rows.numbers(name), self._threshold(rows, name)) for name in self.params.columns]
+        times_ms, wanted = rows.times_ms, self.params.edges
+        for place in range(first, end):
+            for name, values, threshold in watched:
+                value = values[place]
+                if value is None:
+                    continue
+                before = state.get(name)
+                state[name] = value
+                if before is None:
+                    continue
+                low, high = (before, value) if threshold is None else (before > threshold, value > threshold)
+                if low == high:
+                    continue
+                edge = Edges.RISING if high > low else Edges.FALLING
+                if wanted in (Edges.BOTH, edge):
+                    rows.made.append((place, times_ms[place], name, edge.value, float(before), float(value)))
 
-    def _level(self, column: Any, value: float | None) -> float:
-        """`column` is a value of the column as it came, which says whether it is true or false."""
-        if value is None or self.params.threshold is None or isinstance(column, bool):
-            return value or 0
-        return value > self.params.threshold
+    def numbers_of(self) -> tuple[str, ...]:
+        return self.params.columns
+
+    def _threshold(self, rows: KeyedRows, name: str) -> float | None:
+        """True and false have no threshold."""
+        return None if rows.is_boolean(name) else self.params.threshold

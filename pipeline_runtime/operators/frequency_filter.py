@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
+from math import isfinite
 from typing import Any, NamedTuple
 
 from pydantic import Field, model_validator
 
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
-from pipeline_runtime.operators.by_key import EACH_KEY, ByKey, number
+from pipeline_runtime.operators.by_key import EACH_KEY
 from pipeline_runtime.operators.columns import NUMERIC, ColumnName, NewColumn, NumericColumn, SchemaCheck
-from pipeline_runtime.operators.sdk import FileDescriber, Params, Timers
+from pipeline_runtime.operators.key_columns import KeyColumns, KeyedRows
+from pipeline_runtime.operators.sdk import FileDescriber, Params
 
 _BUTTERWORTH = math.sqrt(0.5)
 """The quality at which a second-order filter is flat up to its cutoff."""
@@ -70,7 +72,7 @@ class Section(NamedTuple):
     a2: float
 
 
-class FrequencyFilter(ByKey):
+class FrequencyFilter(KeyColumns):
     """Adds a column with the slow part of a signal (low-pass), its fast part (high-pass), or the part between
     two cutoff frequencies (band-pass), for each key.
 
@@ -112,20 +114,30 @@ class FrequencyFilter(ByKey):
             check.unique([field.name for field in fields], "params.name")
         return StreamSchema(fields=fields, key=self.params.key or schema.key)
 
-    def process(
-        self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
-    ) -> Iterable[dict[str, Any]]:
-        value = row[self.params.column]
-        if value is not None:
-            value = float(number(value))
-            memories: list[list[float]] = state.setdefault("memories", [])
-            for index, section in enumerate(self._sections):
-                if index == len(memories):
-                    memories.append(_settled(section, value))
-                value, memories[index] = _next(section, value, memories[index])
-                if not all(map(math.isfinite, (value, *memories[index]))):
-                    raise ValueError("the value is too large for the filter")
-        yield {**row, self.params.name: value}
+    def process_key(self, rows: KeyedRows, first: int, end: int, state: dict[str, Any]) -> None:
+        values, times_ms = rows.floats(self.params.column), rows.times_ms
+        memories: list[list[float]] = state.get("memories", [])
+        for place in range(first, end):
+            value = values[place]
+            if value is not None:
+                value, now = self._next(value, memories)
+                if not all(isfinite(each) for memory in now for each in memory) or not isfinite(value):
+                    rows.reject(place, ValueError("the value is too large for the filter"))
+                    continue
+                memories = now
+            rows.made.append((place, times_ms[place], value))
+        state["memories"] = memories
+
+    def _next(self, value: float, memories: list[list[float]]) -> tuple[float, list[list[float]]]:
+        """Transposed direct form II. Returns the output and the new memory of each section."""
+        now = []
+        for index, section in enumerate(self._sections):
+            b0, b1, b2, a1, a2 = section
+            first, second = memories[index] if memories else _settled(section, value)
+            out = b0 * value + first
+            now.append([b1 * value - a1 * out + second, b2 * value - a2 * out])
+            value = out
+        return value, now
 
 
 def sections(params: FrequencyFilterParams) -> tuple[Section, ...]:
@@ -152,10 +164,3 @@ def _settled(section: Section, value: float) -> list[float]:
     out = gain * value
     second = section.b2 * value - section.a2 * out
     return [section.b1 * value - section.a1 * out + second, second]
-
-
-def _next(section: Section, value: float, memory: list[float]) -> tuple[float, list[float]]:
-    """Transposed direct form II. Returns (the output, the new memory)."""
-    out = section.b0 * value + memory[0]
-    first = section.b1 * value - section.a1 * out + memory[1]
-    return out, [first, section.b2 * value - section.a2 * out]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import Field, model_validator
 
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
-from pipeline_runtime.operators.by_key import EACH_KEY, ByKey, moment, number, time_ms
+from pipeline_runtime.operators.by_key import EACH_KEY
 from pipeline_runtime.operators.columns import NUMERIC, ColumnName, NumericColumn, SchemaCheck
-from pipeline_runtime.operators.sdk import Params, Timers
+from pipeline_runtime.operators.key_columns import KeyColumns, KeyedRows
+from pipeline_runtime.operators.sdk import Params
 
 
 class HysteresisAlarmParams(Params):
@@ -49,7 +50,7 @@ class HysteresisAlarmParams(Params):
         return self
 
 
-class HysteresisAlarm(ByKey):
+class HysteresisAlarm(KeyColumns):
     """Raises an alarm when a value has been too high (or too low) for some time, and clears it when the value
     is back.
 
@@ -77,6 +78,7 @@ class HysteresisAlarm(ByKey):
     state_params = frozenset({"column", "key"})
     other_columns = "more"
     keeps = "whether the alarm is raised: it may be raised a second time"
+    passes_on = False
     example = {"column": "temperature", "raise_at": 80, "clear_at": 70, "for_s": 10}
 
     params: HysteresisAlarmParams
@@ -97,38 +99,39 @@ class HysteresisAlarm(ByKey):
             check.unique([field.name for field in fields], "params.column")
         return StreamSchema(fields=fields, key=self.params.key or schema.key)
 
-    def process(
-        self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
-    ) -> Iterable[dict[str, Any]]:
-        if row[self.params.column] is None:
-            return
-        value, now_ms = float(number(row[self.params.column])), time_ms(row)
-        if state.get("above", self.params.above) != self.params.above:
+    def process_key(self, rows: KeyedRows, first: int, end: int, state: dict[str, Any]) -> None:
+        above, values, times_ms = self.params.above, rows.floats(self.params.column), rows.times_ms
+        if state.get("above", above) != above:
             state.clear()  # from now on it is about the other side
-        state["above"] = self.params.above
-        raised_ms = state.get("raised_ms")
-        goes = self._goes_on(value) if raised_ms is None else not self._ended(value)
-        if raised_ms is None and not goes:
-            for name in ("since_ms", "worst"):
-                state.pop(name, None)
-            return
-        if raised_ms is None or goes:
-            state["worst"] = self._farther(value, state.get("worst", value))
-        if raised_ms is not None and goes:
-            state.pop("since_ms", None)
-            return
-        since_ms = state["since_ms"] = min(now_ms, state.get("since_ms", now_ms))
-        least_s = self.params.for_s if raised_ms is None else self.params.clear_for_s
-        if now_ms - since_ms < least_s * 1000:
-            return
-        del state["since_ms"]
-        said = {self.params.column: value, "since": moment(since_ms), "worst": state["worst"]}
-        if raised_ms is None:
-            state["raised_ms"] = now_ms
-            yield self.keyed(row, alarm="raised", lasted=None, **said)
-        else:
-            del state["raised_ms"], state["worst"]
-            yield self.keyed(row, alarm="cleared", lasted=max(0, now_ms - raised_ms) / 1000, **said)
+        raised_ms, since_ms, worst = state.get("raised_ms"), state.get("since_ms"), state.get("worst")
+        for place in range(first, end):
+            value, now_ms = values[place], times_ms[place]
+            if value is None:
+                continue
+            if raised_ms is None:
+                if not self._goes_on(value):
+                    since_ms = worst = None
+                    continue
+                worst, least_s = self._farther(value, worst), self.params.for_s
+            else:
+                if not self._ended(value):
+                    since_ms, worst = None, self._farther(value, worst)
+                    continue
+                least_s = self.params.clear_for_s
+            since_ms = now_ms if since_ms is None else min(now_ms, since_ms)
+            if now_ms - since_ms < least_s * 1000:
+                continue
+            if raised_ms is None:
+                rows.made.append((place, now_ms, "raised", value, since_ms, None, worst))
+                raised_ms = now_ms
+            else:
+                lasted_s = max(0, now_ms - raised_ms) / 1000
+                rows.made.append((place, now_ms, "cleared", value, since_ms, lasted_s, worst))
+                raised_ms = worst = None
+            since_ms = None
+        kept = {"above": above, "raised_ms": raised_ms, "since_ms": since_ms, "worst": worst}
+        state.clear()
+        state.update({name: each for name, each in kept.items() if each is not None})
 
     def _goes_on(self, value: float) -> bool:
         """Returns whether the value is beyond the limit that raises the alarm."""
@@ -137,5 +140,7 @@ class HysteresisAlarm(ByKey):
     def _ended(self, value: float) -> bool:
         return value <= self.params.clear_at if self.params.above else value >= self.params.clear_at
 
-    def _farther(self, one: float, other: float) -> float:
+    def _farther(self, one: float, other: float | None) -> float:
+        if other is None:
+            return one
         return max(one, other) if self.params.above else min(one, other)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import Field
 
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
-from pipeline_runtime.operators.by_key import EACH_KEY, ByKey, number
+from pipeline_runtime.operators.by_key import EACH_KEY
 from pipeline_runtime.operators.columns import NUMERIC, ColumnName, NewColumn, NumericColumn, SchemaCheck
-from pipeline_runtime.operators.sdk import Params, Timers
+from pipeline_runtime.operators.key_columns import KeyColumns, KeyedRows
+from pipeline_runtime.operators.sdk import Params
 
 SIZE_MAX = 500
 
@@ -27,7 +28,7 @@ class LastValuesParams(Params):
     key: ColumnName | None = Field(default=None, title="For each", description=EACH_KEY)
 
 
-class LastValues(ByKey):
+class LastValues(KeyColumns):
     """Adds the last `size` values of a column to a row, for each key. `v0` is the oldest value, and the last
     one is the row's own. In this way a model gets a window of a signal: its input takes `columns: [v0]` with
     a `count` equal to `size`.
@@ -65,15 +66,17 @@ class LastValues(ByKey):
             check.unique([field.name for field in fields], "params.name")
         return StreamSchema(fields=fields, key=self.params.key or schema.key)
 
-    def process(
-        self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
-    ) -> Iterable[dict[str, Any]]:
-        if row[self.params.column] is None:
-            return
-        window: list[float] = state.setdefault("window", [])
-        window.append(float(number(row[self.params.column])))
-        del window[: -self.params.size]
-        # Counted from 0. It says which rows come out, and grows no further.
-        seen = state["seen"] = (state.get("seen", 0) + 1) % self.params.every
-        if len(window) == self.params.size and seen == 0:
-            yield {**row, **dict(zip(self._names, window, strict=True))}
+    def process_key(self, rows: KeyedRows, first: int, end: int, state: dict[str, Any]) -> None:
+        values, times_ms, size = rows.floats(self.params.column), rows.times_ms, self.params.size
+        window: list[float] = state.get("window", [])
+        seen = state.get("seen", 0)
+        for place in range(first, end):
+            value = values[place]
+            if value is None:
+                continue
+            window.append(value)
+            # Counted from 0. It says which rows come out, and grows no further.
+            seen = (seen + 1) % self.params.every
+            if seen == 0 and len(window) >= size:
+                rows.made.append((place, times_ms[place], *window[-size:]))
+        state["window"], state["seen"] = window[-size:], seen

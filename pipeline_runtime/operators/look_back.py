@@ -23,11 +23,18 @@ def before(window: list[list[float]], now_ms: int, window_s: float) -> Sequence[
     return found
 
 
-def keep(window: list[list[float]], now_ms: int, value: float, window_s: float) -> None:
-    """Keeps one more value. Raises TooManyKept beyond KEPT_MAX."""
+def taken(
+    window: list[list[float]], now_ms: int, value: float, window_s: float
+) -> Sequence[Point] | TooManyKept:
+    """Keeps one more value, and returns those from `window_s` before its time up to it, oldest first. Beyond
+    KEPT_MAX it returns an error instead, and keeps everything as it was."""
+    kept = window[:] if len(window) >= KEPT_MAX else []
+    found = before(window, now_ms, window_s)
     if len(window) >= KEPT_MAX:
         # A row from a clock that is ahead may make all others look late.
         del window[: bisect_left(window, [now_ms - window_s * 1000, -inf])]
     if len(window) >= KEPT_MAX:
-        raise TooManyKept(f"there are {KEPT_MAX} values in the window already; aggregate them first")
+        window[:] = kept
+        return TooManyKept(f"there are {KEPT_MAX} values in the window already; aggregate them first")
     insort(window, [now_ms, value])
+    return found

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import Field
 
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
-from pipeline_runtime.operators.by_key import EACH_KEY, ByKey, from_state, moment, number, time_ms, to_state
+from pipeline_runtime.operators.by_key import EACH_KEY, from_state, to_state
 from pipeline_runtime.operators.columns import NUMERIC, ColumnName, NumericColumn, SchemaCheck
-from pipeline_runtime.operators.sdk import Params, Timers
+from pipeline_runtime.operators.key_columns import KeyColumns, KeyedRows
+from pipeline_runtime.operators.sdk import Params
 
 
 class PeakDetectionParams(Params):
@@ -30,7 +31,7 @@ class PeakDetectionParams(Params):
     key: ColumnName | None = Field(default=None, title="For each", description=EACH_KEY)
 
 
-class PeakDetection(ByKey):
+class PeakDetection(KeyColumns):
     """Emits the peaks of a signal, for each key. A peak is a value of at least `height` that is higher than
     the nearest different values before and after it. If the top is flat, its first value is the peak.
 
@@ -52,6 +53,7 @@ class PeakDetection(ByKey):
     state_params = frozenset({"column", "key"})
     other_columns = "more"
     keeps = "the last values and the peak that it may report next"
+    passes_on = False
     example = {"column": "ecg", "height": 0.5, "distance_s": 0.2}
 
     params: PeakDetectionParams
@@ -78,53 +80,55 @@ class PeakDetection(ByKey):
             check.column(schema, name, f"params.also[{index}]") for index, name in enumerate(self.params.also)
         ]
 
-    def process(
-        self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
-    ) -> Iterable[dict[str, Any]]:
-        if row[self.params.column] is None:
-            return
-        value, now_ms = float(number(row[self.params.column])), time_ms(row)
-        before = state.get("before")  # [ms, value, whether it rose to there, the other columns of its row]
-        if before is not None and before[2] and value < before[1] and before[1] >= self.params.height:
-            yield from self._peak(row, state, before)
-        if before is None or value != before[1]:
-            # If the top is flat, its first value is the peak.
-            rose = before is not None and value > before[1]
-            state["before"] = [now_ms, value, rose, *self._kept(row)]
-        candidate = state.get("candidate")
-        if (
-            candidate is not None
-            and self._is_over(candidate, now_ms)
-            and not self._may_rise(state, candidate)
-        ):
-            yield self._output_row(row, state)
+    def process_key(self, rows: KeyedRows, first: int, end: int, state: dict[str, Any]) -> None:
+        values, times_ms, height = rows.floats(self.params.column), rows.times_ms, self.params.height
+        before, candidate = state.get("before"), state.get("candidate")
+        for place in range(first, end):
+            value, now_ms = values[place], times_ms[place]
+            if value is None:
+                continue
+            if before is not None and before[2] and value < before[1] and before[1] >= height:
+                at_ms, top, _, *also = before
+                if candidate is not None and self._is_over(candidate, at_ms):
+                    self._report(rows, place, candidate, state)
+                    candidate = None
+                if candidate is None or top > candidate[1]:
+                    candidate = [at_ms, top, *also]
+            if before is None or value != before[1]:
+                # If the top is flat, its first value is the peak.
+                rose = before is not None and value > before[1]
+                # [ms, value, whether it rose to there, the other columns of its row]
+                before = [now_ms, value, rose, *self._kept(rows, place)]
+            if (
+                candidate is not None
+                and self._is_over(candidate, now_ms)
+                and not self._may_rise(before, candidate)
+            ):
+                self._report(rows, place, candidate, state)
+                candidate = None
+        state["before"], state["candidate"] = before, candidate
 
-    def _kept(self, row: dict[str, Any]) -> list[dict[str, Any]]:
-        return [{name: to_state(row[name]) for name in self.params.also}] if self.params.also else []
+    def numbers_of(self) -> tuple[str, ...]:
+        return (self.params.column, *self.params.also)
+
+    def _kept(self, rows: KeyedRows, place: int) -> list[dict[str, Any]]:
+        if not self.params.also:
+            return []
+        return [{name: to_state(rows.values(name)[place]) for name in self.params.also}]
 
     def _is_over(self, candidate: list[Any], at_ms: float) -> bool:
         return bool(at_ms - candidate[0] > self.params.distance_s * 1000)
 
-    def _may_rise(self, state: dict[str, Any], candidate: list[Any]) -> bool:
+    def _may_rise(self, before: list[Any], candidate: list[Any]) -> bool:
         """Returns whether a top that has not fallen yet may be a higher one near the candidate."""
-        at_ms, value, rose = state["before"][:3]
+        at_ms, value, rose = before[:3]
         return rose and value >= self.params.height and not self._is_over(candidate, at_ms)
 
-    def _peak(self, row: dict[str, Any], state: dict[str, Any], peak: list[Any]) -> Iterable[dict[str, Any]]:
-        at_ms, value, _, *also = peak
-        candidate = state.get("candidate")
-        if candidate is not None and self._is_over(candidate, at_ms):
-            yield self._output_row(row, state)
-            candidate = None
-        if candidate is None or value > candidate[1]:
-            state["candidate"] = [at_ms, value, *also]
-
-    def _output_row(self, row: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:
-        at_ms, value, *rest = state.pop("candidate")
+    def _report(self, rows: KeyedRows, place: int, peak: list[Any], state: dict[str, Any]) -> None:
+        at_ms, value, *rest = peak
         last_ms = state.get("last_ms")
         state["last_ms"] = at_ms
         since_s = None if last_ms is None else (at_ms - last_ms) / 1000
         # A column that an upgrade added is not known for a peak that was found before.
-        also = {name: from_state(rest[0].get(name)) if rest else None for name in self.params.also}
-        said = self.keyed(row, since_last_s=since_s, **{self.params.column: value})
-        return {**said, **also, "_time": moment(at_ms)}
+        also = [from_state(rest[0].get(name)) if rest else None for name in self.params.also]
+        rows.made.append((place, at_ms, value, since_s, *also))

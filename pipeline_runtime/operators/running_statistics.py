@@ -1,19 +1,20 @@
 """State: statistics of everything so far, per key, reported at a steady pace. The example of an
-event-by-event operator with a timer: read it before you write your own."""
+operator that takes the rows of each key as columns: read it before you write your own."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import Field
 
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
-from pipeline_runtime.operators.by_key import ByKey, finite, number
+from pipeline_runtime.operators.by_key import finite
 from pipeline_runtime.operators.columns import NUMERIC, ColumnName, NumericColumn, SchemaCheck
-from pipeline_runtime.operators.sdk import Params, Timers
+from pipeline_runtime.operators.key_columns import KeyColumns, KeyedRows
+from pipeline_runtime.operators.sdk import Params
 
 
 class RunningStatisticsParams(Params):
@@ -29,7 +30,7 @@ class RunningStatisticsParams(Params):
     )
 
 
-class RunningStatistics(ByKey):
+class RunningStatistics(KeyColumns):
     """Gives the count, mean, standard deviation, minimum and maximum of a column, for each key.
 
     With `every_s` a report is due at each full multiple of that time (UTC). It is emitted with the first
@@ -53,6 +54,7 @@ class RunningStatistics(ByKey):
     state_params = frozenset({"column", "key"})
     other_columns = "more"
     keeps = "the statistics so far: it starts again with the next row"
+    passes_on = False
     example = {"column": "value", "every_s": 10}
 
     params: RunningStatisticsParams
@@ -68,59 +70,61 @@ class RunningStatistics(ByKey):
             check.unique([field.name for field in fields], "params.key")
         return StreamSchema(fields=tuple(fields), key=self.params.key or schema.key)
 
-    def process(
-        self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
-    ) -> Iterable[dict[str, Any]]:
-        if self.params.key is not None:
-            value = row[self.params.key]
-            state["key"] = value.isoformat() if isinstance(value, datetime) else value
-        value = row[self.params.column]
-        if value is not None:
-            _add(state, float(number(value)))
-        if self.params.every_s == 0:
-            yield self._report(state, row["_time"])
-        elif "due_ms" not in state:
-            step_ms = max(round(self.params.every_s * 1000), 1)
-            time_ms = math.floor(row["_time"].timestamp() * 1000)
-            state["due_ms"] = (time_ms // step_ms + 1) * step_ms
-            timers.set(state["due_ms"])
+    def process_key(self, rows: KeyedRows, first: int, end: int, state: dict[str, Any]) -> None:
+        values, times_ms = rows.floats(self.params.column), rows.times_ms
+        every_ms = max(round(self.params.every_s * 1000), 1) if self.params.every_s else 0
+        found, due_ms = Statistics(**state.get("statistics", {})), state.pop("due_ms", None)
+        for place in range(first, end):
+            now_ms, value = times_ms[place], values[place]
+            if due_ms is not None and now_ms >= due_ms:
+                # The next event sets the next time, so a key that is silent for a year has no reports to
+                # catch up on.
+                rows.made.append((place, due_ms, *found.report()))
+                due_ms = None
+                if self.params.reset:
+                    found = Statistics()
+            if value is not None:
+                found.add(value)
+            if not every_ms:
+                rows.made.append((place, now_ms, *found.report()))
+            elif due_ms is None:
+                due_ms = (now_ms // every_ms + 1) * every_ms
+        state["statistics"] = found.kept()
+        if due_ms is not None:
+            state["due_ms"] = due_ms
 
-    def on_timer(
-        self, key: str, time_ms: int, state: dict[str, Any], timers: Timers
-    ) -> Iterable[dict[str, Any]]:
-        # The next event sets the next timer, so a key that is silent for a year has no reports to catch up
-        # on.
-        state.pop("due_ms", None)
-        yield self._report(state, datetime.fromtimestamp(time_ms / 1000, UTC))
-        if self.params.reset:
-            for name in ("count", "mean", "squares", "minimum", "maximum"):
-                state.pop(name, None)
 
-    def _report(self, state: dict[str, Any], time: datetime) -> dict[str, Any]:
-        count = state.get("count", 0)
-        variance = finite(state["squares"] / (count - 1)) if count > 1 else None
-        report: dict[str, Any] = {
-            "_time": time,
-            "count": count,
-            "mean": finite(state.get("mean")),
-            "stddev": math.sqrt(variance) if variance is not None else None,
-            "minimum": state.get("minimum"),
-            "maximum": state.get("maximum"),
+@dataclass(slots=True)
+class Statistics:
+    count: int = 0
+    mean: float = 0.0
+    squares: float = 0.0
+    minimum: float | None = None
+    maximum: float | None = None
+
+    def add(self, value: float) -> None:
+        """Welford's method: exact enough over billions of values, without keeping a list."""
+        self.count += 1
+        delta = value - self.mean
+        self.mean += delta / self.count
+        self.squares += delta * (value - self.mean)
+        if self.minimum is None or value < self.minimum:
+            self.minimum = value
+        if self.maximum is None or value > self.maximum:
+            self.maximum = value
+
+    def kept(self) -> dict[str, Any]:
+        """Returns it as the state has it."""
+        return {
+            "count": self.count,
+            "mean": self.mean,
+            "squares": self.squares,
+            "minimum": self.minimum,
+            "maximum": self.maximum,
         }
-        if self.params.key is not None:
-            report[self.params.key] = state["key"]
-        return report
 
-
-def _add(state: dict[str, Any], value: float) -> None:
-    """Welford's method: exact enough over billions of values, without keeping a list."""
-    count = state.get("count", 0) + 1
-    mean = state.get("mean", 0.0)
-    delta = value - mean
-    mean += delta / count
-    state["count"], state["mean"] = count, mean
-    state["squares"] = state.get("squares", 0.0) + delta * (value - mean)
-    if count == 1 or value < state["minimum"]:
-        state["minimum"] = value
-    if count == 1 or value > state["maximum"]:
-        state["maximum"] = value
+    def report(self) -> tuple[int, float | None, float | None, float | None, float | None]:
+        """Returns count, mean, standard deviation, minimum and maximum. What is too large is None."""
+        variance = finite(self.squares / (self.count - 1)) if self.count > 1 else None
+        deviation = None if variance is None else math.sqrt(variance)
+        return self.count, finite(self.mean) if self.count else None, deviation, self.minimum, self.maximum

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_right, insort
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import Field, model_validator
 
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
-from pipeline_runtime.operators.by_key import EACH_KEY, KEPT_MAX, ByKey, TooManyKept, moment, time_ms
+from pipeline_runtime.operators.by_key import EACH_KEY, KEPT_MAX, TooManyKept
 from pipeline_runtime.operators.columns import ColumnName, SchemaCheck
-from pipeline_runtime.operators.sdk import Params, Timers
+from pipeline_runtime.operators.key_columns import KeyColumns, KeyedRows
+from pipeline_runtime.operators.sdk import Params
 
 DAY_S = 86_400
 FIRST, SECOND = "first", "second"
@@ -40,7 +41,7 @@ class TimeBetweenParams(Params):
         return self
 
 
-class TimeBetween(ByKey):
+class TimeBetween(KeyColumns):
     """Pairs each event with the next one that answers it, and gives the time between them.
 
     An event is a row whose `column` is `first` or `second` (as text; true and false are the words `true` and
@@ -74,6 +75,7 @@ class TimeBetween(ByKey):
     state_params = frozenset({"column", "first", "second", "key"})
     other_columns = "more"
     keeps = "the event that waits for its answer, and those that wait for late rows"
+    passes_on = False
     example = {"column": "signal", "first": "bm05", "second": "bm08", "within_s": 10}
 
     params: TimeBetweenParams
@@ -93,60 +95,67 @@ class TimeBetween(ByKey):
             check.unique([field.name for field in fields], "params.key")
         return StreamSchema(fields=fields, key=self.params.key or schema.key)
 
-    def process(
-        self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
-    ) -> Iterable[dict[str, Any]]:
-        now_ms = time_ms(row)
-        newest_ms = state["newest_ms"] = max(now_ms, state.get("newest_ms", now_ms))
+    def process_key(self, rows: KeyedRows, first: int, end: int, state: dict[str, Any]) -> None:
+        values, times_ms = rows.values(self.params.column), rows.times_ms
+        delay_ms = round(self.params.delay_s * 1000)
         waiting: list[list[Any]] = state.setdefault("waiting", [])
-        kind = self._kind(row[self.params.column])
-        if kind is not None:
-            insort(waiting, [now_ms, kind])
-        until_ms = newest_ms - round(self.params.delay_s * 1000)
-        ready = bisect_right(waiting, [until_ms, SECOND])
-        for at_ms, what in waiting[:ready]:
-            yield from self._taken(row, state, at_ms, what)
-        del waiting[:ready]
-        yield from self._given_up(row, state, until_ms)
-        if len(waiting) > KEPT_MAX:
-            raise TooManyKept(f"{KEPT_MAX} events of this key wait for late rows already; shorten the delay")
+        for place in range(first, end):
+            now_ms, kind = times_ms[place], self._kind(values[place])
+            newest_ms = max(now_ms, state.get("newest_ms", now_ms))
+            until_ms = newest_ms - delay_ms
+            ready = bisect_right(waiting, [until_ms, SECOND])
+            if kind is not None:
+                if now_ms > until_ms and len(waiting) - ready >= KEPT_MAX:
+                    rows.reject(place, TooManyKept(_TOO_MANY.format(KEPT_MAX)))
+                    continue
+                insort(waiting, [now_ms, kind])
+                ready += now_ms <= until_ms
+            state["newest_ms"] = newest_ms
+            for at_ms, what in waiting[:ready]:
+                self._take(rows, place, state, at_ms, what)
+            del waiting[:ready]
+            self._give_up(rows, place, state, until_ms)
+
+    def numbers_of(self) -> tuple[str, ...]:
+        return ()
 
     def _kind(self, value: Any) -> str | None:
         text = str(value).lower() if isinstance(value, bool) else str(value)
         return FIRST if text == self.params.first else SECOND if text == self.params.second else None
 
-    def _taken(
-        self, row: dict[str, Any], state: dict[str, Any], at_ms: int, kind: str
-    ) -> Iterator[dict[str, Any]]:
+    def _take(self, rows: KeyedRows, place: int, state: dict[str, Any], at_ms: int, kind: str) -> None:
         last_ms, last_kind = state.get("last") or [at_ms, ""]
         if at_ms < last_ms:
-            yield self._output_row(row, "late", kind, at_ms)
+            self._report(rows, place, "late", kind, at_ms)
             return
         if kind == last_kind and at_ms - last_ms <= self.params.debounce_s * 1000 and self.params.debounce_s:
-            yield self._output_row(row, "duplicate", kind, at_ms)
+            self._report(rows, place, "duplicate", kind, at_ms)
             return
-        yield from self._given_up(row, state, at_ms)
+        self._give_up(rows, place, state, at_ms)
         state["last"] = [at_ms, kind]
         opened_ms = state.pop("open_ms", None)
         if kind == FIRST:
             if opened_ms is not None:
-                yield self._output_row(row, "unanswered", FIRST, opened_ms)
+                self._report(rows, place, "unanswered", FIRST, opened_ms)
             state["open_ms"] = at_ms
         elif opened_ms is None:
-            yield self._output_row(row, "unexpected", SECOND, at_ms)
+            self._report(rows, place, "unexpected", SECOND, at_ms)
         else:
-            pair = self._output_row(row, "matched", SECOND, at_ms)
-            yield {**pair, "first_at": moment(opened_ms), "interval_s": (at_ms - opened_ms) / 1000}
+            interval_s = (at_ms - opened_ms) / 1000
+            rows.made.append((place, at_ms, "matched", self.params.second, interval_s, opened_ms, at_ms))
 
-    def _given_up(
-        self, row: dict[str, Any], state: dict[str, Any], until_ms: int
-    ) -> Iterator[dict[str, Any]]:
+    def _give_up(self, rows: KeyedRows, place: int, state: dict[str, Any], until_ms: int) -> None:
         opened_ms = state.get("open_ms")
         if opened_ms is not None and until_ms - opened_ms > self.params.within_s * 1000:
             del state["open_ms"]
-            yield self._output_row(row, "unanswered", FIRST, opened_ms)
+            self._report(rows, place, "unanswered", FIRST, opened_ms)
 
-    def _output_row(self, row: dict[str, Any], outcome: str, kind: str, at_ms: int) -> dict[str, Any]:
-        event = self.params.first if kind == FIRST else self.params.second
-        said = self.keyed(row, outcome=outcome, event=event)
-        return {**said, "_time": moment(at_ms), f"{kind}_at": moment(at_ms)}
+    def _report(self, rows: KeyedRows, place: int, outcome: str, kind: str, at_ms: int) -> None:
+        """Reports an event without a partner."""
+        if kind == FIRST:
+            rows.made.append((place, at_ms, outcome, self.params.first, None, at_ms, None))
+        else:
+            rows.made.append((place, at_ms, outcome, self.params.second, None, None, at_ms))
+
+
+_TOO_MANY = "{} events of this key wait for late rows already; shorten the delay"

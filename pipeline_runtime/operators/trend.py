@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -12,9 +12,10 @@ from pydantic import Field
 
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
 from pipeline_runtime.operators import look_back
-from pipeline_runtime.operators.by_key import EACH_KEY, KEPT_MAX, ByKey, moment, number, time_ms
+from pipeline_runtime.operators.by_key import EACH_KEY, KEPT_MAX, TooManyKept
 from pipeline_runtime.operators.columns import NUMERIC, ColumnName, NumericColumn, SchemaCheck
-from pipeline_runtime.operators.sdk import Params, Timers
+from pipeline_runtime.operators.key_columns import KeyColumns, KeyedRows
+from pipeline_runtime.operators.sdk import Params
 
 
 class Per(StrEnum):
@@ -43,7 +44,7 @@ class Line:
     r_squared: float | None  # 0..1; None when all values are the same
 
 
-class Trend(ByKey):
+class Trend(KeyColumns):
     """Fits a line through the values of the last `window_s`, for each key, by least squares over event time
     (linear regression). There is one output row for each value, as soon as there are `min_count` values at
     two or more different times.
@@ -74,6 +75,7 @@ class Trend(ByKey):
     state_params = frozenset({"column", "key"})
     other_columns = "more"
     keeps = "the values of the window: the line starts again"
+    passes_on = False
     example = {"column": "interval_s", "window_s": 86_400, "per": "hour"}
 
     params: TrendParams
@@ -100,28 +102,25 @@ class Trend(ByKey):
             check.unique([field.name for field in fields], "params.column")
         return StreamSchema(fields=fields, key=self.params.key or schema.key)
 
-    def process(
-        self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
-    ) -> Iterable[dict[str, Any]]:
-        if row[self.params.column] is None:
-            return
-        value, now_ms = float(number(row[self.params.column])), time_ms(row)
+    def process_key(self, rows: KeyedRows, first: int, end: int, state: dict[str, Any]) -> None:
+        values, times_ms = rows.floats(self.params.column), rows.times_ms
         window: list[list[float]] = state.setdefault("points", [])
-        points = [*look_back.before(window, now_ms, self.params.window_s), [now_ms, value]]
-        look_back.keep(window, now_ms, value, self.params.window_s)
-        line = fitted(points) if len(points) >= self.params.min_count else None
-        if line is None:
-            return
-        yield self.keyed(
-            row,
-            **{self.params.column: value},
-            slope=line.slope * _SECONDS[self.params.per],
-            r_squared=line.r_squared,
-            count=len(points),
-            line_from=moment(int(points[0][0])),
-            line_start=line.first,
-            line_end=line.last,
-        )
+        for place in range(first, end):
+            value, now_ms = values[place], times_ms[place]
+            if value is None:
+                continue
+            past = look_back.taken(window, now_ms, value, self.params.window_s)
+            if isinstance(past, TooManyKept):
+                rows.reject(place, past)
+                continue
+            points = [*past, (now_ms, value)]
+            line = fitted(points) if len(points) >= self.params.min_count else None
+            if line is None:
+                continue
+            slope = line.slope * _SECONDS[self.params.per]
+            began_ms = int(points[0][0])
+            made = (value, slope, line.r_squared, len(points), began_ms, line.first, line.last)
+            rows.made.append((place, now_ms, *made))
 
 
 def fitted(points: Sequence[look_back.Point]) -> Line | None:

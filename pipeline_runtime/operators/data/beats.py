@@ -13,18 +13,22 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.signal import butter, filtfilt, find_peaks
 
+from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 from pipeline_runtime.model.templates import load_template
 from pipeline_runtime.operators.data.packed import write_packed
 from pipeline_runtime.operators.frequency_filter import FrequencyFilter, FrequencyFilterParams
 from pipeline_runtime.operators.peak_detection import PeakDetection, PeakDetectionParams
+from pipeline_runtime.operators.sdk import OperatorContext
 
 HERE = Path(__file__).parent
 Signal = NDArray[np.float64]
@@ -118,17 +122,43 @@ def detected(counts: Any) -> list[dict[str, Any]]:
     params = {element.id: element.params for element in load_template("ecg-alarm").spec.elements}
     band = FrequencyFilter(FrequencyFilterParams.model_validate(params["filtered"]))
     peaks = PeakDetection(PeakDetectionParams.model_validate(params["beats"]))
-    timers: Any = None  # neither sets a timer
-    memory: dict[str, Any] = {}
-    state: dict[str, Any] = {}
-    found: list[dict[str, Any]] = []
-    for sample, count in enumerate(counts):
-        row = {"_time": BEGINS + timedelta(milliseconds=_ms(sample)), "ecg": float(count * MV_PER_STEP)}
-        for filtered in band.process("", row, memory, timers):
-            found += peaks.process("", filtered, state, timers)
+    schema = StreamSchema(fields=(Field(name="ecg", type=FieldType.NUMBER),))
+    count = len(counts)
+    times = [BEGINS + timedelta(milliseconds=_ms(sample)) for sample in range(count)]
+    rows = pa.table(
+        {
+            "ecg": pa.array(np.asarray(counts) * MV_PER_STEP, pa.float64()),
+            "_key": pa.array([""] * count),
+            "_time": pa.array(times, pa.timestamp("us", "UTC")),
+        }
+    )
+    for operator in (band, peaks):
+        inputs = {"in": schema}
+        schema = operator.output_schema(inputs)
+        context = OperatorContext(operator.type, schema, inputs, HERE, Path)
+        rows = operator.process_batch({"in": rows}, _NoStates(), context, at_end=False)
+    found: list[dict[str, Any]] = rows.to_pylist()
     for beat in found:
         beat["sample"] = round((beat["_time"] - BEGINS).total_seconds() * RATE_HZ)
     return found
+
+
+class _NoStates:
+    """Implements sdk.States for the first batch."""
+
+    batch_time_ms = 0
+
+    def get(self, keys: Sequence[str | None]) -> list[Any]:
+        return [None] * len(keys)
+
+    def between(self, first: str, end: str) -> dict[str, Any]:
+        return {}
+
+    def keys(self, first: str, end: str, most: int) -> list[str]:
+        return []
+
+    def put(self, key: str | None, value: Any) -> None:
+        """Keeps nothing, since no batch follows."""
 
 
 def trained(features: Signal, labels: NDArray[np.bool_]) -> Signal:

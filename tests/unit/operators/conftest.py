@@ -1,6 +1,7 @@
 """Factories of operators, tables and contexts."""
 
 import json
+from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -8,10 +9,11 @@ import pytest
 
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 from pipeline_runtime.operators import tables
+from pipeline_runtime.operators.key_columns import KeyColumns
 from pipeline_runtime.operators.recording import arrow_type
 from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.operators.sdk import OperatorContext, SchemaMismatch
-from pipeline_runtime.trial import at
+from pipeline_runtime.trial import at, processed
 
 
 @pytest.fixture(scope="session")
@@ -128,10 +130,15 @@ def process():
     return keyed_output
 
 
+class Rejected(Exception):
+    """An operator has put a row into its dead letters."""
+
+
 def keyed_output(operator, rows, key="k"):
-    """What a keyed processor makes of (seconds, row) pairs of one key: as in the runtime, timers that a row's
-    time has reached fire before the row. The state is put away as JSON after each row, as behind a batch of
-    one."""
+    """What a processor makes of (seconds, row) pairs of one key, which are cut into batches of 1, 2, 3, ...
+    rows. Raises Rejected when a row goes to the dead letters."""
+    if isinstance(operator, KeyColumns):
+        return columns_output(operator, rows)
     state, timers, output = {}, RecordedTimers(), []
     for seconds, row in rows:
         now_ms = int(at(seconds).timestamp() * 1000)
@@ -142,6 +149,34 @@ def keyed_output(operator, rows, key="k"):
         state = json.loads(json.dumps(state))
     json.dumps(output, default=str, allow_nan=False)  # as on its way to the topic
     return output
+
+
+def columns_output(operator, rows):
+    if not rows:
+        return []
+    types = {}
+    for _, row in rows:
+        for name, value in row.items():
+            types[name] = max(types.get(name, ""), _TYPES[type(value)])  # number is behind integer
+    schema = schema_of(**{name: type_ or "number" for name, type_ in types.items()})
+    batches, given, size = [], [{"_time": at(seconds), **row} for seconds, row in rows], 1
+    while given:
+        batches.append({"in": given[:size]})
+        given, size = given[size:], size + 1
+    made = processed(operator, batches, {"in": schema})
+    if made.rejected:
+        raise Rejected(made.rejected)
+    return made.rows
+
+
+_TYPES = {
+    type(None): "",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    str: "string",
+    datetime: "timestamp",
+}
 
 
 @pytest.fixture

@@ -7,8 +7,7 @@ from hypothesis import given, strategies as st
 
 from pipeline_runtime.operators import look_back
 from pipeline_runtime.operators.baseline_change import BaselineChange, BaselineChangeParams
-from pipeline_runtime.operators.by_key import TooManyKept
-from tests.unit.operators.conftest import keyed_output, schema_of
+from tests.unit.operators.conftest import Rejected, keyed_output, schema_of
 
 SCHEMA = schema_of(key="k", k="string", x="number")
 ORACLE = {
@@ -52,7 +51,7 @@ def test_a_window_has_an_end_and_a_baseline_needs_values(operator, process):
 def test_what_is_too_much_is_rejected_until_older_ones_have_left(operator, monkeypatch):
     monkeypatch.setattr(look_back, "KEPT_MAX", 2)
     chosen = operator("baseline-change", {"column": "x", "window_s": 10})
-    with pytest.raises(TooManyKept):
+    with pytest.raises(Rejected, match="TooManyKept"):
         keyed_output(chosen, rows(1.0, 2.0, 3.0))
     assert len(keyed_output(chosen, [*rows(1.0, 2.0), (11, {"k": "a", "x": 3.0})])) == 3
 

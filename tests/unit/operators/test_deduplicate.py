@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from pipeline_runtime.operators import deduplicate
-from pipeline_runtime.operators.by_key import TooManyKept
 from pipeline_runtime.operators.deduplicate import Deduplicate, DeduplicateParams
-from tests.unit.operators.conftest import at, keyed_output, schema_of
+from tests.unit.operators.conftest import Rejected, at, keyed_output, schema_of
 
 SCHEMA = schema_of(key="k", k="string", id="integer", t="timestamp")
 
@@ -37,7 +36,7 @@ def test_a_clock_that_is_ahead_keeps_nothing_out(operator, monkeypatch):
 def test_what_is_too_much_is_rejected_and_what_does_not_fit_is_told(operator, mismatch, monkeypatch):
     monkeypatch.setattr(deduplicate, "KEPT_MAX", 2)
     chosen = operator("deduplicate", {"columns": ["id"], "within_s": 5})
-    with pytest.raises(TooManyKept):
+    with pytest.raises(Rejected, match="TooManyKept"):
         keyed_output(chosen, rows((0, 1), (1, 2), (2, 3)))
     assert len(keyed_output(chosen, rows((0, 1), (1, 2), (7, 3)))) == 3
     assert chosen.output_schema({"in": SCHEMA}) == SCHEMA

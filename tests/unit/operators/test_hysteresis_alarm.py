@@ -5,6 +5,7 @@ from hypothesis import given, strategies as st
 from pydantic import ValidationError
 
 from pipeline_runtime.operators.hysteresis_alarm import HysteresisAlarm, HysteresisAlarmParams
+from pipeline_runtime.trial import StatesInMemory, processed
 from tests.unit.operators.conftest import at, keyed_output, schema_of
 
 SCHEMA = schema_of(key="k", k="string", x="number")
@@ -56,17 +57,21 @@ def test_rows_are_taken_as_they_come_and_a_changed_side_begins_anew(operator):
         ("raised", at(3), None),
         ("cleared", at(2), 0.0),
     ]
-    state = {}
-    list(chosen.process("k", {"x": 9.0, "_time": at(0)}, state, None))
+    states = StatesInMemory()
+    high = HysteresisAlarm(HysteresisAlarmParams(**params()))
     low = HysteresisAlarm(HysteresisAlarmParams(**params(raise_at=2, clear_at=5)))
-    assert [row["alarm"] for row in low.process("k", {"x": 1.0, "_time": at(1)}, state, None)] == ["raised"]
+    for each, value in ((high, 9.0), (low, 1.0)):
+        [row] = processed(
+            each, [{"in": [{"_time": at(0), "k": "a", "x": value}]}], {"in": SCHEMA}, states=states
+        ).rows
+        assert row["alarm"] == "raised"
 
 
 def test_what_does_not_fit_is_told(operator, mismatch):
     names = operator("hysteresis-alarm", params()).output_schema({"in": SCHEMA}).names
     assert names == ("k", "alarm", "x", "since", "lasted", "worst")
     assert mismatch(operator("hysteresis-alarm", params(column="y")), **{"in": SCHEMA}) == ["params.column"]
-    with pytest.raises(ValidationError, match="the alarm flaps"):
+    with pytest.raises(ValidationError, match="otherwise it flaps"):
         operator("hysteresis-alarm", params(raise_at=5))
 
 

@@ -5,6 +5,7 @@ from itertools import groupby
 from hypothesis import example, given, strategies as st
 
 from pipeline_runtime.operators.peak_detection import PeakDetection, PeakDetectionParams
+from pipeline_runtime.trial import StatesInMemory, processed
 from tests.unit.operators.conftest import at, keyed_output, schema_of
 
 SCHEMA = schema_of(key="k", k="string", x="number")
@@ -49,10 +50,13 @@ def test_further_columns_are_those_of_the_peaks_own_row(operator, process):
 def test_a_peak_that_was_kept_before_an_upgrade_added_a_column_has_none(operator):
     former = operator("peak-detection", {"column": "x", "height": 1, "distance_s": 2})
     chosen = operator("peak-detection", {"column": "x", "height": 1, "distance_s": 2, "also": ["raw"]})
-    state, found = {}, []
-    for second, x in enumerate([0.0, 4.0, 0.0, 0.0, 5.0, 0.0, 0.0, 0.0]):
-        row = {"k": "a", "x": x, "raw": second, "_time": at(second)}
-        found += (former if second < 3 else chosen).process("a", row, state, None)
+    rows = [
+        {"k": "a", "x": x, "raw": second, "_time": at(second)}
+        for second, x in enumerate([0.0, 4.0, 0.0, 0.0, 5.0, 0.0, 0.0, 0.0])
+    ]
+    states, schema = StatesInMemory(), schema_of(key="k", k="string", x="number", raw="integer")
+    assert processed(former, [{"in": rows[:3]}], {"in": schema}, states=states).rows == []
+    found = processed(chosen, [{"in": rows[3:]}], {"in": schema}, states=states).rows
     assert [(row["x"], row["raw"]) for row in found] == [(4.0, None), (5.0, 4)]
 
 

@@ -6,7 +6,7 @@ import statistics
 import pytest
 
 from pipeline_runtime.operators.running_statistics import RunningStatistics
-from tests.unit.operators.conftest import at, schema_of
+from tests.unit.operators.conftest import Rejected, at, schema_of
 
 SCHEMA = schema_of(key="k", k="string", x="number")
 
@@ -47,7 +47,7 @@ def test_a_reset_begins_anew(operator, process):
 def test_nulls_are_left_out_and_infinity_is_refused(operator, process):
     statistics_ = operator("running-statistics", {"column": "x"})
     assert [row["count"] for row in process(statistics_, rows((0, None), (1, 2.0)))] == [0, 1]
-    with pytest.raises(ValueError, match="finite"):
+    with pytest.raises(Rejected, match="finite"):
         process(statistics_, rows((0, float("inf"))))
 
 

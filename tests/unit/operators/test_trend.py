@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from pipeline_runtime.operators import look_back
-from pipeline_runtime.operators.by_key import TooManyKept
 from pipeline_runtime.operators.trend import Trend, TrendParams
-from tests.unit.operators.conftest import at, keyed_output, schema_of
+from tests.unit.operators.conftest import Rejected, at, keyed_output, schema_of
 
 SCHEMA = schema_of(key="k", k="string", x="number")
 
@@ -56,7 +55,7 @@ def test_milliseconds_count_and_a_late_row_looks_back_from_its_own_time(operator
 
 def test_what_is_too_much_is_rejected(operator, monkeypatch):
     monkeypatch.setattr(look_back, "KEPT_MAX", 2)
-    with pytest.raises(TooManyKept):
+    with pytest.raises(Rejected, match="TooManyKept"):
         keyed_output(operator("trend", {"column": "x"}), rows(1.0, 2.0, 3.0))
 
 

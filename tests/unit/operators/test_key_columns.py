@@ -1,0 +1,117 @@
+"""Laws of all operators that take the rows of each key in their order: however the input is cut into batches,
+what comes of it and what is kept is the same."""
+
+import json
+import math
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from pipeline_runtime.trial import StatesInMemory, at, processed
+from tests.unit.operators.conftest import schema_of
+
+SCHEMA = schema_of(
+    key="k", k="string", x="number", n="integer", b="boolean", s="string", t="timestamp"
+)  # fmt: skip
+_AGGREGATES = [
+    {"function": function, "column": column, "as": f"{function}_{column}"}
+    for function, column in [("avg", "x"), ("stddev", "x"), ("sum", "n"), ("max", "t"), ("first", "s")]
+]
+OPERATORS = [
+    ("running-statistics", {"column": "x"}),
+    ("running-statistics", {"column": "n", "every_s": 2, "reset": True}),
+    ("difference", {"column": "x", "name": "d", "periods": 2}),
+    ("difference", {"column": "n", "name": "d", "gives": "derivative"}),
+    ("edge-detection", {"columns": ["b", "x"], "threshold": 0.5}),
+    ("deduplicate", {"columns": ["s", "n"], "within_s": 3}),
+    ("hysteresis-alarm", {"column": "x", "raise_at": 1, "clear_at": 0, "for_s": 1}),
+    ("count-window-aggregate", {"size": 3, "partial": True, "aggregates": _AGGREGATES}),
+    ("last-values", {"column": "x", "size": 3, "every": 2}),
+    ("time-between", {"column": "s", "first": "a", "second": "b", "delay_s": 1, "debounce_s": 0.5}),
+    ("trend", {"column": "x", "window_s": 4}),
+    ("baseline-change", {"column": "x", "window_s": 4, "baseline": "mean"}),
+    ("peak-detection", {"column": "x", "height": 0, "distance_s": 1, "also": ["t", "s"]}),
+    (
+        "frequency-filter",
+        {"column": "x", "kind": "low-pass", "sample_rate_hz": 100, "high_cutoff_hz": 5},
+    ),
+    ("record-around", {"event": "b", "before_s": 1, "after_s": 2}),
+]
+
+_numbers = st.one_of(st.none(), st.floats(-2, 2), st.sampled_from([0.0, -0.0, 1.7e308, math.inf, math.nan]))
+_rows = st.lists(
+    st.fixed_dictionaries(
+        {
+            "_time": st.integers(0, 40).map(lambda quarters: at(quarters / 4)),
+            "k": st.sampled_from(["a", "b", None]),
+            "x": _numbers,
+            "n": st.none() | st.integers(-3, 3) | st.just(2**60),
+            "b": st.none() | st.booleans(),
+            "s": st.none() | st.sampled_from("abc"),
+            "t": st.none() | st.integers(0, 3).map(at),
+        }
+    ),
+    max_size=25,
+)
+
+
+def outcome(operator, batches):
+    """The output by key, the reasons of dead letters, and what is kept."""
+    states = StatesInMemory()
+    made = processed(operator, [{"in": batch} for batch in batches], {"in": SCHEMA}, states=states)
+    by_key = {key: [repr(row) for row in made.rows if row.get("k") == key] for key in ("a", "b", None)}
+    return by_key, sorted(made.rejected), _sorted(states.texts)
+
+
+def _sorted(texts):
+    return {key: json.dumps(json.loads(texts[key]), sort_keys=True) for key in sorted(texts)}
+
+
+@pytest.mark.parametrize(("type_", "params"), OPERATORS, ids=[type_ for type_, _ in OPERATORS])
+@settings(max_examples=40)
+@given(rows=_rows, cuts=st.sets(st.integers(0, 25)))
+def test_however_batches_are_cut_the_output_and_the_state_are_the_same(registry, type_, params, rows, cuts):
+    operator = registry.create(type_, params)
+    operator = type(operator)(operator.resolve({"in": SCHEMA}))
+    edges = sorted({0, len(rows), *(cut for cut in cuts if cut < len(rows))})
+    cut = [rows[first:end] for first, end in pairwise(edges)]
+    assert repr(outcome(operator, cut)) == repr(outcome(operator, [rows]))
+
+
+def test_the_rows_of_a_key_come_out_together_in_the_order_in_which_keys_came(operator):
+    rows = [{"_time": at(n), "k": key, "x": float(n)} for n, key in enumerate("babca")]
+    chosen = operator("difference", {"column": "x", "key": "k", "name": "d"})
+    made = processed(chosen, [{"in": rows}], {"in": schema_of(key="k", k="string", x="number")})
+    assert [(row["k"], row["x"], row["d"]) for row in made.rows] == [
+        ("b", 0.0, None),
+        ("b", 2.0, 2.0),
+        ("a", 1.0, None),
+        ("a", 4.0, 3.0),
+        ("c", 3.0, None),
+    ]
+
+
+def test_a_row_without_a_time_or_with_an_infinite_number_is_rejected_alone(operator):
+    rows = [
+        {"_time": time, "x": x}
+        for time, x in [(at(0), 1.0), (None, 2.0), (at(2), math.inf), (at(3), 4.0)]
+    ]  # fmt: skip
+    made = processed(operator("difference", {"column": "x"}), [{"in": rows}], {"in": schema_of(x="number")})
+    assert [row["difference"] for row in made.rows] == [None, 3.0]
+    assert made.rejected == ["the row has no event time", "ValueError: inf is not a finite number"]
+
+
+def test_a_state_that_a_batch_does_not_change_is_not_kept_again(operator):
+    class Counting(StatesInMemory):
+        kept = 0
+
+        def keep_states(self, states):
+            self.kept += len(states)
+            super().keep_states(states)
+
+    states = Counting()
+    chosen = operator("deduplicate", {"columns": ["x"]})
+    rows = [{"_time": at(n), "x": 1.0} for n in range(3)]
+    processed(chosen, [{"in": [row]} for row in rows], {"in": schema_of(x="number")}, states=states)
+    assert states.kept == 1

@@ -46,17 +46,25 @@ export function RunningTile({
   );
 }
 
-const TROUBLED = new Set<string>(["failed", "silent", "lagging", "stalled", "starting", "restoring"]);
+const TROUBLED = new Set<string>([
+  "failed",
+  "silent",
+  "unheard",
+  "lagging",
+  "stalled",
+  "starting",
+  "restoring",
+]);
 
-/** Why it needs attention. */
+/** Why it needs attention: each element that does not process as it should, with its state. */
+export const troubles = (elements: LiveElement[]): string[] =>
+  elements
+    .filter((element) => TROUBLED.has(element.status))
+    .map((element) => `${nameOf(element)}: ${wordOf(element.status)}`);
+
 function Trouble({ elements }: { elements: LiveElement[] }) {
-  const troubled = elements.filter((element) => TROUBLED.has(element.status));
-  if (troubled.length === 0) return null;
-  return (
-    <span className="small">
-      {listed(troubled.map((element) => `${nameOf(element)}: ${wordOf(element.status)}`))}
-    </span>
-  );
+  const found = troubles(elements);
+  return found.length > 0 && <span className="small">{listed(found)}</span>;
 }
 
 function ThroughputSpark({ name, throughput }: { name: string; throughput: Throughput }) {

@@ -196,7 +196,7 @@ class LiveElement(TypedDict):
     cost: ElementCost | None
     """null until it is measured"""
     rows_in_total: int
-    """totals count from its first deployment on, over all its owners"""
+    """totals count from its first deployment on, over all its owners; what a rewind repeats counts again"""
     rows_out_total: int
     dead_letters_total: int
     left_out_total: int

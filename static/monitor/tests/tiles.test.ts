@@ -2,7 +2,8 @@ import { createElement } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
 import { expect, test } from "vitest";
 import type { PipelineItem } from "../../shared/types";
-import { RunningTile } from "../pipeline-tile";
+import { element } from "../../shared/tests/fixtures";
+import { RunningTile, troubles } from "../pipeline-tile";
 
 const PIPELINE: PipelineItem = {
   id: 1,
@@ -37,4 +38,15 @@ test("a pipeline whose figures were not told yet has no curve", () => {
     createElement(RunningTile, { pipeline: PIPELINE, throughput: undefined }),
   );
   expect(html).not.toContain("svg");
+});
+
+test("a tile says which element does not process, and that a node is not heard", () => {
+  const found = (["running", "silent", "unheard", "starting", "paused"] as const).map((status) =>
+    element({ id: status, title: status, status }),
+  );
+  expect(troubles(found)).toEqual([
+    "silent: node does not answer",
+    "unheard: not heard",
+    "starting: does not process yet",
+  ]);
 });

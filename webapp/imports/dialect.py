@@ -29,6 +29,7 @@ _LINE_END = re.compile("\r*\n|\r")
 _ESCAPED_QUOTE = re.compile(r'\\"[^,;\t|\s]')
 _ESCAPES = re.compile(r'\\([\\"])')
 _WORTH = {"number": 1.0, "time": 1.0, "clock": 1.0, "near": 0.7, "none": 0.8, "words": 0.4}
+_WORTH_UNDIVIDED = -0.2
 _DIVIDES = re.compile(r'[;\t|]|,\S|, ?\d|\d,|",')
 """Within a text: it was probably not divided where it should be."""
 
@@ -198,7 +199,7 @@ def _score(lines: Sequence[str], delimiter: str, quote: str) -> float:
 def _worth(cell: str, quote: str) -> float:
     kind = shape(cell)
     if kind == "words" and (_DIVIDES.search(cell) or (quote and quote in (cell[0], cell[-1]))):
-        return 0.1
+        return _WORTH_UNDIVIDED
     return _WORTH[kind]
 
 

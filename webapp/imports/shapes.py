@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from webapp.imports.units import is_unit
+
 _NO_VALUE_WORDS = """
 - -- --- ---- nan na n/a n.a. #n/a #na null none nil \\n ? #value! #div/0! #ref! #num! missing n/v k.a.
 bad error
@@ -21,10 +23,11 @@ _NUMBER = re.compile(
     re.ASCII,
 )
 _NEAR_NUMBER = re.compile(
-    r"(?:[<>~≈±$€£]|CHF|EUR|USD)?\s*[+\u2212-]?\d[\d.,'\u2019\u00a0\u202f\u2009]*(?:[eE][+-]?\d+)?\s*"
-    r"(?:[%‰*!?€$£-]|[A-Za-z°µ]{1,4}[0-9]?)?|\(\d[\d.,'\u2019]*\)",
+    r"(?:[<>~≈±$€£]|CHF|EUR|USD)?[ \u00a0\u202f]*[+\u2212-]?\d[\d.,'\u2019\u00a0\u202f\u2009]*"
+    r"(?:[eE][+-]?\d+)?[ \u00a0\u202f]*(?:[%‰*!?€$£-]|[A-Za-z°µ]{1,4}[0-9]?)?|\(\d[\d.,'\u2019]*\)",
     re.ASCII,
 )
+_BEHIND_NUMBER = re.compile(r"[+-]?\d[\d.,'\u2019 \u00a0\u202f\u2009]*(\D.{0,19})", re.ASCII)
 _DATE = (
     r"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](?:\d{4}|\d{2})|\d{4}-\d{3}"
     r"|\d{1,2}[-. /]?\s?[A-Za-zÄä]{3,9}\.?[-. ,/]*\d{2,4}|[A-Za-zÄä]{3,9}\.? \d{1,2},? \d{4}|(?:19|20)\d{6})"
@@ -67,7 +70,10 @@ def shape(cell: str) -> str:
         return "clock"
     if _TIME.fullmatch(text):
         return "time"
-    return "near" if _NEAR_NUMBER.fullmatch(text) else "words"
+    if _NEAR_NUMBER.fullmatch(text):
+        return "near"
+    behind = _BEHIND_NUMBER.fullmatch(text)
+    return "near" if behind is not None and is_unit(behind[1]) else "words"
 
 
 def is_typed(cell: str) -> bool:

@@ -134,7 +134,7 @@ def _with_rows_before(rows: Sequence[Line], first: int, typed: frozenset[int], w
             belongs = any(cell.strip() for cell in cells) and all(
                 is_typed(cells[at]) for at in typed if cells[at].strip()
             )
-        if not belongs:
+        if not belongs or (_are_units(rows[first - 1]) and not all(map(is_typed, filter(str.strip, cells)))):
             break
         first -= 1
     return rows[first].number

@@ -13,7 +13,7 @@ from webapp.imports.time_formats import CLOCK_DIGITS, CLOCKS, formats_of, in_par
 from webapp.imports.time_text import ABBREVIATIONS, MONTHS, time_reader
 
 _NAMES = re.compile(
-    r"time|zeit|date|datum|stamp|uhr|^ts$|^t$|^dt$|^utc|^tmst|moment|heure|fecha|hora|^mst$|^gmt|^cet$|^hour$|^sec|elapsed"
+    r"time|zeit|date|datum|stamp|uhr|^ts$|^t$|^dt$|^utc|^tmst|moment|heure|fecha|hora|^mst$|^gmt|^cet$|^hour$|^hh:?mm|^hhmm|^hrmn$|^clock$|^sec|elapsed"
 )
 _NOT_NAMES = re.compile(
     r"temp|batch|runtime|lifetime|duration|dauer|timeout|update|candidate|between|interval"

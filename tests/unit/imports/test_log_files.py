@@ -1,4 +1,4 @@
-"""200 files of many makers: what Fogline reads from them without being told is what they say, or it asks."""
+"""Files of many makers: what Fogline reads from them without being told is what they say, or it asks."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from tests.oracles.log_files import Column, LogFile, log_file
+from tests.oracles.plant_files import plant_file
 from webapp.imports.answer import answered
 from webapp.imports.convert import convert
 from webapp.imports.detect import look
@@ -41,6 +42,19 @@ def test_of_200_files_none_is_read_wrong_without_a_word(tmp_path: Path) -> None:
             wrong[seed] = f"no answer is right: {whys}"
     assert wrong == {}
     assert FILES - len(asked) >= WITHOUT_A_QUESTION_MIN, asked
+
+
+def test_of_100_files_of_plants_each_is_read_right_without_a_question(tmp_path: Path) -> None:
+    wrong = {}
+    for seed in range(100):
+        file = plant_file(seed)
+        path = tmp_path / "file"
+        path.write_bytes(file.data)
+        detection = look(path, "file.csv").detection
+        why = ", ".join(question.text for question in detection.questions)
+        if why := why or differs(path, detection.reading, file):
+            wrong[seed] = why
+    assert wrong == {}
 
 
 def differs(path: Path, reading: Reading, file: LogFile) -> str:

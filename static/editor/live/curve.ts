@@ -48,11 +48,16 @@ interface Part {
   until: number;
   rows: number;
   left_out: number;
+  /** when its rows came, if it has all of them; else null */
+  times: number[] | null;
 }
 
 /** How much of a part lies behind `begin`, if its rows came evenly. */
 const shareOf = ({ from, until }: Part, begin: number): number =>
   from >= begin ? 1 : until <= begin ? 0 : (until - begin) / (until - from);
+
+const rowsOf = (part: Part, begin: number): number =>
+  part.times?.filter((time) => time >= begin).length ?? part.rows * shareOf(part, begin);
 
 /** What was gathered before and what came since, without what is older than the window. */
 export class Gathering {
@@ -74,9 +79,10 @@ export class Gathering {
         until: Math.max(...times),
         rows: answer.rows,
         left_out: answer.left_out,
+        times: answer.rows === times.length ? times : null,
       });
     this.parts = this.parts.filter((part) => part.until >= begin);
-    const rows = this.parts.reduce((sum, part) => sum + part.rows * shareOf(part, begin), 0);
+    const rows = this.parts.reduce((sum, part) => sum + rowsOf(part, begin), 0);
     const left_out = this.parts.reduce((sum, part) => sum + part.left_out * shareOf(part, begin), 0);
     return { records: inside, rows: Math.round(rows), left_out: Math.round(left_out) };
   }

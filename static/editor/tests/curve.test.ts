@@ -29,6 +29,14 @@ describe("what a live chart gathers", () => {
     });
   });
 
+  test("rows that come seldom and unevenly are counted, and not estimated", () => {
+    const gathering = new Gathering();
+    gathering.add(answer([0, 1, 2, 3, 60], 5), 60_000);
+    const gathered = gathering.add(answer([65], 1), 60_000);
+    expect([gathered.rows, gathered.records.length]).toEqual([2, 2]);
+    expect(toldRows(gathered, [])).toBe("");
+  });
+
   test("an answer without news changes nothing", () => {
     const gathering = new Gathering();
     gathering.add(answer([0, 1], 200), 4000);

@@ -31,7 +31,7 @@ from webapp.imports.convert_sql import Moment, Query, connected, missing
 from webapp.imports.convert_write import Writer
 from webapp.imports.convert_zone import Zone
 from webapp.imports.faults import Cancelled, ImportFault
-from webapp.imports.footer import is_summary
+from webapp.imports.footer import is_remark, is_summary
 from webapp.imports.reading import ColumnReading, Jump, Reading, Report, Source
 from webapp.imports.time_text import COUNTED, moment as in_iso, time_reader, year_of
 from webapp.imports.years import Years
@@ -140,7 +140,7 @@ class _Import:
             yield self._without_footer(waiting)
 
     def _without_footer(self, table: pa.Table) -> pa.Table:
-        ending = pa.array([text is not None and is_summary(text) for text in table["_raw"].to_pylist()])
+        ending = pa.array([text is not None and self._is_behind(text) for text in table["_raw"].to_pylist()])
         short = pc.or_(table["_short"], ending)
         idle = pc.and_(short, pc.invert(table["_known"])).to_numpy()
         end = len(idle) if not idle.all() else 0
@@ -150,6 +150,11 @@ class _Import:
             return table  # nothing of it is a row with a time: let the report say so
         self.footer = table.num_rows - end
         return table.slice(0, end)
+
+    def _is_behind(self, text: str) -> bool:
+        if self.reading.kind != "text":
+            return False
+        return is_summary(text) or is_remark(text, self.reading.delimiter)
 
     def _oldest_first(self, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
         """Yields all rows from the last to the first, by way of a file."""

@@ -12,6 +12,12 @@ somme suma range
 _SUMMARY = re.compile(rf"\W*(?:grand |sub)?(?:{'|'.join(_WORDS.split())})\b(?!\s*=)", re.IGNORECASE)
 
 
+def is_remark(text: str, delimiter: str) -> bool:
+    """Returns whether a line is a text: it has no digit, or its first word has none where spaces divide."""
+    some = text.split()[:1] if delimiter == "whitespace" else [text]
+    return not any(map(str.isdigit, "".join(some)))
+
+
 def is_summary(text: str) -> bool:
     """Returns whether a line begins as one with the sum or the average of the columns does: `Summe;435,0`."""
     return _SUMMARY.match(text[:80]) is not None

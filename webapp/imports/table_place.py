@@ -73,7 +73,7 @@ def found(
         unit_row = next((row for row in below if _are_units(row)), None)
     if units is not None:
         unit_row = next((row for row in filled if row.number == units), None)
-    names = header_row.cells if header_row is not None else ()
+    names = _completed(header_row, above) if header_row is not None else ()
     return Place(
         width=max(width, len([name for name in names if name.strip()])),
         header=header_row.number if header_row is not None else None,
@@ -196,6 +196,18 @@ def _names(
             continue  # a line of text between the names and the rows
         break
     return None, units
+
+
+def _completed(header: Line, above: Sequence[Line]) -> tuple[str, ...]:
+    """Returns the names. A column without one may have it in the line above, as where descriptions follow."""
+    before = next((row for row in reversed(above) if row.number < header.number), None)
+    if before is None or len(before.cells) != len(header.cells) or not all(map(str.strip, before.cells)):
+        return header.cells
+    if all(map(str.strip, header.cells)) or not _are_names(before, len(header.cells)):
+        return header.cells
+    return tuple(
+        cell if cell.strip() else over for cell, over in zip(header.cells, before.cells, strict=True)
+    )
 
 
 def _are_units(row: Line) -> bool:

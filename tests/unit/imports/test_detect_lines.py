@@ -164,3 +164,22 @@ def test_one_column_with_a_decimal_comma(
 
 def test_two_names_are_two_columns(tmp_path: Path) -> None:
     assert imported(tmp_path / "file", lines("a,b", "{n},{d}")).column("b")[11] == 1
+
+
+def test_a_column_without_a_description_keeps_its_name(tmp_path: Path) -> None:
+    header = "Timestamp,TI101,PI102\n,Ofen Temperatur,Druck Leitung\n,°C,bar"
+    found = imported(tmp_path / "file", lines(header, "{time},{n}.5,{n}"))
+    assert found.names == ["Timestamp", "Ofen Temperatur", "Druck Leitung"]
+    assert [column.unit for column in found.reading.columns] == [None, "°C", "bar"]
+
+
+@pytest.mark.parametrize("remark", ["End of file", "*** stopped by user ***", "T: air temperature"])
+@pytest.mark.parametrize("row", ["{time} {n}.5", "{time}   {n}.5  {n}"])
+def test_remarks_behind_cells_that_spaces_divide(tmp_path: Path, row: str, remark: str) -> None:
+    assert imported(tmp_path / "file", lines("", row) + f"\n{remark}\n").report.dead == 0
+
+
+def test_units_such_as_1_min_are_no_row(tmp_path: Path) -> None:
+    found = imported(tmp_path / "file", lines("time\tspeed\n\t1/min", "{time}\t14{n:02d}"))
+    assert found.reading.columns[1].unit == "1/min"
+    assert found.report.dead == 0

@@ -144,3 +144,10 @@ def test_an_answer_about_the_time_holds_for_its_column_too(tmp_path: Path) -> No
 def test_seconds_with_a_decimal_comma_are_explained_too(tmp_path: Path) -> None:
     found = imported(tmp_path / "file", lines("ts;v", "17145216{n:02d},{d}25;{n},5"))
     assert "1714521600.025 is 2024-05-01 00:00:00.025 UTC" in found.notes
+
+
+def test_one_bad_time_of_day_does_not_leave_the_others_out(tmp_path: Path) -> None:
+    data = lines("Date;Time;v", "2024-05-01;12:{n:02d};{n}").replace("12:07", "broken")
+    found = imported(tmp_path / "file", data)
+    assert found.times[1] == "2024-05-01T12:01:00+00:00"
+    assert found.report.dead == 1

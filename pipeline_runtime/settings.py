@@ -196,6 +196,9 @@ class Settings(BaseSettings):
     """How many megabytes per second a node may spend on sending checkpoints. With 0 there is no limit."""
     disk_reserve_mb: NonNegativeInt = 256
     """How many megabytes of free disk checkpoints leave to everything else."""
+    node_files_mb: NonNegativeInt = 2000
+    """How many megabytes of files that none of its elements reads any more a node keeps, so that it need not
+    fetch them again. The least recently used are deleted first. With 0 none is kept."""
     trim_s: _Amount = 600
     """How many seconds lie between two trimmings of journals and streams behind the oldest checkpoint. With 0
     they are never trimmed."""

@@ -57,20 +57,26 @@ class FileStore:
             raise _unwritable(self.directory, error) from error
         return sha, size
 
-    def drop(self, named: Collection[str], unused_s: float) -> list[str]:
-        """Deletes the files that are not named and were put in more than `unused_s` ago. Returns their
-        sha256s.
+    def drop(self, named: Collection[str], unused_s: float, bytes_max: int = 0) -> list[str]:
+        """Deletes files that are not named, the least recently used first, until those that are left of them
+        have at most `bytes_max`. Returns the sha256s of what it deleted.
 
-        A file that was just put in may be named only a moment later.
+        What was put in or used within the last `unused_s` stays: it may be named only a moment later.
         """
-        dropped = []
-        for path in sorted(self.directory.glob("??/*")):
+        unnamed = []
+        for path in self.directory.glob("??/*"):
             if path.name in named or not SHA256.fullmatch(path.name):
                 continue
             with suppress(FileNotFoundError):
-                if time() - path.stat().st_mtime > unused_s:
-                    path.unlink()
-                    dropped.append(path.name)
+                found = path.stat()
+                unnamed.append((found.st_mtime, path.name, found.st_size))
+        left, dropped = sum(size for *_, size in unnamed), []
+        for used_s, sha, size in sorted(unnamed):
+            if left <= bytes_max or time() - used_s <= unused_s:
+                break
+            self.place(sha).unlink(missing_ok=True)
+            left -= size
+            dropped.append(sha)
         return dropped
 
     def path(self, sha: str) -> Path:
@@ -155,9 +161,9 @@ class FileCache:
     def path(self, sha: str, progress: Progress | None = None) -> Path:
         """Returns the local file, fetched and verified if need be. Raises CheckpointError when it cannot be
         fetched."""
-        if sha in self.store:
-            return self.store.path(sha)
         with self._lock:
+            if (kept := self._used(sha)) is not None:
+                return kept
             lock = self._fetching.setdefault(sha, threading.Lock())
         with lock:
             if sha not in self.store:
@@ -165,6 +171,20 @@ class FileCache:
                     self._client.get_file(sha, writer.write, progress)
                     writer.commit(sha)
         return self.store.path(sha)
+
+    def _used(self, sha: str) -> Path | None:
+        path = self.store.place(sha)
+        if not path.is_file():
+            return None
+        os.utime(path)
+        return path
+
+    def drop(self, named: Collection[str], unused_s: float, bytes_max: int) -> list[str]:
+        """See FileStore.drop. What is named counts as used now, and so does what `path` has returned."""
+        with self._lock:
+            for sha in named:
+                self._used(sha)
+            return self.store.drop(named, unused_s, bytes_max)
 
     def resolver(self, files: Mapping[str, str], demo: Path | None = None) -> Callable[[str], Path]:
         """Returns a function that resolves a GroupSpec's file references: through `files` (reference ->

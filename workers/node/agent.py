@@ -105,6 +105,12 @@ class Agent:
             found[group] = status.model_copy(update={"error": error})
         return tuple(found.values())
 
+    def files_in_use(self) -> frozenset[str]:
+        """Returns the sha256s of the files that replicas read which run here or are wanted here."""
+        started = [slot.started_spec for slot in self._slots.values() if not slot.gone]
+        specs = [*(replica.spec for replica in self._desired.replicas), *filter(None, started)]
+        return frozenset(sha for spec in specs for sha in spec.files.values())
+
     def java_ended(self) -> None:
         """Notes which groups may have ended Java, so that it does not happen for ever."""
         slots = ((slot.group, slot.wanted_at_work()) for slot in self._slots.values())

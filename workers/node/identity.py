@@ -41,6 +41,7 @@ class Identity:
     kept: Retention = ON_NODES  # checkpoints on this node
     bytes_per_s: int | None = None  # the limit for sending checkpoints
     reserve_bytes: int = 0  # free disk that checkpoints leave
+    unused_bytes: int = 0  # of files that nothing here reads, and that are kept all the same
     batch_s: float = 600.0  # the longest that a batch may take
     leave_s: float = 0.0  # time to hand over what it owns when it is told to stop
     heartbeat_s: float = 1.0  # control's detector relies on this
@@ -89,6 +90,7 @@ def _limits(settings: Settings) -> dict[str, Any]:
         "leave_s": settings.leave_s,
         "bytes_per_s": int(settings.checkpoint_mb_s * 1_000_000) or None,
         "reserve_bytes": settings.disk_reserve_mb * 1_000_000,
+        "unused_bytes": settings.node_files_mb * 1_000_000,
     }
 
 

@@ -97,7 +97,9 @@ class NodeProcess:
             bytes_per_s=identity.bytes_per_s,
             reserve_bytes=identity.reserve_bytes,
         )
-        self._files = NodeFiles(identity.directory / "files", identity.central_url, identity.cluster_key)
+        self._files = NodeFiles(
+            identity.directory / "files", identity.central_url, identity.cluster_key, identity.unused_bytes
+        )
         self._engine = engine(identity, self._replica_changed, self._files.resolve)
         self._links = LinkProbe(token_minter(identity.cluster_key), identity.kafka)
         runtime = NodeRuntime(
@@ -149,6 +151,7 @@ class NodeProcess:
         self._service = self._serve()  # 2.
         self._checkpoints.start()
         self._agent.start()  # 3.
+        self._files.start(self._agent.files_in_use)
         self._links.start()
         self._heartbeat.start()  # 4.
         self._commands.start()
@@ -166,6 +169,7 @@ class NodeProcess:
         if self._service is not None:
             self._service.close(timeout_s=0.5)
         self._links.close()
+        self._files.close()
         self._checkpoints.close()
         if self._spark_up.is_set() and self._stopping.failure is None:
             closing = threading.Thread(target=self._engine.close, daemon=True)

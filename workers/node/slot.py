@@ -24,6 +24,7 @@ from pipeline_runtime.model.desired import (
     is_held,
 )
 from pipeline_runtime.model.kept import KeptAnswer, KeptQuestion
+from pipeline_runtime.model.spec import GroupSpec
 from workers.node.java_ends import has_come_through, is_suspect
 from workers.node.reconcile import (
     Action,
@@ -96,6 +97,11 @@ class Slot:
             replica.stop(timeout_s)
 
     # -- what others see -------------------------------------------------------------------------
+
+    @property
+    def started_spec(self) -> GroupSpec | None:
+        """What was started last, and may still run."""
+        return self._state.spec
 
     def status(self) -> ReplicaStatus:
         replica, state, want, taken = self._replica, self._state, self._want, self._taken

@@ -95,7 +95,7 @@ class CsvReplayParams(Params):
         json_schema_extra={"x-choices": _PACES},
     )
     speed: float = Field(
-        default=1.0, gt=0, le=1e6, description="2 is twice as fast as recorded, 0.5 half as fast"
+        default=1.0, ge=1e-3, le=1e6, description="2 is twice as fast as recorded, 0.5 half as fast"
     )
     loops: int = Field(
         default=1,
@@ -137,7 +137,8 @@ class CsvReplay(SourceOperator):
     Rows are sent at `rate` rows per second. At a million, the maximum, rows are sent as fast as the node can.
     Without a rate, rows are sent at the recorded times, and `speed` makes that faster or slower. The file is
     played once, and then the element ends. `loops` plays it several times, and `loops: 0` for ever. The time
-    continues from one round to the next, so event time always rises.
+    continues from one round to the next, so event time always rises. If all rows have the same time, rounds
+    follow each other every second.
 
     Event time is the recorded time, shifted so that the recording begins at the start of the replay.
     `restamp: false` keeps it as recorded. In a file without times, event time follows from the rate. If the

@@ -31,6 +31,7 @@ METADATA = "fogline"
 """The key of a table's facts in the metadata of its Parquet file."""
 
 _GROUPS_KEPT = 3
+_ROUND_WITHOUT_STEPS_US = 1_000_000
 _ARROW_TYPES = {
     FieldType.INTEGER: pa.int64(),
     FieldType.NUMBER: pa.float64(),
@@ -184,7 +185,9 @@ class Pace:
 
 
 def _step(span: int, rows: int) -> int:
-    return max(span // max(rows - 1, 1), 1)
+    """Returns the typical step. Where all rows have one time there is none, and rounds must not follow each
+    other without a pause."""
+    return max(span // max(rows - 1, 1), 1) if span else _ROUND_WITHOUT_STEPS_US
 
 
 def open_recording(path: Path) -> Recording:

@@ -28,7 +28,7 @@ from tests.benchmarks.harness import QUICK, ROOT, log, machine, write_results
 from webapp.imports.convert_sql import THREADS
 
 GIGABYTES = float(os.environ.get("GIGABYTES", "0.1" if QUICK else "1"))
-ROUNDS = 1 if QUICK else 3
+ROUNDS = int(os.environ.get("ROUNDS", "1" if QUICK else "3"))
 COLUMNS = (5, 100)  # of numbers, beside the time
 RATIO_MAX, MEMORY_MB_MAX = 1.5, 500
 _DUCKDB = """

@@ -15,7 +15,7 @@ from pipeline_runtime.model.schema import FieldType
 from webapp.imports.cell_text import quoted, read_cell, sql_of
 from webapp.imports.convert_text import ROW_BYTES_MAX
 from webapp.imports.reading import ColumnReading, Reading, Source
-from webapp.imports.time_text import time_reader
+from webapp.imports.time_text import COUNTED, time_reader
 
 THREADS = 2
 MEMORY_MB = 200
@@ -23,7 +23,7 @@ COLUMNS_AT_ONCE = 128
 BUFFER_BYTES = 6 << 20  # each thread parses so many bytes of a piece
 _FAST_PARTS = {"%Y", "%y", "%m", "%d", "%H", "%I", "%p", "%M", "%S", "%f"}
 _YEAR_1000_US = -30_610_224_000_000_000
-_ZONED = "(contains({0}, '+') OR suffix({0}, 'Z') OR suffix({0}, 'C') OR contains(substr({0}, 12), '-'))"
+_ZONED = "(contains({0}, '+') OR suffix({0}, 'Z') OR suffix({0}, 'C') OR {0} LIKE '___________%-%')"
 """SQL that tells whether an ISO 8601 text has an offset: +02:00, -03, Z or UTC."""
 _ABSENT = "\x01absent\x02"  # no cell is so, since no cell may be null by its text: that is decided later
 
@@ -89,7 +89,9 @@ class Query:
             middle.append(f"{fast_time(f't{n}', moment.format)} AS a{n}")
         outer = [f"{self._kept(n, column)} AS v{n}" for n, column in enumerate(self.plain)]
         for n, moment in enumerate(self.moments):
-            outer += [f"a{n}", f"CASE WHEN a{n} IS NULL THEN t{n} END AS t{n}"]
+            known = is_our_time(f"a{n}", moment.format)
+            outer.append(f"CASE WHEN {known} THEN a{n} END AS a{n}")
+            outer.append(f"CASE WHEN {known} THEN NULL ELSE t{n} END AS t{n}")
             if moment.format == "iso" and self.zoned:
                 outer.append(f"{_ZONED.format(f't{n}')} AS z{n}")
         return (
@@ -179,7 +181,10 @@ def joined(cells: list[str]) -> str:
 
 
 def fast_time(text: str, time_format: str) -> str:
-    """SQL with the microseconds since 1970 of what DuckDB reads as `time_text` does; null for the rest."""
+    """SQL with the microseconds since 1970 of what DuckDB reads as `time_text` does; null for the rest.
+
+    Only what `is_our_time` counts. That is asked of the result, because DuckDB would find it twice here.
+    """
     if time_format == "iso":
         # A cast to TIMESTAMP passes over an offset, and one to TIMESTAMPTZ is slow.
         local, zoned = (
@@ -187,7 +192,7 @@ def fast_time(text: str, time_format: str) -> str:
             f"epoch_us(TRY_CAST({text} AS TIMESTAMPTZ))",
         )
         read = f"CASE WHEN {_ZONED.format(text)} THEN {zoned} ELSE {local} END"
-        return _of_our_time(f"CASE WHEN strlen({text}) >= {len('2024-05-01')} THEN {read} END")
+        return f"CASE WHEN strlen({text}) >= {len('2024-05-01')} THEN {read} END"
     if time_format in ("epoch_s", "epoch_ms", "epoch_us"):
         # Whole numbers only: a double does not hold each microsecond.
         unit = {"epoch_s": 1_000_000, "epoch_ms": 1000, "epoch_us": 1}[time_format]
@@ -198,13 +203,13 @@ def fast_time(text: str, time_format: str) -> str:
     parts = set(re.findall(r"%.", time_format))
     half_days = ("%I" in parts) == ("%p" in parts)
     if parts <= _FAST_PARTS and half_days and "seconds_of_day" not in time_format:
-        return _of_our_time(f"epoch_us(try_strptime({text}, {quoted(time_format.strip())}))")
+        return f"epoch_us(try_strptime({text}, {quoted(time_format.strip())}))"
     return "NULL::BIGINT"
 
 
-def _of_our_time(micros: str) -> str:
-    """DuckDB reads 24 as the year 24, and knows times before Christ."""
-    return f"CASE WHEN {micros} >= {_YEAR_1000_US} THEN {micros} END"
+def is_our_time(micros: str, time_format: str) -> str:
+    """SQL that tells whether a time is one. DuckDB reads 24 as the year 24, and knows times before Christ."""
+    return f"{micros} IS NOT NULL" if time_format in COUNTED else f"{micros} >= {_YEAR_1000_US}"
 
 
 def _listed(texts: tuple[str, ...]) -> str:
@@ -222,8 +227,8 @@ def connected(directory: Path) -> duckdb.DuckDBPyConnection:
             "autoload_known_extensions": False,
             "allow_community_extensions": False,
             # What a piece took is given back with it. Otherwise memory grows to twice as much.
-            "allocator_flush_threshold": "1MB",
-            "allocator_bulk_deallocation_flush_threshold": "1MB",
+            "allocator_flush_threshold": "4MB",
+            "allocator_bulk_deallocation_flush_threshold": "4MB",
         }
     )
     connection.execute(f"SET allowed_directories = [{quoted(str(directory))}]")

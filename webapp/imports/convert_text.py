@@ -276,12 +276,11 @@ def pieces(blocks: Iterator[bytes], reading: Reading) -> Iterator[Piece]:
         size += len(block)
         if size < PIECE_BYTES:
             continue
-        data = left + b"".join(parts)
-        end = _last_row_end(data, reading.quote, delimiter) if skip == 0 else data.rfind(b"\n") + 1
-        if end == 0 or len(data) - end > ROW_BYTES_MAX:
-            raise _endless(line + data[:end].count(b"\n"))
-        piece = made(data[:end])
-        left, parts, size = data[end:], [], len(data) - end
+        whole, left = _whole_rows(left, b"".join(parts), reading.quote if skip == 0 else "", delimiter)
+        if not whole or len(left) > ROW_BYTES_MAX:
+            raise _endless(line + whole.count(b"\n"))
+        piece = made(whole)
+        parts, size = [], len(left)
         if piece is not None:
             yield piece
         if reading.last_line is not None and line > reading.last_line:
@@ -291,12 +290,16 @@ def pieces(blocks: Iterator[bytes], reading: Reading) -> Iterator[Piece]:
         yield piece
 
 
-def _last_row_end(data: bytes, quote: str, delimiter: str) -> int:
-    if not quote or quote.encode() not in data:
-        return data.rfind(b"\n") + 1
+def _whole_rows(left: bytes, more: bytes, quote: str, delimiter: str) -> tuple[bytes, bytes]:
+    """Returns the rows of both that are whole, and what has begun behind them. Copies little."""
+    if not quote or (quote.encode() not in left and quote.encode() not in more):
+        end = more.rfind(b"\n") + 1
+        return (b"".join((left, memoryview(more)[:end])), more[end:]) if end else (b"", left + more)
+    data = left + more
     ends = newlines(data)
     outside = ends[~inside_quotes(data, ends, quote, delimiter)]
-    return int(outside[-1]) + 1 if len(outside) else 0
+    end = int(outside[-1]) + 1 if len(outside) else 0
+    return data[:end], data[end:]
 
 
 def _endless(line: int) -> ImportFault:

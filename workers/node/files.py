@@ -21,7 +21,8 @@ CLEAN_EACH_S = 600.0
 
 
 class NodeFiles:
-    """Of the files that nothing here reads, the most recently used `unused_bytes` are kept."""
+    """Fetches files once. Those that nothing here reads are kept as long as they have at most `unused_bytes`;
+    the least recently used are deleted first."""
 
     def __init__(self, directory: Path, central_url: str, cluster_key: str, unused_bytes: int) -> None:
         self._cache = FileCache(directory, ChunkClient(central_url, token_minter(cluster_key)))

@@ -152,7 +152,7 @@ class _Import:
         return table.slice(0, end)
 
     def _is_behind(self, text: str) -> bool:
-        if self.reading.kind != "text":
+        if self.reading.kind not in ("text", "xlsx"):
             return False
         return is_summary(text) or is_remark(text, self.reading.delimiter)
 

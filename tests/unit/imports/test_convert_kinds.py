@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.unit.imports.kinds import imported as read_without_help
 from webapp.imports import convert_records, convert_text, sheets
 from webapp.imports.convert import convert
 from webapp.imports.detect import look
@@ -207,3 +208,15 @@ def test_a_workbook_is_looked_at(tmp_path):
     reading = look(tmp_path / "book", "book.xlsx").detection.reading
     assert (reading.kind, reading.header_line, reading.first_line) == ("xlsx", 1, 2)
     assert [(each.name, each.type) for each in reading.columns] == [("when", "timestamp"), ("n", "integer")]
+
+
+def test_a_sheet_as_people_make_it(tmp_path):
+    rows = [["Report"], [], ["", "Datum", "T", "p"], ["", "", "°C", "bar"]]
+    for n in range(30):
+        rows.append(["", 45413 + n / 24, "#N/A" if n == 3 else 20.5 + n, "#DIV/0!" if n == 5 else n])
+    found = read_without_help(tmp_path / "file", workbook([*rows, ["", "Summe", 1, 2]]))
+    assert found.column("T")[2:5] == [22.5, None, 24.5]
+    assert found.column("p")[4:7] == [4, None, 6]
+    assert [column.unit for column in found.reading.columns[2:]] == ["°C", "bar"]
+    assert found.times[0] == "2024-05-01T00:00:00+00:00"
+    assert (found.report.rows, found.report.dead, found.report.footer) == (30, 0, 1)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from bisect import insort
+from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import islice, repeat
 from typing import Any
 
@@ -102,12 +102,16 @@ class KeyTimers:
         self.times = sorted(times)
 
     def set(self, time_ms: int) -> None:
-        if time_ms not in self.times:
+        if not self._has(time_ms):
             insort(self.times, time_ms)
 
     def cancel(self, time_ms: int) -> None:
-        if time_ms in self.times:
-            self.times.remove(time_ms)
+        if self._has(time_ms):
+            del self.times[bisect_left(self.times, time_ms)]
+
+    def _has(self, time_ms: int) -> bool:
+        place = bisect_left(self.times, time_ms)
+        return place < len(self.times) and self.times[place] == time_ms
 
     def due(self, now_ms: int) -> int | None:
         return self.times.pop(0) if self.times and self.times[0] <= now_ms else None
@@ -140,6 +144,10 @@ class KeyState:
         return self._text
 
 
+Made = tuple[datetime, int, Mapping[str, Any]]
+"""An output row, behind the time that it has if it does not say another: a datetime, and the same in ms."""
+
+
 def process_row(
     processor: KeyedProcessor,
     key: str,
@@ -148,20 +156,19 @@ def process_row(
     timers: KeyTimers,
     now_ms: int,
     other: str | None = None,
-) -> list[dict[str, Any]]:
+) -> list[Made]:
     """The timers that the row's time (`now_ms`) has reached, then the row itself. `other`: the port that it
     comes from, if that is not the first."""
-    out: list[dict[str, Any]] = []
+    out: list[Made] = []
     now = row["_time"]
     while (due := timers.due(now_ms)) is not None:
         when = EPOCH + timedelta(milliseconds=due)
-        out += [{"_time": when, **item} for item in processor.on_timer(key, due, state, timers)]
+        out += [(when, due, item) for item in processor.on_timer(key, due, state, timers)]
     if other is None:
         made = processor.process(key, row, state, timers)
     else:
         made = processor.process_other(other, key, row, state, timers)
-    for item in made:
-        out.append({"_time": now, **item})
+    out += [(now, now_ms, item) for item in made]
     return out
 
 
@@ -196,7 +203,7 @@ class KeyedRows:
             try:
                 made = process_row(self._processor, key, row, state, timers, now_ms, other)
                 if made:
-                    output.rows += [self._values(item, key) for item in made]
+                    output.rows += [self._values(each, key) for each in made]
                 good.append((row, now_ms, other))
             except Exception as error:
                 state, timers = stored.load(self._processor)
@@ -217,6 +224,10 @@ class KeyedRows:
     def _row(self, port: int, values: tuple[Any, ...]) -> dict[str, Any]:
         return dict(zip(self._names[port], values))  # noqa: B905 - to compare lengths takes as long again
 
-    def _values(self, item: dict[str, Any], key: str) -> tuple[Any, ...]:
+    def _values(self, made: Made, key: str) -> tuple[Any, ...]:
         """Raises TypeError or ValueError where a value does not fit its field."""
-        return key, (item["_time"] - EPOCH) // _MILLISECOND, *self._fields.fitted(item)
+        when, when_ms, item = made
+        time = item.get("_time", when)
+        if time is not when:  # most rows have the time of the row that they come from
+            when_ms = (time - EPOCH) // _MILLISECOND
+        return key, when_ms, *self._fields.fitted(item)

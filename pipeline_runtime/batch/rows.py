@@ -86,6 +86,8 @@ def in_ms(times: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def python_values(values: pa.ChunkedArray, type_: FieldType) -> list[Any]:
+    if type_ in (FieldType.NUMBER, FieldType.INTEGER) and not values.null_count:
+        return values.to_numpy().tolist()  # type: ignore[no-any-return]
     if type_ is not FieldType.TIMESTAMP:
         return values.to_pylist()  # type: ignore[no-any-return]
     return instants(values.cast(pa.int64()).to_pylist())

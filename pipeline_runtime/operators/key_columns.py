@@ -1,8 +1,8 @@
 """Rows of one key after another, as columns. Shared by operators that look at the events of each key in turn.
 
-A batch's rows are sorted by key. An operator then goes through the columns of one key as plain lists. That
-takes a tenth of the time of a dict for each row, for a batch of one row as well as for a large one. The rows
-of a key are taken one by one in their order, so results do not depend on how the input is cut into batches.
+A batch's rows are sorted by key. An operator then goes through the columns of one key as plain lists, which
+saves a dict for each row. The rows of a key are taken one by one in their order, so results do not depend on
+how the input is cut into batches.
 """
 
 from __future__ import annotations
@@ -108,9 +108,9 @@ class KeyColumns(KeyParameter, BatchProcessor):
         if no_time is not None:
             table = table.filter(pc.is_valid(table["_time"]))
         keys, codes = _encoded(self._keys(table, schema))
-        wrong = self._not_finite(table, schema)
-        not_finite = rejects(table.filter(pc.is_valid(wrong)), names, wrong.drop_null().to_pylist())
-        if not_finite.num_rows:
+        not_finite, wrong = None, self._not_finite(table, schema)
+        if wrong is not None:
+            not_finite = rejects(table.filter(pc.is_valid(wrong)), names, wrong.drop_null().to_pylist())
             fits = pc.is_null(wrong)
             table, codes = table.filter(fits), codes[fits.to_numpy()]
         if len(keys) > 1:
@@ -137,19 +137,22 @@ class KeyColumns(KeyParameter, BatchProcessor):
         keys = table["_key"] if name is None or schema.field(name) is None else texts(table[name])
         return pc.fill_null(keys, "") if keys.null_count else keys
 
-    def _not_finite(self, table: pa.Table, schema: StreamSchema) -> pa.ChunkedArray:
-        """Returns for each row why it goes to the dead letters, or null if its numbers are finite."""
-        needed = schema.names if self.passes_on else self.numbers_of()
-        found = pa.chunked_array([pa.nulls(len(table), pa.string())])
+    def _not_finite(self, table: pa.Table, schema: StreamSchema) -> pa.ChunkedArray | None:
+        """Returns for each row why it goes to the dead letters, or null if its numbers are finite. Returns
+        None if all rows have finite numbers."""
+        needed, found = schema.names if self.passes_on else self.numbers_of(), None
         for field in schema.fields:
-            if field.name in needed and field.type is FieldType.NUMBER:
-                values = table[field.name]
-                fits = pc.fill_null(pc.is_finite(values), fill_value=True)
-                if not pc.all(fits, min_count=0).as_py():
-                    why = pc.binary_join_element_wise(
-                        "ValueError:", values.cast(pa.string()), "is not a finite number", " "
-                    )
-                    found = pc.coalesce(found, pc.if_else(fits, pa.scalar(None, pa.string()), why))
+            if field.name not in needed or field.type is not FieldType.NUMBER:
+                continue
+            values = table[field.name]
+            fits = pc.is_finite(values)
+            if pc.all(fits).as_py() is not False:  # it looks at no nulls
+                continue
+            said = pc.binary_join_element_wise(
+                "ValueError:", values.cast(pa.string()), "is not a finite number", " "
+            )
+            why = pc.if_else(pc.fill_null(fits, fill_value=True), pa.scalar(None, pa.string()), said)
+            found = why if found is None else pc.coalesce(found, why)
         return found
 
     def _output(self, rows: KeyedRows, ctx: OperatorContext) -> pa.Table:

@@ -122,8 +122,8 @@ def test_timers_fire_in_order_before_the_row_that_reaches_them() -> None:
     row = {"v": 1, "_time": START + timedelta(milliseconds=5100)}
     made = process_row(processor, "k", row, state, timers, START_MS + 5100)
     assert state["fired"] == [1000, 3000, 5000, 5100]  # the last was set by the one before
-    assert [item["v"] for item in made] == [-1, -1, -1, -1, 1]
-    assert made[0]["_time"] == START + timedelta(seconds=1)
+    assert [item["v"] for _, _, item in made] == [-1, -1, -1, -1, 1]
+    assert made[0][:2] == (START + timedelta(seconds=1), START_MS + 1000)
     assert timers.times == [START_MS + 6100, START_MS + 9000]
 
 

@@ -3,14 +3,17 @@ what comes of it and what is kept is the same."""
 
 import json
 import math
+import re
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from pipeline_runtime.trial import StatesInMemory, at, processed
+from pipeline_runtime.trial import StatesInMemory, at, processed, trial
 from tests.unit.operators.conftest import schema_of
 
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "speed-up-an-operator.md"
 SCHEMA = schema_of(
     key="k", k="string", x="number", n="integer", b="boolean", s="string", t="timestamp"
 )  # fmt: skip
@@ -100,6 +103,18 @@ def test_a_row_without_a_time_or_with_an_infinite_number_is_rejected_alone(opera
     made = processed(operator("difference", {"column": "x"}), [{"in": rows}], {"in": schema_of(x="number")})
     assert [row["difference"] for row in made.rows] == [None, 3.0]
     assert made.rejected == ["the row has no event time", "ValueError: inf is not a finite number"]
+
+
+@pytest.mark.parametrize("seed", [None, 1, 2])
+def test_the_example_in_the_docs_does_what_it_says(seed):
+    [code, _] = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    made = {}
+    exec(code, made)
+    rows = [{"_time": at(n), "k": "ab"[n % 2], "value": float(n * n)} for n in range(6)]
+    schema = schema_of(key="k", k="string", value="number")
+    found = trial(made["MovingRange"](made["MovingRangeParams"](column="value")), rows, schema, seed=seed)
+    assert [row["range"] for row in found.rows if row["k"] == "a"] == [None, 4.0, 12.0]
+    assert [row["range"] for row in found.rows if row["k"] == "b"] == [None, 8.0, 16.0]
 
 
 def test_a_state_that_a_batch_does_not_change_is_not_kept_again(operator):

@@ -49,7 +49,10 @@ def _path(text: str) -> str:
     return text
 
 
-PathText = Annotated[str, Field(min_length=1, max_length=400), AfterValidator(_path)]
+_PATH_HINT: dict[str, JsonValue] = {"format": "path"}  # for the form: one line
+PathText = Annotated[
+    str, Field(min_length=1, max_length=400, json_schema_extra=_PATH_HINT), AfterValidator(_path)
+]
 
 
 class KafkaColumn(ColumnType):
@@ -66,7 +69,7 @@ class KafkaColumn(ColumnType):
     )
     quoted: bool = Field(
         default=False,
-        title="Also as text",
+        title="May be written as text",
         description="numbers, and true or false, that are written as text are read as such",
     )
 
@@ -120,9 +123,8 @@ class KafkaInParams(Params):
         title="Event time",
         description="the field that is the event time; empty: the record's timestamp",
     )
-    rows: str | None = Field(
+    rows: Annotated[str, Field(max_length=400, json_schema_extra=_PATH_HINT)] | None = Field(
         default=None,
-        max_length=400,
         title="Array of rows",
         description="where an array lies whose entries are the rows; $ for a record that is an array itself;"
         " empty: a record is one row",
@@ -131,8 +133,8 @@ class KafkaInParams(Params):
         default=None,
         gt=0,
         le=10 * 365 * 86_400,
-        title="Longest time ahead",
-        description="seconds; an event time that lies further ahead of its arrival is not believed. Empty: 15"
+        title="Longest time ahead, s",
+        description="an event time that lies further ahead of its arrival is not believed. Empty: 15"
         " minutes for the record's timestamp, a day for a field",
     )
     ahead: Literal["dead-letter", "arrival"] = Field(

@@ -106,7 +106,9 @@ def deployed_group(name: str, element: str, doing: str) -> tuple[Deployment, Gro
         raise no_element(name, element)
     title = names_of(document)[element]
     if deployment is None:
-        raise Conflict(f"{title} cannot {doing}: {name} is not deployed.", safe="Nothing was changed.")
+        raise Conflict(
+            f"{title} cannot {doing}: {pipeline.title} is not deployed.", safe="Nothing was changed."
+        )
     if is_view(found.get("type")):
         raise Conflict(
             f"{title} cannot {doing}: it is shown by the dashboard and runs on no node.",

@@ -33,12 +33,16 @@ def bring_back(actor: User, name: str) -> schemas.BroughtBack:
     pipeline = pipeline_named(name, for_update=True)
     deployment = active_deployment(pipeline)
     if deployment is None or deployment.status != Deployment.Status.RUNNING:
-        raise Conflict(f'"{name}" does not run, so nothing can be brought back.', safe="Nothing was changed.")
+        raise Conflict(
+            f'"{pipeline.title}" does not run, so nothing can be brought back.', safe="Nothing was changed."
+        )
     facts = group_facts([deployment])[deployment.pk]
     document, moves = deployment.version.document, moved_groups([deployment.pk]).get(deployment.pk, {})
     found = elsewhere(pipeline.draft, document, settled_places(facts.values()), moves)
     if not found:
-        raise Conflict(f'Everything of "{name}" runs where it belongs.', safe="Nothing was changed.")
+        raise Conflict(
+            f'Everything of "{pipeline.title}" runs where it belongs.', safe="Nothing was changed."
+        )
     placed = {document_group(group.group): group for group in facts.values()}
     group_of = {id: group for group, ids in groups_of(document).items() for id in ids}
     handovers: dict[str, Handover] = {}

@@ -29,7 +29,6 @@ from webapp.pipelines.models import Pipeline
 from webapp.pipelines.schemas import Elsewhere
 from webapp.pipelines.selectors import no_element
 from webapp.pipelines.shape import elements_of, goes_by_clock, groups_of, is_view, metadata_of, names_of
-from webapp.pipelines.titles import title_of
 from webapp.placements.group_state import FOLLOW_NOTES, GroupFacts, ReplicaFacts, actions_of, status_of
 from webapp.placements.models import Deployment
 from webapp.placements.schemas import CheckpointNote, ElementStatus
@@ -101,7 +100,7 @@ class Board:
         return {
             "id": pipeline.pk,
             "name": pipeline.name,
-            "title": title_of(pipeline.draft) or pipeline.name,
+            "title": pipeline.title,
             "revision": pipeline.draft_revision,
             "status": status,
             "message": deployment.message if deployment else "",

@@ -75,7 +75,7 @@ def deploy(
         return upgrade(actor, running, version, placement or {}, restart)
     if running is not None:
         raise Conflict(
-            f'"{name}" is {running.status} already (version {running.version.number}).',
+            f'"{pipeline.title}" is {running.status} already (version {running.version.number}).',
             safe="The running pipeline is unchanged.",
             next="Undeploy it before you deploy another version.",
             deployment=running.pk,
@@ -89,7 +89,7 @@ def deploy(
             )
     except IntegrityError as error:
         raise Conflict(
-            f'"{name}" is being deployed by somebody else.', safe="Nothing was changed."
+            f'"{pipeline.title}" is being deployed by somebody else.', safe="Nothing was changed."
         ) from error
     return _operate(actor, deployment, Operation.Kind.DEPLOY)
 
@@ -140,12 +140,12 @@ def upgrade(
 ) -> Operation:
     """Called in a transaction that has locked the pipeline. `actor` is None for control itself."""
     pipeline = deployment.pipeline
-    name, runs = pipeline.name, f"version {deployment.version.number}"
+    runs = f"version {deployment.version.number}"
     document = valid_document(pipeline, version, placement)
     same = is_what_runs(document, deployment)
     if same and _is_upgraded(deployment, document):
         raise Conflict(
-            f'"{name}" already runs the version that would be deployed ({runs}).',
+            f'"{pipeline.title}" already runs the version that would be deployed ({runs}).',
             safe="The running pipeline is unchanged.",
             next="Change the draft, or undeploy it first.",
             deployment=deployment.pk,
@@ -178,17 +178,17 @@ def valid_document(pipeline: Pipeline, version: int | None, placement: Mapping[s
     document: dict[str, Any] = pipeline.draft
     if version is not None:
         document = version_of(pipeline, version).document
-    refuse_invalid(pipeline.name, document, placement)
+    refuse_invalid(pipeline.title, document, placement)
     return document
 
 
-def refuse_invalid(name: str, document: dict[str, Any], placement: Mapping[str, str] = NO_PLACEMENT) -> None:
-    """Raises Invalid with all faults."""
+def refuse_invalid(title: str, document: dict[str, Any], placement: Mapping[str, str] = NO_PLACEMENT) -> None:
+    """Raises Invalid with all faults. `title` is what people call the pipeline."""
     faults = [fault.model_dump(mode="json") for fault in check(document).faults]
     faults += _placement_faults(document, placement)
     if faults:
         raise Invalid(
-            f"{name} cannot be deployed: it has {_mistakes(faults)}.",
+            f"{title} cannot be deployed: it has {_mistakes(faults)}.",
             safe="Nothing was deployed.",
             next="Correct the elements that are named, then deploy again.",
             faults=faults,
@@ -213,7 +213,7 @@ def undeploy(actor: User, name: str) -> Operation:
     pipeline = pipeline_named(name, for_update=True)
     deployment = active_deployment(pipeline)
     if deployment is None:
-        raise Conflict(f'"{name}" is not deployed.', safe="Nothing was changed.")
+        raise Conflict(f'"{pipeline.title}" is not deployed.', safe="Nothing was changed.")
     going = _undeployment(deployment)
     if going is None:
         return _undeploy(actor, deployment)
@@ -236,14 +236,14 @@ def run_again(actor: User, name: str) -> Operation:
     pipeline = pipeline_named(name, for_update=True)
     deployment = active_deployment(pipeline)
     if deployment is None:
-        raise Conflict(f'"{name}" is not deployed.', safe="Nothing was changed.", next="Deploy it.")
+        raise Conflict(f'"{pipeline.title}" is not deployed.', safe="Nothing was changed.", next="Deploy it.")
     going = _undeployment(deployment)
     if going is not None and going.again:
         return going
     facts = group_facts([deployment])[deployment.pk].values()
     if deployment.status != Deployment.Status.RUNNING or any(status_of(group) != "ended" for group in facts):
         raise Conflict(
-            f'"{name}" has not ended, so it cannot run again.',
+            f'"{pipeline.title}" has not ended, so it cannot run again.',
             safe="Nothing was changed.",
             next="Wait until its sources have read everything, or undeploy it and deploy it again.",
         )

@@ -39,7 +39,7 @@ def refuse_upgrade(
 
     `restart` holds the elements that may begin without their state. Returns those of them that have to.
     """
-    name = deployment.pipeline.name
+    name = deployment.pipeline.title
     if placement:
         raise Conflict(
             f'"{name}" runs already, and an upgrade leaves its elements where they are.',
@@ -88,7 +88,7 @@ def _way_out(wrong: Collection[ElementChange]) -> str:
 
 
 def _refuse_now(deployment: Deployment, document: dict[str, Any]) -> None:
-    name = deployment.pipeline.name
+    name = deployment.pipeline.title
     going = deployment.operations.filter(status__in=[Operation.Status.PENDING, Operation.Status.RUNNING])
     if going.exists():
         raise Conflict(f'"{name}" is being upgraded already.', safe=SAFE, next="Wait until that has ended.")

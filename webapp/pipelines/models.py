@@ -8,6 +8,8 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
+from webapp.pipelines.titles import title_of
+
 BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
 
 
@@ -31,6 +33,11 @@ class Pipeline(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def title(self) -> str:
+        """Returns what people call it: the title in its draft, or its name."""
+        return title_of(self.draft) or self.name
 
 
 class PipelineVersion(models.Model):

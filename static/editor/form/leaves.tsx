@@ -172,7 +172,7 @@ export function TextControl({ field, value, onChange, id, invalid, describedBy }
   const long =
     field.schema.format === "expression" ||
     /expression|condition|sql|query|template/.test(field.name) ||
-    (field.schema.maxLength ?? 0) > 200;
+    ((field.schema.maxLength ?? 0) > 200 && field.schema.format !== "path");
   const shared = {
     id,
     readOnly,

@@ -10,6 +10,7 @@ from tests.contract.web.test_permissions import assert_problem
 from webapp.audit.models import AuditRecord
 from webapp.operations.actions import deploy_again
 from webapp.operations.models import Operation
+from webapp.pipelines.models import Pipeline
 from webapp.placements.models import Deployment
 
 P = f"/pipelines/{PIPELINE}"
@@ -55,6 +56,20 @@ def test_it_is_undeployed_and_then_deployed_by_one_order(
     assert following["deployment"] != deployment.pk
     assert Deployment.objects.get(pk=following["deployment"]).version == deployment.version
     assert audited("pipeline.deploy") == 1
+
+
+def test_refusals_call_a_pipeline_as_people_call_it(
+    caller: Call, deployment: Deployment, pipeline: Pipeline
+) -> None:
+    pipeline.draft["metadata"]["title"] = "Fräsen Überwachung"
+    pipeline.save()
+    refused = assert_problem(caller("editor").post(f"{P}/run-again"), 409)
+    assert refused["detail"] == '"Fräsen Überwachung" has not ended, so it cannot run again.'
+    Deployment.objects.update(status="undeployed")
+    for path in ("bring-back", "undeploy", "elements/power/pause"):
+        detail = assert_problem(caller("editor").post(f"{P}/{path}"), 409)["detail"]
+        assert "Fräsen Überwachung" in detail
+        assert PIPELINE not in detail
 
 
 def test_an_undeployment_that_is_ordered_meanwhile_takes_the_rest_back(

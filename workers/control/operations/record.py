@@ -122,17 +122,17 @@ def end_failed(operation: Operation, why: Fail) -> None:
 
 
 def _deployment_failed(operation: Operation, why: Fail) -> None:
-    deployment, name = operation.deployment, operation.deployment.pipeline.name
-    log.warning("%s was not deployed: %s", name, why.message)
+    deployment, pipeline = operation.deployment, operation.deployment.pipeline
+    log.warning("%s was not deployed: %s", pipeline.name, why.message)
     faults = why.faults or operation.faults
     _end(operation, Operation.Status.FAILED, f"{why.message} Nothing of it runs.", faults)
     set_status(deployment, Deployment.Status.FAILED, why.message)
-    text = f"{name} was not deployed: {why.message}"
-    record_event("pipeline.deploy_failed", text, severity="error", pipeline=name)
+    text = f"{pipeline.title} was not deployed: {why.message}"
+    record_event("pipeline.deploy_failed", text, severity="error", pipeline=pipeline.name)
 
 
 def _upgrade_failed(operation: Operation, why: Fail) -> None:
-    deployment, name = operation.deployment, operation.deployment.pipeline.name
+    deployment, pipeline = operation.deployment, operation.deployment.pipeline
     run_on(deployment)
     fresh = ", ".join(deployment.name_of(element) for element in operation.restart)
     kept = f"At most the state of {fresh} is lost, as was agreed." if fresh else "Nothing is lost."
@@ -141,9 +141,11 @@ def _upgrade_failed(operation: Operation, why: Fail) -> None:
         f"{why.message} What was upgraded before it runs on, the rest runs as before.{waits} {kept} Deploy "
         "a corrected version, or the former one, to go on from where it is."
     )
-    log.warning("%s was not upgraded: %s", name, why.message)
+    log.warning("%s was not upgraded: %s", pipeline.name, why.message)
     _end(operation, Operation.Status.FAILED, text, why.faults)
-    record_event("pipeline.upgrade_failed", f"{name}: {text}", severity="error", pipeline=name)
+    record_event(
+        "pipeline.upgrade_failed", f"{pipeline.title}: {text}", severity="error", pipeline=pipeline.name
+    )
 
 
 def check_done(operation: Operation) -> None:
@@ -154,19 +156,19 @@ def check_done(operation: Operation) -> None:
 
 def end_deployed(operation: Operation) -> None:
     mark_running(operation, "done")
-    deployment, name = operation.deployment, operation.deployment.pipeline.name
+    deployment, pipeline = operation.deployment, operation.deployment.pipeline
     set_status(deployment, Deployment.Status.RUNNING)
     _end(operation, Operation.Status.DONE, "All of it runs.")
-    text = f"{name} version {deployment.version.number} runs."
-    record_event("pipeline.deployed", text, pipeline=name)
+    text = f"{pipeline.title} version {deployment.version.number} runs."
+    record_event("pipeline.deployed", text, pipeline=pipeline.name)
 
 
 def end_upgraded(operation: Operation, started: int, elements: int, topics_left: str) -> None:
     """`started` says how many of the `elements` were started again."""
     mark_running(operation, "done")
-    deployment, name = operation.deployment, operation.deployment.pipeline.name
+    deployment, pipeline = operation.deployment, operation.deployment.pipeline
     again = f"{started} of {elements} elements were started again"
-    text = f"{name} runs version {deployment.version.number}: {again}."
+    text = f"{pipeline.title} runs version {deployment.version.number}: {again}."
     regrouped = [
         step["title"] for step in operation.steps if step.get("regrouped") and step["change"] == "added"
     ]
@@ -185,12 +187,12 @@ def end_upgraded(operation: Operation, started: int, elements: int, topics_left:
     if topics_left:
         text += f" {topics_left}"
     _end(operation, Operation.Status.DONE, text)
-    record_event("pipeline.upgraded", text, pipeline=name)
+    record_event("pipeline.upgraded", text, pipeline=pipeline.name)
 
 
 def end_undeployed(operation: Operation, topics_left: str) -> None:
     mark_running(operation, "failed" if topics_left else "done")
-    deployment, name = operation.deployment, operation.deployment.pipeline.name
+    deployment, pipeline = operation.deployment, operation.deployment.pipeline
     left_over = left_running(deployment) + (f" {topics_left}" if topics_left else "")
     if topics_left:
         log.warning("topics of %s are left over: %s", deployment.pk, topics_left)
@@ -198,8 +200,8 @@ def end_undeployed(operation: Operation, topics_left: str) -> None:
     set_status(deployment, Deployment.Status.UNDEPLOYED)
     message = f"Undeployed. Checkpoints are kept in the central store for a while.{left_over}"
     _end(operation, Operation.Status.DONE, message)
-    text, severity = f"{name} was undeployed.{left_over}", "warning" if left_over else "info"
-    record_event("pipeline.undeployed", text, severity=severity, pipeline=name)
+    text, severity = f"{pipeline.title} was undeployed.{left_over}", "warning" if left_over else "info"
+    record_event("pipeline.undeployed", text, severity=severity, pipeline=pipeline.name)
 
 
 def _end(operation: Operation, status: str, message: str, faults: Sequence[GroupFault] = ()) -> None:

@@ -76,7 +76,7 @@ export function FileList() {
             Drop one here, or choose one: CSV and other text tables, Excel, JSON lines, Parquet, also as .gz
             or .zip. What can be read in two ways is asked.
           </p>
-          <UploadButton onTaken={taken} />
+          <UploadButton onTaken={taken} primary />
         </div>
       ) : (
         <>

@@ -262,9 +262,12 @@ export function leftMs(done: number, total: number, taken_ms: number): number | 
   return (taken_ms * (total - done)) / done;
 }
 
-/** Where a question's cell is: "Line 12, column power". */
-export const placeOf = ({ line, column }: Question): string =>
-  [line !== null && `Line ${count(line)}`, column !== null && `column ${column}`]
+/** Where a question's cell is, as far as its text does not say so: "Line 12, column power". */
+export const placeOf = ({ text, line, column }: Question): string =>
+  [
+    line !== null && !text.includes(`line ${count(line)}`) && `Line ${count(line)}`,
+    column !== null && !text.includes(column) && `column ${column}`,
+  ]
     .filter(Boolean)
     .join(", ")
     .replace(/^c/, "C");

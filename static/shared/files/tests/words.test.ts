@@ -85,8 +85,10 @@ test("who uses a file, and where a question is", () => {
       { pipeline: "b", where: "version", version: 2 },
     ]),
   ).toBe("a (runs), a (draft), b (version 2)");
-  expect(placeOf(QUESTION)).toBe("Line 3, column flow");
-  expect(placeOf({ ...QUESTION, line: null })).toBe("Column flow");
+  const asked = { ...QUESTION, text: "What is this?" };
+  expect(placeOf(asked)).toBe("Line 3, column flow");
+  expect(placeOf({ ...asked, line: null })).toBe("Column flow");
+  expect(placeOf({ ...asked, text: "1 cell of flow is not a number, first in line 3" })).toBe("");
 });
 
 test("the time that is left goes by the pace so far", () => {

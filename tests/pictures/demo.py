@@ -80,4 +80,6 @@ def settled(page: Page) -> None:
     """Waits until nothing is loading and the shell says that what it shows is live."""
     expect(page.locator("[data-shell=live]")).not_to_be_empty()
     expect(page.locator(".skeleton")).to_have_count(0)
+    for chart in page.locator(".chart").all()[:2]:  # those below are drawn when somebody scrolls to them
+        expect(chart.locator(".main-svg").first).to_be_visible()
     page.wait_for_load_state("networkidle")

@@ -56,6 +56,7 @@ def draw(dashboard: Dashboard, picture: Callable[..., None] = lambda *_: None) -
     show_all(dashboard)
     dashboard.select("window-aggregate")
     alarm(dashboard)
+    expect(inspector).not_to_contain_text("This is required.")
     picture("alarm", inspector)
     add(dashboard, "live table", "live-table")
     show_all(dashboard)

@@ -205,6 +205,30 @@ def test_what_is_cancelled_meanwhile_ends_its_process(keeper: ImportKeeper, stor
     assert now(file).state == "cancelled"
 
 
+def test_imports_wait_for_each_other_and_one_that_is_cancelled_lets_the_next_begin(
+    keeper: ImportKeeper, store: FileStore
+) -> None:
+    first, second = a_file(store, HANGS, "importing"), a_file(store, IMPORTS, "importing")
+    looked = a_file(store, LOOKS)
+    stepping = threading.Thread(target=keeper.step, args=("importing",))
+    stepping.start()
+    wait_until(lambda: now(first).rows_done == 1, "its progress to be noted")
+    # A look does not wait for a long import, but another import does.
+    assert keeper.step("looking")
+    assert now(looked).state == "importing"
+    DataFile.objects.filter(pk=looked.pk).delete()
+    assert (now(second).state, now(second).rows_done) == ("importing", 0)
+    DataFile.objects.filter(pk=first.pk).update(state="cancelled", order=2)
+    stepping.join(60)
+    assert keeper.step("importing")
+    assert [now(file).state for file in (first, second)] == ["cancelled", "imported"]
+
+
+def test_the_process_gives_way_to_everything_else(tmp_path: Path) -> None:
+    does = "import time\nwhile os.nice(0) < 10: time.sleep(0.01)\nsay(result=dict(nice=os.nice(0)))"
+    assert run(tmp_path, does) == {"nice": import_process.NICE}
+
+
 def test_an_import_that_was_ordered_again_meanwhile_is_begun_again(
     keeper: ImportKeeper, store: FileStore
 ) -> None:

@@ -1,4 +1,4 @@
-"""The dashboard's figures beside an oracle that counts in Kafka: paused, killed, drained, moved back."""
+"""The dashboard's figures beside an oracle that counts in Kafka: paused, killed, restored, drained, moved."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def expect_count(place: Locator, counted: Callable[[], int], what: str, *, ratio
     wait_until(reached, f"{what}: at least {at_least}, but {place.inner_text()!r} is shown")
 
 
-def test_figures_are_what_an_oracle_counts_while_an_element_is_paused_killed_drained_and_moved_back(
+def test_figures_are_what_an_oracle_counts_while_an_element_is_paused_killed_restored_drained_and_moved_back(
     client: httpx.Client, oracle: Oracle, dashboard: Dashboard, fogline: RunningFogline
 ) -> None:
     page, panel = dashboard.page, dashboard.live_panel
@@ -162,22 +162,41 @@ def test_figures_are_what_an_oracle_counts_while_an_element_is_paused_killed_dra
     panel.get_by_role("button", name="Resume").click()
     dashboard.expect_status("keep", "running")
 
-    # its node's process is killed: it is not said to run until it does again
+    # its node's process is killed: it is not said to run, in any place, until it does again
+    overview = page.context.new_page()
+    overview.goto("/")
+    tile = overview.locator("a.tile").filter(has_text=NAME)
+    expect(tile.locator(".status")).to_have_text("running")
     before = oracle.processed
     os.kill(fogline.pid("edge-b"), signal.SIGKILL)
     stands = re.compile("does not process yet|node does not answer")
     expect(dashboard.card("keep").locator(".status")).to_have_text(stands)
     lines = [line["message"] for line in client.get("/api/v1/overview").json()["attention"]]
     assert any(f"keep of {NAME}" in line for line in lines), lines
+    expect(tile.locator(".status")).to_have_text("needs attention")
+    expect(tile).to_contain_text(re.compile("keep: (does not process yet|node does not answer)"))
     expect(page.locator(".page__head .status")).to_have_text("needs attention")
+    waits = tile.locator(".figure").filter(has_text="Waits").locator(".figure__value")
+    expect_count(waits, lambda: oracle.waiting, "rows that wait, on the overview", ratio=1.1)
     lag = panel.locator(".figure").filter(has_text="Lag").locator(".figure__value")
     expect_count(lag, lambda: oracle.waiting, "rows that wait for an element that is down", ratio=1.1)
     dashboard.expect_status("keep", "running")
     total = client.get(KEEP).json()["rows_in_total"]
     assert before <= total <= oracle.processed, "its rows are counted over the restart"
+    expect(tile.locator(".status")).to_have_text("running")
+
+    # restored on another node from a checkpoint, then moved back: what it repeats is not counted again
+    wait_until(lambda: client.get(KEEP).json()["lag_rows"] < RATE, "what had waited to be processed")
+    before = oracle.processed
+    client.post(f"{KEEP}/restore", json={"target": "edge-a"}).raise_for_status()
+    dashboard.expect_handover_done("edge-a")
+    dashboard.expect_status("keep", "running")
+    total = client.get(KEEP).json()["rows_in_total"]
+    assert before <= total <= oracle.processed, "its rows are counted over the restoration"
+    dashboard.migrate("keep", "edge-b")
+    dashboard.expect_handover_done("edge-b")
 
     # drained, then moved back: the pause is what the journal shows, however seldom it writes
-    wait_until(lambda: client.get(KEEP).json()["lag_rows"] < RATE, "what had waited to be processed")
     client.post("/api/v1/nodes/edge-b/drain").raise_for_status()
     try:
         dashboard.expect_handover_done("edge-a")
@@ -186,11 +205,13 @@ def test_figures_are_what_an_oracle_counts_while_an_element_is_paused_killed_dra
     dashboard.migrate("keep", "edge-b")
     dashboard.expect_handover_done("edge-b")
     moved = [each for each in client.get("/api/v1/handovers").json() if each["pipeline"] == NAME]
-    assert [(each["origin"], each["target"]) for each in moved] == [
-        ("edge-a", "edge-b"),
-        ("edge-b", "edge-a"),
+    assert [(each["kind"], each["origin"], each["target"]) for each in moved] == [
+        ("migration", "edge-a", "edge-b"),
+        ("migration", "edge-b", "edge-a"),
+        ("migration", "edge-a", "edge-b"),
+        ("restoration", "edge-b", "edge-a"),
     ]
-    for handover in moved:
+    for handover in moved[:3]:
         assert handover["pause"] == oracle.pause_of(handover["measured"])
     page.goto(f"/handovers/{moved[0]['id']}")
     told = moved[0]["pause"]

@@ -38,6 +38,8 @@ class Counts:
         self.dead = 0
         self.first_dead: tuple[int, str] | None = None
         self._columns = [_Column() for _ in reading.columns]
+        self._names = {column.name.lower() for column in reading.columns}
+        self._other_names: tuple[int, str] | None = None  # a line with names of other columns, and its text
 
     def add(self, table: pa.Table) -> None:
         """Counts rows that become part of the table. Dead letters count as rows; their cells do not."""
@@ -47,6 +49,7 @@ class Counts:
             self.dead += dead.num_rows
             if self.first_dead is None:
                 self.first_dead = (dead["_line"][0].as_py(), str(dead["_raw"][0].as_py())[:200])
+            self._look_for_names(dead)
             table = table.filter(pc.is_null(table["_reject"]))
             self.rows += dead.num_rows
             lines = table["_line"]
@@ -60,6 +63,17 @@ class Counts:
                 column.largest = max(column.largest, -low, high)
             if f"{BAD}{number}" in names:
                 self._bad(column, table[f"{BAD}{number}"], lines)
+
+    def _look_for_names(self, dead: pa.Table) -> None:
+        """Keeps the first dead letter that has at least half of the columns' names, in whatever order."""
+        if self._other_names is not None or self.reading.kind != "text" or self.reading.header_line is None:
+            return
+        delimiter = None if self.reading.delimiter == "whitespace" else self.reading.delimiter
+        for line, text in zip(dead["_line"].to_pylist(), dead["_raw"].to_pylist(), strict=True):
+            cells = {cell.strip(' "').lower() for cell in (text or "").split(delimiter)}
+            if len(cells & self._names) >= max(2, (len(self._names) + 1) // 2):
+                self._other_names = (line, text[:_TEXT_SHOWN])
+                return
 
     def _bad(self, column: _Column, texts: pa.ChunkedArray, lines: pa.ChunkedArray) -> None:
         if texts.null_count == len(texts):
@@ -109,6 +123,8 @@ class Counts:
             for number, (column, counted) in enumerate(zip(self.reading.columns, self._columns, strict=True))
             if (question := self._type_question(number, column, counted)) is not None
         ]
+        if self._other_names is not None:
+            found.insert(0, _names_question(*self._other_names))
         kept = self.reading.time is not None and self.reading.time.jump == "keep"
         if kept and jump is not None and not -_DAY_S <= jump.seconds <= _YEAR_S:
             found.append(_jump_question(jump))
@@ -142,6 +158,18 @@ class Counts:
         else:
             return None
         return Question(id=f"type.{column.name}", text=said, line=line, column=column.name, choices=choices)
+
+
+def _names_question(line: int, text: str) -> Question:
+    return Question(
+        id="names.later",
+        text=f"Line {line:,} has other column names: {text}. What follows may be other columns.",
+        line=line,
+        choices=(
+            Choice(title=f"Read the rows above line {line:,} alone", changes={"last_line": line - 1}),
+            Choice(title="Read all rows by the names at the beginning", changes={}),
+        ),
+    )
 
 
 def _jump_question(jump: Jump) -> Question:

@@ -183,3 +183,11 @@ def test_units_such_as_1_min_are_no_row(tmp_path: Path) -> None:
     found = imported(tmp_path / "file", lines("time\tspeed\n\t1/min", "{time}\t14{n:02d}"))
     assert found.reading.columns[1].unit == "1/min"
     assert found.report.dead == 0
+
+
+def test_other_names_far_behind_the_beginning_are_asked_after_the_import(tmp_path: Path) -> None:
+    rows = lines("", "2024-05-01T00:00:{m:02d}.{n:06d},{n}.5,{n}", 40_000)
+    found = imported(tmp_path / "file", "time,T,p\n" + rows + "time,p,T\n" + rows)
+    [question] = [each for each in found.report.questions if each.id == "names.later"]
+    assert question.line == 40_002
+    assert question.choices[0].changes == {"last_line": 40_001}

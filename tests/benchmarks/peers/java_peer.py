@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import shutil
 import subprocess
 import tempfile
@@ -12,12 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 from pipeline_runtime.spark.jars import java_executable
 from tests.benchmarks.peers.jars import jars_of
 
 _FOLDER = Path(__file__).parent
 _TIMEOUT_S = 300
-_KIB = 1024
+_LAST = "EVENTS_PER_S "
 
 
 @dataclass(frozen=True)
@@ -43,9 +44,11 @@ FLINK = JavaPeer(
 
 @dataclass(frozen=True)
 class JavaRun:
-    events_per_s: float  # between the warm-up and the last event
-    cpu_s: float  # from the start of the JVM to its end
-    memory_mib: float  # the most that it had
+    """What it took from the end of the warm-up to the last event."""
+
+    events_per_s: float
+    cpu_s: float
+    memory_mib: float  # at the last event
 
 
 class PeerFailed(RuntimeError):
@@ -60,17 +63,34 @@ def run(peer: JavaPeer, bootstrap: str, topic: str, output: str, work: str, coun
     command = [java_executable(), f"-Xmx{peer.heap}", "-XX:+UseSerialGC", *peer.options, "-cp", class_path]
     command += [peer.program, bootstrap, output, directory, topic, output, work, str(count), str(warm)]
     try:
-        with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as log:
-            process = subprocess.Popen([*command, *peer.more], stdout=said, stderr=log)
-            _, _, used = os.wait4(process.pid, 0)
-            said.seek(0)
+        with tempfile.TemporaryFile("w+") as log:
+            process = psutil.Popen([*command, *peer.more], stdout=subprocess.PIPE, stderr=log, text=True)
+            try:
+                found = _followed(process)
+                process.wait(_TIMEOUT_S)
+            finally:
+                process.kill()
+                process.wait()
             log.seek(0)
-            found = re.search(r"EVENTS_PER_S ([\d.E]+)", said.read())
             if found is None:
                 raise PeerFailed(f"{peer.program} {work}: {log.read()[-2000:]}")
     finally:
         shutil.rmtree(directory, ignore_errors=True)
-    return JavaRun(float(found[1]), used.ru_utime + used.ru_stime, used.ru_maxrss / _KIB)
+    return found
+
+
+def _followed(process: psutil.Popen) -> JavaRun | None:
+    """Reads what the program says. Returns None if it ends before its last event."""
+    warm_cpu_s = 0.0
+    for line in process.stdout:
+        used = process.cpu_times()
+        cpu_s = used.user + used.system
+        if line.strip() == "WARM":
+            warm_cpu_s = cpu_s
+        elif line.startswith(_LAST):
+            memory = process.memory_full_info()
+            return JavaRun(float(line.removeprefix(_LAST)), cpu_s - warm_cpu_s, memory.pss / 2**20)
+    return None
 
 
 def _compiled(peer: JavaPeer) -> Path:

@@ -88,7 +88,7 @@ def _at_once(values: pa.BinaryArray, target: pa.Schema) -> pa.Table | None:
     if not is_object or text.count(b"\n") != len(values) - 1 or b"\r" in text:
         return None
     try:
-        return _parsed(text, len(values), target)
+        return _parsed(text, len(values), pc.max(lengths).as_py(), target)
     except (pa.ArrowInvalid, UnicodeDecodeError):
         return None
 
@@ -125,7 +125,7 @@ def _parse(
         return
     lines = [(values[index] or b"").replace(b"\n", b" ").replace(b"\r", b" ") for index in indices]
     try:
-        table = _parsed(b"\n".join(lines), len(indices), target)
+        table = _parsed(b"\n".join(lines), len(indices), max(map(len, lines)), target)
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
         if len(indices) == 1:
             _rescue_one(values[indices[0]] or b"", indices[0], error, target, tables, kept, rejects, rescue)
@@ -189,15 +189,17 @@ def _without_nan(table: pa.Table) -> pa.Table:
     return table
 
 
-def _parsed(text: bytes, count: int, target: pa.Schema) -> pa.Table:
-    """Returns a table of so many lines of JSON. Raises ArrowInvalid, UnicodeDecodeError."""
+def _parsed(text: bytes, count: int, longest: int, target: pa.Schema) -> pa.Table:
+    """Returns a table of so many lines of JSON, of which the longest has `longest` bytes. Raises
+    ArrowInvalid, UnicodeDecodeError."""
     if not text.isascii():
         text.decode()  # Arrow takes any bytes for a text, and Spark's Python processes would fail on them
-    several = len(text) > 2 * _BLOCK_BYTES
+    block_bytes = max(_BLOCK_BYTES, longest + 1)  # Arrow refuses a line that goes on behind a second block
+    several = len(text) > 2 * block_bytes
     table = pj.read_json(
         pa.BufferReader(text),
         read_options=pj.ReadOptions(
-            use_threads=several, block_size=_BLOCK_BYTES if several else len(text) + 1
+            use_threads=several, block_size=block_bytes if several else len(text) + 1
         ),
         parse_options=pj.ParseOptions(explicit_schema=target, unexpected_field_behavior="ignore"),
     )

@@ -32,12 +32,17 @@ class GateClient:
     def ask(self, request: Request[A], meanwhile: Meanwhile | None = None) -> A:
         """Blocks until the gate answers. Raises GateClosed, and RuntimeError if the gate could not answer.
 
-        `meanwhile` is called first. It is given a function that tells whether the answer has come.
+        `meanwhile` is called first. It is given a function that tells whether the answer has come. What it
+        raises is raised when the answer has come.
         """
         try:
             self._wire.send(self._keeper, request)
             if meanwhile is not None:
-                meanwhile(self._wire.has_more)
+                try:
+                    meanwhile(self._wire.has_more)
+                except Exception:
+                    self._wire.answer_to(request)  # the next request would take it for its own answer
+                    raise
             return self._wire.answer_to(request)
         except EOFError:
             raise GateClosed("the gate is gone") from None

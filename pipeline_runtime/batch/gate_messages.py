@@ -287,7 +287,9 @@ class Wire:
 
     def has_more(self) -> bool:
         """Whether the other side has answered, or hung up."""
-        return bool(select.select([self._connection], [], [], 0)[0])
+        looks = select.poll()  # `select` takes no file whose number is 1024 or more
+        looks.register(self._connection, select.POLLIN)
+        return bool(looks.poll(0))
 
     def answer_to(self, request: Request[A_co]) -> A_co:
         """Wait for the answer to the request that was sent. Raises EOFError if the gate has hung up, and

@@ -60,6 +60,10 @@ class Read:
         )
 
 
+_TIMESTAMP_MS_MAX = (2**63 - 1) // 1000
+"""The largest number of milliseconds that is less than 64 bits of microseconds."""
+
+
 def read_outside(
     values: pa.BinaryArray,
     timestamps_ms: NDArray[np.int64],
@@ -67,7 +71,8 @@ def read_outside(
     reading: RecordReading,
 ) -> Read:
     """Returns the rows of the records, in their order. What cannot be read is rejected, each row for
-    itself."""
+    itself. A timestamp that microseconds cannot hold becomes the nearest one that they can hold."""
+    timestamps_ms = np.clip(timestamps_ms, -_TIMESTAMP_MS_MAX, _TIMESTAMP_MS_MAX)
     if reading.is_plain:
         return _plain(values, timestamps_ms, schema, reading)
     return _mapped(values.to_pylist(), timestamps_ms, schema, reading)

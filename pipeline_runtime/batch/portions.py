@@ -80,6 +80,7 @@ class PortionReader:
         if another topic has the name by then: what was yielded may be that one's."""
         if start != self._begin or topic_id != self._topic_id:
             self._ahead.clear()
+            self._end = start
         # A task may be ended in the middle of this.
         at, self._begin, self._topic_id = start, -1, topic_id
         while self._ahead and at < end:

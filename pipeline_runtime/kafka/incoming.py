@@ -245,7 +245,7 @@ def _decoded(bodies: Sequence[memoryview], counts: Sequence[int], bases: NDArray
     base, first_ms, is_counted = np.repeat(bases, counts, axis=0).T
     timestamps_ms = first_ms + fields.numbers() * is_counted
     offsets = base + fields.numbers()
-    keys, values = fields.texts(), fields.texts()
+    keys, values = fields.texts(ends), fields.texts(ends)
     with_headers = fields.at
     places = np.flatnonzero(fields.numbers()).tolist()
     headers = {}
@@ -342,15 +342,17 @@ class _Fields:
         signed: NDArray[np.int64] = ((number >> _1) ^ np.negative(number & _1)).view(np.int64)
         return signed
 
-    def texts(self) -> pa.BinaryArray:
+    def texts(self, record_ends: NDArray[np.int64]) -> pa.BinaryArray:
         """Returns the next text of each record. A length stands before each; a negative one stands for
-        null."""
+        null. Raises CorruptRecordError if a text goes on behind its record's end."""
         sizes = self.numbers()
         begins, lengths = self.at, np.maximum(sizes, 0)
         self.at = begins + lengths
         end = len(self._bytes)
         if len(begins) and (lengths.max() > end or begins.min() < 0 or self.at.max() > end):
             raise IndexError("a text ends behind the data")
+        if (self.at > record_ends).any():  # texts that overlap could be far larger than the data
+            raise CorruptRecordError("a text is longer than its record")
         is_null = sizes < 0
         valid = pa.py_buffer(np.packbits(~is_null, bitorder="little")) if is_null.any() else None
         offsets = np.concatenate([[0], np.cumsum(lengths)])

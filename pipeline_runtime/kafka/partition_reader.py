@@ -73,12 +73,15 @@ class PartitionReader:
         try:
             if polled.next_offset is None:
                 polled.poll(consumer, 0)
-            records = polled.take(start, _FOR_EVER) if polled.next_offset is not None else None
+            if polled.next_offset is None:
+                self._next = start  # the consumer may have passed what only ends a transaction
+                return None
+            records = polled.take(start, _FOR_EVER)
             self._next = self._reached(consumer)
         except KafkaError:
             self.close()  # whoever needs these records will be told why they cannot be read
             return None
-        return None if records is None else (records, self._next)
+        return records, self._next
 
     def confirm(self, topic_id: str) -> None:
         """Asks which topic has the name now, and raises RangeGone if it is another one. An id never comes

@@ -6,7 +6,7 @@ import json
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from pipeline_runtime.batch.decode import Decoded, decode
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
@@ -53,6 +53,19 @@ def test_each_record_is_one_row_or_one_reject_whatever_its_neighbours_are(values
         assert is_row(values[index]), values[index]
         data = json.loads(values[index])
         assert row == {"a": data.get("a"), "t": data.get("t")}
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.sampled_from([0, 10, 100_000, 262_100, 262_144, 300_000, 600_000, 3_000_000]), max_size=6))
+@example([600_000])
+@example([10, 600_000, 10])
+def test_a_record_may_be_larger_than_what_one_thread_parses_at_a_time(sizes: list[int]) -> None:
+    values = [json.dumps({"a": place, "t": "x" * size}).encode() for place, size in enumerate(sizes)]
+    for more in ([], [b"no"]):  # also where each value has to be looked at
+        decoded = decoded_of([*values, *more], SCHEMA)
+        assert [reject.index for reject in decoded.rejects] == [len(values)] * len(more)
+        assert decoded.columns["a"].to_pylist() == list(range(len(values)))
+        assert [len(text) for text in decoded.columns["t"].to_pylist()] == sizes
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import resource
 import socket
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ import pytest
 from pipeline_runtime.batch import gate as gate_module
 from pipeline_runtime.batch.gate import GateServer
 from pipeline_runtime.batch.gate_client import GateClient, GateClosed
-from pipeline_runtime.batch.gate_messages import GateKeeper, NextToken, PartProcessed, Payload
+from pipeline_runtime.batch.gate_messages import GateKeeper, NextToken, PartProcessed, Payload, Wire
 from tests.shortages import no_more_files, no_more_threads
 from tests.waiting import PATIENCE_S, wait_until
 
@@ -185,3 +187,31 @@ def test_of_bytes_that_do_not_all_come_nobody_hears(gate: GateServer) -> None:
     caller._socket.shutdown(socket.SHUT_WR)
     assert caller.heard() == ""
     assert not heard.asked.is_set()
+
+
+def test_who_fails_while_it_waits_is_not_given_that_answer_later(gate: GateServer) -> None:
+    client = GateClient(gate.open("group", NextOne()))
+
+    def fails(_: Callable[[], bool]) -> None:
+        raise ValueError("no row")
+
+    with pytest.raises(ValueError, match="no row"):
+        client.ask(NextToken(1), meanwhile=fails)
+    assert client.ask(NextToken(7)) == 8
+    client.close()
+
+
+def test_an_answer_is_noticed_in_a_process_with_many_open_files() -> None:
+    """`select` takes no file whose number is 1024 or more."""
+    ours, theirs = socket.socketpair()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(2048, hard)), hard))
+    try:
+        with ours, theirs, socket.socket(fileno=fcntl.fcntl(ours, fcntl.F_DUPFD_CLOEXEC, 1024)) as high:
+            wire = Wire(high)
+            assert not wire.has_more()
+            theirs.sendall(b"\n")
+            assert wire.has_more()
+            wire.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

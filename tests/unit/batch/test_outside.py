@@ -176,6 +176,15 @@ def test_a_time_far_ahead_of_its_arrival_is_a_dead_letter_or_takes_the_arrivals(
     assert accepted.times_us.tolist() == [NOW_MS * 1000]
 
 
+@pytest.mark.parametrize("rows", [{}, {"rows": "$"}], ids=["plain", "array"])
+def test_a_writer_that_gives_nanoseconds_for_milliseconds_gets_dead_letters(rows: dict[str, Any]) -> None:
+    """The same in microseconds has more than 64 bits. It must neither wrap around nor stop the others."""
+    value: Any = {"k": "a"}
+    for at_ms in (NOW_MS * 1000, NOW_MS * 1_000_000, 2**63 - 1):
+        found = read([[value] if rows else value], at_ms=at_ms, columns=[column("k")], **rows)
+        assert "after its arrival" in reasons(found)[0]
+
+
 def test_a_field_may_hold_the_local_time_of_any_zone() -> None:
     time = {"from": "at", "format": "ms"}
     rows = [{"at": NOW_MS + hours * 3_600_000} for hours in (0, 14, 25)]

@@ -115,6 +115,18 @@ def test_a_batch_that_begins_elsewhere_gets_nothing_of_what_was_read_ahead(
     assert [offset for offset, *_ in rows] == [9, 10, 11]
 
 
+def test_behind_an_empty_range_elsewhere_nothing_is_read_ahead_from_before_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    records = records_of([(b'{"n":%d}' % n, 1, None) for n in range(30)])
+    reader = reader_of(monkeypatch, INSIDE, Partition(records, [3, 3]))
+    list(reader.read(0, 5))
+    list(reader.read(20, 20))
+    reader.read_ahead(after(2))
+    rows, *_ = what_is_in(reader.read(20, 23))
+    assert [offset for offset, *_ in rows] == [20, 21, 22]
+
+
 def test_no_more_is_read_ahead_than_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(portions, "AHEAD_ROWS_MAX", 4)
     records = records_of([(b'{"n":1}', 1, None) for _ in range(50)])

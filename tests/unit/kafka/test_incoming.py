@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from kafka import TopicPartition
@@ -248,3 +250,28 @@ def test_some_of_the_records_keep_their_headers(records: list[Sent], data: st.Da
     places = data.draw(st.sets(st.sampled_from(range(len(records)))).map(sorted))
     rows = rows_of(found)
     assert rows_of(found.taken(places)) == [rows[place] for place in places]
+
+
+def test_a_text_does_not_reach_into_the_next_record() -> None:
+    """Otherwise each of many records could claim the whole batch, which then takes its size times as much."""
+    data = bytes([7 << 1, *b"abc", 3 << 1, *b"abc"])
+    fields = incoming._Fields(data, np.array([0, 4]))
+    with pytest.raises(CorruptRecordError, match="longer than its record"):
+        fields.texts(np.array([4, 8]))
+
+
+def test_what_only_ends_a_transaction_is_passed_without_a_seek(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker that is far away would cost each batch two round trips more."""
+    log = bytes_of([Sent(NOW_MS, b"k", b"v", [])] * 3, 6)
+    consumer: Any = Consumer(log, 6)
+    consumer.position = lambda _: 6
+    consumer._cluster = SimpleNamespace(topic_id=lambda _: None)
+    monkeypatch.setattr(consumer, "poll", lambda _: {})
+    reader = PartitionReader(KafkaSettings("nowhere:1"), "t", 0)
+    reader._consumer, reader._next = consumer, 5  # at 5 a transaction ends
+    assert reader.ahead(5) is None
+    monkeypatch.undo()
+    found = [
+        row for records in reader.read(5, 8) for row in rows_of(records)
+    ]  # there is nothing to seek with
+    assert [offset for offset, *_ in found] == [6, 7]

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from itertools import groupby
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
 from hypothesis import given, settings, strategies as st
 from kafka import TopicPartition
 from kafka.producer.producer_batch import ProducerBatch
+from kafka.record.default_records import DefaultRecordBatch
 from kafka.record.memory_records import MemoryRecordsBuilder
 
-from pipeline_runtime.kafka.outgoing import OutgoingRecord, columns_of, fill
+from pipeline_runtime.kafka import outgoing
+from pipeline_runtime.kafka.outgoing import FEW, Outgoing, OutgoingRecord, OutgoingRows, columns_of, fill
 from pipeline_runtime.kafka.record_batches import bodies
+from pipeline_runtime.kafka.transactions import END_HEADER
 
 BATCH_BYTES = 4096
 NOW_MS = 1_700_000_000_000
@@ -60,6 +69,74 @@ def test_the_bytes_are_kafka_pythons_own(run: list[OutgoingRecord]) -> None:
         assert len(made) <= BATCH_BYTES or count == 1
         position += count
     assert position == len(run)
+
+
+class Producer:
+    """Stands for a KafkaProducer, and keeps what it is given by partition. None is where it chooses."""
+
+    def __init__(self, partitions: int) -> None:
+        self.partitions = partitions
+        self.config = {"batch_size": BATCH_BYTES}
+        self.given: defaultdict[int | None, list[Any]] = defaultdict(list)
+        self._accumulator = SimpleNamespace(config={"compression_attrs": 0})
+        self._sender = SimpleNamespace(wakeup=lambda: None)
+
+    def partitions_for(self, _: str) -> set[int]:
+        return set(range(self.partitions))
+
+    def _partition(self, _topic: str, _partition: None, key: bytes, *_: Any) -> int:
+        assert key is not None
+        return sum(key) % self.partitions
+
+    def send(self, _topic: str, *, value: bytes, key: Any, partition: Any, **more: Any) -> None:
+        self.given[partition].append((key, value, more["timestamp_ms"], more["headers"] or []))
+
+    def enqueue(self, batch: ProducerBatch) -> None:
+        for record in DefaultRecordBatch(closed(batch.records)):
+            row = (record.key, record.value, record.timestamp, record.headers)
+            self.given[batch.topic_partition.partition].append(row)
+
+
+many = st.lists(
+    st.builds(
+        OutgoingRecord,
+        topic=st.just("t"),
+        value=st.binary(max_size=4) | st.sampled_from([0, 1000, 1024, 1025, 5000]).map(bytes),
+        key=st.none() | st.binary(max_size=2),
+        timestamp_ms=st.integers(-5, NOW_MS),
+        partition=st.none() | st.just(0),
+        headers=st.just(()) | st.just((END_HEADER,)),
+    ),
+    max_size=40,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(many, st.integers(1, 3), st.sampled_from([0, 3, FEW]), st.booleans())
+def test_each_partition_gets_its_records_in_their_order(
+    sent: list[OutgoingRecord], partitions: int, few: int, as_columns: bool
+) -> None:
+    producer: Any = Producer(partitions)
+    expected: defaultdict[int | None, list[Any]] = defaultdict(list)
+    for record in sent:
+        partition = record.partition
+        if partition is None and not record.headers and partitions == 1:
+            partition = 0
+        if partition is None and not record.headers and record.key is not None:
+            partition = producer._partition("t", None, record.key)
+        row = (record.key, record.value, record.timestamp_ms, list(record.headers))
+        expected[partition].append(row)
+    given: list[Outgoing] = list(sent)
+    if as_columns:
+        runs = [(plain, list(run)) for plain, run in groupby(sent, lambda record: record.is_plain)]
+        given = [
+            each for plain, run in runs for each in ([OutgoingRows("t", columns_of(run))] if plain else run)
+        ]
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(outgoing, "FEW", few)
+        monkeypatch.setattr(outgoing, "enqueue", lambda producer, batch: producer.enqueue(batch))
+        outgoing.send_all(producer, given)
+    assert producer.given == expected
 
 
 def test_a_batch_takes_more_records_than_small_varints_reach() -> None:

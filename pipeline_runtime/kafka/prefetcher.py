@@ -224,7 +224,8 @@ class Prefetcher:
 
     def _is_another(self, consumer: KafkaConsumer) -> bool:
         """Whether a topic was deleted and created again, as the consumer has found out. Its fetches fail in
-        between, so it asks for the ids before it gets anything of the new topic."""
+        between, so it asks for the ids before it gets anything of the new topic. One that has not fetched in
+        between has to ask by itself."""
         known = consumer._cluster.topic_id
         return any((found := known(topic)) and str(found) != id for topic, id in self._ids.items())
 
@@ -274,7 +275,9 @@ class Prefetcher:
         with self._lock:
             if self._came and self.gather_s:
                 self._lock.wait_for(lambda: self._closing, self.gather_s)
+            has_rested = False
             while not self._closing and (self._held or self.full):
+                has_rested = True
                 for part in self._parts.values():
                     part.watched = False
                 self._lock.wait(1.0)
@@ -285,6 +288,8 @@ class Prefetcher:
                     consumer.seek(part.tp, part.next)
                     part.seek = False
         got = portions.poll(_POLL_MS, AHEAD_ROWS_MAX)
+        if has_rested and self._ids:
+            consumer._net.run(consumer._cluster.refresh_metadata)
         if self._is_another(consumer):
             # What it holds is not what follows. The replica learns from its own look at the topics.
             with self._lock:

@@ -19,6 +19,7 @@ from pipeline_runtime.kafka.clients import KafkaError, KafkaSettings, open_admin
 from pipeline_runtime.kafka.partition_reader import PartitionReader
 from pipeline_runtime.kafka.prefetcher import AHEAD_ROWS_MAX, Prefetcher
 from pipeline_runtime.kafka.reading import TopicEnd
+from pipeline_runtime.kafka.topics import TopicLook
 from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.replica.input_offsets import InputOffsets
@@ -64,6 +65,44 @@ def setting(kafka: str) -> Iterator[Setting]:
     made = Setting(kafka)
     yield made
     made.close()
+
+
+def test_nothing_of_a_topic_that_was_created_again_while_nothing_was_read_ahead(setting: Setting) -> None:
+    look = TopicLook(setting.settings)
+
+    def id_now() -> str | None:
+        seen = look.ask([setting.topic])[setting.topic]
+        return None if seen is None else seen.id
+
+    former = id_now()
+    assert former is not None
+    prefetcher = setting.prefetcher
+    setting.write(3)
+    prefetcher.follow({KEY: 0}, {setting.topic: former})
+    setting.wait_until(lambda: prefetcher.ends() == {KEY: 3})
+    prefetcher.hold(True)
+    rests = prefetcher._parts[KEY]
+    wait_until(lambda: not rests.watched, "it to read ahead no more")
+    prefetcher.passed({KEY: 3}, {setting.topic: former})
+    admin = open_admin(setting.settings)
+    admin.delete_topics([setting.topic])
+    wait_until(lambda: id_now() is None, "the topic to be deleted")
+    ensure_topics(setting.settings, [Topic(setting.topic)])
+    producer = KafkaProducer(bootstrap_servers=setting.settings.bootstrap)
+    for number in range(9):
+        producer.send(setting.topic, b"new %d" % number)
+    producer.close()
+    found: list[bool] = []
+    asked = prefetcher._is_another
+    prefetcher._is_another = lambda consumer: found.append(asked(consumer)) or found[-1]  # type: ignore[method-assign]
+    prefetcher.hold(False)
+    wait_until(lambda: found, "it to read ahead again")
+    assert found[0]
+    assert prefetcher.ends() == {KEY: 3}
+    prefetcher.passed({KEY: 0}, {setting.topic: str(id_now())})
+    setting.wait_until(lambda: prefetcher.ends() == {KEY: 9})
+    admin.close()
+    look.close()
 
 
 def test_what_arrives_is_here_and_a_commits_own_marker_is_no_news(setting: Setting) -> None:

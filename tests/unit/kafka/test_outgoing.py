@@ -88,8 +88,15 @@ class Producer:
         assert key is not None
         return sum(key) % self.partitions
 
+    def chosen(self, partition: int | None, key: bytes | None) -> int | None:
+        if partition is not None or self.partitions == 1:
+            return partition or 0
+        return None if key is None else self._partition("t", None, key)
+
     def send(self, _topic: str, *, value: bytes, key: Any, partition: Any, **more: Any) -> None:
-        self.given[partition].append((key, value, more["timestamp_ms"], more["headers"] or []))
+        self.given[self.chosen(partition, key)].append(
+            (key, value, more["timestamp_ms"], more["headers"] or [])
+        )
 
     def enqueue(self, batch: ProducerBatch) -> None:
         for record in DefaultRecordBatch(closed(batch.records)):
@@ -119,13 +126,8 @@ def test_each_partition_gets_its_records_in_their_order(
     producer: Any = Producer(partitions)
     expected: defaultdict[int | None, list[Any]] = defaultdict(list)
     for record in sent:
-        partition = record.partition
-        if partition is None and not record.headers and partitions == 1:
-            partition = 0
-        if partition is None and not record.headers and record.key is not None:
-            partition = producer._partition("t", None, record.key)
         row = (record.key, record.value, record.timestamp_ms, list(record.headers))
-        expected[partition].append(row)
+        expected[producer.chosen(record.partition, record.key)].append(row)
     given: list[Outgoing] = list(sent)
     if as_columns:
         runs = [(plain, list(run)) for plain, run in groupby(sent, lambda record: record.is_plain)]

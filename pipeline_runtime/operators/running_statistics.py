@@ -13,6 +13,7 @@ from pydantic import Field
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
 from pipeline_runtime.operators.by_key import finite
 from pipeline_runtime.operators.columns import NUMERIC, ColumnName, NumericColumn, SchemaCheck
+from pipeline_runtime.operators.event_time import utc
 from pipeline_runtime.operators.key_columns import KeyColumns, KeyedRows
 from pipeline_runtime.operators.sdk import Params
 
@@ -92,6 +93,11 @@ class RunningStatistics(KeyColumns):
         state["statistics"] = found.kept()
         if due_ms is not None:
             state["due_ms"] = due_ms
+
+    def readable_state(self, state: Any, inputs: Mapping[str, StreamSchema]) -> Any:
+        due_ms = state.get("due_ms")
+        due = {} if due_ms is None else {"reports_at": f"{utc(due_ms * 1000)} UTC"}
+        return {**state["statistics"], **due}
 
 
 @dataclass(slots=True)

@@ -26,11 +26,10 @@ from tests.integration.pipelines.driving import (
     operate,
 )
 from tests.running import RunningFogline
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_S, wait_until
 
 PIPELINE = "topic-cases"
 PATH = f"{API}/pipelines/{PIPELINE}"
-SOON_S = 60.0
 INTEGER = [{"name": "n", "type": "integer"}]
 FIELDS = [
     {"name": "temperature", "type": "number"},
@@ -121,7 +120,7 @@ class Outside:
         def came() -> bool:
             return [row["n"] for row in self.rows(id)] == list(numbers)
 
-        wait_until(came, lambda: f"{id} to put out {numbers}: {self.rows(id)}", SOON_S)
+        wait_until(came, lambda: f"{id} to put out {numbers}: {self.rows(id)}", PATIENCE_S)
 
     def close(self) -> None:
         self.admin.close()
@@ -177,16 +176,18 @@ def one_record_stops_nothing(client: httpx.Client, outside: Outside) -> None:
 
     outside.wait_for("small", 0, 2)
     assert "4,194,304" in reason(client, "large")
-    wait_until(lambda: [row["n"] for row in outside.rows("counted")] == [2], "the window to count 2", SOON_S)
+    wait_until(
+        lambda: [row["n"] for row in outside.rows("counted")] == [2], "the window to count 2", PATIENCE_S
+    )
     assert "more than 900 s after its arrival" in reason(client, "ahead")
     nothing = dict.fromkeys(column["name"] for column in FIELDS)
     read = [
         {**nothing, "pressure": 1013.2},
         {**nothing, "id": "a1", "value": 1.0, "T": 20.0, "seconds": 0},
     ]
-    wait_until(lambda: outside.rows("fields") == read, lambda: f"{outside.rows('fields')}", SOON_S)
-    wait_until(lambda: outside.rows("silent"), "the alarm that nothing comes", SOON_S)
-    assert outside.rows("silent")[-1]["alarm"] == "raised"
+    wait_until(lambda: outside.rows("fields") == read, lambda: f"{outside.rows('fields')}", PATIENCE_S)
+    wait_until(lambda: outside.rows("silent"), "the alarm that nothing comes", PATIENCE_S)
+    assert outside.rows("silent")[0]["alarm"] == "raised"
 
 
 def reason(client: httpx.Client, id: str) -> str:
@@ -222,13 +223,13 @@ def a_topic_gets_a_partition(client: httpx.Client, outside: Outside) -> None:
 def a_topic_is_trimmed(client: httpx.Client, outside: Outside) -> None:
     """K3."""
     client.post(f"{PATH}/elements/trimmed/pause").raise_for_status()
-    wait_until(lambda: element(client, PIPELINE, "trimmed")["status"] == "paused", "it to pause", SOON_S)
+    wait_until(lambda: element(client, PIPELINE, "trimmed")["status"] == "paused", "it to pause", PATIENCE_S)
     outside.numbers("trimmed", 2, 3, 4)
     outside.admin.delete_records({TopicPartition("cases-trimmed", 0): 4})
     client.post(f"{PATH}/elements/trimmed/resume").raise_for_status()
     outside.wait_for("trimmed", 0, 1, 4)
     counted = wait_until(
-        lambda: element(client, PIPELINE, "trimmed")["left_out_total"], "what was left out", SOON_S
+        lambda: element(client, PIPELINE, "trimmed")["left_out_total"], "what was left out", PATIENCE_S
     )
     assert counted == 2
     said = client.get(f"{API}/events", params={"pipeline": PIPELINE}).raise_for_status().json()
@@ -245,9 +246,9 @@ def columns_and_rate_are_changed(client: httpx.Client, outside: Outside) -> None
     before = len(outside.rows("plant"))
     operate(client, f"{PATH}/deploy", "the added column")
     outside.send("fields", {"T": 1, "more": "new"})
-    wait_until(lambda: len(outside.rows("fields")) == 3, lambda: f"{outside.rows('fields')}", SOON_S)
+    wait_until(lambda: len(outside.rows("fields")) == 3, lambda: f"{outside.rows('fields')}", PATIENCE_S)
     assert outside.rows("fields")[-1]["more"] == "new"
-    wait_until(lambda: len(outside.rows("plant")) > before + 200, "the generator to go on", SOON_S)
+    wait_until(lambda: len(outside.rows("plant")) > before + 200, "the generator to go on", PATIENCE_S)
     numbers = [row["n"] for row in outside.rows("plant")]
     assert numbers == list(range(len(numbers))), "it has gone on where it stood"
 
@@ -259,7 +260,7 @@ def stands(client: httpx.Client, id: str, code: str) -> dict[str, Any]:
         found = element(client, PIPELINE, id)
         return found if found["error"] and found["error"]["code"] == code else None
 
-    found = wait_until(said, lambda: f"{id} to stand: {element(client, PIPELINE, id)}", SOON_S)
+    found = wait_until(said, lambda: f"{id} to stand: {element(client, PIPELINE, id)}", PATIENCE_S)
     assert found["status"] not in ("running", "lagging"), found["status"]
     [way] = found["error"]["ways"]
     return dict(way)

@@ -80,3 +80,11 @@ def test_the_streams_key_is_the_default_and_is_handed_on(operator, process):
 
 def test_a_column_that_is_no_number_is_told(operator, mismatch):
     assert mismatch(operator("running-statistics", {"column": "k"}), **{"in": SCHEMA}) == ["params.column"]
+
+
+def test_people_see_what_is_kept_and_when_it_is_reported(operator):
+    statistics_ = operator("running-statistics", {"column": "x", "every_s": 10})
+    kept = {"count": 1, "mean": 2.0, "squares": 0.0, "minimum": 2.0, "maximum": 2.0}
+    assert statistics_.readable_state({"statistics": kept}, {"in": SCHEMA}) == kept
+    shown = statistics_.readable_state({"statistics": kept, "due_ms": 1_795_860_000_000}, {"in": SCHEMA})
+    assert shown == {**kept, "reports_at": "2026-11-28 10:00:00 UTC"}

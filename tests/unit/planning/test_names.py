@@ -111,14 +111,20 @@ def test_a_sentence_ends_once(text: str, made: str) -> None:
 
 
 def test_a_message_calls_parameters_as_the_form_does(registry, pipeline, source):
-    window = {
+    band = {
         "id": "w",
-        "type": "window-aggregate",
+        "type": "frequency-filter",
         "inputs": {"in": "source"},
-        "params": {"size_s": 1, "slide_s": 5, "aggregates": [{"function": "count"}]},
+        "params": {
+            "column": "value",
+            "kind": "band-pass",
+            "sample_rate_hz": 100,
+            "low_cutoff_hz": 20,
+            "high_cutoff_hz": 10,
+        },
     }
-    (fault,) = validate(pipeline(source(), window), registry).faults
-    assert fault.message.startswith('"A window begins every, s" must not be longer than "Size, s"')
+    (fault,) = validate(pipeline(source(), band), registry).faults
+    assert fault.message == '"Low cutoff hz" must be less than "High cutoff hz"'
 
 
 def test_no_title_or_help_of_a_form_has_a_name_for_machines(registry):

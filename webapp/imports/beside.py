@@ -27,15 +27,18 @@ _CODES = re.compile(
 def beside(name: str, cells: Sequence[str]) -> str:
     """Returns what stands beside numbers: a known unit, `-`, `()` or the sign U+2212; "" if nothing does.
 
-    Without it, nine of ten cells must be numbers.
+    Without it, nine of ten cells must be numbers. A unit must stand beside more than half of them: one
+    `10.00%` among plain numbers does not say what they are.
     """
     texts = [text for cell in cells[:LOOKED_AT_MAX] if (text := cell.strip()).lower() not in NO_VALUE]
     odd = [text for text in texts if shape(text) not in ("number", "time", "clock")]
     if not odd or _CODES.search(name.lower()):
         return ""
     for candidate in _candidates(odd):
-        numbers = sum(shape(without_beside(text, candidate)) == "number" for text in texts)
-        if numbers >= NUMBERS_SHARE * len(texts):
+        numbers = [text for text in texts if shape(without_beside(text, candidate)) == "number"]
+        with_it = sum(shape(text) != "number" for text in numbers)
+        is_usual = candidate in NO_UNITS or 2 * with_it > len(numbers)
+        if is_usual and len(numbers) >= NUMBERS_SHARE * len(texts):
             return candidate
     return ""
 

@@ -69,8 +69,9 @@ def run(peer: JavaPeer, bootstrap: str, topic: str, output: str, work: str, coun
                 found = _followed(process)
                 process.wait(_TIMEOUT_S)
             finally:
-                process.kill()
-                process.wait()
+                if process.poll() is None:
+                    process.kill()
+                    process.wait()
             log.seek(0)
             if found is None:
                 raise PeerFailed(f"{peer.program} {work}: {log.read()[-2000:]}")

@@ -217,6 +217,14 @@ def test_real_files_are_read_without_a_question(
     assert count is None or len(columns(found)) == count
 
 
+def test_a_unit_beside_one_of_several_numbers_is_none_of_the_column() -> None:
+    """The import then asks about that cell."""
+    column = next(
+        each for each in of("nova-flex2-bioreactor.csv").detection.reading.columns if each.source == 16
+    )
+    assert (column.name, column.unit, column.beside) == ("Viable Density", None, "")
+
+
 def test_units_in_the_header_are_units() -> None:
     reading = of("midc-solar-minute.txt").detection.reading
     assert ("Temperature @ 2m", "deg C") in [(column.name, column.unit) for column in reading.columns]

@@ -101,12 +101,11 @@ class GroupReader:
                 names = read.columns.column_names
                 seen.update(name for name in names if read.columns[name].null_count < len(read.places))
             if len(read.places):
-                is_whole = len(read.places) == len(records)
                 yield _rows(
                     group_input,
                     part,
                     read.columns,
-                    key=_text_keys(records.keys if is_whole else records.keys.take(pa.array(read.places))),
+                    key=_text_keys(records.keys.take(pa.array(read.places))),
                     time=pa.array(read.times_us).cast(TIMESTAMP),
                     offset=pa.array(records.offsets[read.places]),
                 )

@@ -202,6 +202,17 @@ def record(offset: int, **data: Any) -> list[Any]:
     return [offset, 1_700_000_000_000 + offset, str(data["k"]), json.dumps(data), []]
 
 
+def test_each_row_of_an_array_has_the_key_of_its_own_record(tmp_path: Path) -> None:
+    """As many rows as records do not mean one row for each."""
+    source = {"topic": "t", "columns": [{"name": "x", "type": "number"}], "rows": "rows"}
+    records = [
+        [0, 1_700_000_000_000, "first", '{"rows": [{"x": 1}, {"x": 2}]}', []],
+        [1, 1_700_000_000_001, "second", "no", []],
+    ]
+    made = made_of(spec_of({"id": "in", "type": "kafka-in", "params": source}, FILTER), tmp_path, records)
+    assert [key for key, _ in made["some.out"]] == ["first", "first"]
+
+
 def made_of(spec: GroupSpec, directory: Path, *inputs: list[list[Any]]) -> dict[str, list[Any]]:
     """What comes of one batch of these records of its inputs, by where it goes: key and row; for a sink the
     row alone; dead letters."""

@@ -63,7 +63,7 @@ class GroupReader:
         self.inputs: tuple[GroupInput, ...] = group_inputs(spec)
         self.is_planned = GroupFacts(spec, self.files, self.directory).is_planned
         self._partitions: dict[tuple[str, int], PortionReader] = {}
-        self._read_last: list[PortionReader] = []  # by this task itself, for the last batch
+        self._read_last: set[PortionReader] = set()  # by this task itself, since it read ahead
         self._sources: dict[str, SourceReader] = {}
 
     def close(self) -> None:
@@ -122,7 +122,7 @@ class GroupReader:
         if reader is None:
             reader = PortionReader(self._kafka, group_input, part.partition)
             self._partitions[group_input.topic, part.partition] = reader
-        self._read_last.append(reader)
+        self._read_last.add(reader)
         yield from reader.read(part.start, part.end, part.topic_id)
 
     def read_ahead(self, is_enough: Callable[[], bool]) -> None:

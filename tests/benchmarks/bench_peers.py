@@ -28,7 +28,7 @@ import plotly.graph_objects as go
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from tests.benchmarks import bench_throughput as throughput, events
 from tests.benchmarks.bench_node import usage
-from tests.benchmarks.bench_throughput import BATCH_ROWS, CASES, Case, fogline_round
+from tests.benchmarks.bench_throughput import BATCH_ROWS, CASES, Case, bars, fogline_round
 from tests.benchmarks.events import Output, Verdict
 from tests.benchmarks.harness import (
     QUICK,
@@ -93,18 +93,12 @@ def peer(node: Node, system: JavaPeer, case: Case, work: str, topic: str, found:
 
 
 def figure_of(rows: list[dict[str, Any]]) -> go.Figure:
-    figure = go.Figure()
-    for system in SYSTEMS:
-        mine = [row for row in rows if row["system"] == system]
-        figure.add_bar(
-            name=system, x=[row["work"] for row in mine], y=[row["events_per_s"]["p50"] for row in mine]
-        )
-    figure.update_layout(
-        title="Events per second into one element (median over rounds)",
-        yaxis_title="events/s",
-        barmode="group",
+    return bars(
+        {
+            system: {row["work"]: row["events_per_s"]["p50"] for row in rows if row["system"] == system}
+            for system in SYSTEMS
+        }
     )
-    return figure
 
 
 def main() -> None:

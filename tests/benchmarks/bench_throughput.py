@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
@@ -342,10 +342,22 @@ def row_of(measured: Measured) -> dict[str, Any]:
 
 def figure_of(rows: list[dict[str, Any]]) -> go.Figure:
     rows = [row for row in rows if "plain_events_per_s" in row]
-    names = [row["operator"] for row in rows]
+    return bars(
+        {
+            title: {row["operator"]: row[key]["p50"] for row in rows}
+            for title, key in (
+                ("Fogline", "events_per_s"),
+                ("plain Structured Streaming", "plain_events_per_s"),
+            )
+        }
+    )
+
+
+def bars(systems: Mapping[str, Mapping[str, float]]) -> go.Figure:
+    """Events per second by system and by what it does."""
     figure = go.Figure()
-    for title, key in (("Fogline", "events_per_s"), ("plain Structured Streaming", "plain_events_per_s")):
-        figure.add_bar(name=title, x=names, y=[row[key]["p50"] for row in rows])
+    for system, found in systems.items():
+        figure.add_bar(name=system, x=[*found], y=[*found.values()])
     figure.update_layout(
         title="Events per second into one element (median over rounds)",
         yaxis_title="events/s",

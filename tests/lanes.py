@@ -36,6 +36,7 @@ _REASON_CHARACTERS = 300
 _LAST_LINES = 200
 _LINES_OF_WHY = 10
 _REFERENCE_ROUNDS = 10_000_000
+_ALL_FULL = "\npytestmark = pytest.mark.full\n"
 
 
 @dataclass
@@ -67,6 +68,7 @@ def lanes(static_checks: bool) -> list[Lane]:
     # In this order: once a browser is open, an event loop runs in the process, where Django refuses to work.
     heavy = (
         *(f"{handover}/test_faults_with_spark.py", f"{handover}/test_rig.py"),
+        f"{workers}/test_restorations.py",
         *("tests/integration/pipelines", "tests/browser"),
     )
     engine = ("tests/integration/runtime", "tests/unit/operators", "tests/integration/platform")
@@ -238,14 +240,17 @@ def failures_in(results: Path) -> list[str]:
     return found
 
 
-def misplaced(all_results: list[Path], tests: Path = PROJECT / "tests") -> list[str]:
-    """The modules of tests that ran in several lanes, or in none."""
+def misplaced(all_results: list[Path], tests: Path = PROJECT / "tests", *, full: bool = False) -> list[str]:
+    """The modules of tests that ran in several lanes, or in none. Without `full`, a module may say that all
+    its tests are for `make check-full`."""
     ran = Counter[str]()
     for results in all_results:
         if results.exists():
             ran.update({str(case.get("classname")) for case in ElementTree.parse(results).iter("testcase")})
     there = {
-        ".".join(path.relative_to(tests.parent).with_suffix("").parts) for path in tests.rglob("test_*.py")
+        ".".join(path.relative_to(tests.parent).with_suffix("").parts)
+        for path in tests.rglob("test_*.py")
+        if full or _ALL_FULL not in path.read_text()
     }
     twice = [f"{module} ran in {lanes_of_it} lanes" for module, lanes_of_it in ran.items() if lanes_of_it > 1]
     return sorted([*twice, *(f"{module} ran in no lane" for module in there - ran.keys())])
@@ -260,7 +265,9 @@ def reference_s() -> float:
     return time.process_time() - begun
 
 
-def report(all_lanes: list[Lane], minutes: float, memory_gib: float, reference: tuple[float, float]) -> int:
+def report(
+    all_lanes: list[Lane], minutes: float, memory_gib: float, reference: tuple[float, float], *, full: bool
+) -> int:
     """Prints what came of it; the exit code."""
     print(f"\n{'lane':8} {'passed':>7} {'failed':>7} {'skipped':>8} {'minutes':>8} {'CPU minutes':>12}")
     counts = [counts_of(lane.results) for lane in all_lanes]
@@ -278,7 +285,7 @@ def report(all_lanes: list[Lane], minutes: float, memory_gib: float, reference: 
             print(
                 f"{lane.name}, all of it in {os.path.relpath(lane.log, PROJECT)}:", *lane.failures, sep="\n  "
             )
-    wrong = misplaced([lane.results for lane in all_lanes])
+    wrong = misplaced([lane.results for lane in all_lanes], full=full)
     failures = [failure for lane in all_lanes for failure in failures_in(lane.results)]
     for sentence in (*wrong, *failures):
         print(sentence)
@@ -299,7 +306,8 @@ def main() -> int:
     before_s = reference_s()
     memory, begun = MemoryPeak(), time.monotonic()
     memory.start()
-    run = Run(all_lanes, "--full" in sys.argv[1:])
+    full = "--full" in sys.argv[1:]
+    run = Run(all_lanes, full)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         run.go()
@@ -307,7 +315,7 @@ def main() -> int:
         run.stop()
         raise
     minutes = (time.monotonic() - begun) / 60
-    return report(all_lanes, minutes, memory.finish_gib(), (before_s, reference_s()))
+    return report(all_lanes, minutes, memory.finish_gib(), (before_s, reference_s()), full=full)
 
 
 if __name__ == "__main__":

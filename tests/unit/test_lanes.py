@@ -50,6 +50,7 @@ def test_a_module_that_ran_in_two_lanes_or_in_none_is_named(tmp_path: Path) -> N
     for name in ("unit/test_a.py", "unit/test_b.py", "web/test_c.py"):
         (tests / name).parent.mkdir(parents=True, exist_ok=True)
         (tests / name).touch()
+    (tests / "web/test_long.py").write_text("import pytest\n\npytestmark = pytest.mark.full\n")
     one, two = tmp_path / "one.xml", tmp_path / "two.xml"
     case = '<testcase classname="tests.{}" name="test_it"/>'
     for path, modules in ((one, ["unit.test_a", "unit.test_a", "web.test_c"]), (two, ["web.test_c"])):
@@ -59,6 +60,7 @@ def test_a_module_that_ran_in_two_lanes_or_in_none_is_named(tmp_path: Path) -> N
         "tests.unit.test_b ran in no lane",
         "tests.web.test_c ran in 2 lanes",
     ]
+    assert "tests.web.test_long ran in no lane" in lanes.misplaced([one, two], tests, full=True)
 
 
 @pytest.mark.parametrize(
@@ -81,10 +83,10 @@ def test_only_a_run_in_which_all_passed_succeeds(
 ) -> None:
     monkeypatch.setattr(lanes, "RESULTS", tmp_path)
     misplaced = ["tests.unit.test_a ran in no lane"] if failures == ["misplaced"] else []
-    monkeypatch.setattr(lanes, "misplaced", lambda _: misplaced)
+    monkeypatch.setattr(lanes, "misplaced", lambda *_, **__: misplaced)
     lane = Lane("only", ("tests",), failures=[] if misplaced else failures)
     results(lane.results, **outcome)
-    assert lanes.report([lane], 1.0, 1.0, (1.0, 1.0)) == code
+    assert lanes.report([lane], 1.0, 1.0, (1.0, 1.0), full=False) == code
     passed = outcome["tests"] - outcome.get("failures", 0) - outcome.get("skipped", 0)
     assert capsys.readouterr().out.splitlines()[-1].startswith(f"{passed} passed, ")
 

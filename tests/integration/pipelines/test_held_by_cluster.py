@@ -16,6 +16,8 @@ from tests.integration.workers.greedy_operator import installed_in
 from tests.running import PROJECT, RunningFogline
 from tests.waiting import wait_until
 
+# tests/lanes.py reads this line.
+pytestmark = pytest.mark.full
 PIPELINE = "held"
 PATH = f"{API}/pipelines/{PIPELINE}"
 BOTH = ("good", "bad")
@@ -51,7 +53,6 @@ def send(fogline: RunningFogline, topic: str, *values: int) -> None:
     producer.close()
 
 
-@pytest.mark.full
 @pytest.mark.integration
 @pytest.mark.timeout(900)
 def test_what_ends_its_node_twice_is_held_and_goes_on_behind_the_record(tmp_path: Path) -> None:

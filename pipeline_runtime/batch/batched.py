@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from pipeline_runtime.batch.decode import TIMESTAMP, arrow_schema
 from pipeline_runtime.batch.gate_messages import KeepStates, KeysBetween, StatesBetween, StatesOf
 from pipeline_runtime.batch.rows import BY_OFFSET, Asked, Inputs, Ports, Processed, current_state, in_ms
-from pipeline_runtime.operators.expressions.casts import texts
+from pipeline_runtime.model.texts import texts
 from pipeline_runtime.operators.sdk import BatchProcessor, OperatorContext
 from pipeline_runtime.operators.tables import RAW, REJECT
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from pipeline_runtime.batch.decode import ARROW_TYPES, TIMESTAMP
 from pipeline_runtime.model.schema import FieldType, StreamSchema
-from pipeline_runtime.operators.expressions.casts import texts
+from pipeline_runtime.model.texts import texts
 from pipeline_runtime.operators.tables import json_instant
 
 _INTEGER_MIN, _INTEGER_MAX = -(2**63), 2**63 - 1

@@ -29,7 +29,7 @@ from pipeline_runtime.batch.rows import (
     rejected,
 )
 from pipeline_runtime.model.schema import StreamSchema
-from pipeline_runtime.operators.expressions.casts import texts
+from pipeline_runtime.model.texts import texts
 from pipeline_runtime.operators.sdk import KeyedProcessor
 
 # The states of so many keys are in memory together: a state may be large.

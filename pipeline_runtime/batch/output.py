@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline_runtime.batch.decode import TIMESTAMP
-from pipeline_runtime.batch.encode import finite_rows, json_texts
 from pipeline_runtime.batch.rows import Letter, in_ms
 from pipeline_runtime.batch.streams import sink_streams
+from pipeline_runtime.kafka.json_rows import finite_rows, json_texts
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.tables import RAW, REJECT, quoted_rows

@@ -19,7 +19,7 @@ from pipeline_runtime.kafka.ahead import unpack
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import GroupSpec
-from pipeline_runtime.operators.expressions.casts import texts
+from pipeline_runtime.model.texts import texts
 from pipeline_runtime.operators.sdk import SourceReader
 from pipeline_runtime.operators.tables import with_column
 

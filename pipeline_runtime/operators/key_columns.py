@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pipeline_runtime.model.schema import FieldType, StreamSchema
+from pipeline_runtime.model.texts import texts
 from pipeline_runtime.operators.by_key import EPOCH, KeyParameter
 from pipeline_runtime.operators.event_time import untimed
-from pipeline_runtime.operators.expressions.casts import texts
 from pipeline_runtime.operators.recording import arrow_type
 from pipeline_runtime.operators.sdk import BatchProcessor, OperatorContext, States
 from pipeline_runtime.operators.tables import rejects, with_rejects

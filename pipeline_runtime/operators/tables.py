@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline_runtime.model.texts import texts
 from pipeline_runtime.operators.expressions import Compiled
 from pipeline_runtime.operators.expressions.arrow import Evaluated, evaluate
-from pipeline_runtime.operators.expressions.casts import texts
 
 REJECT, RAW = "_reject", "_raw"
 """Column names, see `TransformOperator.arrow`."""

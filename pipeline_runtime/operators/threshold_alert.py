@@ -12,9 +12,9 @@ from pydantic import Field, field_validator
 
 from pipeline_runtime.model.faults import did_you_mean, listed
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
+from pipeline_runtime.model.texts import texts
 from pipeline_runtime.operators.columns import NUMERIC, NumericColumn, SchemaCheck
 from pipeline_runtime.operators.expressions.calls import STRICT
-from pipeline_runtime.operators.expressions.casts import texts
 from pipeline_runtime.operators.sdk import ArrowTransform, OperatorContext, Params, TransformOperator
 
 

@@ -25,7 +25,7 @@ from pipeline_runtime.batch.reader import input_schema, keyed
 from pipeline_runtime.batch.rows import Inputs, Ports, ProcessorWork, port_schema
 from pipeline_runtime.model.schema import FieldType, StreamSchema
 from pipeline_runtime.model.spec import GroupSpec
-from pipeline_runtime.operators.expressions.casts import texts
+from pipeline_runtime.model.texts import texts
 from pipeline_runtime.operators.sdk import OperatorContext, Processor, TransformOperator
 from pipeline_runtime.operators.tables import RAW, REJECT
 from pipeline_runtime.spark.garbage import freeze

@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipeline_runtime.batch.encode import json_texts
 from pipeline_runtime.batch.keyed import KeyedWork, KeyState, KeyTimers, process_row
 from pipeline_runtime.batch.rows import Processed, port_schema
+from pipeline_runtime.kafka.json_rows import json_texts
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 from pipeline_runtime.operators.sdk import KeyedProcessor, Params, Port, Timers
 from pipeline_runtime.trial import StatesInMemory

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from pipeline_runtime.model.schema import FieldType
+from pipeline_runtime.model.texts import texts
 from pipeline_runtime.operators.expressions import compile_expression
 from pipeline_runtime.operators.expressions.calls import STRICT
-from pipeline_runtime.operators.expressions.casts import text_of, texts
+from pipeline_runtime.operators.expressions.casts import text_of
 from pipeline_runtime.operators.expressions.functions import FUNCTIONS
 from pipeline_runtime.operators.expressions.types import column_types
 from tests.oracles.expressions import CALLS, FailedError, cast, number_text, rounded, value_of

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline_runtime.model.schema import FieldType, StreamSchema
-from pipeline_runtime.operators.expressions.casts import texts
+from pipeline_runtime.model.texts import texts
 
 _QUOTED = (FieldType.STRING, FieldType.TIMESTAMP)
 _QUOTE, _BACKSLASH = b'"\\'

@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import given, strategies as st
 
 from pipeline_runtime.batch.decode import arrow_schema, decode
-from pipeline_runtime.batch.encode import finite_rows, json_texts
+from pipeline_runtime.kafka.json_rows import finite_rows, json_texts
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 
 SCHEMA = StreamSchema(

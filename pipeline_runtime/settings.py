@@ -172,8 +172,8 @@ class Settings(BaseSettings):
     standby_s: _Amount = 600
     """How many seconds the old owner stays a standby after a live migration. With 0 it stops at once."""
 
-    latency_ms: Annotated[int, Field(ge=20, le=600_000)] = 500
-    """The latency target of elements that set none, in milliseconds from 20 to 600,000: this soon after a row
+    latency_ms: Annotated[int, Field(ge=5, le=600_000)] = 500
+    """The latency target of elements that set none, in milliseconds from 5 to 600,000: this soon after a row
     arrives, its results are out."""
 
     batch_s: Annotated[float, Field(ge=10, le=86_400)] = 600

@@ -99,14 +99,14 @@ class OutputStream(Frozen):
 
 LATENCY_MS = 500
 """The latency target of a group for which none is set."""
-LATENCY_MS_MIN, LATENCY_MS_MAX = 20, 600_000
+LATENCY_MS_MIN, LATENCY_MS_MAX = 5, 600_000
 
 
 class Pace(Frozen):
     """When the batches of a group begin, and how large they may be."""
 
     latency_ms: int = LATENCY_MS  # from a row's arrival to its results; see replica.pacing
-    interval_ms_min: int = 20
+    interval_ms_min: int = 5
     interval_ms_max: int = 1000
     batch_rows_max: int = 30_000
 

@@ -3,14 +3,14 @@ import { cores, cpuTime, millis, rate } from "./format";
 import type { ElementCost, LiveElement } from "./types";
 
 /** As pipeline_runtime has them: Pace.interval_ms_min, and AHEAD_ROWS_MAX of its prefetcher. */
-const INTERVAL_MS_MIN = 20;
+const INTERVAL_MS_MIN = 5;
 const AHEAD_ROWS_MAX = 2000;
 
-export const TARGET_MS_MIN = 20;
+export const TARGET_MS_MIN = 5;
 const TARGET_MS_MAX = 10_000;
-const LADDER_MS = [20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000];
+const LADDER_MS = [5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000];
 /** Below the curve: no nearer, or their figures would touch in a narrow panel. */
-export const TICKS_MS = [20, 100, 500, 2_000, 10_000];
+export const TICKS_MS = [5, 50, 500, 10_000];
 const STEPS = 60;
 
 type Costing = Pick<LiveElement, "cost" | "latency_ms_target" | "batch_ms_p50" | "heard" | "paused">;

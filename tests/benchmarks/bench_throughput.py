@@ -25,11 +25,12 @@ import plotly.graph_objects as go
 from pyspark.sql import DataFrame
 
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
-from pipeline_runtime.model.spec import LATENCY_MS_MIN, Pace
+from pipeline_runtime.model.spec import Pace
 from tests.benchmarks import events, plain
 from tests.benchmarks.events import EPOCH_MS, WINDOW_MS, Event, Output, Verdict
 from tests.benchmarks.harness import (
     QUICK,
+    TARGET_MS,
     Node,
     log,
     machine,
@@ -260,7 +261,7 @@ def latency_at_half(node: Node, case: Case, events_per_s: float) -> Latency:
     """What an observer in another process sees while half of the throughput arrives."""
     topic = f"live-{uuid4().hex[:9]}"
     ensure_topics(node.kafka, [Topic(topic)])
-    pace = PACE.model_copy(update={"latency_ms": LATENCY_MS_MIN})
+    pace = PACE.model_copy(update={"latency_ms": TARGET_MS})
     [spec] = plan(elements(case, topic), [GROUP], pace)
     output = spec.outputs[0].topic
     replica = start_owner(node, spec)

@@ -192,7 +192,7 @@ def test_the_drawer_is_made_wider_by_mouse_and_keyboard_and_opens_as_a_page(
     expect(chart.locator(".main-svg").first).to_be_visible()
     cost = page.get_by_role("region", name="CPU for each latency target")
     expect(cost).to_contain_text(re.compile(r"At a target of 1 s: about .*cores.*An estimate"))
-    expect(cost.get_by_role("img", name=re.compile(r"^Estimated: [\d.]+ cores at 20 ms, "))).to_be_visible()
+    expect(cost.get_by_role("img", name=re.compile(r"^Estimated: [\d.]+ cores at 5 ms, "))).to_be_visible()
     page.get_by_role("tab", name="Records").click()
     page.reload()
     records = page.get_by_role("region", name="Records")

@@ -24,7 +24,7 @@ test("the curve goes through what is measured, and never rises with the target",
   expect(found.at(500)).toBeCloseTo(0.2);
   const values = curve(found);
   values.slice(1).forEach((value, index) => expect(value).toBeLessThanOrEqual(values[index] ?? 0));
-  expect(placeOf(20, found)).toBe(0);
+  expect(placeOf(5, found)).toBe(0);
   expect(placeOf(10_000, found)).toBe(1);
   expect(curve(known({ latency_ms_target: 60_000 })).at(-1)).toBeCloseTo(0.2);
 });
@@ -46,10 +46,10 @@ test("where batches are rarer than asked for, a longer target changes nothing un
 
 test("batches are no more than rows, nor more than one after another", () => {
   const each = known({ cost: { ...COST, rows_per_s: 0.2 } });
-  expect(each.at(20)).toBeLessThan(0.2 * 1.2);
+  expect(each.at(5)).toBeLessThan(0.2 * 1.2);
   const one = known();
-  expect(one.at(20)).toBe(one.at(100));
-  expect(one.at(20)).toBeCloseTo((0.2 * 445) / 60);
+  expect(one.at(5)).toBe(one.at(100));
+  expect(one.at(5)).toBeCloseTo((0.2 * 445) / 60);
 });
 
 test("what fills a batch or a source of its own waits for no target", () => {
@@ -61,7 +61,7 @@ test("what fills a batch or a source of its own waits for no target", () => {
 });
 
 test("it takes no more than all cores of its node", () => {
-  expect(known({}, 1).at(20)).toBe(1);
+  expect(known({}, 1).at(5)).toBe(1);
 });
 
 test("it says from what it is estimated, and why it is not", () => {

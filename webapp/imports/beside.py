@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from webapp.imports.cell_text import MINUS_BEHIND, MINUS_SIGN, PARENTHESES, without_beside
-from webapp.imports.shapes import NO_VALUE, shape
+from webapp.imports.shapes import is_no_value, shape
 from webapp.imports.units import is_unit
 
 NO_UNITS = ("", MINUS_BEHIND, PARENTHESES, MINUS_SIGN)
@@ -30,7 +30,7 @@ def beside(name: str, cells: Sequence[str]) -> str:
     Without it, nine of ten cells must be numbers. A unit must stand beside more than half of them: one
     `10.00%` among plain numbers does not say what they are.
     """
-    texts = [text for cell in cells[:LOOKED_AT_MAX] if (text := cell.strip()).lower() not in NO_VALUE]
+    texts = [cell.strip() for cell in cells[:LOOKED_AT_MAX] if not is_no_value(cell)]
     odd = [text for text in texts if shape(text) not in ("number", "time", "clock")]
     if not odd or _CODES.search(name.lower()):
         return ""

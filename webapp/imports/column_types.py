@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from pipeline_runtime.model.schema import FieldType
 from webapp.imports.cell_text import read_cell
-from webapp.imports.shapes import NO_VALUE, shape
+from webapp.imports.shapes import is_no_value, shape
 
 NUMBERS_SHARE = 0.9  # of the cells with a value, for a column of numbers
 NEAR_FEW = 2  # so many cells such as 10.00% are no question, however few rows there are
@@ -62,7 +62,8 @@ class Cell:
 @dataclass(frozen=True)
 class Judged:
     """`missing` are texts that mean "no value"; `sentinels` are those of them that are numbers, and `suspect`
-    is a number that may mean it. `unreadable` is the first cell that is no number in a column of numbers."""
+    is a number that may mean it. `unreadable` is the first cell that is no number in a column of numbers, or
+    the one for which a column of numbers stays text."""
 
     type: FieldType
     missing: tuple[str, ...] = ()
@@ -78,7 +79,7 @@ class Judged:
 def judge(name: str, cells: Sequence[Cell], decimal: str, thousands: str, quoted_differs: bool) -> Judged:
     """Returns the type of a column. `quoted_differs`: its numbers are in quotes, and others are not."""
     filled = [cell for cell in cells if cell.text.strip()]
-    words = [cell for cell in filled if cell.text.strip().lower() not in NO_VALUE]
+    words = [cell for cell in filled if not is_no_value(cell.text)]
     if not words:
         return Judged(FieldType.STRING)
     if (truth := _truth(words)) is not None:
@@ -86,19 +87,18 @@ def judge(name: str, cells: Sequence[Cell], decimal: str, thousands: str, quoted
     numbers = [cell for cell in words if _number(cell.text, decimal, thousands) is not None]
     others = [cell for cell in words if _number(cell.text, decimal, thousands) is None]
     if not numbers:
-        unit = "its numbers have something beside them" if _are_near(others) else None
-        return Judged(FieldType.STRING, why_text=unit)
-    why_text = _why_text(name, [cell.text.strip() for cell in numbers], quoted_differs)
-    if why_text is not None:
-        return Judged(FieldType.STRING, why_text=why_text)
+        return _texts_alone(others)
+    why_text, kept = _why_text(name, numbers, quoted_differs)
+    if why_text:
+        return Judged(FieldType.STRING, why_text=why_text, unreadable=kept)
     share = len(numbers) / len(words)
     mixed = f"{len(others):,} of its {len(words):,} cells that were looked at are no numbers"
     if share < DOUBT_SHARE:
-        return Judged(FieldType.STRING, why_text=mixed)
+        return Judged(FieldType.STRING, why_text=mixed, unreadable=others[0])
     few = share < NUMBERS_SHARE and not (len(others) <= NEAR_FEW and _are_near(others))
     if few and not _are_near(others) and _scattered(words, decimal, thousands):
-        return Judged(FieldType.STRING, why_text=mixed)
-    texts = [cell.text.strip() for cell in filled if cell.text.strip().lower() in NO_VALUE]
+        return Judged(FieldType.STRING, why_text=mixed, unreadable=others[0])
+    texts = [cell.text.strip() for cell in filled if is_no_value(cell.text)]
     missing = tuple(text for text, _ in Counter(texts).most_common(10))
     sentinels, suspect = _sentinels([cell.text.strip() for cell in numbers], decimal, thousands)
     whole = all(
@@ -132,24 +132,42 @@ def _truth(words: Sequence[Cell]) -> Judged | None:
     return None
 
 
-def _why_text(name: str, numbers: Sequence[str], quoted_differs: bool) -> str | None:
-    if any(_LEADING_ZERO.fullmatch(text) for text in numbers):
-        return "numbers begin with a zero, which a number would lose"
-    if any(
-        len(text.lstrip("+-")) > 15 and text.lstrip("+-").isdecimal() and abs(int(text)) > EXACT_MAX
-        for text in numbers
-    ):
-        return "numbers have more digits than a number keeps exactly"
+def _texts_alone(words: Sequence[Cell]) -> Judged:
+    """Returns a column without a plain number. It is said of cells that nearly are numbers or times."""
+    kinds = {kind: [cell for cell in words if shape(cell.text) == kind] for kind in ("near", "time", "clock")}
+    if len(kinds["near"]) == len(words):
+        return Judged(
+            FieldType.STRING, why_text="its numbers have something beside them", unreadable=words[0]
+        )
+    for kind, why in (("clock", "its times have no date"), ("time", "its times are not all written alike")):
+        if len(kinds[kind]) >= DOUBT_SHARE * len(words):
+            return Judged(FieldType.STRING, why_text=why, unreadable=kinds[kind][0])
+    numbers = [cell for cell in words if shape(cell.text) in ("number", "near")]
+    if len(numbers) >= DOUBT_SHARE * len(words):
+        return Judged(
+            FieldType.STRING, why_text="its numbers are written in several ways", unreadable=numbers[0]
+        )
+    return Judged(FieldType.STRING)
+
+
+def _why_text(name: str, numbers: Sequence[Cell], quoted_differs: bool) -> tuple[str, Cell]:
+    """Returns (why numbers stay text, the first for which they do). The reason is "" if nothing speaks
+    against numbers."""
+    texts = [cell.text.strip() for cell in numbers]
+    for number, text in zip(numbers, texts, strict=True):
+        if _LEADING_ZERO.fullmatch(text):
+            return "numbers begin with a zero, which a number would lose", number
+        digits = text.lstrip("+-")
+        if len(digits) > 15 and digits.isdecimal() and int(digits) > EXACT_MAX:
+            return "numbers have more digits than a number keeps exactly", number
     if _EXACT_NAME.search(name.lower()):
-        return "it is no quantity, by its name"
-    if any(_CODE.fullmatch(text) for text in numbers) and all(
-        _CODE.fullmatch(text) or text.isdecimal() for text in numbers
-    ):
-        return "it holds codes such as 12E4"
-    whole = all(text.isdecimal() for text in numbers)
-    if whole and quoted_differs and _ID.search(name.lower()):
-        return "its numbers are in quotes, and the others of the file are not"
-    return None
+        return "it is no quantity, by its name", numbers[0]
+    codes = [number for number, text in zip(numbers, texts, strict=True) if _CODE.fullmatch(text)]
+    if codes and all(_CODE.fullmatch(text) or text.isdecimal() for text in texts):
+        return "it holds codes such as 12E4", codes[0]
+    if quoted_differs and all(map(str.isdecimal, texts)) and _ID.search(name.lower()):
+        return "its numbers are in quotes, and the others of the file are not", numbers[0]
+    return "", numbers[0]
 
 
 def _scattered(words: Sequence[Cell], decimal: str, thousands: str) -> bool:

@@ -33,7 +33,7 @@ from webapp.imports.convert_zone import Zone
 from webapp.imports.faults import Cancelled, ImportFault
 from webapp.imports.footer import is_remark, is_summary
 from webapp.imports.reading import ColumnReading, Jump, Reading, Report, Source
-from webapp.imports.time_text import COUNTED, moment as in_iso, time_reader, year_of
+from webapp.imports.time_text import COUNTED, COUNTED_IN_UTC, moment as in_iso, time_reader, year_of
 from webapp.imports.years import Years
 
 ROWS_MAX = 1_000_000_000
@@ -119,6 +119,7 @@ class _Import:
         """Yields the file's rows with typed columns, in its order, without the footer."""
         rows = 0
         waiting: pa.Table | None = None
+        batch: Batch | None = None
         connection = connected(self.directory)
         try:
             batches = _BATCHES[self.reading.kind]
@@ -136,8 +137,24 @@ class _Import:
                     self.told(batch.bytes_done, batch.bytes_total, rows)
         finally:
             connection.close()
-        if waiting is not None:
-            yield self._without_footer(waiting)
+        if waiting is not None and batch is not None:
+            yield (
+                self._without_footer(waiting)
+                if self.order is not None
+                else self._without_sums(waiting, batch)
+            )
+
+    def _without_sums(self, table: pa.Table, batch: Batch) -> pa.Table:
+        """Leaves out the sums behind a table without times: their first cell is a word, and others are
+        numbers."""
+        first, end = self.reading.columns[0], table.num_rows
+        if first.source != 0 or first.type not in (FieldType.INTEGER, FieldType.NUMBER):
+            return table
+        cells = table[first.name]
+        while end > 1 and not cells[end - 1].is_valid and is_summary(batch.text(end - 1, _RAW_CHARACTERS)):
+            end -= 1
+        self.footer = table.num_rows - end
+        return table.slice(0, end)
 
     def _without_footer(self, table: pa.Table) -> pa.Table:
         ending = pa.array([text is not None and self._is_behind(text) for text in table["_raw"].to_pylist()])
@@ -369,11 +386,11 @@ class _Typing:
         moment = self.query.moments[n]
         fast = found[f"a{n}"].combine_chunks()
         if not fast.null_count and not (moment.format == "iso" and self.query.zoned):
-            counted = moment.format in COUNTED and moment.format != "excel_days"
+            counted = moment.format in COUNTED_IN_UTC
             return np.ones(len(fast), bool), fast.to_numpy(), np.full(len(fast), counted)
         known = pc.is_valid(fast).to_numpy(zero_copy_only=False).copy()
         at = pc.fill_null(fast, 0).to_numpy(zero_copy_only=False).copy()
-        utc = np.full(len(at), moment.format in COUNTED and moment.format != "excel_days")
+        utc = np.full(len(at), moment.format in COUNTED_IN_UTC)
         if moment.format == "iso" and self.query.zoned:
             utc = pc.fill_null(found[f"z{n}"].combine_chunks(), False).to_numpy(zero_copy_only=False).copy()
         if known.all():

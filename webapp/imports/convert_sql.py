@@ -200,6 +200,8 @@ def fast_time(text: str, time_format: str) -> str:
         known = f"CAST({whole} AS VARCHAR) = {text} AND {whole} BETWEEN -{most} AND {most}"
         return f"CASE WHEN {known} THEN {whole} * {unit} END"
     time_reader(time_format)  # ValueError: it is no format
+    if time_format in COUNTED:
+        return "NULL::BIGINT"
     parts = set(re.findall(r"%.", time_format))
     half_days = ("%I" in parts) == ("%p" in parts)
     if parts <= _FAST_PARTS and half_days and "seconds_of_day" not in time_format:

@@ -73,7 +73,13 @@ _OTHER_KINDS = {
     b"%pdf": "a PDF document",
     b"{\\rtf": "a text document",
     b"\xd0\xcf\x11\xe0": "a workbook of an old Excel (.xls)",
+    b"bzh": "packed by bzip2. Unpack it first",
+    b"\xfd7zxz": "packed by xz. Unpack it first",
+    b"\x28\xb5\x2f\xfd": "packed by Zstandard. Unpack it first",
+    b"7z\xbc\xaf": "an archive of 7-Zip. Unpack it first",
+    b"rar!": "a RAR archive. Unpack it first",
 }
+_TAR = b"ustar"
 
 
 @dataclass(frozen=True)
@@ -163,6 +169,8 @@ def _no_table(data: bytes) -> str | None:
     for mark, kind in _OTHER_KINDS.items():
         if begin.startswith(mark):
             return kind
+    if data[257:262] == _TAR:
+        return "a tar archive. Unpack it first"
     if re.match(rb"\[\s*[\[{]|\{\s*\n", begin):
         return "one JSON document, and has no array of records"
     return None

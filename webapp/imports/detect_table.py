@@ -71,9 +71,13 @@ def detected_table(facts: Facts, fixed: Mapping[str, JsonValue]) -> Detection:
     shown = _shown(bare)
     marks = _decided(shown, delimiter, fixed)
     decimals = [marks.decimal if "decimal" in fixed else marks.decimal_of(each) for each in shown]
+    thousands = [
+        marks.thousands if "thousands" in fixed else marks.thousands_of(each, decimal)
+        for each, decimal in zip(shown, decimals, strict=True)
+    ]
     quoted_differs = _quoted_columns(table)
     judged = [
-        column_types.judge(name, cells, decimals[at], marks.thousands, at in quoted_differs)
+        column_types.judge(name, cells, decimals[at], thousands[at], at in quoted_differs)
         for at, ((name, _), cells) in enumerate(zip(table.names, bare, strict=True))
     ]
     timed = detected_time(
@@ -85,7 +89,7 @@ def detected_table(facts: Facts, fixed: Mapping[str, JsonValue]) -> Detection:
         marks.decimal,
         fixed,
     )
-    reading = _reading(table, marks, decimals, besides, judged, timed)
+    reading = _reading(table, marks, list(zip(decimals, thousands, strict=True)), besides, judged, timed)
     questions = [
         *_shift_question(table),
         *_marks_question(marks, table),
@@ -176,7 +180,7 @@ def _shown(columns: Sequence[Sequence[Cell]]) -> list[Marks]:
     for cells in columns:
         texts = [cell.text for cell in cells if cell.text.strip()]
         kinds = [shape(text) for text in texts]
-        if texts and kinds.count("number") * 2 >= len(texts):
+        if kinds.count("number") * 2 >= len(kinds) - kinds.count("none") > 0:
             numbers.append(
                 number_marks.shown(text for text, kind in zip(texts, kinds, strict=True) if kind == "number")
             )
@@ -230,7 +234,7 @@ def _quoted_columns(table: Table) -> frozenset[int]:
 def _reading(
     table: Table,
     marks: Decision,
-    decimals: Sequence[str],
+    own_marks: Sequence[tuple[str, str]],
     besides: Sequence[str],
     judged: Sequence[Judged],
     timed: Timed,
@@ -254,7 +258,8 @@ def _reading(
                 name=name,
                 type=type_,
                 unit=unit or (beside_it if beside_it not in NO_UNITS else None) or None,
-                decimal=None if decimals[at] == marks.decimal else decimals[at],
+                decimal=None if own_marks[at][0] == marks.decimal else own_marks[at][0],
+                thousands=None if own_marks[at][1] == marks.thousands else own_marks[at][1],
                 missing=own,
                 beside=beside_it,
                 format=format_,
@@ -325,17 +330,23 @@ def _column_notes(table: Table, besides: Sequence[str], judged: Sequence[Judged]
             continue
         if besides[at] and kind.type is not FieldType.STRING:
             notes.append(_beside_note(name, besides[at]))
-        if kind.why_text is not None:
-            notes.append(f"{name} stays text: {kind.why_text}.")
+        if kind.why_text is not None and timed.type_of(at, kind.type)[0] is FieldType.STRING:
+            notes.append(f"{name} stays text: {kind.why_text}{_such_as(kind.unreadable)}.")
         if kind.sentinels:
             verb = "means" if len(kind.sentinels) == 1 else "mean"
             notes.append(f"{' and '.join(kind.sentinels)} {verb} no value in {name}.")
-        if kind.unreadable is not None and not kind.asks:
+        if kind.unreadable is not None and not kind.asks and kind.type is not FieldType.STRING:
             line = f"line {kind.unreadable.line}" if kind.unreadable.line else "one of its cells"
             notes.append(
                 f"{name} is read as numbers. At {line} it has no value: {_short(kind.unreadable.text)!r}."
             )
     return notes
+
+
+def _such_as(cell: Cell | None) -> str:
+    if cell is None:
+        return ""
+    return f", such as {_short(cell.text)!r}" + (f" at line {cell.line}" if cell.line else "")
 
 
 def _beside_note(name: str, beside: str) -> str:

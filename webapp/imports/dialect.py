@@ -35,7 +35,7 @@ _DIVIDES = re.compile(r'[;\t|]|,\S|, ?\d|\d,|",')
 
 _WHITESPACE_FACTOR = 0.9  # spaces also stand within texts and times
 _NO_COMMENT = re.compile(
-    r"#(?:n/?a|value|div|ref|num|name|null)\b", re.IGNORECASE
+    r"#(?:n/?a|value|div|ref|num|name|null)\b|#{2,}[,;|\t]", re.IGNORECASE
 )  # what Excel writes in cells
 COMMENTS = ("#", "//", "%", "!", "*", "'")
 

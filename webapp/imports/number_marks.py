@@ -79,6 +79,13 @@ class Decision:
         is_other = marks.decimals[other] and not marks.decimals[self.decimal] and self.thousands != other
         return other if is_other else self.decimal
 
+    def thousands_of(self, marks: Marks, decimal: str) -> str:
+        """Returns what stands between the thousands of a column with this decimal mark."""
+        own = {mark: count for mark, count in marks.thousands.items() if mark != decimal}
+        if own:
+            return max(own, key=lambda mark: own[mark])
+        return self.thousands if self.thousands != decimal else ""
+
 
 def decide(columns: Sequence[Marks], delimiter: str) -> Decision:
     """Returns the marks of a table with these columns of numbers."""

@@ -8,13 +8,14 @@ from functools import lru_cache
 from webapp.imports.units import is_unit
 
 _NO_VALUE_WORDS = """
-- -- --- ---- nan na n/a n.a. #n/a #na null none nil \\n ? #value! #div/0! #ref! #num! missing n/v k.a.
-bad error
-err ---.- --.- -nan +nan 1.#qnan -1.#ind 1.#inf inf -inf +inf infinity -infinity . * ** *** x over ovr ovld ol
-nodata fault invalid
+nan na n/a n.a. #n/a #na null none nil \\n ? #value! #div/0! #ref! #num! missing n/v k.a.
+bad error err -nan +nan 1.#qnan -1.#ind 1.#inf inf -inf +inf infinity -infinity x over ovr ovld ol
+nodata fault invalid overflow underflow overrange underrange
 """
-NO_VALUE = frozenset(("", "no data", *_NO_VALUE_WORDS.split()))
-"""Texts that stand for "no value" among numbers, in lower case."""
+_NO_VALUE = frozenset(
+    ("", "no data", "no signal", "out of range", "over range", "under range", *_NO_VALUE_WORDS.split())
+)
+_MARKS_ALONE = re.compile(r"[-\u2013\u2014.#*_?]{1,20}")
 
 _NUMBER = re.compile(
     r"[+-]?(?:\d{1,3}(?:(?P<mark>[.,'\u2019 \u00a0\u202f\u2009])\d{3})(?:(?P=mark)\d{3})*(?:[.,]\d*)?"
@@ -30,7 +31,7 @@ _NEAR_NUMBER = re.compile(
 _BEHIND_NUMBER = re.compile(r"[+-]?\d[\d.,'\u2019 \u00a0\u202f\u2009]*([^\d/].{0,19})", re.ASCII)
 _DATE = (
     r"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](?:\d{4}|\d{2})|\d{4}-\d{3}"
-    r"|\d{1,2}[-. /]?\s?[A-Za-zÄä]{3,9}\.?[-. ,/]*\d{2,4}|[A-Za-zÄä]{3,9}\.? \d{1,2},? \d{4}|(?:19|20)\d{6})"
+    r"|\d{1,2}[-. /]?\s?[^\W\d_]{3,10}\.?[-. ,/]*\d{2,4}|[^\W\d_]{3,10}\.? \d{1,2},? \d{4}|(?:19|20)\d{6})"
 )
 _CLOCK = r"(?:\d{1,2}:\d{2}(?::\d{2}(?:[.,:]\d{1,9})?)?(?: ?[AaPp]\.? ?[Mm]\.?)?)"
 _CLOCK_DIGITS = r"(?:\d{4}(?:\d{2}(?:[.,]\d+)?)?)"
@@ -52,11 +53,17 @@ _TIME = re.compile(
 _CLOCK_ALONE = re.compile(_CLOCK)
 
 
+def is_no_value(cell: str) -> bool:
+    """Returns whether a cell stands for "no value" among numbers: empty, `NaN`, `Overflow`, `---.-`."""
+    text = cell.strip().lower()
+    return text in _NO_VALUE or _MARKS_ALONE.fullmatch(text) is not None
+
+
 @lru_cache(maxsize=100_000)
 def shape(cell: str) -> str:
     """Returns `none`, `number`, `time`, `clock`, `words`, or `near`: a number with a unit behind it."""
     text = cell.strip()
-    if text.lower() in NO_VALUE:
+    if is_no_value(text):
         return "none"
     if len(text) > 60:
         return "words"

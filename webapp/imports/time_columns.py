@@ -8,15 +8,15 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from webapp.imports.clock import is_zone, zone_named
-from webapp.imports.shapes import NO_VALUE
+from webapp.imports.shapes import is_no_value
 from webapp.imports.time_formats import CLOCK_DIGITS, CLOCKS, formats_of, in_parts, likeliest
-from webapp.imports.time_text import ABBREVIATIONS, MONTHS, time_reader
+from webapp.imports.time_text import ABBREVIATIONS, LABVIEW_EPOCH_S, MONTHS, time_reader
 
 _NAMES = re.compile(
     r"time|zeit|date|datum|stamp|uhr|^ts$|^t$|^dt$|^utc|^tmst|moment|heure|fecha|hora|^mst$|^gmt|^cet$|^hour$|^hh:?mm|^hhmm|^hrmn$|^clock$|^sec|elapsed"
 )
 _NOT_NAMES = re.compile(
-    r"temp|batch|runtime|lifetime|duration|dauer|timeout|update|candidate|between|interval"
+    r"(?<!zeits)temp|batch|runtime|lifetime|duration|dauer|timeout|update|candidate|between|interval"
 )
 _SECONDS = re.compile(r"\bsec|\bs\b|second|sekunden")
 _MILLIS = re.compile(r"\bms\b|milli")
@@ -26,7 +26,11 @@ _EPOCHS = (
     ("epoch_us", 631_152_000_000_000, 4_102_444_800_000_000),
     ("epoch_ns", 631_152_000_000_000_000, 4_102_444_800_000_000_000),
 )
+_FAR_S = 2_051_222_400  # the year 2035
+_SHORT_DATES = "%y%m%d%H%M"
 _EXCEL_DAYS = (20_000.0, 80_000.0)
+_MATLAB_DAYS = (700_000.0, 780_000.0)
+_DATES = re.compile("dat|tag|day|fecha|giorno|jour|dia")
 _PARTS = {
     "%Y": r"^(year|jahr|yyyy|yr)$",
     "%m": r"^(month|monat|mm|mo|mon)$",
@@ -128,7 +132,7 @@ def _in_parts(found: TimeFound, filled: Sequence[Sequence[str]]) -> tuple[str, .
 
 
 def _filled(cells: Sequence[str]) -> list[str]:
-    return [cell.strip() for cell in cells if cell.strip().lower() not in NO_VALUE]
+    return [cell.strip() for cell in cells if not is_no_value(cell)]
 
 
 def _alone(at: int, name: str, cells: Sequence[str], more: Sequence[str], decimal: str) -> list[TimeFound]:
@@ -138,9 +142,11 @@ def _alone(at: int, name: str, cells: Sequence[str], more: Sequence[str], decima
     numbers = _counts(cells, decimal)
     if numbers is not None:
         kind = _counted(name, numbers, hint)
+        if kind == "epoch_s" and min(numbers) > _FAR_S:
+            kind = _counted_otherwise(cells, numbers)
         if kind is not None:
             return [TimeFound((at,), (kind,), 2.0 + hint + (1.0 if _rises(numbers) else 0.0))]
-    if numbers is not None and not all(len(cell) in (8, 12, 14) for cell in cells[:5]):
+    if numbers is not None and not _are_digits_of_dates(name, cells[:5]):
         return []
     formats = formats_of([*cells, *more])
     if not formats:
@@ -160,9 +166,24 @@ def _alone(at: int, name: str, cells: Sequence[str], more: Sequence[str], decima
 
 def is_hint(name: str) -> float:
     low = name.lower().strip()
-    if _NOT_NAMES.search(low):
+    if _NOT_NAMES.search(low) or name.strip() == "T":  # a capital T is a temperature
         return 0.0
     return 1.0 if _NAMES.search(low) else 0.0
+
+
+def _counted_otherwise(cells: Sequence[str], numbers: Sequence[float]) -> str:
+    """Returns the format of counts that are far ahead as seconds since 1970: 2405010800 is of May 2024."""
+    read = time_reader(_SHORT_DATES)
+    if all(len(cell) == 10 and read(cell) is not None for cell in cells):
+        return _SHORT_DATES
+    return "labview_s" if max(numbers) - LABVIEW_EPOCH_S <= _FAR_S else "epoch_s"
+
+
+def _are_digits_of_dates(name: str, cells: Sequence[str]) -> bool:
+    """Whether there are as many digits as a date has. Six are as well those of a time of day."""
+    if all(len(cell) == 6 for cell in cells):
+        return _DATES.search(name.lower()) is not None
+    return all(len(cell) in (8, 12, 14) for cell in cells)
 
 
 def _counts(cells: Sequence[str], decimal: str) -> list[float] | None:
@@ -182,8 +203,10 @@ def _counted(name: str, numbers: Sequence[float], hint: float) -> str | None:
     if not hint or not steady or len(set(numbers)) < 2:
         return None
     fraction = any(each % 1 for each in numbers)
-    if _EXCEL_DAYS[0] <= low and high <= _EXCEL_DAYS[1] and fraction:
+    if _EXCEL_DAYS[0] <= low and high <= _EXCEL_DAYS[1] and (fraction or _DATES.search(name.lower())):
         return "excel_days"
+    if _MATLAB_DAYS[0] <= low and high <= _MATLAB_DAYS[1] and _DATES.search(name.lower()):
+        return "matlab_days"
     if low >= 0 and high < _EPOCHS[0][1]:
         # Seconds since the start: a replay shifts them to now.
         if _MILLIS.search(name.lower()):

@@ -24,9 +24,10 @@ _DATES: tuple[str, ...] = (
         "%Y%m%d",
     ),
     *("%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%d/%b/%Y", "%b %d, %Y", "%b %d %Y", "%Y-%j", "%Y-%b-%d", "%d%b%Y"),
-    "%b %d %H:%M:%S %Y",
+    *("%b %d %H:%M:%S %Y", "%d%m%Y", "%m%d%Y", "%y%m%d", "%d%m%y"),
     *("%G-W%V-%u", "%G-W%V", "%GW%V%u", "KW%V/%G", "KW %V/%G"),
 )
+_DIGITS = ("%Y%m%d", "%d%m%Y", "%m%d%Y", "%y%m%d", "%d%m%y")
 _WITHOUT_YEAR = ("%b %d", "%d %b", "%d. %b", "%d-%b", "%d.%m.", "%m-%d")
 LEAP = "{2024} "
 """What formats of times without a year begin with, before anybody has said the year."""
@@ -46,7 +47,7 @@ _FORMS = {
         "%Y": r"\d{4}",
         "%y": r"\d{2}",
         "%j": r"\d{3}",
-        "%b": r"[^\W\d_]{3,9}\.?",
+        "%b": r"[^\W\d_]{3,10}\.?",
         "%G": r"\d{4}",
         "%V": r"\d{1,2}",
         "%u": r"[1-7]",
@@ -98,7 +99,7 @@ def _that_may_read(text: str, dates: Sequence[str]) -> Iterator[str]:
             yield date
         for join, clock in product(_JOINS, _CLOCKS):
             # Without anything between, only digits can be told apart.
-            if not rest.startswith(join) or (not join and (date != "%Y%m%d" or ":" in clock)):
+            if not rest.startswith(join) or (not join and (date not in _DIGITS or ":" in clock)):
                 continue
             time = _form(clock).match(rest[len(join) :].lstrip())
             if time is None:
@@ -146,7 +147,16 @@ def formats_of(texts: Sequence[str]) -> tuple[str, ...]:
         if len(some) - good <= max(0.05 * len(some), min(2, len(some) // 4)):
             kept.append((good, candidate))
     best = max((good for good, _ in kept), default=0)
-    return _without_repeats([candidate for good, candidate in kept if good == best])
+    formats = [candidate for good, candidate in kept if good == best]
+    past = [each for each in formats if not _is_ahead(each, some)] if formats[1:] else formats
+    return _without_repeats(past or formats)
+
+
+def _is_ahead(pattern: str, texts: Sequence[str]) -> bool:
+    """Whether the first text is of the day after tomorrow or later: nobody has recorded it yet."""
+    moment = time_reader(pattern)(texts[0])
+    until = datetime.now(UTC) + timedelta(days=2)
+    return moment is not None and moment[0] > until.timestamp() * 1e6
 
 
 def _spread(texts: Sequence[str]) -> list[str]:

@@ -1,12 +1,13 @@
 """What a text says about when: the one meaning of a time's format, for the preview and the import.
 
-A format is `iso`; `epoch_s`, `epoch_ms`, `epoch_us` or `epoch_ns`; `excel_days`; or a pattern of strptime.
-In a pattern, `%S` may have a fraction, `24:00` is the next midnight, `%b` and `%B` are names of months in
-English or German, and `seconds_of_day` is the seconds since the midnight of the date. `%a` is the name of a
-day, which says nothing. `%Z` is what the zone is called then, such as CEST. A run of spaces counts as one.
-`%G` and `%V` are a year and a week of ISO 8601, and `%u` a day of that week, else Monday. `%j` may have a
-fraction of a day. `hhmm` is 5 for 00:05. A format that begins with `{2024}` is one of times without a year:
-`year_of` gives that of the first row. The name of a zone behind ISO 8601 says nothing here.
+A format is `iso`; `epoch_s`, `epoch_ms`, `epoch_us` or `epoch_ns`; `labview_s` (seconds since 1904, in
+UTC); `excel_days` or `matlab_days`; or a pattern of strptime. In a pattern, `%S` may have a fraction, `24:00`
+is the next midnight, `%b` and `%B` are names of months in English, German, French, Spanish, Italian or Dutch,
+and `seconds_of_day` is the seconds since the midnight of the date. `%a` is the name of a day, which says
+nothing. `%Z` is what the zone is called then, such as CEST. A run of spaces counts as one. `%G` and `%V` are
+a year and a week of ISO 8601, and `%u` a day of that week, else Monday. `%j` may have a fraction of a day.
+`hhmm` is 5 for 00:05. A format that begins with `{2024}` is one of times without a year: `year_of` gives that
+of the first row. The name of a zone behind ISO 8601 says nothing here.
 """
 
 from __future__ import annotations
@@ -19,14 +20,19 @@ from functools import lru_cache
 
 DAY_US = 86_400_000_000
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  local times are counted from it
-_EXCEL_EPOCH_DAYS = 25_569  # 1970-01-01 in days since 1899-12-30
 _YEAR_1_US, _YEAR_10000_US = -62_135_596_800_000_000, 253_402_300_800_000_000
 TEXT_MAX = 120
 
 _EPOCHS_US = {"epoch_s": Decimal(1_000_000), "epoch_ms": Decimal(1000), "epoch_us": Decimal(1)}
 _EPOCHS_US["epoch_ns"] = Decimal("0.001")
-COUNTED = (*_EPOCHS_US, "excel_days")
+LABVIEW_EPOCH_S = 2_082_844_800
+"""Seconds from 1904, when LabVIEW begins to count, to 1970."""
+
+_DAYS_BEFORE_1970 = {"excel_days": 25_569, "matlab_days": 719_529}
+COUNTED = (*_EPOCHS_US, "labview_s", *_DAYS_BEFORE_1970)
 """Formats that are a count of seconds or days."""
+
+COUNTED_IN_UTC = (*_EPOCHS_US, "labview_s")
 
 _NUMBER = re.compile(r"[+-]?(?:\d{1,20}(?:\.\d{0,18})?|\.\d{1,18})(?:[eE][+-]?\d{1,2})?", re.ASCII)
 _ZONE_NAME = r"[A-Za-z][A-Za-z0-9_+-]{1,20}(?:/[A-Za-z0-9_+-]{1,20}){0,2}"
@@ -41,18 +47,18 @@ MONTHS = {
     name: number
     for number, names in enumerate(
         (
-            "jan january januar jän jänner",
-            "feb february februar",
-            "mar march mär märz mrz",
-            "apr april",
-            "may mai",
-            "jun june juni",
-            "jul july juli",
-            "aug august",
-            "sep sept september",
-            "oct october okt oktober",
-            "nov november",
-            "dec december dez dezember",
+            "jan january januar jän jänner janv janvier ene enero gen gennaio januari",
+            "feb february februar févr février fév febrero febbraio februari",
+            "mar march mär märz mrz mars marzo mrt maart",
+            "apr april avr avril abr abril aprile",
+            "may mai mayo mag maggio mei",
+            "jun june juni juin junio giu giugno",
+            "jul july juli juil juillet julio lug luglio",
+            "aug august août ago agosto augustus",
+            "sep sept september septembre septiembre set settembre",
+            "oct october okt oktober octobre octubre ott ottobre",
+            "nov november novembre noviembre",
+            "dec december dez dezember déc décembre dic diciembre dicembre",
         ),
         1,
     )
@@ -106,8 +112,10 @@ def time_reader(time_format: str) -> Callable[[str], Parsed]:
         return _read_iso
     if time_format in _EPOCHS_US:
         return lambda text: _read_count(text, _EPOCHS_US[time_format], 0, utc=True)
-    if time_format == "excel_days":
-        return _read_excel_days
+    if time_format == "labview_s":
+        return lambda text: _read_count(text, Decimal(1_000_000), LABVIEW_EPOCH_S, utc=True)
+    if time_format in _DAYS_BEFORE_1970:
+        return lambda text: _read_days(text, _DAYS_BEFORE_1970[time_format])
     year = year_of(time_format)
     pattern = _compiled(without_year(time_format), year is not None)
     return lambda text: _read_pattern(text, pattern, year)
@@ -162,9 +170,9 @@ def _read_count(text: str, unit_us: Decimal, offset: int, utc: bool) -> Parsed:
     return (micros, utc) if _YEAR_1_US <= micros < _YEAR_10000_US else None
 
 
-def _read_excel_days(text: str) -> Parsed:
+def _read_days(text: str, days_before_1970: int) -> Parsed:
     """To the millisecond: a day with nine decimals, as programs write it, is no more exact than 86 us."""
-    found = _read_count(text, Decimal(DAY_US) / 1000, _EXCEL_EPOCH_DAYS, utc=False)
+    found = _read_count(text, Decimal(DAY_US) / 1000, days_before_1970, utc=False)
     return None if found is None else (found[0] * 1000, False)
 
 

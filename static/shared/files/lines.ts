@@ -10,7 +10,6 @@ export interface Piece {
 export function pieces(line: string, delimiter: string, quote: string): Piece[] {
   const found: Piece[] = [];
   const whitespace = delimiter === "whitespace";
-  const mark = delimiter === "tab" ? "\t" : delimiter;
   let start = 0;
   let cell = 0;
   let opened = false;
@@ -25,7 +24,13 @@ export function pieces(line: string, delimiter: string, quote: string): Piece[] 
     start = at;
   };
   while (at < line.length) {
-    const length = quoted ? 0 : whitespace ? runAt(line, at) : line.startsWith(mark, at) ? mark.length : 0;
+    const length = quoted
+      ? 0
+      : whitespace
+        ? runAt(line, at)
+        : line.startsWith(delimiter, at)
+          ? delimiter.length
+          : 0;
     if (length > 0 && !(whitespace && (at === 0 || at + length === line.length))) {
       cut(length);
       continue;

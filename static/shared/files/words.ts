@@ -33,7 +33,7 @@ export const ENCODINGS: Options = [
 export const DELIMITERS: Options = [
   [",", "comma ,"],
   [";", "semicolon ;"],
-  ["tab", "tab"],
+  ["\t", "tab"],
   ["|", "bar |"],
   ["whitespace", "spaces"],
 ];
@@ -89,6 +89,8 @@ export const TIME_FORMATS: Options = [
   ["epoch_us", "microseconds since 1970"],
   ["epoch_ns", "nanoseconds since 1970"],
   ["excel_days", "days since 1900, as in Excel"],
+  ["matlab_days", "days since the year 0, as in MATLAB"],
+  ["labview_s", "seconds since 1904, as in LabVIEW"],
 ];
 
 export const MARKS: readonly (readonly [TimeReading["marks"], string])[] = [

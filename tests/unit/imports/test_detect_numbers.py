@@ -92,3 +92,43 @@ def test_what_is_no_decimal_number_stays_text(tmp_path: Path, cell: str) -> None
 def test_yes_and_no_in_german(tmp_path: Path, yes: str, no: str) -> None:
     data = "time;v\n" + "".join(f"2024-05-01 00:{at:02d};{yes if at % 3 else no}\n" for at in range(30))
     assert imported(tmp_path / "file", data).column("v")[:3] == [False, True, True]
+
+
+def test_each_column_has_marks_of_its_own(tmp_path: Path) -> None:
+    data = "Datum/Uhrzeit;Strom;n\n" + "".join(
+        f"{42839 + n / 24:.9f};1.35{n % 10},65;{n}.5\n" for n in range(30)
+    )
+    found = imported(tmp_path / "file", data)
+    assert found.column("Strom")[:2] == [1350.65, 1351.65]
+    assert found.column("n")[:2] == [0.5, 1.5]
+    assert found.times[0] == "2017-04-14T00:00:00+00:00"
+
+
+def test_marks_are_found_though_most_cells_have_no_value(tmp_path: Path) -> None:
+    rows = [f"{cell};{n}" for n in range(10) for cell in ("n/a", "---.-", f"{n},5", "Overflow", "#####")]
+    found = imported(tmp_path / "file", "v;w\n" + "\n".join(rows) + "\n")
+    assert found.column("v")[:7] == [None, None, 0.5, None, None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("cells", "says"),
+    [
+        (
+            ["1,23,456.7"] * 30,
+            "v stays text: its numbers have something beside them, such as '1,23,456.7' at line 2.",
+        ),
+        (["08:00:00"] * 30, "v stays text: its times have no date, such as '08:00:00' at line 2."),
+        (["1.5", "a"] * 15, "no numbers, such as 'a' at line 3."),
+        (["0001", "0002"] * 15, "which a number would lose, such as '0001' at line 2."),
+    ],
+)
+def test_a_column_of_numbers_that_stays_text_says_why_and_where(
+    tmp_path: Path, cells: list[str], says: str
+) -> None:
+    data = "time;v\n" + "".join(f"2024-05-01 00:00:{n:02d};{cell}\n" for n, cell in enumerate(cells))
+    assert says in imported(tmp_path / "file", data).notes
+
+
+def test_the_sum_behind_a_table_without_times_is_no_row(tmp_path: Path) -> None:
+    found = imported(tmp_path / "file", lines("n;v", "{n};{n}.5") + "Gesamt;435.0\n")
+    assert (found.report.rows, found.report.footer) == (30, 1)

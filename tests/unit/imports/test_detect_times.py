@@ -151,3 +151,31 @@ def test_one_bad_time_of_day_does_not_leave_the_others_out(tmp_path: Path) -> No
     found = imported(tmp_path / "file", data)
     assert found.times[1] == "2024-05-01T12:01:00+00:00"
     assert found.report.dead == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "first"),
+    [
+        ("Zeitstempel", "24050108{n:02d}", "2024-05-01T08:00:00"),
+        ("Zeitstempel", "24053108{n:02d}30", "2024-05-31T08:00:30"),
+        ("Datum", "45413", "2024-05-01T00:00:00"),
+        ("datenum", "739373.25", "2024-05-01T06:00:00"),
+        ("Time", "37974108{n:02d}", "2024-05-01T12:20:00"),
+        ("Date", "1 mai 2024 08:{n:02d}", "2024-05-01T08:00:00"),
+        ("Fecha", "1 ago. 2024 08:{n:02d}", "2024-08-01T08:00:00"),
+    ],
+)
+def test_times_of_other_programs_and_languages(tmp_path: Path, name: str, text: str, first: str) -> None:
+    rows = lines(f"{name};v", text + ";{n}") if "{n" in text else lines(f"{name};v", text + ";{n}", 1)
+    if "{n" not in text:
+        rows += lines("", str(float(text) + 1) + ";{n}", 1)
+    assert imported(tmp_path / "file", rows).times[0] == f"{first}+00:00"
+
+
+def test_a_date_of_digits_and_a_time_of_day_of_digits(tmp_path: Path) -> None:
+    found = imported(tmp_path / "file", lines("Datum;Zeit;v", "13052024;08{n:02d};{n}"))
+    assert found.times[0] == "2024-05-13T08:00:00+00:00"
+
+
+def test_a_capital_t_is_a_temperature(tmp_path: Path) -> None:
+    assert imported(tmp_path / "file", lines("n;T", "{n};{n}.5")).reading.time is None

@@ -24,7 +24,7 @@ test("a line is divided at its delimiters, and nothing of it is lost", () => {
 
 test("each cell has its place in the row", () => {
   expect(cells("a,b,,c", ",")).toEqual(["a", "b", "", "c"]);
-  expect(cells("a\tb", "tab")).toEqual(["a", "b"]);
+  expect(cells("a\tb", "\t")).toEqual(["a", "b"]);
   expect(cells("1.5   2\t 3", "whitespace")).toEqual(["1.5", "2", "3"]);
   expect(pieces("a,b", ",", '"').map(({ cell }) => cell)).toEqual([0, null, 1]);
 });

@@ -45,11 +45,17 @@ def processed(journal_end: int, records: Iterable[Record], inputs: Sequence[Inpu
     return Processed(journal_end, last_positions(found), share)
 
 
-def waiting_rows(known: Processed, inputs: Sequence[Input], newest: Mapping[TopicPartition, int]) -> int:
-    """Returns how many rows wait. Commit markers among the offsets are left out by their usual share."""
+def waiting_rows(
+    known: Processed, inputs: Sequence[Input], newest: Mapping[TopicPartition, int]
+) -> int | None:
+    """Returns how many rows wait, or None if the journal does not say where an input was read last.
+
+    Commit markers among the offsets are left out by their usual share.
+    """
     rows = 0
     for each in inputs:
-        if each.key in known.ends and each.at in newest:
-            behind = newest[each.at] - known.ends[each.key] - (1 if each.ours else 0)
-            rows += round(max(0, behind) * known.rows_per_offset)
+        if each.key not in known.ends:
+            return None
+        behind = newest[each.at] - known.ends[each.key] - (1 if each.ours else 0)
+        rows += round(max(0, behind) * known.rows_per_offset)
     return rows

@@ -21,8 +21,10 @@ from pipeline_runtime.kafka.unpacking import unpack_within_bounds
 __all__ = [
     "TRANSACTION_TIMEOUT_MS",
     "IsolationLevel",
+    "KafkaConnectionError",
     "KafkaError",
     "KafkaSettings",
+    "KafkaTimeoutError",
     "OffsetSpec",
     "TopicPartition",
     "open_admin",

@@ -82,6 +82,7 @@ class _Partition:
     next: int
     records: deque[tuple[float, Any]] = field(default_factory=deque)  # (time when it was fetched, record)
     seek: bool = True
+    looked: bool = False  # the broker has said where the topic ends
     watched: bool = False  # all that lay in the topic was fetched, so what comes now has just arrived
     watched_from: int = 0  # nobody knows when the records before this offset had arrived
 
@@ -93,14 +94,16 @@ class _Partition:
     def restart(self, offset: int) -> None:
         self.first = self.next = offset
         self.records.clear()
-        self.seek, self.watched = True, False
+        self.seek, self.looked, self.watched = True, False, False
 
-    def took(self, position: int, *, all_of_it: bool) -> None:
-        """A poll has led up to this position. `all_of_it`: nothing more lay in the topic."""
+    def took(self, position: int, *, answered: bool, all_of_it: bool) -> None:
+        """A poll has led up to this position. `answered`: the broker has said where the topic ends.
+        `all_of_it`: nothing more lay in the topic."""
         self.next = max(self.next, position)
         if not self.watched:
             self.watched_from = self.next
-        self.watched = all_of_it
+        self.looked = self.looked or answered
+        self.watched = answered and all_of_it
 
 
 class Prefetcher:
@@ -153,6 +156,13 @@ class Prefetcher:
         """Returns whether more records wait than are kept here. Then only the broker can tell where the
         topics end."""
         return self._gone or self._rows >= AHEAD_ROWS_MAX or self._bytes >= AHEAD_BYTES_MAX
+
+    @property
+    def has_looked(self) -> bool:
+        """Returns whether the broker has said what comes next in each partition since the group stands where
+        it does."""
+        with self._lock:
+            return self.full or all(part.looked for part in self._parts.values())
 
     def row_bytes(self) -> float:
         """Returns how many bytes the records have that are here, on average."""
@@ -305,7 +315,7 @@ class Prefetcher:
                         part.records.append((now_s, record))
                         self._count(record, 1)
                 answered = consumer.highwater(part.tp) is not None
-                part.took(consumer.position(part.tp), all_of_it=answered and not self._is_much(got))
+                part.took(consumer.position(part.tp), answered=answered, all_of_it=not self._is_much(got))
             self._lock.notify_all()
         self._came = bool(got)
         if got:

@@ -368,7 +368,8 @@ class ReplicaStatus(Frozen):
     stream_bytes_total: dict[str, int] = {}
     elements: dict[str, ElementRows] = {}  # for a group of several elements
     dead_letters_total: int = 0
-    lag_rows: int = 0  # rows of its input topics that no batch has taken yet
+    # rows of its input topics that no batch has taken yet; None while nobody knows, or it is no owner
+    lag_rows: int | None = None
     last_row_at_ms: int | None = None  # when a batch with rows was last committed
     next_row_due_ms: int | None = None  # of a source: when the next row is due; None if nobody can know
     batches_total: int = 0
@@ -397,7 +398,7 @@ class ReplicaStatus(Frozen):
     skip: WayOn | None = None  # to go on behind that, should the batch be what ends the node
     java_ends: tuple[JavaEnd, ...] = ()  # the ends that this node knows of
     vouched: str = ""  # the value of `vouched` that the ends belong to
-    paused: bool = False
+    paused: bool = False  # it was told to pause, and no batch of it runs any more
     ended: bool = False
     retired: bool = False
     checkpoint_seq: Seq | None = None

@@ -268,9 +268,14 @@ class InputOffsets:
         if self._partitions:
             self._topic_ends(start)
 
-    def waiting_rows(self, ends: Ends) -> int:
-        """How many rows wait behind `ends` in topics. Those that are not here are estimated by the share of
-        records among the offsets that are, since commit markers have offsets too."""
+    def waiting_rows(self, ends: Ends) -> int | None:
+        """How many rows wait behind `ends` in topics. Returns None until the broker has said where they end.
+
+        Those that are not here are estimated by the share of records among the offsets that are, since
+        commit markers have offsets too.
+        """
+        if self._partitions and not (self._known and (self._bulk or self._prefetcher.has_looked)):
+            return None
         held = self._prefetcher.held(ends)
         total = 0.0
         for key in self._partitions:

@@ -277,6 +277,11 @@ class ReplicaState:
         return self.paused_at_ms is not None
 
     @property
+    def has_paused(self) -> bool:
+        """It is paused, and the batch that ran then has ended, which may have put out rows since."""
+        return self.paused and self.granted is None
+
+    @property
     def rewinds_to(self) -> Seq | None:
         """The batch to rewind to, if the replica is ordered to: it follows nothing behind that."""
         order = self.order

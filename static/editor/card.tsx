@@ -182,7 +182,7 @@ function LiveFigures({ id, isSink }: { id: string; isSink: boolean }) {
     );
   }
   if (!FLOWING.has(element.status)) return <StatusRow element={element} />;
-  if (quiet && !element.lag_rows)
+  if (quiet && element.lag_rows === 0)
     return <div className="el-card__figures el-card__figures--word num muted">{quiet}</div>;
   return (
     <div className="el-card__figures num">
@@ -194,7 +194,10 @@ function LiveFigures({ id, isSink }: { id: string; isSink: boolean }) {
           <b>{rate(element.rows_out_per_s)}</b> out/s
         </span>
       )}
-      <span className={(element.lag_rows ?? 0) > 0 && element.status === "lagging" ? "el-card__lag" : ""}>
+      <span
+        className={(element.lag_rows ?? 0) > 0 && element.status === "lagging" ? "el-card__lag" : ""}
+        title={element.lag_unknown ?? undefined}
+      >
         lag <b>{count(element.lag_rows)}</b>
       </span>
     </div>
@@ -212,7 +215,11 @@ function StatusRow({ element }: { element: LiveElement }) {
     unheard: "see Needs attention",
     starting: "its node starts it",
     view: "select it to see it",
-    paused: element.lag_rows === 1 ? "1 row waits" : `${count(element.lag_rows)} rows wait`,
+    paused: element.lag_unknown
+      ? `how many rows wait is not known: ${element.lag_unknown}`
+      : element.lag_rows === 1
+        ? "1 row waits"
+        : `${count(element.lag_rows)} rows wait`,
     draft: "not deployed",
     ended: "the recording has ended",
   };

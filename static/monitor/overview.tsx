@@ -1,13 +1,13 @@
 import { useEffect, useRef } from "react";
 import { Server, Workflow } from "lucide-react";
 import { get } from "../shared/api";
-import { count, rate } from "../shared/format";
+import { rate } from "../shared/format";
 import { useLive } from "../shared/live";
 import { mount } from "../shared/mount";
-import { waitingInAll, written } from "../shared/points";
+import { waiting, written } from "../shared/points";
 import { isRunning, nodeStatus } from "../shared/status";
 import type { ClusterNode, PipelineItem } from "../shared/types";
-import { Figure, Problem, Skeleton, StatusMark, useLoaded } from "../shared/ui/parts";
+import { Figure, Problem, Skeleton, StatusMark, useLoaded, WaitingFigure } from "../shared/ui/parts";
 import { Feed, type FeedLine } from "./feed";
 import { Frame, Section } from "../shared/ui/frame";
 import { NodeTile } from "./node-tile";
@@ -221,7 +221,7 @@ function Summary({ pipelines, nodes }: { pipelines: PipelineItem[]; nodes: Clust
         tone={heard && up < nodes.length ? "failed" : undefined}
       />
       <Figure label="Rows written" value={rate(written(all))} unit="rows/s" />
-      <Figure label="Waiting" value={count(waitingInAll(Object.values(elements)))} unit="rows" />
+      <WaitingFigure label="Waiting" waits={waiting(...Object.values(elements))} />
     </div>
   );
 }

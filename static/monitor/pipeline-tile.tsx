@@ -1,9 +1,9 @@
-import { ago, count, listed, plural, rate } from "../shared/format";
+import { ago, listed, plural, rate } from "../shared/format";
 import { useElements } from "../shared/live";
 import { enters, waiting } from "../shared/points";
 import { nameOf, wordOf } from "../shared/status";
 import type { LiveElement, PipelineItem } from "../shared/types";
-import { Ago, Figure, StatusMark } from "../shared/ui/parts";
+import { Ago, Figure, StatusMark, WaitingFigure } from "../shared/ui/parts";
 import { Spark } from "../shared/ui/spark";
 import type { Throughput } from "./overview-order";
 import "./pipeline-tile.css";
@@ -33,7 +33,7 @@ export function RunningTile({
           value={throughput ? rate(enters(elements, throughput.sources)) : "–"}
           unit="rows/s"
         />
-        <Figure label="Waits" value={count(waiting(elements))} unit="rows" />
+        <WaitingFigure label="Waits" waits={waiting(elements)} />
         <Figure label="Nodes" value={nodes.size || "–"} />
       </div>
       <Trouble elements={elements} />

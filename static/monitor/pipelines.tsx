@@ -99,6 +99,7 @@ function Table({ pipelines }: { pipelines: PipelineItem[] }) {
 function Row({ pipeline }: { pipeline: PipelineItem }) {
   const elements = useLive((state) => state.elements[pipeline.name]);
   const deployed = pipeline.deployed_version !== null;
+  const waits = deployed && elements ? waiting(elements) : null;
   return (
     <tr>
       <td>
@@ -115,7 +116,10 @@ function Row({ pipeline }: { pipeline: PipelineItem }) {
       </td>
       <td className="num roomy-only">{pipeline.elements ?? elements?.length ?? "–"}</td>
       <td className="num">{deployed && elements ? rate(written(elements)) : "–"}</td>
-      <td className="num roomy-only">{deployed && elements ? count(waiting(elements)) : "–"}</td>
+      <td className="num roomy-only" title={waits?.why}>
+        {waits ? count(waits.rows) : "–"}
+        {waits?.why && <span className="visually-hidden"> not known: {waits.why}</span>}
+      </td>
       <td>
         {deployed ? `version ${pipeline.deployed_version}` : <span className="muted">no</span>}{" "}
         {deployed && pipeline.differs && <span className="badge badge--warning">draft differs</span>}

@@ -212,7 +212,7 @@ export async function setPaused(pipeline: string, element: LiveElement, paused: 
   if (!agreed) return;
   try {
     await post(`${elementPath(pipeline, element.id)}/${paused ? "pause" : "resume"}`);
-    toast({ tone: "done", title: paused ? `${name} is paused` : `${name} is resumed` });
+    toast({ tone: "done", title: paused ? `${name} pauses after its current batch` : `${name} is resumed` });
   } catch (error) {
     toastError(paused ? `${name} was not paused` : `${name} was not resumed`, error);
   }

@@ -679,6 +679,7 @@ export interface LiveElement {
   rows_in_per_s: number | null;
   rows_out_per_s: number | null;
   lag_rows: number | null;
+  lag_unknown: string | null;
   last_row_at: string | null;
   next_row_due_at: string | null;
   heard: boolean;

@@ -1,5 +1,6 @@
 /** Points of charts and sums of figures, where some of them may be unknown. Pure. */
 import { instant } from "./format";
+import { nameOf } from "./status";
 import type { ClusterNode, ElementPoint, LiveElement, NodePoint } from "./types";
 
 /** Reports come every second, and a point of the history every 2 s: after so long none was taken. */
@@ -115,6 +116,8 @@ export function sparkPaths(
     });
 }
 
+const UNKNOWN_TOLD = 3;
+
 const sum = (known: readonly number[]): number | null =>
   known.length ? known.reduce((total, value) => total + value, 0) : null;
 
@@ -122,18 +125,26 @@ const sum = (known: readonly number[]): number | null =>
 export const written = (elements: readonly LiveElement[]): number | null =>
   sum(elements.flatMap((element) => element.rows_out_per_s ?? []));
 
-/** The rows that wait for the elements of one pipeline; null if that is known for none. Elements that run as one have
- * one queue, which counts once. */
-export const waiting = (elements: readonly LiveElement[]): number | null =>
-  sum(
-    elements.flatMap((element, index) =>
-      elements.findIndex(({ group }) => group === element.group) === index ? (element.lag_rows ?? []) : [],
-    ),
-  );
+/** Rows that wait, or why nobody knows how many. */
+export interface Waiting {
+  rows: number | null;
+  why?: string;
+}
 
-/** The same for several pipelines. */
-export const waitingInAll = (pipelines: readonly (readonly LiveElement[])[]): number | null =>
-  sum(pipelines.flatMap((elements) => waiting(elements) ?? []));
+/** The rows that wait for the elements of these pipelines; none are said if they are not known of one element.
+ * Elements that run as one have one queue, which counts once. */
+export function waiting(...pipelines: (readonly LiveElement[])[]): Waiting {
+  const queues = pipelines.flatMap((elements) =>
+    elements.filter((element, index) => elements.findIndex(({ group }) => group === element.group) === index),
+  );
+  const unknown = queues.filter((element) => element.lag_unknown !== null);
+  if (unknown.length > 0) {
+    const why = unknown.slice(0, UNKNOWN_TOLD).map((element) => `${nameOf(element)}: ${element.lag_unknown}`);
+    const more = unknown.length - why.length;
+    return { rows: null, why: [...why, ...(more > 0 ? [`And ${more} more.`] : [])].join(" ") };
+  }
+  return { rows: sum(queues.flatMap((element) => element.lag_rows ?? [])) };
+}
 
 /** Rows a second that enter the pipeline now; null: not known. Of a source that runs as one with its readers only
  * what it reads is known. */

@@ -187,6 +187,7 @@ def element_json(
     # Unknown while its node is not heard: the last figures would look as if it still ran.
     now = {**status, **{key: rates.get(key) for key in ("rows_in_per_s", "rows_out_per_s")}} if heard else {}
     actions = actions_of(group)
+    lag_rows, lag_unknown = (None, None) if view else _lag(group, now, heard)
     if view:
         reason = "it is shown by the dashboard and runs on no node"
         actions = {name: {"allowed": False, "reason": reason, "note": None} for name in actions}
@@ -203,7 +204,8 @@ def element_json(
         "seq": owner.seq if owner else 0,
         "rows_in_per_s": now.get("rows_in_per_s"),
         "rows_out_per_s": now.get("rows_out_per_s"),
-        "lag_rows": None if view else _lag_rows(group, now, heard),
+        "lag_rows": lag_rows,
+        "lag_unknown": lag_unknown,
         "last_row_at": iso_of_ms(status.get("last_row_at_ms")),
         "next_row_due_at": iso_of_ms(now.get("next_row_due_ms")),
         "heard": heard,
@@ -235,11 +237,24 @@ def element_json(
     }
 
 
-def _lag_rows(group: GroupFacts, now: Mapping[str, Any], heard: bool) -> int | None:
-    """Returns how many rows wait for the group: as its owner says, or else as control has counted them."""
+def _lag(group: GroupFacts, now: Mapping[str, Any], heard: bool) -> tuple[int | None, str | None]:
+    """Returns how many rows wait for the group: as its owner says, or else as control has counted them.
+    If nobody knows, returns None and why."""
     owns = heard and group.owner is not None and group.owner.role == "owner"
     works = owns and not now.get("error") and not now.get("stalled")
-    return now.get("lag_rows") or 0 if works else group.backlog_rows
+    rows = now.get("lag_rows") if works else group.backlog_rows
+    if rows is not None:
+        return rows, None
+    status = status_of(group)
+    if status in ("draft", "stopped"):
+        return None, None
+    if status in ("deploying", "moving"):
+        return None, "They are counted as soon as it runs."
+    if works:
+        return None, "Kafka has not told it yet where its topics end."
+    if status == "unheard":
+        return None, "Nobody hears its node."
+    return None, "It does not count them now, and Kafka has not told control where its topics end."
 
 
 def _cost(status: dict[str, Any]) -> ElementCost | None:

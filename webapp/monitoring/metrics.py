@@ -85,8 +85,9 @@ def _element_metrics(hears: bool) -> list[Metric]:
         dead.add_metric(group, status.get("dead_letters_total") or 0)
         state.add_metric(group, status.get("state_bytes") or 0)
         if replica.node.up and hears:  # otherwise the figures would be old
-            if (replica.deployment_id, replica.group) not in backlogs:
-                lag.add_metric(group, status.get("lag_rows") or 0)
+            is_counted = (replica.deployment_id, replica.group) in backlogs
+            if not is_counted and status.get("lag_rows") is not None:
+                lag.add_metric(group, status["lag_rows"])
             for quantile, name in BATCH_QUANTILES:
                 if status.get(name) is not None:
                     labels = dict(zip(ELEMENT, group, strict=True)) | {"quantile": quantile}

@@ -179,7 +179,9 @@ class LiveElement(TypedDict):
     rows_out_per_s: Number | None
     lag_rows: int | None
     """rows that wait in its input topics, also while it is paused, has failed, or its node is down; null if
-    that is not known, or it reads no topic and does not run"""
+    that is not known, or it is not deployed"""
+    lag_unknown: str | None
+    """why `lag_rows` is not known, as a sentence"""
     last_row_at: str | None
     """when it last committed a batch with rows; null if it never did"""
     next_row_due_at: str | None

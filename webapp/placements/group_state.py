@@ -141,14 +141,14 @@ def status_of(group: GroupFacts) -> ElementStatus:
     if group.retire or group.role == "stopped" or (owner is not None and owner.status.get("retired")):
         return "stopped"
     said = owner.status if owner is not None else {}
-    if said.get("stalled") and not (group.paused or said.get("paused") or said.get("ended")):
+    if said.get("stalled") and not (said.get("paused") or said.get("ended")):
         return "stalled"
     if owner is None or owner.node != group.node or owner.role != "owner":
         runs = group.deployment_status == "running" and not group.upgrading
         return "starting" if runs else "deploying"
     if owner.status.get("ended"):
         return "ended"
-    if group.paused or owner.status.get("paused"):
+    if owner.status.get("paused"):  # one that was only told to may still put out a batch
         return "paused"
     lag_rows = owner.status.get("lag_rows") or 0
     rate = owner.rates.get("rows_in_per_s") or 0.0

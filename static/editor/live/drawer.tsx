@@ -14,7 +14,7 @@ import type { LiveElement, Operator } from "../../shared/types";
 import { ErrorCode } from "../../shared/ui/error-code";
 import { HandoverCard } from "../../shared/ui/handover";
 import { OperatorIcon } from "../../shared/ui/icons";
-import { Ago, Figure, StatusMark } from "../../shared/ui/parts";
+import { Ago, Figure, StatusMark, WaitingFigure } from "../../shared/ui/parts";
 import { Resizer } from "../../shared/ui/resizer";
 import { Tabs, type Tab } from "../../shared/ui/tabs";
 import { displayName, findElement, parseReference } from "../../shared/document";
@@ -274,10 +274,9 @@ export function Figures({ element }: { element: LiveElement }) {
           unit="rows/s"
           title={`${count(element.rows_out_total)} rows since it was first deployed`}
         />
-        <Figure
+        <WaitingFigure
           label="Lag"
-          value={count(element.lag_rows)}
-          unit="rows"
+          waits={{ rows: element.lag_rows, why: element.lag_unknown ?? undefined }}
           tone={element.status === "lagging" ? "lagging" : undefined}
         />
         <QuietFigure element={element} />

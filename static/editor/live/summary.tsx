@@ -1,10 +1,10 @@
 import { useShallow } from "zustand/react/shallow";
-import { count, plural, rate } from "../../shared/format";
+import { plural, rate } from "../../shared/format";
 import { useElements, useLive, useTitle } from "../../shared/live";
-import { enters } from "../../shared/points";
+import { enters, waiting } from "../../shared/points";
 import type { LiveElement } from "../../shared/types";
 import { HandoverCard } from "../../shared/ui/handover";
-import { Figure, StatusMark } from "../../shared/ui/parts";
+import { Figure, StatusMark, WaitingFigure } from "../../shared/ui/parts";
 import { displayName } from "../../shared/document";
 import { select, useEditor } from "../store";
 import { Percentiles } from "./percentiles";
@@ -58,10 +58,9 @@ export function LiveSummary({ pipeline }: { pipeline: string }) {
       <div className="drawer">
         <div className="figures">
           <Figure label="From sources" value={rate(enters(elements, sources))} unit="rows/s" />
-          <Figure
+          <WaitingFigure
             label="Most lag"
-            value={count(worst(elements.map((element) => element.lag_rows)))}
-            unit="rows"
+            waits={{ ...waiting(elements), rows: worst(elements.map((element) => element.lag_rows)) }}
           />
         </div>
         {slowest && (

@@ -107,6 +107,7 @@ export function element(change: Partial<LiveElement> = {}): LiveElement {
     dead_letters_total: 0,
     left_out_total: 0,
     lag_rows: null,
+    lag_unknown: null,
     last_row_at: null,
     next_row_due_at: null,
     heard: true,

@@ -1,14 +1,5 @@
 import { describe, expect, test } from "vitest";
-import {
-  aligned,
-  loadPointOf,
-  pointOf,
-  waiting,
-  waitingInAll,
-  withGaps,
-  withNewest,
-  written,
-} from "../points";
+import { aligned, loadPointOf, pointOf, waiting, withGaps, withNewest, written } from "../points";
 import type { ElementPoint } from "../types";
 import { element, node, T0 } from "./fixtures";
 
@@ -74,12 +65,25 @@ test("several nodes share one axis of times, which begins with the first point o
 
 test("a sum is of what is known, and unknown when nothing is", () => {
   expect(written([HEARD, SILENT])).toBe(2);
-  expect(waiting([SILENT])).toBeNull();
-  expect(waiting([])).toBeNull();
+  expect(waiting([]).rows).toBeNull();
 });
 
 test("elements that run as one have one queue", () => {
   const [a, b, c] = ["g", "g", "h"].map((group) => element({ group, lag_rows: 7 }));
-  expect(waiting([a!, b!, c!])).toBe(14);
-  expect(waitingInAll([[a!, b!], [c!], [SILENT]])).toBe(14);
+  expect(waiting([a!, b!, c!])).toEqual({ rows: 14 });
+  expect(waiting([a!, b!], [c!], [c!])).toEqual({ rows: 21 });
+});
+
+test("how many rows wait is unknown if it is unknown of one element", () => {
+  const [known, none] = [element({ lag_rows: 7 }), element({ status: "draft", lag_rows: null })];
+  const unknown = element({
+    group: "h",
+    title: "Alarm",
+    lag_rows: null,
+    lag_unknown: "Nobody hears its node.",
+  });
+  expect(waiting([known, none])).toEqual({ rows: 7 });
+  expect(waiting([known, unknown])).toEqual({ rows: null, why: "Alarm: Nobody hears its node." });
+  const five = waiting(...Array.from({ length: 5 }, () => [unknown]));
+  expect(five.why).toMatch(/And 2 more\.$/);
 });

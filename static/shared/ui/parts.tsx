@@ -5,7 +5,8 @@ import { codeOf, problemText } from "../api";
 import { ErrorCode } from "./error-code";
 import { Asker } from "../asker";
 import { useNow } from "../clock";
-import { ago, exact } from "../format";
+import { ago, count, exact } from "../format";
+import type { Waiting } from "../points";
 import { toneOf, wordOf } from "../status";
 
 /** The status as a shape and a colour, with its word on hover and for screen readers. */
@@ -167,6 +168,23 @@ export function Figure({
         {unit && <span className="figure__unit"> {unit}</span>}
       </span>
     </div>
+  );
+}
+
+/** How many rows wait; a dash where nobody knows, and why on hover and for screen readers. */
+export function WaitingFigure({ label, waits, tone }: { label: string; waits: Waiting; tone?: string }) {
+  if (!waits.why) return <Figure label={label} value={count(waits.rows)} unit="rows" tone={tone} />;
+  return (
+    <Figure
+      label={label}
+      value={
+        <>
+          –<span className="visually-hidden">{waits.why}</span>
+        </>
+      }
+      unit="not known"
+      title={waits.why}
+    />
   );
 }
 

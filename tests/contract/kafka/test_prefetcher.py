@@ -146,7 +146,7 @@ def test_the_rows_that_wait_are_counted_without_the_markers(setting: Setting) ->
         for _ in range(3):
             setting.write(4)
 
-        def waiting(start: int) -> int:
+        def waiting(start: int) -> int | None:
             offsets.look({key: start})
             return offsets.waiting_rows({key: start})
 
@@ -157,6 +157,23 @@ def test_the_rows_that_wait_are_counted_without_the_markers(setting: Setting) ->
         setting.wait_until(lambda: waiting(0) == pytest.approx(AHEAD_ROWS_MAX + 512, abs=5))
     finally:
         offsets.close()
+
+
+def test_it_is_unknown_how_many_rows_wait_until_a_broker_has_said_it(setting: Setting) -> None:
+    (nobody,) = free_ports(1)
+    only = GroupInput(index=0, source="a.out", schema=StreamSchema(fields=()), topic=setting.topic)
+    away = InputOffsets(KafkaSettings(f"127.0.0.1:{nobody}"), [only], {}, 100, setting._arrived)
+    there = InputOffsets(setting.settings, [only], {}, 100, setting._arrived)
+    begins = dict.fromkeys(only.end_keys(), 0)
+    try:
+        for offsets in (away, there):
+            offsets.passed(begins)
+            offsets.look(begins)
+        wait_until(lambda: there.waiting_rows(begins) == 0, "the broker to be heard")
+        assert away.waiting_rows(begins) is None
+    finally:
+        away.close()
+        there.close()
 
 
 def test_a_batch_ends_at_what_had_come_by_a_moment_or_at_the_oldest(setting: Setting) -> None:

@@ -195,7 +195,7 @@ def report(deployment: Deployment, group: str, node: Node, role: str = "owner", 
         seq=Seq(status.pop("seq", 7)),
         rows_in_total=700,
         rows_out_total=70,
-        **status,
+        **{"lag_rows": 0, **status},
     )
     replica, _ = Replica.objects.update_or_create(
         deployment=deployment,

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.test import Client
 
-from pipeline_runtime.model.desired import ReplicaError, WayOn
+from pipeline_runtime.model.desired import ReplicaError, Stalled, WayOn
 from tests.contract.web.conftest import PIPELINE, Caller, audited, report
 from tests.contract.web.test_permissions import assert_problem
 from webapp.nodes.models import Node
@@ -68,6 +69,28 @@ def test_rows_that_wait_are_the_owners_count_also_while_it_is_paused_and_control
     assert lag(lag_rows=51, paused=True) == 51
     broken = ReplicaError(message="It broke.", safe="All.", next="Mend it.")
     assert lag(lag_rows=0, error=broken) == 96
+
+
+def test_who_does_not_know_how_many_rows_wait_says_so_and_never_none(
+    caller: Call, deployment: Deployment, nodes: dict[str, Node]
+) -> None:
+    def said(**status: Any) -> tuple[Any, Any]:
+        report(deployment, "power", nodes["cloud"], **status)
+        power = caller("viewer").get(f"{P}/elements/power").json()
+        return power["lag_rows"], power["lag_unknown"]
+
+    assert said(lag_rows=0) == (0, None)
+    rows, why = said(lag_rows=None)
+    assert rows is None
+    assert "has not told it yet" in why
+    rows, why = said(lag_rows=0, stalled=Stalled(why="it waits for Kafka", since_ms=1))
+    assert rows is None
+    assert "has not told control" in why
+    report(deployment, "power", nodes["cloud"], lag_rows=None)
+    metrics = Client().get("/metrics").content.decode()
+    assert not [line for line in metrics.splitlines() if "lag_rows{" in line and '"power"' in line]
+    GroupPlacement.objects.filter(group="power").update(backlog_rows=0)
+    assert said(lag_rows=7, stalled=Stalled(why="it waits for Kafka", since_ms=1)) == (0, None)
 
 
 def test_an_element_tells_three_percentiles_of_its_latency_and_batch_time(

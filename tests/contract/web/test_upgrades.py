@@ -157,6 +157,10 @@ def test_what_is_being_grouped_otherwise_is_shown_as_it_runs_and_by_the_id_that_
     variation = viewer.get(f"{P}/elements/variation").json()
     assert (variation["group"], variation["node"], variation["status"]) == ("watch", "edge-b", "running")
     assert caller("editor").post(f"{P}/elements/alerts/pause").status_code == 200
+    assert viewer.get(f"{P}/elements/alerts").json()["status"] == "running", "its owner has not said so yet"
+    watch = deployment.replicas.get(group="watch")
+    watch.status["paused"] = True
+    watch.save()
     version.document = document
     version.save()
     for rows in (deployment.placements, deployment.replicas):

@@ -46,7 +46,7 @@ def test_no_batch_is_larger_than_the_limit_and_the_lag_shows(kafka: str, node: N
     pace = Pace(latency_ms=LATENCY_MS_MIN, batch_rows_max=400)
     deployed = Deployed(kafka, [events(topic, partitions=3)], pace=pace)
     replica = node.own(deployed.specs["events"])
-    wait_for_status(replica, lambda status: 0 < status.lag_rows < 6_000, "to show its lag")
+    wait_for_status(replica, lambda status: 0 < (status.lag_rows or 0) < 6_000, "to show its lag")
     wait_for_status(replica, lambda status: status.rows_in_total >= 6_000, "to catch up")
     assert by_key(deployed.records("events")) == by_key(rows)
     commits = deployed.commits("events")
@@ -111,7 +111,7 @@ def test_a_live_source_catches_up_after_a_pause(kafka: str, node: Node) -> None:
     run = replica._run
     assert run is not None
     wait_until(lambda: run.offsets.waiting, "the rows to be before it")
-    assert replica.status().paused
+    wait_for_status(replica, lambda status: status.paused, "to be paused")
     assert len(deployed.records("events")) == 1
     tell(replica, paused_since_ms=None)
     wait_until(lambda: len(deployed.records("events")) >= 500, "all rows")

@@ -32,4 +32,9 @@ def test_a_topic_of_others_has_no_markers() -> None:
 def test_a_group_that_has_processed_nothing_waits_from_where_its_journal_begins() -> None:
     known = processed(1, [Claim(Epoch(1), "o", "a", {"outside-0": 20})], [THEIRS])
     assert waiting_rows(known, [THEIRS], {THEIRS.at: 120}) == 100
-    assert waiting_rows(processed(0, [], [THEIRS]), [THEIRS], {THEIRS.at: 120}) == 0
+
+
+def test_it_is_unknown_how_many_rows_wait_if_the_journal_does_not_say_where_an_input_was_read_last() -> None:
+    assert waiting_rows(processed(0, [], [THEIRS]), [THEIRS], {THEIRS.at: 120}) is None
+    known = processed(1, [Claim(Epoch(1), "o", "a", {"outside-0": 20})], [THEIRS, OURS])
+    assert waiting_rows(known, [THEIRS, OURS], {THEIRS.at: 120, OURS.at: 1}) is None

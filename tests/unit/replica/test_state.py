@@ -96,6 +96,15 @@ def test_an_owners_batch_takes_the_pause_that_it_shifts_by_and_a_follower_all_of
     assert state.pause_shift_ms == 0, "the owner's batch contains it"
 
 
+def test_a_group_has_paused_only_when_the_batch_that_ran_has_ended() -> None:
+    state = ReplicaState()
+    state.grant(at(0), at(1))
+    state.pause_since(1_000)
+    assert (state.paused, state.has_paused) == (True, False)
+    state.no_batch_runs()
+    assert (state.paused, state.has_paused) == (True, True)
+
+
 def test_a_batch_is_ahead_where_the_journal_did_not_have_it_when_it_was_granted() -> None:
     state = ReplicaState()
     state.view.apply(Commit(Epoch(1), at(1)))

@@ -435,7 +435,7 @@ def _finish(progress: Progress, seen: Observed) -> Step:
     waited_ms = seen.now_ms - progress.phase_since_ms
     if takeover is None:
         return Done(None) if waited_ms > GAP_MS_MAX else Wait()
-    rows_wait = seen.target is not None and seen.target.lag_rows > 0
+    rows_wait = seen.target is not None and (seen.target.lag_rows or 0) > 0
     limit_ms = GAP_MS_MAX if rows_wait else COMMIT_MS_MAX
     return Done(takeover) if takeover.first_commit_at_ms is not None or waited_ms > limit_ms else Wait()
 

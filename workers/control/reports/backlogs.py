@@ -14,7 +14,7 @@ from django.db import close_old_connections
 from pipeline_runtime.batch.inputs import group_inputs
 from pipeline_runtime.journal.backlog import Input, Processed, processed, waiting_rows
 from pipeline_runtime.journal.reader import read_once
-from pipeline_runtime.kafka.clients import KafkaError, TopicPartition
+from pipeline_runtime.kafka.clients import KafkaConnectionError, KafkaError, KafkaTimeoutError, TopicPartition
 from pipeline_runtime.kafka.ends import TopicEnds
 from pipeline_runtime.kafka.transactions import Doubtful
 from pipeline_runtime.model.spec import GroupSpec
@@ -48,6 +48,7 @@ class Backlogs:
         self._context = context
         self._ends = TopicEnds(context.kafka)
         self._known: dict[str, Processed] = {}  # by journal
+        self._away = False  # the broker has not answered in this look
         self._thread = threading.Thread(target=self._run, name="backlogs", daemon=True)
 
     def start(self) -> None:
@@ -76,6 +77,7 @@ class Backlogs:
             if stands_still(facts)
         }
         changed = False
+        self._away = False
         known = GroupPlacement.objects.filter(deployment__in=deployments)
         for placement in known.defer("spec"):
             key = (placement.deployment_id, placement.group)
@@ -87,10 +89,14 @@ class Backlogs:
             announce()
 
     def _count(self, placement: GroupPlacement) -> int | None:
-        """Returns None if its inputs are not topics, or the broker does not say where one of them ends."""
+        """Returns None if the broker does not say where its topics end, or its journal where they were read
+        last. A broker that has not answered in time is asked again in the next look."""
+        if self._away:
+            return None
         try:
             return self._asked(GroupSpec.model_validate(placement.spec))
         except (KafkaError, Doubtful) as error:
+            self._away = isinstance(error, KafkaConnectionError | KafkaTimeoutError | Doubtful)
             log.debug("%s: the rows that wait for it cannot be counted: %s", placement, error)
             return None
 
@@ -98,7 +104,7 @@ class Backlogs:
         """Raises KafkaError and Doubtful."""
         inputs, journal = inputs_of(spec), TopicPartition(spec.journal, 0)
         if not inputs:
-            return None
+            return 0
         newest = self._ends.ask([journal, *(each.at for each in inputs)])
         end = newest[journal]
         known = self._known.get(spec.journal)

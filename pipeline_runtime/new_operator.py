@@ -46,7 +46,7 @@ from typing import Any
 from pydantic import Field
 
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
-from pipeline_runtime.operators.sdk import KeyedProcessor, Params, Timers
+from pipeline_runtime.operators.sdk import KeyedProcessor, OutputRow, Params, Row, Timers
 
 
 class {name}Params(Params):
@@ -79,11 +79,9 @@ class {name}(KeyedProcessor):
         number = SchemaField(name="number", type=FieldType.INTEGER)
         return StreamSchema(fields=(*given.fields, number), key=given.key)
 
-    def process(
-        self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
-    ) -> Iterable[dict[str, Any]]:
+    def process(self, key: str, row: Row, state: dict[str, Any], timers: Timers) -> Iterable[OutputRow]:
         state["rows"] = state.get("rows", 0) + 1
-        yield {{**row, "number": self.params.start + state["rows"]}}
+        return [row.plus(number=self.params.start + state["rows"])]
 '''
 
 _TEST = '''\

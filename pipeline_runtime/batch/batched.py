@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from pipeline_runtime.batch.decode import TIMESTAMP, arrow_schema
 from pipeline_runtime.batch.gate_messages import KeepStates, KeysBetween, StatesBetween, StatesOf
-from pipeline_runtime.batch.rows import BY_OFFSET, Asked, Inputs, Ports, Processed, current_state, in_ms
+from pipeline_runtime.batch.rows import Asked, Inputs, Ports, Processed, current_state, in_ms, in_order
 from pipeline_runtime.model.texts import texts
 from pipeline_runtime.operators.sdk import BatchProcessor, OperatorContext
 from pipeline_runtime.operators.tables import RAW, REJECT
@@ -31,11 +31,7 @@ class BatchWork:
     def process(
         self, ports: Ports, gate: Asked, task: int = 0, *, at_end: bool = False, batch_time_ms: int = 0
     ) -> Processed:
-        # To sort a single row takes Arrow as long as much of the rest.
-        given = {
-            port: ports[port].sort_by(BY_OFFSET) if ports[port].num_rows > 1 else ports[port]
-            for port, _ in self._inputs
-        }
+        given = {port: in_order(ports[port]) for port, _ in self._inputs}
         states = GateStates(gate, task, self._processor, batch_time_ms)
         made = self._processor.process_batch(given, states, self._ctx, at_end=at_end)
         states.hand_over()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -18,11 +18,12 @@ _INTEGER_MIN, _INTEGER_MAX = -(2**63), 2**63 - 1
 
 
 class Fields:
-    """The fields of an output."""
+    """The fields of an output, but for those whose columns are `given` as they are."""
 
-    def __init__(self, schema: StreamSchema) -> None:
+    def __init__(self, schema: StreamSchema, given: Collection[str] = ()) -> None:
         self._schema = schema
-        self._fitting = [(field.name, field.type, _FITTING[field.type]) for field in schema.fields]
+        self._made = [field for field in schema.fields if field.name not in given]
+        self._fitting = [(field.name, field.type, _FITTING[field.type]) for field in self._made]
 
     @property
     def count(self) -> int:
@@ -44,16 +45,22 @@ class Fields:
         return values
 
     def table(
-        self, values: Sequence[Sequence[Any]], keys: Sequence[str], times_ms: Sequence[int]
+        self,
+        values: Sequence[Sequence[Any]],
+        keys: Sequence[str],
+        times_ms: Sequence[int],
+        given: Mapping[str, pa.ChunkedArray] | None = None,
     ) -> pa.Table:
         """Columns of the fields, `_key` and `_time`, of values that `fitted` gave.
 
         `values`: a sequence for each field. `keys`: the records' keys of a stream without a key field.
         """
-        columns = {
+        made = {
             field.name: pa.chunked_array([pa.array(column, ARROW_TYPES[field.type])])
-            for field, column in zip(self._schema.fields, values, strict=True)
+            for field, column in zip(self._made, values, strict=True)
         }
+        found = {**made, **(given or {})}
+        columns = {name: found[name] for name in self._schema.names}
         times = pa.array(times_ms, pa.int64()).cast(pa.timestamp("ms", tz="UTC")).cast(TIMESTAMP)
         key = self._schema.field(self._schema.key) if self._schema.key is not None else None
         key_texts = pa.array(keys, pa.string()) if key is None else texts(columns[key.name])
@@ -64,7 +71,7 @@ class Fields:
 
 
 def _number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if type(value) is not float and (isinstance(value, bool) or not isinstance(value, int | float)):
         return None
     if not math.isfinite(value):
         raise ValueError("a number is infinite or NaN, which JSON does not have")

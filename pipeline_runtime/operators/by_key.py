@@ -48,32 +48,11 @@ class KeyParameter(Operator):
 class ByKey(KeyParameter, KeyedProcessor):
     """The base of operators that take the rows of each key one by one."""
 
-    def keyed(self, row: Mapping[str, Any], /, **values: Any) -> dict[str, Any]:
-        """Returns an output row with the key's column, at the time of `row`."""
-        key = self.params.key
-        return {"_time": row["_time"], **({} if key is None else {key: row[key]}), **values}
-
-
-def number(value: Any) -> float:
-    """Returns a value that may be kept; true is 1. Raises ValueError if it is not finite, since the state
-    cannot hold such a number."""
-    if isinstance(value, float) and math.isfinite(value):
-        return value
-    if isinstance(value, int):  # a bool, too
-        return int(value)
-    raise ValueError(f"{value} is not a finite number")
-
 
 def finite(value: float | None) -> float | None:
     """Returns None for a number that JSON cannot hold. Otherwise the row would be rejected, and every later
     row of the key."""
     return value if value is not None and math.isfinite(value) else None
-
-
-def time_ms(row: Mapping[str, Any]) -> int:
-    """Returns the event time. Streams carry it in whole milliseconds."""
-    found: int = (row["_time"] - EPOCH) // timedelta(milliseconds=1)
-    return found
 
 
 def moment(at_ms: int) -> datetime:

@@ -8,7 +8,7 @@ from typing import Any
 from pipeline_runtime.model.schema import FieldType, StreamSchema
 from pipeline_runtime.operators.columns import SchemaCheck
 from pipeline_runtime.operators.recordings import AroundParams, Recorder
-from pipeline_runtime.operators.sdk import Timers
+from pipeline_runtime.operators.sdk import OutputRow, Row, Timers
 
 
 class RecordAround(Recorder):
@@ -45,8 +45,6 @@ class RecordAround(Recorder):
             check.column(schema, self.params.event, "params.event", (FieldType.BOOLEAN,))
             return self.recorded(schema, check)
 
-    def process(
-        self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
-    ) -> Iterable[dict[str, Any]]:
+    def process(self, key: str, row: Row, state: dict[str, Any], timers: Timers) -> Iterable[OutputRow]:
         yield from self.saw_event_row(row, state)
         yield from self.saw_row(row, state)

@@ -8,7 +8,7 @@ from typing import Any
 from pipeline_runtime.model.schema import FieldType, StreamSchema
 from pipeline_runtime.operators.columns import SchemaCheck
 from pipeline_runtime.operators.recordings import AroundParams, Recorder
-from pipeline_runtime.operators.sdk import Port, Timers
+from pipeline_runtime.operators.sdk import OutputRow, Port, Row, Timers
 
 
 class RecordAroundEvents(Recorder):
@@ -50,12 +50,10 @@ class RecordAroundEvents(Recorder):
                 check.fail("inputs.events", f'it has no column "{schema.key}", the key of the input "in"')
             return self.recorded(schema, check)
 
-    def process(
-        self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
-    ) -> Iterable[dict[str, Any]]:
+    def process(self, key: str, row: Row, state: dict[str, Any], timers: Timers) -> Iterable[OutputRow]:
         return self.saw_row(row, state)
 
     def process_other(
-        self, port: str, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
-    ) -> Iterable[dict[str, Any]]:
+        self, port: str, key: str, row: Row, state: dict[str, Any], timers: Timers
+    ) -> Iterable[OutputRow]:
         return self.saw_event_row(row, state)

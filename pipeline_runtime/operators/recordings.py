@@ -20,11 +20,10 @@ from pipeline_runtime.operators.by_key import (
     TooManyKept,
     from_state,
     moment,
-    time_ms,
     to_state,
 )
 from pipeline_runtime.operators.columns import ColumnName, FlagColumn, SchemaCheck
-from pipeline_runtime.operators.sdk import Params
+from pipeline_runtime.operators.sdk import OutputRow, Params, Row
 
 DAY_S = 86_400
 RECORDINGS_MAX = 1_000
@@ -63,15 +62,15 @@ class Recorder(ByKey):
         check.unique([field.name for field in fields], "inputs.in")
         return StreamSchema(fields=fields, key=self.params.key or schema.key)
 
-    def saw_event_row(self, row: Mapping[str, Any], state: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def saw_event_row(self, row: Row, state: dict[str, Any]) -> Iterator[OutputRow]:
         """Handles a row that says whether there is an event. Yields the waiting rows that belong to its
         recording."""
-        at_ms = time_ms(row)
+        at_ms = row.time_ms
         if row[self.params.event]:
             yield from self._saw_event(at_ms, state)
         self._events_are_at(at_ms, state)
 
-    def _saw_event(self, at_ms: int, state: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def _saw_event(self, at_ms: int, state: dict[str, Any]) -> Iterator[OutputRow]:
         """Makes recordings that touch one recording."""
         from_ms, until_ms = at_ms - self._before_ms, at_ms + round(self.params.after_s * 1000)
         recordings = state.setdefault("recordings", [])
@@ -92,7 +91,7 @@ class Recorder(ByKey):
         del waiting[start:end]
         for each in taken:
             row = {name: from_state(value) for name, value in each.items() if name != "_ms"}
-            yield _recorded({**row, "_time": moment(each["_ms"])}, recording, each["_ms"])
+            yield {**row, "_time": moment(each["_ms"]), **_recorded(recording, each["_ms"])}
 
     def _events_are_at(self, at_ms: int, state: dict[str, Any]) -> None:
         # Two rows have to say so: otherwise one from a clock that is ahead would make all waiting rows
@@ -103,14 +102,14 @@ class Recorder(ByKey):
         del waiting[: bisect_left(waiting, state["told_ms"] - self._before_ms, key=_time)]
         self._forget(state)
 
-    def saw_row(self, row: dict[str, Any], state: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def saw_row(self, row: Row, state: dict[str, Any]) -> Iterator[OutputRow]:
         """Yields the row if it belongs to a recording. Otherwise it waits, if an event can still reach it."""
-        at_ms = state["rows_ms"] = time_ms(row)
+        at_ms = state["rows_ms"] = row.time_ms
         recordings = state.get("recordings", [])
         found = next((each for each in recordings if each[2] <= at_ms <= each[3]), None)
         self._forget(state)
         if found is not None:
-            yield _recorded(row, found, at_ms)
+            yield row.plus(**_recorded(found, at_ms))
         elif at_ms >= state.get("told_ms", at_ms) - self._before_ms:
             self._wait(row, at_ms, state.setdefault("waiting", []))
 
@@ -122,7 +121,7 @@ class Recorder(ByKey):
             raise TooManyKept(
                 f"{KEPT_MAX} rows wait for an event already; record less before it, or aggregate first"
             )
-        data = {name: to_state(value) for name, value in row.items() if name != "_time"}
+        data = {name: to_state(value) for name, value in row.items()}
         insort(waiting, {**data, "_ms": at_ms}, key=_time)
 
     def _forget(self, state: dict[str, Any]) -> None:
@@ -137,5 +136,5 @@ def _time(row: Mapping[str, Any]) -> int:
     return at_ms
 
 
-def _recorded(row: Mapping[str, Any], recording: list[int], at_ms: int) -> dict[str, Any]:
-    return {**row, "recording": recording[0], "offset_s": (at_ms - recording[1]) / 1000}
+def _recorded(recording: list[int], at_ms: int) -> dict[str, Any]:
+    return {"recording": recording[0], "offset_s": (at_ms - recording[1]) / 1000}

@@ -36,6 +36,7 @@ from pydantic import BaseModel, ConfigDict
 from pipeline_runtime.model.faults import Instead
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import Follow
+from pipeline_runtime.operators.row import OutputRow as OutputRow, Row as Row  # operators take them from here
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -251,26 +252,28 @@ class KeyedProcessor(Processor):
 
     @abstractmethod
     def process(
-        self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
-    ) -> Iterable[dict[str, Any]]:
-        """Changes `state` (JSON) in place and yields output rows.
+        self, key: str, row: Row, state: dict[str, Any], timers: Timers
+    ) -> Iterable[OutputRow] | None:
+        """Changes `state` (JSON) in place. Returns or yields output rows: `row.plus(...)`, or the values of
+        the output's fields by name.
 
-        `row` holds the data columns and `_time` (a datetime). An exception sends the row to the dead letters
-        and undoes the row's changes to `state` and `timers`.
+        An output row has the event time of `row` if it does not say another as `_time`. An exception sends
+        the row to the dead letters and undoes the row's changes to `state` and `timers`.
         """
 
     def process_other(
-        self, port: str, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
-    ) -> Iterable[dict[str, Any]]:
+        self, port: str, key: str, row: Row, state: dict[str, Any], timers: Timers
+    ) -> Iterable[OutputRow] | None:
         """Processes a row of an input other than the first, as `process` does for the first. The output and
         the state must not depend on which input's rows come first."""
         raise NotImplementedError(f"{self.type} does not say what it does with a row of its input {port}")
 
     def on_timer(
         self, key: str, time_ms: int, state: dict[str, Any], timers: Timers
-    ) -> Iterable[dict[str, Any]]:
-        """Yields output rows when a timer of this key has fired. `time_ms` is the time that was set."""
-        return ()
+    ) -> Iterable[OutputRow] | None:
+        """Returns or yields output rows when a timer of this key has fired. `time_ms` is the time that was
+        set, which the output rows have if they do not say another."""
+        return None
 
 
 class Timers(Protocol):

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
-from pipeline_runtime.operators.sdk import KeyedProcessor, Params, Timers
+from pipeline_runtime.operators.sdk import KeyedProcessor, OutputRow, Params, Row, Timers
 
 TYPE = "keyed-sequence"
 
@@ -39,9 +39,7 @@ class KeyedSequence(KeyedProcessor):
         numbers = [Field(name=name, type=FieldType.INTEGER) for name in ("n", "count", "checksum")]
         return StreamSchema(fields=(Field(name="k", type=FieldType.STRING), *numbers), key="k")
 
-    def process(
-        self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
-    ) -> Iterable[dict[str, Any]]:
+    def process(self, key: str, row: Row, state: dict[str, Any], timers: Timers) -> Iterable[OutputRow]:
         state["count"] = state.get("count", 0) + 1
         state["checksum"] = (state.get("checksum", 0) * 31 + row["n"] + 1) % 2**31
         if row["pad"] > 0:

@@ -10,11 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipeline_runtime.batch.keyed import KeyedWork, KeyState, KeyTimers, process_row
+from pipeline_runtime.batch.key_rows import KeyTimers
+from pipeline_runtime.batch.keyed import KeyedWork, KeyState
 from pipeline_runtime.batch.rows import Processed, port_schema
 from pipeline_runtime.kafka.json_rows import json_texts
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
-from pipeline_runtime.operators.sdk import KeyedProcessor, Params, Port, Timers
+from pipeline_runtime.operators.sdk import KeyedProcessor, OutputRow, Params, Port, Row, Timers
 from pipeline_runtime.trial import StatesInMemory
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -38,19 +39,15 @@ class Summing(KeyedProcessor):
     def output_schema(self, inputs: Any) -> StreamSchema:
         return SCHEMA
 
-    def process(
-        self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
-    ) -> Iterable[dict[str, Any]]:
+    def process(self, key: str, row: Row, state: dict[str, Any], timers: Timers) -> Iterable[OutputRow]:
         self.processed += 1
         state["sum"] = state.get("sum", 0) + row["v"]
-        timers.set(int((row["_time"] - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(milliseconds=1)) + 1000)
+        timers.set(row.time_ms + 1000)
         yield {"v": state["sum"]}
         if row["v"] < 0:
             raise ValueError("negative")
 
-    def on_timer(
-        self, key: str, time_ms: int, state: dict[str, Any], timers: Timers
-    ) -> Iterable[dict[str, Any]]:
+    def on_timer(self, key: str, time_ms: int, state: dict[str, Any], timers: Timers) -> Iterable[OutputRow]:
         state["fired"] = [*state.get("fired", []), time_ms - START_MS]
         if time_ms - START_MS == 5000:
             timers.set(time_ms + 100)
@@ -117,14 +114,14 @@ def test_many_failures_cost_no_more_than_one_run_each() -> None:
 
 
 def test_timers_fire_in_order_before_the_row_that_reaches_them() -> None:
-    processor, state = Summing(), dict[str, Any]()
-    timers = KeyTimers([START_MS + 3000, START_MS + 1000, START_MS + 9000, START_MS + 5000])
-    row = {"v": 1, "_time": START + timedelta(milliseconds=5100)}
-    made = process_row(processor, "k", row, state, timers, START_MS + 5100)
-    assert state["fired"] == [1000, 3000, 5000, 5100]  # the last was set by the one before
-    assert [item["v"] for _, _, item in made] == [-1, -1, -1, -1, 1]
-    assert made[0][:2] == (START + timedelta(seconds=1), START_MS + 1000)
-    assert timers.times == [START_MS + 6100, START_MS + 9000]
+    # The row at second 0 sets a timer for second 1, and so on. The one that fires at second 5 sets another,
+    # which is reached by the same row.
+    found, kept = run([(0, 0, 1), (0, 2, 1), (0, 4, 1), (0, 9, 1)])
+    assert kept["state"]["fired"] == [1000, 3000, 5000, 5100]
+    assert kept["timers"] == [START_MS + 10_000]
+    times = [(time - START).total_seconds() for time in found.rows["_time"].to_pylist()]
+    expected = [(0.0, 1), (1.0, -1), (2.0, 2), (3.0, -1), (4.0, 3), (5.0, -1), (5.1, -1), (9.0, 4)]
+    assert list(zip(times, found.rows["v"].to_pylist(), strict=True)) == expected
 
 
 def test_a_timer_is_set_once_and_can_be_cancelled() -> None:
@@ -155,9 +152,7 @@ class Renamed(Summing):
 
     state_version = 2
 
-    def process(
-        self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
-    ) -> Iterable[dict[str, Any]]:
+    def process(self, key: str, row: Row, state: dict[str, Any], timers: Timers) -> Iterable[OutputRow]:
         state["total"] = state.get("total", 0) + row["v"]
         yield {"v": state["total"]}
         if row["v"] < 0:
@@ -202,9 +197,7 @@ class Naming(Summing):
         super().__init__()
         self.value = value
 
-    def process(
-        self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
-    ) -> Iterable[dict[str, Any]]:
+    def process(self, key: str, row: Row, state: dict[str, Any], timers: Timers) -> Iterable[OutputRow]:
         yield {"k": self.value}
 
 
@@ -261,12 +254,10 @@ def test_a_value_that_does_not_fit_its_field_makes_a_dead_letter_of_the_row(
 class Both(Summing):
     inputs = (Port("in"), Port("other"))
 
-    def process(self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers) -> Any:
+    def process(self, key: str, row: Row, state: dict[str, Any], timers: Timers) -> Any:
         return [{"v": row["v"]}]
 
-    def process_other(
-        self, port: str, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
-    ) -> Any:
+    def process_other(self, port: str, key: str, row: Row, state: dict[str, Any], timers: Timers) -> Any:
         assert port == "other"
         return [{"v": -row["v"]}]
 

@@ -1,6 +1,5 @@
 """Factories of operators, tables and contexts."""
 
-import json
 from datetime import datetime
 from pathlib import Path
 
@@ -9,7 +8,6 @@ import pytest
 
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 from pipeline_runtime.operators import tables
-from pipeline_runtime.operators.key_columns import KeyColumns
 from pipeline_runtime.operators.recording import arrow_type
 from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.operators.sdk import OperatorContext, SchemaMismatch
@@ -112,19 +110,6 @@ def context(tmp_path):
     return make
 
 
-class RecordedTimers:
-    """Timers as the runtime keeps them for one key."""
-
-    def __init__(self):
-        self.times = set()
-
-    def set(self, time_ms):
-        self.times.add(time_ms)
-
-    def cancel(self, time_ms):
-        self.times.discard(time_ms)
-
-
 @pytest.fixture
 def process():
     return keyed_output
@@ -134,24 +119,9 @@ class Rejected(Exception):
     """An operator has put a row into its dead letters."""
 
 
-def keyed_output(operator, rows, key="k"):
-    """What a processor makes of (seconds, row) pairs of one key, which are cut into batches of 1, 2, 3, ...
-    rows. Raises Rejected when a row goes to the dead letters."""
-    if isinstance(operator, KeyColumns):
-        return columns_output(operator, rows)
-    state, timers, output = {}, RecordedTimers(), []
-    for seconds, row in rows:
-        now_ms = int(at(seconds).timestamp() * 1000)
-        for time_ms in sorted(t for t in timers.times if t <= now_ms):
-            timers.cancel(time_ms)
-            output += operator.on_timer(key, time_ms, state, timers)
-        output += operator.process(key, {**row, "_time": at(seconds)}, state, timers)
-        state = json.loads(json.dumps(state))
-    json.dumps(output, default=str, allow_nan=False)  # as on its way to the topic
-    return output
-
-
-def columns_output(operator, rows):
+def keyed_output(operator, rows):
+    """What a processor makes of (seconds, row) pairs, which are cut into batches of 1, 2, 3, ... rows. Raises
+    Rejected when a row goes to the dead letters."""
     if not rows:
         return []
     types = {}

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from pipeline_runtime.operators import recordings
-from pipeline_runtime.operators.by_key import TooManyKept
 from pipeline_runtime.operators.record_around import RecordAround
 from pipeline_runtime.operators.recordings import AroundParams
-from tests.unit.operators.conftest import at, keyed_output, schema_of
+from pipeline_runtime.trial import trial
+from tests.unit.operators.conftest import Rejected, at, keyed_output, schema_of
 
 SCHEMA = schema_of(key="k", k="string", x="number", alarm="boolean", t="timestamp")
 
@@ -53,10 +53,10 @@ def test_what_comes_late_is_recorded_by_its_own_time(operator, process):
 
 
 def test_null_is_no_event_and_too_much_is_rejected(operator, process, monkeypatch):
-    nothing = [(second, {"k": "a", "x": 1.0, "alarm": None, "t": None}) for second in range(5)]
-    assert process(operator("record-around", around()), nothing) == []
+    nothing = [{"_time": at(second), "k": "a", "x": 1.0, "alarm": None} for second in range(5)]
+    assert trial(operator("record-around", around()), nothing, SCHEMA, seed=1).rows == []
     monkeypatch.setattr(recordings, "KEPT_MAX", 2)
-    with pytest.raises(TooManyKept):
+    with pytest.raises(Rejected, match="TooManyKept: 2 rows wait"):
         process(operator("record-around", around()), rows())
 
 

@@ -1,11 +1,13 @@
 """Laws of the recording around another stream's events."""
 
+import json
+
 import pytest
 from hypothesis import given, strategies as st
 
 from pipeline_runtime.operators.record_around_events import RecordAroundEvents
 from pipeline_runtime.operators.recordings import AroundParams
-from pipeline_runtime.trial import at, trial
+from pipeline_runtime.trial import StatesInMemory, at, processed, trial
 from tests.unit.operators.conftest import schema_of
 
 ROWS = schema_of(key="k", k="string", x="number")
@@ -40,20 +42,13 @@ def test_rows_wait_for_a_stream_that_stands_still_and_events_for_theirs():
     some, others = rows(*range(1000)), events(1000, 3, 990)
     expected = [("a", float(n), 1, n - 3.0) for n in range(2, 6)]
     expected += [("a", float(n), 2, n - 990.0) for n in range(989, 993)]
-    for rows_first in (True, False):
-        chosen = around(1, 2)
-        # All of one input, then all of the other.
-        both = {"in": (some, ROWS), "events": (others, EVENTS)}
-        order = ["in", "events"] if rows_first else ["events", "in"]
-        state, found = {}, []
-        for port in order:
-            for row in both[port][0]:
-                if port == "in":
-                    found += chosen.process("a", row, state, None)
-                else:
-                    found += chosen.process_other(port, "a", row, state, None)
-        assert sorted(("a", row["x"], row["recording"], row["offset_s"]) for row in found) == expected
-        assert len(state["waiting"]) <= 3
+    batches = [{"in": some}, {"events": others}]
+    for order in (batches, batches[::-1]):
+        states = StatesInMemory()
+        found = processed(around(1, 2), order, {"in": ROWS, "events": EVENTS}, states=states)
+        got = sorted((row["k"], row["x"], row["recording"], row["offset_s"]) for row in found.rows)
+        assert got == expected
+        assert len(json.loads(states.texts["a"])["state"]["waiting"]) <= 3
 
 
 def test_what_does_not_fit_is_told(operator, mismatch):

@@ -11,12 +11,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipeline_runtime.batch.keyed import KeyState, KeyTimers
+from pipeline_runtime.batch.key_rows import KeyTimers
+from pipeline_runtime.batch.keyed import KeyState
 from pipeline_runtime.checkpoint.keyed_state import KeyedState
 from pipeline_runtime.model.kept import KeptAnswer, KeptQuestion
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 from pipeline_runtime.operators import keyed_aggregate, window_aggregate
-from pipeline_runtime.operators.sdk import KeyedProcessor, Params, Processor, Timers
+from pipeline_runtime.operators.sdk import KeyedProcessor, OutputRow, Params, Processor, Row, Timers
 from pipeline_runtime.replica import looking
 from pipeline_runtime.replica.looking import KEY_MAX, STATE_MAX, Looking
 
@@ -42,9 +43,7 @@ class Remembering(KeyedProcessor):
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         return inputs["in"]
 
-    def process(
-        self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
-    ) -> Iterable[dict[str, Any]]:
+    def process(self, key: str, row: Row, state: dict[str, Any], timers: Timers) -> Iterable[OutputRow]:
         return ()
 
 

@@ -16,8 +16,10 @@ from pipeline_runtime.operators.sdk import (
     DataFrameOperator,
     KeyedProcessor,
     OperatorContext,
+    OutputRow,
     Params,
     Port,
+    Row,
     Timers,
 )
 
@@ -109,9 +111,7 @@ class Picky(KeyedProcessor):
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         return StreamSchema(fields=inputs["in"].fields, key=inputs["in"].key)
 
-    def process(
-        self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
-    ) -> Iterable[dict[str, Any]]:
+    def process(self, key: str, row: Row, state: dict[str, Any], timers: Timers) -> Iterable[OutputRow]:
         state["sum"] = state.get("sum", 0) + row["v"]
         if row["v"] < 0:
             raise ValueError(f"{row['v']} is negative")
@@ -125,9 +125,7 @@ class Frozen(Picky):
     title = "Frozen"
     summary = "Says what is frozen"
 
-    def process(
-        self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
-    ) -> Iterable[dict[str, Any]]:
+    def process(self, key: str, row: Row, state: dict[str, Any], timers: Timers) -> Iterable[OutputRow]:
         yield {"k": row["k"], "v": gc.get_freeze_count()}
 
 
@@ -143,12 +141,10 @@ class Endless(Picky):
     summary = "Never ends when asked to"
     Params = EndlessParams
 
-    def process(
-        self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
-    ) -> Iterable[dict[str, Any]]:
+    def process(self, key: str, row: Row, state: dict[str, Any], timers: Timers) -> Iterable[OutputRow]:
         flag = Path(self.params.flag)
         if flag.exists():
             flag.with_name(str(os.getpid())).touch()
         while flag.exists():
             pass
-        yield from super().process(key, row, state, timers)
+        return super().process(key, row, state, timers)

@@ -14,6 +14,7 @@ import {
   type EdgeChange,
   type FinalConnectionState,
   type IsValidConnection,
+  type NodeChange,
   type Viewport,
 } from "@xyflow/react";
 import "@xyflow/react/dist/style.css";
@@ -24,7 +25,13 @@ import type { Mend } from "./columns";
 import { judge } from "./connect";
 import { parseReference, streamName, type PortRef } from "../shared/document";
 import { connect, disconnect } from "./edits";
-import type { FlowNode } from "./flow";
+import type { FlowNode, StreamEdge as StreamLine } from "./flow";
+import { useArranged, type AnyNode, type Arranged } from "./lanes/arranged";
+import { FrameBox, GhostCard, LaneBox } from "./lanes/boxes";
+import { LaneCard, LaneStream, LinesContext, Threads } from "./lanes/drawn";
+import { useLines } from "./lanes/lines";
+import { ArrangementSwitch, LanePanels } from "./lanes/panels";
+import "./lanes/lanes.css";
 import { DRAG_TYPE } from "./palette";
 import { CARD } from "./places";
 import { chooseTaker, QuickAdd } from "./quick-add";
@@ -45,10 +52,18 @@ import { letterScale, LookContext, lookAt, readableView, ZOOM, type Look } from 
 
 const NODE_TYPES = { card: ElementCard, "group-box": GroupBox };
 const EDGE_TYPES = { stream: StreamEdge };
+const LANE_NODE_TYPES = {
+  card: LaneCard,
+  "group-box": GroupBox,
+  lane: LaneBox,
+  frame: FrameBox,
+  ghost: GhostCard,
+};
+const LANE_EDGE_TYPES = { stream: LaneStream };
 /** From here on, cards outside the view are not drawn, and from afar neither ports nor single streams. */
 const MANY = 120;
-const NO_STREAMS: Edge[] = [];
-const mapClass = (node: FlowNode) => (node.type === "card" ? "map-card" : "map-group");
+const NO_STREAMS: StreamLine[] = [];
+const mapClass = (node: AnyNode) => (node.type === "card" ? "map-card" : "map-group");
 
 const ends = (connection: Connection | Edge): [PortRef, PortRef] => [
   { element: connection.source, port: connection.sourceHandle ?? "out" },
@@ -91,7 +106,7 @@ function takeEdgeChanges(changes: EdgeChange[]): void {
 }
 
 /** React Flow leaves several selected when one of them is clicked, and Delete would then remove them all. */
-function takeClick(event: React.MouseEvent, node: FlowNode): void {
+function takeClick(event: React.MouseEvent, node: AnyNode): void {
   const adds = event.shiftKey || event.ctrlKey || event.metaKey;
   if (!adds && useEditor.getState().selected.size > 1) select([node.id]);
 }
@@ -167,54 +182,69 @@ function Drawing({
   const bare = simple && many;
   const far = look === "dot";
   const cards = useMemo(() => ({ simple, bare, far }), [simple, bare, far]);
+  const arranged = useArranged(nodes);
+  const lines = useLines(arranged !== null);
   return (
     <LookContext value={cards}>
-      <ReactFlow<FlowNode>
-        nodes={nodes}
-        edges={bare ? NO_STREAMS : edges}
-        nodeTypes={NODE_TYPES}
-        edgeTypes={EDGE_TYPES}
-        onNodesChange={takeNodeChanges}
-        onEdgesChange={takeEdgeChanges}
-        onConnect={(connection) => takeConnection(connection)}
-        onConnectEnd={connectEnd}
-        onReconnect={(edge, connection) => takeConnection(connection, edge)}
-        isValidConnection={isValidConnection}
-        onNodeClick={takeClick}
-        onNodeDoubleClick={editable ? startRenaming : onOpen}
-        nodesDraggable={editable}
-        nodesConnectable={editable}
-        elementsSelectable
-        deleteKeyCode={null}
-        multiSelectionKeyCode={["Shift", "Control", "Meta"]}
-        selectionKeyCode="Shift"
-        panOnScroll={false}
-        defaultViewport={view}
-        minZoom={ZOOM.least}
-        maxZoom={ZOOM.most}
-        connectionRadius={36}
-        connectionLineType={ConnectionLineType.Bezier}
-        snapToGrid
-        snapGrid={[8, 8]}
-        onlyRenderVisibleElements={many}
-        proOptions={{ hideAttribution: true }}
-        aria-label="Pipeline canvas"
-      >
-        <Background variant={BackgroundVariant.Dots} gap={24} size={1.4} />
-        {bare && <PlainStreams nodes={nodes} edges={edges} />}
-        <MiniMap
-          pannable
-          zoomable
-          ariaLabel="Map of the pipeline"
-          nodeBorderRadius={10}
-          nodeClassName={mapClass}
-        />
-        <CanvasTools editable={editable} />
-        <RefusalHint />
-      </ReactFlow>
+      <LinesContext value={lines}>
+        <ReactFlow<AnyNode, StreamLine>
+          nodes={nodes}
+          edges={bare ? NO_STREAMS : edges}
+          nodeTypes={NODE_TYPES}
+          edgeTypes={EDGE_TYPES}
+          onNodesChange={(changes) => takeNodeChanges(changes as NodeChange<FlowNode>[])}
+          {...(arranged && inLanes(arranged))}
+          onEdgesChange={takeEdgeChanges}
+          onConnect={(connection) => takeConnection(connection)}
+          onConnectEnd={connectEnd}
+          onReconnect={(edge, connection) => takeConnection(connection, edge)}
+          isValidConnection={isValidConnection}
+          onNodeClick={takeClick}
+          onNodeDoubleClick={editable ? startRenaming : onOpen}
+          nodesDraggable={editable}
+          nodesConnectable={editable}
+          elementsSelectable
+          deleteKeyCode={null}
+          multiSelectionKeyCode={["Shift", "Control", "Meta"]}
+          selectionKeyCode="Shift"
+          panOnScroll={false}
+          defaultViewport={view}
+          minZoom={ZOOM.least}
+          maxZoom={ZOOM.most}
+          connectionRadius={36}
+          connectionLineType={ConnectionLineType.Bezier}
+          snapToGrid={!arranged}
+          snapGrid={[8, 8]}
+          onlyRenderVisibleElements={many}
+          proOptions={{ hideAttribution: true }}
+          aria-label="Pipeline canvas"
+        >
+          <Background variant={BackgroundVariant.Dots} gap={24} size={1.4} />
+          {bare && <PlainStreams nodes={arranged?.cards ?? nodes} edges={edges} />}
+          <MiniMap
+            pannable
+            zoomable
+            ariaLabel="Map of the pipeline"
+            nodeBorderRadius={10}
+            nodeClassName={mapClass}
+          />
+          <CanvasTools editable={editable} />
+          <ArrangementSwitch />
+          {arranged && <Threads threads={arranged.threads} />}
+          {arranged && <LanePanels arranged={arranged} />}
+          <RefusalHint />
+        </ReactFlow>
+      </LinesContext>
     </LookContext>
   );
 }
+
+/** What React Flow draws and does otherwise when the canvas is arranged by node. */
+const inLanes = ({ layout: _, cards: __, threads: ___, ...own }: Arranged) => ({
+  ...own,
+  nodeTypes: LANE_NODE_TYPES,
+  edgeTypes: LANE_EDGE_TYPES,
+});
 
 type Refusal = { reason: string; mends: Mend[] };
 

@@ -4,6 +4,7 @@ import { registerCommands, type Command } from "../shared/commands";
 import type { Operator } from "../shared/types";
 import { toast } from "../shared/ui/toast";
 import { moveElements } from "./edits";
+import { startMove } from "./lanes/keys";
 import { layout } from "./layout";
 import { askSites } from "./near-sources-dialog";
 import { CARD, type Arrangement } from "./places";
@@ -235,6 +236,18 @@ const PLACING: Binding[] = [
   },
 ];
 
+const RUNNING: Binding[] = [
+  {
+    id: "move",
+    title: "Move the selection to another node while it runs",
+    keys: "M",
+    match: plain("m"),
+    run: startMove,
+    edits: false,
+    needs: 1,
+  },
+];
+
 const LOOKING: Binding[] = [
   {
     id: "all",
@@ -279,12 +292,13 @@ const LOOKING: Binding[] = [
   },
 ];
 
-const BINDINGS = [...EDITING, ...PLACING, ...LOOKING];
+const BINDINGS = [...EDITING, ...PLACING, ...RUNNING, ...LOOKING];
 
 /** By heading, for the keyboard map. */
 export const KEYBOARD: readonly [string, readonly Binding[]][] = [
   ["Draw", EDITING],
   ["Place", PLACING],
+  ["Move", RUNNING],
   ["Look", LOOKING],
 ];
 

@@ -71,7 +71,14 @@ export function canvasBox(): DOMRect {
 }
 
 export function showReadably(flow: Flow): void {
-  const cards = flow.getNodes().flatMap((node) => (node.type === "card" ? [node.position] : []));
+  const cards = flow.getNodes().flatMap((node) => {
+    if (node.type !== "lane") return node.type === "card" ? [node.position] : [];
+    const { x, y } = node.position; // with its head, and as wide as it is
+    return [
+      node.position,
+      { x: x + (node.width ?? 0) - CARD.width, y: y + (node.height ?? 0) - CARD.height },
+    ];
+  });
   void flow.setViewport(readableView(cards, canvasBox()), { duration: MOVE_MS });
 }
 

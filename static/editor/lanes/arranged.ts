@@ -1,0 +1,289 @@
+/** The canvas arranged by node, for React Flow: nodes, edges, and what a drag does. Plain state, no elements. */
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { useReactFlow, type Node, type NodeChange, type OnNodeDrag } from "@xyflow/react";
+import { useElements, useLive } from "../../shared/live";
+import { mayAct } from "../../shared/page";
+import type { Handover, PipelineDocument } from "../../shared/types";
+import { groupOf, parseReference } from "../../shared/document";
+import { boxes, type CardNode, type FlowNode } from "../flow";
+import { CARD, type Point } from "../places";
+import { shown, takeNodeChanges, useEditor } from "../store";
+import { drop } from "./dropping";
+import { frameAt, laneAt, laneLayout, type Frame, type Ghost, type Lane, type LaneLayout } from "./layout";
+import { draftLane, laneHeads, liveLane, shadowsOf, siteLane, underWay } from "./lies";
+import { hang, hangOver, keepLayout, useLanes, type Hanging } from "./store";
+import { movable, unitsOf } from "./units";
+
+export type LaneFlowNode = Node<{ lane: Lane }, "lane">;
+export type FrameFlowNode = Node<{ frame: Frame }, "frame">;
+export type GhostFlowNode = Node<{ ghost: Ghost; handover: Handover | null }, "ghost">;
+export type AnyNode = FlowNode | LaneFlowNode | FrameFlowNode | GhostFlowNode;
+/** From an element that moves to what has arrived of it. */
+export interface Thread {
+  id: string;
+  from: Point;
+  to: Point;
+  handover: Handover;
+}
+
+const STILL = {
+  selectable: false,
+  draggable: false,
+  connectable: false,
+  focusable: false,
+  deletable: false,
+} as const;
+
+/** Where everything lies, and who moves. */
+function useLayout(cards: readonly CardNode[], document: PipelineDocument) {
+  const live = useEditor((state) => state.mode === "live");
+  const pipeline = useEditor((state) => state.name);
+  const elements = useElements(pipeline);
+  const nodes = useLive((state) => state.nodes);
+  const handovers = useLive((state) => state.handovers);
+  const hanging = useLanes((state) => state.hanging);
+  const planned = useMemo(() => plannedOf(hanging?.stage === "chosen" ? hanging : null), [hanging]);
+  return useMemo(() => {
+    const running = new Map(elements.map((element) => [element.id, element]));
+    const placed = cards.map(({ id, position, measured, data }) => ({
+      id,
+      lane: live ? liveLane(running.get(id)) : draftLane(data.element, running.get(id)?.status === "view"),
+      reads: Object.values(data.element.inputs ?? {}).map((reference) => parseReference(reference).element),
+      group: groupOf(document, id)?.id ?? null,
+      height: measured?.height ?? 0,
+      drawn: data.element.ui ?? position,
+    }));
+    const moves = new Map<string, Handover>();
+    const shadows = live
+      ? cards.flatMap(({ id }) => {
+          const element = running.get(id);
+          if (!element) return [];
+          const handover = underWay(handovers, pipeline, element);
+          if (handover) moves.set(id, handover);
+          return shadowsOf(element, handover, planned.get(id) ?? null);
+        })
+      : [];
+    const heads = laneHeads(nodes, new Set(placed.map(({ lane }) => lane)), !live);
+    const key = JSON.stringify([heads, placed, shadows]);
+    return { key, heads, placed, shadows, moves };
+  }, [cards, document, elements, nodes, handovers, live, pipeline, planned]);
+}
+
+const NOTHING: ReadonlyMap<string, string> = new Map();
+
+/** The node to which each element of a chosen move would go. */
+function plannedOf(chosen: Hanging | null): ReadonlyMap<string, string> {
+  const target = chosen?.over?.startsWith("node ") ? chosen.over.slice("node ".length) : null;
+  if (!chosen || target === null) return NOTHING;
+  return new Map(chosen.units.flatMap(({ members }) => members.map((id) => [id, target] as const)));
+}
+
+/** The object of before where the new one says the same: React Flow draws only what is another object. */
+function useKept<T extends { id: string }>(items: T[], same: (a: T, b: T) => boolean): T[] {
+  const before = useRef(new Map<string, T>());
+  return useMemo(() => {
+    const kept = items.map((item) => {
+      const old = before.current.get(item.id);
+      return old && same(old, item) ? old : item;
+    });
+    before.current = new Map(kept.map((item) => [item.id, item]));
+    return kept;
+  }, [items, same]);
+}
+
+const sameNode = (a: AnyNode, b: AnyNode): boolean =>
+  a.type === b.type &&
+  a.position.x === b.position.x &&
+  a.position.y === b.position.y &&
+  a.width === b.width &&
+  a.height === b.height &&
+  a.selected === b.selected &&
+  a.draggable === b.draggable &&
+  a.measured === b.measured &&
+  a.className === b.className &&
+  (a.data === b.data || JSON.stringify(a.data) === JSON.stringify(b.data));
+
+const isOwn = (node: AnyNode): node is FlowNode => node.type === "card" || node.type === "group-box";
+
+/** What hangs from the pointer, and how far it was dragged. */
+interface Held {
+  ids: ReadonlySet<string>;
+  by: Point;
+}
+
+export interface Arranged {
+  layout: LaneLayout;
+  nodes: AnyNode[];
+  /** those of `nodes` that are cards, and the boxes around what runs as one */
+  cards: FlowNode[];
+  threads: Thread[];
+  onNodesChange: (changes: NodeChange<AnyNode>[]) => void;
+  onNodeDragStart: OnNodeDrag<AnyNode>;
+  onNodeDrag: OnNodeDrag<AnyNode>;
+  onNodeDragStop: OnNodeDrag<AnyNode>;
+}
+
+/** The canvas arranged by node; null when it is arranged as drawn. */
+export function useArranged(nodes: readonly FlowNode[]): Arranged | null {
+  const on = useLanes((state) => state.on);
+  const document = useEditor(shown);
+  const live = useEditor((state) => state.mode === "live");
+  const cards = useMemo(
+    () => nodes.filter((node): node is CardNode => on && node.type === "card"),
+    [nodes, on],
+  );
+  const found = useLayout(cards, document);
+  const [held, setHeld] = useState<Held | null>(null);
+  // what hangs must not have its lanes change under it
+  const still = useRef(found);
+  if (!held && still.current.key !== found.key) still.current = found;
+  const { heads, placed, shadows } = still.current;
+  const layout = useMemo(() => laneLayout(heads, placed, shadows), [heads, placed, shadows]);
+  const drawn = useMemo(
+    () => (on ? laneNodes(layout, cards, document, found.moves, held, live) : []),
+    [on, layout, cards, document, found.moves, held, live],
+  );
+  const kept = useKept(drawn, sameNode);
+  const threads = useMemo(() => threadsOf(layout, found.moves), [layout, found.moves]);
+  useEffect(() => {
+    keepLayout(on ? layout : null);
+  }, [on, layout]);
+  const drag = useDrag(layout, document, setHeld);
+  const own = useMemo(() => kept.filter(isOwn), [kept]);
+  return on ? { layout, nodes: kept, cards: own, threads, onNodesChange: takeChanges, ...drag } : null;
+}
+
+function laneNodes(
+  layout: LaneLayout,
+  cards: readonly CardNode[],
+  document: PipelineDocument,
+  moves: ReadonlyMap<string, Handover>,
+  held: Held | null,
+  live: boolean,
+): AnyNode[] {
+  const { elements } = useLive.getState();
+  const running = elements[useEditor.getState().name] ?? [];
+  const byId = new Map(running.map((element) => [element.id, element]));
+  const may = mayAct(live ? "operator" : "editor");
+  const moved = cards.map((card): CardNode => {
+    const home = layout.cards[card.id] ?? card.position;
+    const hangs = held?.ids.has(card.id);
+    return {
+      ...card,
+      position: hangs ? { x: home.x + held!.by.x, y: home.y + held!.by.y } : home,
+      draggable: may && (!live || movable(byId.get(card.id))),
+      ...(hangs ? { className: "hangs", zIndex: 1000 } : {}),
+    };
+  });
+  const place = ({ x, y, width, height }: { x: number; y: number; width: number; height: number }) => ({
+    position: { x, y },
+    width,
+    height,
+    measured: { width, height },
+    handles: [],
+  });
+  const frames = layout.frames.map((frame): FrameFlowNode => ({
+    id: `frame:${frame.site}`,
+    type: "frame",
+    data: { frame },
+    ...place(frame),
+    ...STILL,
+    zIndex: -3,
+  }));
+  const lanes = layout.lanes.map((lane): LaneFlowNode => ({
+    id: `lane:${lane.key}`,
+    type: "lane",
+    data: { lane },
+    ...place(lane),
+    ...STILL,
+    zIndex: -2,
+  }));
+  const ghosts = layout.ghosts.map((ghost): GhostFlowNode => ({
+    id: ghost.id,
+    type: "ghost",
+    data: { ghost, handover: ghost.role === "moving" ? (moves.get(ghost.element) ?? null) : null },
+    ...place(ghost),
+    ...STILL,
+  }));
+  return [...frames, ...lanes, ...boxes(document, moved), ...ghosts, ...moved];
+}
+
+/** From each element that moves to what has arrived of it: from middle to middle, edge to edge. */
+function threadsOf(layout: LaneLayout, moves: ReadonlyMap<string, Handover>): Thread[] {
+  return layout.ghosts.flatMap((ghost) => {
+    const handover = ghost.role === "moving" ? moves.get(ghost.element) : undefined;
+    const card = layout.cards[ghost.element];
+    if (!handover || !card) return [];
+    const down = ghost.y > card.y;
+    const x = card.x + CARD.width / 2;
+    const from = { x, y: down ? card.y + CARD.height : card.y };
+    const to = { x: ghost.x + ghost.width / 2, y: down ? ghost.y : ghost.y + ghost.height };
+    return [{ id: ghost.element, from, to, handover }];
+  });
+}
+
+/** Sizes and the selection of cards; their places are the lanes'. */
+function takeChanges(changes: NodeChange<AnyNode>[]): void {
+  const ids = new Set(useEditor.getState().nodes.map(({ id }) => id));
+  const own = changes.filter(
+    (change) => (change.type === "dimensions" || change.type === "select") && ids.has(change.id),
+  );
+  if (own.length) takeNodeChanges(own as NodeChange<FlowNode>[]);
+}
+
+function useDrag(
+  layout: LaneLayout,
+  document: PipelineDocument,
+  setHeld: (held: Held | null) => void,
+): Pick<Arranged, "onNodeDragStart" | "onNodeDrag" | "onNodeDragStop"> {
+  const flow = useReactFlow();
+  const over = useCallback(
+    (event: MouseEvent | TouchEvent): string | null => {
+      const point = "changedTouches" in event ? event.changedTouches[0] : event;
+      if (!point) return null;
+      const place = flow.screenToFlowPosition({ x: point.clientX, y: point.clientY });
+      const lane = laneAt(layout, place);
+      if (lane || useEditor.getState().mode === "live") return lane?.key ?? null;
+      const frame = frameAt(layout, place);
+      return frame && siteLane(frame.site);
+    },
+    [flow, layout],
+  );
+  const onNodeDragStart = useCallback<OnNodeDrag<AnyNode>>(
+    (event, _, nodes) => {
+      const units = unitsOf(
+        document,
+        nodes.map(({ id }) => id),
+        streamOrder(layout),
+      );
+      hang(units, over(event as unknown as MouseEvent));
+      setHeld({ ids: new Set(units.flatMap(({ members }) => members)), by: { x: 0, y: 0 } });
+    },
+    [document, layout, over, setHeld],
+  );
+  const onNodeDrag = useCallback<OnNodeDrag<AnyNode>>(
+    (event, node) => {
+      const { hanging } = useLanes.getState();
+      const home = layout.cards[node.id];
+      if (!hanging || !home) return;
+      const by = { x: node.position.x - home.x, y: node.position.y - home.y };
+      setHeld({ ids: new Set(hanging.units.flatMap(({ members }) => members)), by });
+      hangOver(over(event as unknown as MouseEvent));
+    },
+    [layout, over, setHeld],
+  );
+  const onNodeDragStop = useCallback<OnNodeDrag<AnyNode>>(() => {
+    const { hanging } = useLanes.getState();
+    setHeld(null);
+    if (hanging) drop(hanging);
+  }, [setHeld]);
+  return { onNodeDragStart, onNodeDrag, onNodeDragStop };
+}
+
+/** A number for each element, which grows along the streams. */
+export function streamOrder(layout: LaneLayout): (id: string) => number {
+  return (id) => {
+    const place = layout.cards[id];
+    return place ? place.x * 1e6 + place.y : 0;
+  };
+}

@@ -1,0 +1,247 @@
+import { describe, expect, test } from "vitest";
+import { CARD } from "../places";
+import {
+  columnsOf,
+  frameAt,
+  laneAt,
+  laneLayout,
+  type Box,
+  type LaneHead,
+  type Placed,
+  type Shadow,
+} from "../lanes/layout";
+import { draftLane, filledShare, laneHeads, liveLane, nodeLane, shadowsOf } from "../lanes/lies";
+import { ended, next, type Move } from "../lanes/moves";
+import { pinned } from "../lanes/dropping";
+import { unitsOf } from "../lanes/units";
+import { element, handover, node, phase, replica } from "../../shared/tests/fixtures";
+import { DOCUMENT } from "../../shared/tests/documents";
+import { findElement } from "../../shared/document";
+
+const placed = (id: string, lane: string, reads: string[] = [], more: Partial<Placed> = {}): Placed => ({
+  id,
+  lane: nodeLane(lane),
+  reads,
+  group: null,
+  height: CARD.height,
+  drawn: { x: 0, y: 0 },
+  ...more,
+});
+
+const within = (inner: Box, outer: Box) =>
+  inner.x >= outer.x &&
+  inner.y >= outer.y &&
+  inner.x + inner.width <= outer.x + outer.width &&
+  inner.y + inner.height <= outer.y + outer.height;
+const meet = (a: Box, b: Box) =>
+  a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
+
+const heads = (...nodes: [string, string?][]): LaneHead[] =>
+  laneHeads(
+    nodes.map(([name, site = ""]) => ({ name, site })),
+    new Set(),
+    false,
+  );
+
+describe("the lanes' layout", () => {
+  const elements = [
+    placed("readings", "edge-a"),
+    placed("power", "edge-b", ["readings"]),
+    placed("mean", "edge-b", ["readings"]),
+    placed("alarm", "edge-a", ["power", "mean"]),
+  ];
+  const layout = laneLayout(heads(["edge-a"], ["edge-b"], ["edge-c"]), elements, [
+    { element: "power", lane: nodeLane("edge-a"), role: "standby" },
+    { element: "alarm", lane: nodeLane("edge-c"), role: "backup" },
+  ]);
+  const card = (id: string): Box => ({ ...layout.cards[id]!, width: CARD.width, height: CARD.height });
+  const lane = (name: string) => layout.lanes.find(({ key }) => key === nodeLane(name))!;
+
+  test("each card and each ghost lies in its lane, and nothing lies over another thing", () => {
+    for (const { id, lane: key } of elements)
+      expect(
+        within(
+          card(id),
+          layout.lanes.find((each) => each.key === key)!,
+        ),
+      ).toBe(true);
+    for (const ghost of layout.ghosts)
+      expect(
+        within(
+          ghost,
+          layout.lanes.find((each) => each.key === ghost.lane)!,
+        ),
+      ).toBe(true);
+    const all = [...elements.map(({ id }) => card(id)), ...layout.ghosts];
+    all.forEach((a, n) => all.slice(n + 1).forEach((b) => expect(meet(a, b)).toBe(false)));
+    layout.lanes.forEach((a, n) => layout.lanes.slice(n + 1).forEach((b) => expect(meet(a, b)).toBe(false)));
+  });
+
+  test("rows flow to the right, in the same columns in all lanes", () => {
+    expect(columnsOf(elements)).toEqual(
+      new Map([
+        ["readings", 0],
+        ["power", 1],
+        ["mean", 1],
+        ["alarm", 2],
+      ]),
+    );
+    expect(card("power").x).toBe(card("mean").x);
+    expect(card("readings").x).toBeLessThan(card("power").x);
+    expect(layout.ghosts.find(({ element: id }) => id === "power")?.x).toBe(card("power").x);
+  });
+
+  test("a place finds its lane, and what lies between two lanes finds none", () => {
+    expect(laneAt(layout, card("power"))?.name).toBe("edge-b");
+    const { x, y, height } = lane("edge-a");
+    expect(laneAt(layout, { x: x + 5, y: y + height + 5 })).toBeNull();
+  });
+
+  test("a circle in a draft ends", () => {
+    const circle = [placed("a", "edge-a", ["b"]), placed("b", "edge-a", ["a"])];
+    expect([...columnsOf(circle).keys()].sort()).toEqual(["a", "b"]);
+  });
+
+  test("what runs as one lies together, apart from what lies beside it", () => {
+    const grouped = [
+      placed("x", "edge-a", [], { group: "g", drawn: { x: 0, y: 0 } }),
+      placed("other", "edge-a", ["x"], { drawn: { x: 0, y: 10 } }),
+      placed("y", "edge-a", ["x"], { group: "g", drawn: { x: 0, y: 20 } }),
+    ];
+    const { cards } = laneLayout(heads(["edge-a"]), grouped, []);
+    expect(cards["x"]!.y).toBe(cards["y"]!.y);
+    expect(cards["other"]!.y).toBeGreaterThan(cards["y"]!.y + CARD.height);
+  });
+
+  test("nodes of a site lie in its frame", () => {
+    const found = laneLayout(heads(["edge-a", "hall"], ["edge-b", "hall"], ["far"]), [], []);
+    expect(found.frames.map(({ site }) => site)).toEqual(["hall"]);
+    const [frame] = found.frames;
+    const inside = found.lanes.filter((each) => within(each, frame!)).map(({ name }) => name);
+    expect(inside).toEqual(["edge-a", "edge-b"]);
+    expect(frameAt(found, { x: frame!.x + 3, y: frame!.y + 3 })).toBe(frame);
+  });
+});
+
+describe("50 nodes and 500 elements", () => {
+  const nodes = Array.from({ length: 50 }, (_, n) => [`edge-${n}`, `hall-${n % 5}`] as [string, string]);
+  const elements = Array.from({ length: 500 }, (_, n) =>
+    placed(`e${n}`, `edge-${n % 10}`, n % 5 ? [`e${n - 1}`] : [], { drawn: { x: 0, y: n } }),
+  );
+  const shadows: Shadow[] = [
+    { element: "e0", lane: nodeLane("edge-20"), role: "standby" },
+    { element: "e1", lane: nodeLane("edge-21"), role: "backup" },
+  ];
+  const layout = laneLayout(heads(...nodes), elements, shadows);
+
+  test("lanes fold to what concerns the pipeline, and each stays a place to drop something", () => {
+    const open = layout.lanes.filter(({ folded }) => !folded).map(({ name }) => name);
+    expect(open.sort()).toEqual(["edge-20", ...Array.from({ length: 10 }, (_, n) => `edge-${n}`)].sort());
+    expect(layout.lanes).toHaveLength(50);
+    layout.lanes.forEach((a, n) => layout.lanes.slice(n + 1).forEach((b) => expect(meet(a, b)).toBe(false)));
+  });
+
+  test("all cards have a place", () => {
+    expect(Object.keys(layout.cards)).toHaveLength(500);
+    expect(new Set(Object.values(layout.cards).map(({ x, y }) => `${x} ${y}`)).size).toBe(500);
+  });
+});
+
+describe("in which lane an element lies", () => {
+  test("one that runs lies with its owner, and a view in the dashboard", () => {
+    expect(liveLane(element({ node: "edge-a" }))).toBe("node edge-a");
+    expect(liveLane(element({ node: null, status: "view" }))).toBe("views");
+    expect(liveLane(undefined)).toBe("anywhere");
+  });
+
+  test("one of a draft lies where it is pinned", () => {
+    const drawn = { id: "power", type: "filter" };
+    expect(draftLane({ ...drawn, node: "edge-b" }, false)).toBe("node edge-b");
+    expect(draftLane({ ...drawn, site: "hall" }, false)).toBe("site hall");
+    expect(draftLane(drawn, false)).toBe("anywhere");
+  });
+
+  test("a lane for a node that is no longer registered, and for a site of the draft", () => {
+    const keys = laneHeads([node("edge-a")], new Set(["node gone", "site hall"]), true).map(({ key }) => key);
+    expect(keys).toEqual(["anywhere", "node edge-a", "node gone", "site hall"]);
+  });
+
+  test("each other node shows once what it has: what arrives before what follows before what is kept", () => {
+    const power = element({
+      replicas: [replica({ node: "edge-b" }), replica({ node: "edge-c" })],
+      checkpoint: { seq: 1, at: null, bytes: 1, where: ["edge-a", "edge-c", "edge-d"] },
+    });
+    const roles = Object.fromEntries(
+      shadowsOf(power, handover({ target: "edge-b" }), null).map(({ lane, role }) => [lane, role]),
+    );
+    expect(roles).toEqual({ "node edge-b": "moving", "node edge-c": "standby", "node edge-d": "backup" });
+  });
+
+  test("a ghost fills with what was copied, and is full once nothing is to be copied any more", () => {
+    const begun = { start: "warm" as const, bytes: 1000, had: false };
+    const copying = (bytes_copied: number) =>
+      handover({
+        begun,
+        phase: "PREPARE",
+        bytes_copied,
+        timeline: [phase("PENDING", 0, 1), phase("PREPARE", 1, null)],
+      });
+    expect(filledShare(handover({ begun }))).toBe(0);
+    expect(filledShare(copying(250))).toBe(0.25);
+    expect(filledShare(copying(2000))).toBeLessThan(1);
+    expect(filledShare(handover({ begun, phase: "WARM", timeline: [phase("WARM", 0, null)] }))).toBe(1);
+  });
+});
+
+describe("several moves", () => {
+  const move = (title: string, change: Partial<Move> = {}): Move => ({
+    pipeline: "p",
+    element: title,
+    title,
+    target: "edge-b",
+    way: "standby",
+    state: "waits",
+    handover: null,
+    ...change,
+  });
+  const states = (moves: readonly Move[]) => moves.map(({ state }) => state);
+  const moves = [move("a", { state: "moving", handover: "h1" }), move("b"), move("c")];
+
+  test("one is ordered when the one before it is done", () => {
+    expect(next([move("a"), move("b")])?.title).toBe("a");
+    expect(next(moves)).toBeUndefined();
+    const after = ended(moves, { id: "h1", outcome: "done" });
+    expect(states(after)).toEqual(["done", "waits", "waits"]);
+    expect(next(after)?.title).toBe("b");
+  });
+
+  test("those behind one that failed or was cancelled are left out", () => {
+    expect(states(ended(moves, { id: "h1", outcome: "failed" }))).toEqual(["failed", "left out", "left out"]);
+    expect(next(ended(moves, { id: "h1", outcome: "cancelled" }))).toBeUndefined();
+  });
+
+  test("a handover that runs, or is another one, changes nothing", () => {
+    expect(ended(moves, { id: "h1", outcome: null })).toBe(moves);
+    expect(ended(moves, { id: "h2", outcome: "done" })).toBe(moves);
+  });
+});
+
+describe("what is dropped", () => {
+  test("what runs as one moves as one, in the order of the streams", () => {
+    const order = (id: string) => ["readings", "big", "file"].indexOf(id);
+    expect(unitsOf(DOCUMENT, ["file", "big"], order)).toEqual([
+      { lead: "big", members: ["readings", "big"] },
+      { lead: "file", members: ["file"] },
+    ]);
+  });
+
+  test("in a draft it is pinned to the node, put to the site, or left to Fogline", () => {
+    const there = pinned(DOCUMENT, ["file"], "node edge-b");
+    expect(findElement(there, "file")?.node).toBe("edge-b");
+    expect(pinned(there, ["file"], "node edge-b")).toBe(there);
+    const atSite = pinned(there, ["file"], "site hall");
+    expect(findElement(atSite, "file")).toMatchObject({ site: "hall" });
+    expect(findElement(atSite, "file")?.node).toBeUndefined();
+    expect(findElement(pinned(atSite, ["file"], "anywhere"), "file")?.site).toBeUndefined();
+  });
+});

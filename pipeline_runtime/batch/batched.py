@@ -27,6 +27,7 @@ class BatchWork:
         self._processor = processor
         self._inputs = inputs
         self._ctx = ctx
+        self._columns = arrow_schema(ctx.output_schema)
 
     def process(
         self, ports: Ports, gate: Asked, task: int = 0, *, at_end: bool = False, batch_time_ms: int = 0
@@ -44,7 +45,9 @@ class BatchWork:
             letters = list(zip(marked[REJECT].to_pylist(), marked[RAW].to_pylist(), strict=True))
             made = made.filter(pc.is_null(made[REJECT]))
         outputs = self._ctx.output_schema
-        rows = made.select(outputs.names).cast(arrow_schema(outputs))
+        rows = made.select(outputs.names)
+        if not rows.schema.equals(self._columns):  # a cast takes its time, even if nothing is to be done
+            rows = rows.cast(self._columns)
         key = None if outputs.key is None else outputs.field(outputs.key)
         if key is not None:
             keys = texts(rows[key.name])

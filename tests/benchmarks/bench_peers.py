@@ -1,23 +1,34 @@
-"""Events per second through one element: Fogline, Kafka Streams and Flink in turns, over the same topic.
+"""What Fogline, Kafka Streams and Flink make of the same events, in turns, on the same broker.
 
     make bench-peers            QUICK=1 make bench-peers
-    WORKS="filter map" SYSTEMS="fogline streams" make bench-peers
+    ONLY="windows difference" SYSTEMS="fogline streams" ROUNDS=1 make bench-peers
 
-All are exactly once, read and write JSON, commit every 100 ms (Fogline: each batch of 30,000 rows), keep
-state in RocksDB, and have one partition and one thread or slot. The JVMs warm up on the first two sevenths of
-the events, which do not count. What each has written is compared with what the oracle computes. It needs a
-JDK.
+All are exactly once, read and write JSON, and commit every 100 ms (Fogline: each batch of 30,000 rows).
+`peers/works.py` has the works and their oracle, `peers/java_peer.py` the others' settings. The warm-up, two
+sevenths of the events, does not count. With four partitions and in a chain the others have two threads or
+slots, one for each core; else they have one. It needs a JDK.
 
-CPU and memory: of the system's own processes, without the broker's. Memory is that at the last event; that of
-Fogline has this benchmark's own process in it. Theirs count to the last event that was processed, Fogline's
-throughput to the last batch that was committed.
+`python` is keyed statistics: on Fogline as a user's row by row Python, on the others the Java of `keyed`.
+`chain` is three elements: on Fogline and Kafka Streams each in a group or sub-topology of its own, with a
+topic to the next; on Flink all in one job.
+`latency` is that of a row for each row, from the time the event was due to when a `read_committed` consumer
+in another process has the result: at 1,000/s, and at half of what the slowest system took of that work in
+this run. All have processed some events before.
+
+CPU and memory (PSS): of the system's own processes, without the broker's. Memory is that at the last event;
+that of Fogline has this benchmark's own process in it. Theirs count to the last event that was processed,
+Fogline's throughput to the last batch that was processed.
 """
 
 from __future__ import annotations
 
-import json
+import math
+import multiprocessing
 import os
 import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import time
 from typing import Any
@@ -26,83 +37,253 @@ from uuid import uuid4
 import plotly.graph_objects as go
 
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
+from pipeline_runtime.model.spec import LATENCY_MS_MIN, Pace
+from pipeline_runtime.replica.replica import Replica
 from tests.benchmarks import bench_throughput as throughput, events
 from tests.benchmarks.bench_node import usage
-from tests.benchmarks.bench_throughput import BATCH_ROWS, CASES, Case, bars, fogline_round
-from tests.benchmarks.events import Output, Verdict
+from tests.benchmarks.bench_throughput import BATCH_ROWS, PACE, Progress, bars
+from tests.benchmarks.events import Verdict
 from tests.benchmarks.harness import (
     QUICK,
     Node,
     log,
     machine,
-    records_of,
+    plan,
     running_node,
     spread,
+    start_owner,
+    wait_for,
     write_results,
 )
-from tests.benchmarks.load import produce_up_front
-from tests.benchmarks.peers import java_peer
+from tests.benchmarks.load import load_steadily, observing, produce_up_front
+from tests.benchmarks.peers import java_peer, user_operator
 from tests.benchmarks.peers.java_peer import FLINK, STREAMS, JavaPeer
+from tests.benchmarks.peers.works import WORKS, Work, judge
 
 COUNT = 600_000 if QUICK else 1_500_000
 WARM = COUNT * 2 // 7 // BATCH_ROWS * BATCH_ROWS
-ROUNDS = 1 if QUICK else 3
-WORKS = {"filter": "filter", "map": "map", "keyed": "keyed-processor"}
+ROUNDS = int(os.environ.get("ROUNDS", "1" if QUICK else "3"))
 PEERS = {peer.name: peer for peer in (STREAMS, FLINK)}
 SYSTEMS = ("fogline", *PEERS)
+LATENCY_WORKS = ("map", "difference")
+LOW_RATE = 1000.0
+LATENCY_WARM_EVENTS = 7 * BATCH_ROWS
+LATENCY_WARM_S, LATENCY_S = (3, 5) if QUICK else (5, 15)
+_FAULTS = ("lost", "duplicated", "reordered", "wrong")
+
+
+@dataclass(frozen=True)
+class Found:
+    """One round of one system."""
+
+    events_per_s: float
+    cpu_us_per_event: float
+    memory_mib: float
+    output: str
 
 
 @dataclass
 class Measured:
-    events_per_s: list[float] = field(default_factory=list)
-    cpu_us_per_event: list[float] = field(default_factory=list)
-    memory_mib: list[float] = field(default_factory=list)
+    rounds: list[Found] = field(default_factory=list)
     verdict: Verdict = events.NOTHING_WRONG
+    failed: list[str] = field(default_factory=list)
 
     def row(self, work: str, system: str) -> dict[str, Any]:
+        rates = [each.events_per_s for each in self.rounds]
         return {
             "work": work,
             "system": system,
-            "n": len(self.events_per_s),
-            "events_per_s": spread(self.events_per_s),
-            "cpu_us_per_event": spread(self.cpu_us_per_event),
-            "memory_mib": spread(self.memory_mib),
+            "n": len(rates),
+            "events_per_s": spread(rates),
+            "rounds_events_per_s": [round(rate) for rate in rates],
+            "cpu_us_per_event": spread(each.cpu_us_per_event for each in self.rounds),
+            "memory_mib": spread(each.memory_mib for each in self.rounds),
             **vars(self.verdict),
+            "failed": self.failed,
         }
 
 
-def fogline(node: Node, case: Case, topic: str, found: Measured) -> None:
-    run = fogline_round(node, case, topic, COUNT)
-    found.events_per_s.append(run.events_per_s)
-    found.cpu_us_per_event.append(run.cpu_us_per_event)
-    found.memory_mib.append(usage(node, memory=True).memory_mib)
-    found.verdict += run.verdict
+def _ready_for(node: Node, work: Work, output: str) -> None:
+    """The topics of another system: its output, and those between the elements of a chain."""
+    between = [f"{output}-{number}" for number in range(1, len(work.elements))]
+    ensure_topics(node.kafka, [Topic(name, partitions=work.partitions) for name in (output, *between)])
 
 
-def peer(node: Node, system: JavaPeer, case: Case, work: str, topic: str, found: Measured) -> None:
-    output = f"{system.name}-{uuid4().hex[:8]}"
-    ensure_topics(node.kafka, [Topic(output)])
-    run = java_peer.run(system, node.kafka.bootstrap, topic, output, work, COUNT, WARM)
-    found.events_per_s.append(run.events_per_s)
-    found.cpu_us_per_event.append(run.cpu_s / (COUNT - WARM) * 1e6)
-    found.memory_mib.append(run.memory_mib)
-    # Flink's program writes no keys, and each row has its sensor.
-    rows = (json.loads(record.value) for record in records_of(node.kafka, output))
-    got: list[Output] = [(row["sensor"], row) for row in rows]
-    found.verdict += events.judge(case.expected(list(events.up_front(COUNT))), got, case.identity)
+@contextmanager
+def _fogline(
+    node: Node, work: Work, topic: str, pace: Pace, noted: Callable[[int], None]
+) -> Iterator[list[Replica]]:
+    """Runs it on Fogline. `noted` is told how many events were processed."""
+    specs = plan(work.document(topic), work.groups, pace)
+    replicas = [start_owner(node, spec) for spec in specs]
+    node.on_change = lambda: noted(replicas[-1].status().rows_processed_total)
+    try:
+        yield replicas
+    finally:
+        node.on_change = lambda: None
+        for replica in replicas:
+            replica.stop(20)
 
 
-def figure_of(rows: list[dict[str, Any]]) -> go.Figure:
+def fogline_round(node: Node, work: Work, topic: str) -> Found:
+    progress = Progress(node, COUNT)
+    with _fogline(node, work, topic, PACE, progress.reached) as replicas:
+        wait_for(lambda: progress.complete, "all events", replicas)
+        memory_mib = usage(node, memory=True).memory_mib
+    run = progress.run(events.NOTHING_WRONG)
+    output = replicas[-1].spec.outputs[0].topic
+    return Found(run.events_per_s, run.cpu_us_per_event, memory_mib, output)
+
+
+def peer_round(node: Node, peer: JavaPeer, work: Work, topic: str) -> Found:
+    output = f"{peer.name}-{uuid4().hex[:8]}"
+    _ready_for(node, work, output)
+    with java_peer.running(
+        peer, node.kafka.bootstrap, topic, output, work.program, COUNT, WARM, threads=work.threads
+    ) as program:
+        run = program.result()
+    return Found(run.events_per_s, run.cpu_s / (COUNT - WARM) * 1e6, run.memory_mib, output)
+
+
+@dataclass
+class Bench:
+    node: Node
+    systems: list[str]
+    judges: ProcessPoolExecutor
+    settings: dict[str, Any]
+    name: str
+    rows: list[dict[str, Any]] = field(default_factory=list)
+
+    def judged(self, *arguments: Any) -> Verdict:
+        """The oracle needs a row's memory twice: it has a process of its own, which is not measured."""
+        return self.judges.submit(judge, *arguments).result()
+
+    def throughput(self, name: str, topic: str) -> None:
+        work = WORKS[name]
+        measured = {system: Measured() for system in self.systems}
+        for number in range(ROUNDS):
+            for system, found in measured.items():
+                self._round(name, work, topic, system, found, number)
+        self.rows += [found.row(name, system) for system, found in measured.items()]
+        self.write()
+
+    def _round(self, name: str, work: Work, topic: str, system: str, found: Measured, number: int) -> None:
+        title = f"{name} round {number + 1}: {system}"
+        try:
+            if system == "fogline":
+                run = fogline_round(self.node, work, topic)
+            else:
+                run = peer_round(self.node, PEERS[system], work, topic)
+            verdict = self.judged(name, self.node.kafka.bootstrap, run.output, COUNT)
+        except Exception as error:  # the other rounds say what they say
+            log(f"{title} failed: {error}")
+            found.failed.append(f"{type(error).__name__}: {error}"[:500])
+            return
+        found.rounds.append(run)
+        found.verdict += verdict
+        log(
+            f"{title} {run.events_per_s:,.0f} events/s, CPU {run.cpu_us_per_event:.1f} us per event,"
+            f" {run.memory_mib:,.0f} MiB; {verdict}"
+        )
+
+    def latency(self, name: str, rate: float) -> None:
+        for system in self.systems:
+            title = f"{name} at {rate:,.0f}/s: {system}"
+            row: dict[str, Any] = {"work": name, "system": system, "at_events_per_s": round(rate)}
+            try:
+                row |= self._latency(name, system, rate)
+                log(f"{title} {row}")
+            except Exception as error:  # the other systems say what they say
+                log(f"{title} failed: {error}")
+                row |= {**vars(events.NOTHING_WRONG), "failed": [f"{type(error).__name__}: {error}"[:500]]}
+            self.rows.append(row)
+        self.write()
+
+    def _latency(self, name: str, system: str, rate: float) -> dict[str, Any]:
+        node, work = self.node, WORKS[name]
+        topic = f"live-{uuid4().hex[:8]}"
+        ensure_topics(node.kafka, [Topic(topic)])
+        produce_up_front(node.kafka, topic, LATENCY_WARM_EVENTS)
+        seconds = LATENCY_WARM_S + LATENCY_S
+        count = LATENCY_WARM_EVENTS + math.ceil(rate * seconds)
+        run = self._fogline_live if system == "fogline" else self._peer_live
+        output, values, late_s = run(work, topic, system, rate, seconds, count)
+        verdict = self.judged(name, node.kafka.bootstrap, output, count, topic)
+        return {
+            "n": len(values),
+            "latency_ms": spread(values),
+            "load_late_s": round(late_s, 2),
+            **vars(verdict),
+            "failed": [],
+        }
+
+    def _fogline_live(
+        self, work: Work, topic: str, _: str, rate: float, seconds: float, count: int
+    ) -> tuple[str, list[float], float]:
+        processed = 0
+
+        def note(rows: int) -> None:
+            nonlocal processed
+            processed = rows
+
+        pace = PACE.model_copy(update={"latency_ms": LATENCY_MS_MIN, "interval_ms_min": LATENCY_MS_MIN})
+        with _fogline(self.node, work, topic, pace, note) as replicas:
+            wait_for(lambda: processed >= LATENCY_WARM_EVENTS, "the warm-up", replicas)
+            output = replicas[-1].spec.outputs[0].topic
+            with observing(self.node.kafka, [output]) as observed:
+                begin_ms, late_s = self._load(topic, rate, seconds)
+                wait_for(lambda: processed >= count, "the rest", replicas)
+        return output, observed.of(output, begin_ms + LATENCY_WARM_S * 1000), late_s
+
+    def _peer_live(
+        self, work: Work, topic: str, system: str, rate: float, seconds: float, count: int
+    ) -> tuple[str, list[float], float]:
+        output = f"{system}-{uuid4().hex[:8]}"
+        _ready_for(self.node, work, output)
+        with java_peer.running(
+            PEERS[system],
+            self.node.kafka.bootstrap,
+            topic,
+            output,
+            work.program,
+            count,
+            LATENCY_WARM_EVENTS,
+            for_latency=True,
+        ) as program:
+            program.wait_until_warm()
+            with observing(self.node.kafka, [output]) as observed:
+                begin_ms, late_s = self._load(topic, rate, seconds)
+                program.result()
+        return output, observed.of(output, begin_ms + LATENCY_WARM_S * 1000), late_s
+
+    def _load(self, topic: str, rate: float, seconds: float) -> tuple[float, float]:
+        """Returns when it began, and by how much it was too slow, in seconds."""
+        load = load_steadily(self.node.kafka, [topic], rate, seconds, first=LATENCY_WARM_EVENTS)
+        begin_ms = time() * 1000
+        _, late_s = load.wait()
+        return begin_ms, late_s
+
+    def half_of_the_slowest(self, name: str) -> float | None:
+        rates = [row["events_per_s"]["p50"] for row in self.rows if row["work"] == name and row.get("n")]
+        return min(rates) / 2 if rates else None
+
+    def write(self) -> None:
+        write_results(self.name, self.settings, self.rows, figure_of(self.rows, self.systems))
+
+
+def figure_of(rows: list[dict[str, Any]], systems: list[str]) -> go.Figure:
+    found = [row for row in rows if row.get("events_per_s", {}).get("p50") is not None]
     return bars(
         {
-            system: {row["work"]: row["events_per_s"]["p50"] for row in rows if row["system"] == system}
-            for system in SYSTEMS
+            system: {row["work"]: row["events_per_s"]["p50"] for row in found if row["system"] == system}
+            for system in systems
         }
     )
 
 
 def main() -> None:
-    works = os.environ.get("WORKS", " ".join(WORKS)).split()
+    only = os.environ.get("ONLY", "").split()
+    parts = only or [*WORKS, "latency"]
     systems = os.environ.get("SYSTEMS", " ".join(SYSTEMS)).split()
     throughput.WARM_BATCHES = WARM // BATCH_ROWS
     settings = {
@@ -111,33 +292,37 @@ def main() -> None:
         "warm_up_events": WARM,
         "rounds": ROUNDS,
         "event_bytes": len(events.Event(12_345, events.EPOCH_MS).encode()),
-        "partitions": 1,
+        "peers": {
+            peer.name: {
+                "java": peer.java,
+                "settings": peer.settings,
+                "for_latency": peer.for_latency,
+            }
+            for peer in PEERS.values()
+            if peer.name in systems
+        },
     }
-    cases = {case.name: case for case in CASES}
-    rows: list[dict[str, Any]] = []
-    with running_node() as node:
-        topic = "events"
-        ensure_topics(node.kafka, [Topic(topic)])
-        begin = time()
-        produce_up_front(node.kafka, topic, COUNT)
-        log(f"produced {COUNT:,} events in {time() - begin:.0f} s")
-        for work in works:
-            case = cases[WORKS[work]]
-            measured = {system: Measured() for system in systems}
-            for number in range(ROUNDS):
-                for system, found in measured.items():
-                    if system == "fogline":
-                        fogline(node, case, topic, found)
-                    else:
-                        peer(node, PEERS[system], case, work, topic, found)
-                    log(
-                        f"{work} round {number + 1}: {system} {found.events_per_s[-1]:,.0f} events/s,"
-                        f" CPU {found.cpu_us_per_event[-1]:.1f} us per event; {found.verdict}"
-                    )
-            rows += [found.row(work, system) for system, found in measured.items()]
-            write_results("peers", settings, rows, figure_of(rows))
-    if any(row[name] for row in rows for name in ("lost", "duplicated", "reordered", "wrong")):
-        sys.exit("FAILED: the outputs are not what the oracle computes; the figures above mean nothing")
+    context = multiprocessing.get_context("spawn")
+    with running_node(prepare=user_operator.install_in) as node, ProcessPoolExecutor(1, context) as judges:
+        bench = Bench(node, systems, judges, settings, "-".join(["peers", *only]))
+        topics = {}
+        for partitions in {WORKS[part].partitions for part in parts if part in WORKS}:
+            topics[partitions] = f"events-{partitions}"
+            ensure_topics(node.kafka, [Topic(topics[partitions], partitions=partitions)])
+            produce_up_front(node.kafka, topics[partitions], COUNT, partitions)
+        log(f"produced {COUNT:,} events")
+        for part in parts:
+            if part != "latency":
+                bench.throughput(part, topics[WORKS[part].partitions])
+                continue
+            for name in LATENCY_WORKS:
+                for rate in (LOW_RATE, bench.half_of_the_slowest(name)):
+                    if rate is not None:
+                        bench.latency(name, rate)
+    if any(row["failed"] or any(row[name] for name in _FAULTS) for row in bench.rows):
+        sys.exit(
+            "FAILED: a run failed, or outputs are not what the oracle computes: those figures mean nothing"
+        )
 
 
 if __name__ == "__main__":

@@ -116,17 +116,22 @@ class Run:
     verdict: Verdict
 
     @property
+    def counted(self) -> list[tuple[float, int]]:
+        """From the last batch of the warm-up on."""
+        return [(at, rows) for at, rows in self.done if rows >= WARM_BATCHES * BATCH_ROWS]
+
+    @property
     def events_per_s(self) -> float:
-        (begin, before), (end, after) = self.done[WARM_BATCHES - 1], self.done[-1]
+        (begin, before), (end, after) = self.counted[0], self.counted[-1]
         return (after - before) / (end - begin)
 
     @property
     def cpu_us_per_event(self) -> float:
-        return self.cpu_s / (self.done[-1][1] - self.done[WARM_BATCHES - 1][1]) * 1e6
+        return self.cpu_s / (self.counted[-1][1] - self.counted[0][1]) * 1e6
 
     @property
     def batch_ms(self) -> list[float]:
-        times = [at for at, _ in self.done[WARM_BATCHES - 1 :]]
+        times = [at for at, _ in self.counted]
         return [(after - before) * 1000 for before, after in pairwise(times)]
 
 
@@ -146,7 +151,8 @@ class Progress:
         if rows <= (self._done[-1][1] if self._done else 0):
             return
         self._done.append((monotonic(), rows))
-        if len(self._done) == WARM_BATCHES or rows >= self._count:
+        is_warm = not self._cpu_s and rows >= WARM_BATCHES * BATCH_ROWS
+        if is_warm or rows >= self._count:
             self._cpu_s.append(self._node.cpu_s())
 
     def next_batch(self) -> None:

@@ -112,9 +112,11 @@ class Node:
 
 
 @contextmanager
-def running_node() -> Iterator[Node]:
-    """Starts Kafka and Spark; all of it is gone afterwards, by the ids that were started."""
+def running_node(prepare: Callable[[Path], None] = lambda _: None) -> Iterator[Node]:
+    """Starts Kafka and Spark; all of it is gone afterwards, by the ids that were started. `prepare` is called
+    before, with a directory that exists as long."""
     directory = Path(tempfile.mkdtemp(prefix="fogline-bench-"))
+    prepare(directory / "prepared")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     port, controller_port = free_ports(2)
     try:

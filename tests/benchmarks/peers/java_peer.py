@@ -7,7 +7,9 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,28 +19,56 @@ from pipeline_runtime.spark.jars import java_executable
 from tests.benchmarks.peers.jars import jars_of
 
 _FOLDER = Path(__file__).parent
+_SHARED = "Rows"
 _TIMEOUT_S = 300
 _LAST = "EVENTS_PER_S "
 
 
 @dataclass(frozen=True)
 class JavaPeer:
-    """`heap`: of its JVM. `options`: of Java. `more`: arguments behind those that all programs take."""
+    """`java`: options of its JVM. `settings`: of the system, as name=value. `for_latency`: those that are
+    different where latency counts."""
 
     name: str
     program: str
-    heap: str
-    options: Sequence[str] = ()
-    more: Sequence[str] = ()
+    java: Sequence[str]
+    settings: Sequence[str]
+    for_latency: Sequence[str]
 
 
-STREAMS = JavaPeer("streams", "StreamsThroughput", "512m")
+# What each setting is for is said in docs/benchmarks.md.
+STREAMS = JavaPeer(
+    "streams",
+    "StreamsPeer",
+    java=("-Xmx1g", "-XX:+UseParallelGC"),
+    settings=(
+        "commit.interval.ms=100",
+        "statestore.cache.max.bytes=67108864",
+        "buffered.records.per.partition=20000",
+        "consumer.max.poll.records=10000",
+        "consumer.max.partition.fetch.bytes=8388608",
+        "producer.batch.size=262144",
+        "producer.linger.ms=100",
+    ),
+    for_latency=("commit.interval.ms=10", "poll.ms=1", "producer.linger.ms=0"),
+)
 FLINK = JavaPeer(
     "flink",
-    "FlinkThroughput",
-    "1g",
-    options=("--add-opens=java.base/java.util=ALL-UNNAMED",),
-    more=("100",),  # ms between checkpoints
+    "FlinkPeer",
+    java=("-Xmx1g", "-XX:+UseParallelGC", "--add-opens=java.base/java.util=ALL-UNNAMED"),
+    settings=(
+        "execution.checkpointing.interval=100 ms",
+        "state.backend.type=hashmap",
+        "source.max.poll.records=10000",
+        "source.max.partition.fetch.bytes=8388608",
+        "sink.batch.size=262144",
+        "sink.linger.ms=5",
+    ),
+    for_latency=(
+        "execution.checkpointing.interval=25 ms",
+        "execution.buffer-timeout.interval=1 ms",
+        "sink.linger.ms=0",
+    ),
 )
 
 
@@ -55,50 +85,90 @@ class PeerFailed(RuntimeError):
     """The program cannot be compiled, or did not get to its last event."""
 
 
-def run(peer: JavaPeer, bootstrap: str, topic: str, output: str, work: str, count: int, warm: int) -> JavaRun:
+class Running:
+    """A program that runs. `warm` is set at the end of its warm-up, or when it has ended."""
+
+    def __init__(self, command: Sequence[str], log: Path) -> None:
+        self._log = log
+        self._found: JavaRun | None = None
+        self.warm = threading.Event()
+        with log.open("w") as file:
+            self.process = psutil.Popen(command, stdout=subprocess.PIPE, stderr=file, text=True)
+        self._reader = threading.Thread(target=self._follow, daemon=True)
+        self._reader.start()
+
+    def _follow(self) -> None:
+        """Reads what the program says, until it ends."""
+        warm_cpu_s = 0.0
+        for line in self.process.stdout:
+            used = self.process.cpu_times()
+            cpu_s = used.user + used.system
+            if line.strip() == "WARM":
+                warm_cpu_s = cpu_s
+                self.warm.set()
+            elif line.startswith(_LAST):
+                memory = self.process.memory_full_info()
+                rate = float(line.removeprefix(_LAST))
+                self._found = JavaRun(rate, cpu_s - warm_cpu_s, memory.pss / 2**20)
+        self.warm.set()
+
+    def wait_until_warm(self) -> None:
+        if not self.warm.wait(_TIMEOUT_S) or self.process.poll() is not None:
+            self._fail()
+
+    def result(self) -> JavaRun:
+        """Waits for its end. Raises PeerFailed if that comes before the last event, or not in time."""
+        self._reader.join(_TIMEOUT_S)
+        if self._found is None or self._reader.is_alive():
+            self._fail()
+        self.process.wait(_TIMEOUT_S)
+        return self._found
+
+    def _fail(self) -> None:
+        raise PeerFailed(f"{' '.join(self.process.args[-12:])}: {self._log.read_text()[-2000:]}")
+
+    def end(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+
+@contextmanager
+def running(
+    peer: JavaPeer,
+    bootstrap: str,
+    topic: str,
+    output: str,
+    work: str,
+    count: int,
+    warm: int,
+    *,
+    threads: int = 1,
+    for_latency: bool = False,
+) -> Iterator[Running]:
     """Processes `count` events of `topic` into `output`. The first `warm` of them do not count. Raises
     PeerFailed, JarsUnavailable."""
     class_path = os.pathsep.join([*map(str, jars_of(peer.name)), str(_compiled(peer))])
-    directory = tempfile.mkdtemp(prefix="fogline-peer-")
-    command = [java_executable(), f"-Xmx{peer.heap}", "-XX:+UseSerialGC", *peer.options, "-cp", class_path]
-    command += [peer.program, bootstrap, output, directory, topic, output, work, str(count), str(warm)]
+    directory = Path(tempfile.mkdtemp(prefix="fogline-peer-"))
+    command = [java_executable(), *peer.java, "-cp", class_path, peer.program, bootstrap, output]
+    command += [str(directory), topic, output, work, str(count), str(warm), str(threads), *peer.settings]
+    command += peer.for_latency if for_latency else ()
+    program = None
     try:
-        with tempfile.TemporaryFile("w+") as log:
-            process = psutil.Popen([*command, *peer.more], stdout=subprocess.PIPE, stderr=log, text=True)
-            try:
-                found = _followed(process)
-                process.wait(_TIMEOUT_S)
-            finally:
-                if process.poll() is None:
-                    process.kill()
-                    process.wait()
-            log.seek(0)
-            if found is None:
-                raise PeerFailed(f"{peer.program} {work}: {log.read()[-2000:]}")
+        program = Running(command, directory / "log")
+        yield program
     finally:
+        if program is not None:
+            program.end()
         shutil.rmtree(directory, ignore_errors=True)
-    return found
-
-
-def _followed(process: psutil.Popen) -> JavaRun | None:
-    """Reads what the program says. Returns None if it ends before its last event."""
-    warm_cpu_s = 0.0
-    for line in process.stdout:
-        used = process.cpu_times()
-        cpu_s = used.user + used.system
-        if line.strip() == "WARM":
-            warm_cpu_s = cpu_s
-        elif line.startswith(_LAST):
-            memory = process.memory_full_info()
-            return JavaRun(float(line.removeprefix(_LAST)), cpu_s - warm_cpu_s, memory.pss / 2**20)
-    return None
 
 
 def _compiled(peer: JavaPeer) -> Path:
     """Returns the directory of the program's classes, compiled where they are missing."""
-    source = _FOLDER / f"{peer.program}.java"
+    sources = [_FOLDER / f"{name}.java" for name in (_SHARED, peer.program)]
     jars = [str(jar) for jar in jars_of(peer.name)]
-    tag = hashlib.sha256(source.read_bytes() + "\n".join(jars).encode()).hexdigest()[:12]
+    text = b"\n".join(source.read_bytes() for source in sources)
+    tag = hashlib.sha256(text + "\n".join(jars).encode()).hexdigest()[:12]
     target = Path("build/bench/peers", f"{peer.name}-{tag}").resolve()
     if not target.is_dir():
         compiler = Path(java_executable()).resolve().with_name("javac")
@@ -110,7 +180,7 @@ def _compiled(peer: JavaPeer) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent) as draft:
             subprocess.run(
-                [str(compiler), "-nowarn", "-cp", os.pathsep.join(jars), "-d", draft, str(source)],
+                [str(compiler), "-nowarn", "-cp", os.pathsep.join(jars), "-d", draft, *map(str, sources)],
                 check=True,
                 timeout=_TIMEOUT_S,
             )

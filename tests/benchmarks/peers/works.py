@@ -1,0 +1,181 @@
+"""What each system is given to do, and what must come of it: one oracle for all of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from kafka import TopicPartition
+
+from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
+from pipeline_runtime.kafka.incoming import decoded, read_whole_batches
+from tests.benchmarks import events
+from tests.benchmarks.events import WINDOW_MS, Event, Output, Verdict
+from tests.benchmarks.peers import user_operator
+
+SLIDE_MS = 250
+PARTITIONS = 4
+_AGGREGATES = [
+    {"function": "avg", "column": "value", "as": "average"},
+    {"function": "max", "column": "value", "as": "highest"},
+    {"function": "count", "column": "value", "as": "count"},
+]
+_DERIVE = {"type": "derive", "params": {"columns": [{"name": "double", "expression": "value * 2"}]}}
+_DIFFERENCE = {"type": "difference", "params": {"column": "value", "name": "made"}}
+_FILTER = {"type": "filter", "params": {"condition": "n % 10 = 0"}}
+_STATISTICS = {"type": "running-statistics", "params": {"column": "value", "every_s": 1}}
+
+
+def _window(**more: float) -> dict[str, Any]:
+    params = {"size_s": WINDOW_MS / 1000, "keys": ["sensor"], "aggregates": _AGGREGATES, **more}
+    return {"type": "window-aggregate", "params": params}
+
+
+@dataclass(frozen=True)
+class Work:
+    """`elements`: of Fogline, one after another. The first is in the source's group, and each other one in a
+    group of its own. `program`: what the others' programs call it. `identity`: a column of the output that
+    rises within each key."""
+
+    elements: Sequence[dict[str, Any]]
+    program: str
+    expected: Callable[[Iterable[Event]], list[Output]]
+    identity: str = "n"
+    partitions: int = 1
+
+    @property
+    def threads(self) -> int:
+        """Threads or slots of the others: one, but as many as cores where there is work for more."""
+        return 2 if self.partitions > 1 or len(self.elements) > 1 else 1
+
+    def document(self, topic: str) -> list[dict[str, Any]]:
+        """The elements of a pipeline that does it."""
+        source = {
+            "topic": topic,
+            "columns": events.COLUMNS,
+            "key": "sensor",
+            "partitions": self.partitions,
+        }
+        found: list[dict[str, Any]] = [{"id": "input", "type": "kafka-in", "params": source}]
+        for number, element in enumerate(self.elements):
+            found.append({"id": f"work-{number}", "inputs": {"in": found[-1]["id"]}, **element})
+        return found
+
+    @property
+    def groups(self) -> list[dict[str, Any]]:
+        return [{"id": "first", "elements": ["input", "work-0"]}]
+
+
+def differed(given: Iterable[Event]) -> list[Output]:
+    """Each event, with the difference to its sensor's one before."""
+    before: dict[str, float] = {}
+    out: list[Output] = []
+    for event in given:
+        earlier, before[event.sensor] = before.get(event.sensor), event.value
+        made = None if earlier is None else event.value - earlier
+        data = {"sensor": event.sensor, "n": event.n, "value": event.value, "state": "running, nominal"}
+        out.append((event.sensor, {**data, "made": made}))
+    return out
+
+
+def chained(given: Iterable[Event]) -> list[Output]:
+    return [
+        (key, {**data, "double": data["value"] * 2}) for key, data in differed(given) if data["n"] % 10 == 0
+    ]
+
+
+def slid(given: Iterable[Event]) -> list[Output]:
+    """Windows that begin each SLIDE_MS, as the sums of their parts."""
+    panes: dict[tuple[int, str], tuple[int, float, float]] = {}
+    for event in given:
+        name = event.time_ms // SLIDE_MS * SLIDE_MS, event.sensor
+        count, total, highest = panes.get(name, (0, 0.0, event.value))
+        panes[name] = count + 1, total + event.value, max(highest, event.value)
+    windows: dict[tuple[int, str], list[tuple[int, float, float]]] = {}
+    for (start, sensor), sums in panes.items():
+        for window in range(start - WINDOW_MS + SLIDE_MS, start + 1, SLIDE_MS):
+            windows.setdefault((window, sensor), []).append(sums)
+    out: list[Output] = []
+    for (start, sensor), parts in sorted(windows.items()):
+        counts, totals, highest = zip(*parts, strict=True)
+        data = {"window_start": start, "sensor": sensor, "average": sum(totals) / sum(counts)}
+        out.append((sensor, {**data, "highest": max(highest), "count": sum(counts)}))
+    return out
+
+
+WORKS = {
+    "filter": Work([_FILTER], "filter", events.filtered),
+    "map": Work([_DERIVE], "map", events.mapped),
+    "windows": Work([_window()], "windows", events.windowed, "window_start"),
+    "sliding": Work([_window(slide_s=SLIDE_MS / 1000)], "sliding", slid, "window_start"),
+    "keyed": Work([_STATISTICS], "keyed", events.reported, "count"),
+    "python": Work([{"type": user_operator.TYPE, "params": {}}], "keyed", events.reported, "count"),
+    "difference": Work([_DIFFERENCE], "difference", differed),
+    "chain": Work([_DERIVE, _DIFFERENCE, _FILTER], "chain", chained),
+    "partitions": Work([_STATISTICS], "keyed", events.reported, "count", PARTITIONS),
+}
+
+
+@lru_cache(maxsize=1)
+def _expected(name: str, count: int) -> list[Output]:
+    return WORKS[name].expected(events.up_front(count))
+
+
+def judge(name: str, bootstrap: str, topic: str, count: int, source: str | None = None) -> Verdict:
+    """Compares what a system has made of `count` events: those that were produced up front, or of the topic
+    `source`."""
+    kafka, work = KafkaSettings(bootstrap), WORKS[name]
+    if source is None:
+        return _judged(work, outputs(kafka, topic), _expected(name, count), count)
+    times = (time_ms for times_ms, _, _ in _batches(kafka, source) for time_ms in times_ms)
+    given = [Event(n, time_ms) for n, time_ms in enumerate(times)]
+    if len(given) != count:
+        raise AssertionError(f"{len(given):,} of {count:,} events are in the topic {source}")
+    return _judged(work, outputs(kafka, topic), work.expected(given), count)
+
+
+def _judged(work: Work, got: Iterable[Output], expected: list[Output], count: int) -> Verdict:
+    if work.identity == "window_start":
+        # Which windows are closed depends on the batches: all up to the last one that was emitted are.
+        got = [(key, _in_ms(data)) for key, data in got]
+        newest = max((data["window_start"] for _, data in got), default=0)
+        last_ms = events.EPOCH_MS + (count - 1) * 1000 // events.EVENT_TIME_RATE
+        bound = max(newest, last_ms - 10 * WINDOW_MS)
+        expected = [item for item in expected if item[1]["window_start"] <= bound]
+    return events.judge(expected, got, work.identity)
+
+
+def _in_ms(data: dict[str, Any]) -> dict[str, Any]:
+    start = data["window_start"]
+    if isinstance(start, str):
+        start = round(datetime.fromisoformat(start).timestamp() * 1000)
+    rest = {name: value for name, value in data.items() if name != "window_end"}
+    return {**rest, "window_start": start}
+
+
+def outputs(kafka: KafkaSettings, topic: str) -> Iterator[Output]:
+    """All committed rows of a topic, partition by partition."""
+    for _, keys, values in _batches(kafka, topic):
+        rows = json.loads(b"[" + b",".join(values) + b"]")
+        yield from zip((key.decode() for key in keys), rows, strict=True)
+
+
+def _batches(kafka: KafkaSettings, topic: str) -> Iterator[tuple[list[int], list[bytes], list[bytes]]]:
+    consumer = open_consumer(kafka, fetch_max_wait_ms=20)
+    read_whole_batches(consumer)
+    try:
+        for partition in sorted(consumer.partitions_for_topic(topic) or ()):
+            tp = TopicPartition(topic, partition)
+            consumer.assign([tp])
+            consumer.seek_to_beginning(tp)
+            end = consumer.end_offsets([tp])[tp]
+            while consumer.position(tp) < end:
+                for polled in consumer.poll(200).values():
+                    records = decoded([each.value.batch for each in polled])
+                    yield records.timestamps_ms.tolist(), records.keys.to_pylist(), records.values.to_pylist()
+    finally:
+        consumer.close()

@@ -27,13 +27,11 @@ public class StreamsPeer {
 
     abstract static class Element implements Processor<byte[], byte[], byte[], byte[]> {
         ProcessorContext<byte[], byte[]> context;
-        KeyValueStore<byte[], byte[]> store;
         boolean last = true;
 
         @Override
         public void init(ProcessorContext<byte[], byte[]> context) {
             this.context = context;
-            store = context.getStateStore("store");
         }
 
         @Override
@@ -54,6 +52,16 @@ public class StreamsPeer {
         }
     }
 
+    abstract static class Stateful extends Element {
+        KeyValueStore<byte[], byte[]> store;
+
+        @Override
+        public void init(ProcessorContext<byte[], byte[]> context) {
+            super.init(context);
+            store = context.getStateStore("store");
+        }
+    }
+
     static class Filter extends Element {
         @Override
         void each(Record<byte[], byte[]> row, Rows.Event event) {
@@ -69,7 +77,7 @@ public class StreamsPeer {
         }
     }
 
-    static class Difference extends Element {
+    static class Difference extends Stateful {
         @Override
         void each(Record<byte[], byte[]> row, Rows.Event event) throws Exception {
             byte[] before = store.get(row.key());
@@ -80,7 +88,7 @@ public class StreamsPeer {
     }
 
     /** Statistics of each sensor, 48 bytes of state. */
-    static class Keyed extends Element {
+    static class Keyed extends Stateful {
         @Override
         void each(Record<byte[], byte[]> row, Rows.Event event) throws Exception {
             byte[] stored = store.get(row.key());
@@ -95,7 +103,7 @@ public class StreamsPeer {
     }
 
     /** Sums of each pane and sensor. A window is put together when the time of the stream comes to its end. */
-    static class Windows extends Element {
+    static class Windows extends Stateful {
         static final byte[] BOUNDARY = {0};
         final long pane;
         long boundary = -1;
@@ -172,7 +180,7 @@ public class StreamsPeer {
     static void add(Topology topology, String from, Supplier<Element> element, String to) {
         String name = from + "-element";
         topology.addSource(from, from).addProcessor(name, element::get, from);
-        if (!(element.get() instanceof Filter || element.get() instanceof Twice)) {
+        if (element.get() instanceof Stateful) {
             topology.addStateStore(
                 Stores.keyValueStoreBuilder(Stores.persistentKeyValueStore("store"), Serdes.ByteArray(), Serdes.ByteArray())
                     .withLoggingEnabled(Map.of()).withCachingEnabled(), name);

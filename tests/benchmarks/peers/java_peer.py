@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 import psutil
 
@@ -119,12 +120,13 @@ class Running:
     def result(self) -> JavaRun:
         """Waits for its end. Raises PeerFailed if that comes before the last event, or not in time."""
         self._reader.join(_TIMEOUT_S)
-        if self._found is None or self._reader.is_alive():
+        found = self._found
+        if found is None or self._reader.is_alive():
             self._fail()
         self.process.wait(_TIMEOUT_S)
-        return self._found
+        return found
 
-    def _fail(self) -> None:
+    def _fail(self) -> NoReturn:
         raise PeerFailed(f"{' '.join(self.process.args[-12:])}: {self._log.read_text()[-2000:]}")
 
     def end(self) -> None:

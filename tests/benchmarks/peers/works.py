@@ -101,9 +101,10 @@ def slid(given: Iterable[Event]) -> list[Output]:
             windows.setdefault((window, sensor), []).append(sums)
     out: list[Output] = []
     for (start, sensor), parts in sorted(windows.items()):
-        counts, totals, highest = zip(*parts, strict=True)
-        data = {"window_start": start, "sensor": sensor, "average": sum(totals) / sum(counts)}
-        out.append((sensor, {**data, "highest": max(highest), "count": sum(counts)}))
+        rows = sum(count for count, _, _ in parts)
+        data: dict[str, Any] = {"window_start": start, "sensor": sensor, "count": rows}
+        data["average"] = sum(total for _, total, _ in parts) / rows
+        out.append((sensor, {**data, "highest": max(highest for _, _, highest in parts)}))
     return out
 
 

@@ -52,6 +52,7 @@ class MoveCost:
     copy_s: float | None  # at that rate; 0 when nothing is copied
     same_site: bool
     cpu: Change  # of the target, 0..1; with more than 1 it would not keep up
+    origin_cpu: Change  # of the node that it leaves, 0..1
     upstream: Change | None  # ms from the farthest group that it reads; None when it reads none
     downstream: Change | None  # ms to the farthest group that reads it; None when no group does
 
@@ -102,9 +103,23 @@ def move_cost(
         copy_s=0.0 if copies == 0 else copies / rate if copies and rate else None,
         same_site=here == there,
         cpu=Change(target.cpu_ratio, _cpu_after(origin, target, share)),
+        origin_cpu=Change(origin.cpu_ratio, _origin_after(origin, target, share)),
         upstream=upstream if neighbours.upstream else None,
         downstream=downstream if neighbours.downstream else None,
     )
+
+
+def _origin_after(origin: Spot, target: Spot, share: float | None) -> float | None:
+    """Returns the origin's CPU once the group is gone. A move within one machine takes no load away."""
+    if origin.cpu_ratio is None or share is None:
+        return None
+    if _one_machine(origin, target):
+        return origin.cpu_ratio
+    return max(0.0, origin.cpu_ratio - share)
+
+
+def _one_machine(a: Spot, b: Spot) -> bool:
+    return bool(a.host) and a.host == b.host
 
 
 def _cpu_after(origin: Spot, target: Spot, share: float | None) -> float | None:
@@ -112,6 +127,6 @@ def _cpu_after(origin: Spot, target: Spot, share: float | None) -> float | None:
     machine adds no load."""
     if target.cpu_ratio is None or share is None or not origin.cores or not target.cores:
         return None
-    if origin.host and origin.host == target.host:
+    if _one_machine(origin, target):
         return target.cpu_ratio
     return target.cpu_ratio + share * origin.cores / target.cores

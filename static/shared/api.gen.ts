@@ -410,6 +410,8 @@ export interface EventMessage {
 /** A median of what was measured, or a typical value. */
 export interface Expected {
   ms: number;
+  least_ms: number;
+  most_ms: number;
   basis: "group" | "node" | "pipeline" | "typical";
   n: number;
 }
@@ -823,6 +825,7 @@ export interface MoveCost {
   copy_s: number | null;
   same_site: boolean;
   cpu: BeforeAfter;
+  origin_cpu: BeforeAfter;
   upstream_ms: BeforeAfter | null;
   downstream_ms: BeforeAfter | null;
 }

@@ -1,4 +1,5 @@
 /** How long a move or a restoration will take, in words, and how that is known. Pure. */
+import { millis } from "./format";
 import type { Expected, Forecast, NodeForecast } from "./types";
 
 export type RestoreWay = keyof NodeForecast["restore"];
@@ -46,16 +47,24 @@ export const RESTORED: Record<RestoreWay, Kind> = {
   rewind: { one: "rewind", many: "rewinds", past: "was rewound", to: "on" },
 };
 
-/** What the figure is the median of. */
-export function basisWords({ basis, n }: Expected, name: string, node: string, kind = MOVE): string {
+/** ", which took 18 ms to 32 ms"; empty when all took the same. */
+function rangeWords({ least_ms, most_ms }: Expected): string {
+  const [least, most] = [millis(least_ms), millis(most_ms)];
+  return least === most ? "" : `, which took ${least} to ${most}`;
+}
+
+/** What the figure is the median of, and how far its values are apart. */
+export function basisWords(expected: Expected, name: string, node: string, kind = MOVE): string {
+  const { basis, n } = expected;
   const times = n === 1 ? `the last ${kind.one}` : `the last ${n} ${kind.many}`;
+  const range = rangeWords(expected);
   switch (basis) {
     case "group":
-      return n === 1 ? `From the last time that ${name} ${kind.past}.` : `From ${times} of ${name}.`;
+      return n === 1 ? `From the last time that ${name} ${kind.past}.` : `From ${times} of ${name}${range}.`;
     case "node":
-      return `From ${times} ${kind.to} ${node}.`;
+      return `From ${times} ${kind.to} ${node}${range}.`;
     case "pipeline":
-      return `From ${times} in this pipeline.`;
+      return `From ${times} in this pipeline${range}.`;
     case "typical":
       return "A typical value: nothing has been measured here yet.";
   }

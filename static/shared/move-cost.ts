@@ -15,6 +15,7 @@ export function costRows(
   forecast: Forecast | null | undefined,
   node: string | null,
   way: MoveWay,
+  origin: string | null,
 ): CostRow[] {
   const there = node === null ? undefined : forecast?.nodes[node];
   const cost = there?.cost;
@@ -24,6 +25,7 @@ export function costRows(
   const rows = [
     { title: way === "standby" ? "Copied first" : "Copied", value: copyWords(there, cost, way) },
     { title: `CPU of ${node}`, value: cpuWords(cost.cpu) },
+    ...(origin === null ? [] : [{ title: `CPU of ${origin}`, value: cpuWords(cost.origin_cpu) }]),
   ];
   // If no line is measured, there is nothing to say about any node.
   if (cost.upstream_ms && known("upstream_ms"))

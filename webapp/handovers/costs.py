@@ -75,6 +75,7 @@ def cost_json(around: Surroundings, group: GroupFacts, target: str, *, has_copy:
         "copy_s": cost.copy_s,
         "same_site": cost.same_site,
         "cpu": _change(cost.cpu),
+        "origin_cpu": _change(cost.origin_cpu),
         "upstream_ms": _change(cost.upstream) if cost.upstream is not None else None,
         "downstream_ms": _change(cost.downstream) if cost.downstream is not None else None,
     }

@@ -136,5 +136,7 @@ def _expected(
     for basis, all_of_it in kinds:
         newest = all_of_it[:NEWEST]
         if newest:
-            return {"ms": round(median(newest)), "basis": basis, "n": len(newest)}
-    return {"ms": typical_ms, "basis": "typical", "n": 0}
+            least, most = min(newest), max(newest)
+            ms = round(median(newest))
+            return {"ms": ms, "least_ms": least, "most_ms": most, "basis": basis, "n": len(newest)}
+    return {"ms": typical_ms, "least_ms": typical_ms, "most_ms": typical_ms, "basis": "typical", "n": 0}

@@ -120,6 +120,9 @@ class Expected(TypedDict):
     """A median of what was measured, or a typical value."""
 
     ms: int
+    least_ms: int
+    """the shortest and the longest of them; a typical value is its own range"""
+    most_ms: int
     basis: Basis
     n: int
     """the number of moves"""
@@ -158,6 +161,8 @@ class MoveCost(TypedDict):
     same_site: bool
     cpu: BeforeAfter
     """of the node, 0..1, by the rows that pass"""
+    origin_cpu: BeforeAfter
+    """of the node that it leaves"""
     upstream_ms: BeforeAfter | None
     """from the farthest node of what it reads, one way; null if it reads none"""
     downstream_ms: BeforeAfter | None

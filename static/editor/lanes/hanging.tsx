@@ -196,7 +196,7 @@ function UnitRows({
     );
   const facts: ExpectRow[] = [
     ...rows,
-    ...costRows(forecast, target, way).map(({ title, value }) => ({ title, value, note: "" })),
+    ...costRows(forecast, target, way, element.node).map(({ title, value }) => ({ title, value, note: "" })),
   ];
   return (
     <>

@@ -27,7 +27,7 @@ export function Expect({
   const { data, error } = useLoaded(path, (signal) => get<Forecast>(path, signal));
   const rows = expectRows(data, target, way, nameOf(element));
   const moves = way === "standby" || way === "stop-and-copy";
-  const costs = moves ? costRows(data, target, way) : [];
+  const costs = moves ? costRows(data, target, way, element.node) : [];
   return (
     <section className="stack stack--tight" aria-label="What to expect">
       <h3 className="field__label">What to expect</h3>

@@ -10,7 +10,13 @@ import {
 } from "../forecast";
 import type { Expected, Forecast, NodeForecast } from "../types";
 
-const figure = (ms: number, basis: Expected["basis"] = "group", n = 3): Expected => ({ ms, basis, n });
+const figure = (ms: number, basis: Expected["basis"] = "group", n = 3): Expected => ({
+  ms,
+  least_ms: ms,
+  most_ms: ms,
+  basis,
+  n,
+});
 const there = (change: Partial<NodeForecast> = {}): NodeForecast => ({
   start: "warm",
   bytes: 79_700,
@@ -41,6 +47,13 @@ test("what it is known from is said, and that a typical value is one", () => {
   expect(words("node", 1)).toBe("From the last move to edge-b.");
   expect(words("pipeline", 2)).toBe("From the last 2 moves in this pipeline.");
   expect(words("typical", 0)).toContain("typical value");
+});
+
+test("how far the moves are apart is said, unless all took the same", () => {
+  const expected = { ...figure(21, "group", 5), least_ms: 18, most_ms: 1_320 };
+  expect(basisWords(expected, "power", "edge-b")).toBe(
+    "From the last 5 moves of power, which took 18 ms to 1.32 s.",
+  );
 });
 
 describe("what to expect", () => {

@@ -8,7 +8,7 @@ const after = (changes: Partial<GroupAfter> = {}): GroupAfter => ({
   titles: ["Power"],
   target: "edge-b",
   way: "checkpoint",
-  expected: { ms: 4000, basis: "typical", n: 0 },
+  expected: { ms: 4000, least_ms: 4000, most_ms: 4000, basis: "typical", n: 0 },
   bytes: 5000,
   by_itself: true,
   reason: null,

@@ -10,6 +10,7 @@ const COST: MoveCost = {
   copy_s: 2,
   same_site: false,
   cpu: { before: 0.25, after: 0.375 },
+  origin_cpu: { before: 0.6, after: 0.2 },
   upstream_ms: { before: 10, after: 0 },
   downstream_ms: { before: null, after: null },
 };
@@ -18,18 +19,21 @@ function told(change: Partial<MoveCost> = {}, of: Partial<NodeForecast> = {}, wa
   const cost = { ...COST, ...change };
   const there = { start: "warm", had: false, bytes: COST.bytes, ...of, cost } as NodeForecast;
   const forecast: Forecast = { nodes: { "edge-b": there } };
-  return Object.fromEntries(costRows(forecast, "edge-b", way).map(({ title, value }) => [title, value]));
+  return Object.fromEntries(
+    costRows(forecast, "edge-b", way, "edge-a").map(({ title, value }) => [title, value]),
+  );
 }
 
 test("a line each; ways of which nothing is known for any node are left out", () => {
   expect(told()).toEqual({
     "Copied first": "6.0 MB at 3.0 MB/s, about 2.0 s",
     "CPU of edge-b": "25 % now, then about 38 %",
+    "CPU of edge-a": "60 % now, then about 20 %",
     "From its inputs": "10 ms now, then same site",
   });
   expect(told({ upstream_ms: null })).not.toHaveProperty("From its inputs");
-  expect(costRows(null, "edge-b", "standby")).toEqual([]);
-  expect(costRows({ nodes: {} }, "edge-b", "standby")).toEqual([]);
+  expect(costRows(null, "edge-b", "standby", null)).toEqual([]);
+  expect(costRows({ nodes: {} }, "edge-b", "standby", null)).toEqual([]);
 });
 
 test("what need not be copied says why, and what is not known is not made up", () => {

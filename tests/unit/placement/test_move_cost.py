@@ -55,6 +55,10 @@ def test_a_share_of_two_cores_is_a_quarter_of_that_of_eight() -> None:
     here, there = replace(HALL, host="10.0.0.7"), replace(CLOUD, host="10.0.0.7")
     assert cost(here, there).cpu == Change(0.1, 0.1), "one machine, whose load both tell"
     assert cost(here, replace(there, host="10.0.0.8")).cpu == cost().cpu
+    assert cost().origin_cpu == Change(0.6, 0.6 - 0.4), "what leaves takes its share along"
+    assert cost(share=0.9).origin_cpu == Change(0.6, 0.0)
+    assert cost(here, there).origin_cpu == Change(0.6, 0.6)
+    assert cost(share=None).origin_cpu == Change(0.6, None)
     silent = replace(CLOUD, cpu_ratio=None)
     assert cost(target=silent).cpu == Change(None, None)
     assert cost(share=None).cpu == cost(target=replace(CLOUD, cores=0)).cpu == Change(0.1, None)

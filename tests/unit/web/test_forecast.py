@@ -33,9 +33,20 @@ def forecast(past: list[Past], node: str = "b", way: str = "standby", busy: str 
     return forecast_json(past, "machines", GROUP, busy)[node][way]
 
 
+def once(ms: int, basis: str = "group", n: int = 1) -> dict[str, Any]:
+    """What is expected when there is one figure."""
+    return {"ms": ms, "least_ms": ms, "most_ms": ms, "basis": basis, "n": n}
+
+
 def test_the_median_of_this_groups_newest_moves() -> None:
     past = [replace(MOVE, ready_ms=ms) for ms in (7_000, 9_000, 60_000, 8_000, 8_500, 1, 1, 1)]
-    assert forecast(past)["ready"] == {"ms": 8_500, "basis": "group", "n": 5}
+    assert forecast(past)["ready"] == {
+        "ms": 8_500,
+        "least_ms": 7_000,
+        "most_ms": 60_000,
+        "basis": "group",
+        "n": 5,
+    }
 
 
 @pytest.mark.parametrize(
@@ -56,7 +67,7 @@ def test_else_of_that_node_else_of_the_pipeline_else_what_is_typical(past: list[
 def test_only_moves_that_began_alike_tell_how_long_getting_ready_takes() -> None:
     past = [replace(MOVE, start="follows", ready_ms=900), replace(MOVE, start="cold", ready_ms=5)]
     warm, cold = forecast(past), forecast(past, busy="a")
-    assert warm["ready"] == {"ms": TYPICAL_READY_MS["warm"], "basis": "typical", "n": 0}
+    assert warm["ready"] == once(TYPICAL_READY_MS["warm"], "typical", 0)
     assert cold["ready"]["ms"] == 5
     assert warm["pause"]["basis"] == "group", "the pause is the same however it began"
 
@@ -95,18 +106,18 @@ def restored(past: list[Past], node: str = "b", busy: str = "ab", *, standby: bo
 
 def test_a_restoration_is_told_by_earlier_ones_of_its_kind() -> None:
     found = restored([BY_STANDBY, BY_CHECKPOINT, replace(BY_CHECKPOINT, strategy="rewind", ready_ms=900)])
-    assert found["checkpoint"] == {"ms": 4_000, "basis": "group", "n": 1}
+    assert found["checkpoint"] == once(4_000)
     assert found["rewind"]["ms"] == 900
     assert found["hot-standby"] is None, "no standby follows there"
     followed = restored([BY_STANDBY, BY_CHECKPOINT], standby=True)
-    assert followed["hot-standby"] == {"ms": 700, "basis": "group", "n": 1}
+    assert followed["hot-standby"] == once(700)
     assert followed["checkpoint"]["ms"] == 4_000, "a node with a standby is as warm as any other"
 
 
 def test_a_restoration_that_nothing_is_known_of_takes_what_is_typical() -> None:
     found = restored([MOVE], standby=True)
     typical = {
-        way: {"ms": ms, "basis": "typical", "n": 0}
+        way: once(ms, "typical", 0)
         for way, ms in (("hot-standby", 500), ("checkpoint", 3_000), ("rewind", 1_000))
     }
     assert found == typical

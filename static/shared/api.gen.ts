@@ -254,6 +254,7 @@ export interface Detection {
   questions?: Question[];
   members?: string[];
   sheets?: string[];
+  arrays?: string[];
 }
 
 /** Says which element this one is a copy of, at the site where it runs (`planning/copies.py`). */
@@ -1214,6 +1215,7 @@ export interface Reading {
   quote?: "\"" | "'" | "";
   cuts?: number[];
   escape?: "" | "\\";
+  commas?: string;
   comment?: string;
   header_line?: number | null;
   units_line?: number | null;

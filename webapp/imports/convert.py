@@ -314,7 +314,7 @@ class _Typing:
             raise ImportFault(
                 f"The time's format cannot be read: {error}.", None, "Choose another format."
             ) from error
-        self._idle = reading.delimiter + " \t\r\n" + reading.quote  # a line of these alone is no row
+        self._idle = reading.divider + " \t\r\n" + reading.quote  # a line of these alone is no row
         self.query = Query(reading, tuple(sources), tuple(moments), plain)
         fields = [(column.name, arrow_type(column.type)) for column in reading.columns]
         fields += [

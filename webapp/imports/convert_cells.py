@@ -28,6 +28,7 @@ from webapp.imports.convert_text import (
     pieces,
     unpacked,
 )
+from webapp.imports.cuts import at_places
 from webapp.imports.faults import ImportFault
 from webapp.imports.reading import Reading, Source
 from webapp.imports.table_width import HEAD_ROWS, over_width, width_of
@@ -157,7 +158,7 @@ def _by_hand(piece: Piece, reading: Reading, width: int) -> pa.Table:
 
 
 def _parsed(text: str, reading: Reading) -> Iterator[list[str]]:
-    delimiter = "\t" if reading.delimiter == "whitespace" else reading.delimiter
+    delimiter = reading.divider
     if len(delimiter) > 1:
         yield from (line.split(delimiter) for line in text.splitlines())
         return
@@ -167,6 +168,15 @@ def _parsed(text: str, reading: Reading) -> Iterator[list[str]]:
         io.StringIO(text, newline=""), delimiter=delimiter, quotechar=reading.quote or None, quoting=quoting
     )
     yield from (row for row in rows if row)
+
+
+def _names_of(header: str, reading: Reading) -> list[str]:
+    if reading.delimiter == "places":
+        return at_places(header, reading.cuts)
+    if reading.delimiter == "whitespace":
+        names = header.split()
+        return at_places(header, reading.cuts) if len(names) > len(reading.cuts) + 1 > 1 else names
+    return next(_parsed(header, reading), [])
 
 
 def _width(path: Path, reading: Reading) -> int:
@@ -186,7 +196,7 @@ def _width(path: Path, reading: Reading) -> int:
         begin = int(ends[reading.header_line - 2]) + 1 if 1 < reading.header_line <= len(ends) + 1 else 0
         end = int(ends[reading.header_line - 1]) if reading.header_line <= len(ends) else len(head)
         text = head[begin:end].decode(errors="replace").rstrip("\r")
-        header = next(_parsed(text.strip() if reading.delimiter == "whitespace" else text, reading), [])
+        header = _names_of(text, reading)
     first = next(pieces(iter([head]), reading), None)
     text = "" if first is None else first.data.decode(errors="replace")
     return width_of(reading, header, list(islice(_parsed(text, reading), HEAD_ROWS)))

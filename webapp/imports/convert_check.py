@@ -48,7 +48,13 @@ def _check_text(reading: Reading) -> None:
         known = False
     if not known:
         raise ImportFault(f"There is no encoding {reading.encoding!r}.", None, "Choose one, such as utf-8.")
-    if reading.delimiter == "whitespace":
+    if list(reading.cuts) != sorted(set(reading.cuts)):
+        raise ImportFault(
+            "The places where cells begin are not in their order.",
+            None,
+            "Name each once, the smallest first.",
+        )
+    if reading.delimiter in ("whitespace", "places"):
         return
     size = len(reading.delimiter.encode())
     if not 1 <= size <= _DELIMITER_BYTES_MAX or re.search(r"[\r\n\0]", reading.delimiter):

@@ -68,7 +68,7 @@ class Counts:
         """Keeps the first dead letter that has at least half of the columns' names, in whatever order."""
         if self._other_names is not None or self.reading.kind != "text" or self.reading.header_line is None:
             return
-        delimiter = None if self.reading.delimiter == "whitespace" else self.reading.delimiter
+        delimiter = None if self.reading.delimiter in ("whitespace", "places") else self.reading.delimiter
         for line, text in zip(dead["_line"].to_pylist(), dead["_raw"].to_pylist(), strict=True):
             cells = {cell.strip(' "').lower() for cell in (text or "").split(delimiter)}
             if len(cells & self._names) >= max(2, (len(self._names) + 1) // 2):

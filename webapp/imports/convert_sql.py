@@ -250,10 +250,10 @@ def csv_cells(
     """
     columns = ", ".join(f"c{n}: '{'DOUBLE' if n in numbers else 'VARCHAR'}'" for n in range(width + 1))
     nulls = missing(reading, None) if numbers else (_ABSENT,)
-    delimiter = "\t" if reading.delimiter == "whitespace" else reading.delimiter
     return (
         f"read_csv({quoted(str(path))}, columns = {{{columns}}}, auto_detect = false, header = false,"
-        f" delim = {quoted(delimiter)}, quote = {quoted(reading.quote)}, escape = {quoted(reading.quote)},"
+        f" delim = {quoted(reading.divider)},"
+        f" quote = {quoted(reading.quote)}, escape = {quoted(reading.quote)},"
         f" null_padding = true, strict_mode = false, nullstr = [{', '.join(map(quoted, nulls))}],"
         f" decimal_separator = {quoted(reading.decimal)}, parallel = {str(not quoted_lines).lower()},"
         f" max_line_size = {ROW_BYTES_MAX}, buffer_size = {BUFFER_BYTES})"

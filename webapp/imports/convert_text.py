@@ -16,7 +16,9 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from webapp.imports.cuts import cut_line
+from webapp.imports.cuts import at_places, cut_line
+from webapp.imports.decimal_commas import with_points
+from webapp.imports.dialect import KEPT, in_quotes, without_backslashes
 from webapp.imports.faults import ImportFault
 from webapp.imports.reading import Reading
 from webapp.imports.repeats import ABOVE_MAX, repeats
@@ -32,7 +34,6 @@ QUOTED_LINES_MAX = 200
 
 _NEWLINE, _RETURN = 10, 13
 _LINE_ENDS = re.compile(rb"\r*\n|\r")
-_ESCAPES = re.compile(rb'\\([\\"])')
 
 
 @dataclass
@@ -235,7 +236,9 @@ def _with_line_feeds(data: bytes, reading: Reading) -> bytes:
     if not data.isascii() and codecs.BOM_UTF8 in data:
         data = data.replace(codecs.BOM_UTF8, b"")
     if reading.escape and b"\\" in data:
-        data = _ESCAPES.sub(lambda found: b'""' if found[1] == b'"' else b"\\", data)
+        # Bytes that are no characters, such as half of one at the end, stay as they are.
+        text = data.decode(errors="surrogateescape")
+        data = without_backslashes(text, reading.divider).encode(errors="surrogateescape")
     return data
 
 
@@ -251,7 +254,7 @@ def pieces(blocks: Iterator[bytes], reading: Reading) -> Iterator[Piece]:
 
     The names of the columns are left out where they come again.
     """
-    delimiter = "\t" if reading.delimiter == "whitespace" else reading.delimiter
+    delimiter = reading.divider
     line, left, parts, size = 1, b"", [], 0
     skip = reading.first_line - 1
     above = Above(reading)
@@ -341,6 +344,9 @@ def _cleaned(piece: Piece, reading: Reading, above: Above) -> Piece | None:
         except UnicodeDecodeError:
             data = data.decode(errors="replace").encode()
     piece.data = data
+    if reading.escape and KEPT.encode() in piece.data:
+        piece.data = in_quotes(piece.data.decode(), piece.delimiter).encode()
+        piece.__dict__.pop("quoted_lines", None)
     if piece.quote and piece.quoted_lines:
         piece.data = _with_lost_quotes(data, piece.quote, piece.delimiter)
         del piece.quoted_lines  # which is found again
@@ -348,8 +354,11 @@ def _cleaned(piece: Piece, reading: Reading, above: Above) -> Piece | None:
         _without_repeats(piece, above)
     if reading.comment:
         _without_comments(piece, reading.comment.encode())
-    if reading.delimiter == "whitespace" and reading.cuts:
-        lines = (cut_line(line, reading.cuts) for line in piece.data.decode().split("\n"))
+    if reading.commas:
+        piece.data = with_points(piece.data, reading.commas)
+    if reading.delimiter == "places" or (reading.delimiter == "whitespace" and reading.cuts):
+        cut = at_places if reading.delimiter == "places" else cut_line
+        lines = (cut(line, reading.cuts) for line in piece.data.decode().replace("\t", " ").split("\n"))
         piece.data = "\n".join(map("\t".join, lines)).encode()
     elif reading.delimiter == "whitespace":
         piece.data = _tabbed(piece.data, reading.quote.encode())

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
+from webapp.imports.reading import LINE_MAX
+
 ROWS_MIN = 3
 LINES_MAX = 2_000
 _TOKEN = re.compile(r"\S+")
@@ -36,18 +38,47 @@ def cuts_of(lines: Sequence[str]) -> tuple[int, ...]:
     return tuple((ends[at] + begins[at + 1]) // 2 for at in range(width - 1))
 
 
-def cut_line(line: str, cuts: Sequence[int]) -> list[str]:
-    """Returns the cells of a line. If some are missing, their places say which.
+def cuts_below_names(lines: Sequence[str]) -> tuple[int, ...]:
+    """Returns the places at which cells begin that stand below their names, and may have spaces in them.
 
-    If the places do not say it, there is one cell too many, which is the whole line.
+    Between two of them each line has a space. Returns () if there are not as many cells as names.
+    """
+    some = [line for line in lines[:LINES_MAX] if line.strip()]
+    if len(some) <= ROWS_MIN or any("\t" in line for line in some) or any(map(str.isdigit, some[0])):
+        return ()
+    width = min(max(map(len, some)), LINE_MAX)
+    filled = [any(line[at : at + 1].strip() for line in some) for at in range(width)]
+    begins = [at for at in range(width) if filled[at] and not (at and filled[at - 1])]
+    ends = [at for at in range(1, width + 1) if filled[at - 1] and not (at < width and filled[at])]
+    if len(begins) != len(some[0].split()) or len(begins) < 2:
+        return ()
+    return tuple((end + begin + 1) // 2 for end, begin in zip(ends, begins[1:], strict=False))
+
+
+def at_places(line: str, cuts: Sequence[int]) -> list[str]:
+    """Returns the cells between the places, without the spaces around them."""
+    return [line[begin:end].strip() for begin, end in pairwise((0, *cuts, None))]
+
+
+def cut_line(line: str, cuts: Sequence[int]) -> list[str]:
+    """Returns the cells of a line that spaces divide. If some are missing, their places say which.
+
+    Cells may have spaces in them, too. If the places do not say where each word belongs, there is one cell
+    too many, which is the whole line.
     """
     tokens = line.split()
     width = len(cuts) + 1
-    if len(tokens) >= width or not tokens:
+    cells = at_places(line, cuts)
+    within = [cell.split() for cell in cells]
+    is_cut = [token for cell in within for token in cell] != tokens
+    if len(tokens) == width and (is_cut or any(len(cell) > 1 and _are_numbers(cell) for cell in within)):
         return tokens
-    cells = [line[begin:end].strip() for begin, end in pairwise((0, *cuts, len(line)))]
-    if [cell for cell in cells if cell] == tokens:
+    if not tokens or (len(tokens) < width and not any(map(str.isdigit, tokens[0]))):
+        return tokens  # nothing, or a remark
+    if not is_cut:
         return cells
-    if not any(map(str.isdigit, tokens[0])):
-        return tokens  # a remark
-    return [*[""] * width, line.strip()]
+    return tokens if len(tokens) > width else [*[""] * width, line.strip()]
+
+
+def _are_numbers(tokens: Sequence[str]) -> bool:
+    return all(any(map(str.isdigit, token)) for token in tokens)

@@ -3,68 +3,42 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import JsonValue
 
-from webapp.imports import table_place
 from webapp.imports.answer import changed
-from webapp.imports.cuts import cut_line, cuts_of
 from webapp.imports.detect_records import (
+    array_words,
     detected_json_document,
     detected_json_lines,
     detected_parquet,
     is_json_lines,
 )
 from webapp.imports.detect_table import Facts, detected_table
-from webapp.imports.dialect import (
-    Line,
-    detected as detected_dialect,
-    divided,
-    has_escapes,
-    lines_of,
-    lost_quote,
-    unescaped,
-)
+from webapp.imports.detect_text import ENCODINGS, detected_text
+from webapp.imports.dialect import Line
 from webapp.imports.encoding import candidates, decoded, is_text
 from webapp.imports.faults import ImportFault
-from webapp.imports.json_document import records_of
+from webapp.imports.fixed import text_of
+from webapp.imports.json_document import arrays_of
 from webapp.imports.preview import preview
 from webapp.imports.reading import Choice, Detection, Question, Reading
-from webapp.imports.sample import Head, kind_of, read_text_head
+from webapp.imports.sample import CHOICES_MAX, Head, kind_of, read_text_head
 from webapp.imports.sample_records import read_parquet_head, read_sheet_head
-from webapp.imports.table_parts import asked_which, difference, later_names
+from webapp.imports.several_tables import TABLES, asked_which_table
 
 __all__ = ["Head", "Look", "look", "preview", "redetect"]
 
-_DIVIDERS = {
-    ",": "A comma",
-    ";": "A semicolon",
-    "\t": "A tab",
-    "|": "A vertical bar",
-    "whitespace": "Any number of spaces",
-}
-_DETECTED_AROUND = ("encoding", "delimiter", "quote", "header_line", "units_line", "time", "time.columns")
+_DETECTED_AROUND = (
+    *("member", "sheet", "records", "encoding", "delimiter", "quote", "cuts", "escape", "commas"),
+    *("header_line", "units_line", "time", "time.columns"),
+)
 """Places around which the rest is detected again. Others are set at the end."""
 
-_ENCODINGS = {
-    "utf-8": "UTF-8",
-    "utf-16-le": "UTF-16",
-    "utf-16-be": "UTF-16 (big-endian)",
-    "cp1250": "Windows-1250 (Central Europe)",
-    "cp1251": "Windows-1251 (Cyrillic)",
-    "cp1252": "Windows-1252 (Western Europe)",
-    "cp850": "DOS (Western Europe)",
-    "mac_roman": "Macintosh (Western Europe)",
-    "gb18030": "GB 18030 (Chinese)",
-    "cp932": "Shift JIS (Japanese)",
-    "cp949": "Korean",
-}
-ROWS_MIN = 3
-_ONE_NUMBER = re.compile(r"[+-]?\d+(?:,\d+)?", re.ASCII)
 _FOREIGN_WORD = re.compile(r"\w{0,20}[^\x00-\x7f]\w{0,20}")
 _OTHER_KINDS = {
     b"<?xml": "XML",
@@ -109,8 +83,10 @@ def redetect(head: Head, fixed: Mapping[str, JsonValue]) -> Detection:
     `time.columns` are the columns of the time, whose format is found again, and `time` may be null. Raises
     ImportFault.
     """
-    chosen = head.chosen(_text_of(fixed, "member"), _text_of(fixed, "sheet"))
+    chosen = head.chosen(text_of(fixed, "member"), text_of(fixed, "sheet"))
     detection = _with_choices(_detected(chosen, fixed), head, chosen)
+    if not any(place in fixed for place in TABLES):
+        detection = asked_which_table(detection, chosen, _other_tables(detection, head, chosen))
     rest = {place: value for place, value in fixed.items() if place not in _DETECTED_AROUND}
     try:
         return detection.model_copy(update={"reading": changed(detection.reading, rest)})
@@ -139,19 +115,30 @@ def _with_choices(detection: Detection, head: Head, chosen: Head) -> Detection:
     )
 
 
+def _other_tables(detection: Detection, head: Head, chosen: Head) -> Iterator[tuple[Head, Detection]]:
+    """Yields what else of the file may be a table: files of an archive, sheets, arrays of a document."""
+    for other in (each for each in (head, *head.others) if each is not chosen):
+        with suppress(ImportFault):
+            yield other, _detected(other, {})
+    for records in detection.arrays:
+        if records != detection.reading.records:
+            with suppress(ImportFault):
+                yield chosen, _detected(chosen, {"records": records})
+
+
 def _detected(head: Head, fixed: Mapping[str, JsonValue]) -> Detection:
     if head.kind == "parquet":
         return detected_parquet(head)
     if head.kind == "xlsx":
         return _of_cells(head, fixed)
-    fixed_encoding = _text_of(fixed, "encoding")
+    fixed_encoding = text_of(fixed, "encoding")
     encodings = (fixed_encoding,) if fixed_encoding else candidates(head.begin_bytes, head.piece_bytes)
     try:
         text = decoded(head.begin_bytes, encodings[0])
     except LookupError as error:
         raise ImportFault(f"There is no encoding {encodings[0]}.", None, "Choose another one.") from error
-    if (records := records_of(text)) is not None:
-        return detected_json_document(head, text, encodings[0], records)
+    if arrays := head.arrays or tuple(arrays_of(text)):
+        return _of_document(head, text, encodings[0], arrays, text_of(fixed, "records"))
     if (kind := _no_table(head.begin_bytes)) is not None:
         raise ImportFault(f"The file is {kind}.", None, "Upload a file with a table.")
     if not is_text(text):
@@ -159,8 +146,25 @@ def _detected(head: Head, fixed: Mapping[str, JsonValue]) -> Detection:
     if is_json_lines(text):
         return detected_json_lines(head, text, encodings[0])
     texts = {encoding: decoded(head.begin_bytes, encoding) for encoding in encodings}
-    read = {encoding: _of_text(head, each, encoding, fixed) for encoding, each in texts.items()}
+    read = {encoding: detected_text(head, each, encoding, fixed) for encoding, each in texts.items()}
     return _with_encoding_question(read[encodings[0]], read, texts)
+
+
+def _of_document(
+    head: Head, text: str, encoding: str, arrays: tuple[str, ...], chosen: str | None
+) -> Detection:
+    """Returns how an array of a JSON document is read: the longest, or the one that is chosen."""
+    if chosen is not None and chosen not in arrays:
+        raise ImportFault(f"The document has no array at {chosen!r}.", None, "Choose another one.")
+    some = arrays[:CHOICES_MAX]
+    found = detected_json_document(head, text, encoding, arrays[0] if chosen is None else chosen)
+    notes = [*found.notes]
+    if arrays[1:]:
+        others = ", ".join(map(array_words, arrays[1:4]))
+        notes.insert(1, f"It has {len(arrays)} arrays of records. This is the longest; others are {others}.")
+    if not head.whole and not head.arrays:
+        notes.insert(1, "It is long. Arrays that begin behind the part that was looked at are not seen.")
+    return found.model_copy(update={"notes": tuple(notes), "arrays": some if arrays[1:] else ()})
 
 
 def _no_table(data: bytes) -> str | None:
@@ -190,7 +194,7 @@ def _with_encoding_question(
             if column.name != columns[at].name or column.unit != columns[at].unit:
                 changes |= {f"columns.{at}.name": column.name, f"columns.{at}.unit": column.unit}
         words = list(dict.fromkeys(_FOREIGN_WORD.findall(texts[encoding])))[:4]
-        title = _ENCODINGS.get(encoding, encoding)
+        title = ENCODINGS.get(encoding, encoding)
         choices.append(Choice(title=title, example=" ".join(words), changes=changes))
     if len(choices) < 2:
         return found
@@ -202,133 +206,6 @@ def _with_encoding_question(
     return found.model_copy(update={"questions": (question, *found.questions)})
 
 
-def _of_text(head: Head, text: str, encoding: str, fixed: Mapping[str, JsonValue]) -> Detection:
-    lines = lines_of(text, cut=not head.whole)
-    if not lines:
-        lines = [text]
-    escape = "\\" if has_escapes(lines) else ""
-    if escape:
-        lines = [unescaped(line) for line in lines]
-    dialect = detected_dialect(lines, _text_of(fixed, "delimiter"), _text_of(fixed, "quote"))
-    comment = _text_of(fixed, "comment") if "comment" in fixed else dialect.comment
-    base = Reading(
-        compression=head.compression,
-        member=head.member,
-        encoding=encoding,
-        delimiter=dialect.delimiter,
-        quote=dialect.quote,
-        escape=escape,
-        comment=comment or "",
-    )
-    rows, comments = [], []
-    for line in divided(lines, dialect.delimiter, dialect.quote):
-        if dialect.sep_line and line.number == 1:
-            continue
-        if comment and line.text.lstrip().startswith(comment):
-            bare = line.text.lstrip()[len(comment) :].strip()
-            comments += [
-                Line(line.number, each.cells, line.text)
-                for each in divided([bare], dialect.delimiter, dialect.quote)
-            ]
-        else:
-            rows.append(line)
-    pieces = [
-        row
-        for piece in head.piece_bytes
-        for row in divided(_inner_lines(decoded(piece, encoding)), dialect.delimiter, dialect.quote)
-    ]
-    cuts: tuple[int, ...] = ()
-    if dialect.delimiter == "whitespace" and (cuts := cuts_of([row.text for row in rows if row.cells])):
-        base = base.model_copy(update={"cuts": cuts})
-        rows, pieces = _cut(rows, cuts), _cut(pieces, cuts)
-    notes = [
-        f"{_ENCODINGS.get(encoding, encoding)} is the encoding.",
-        f"{_DIVIDERS.get(dialect.delimiter, dialect.delimiter)} divides the cells.",
-    ]
-    if dialect.sep_line:
-        notes.append("Line 1 names the delimiter, as Excel wants it.")
-    if escape:
-        notes.append("A quote within quotes stands behind a backslash.")
-    if comment:
-        notes.append(f"Lines that begin with {comment} are comments.")
-    if lost_line := lost_quote(rows, dialect.delimiter, dialect.quote):
-        notes.append(
-            f"Line {lost_line} has a quote without its other half. It is read as a part of the text."
-        )
-    if b"\0" in head.begin_bytes and encoding == "utf-8":
-        notes.append("Zero bytes between the characters are left out.")
-    if lost := text.count("\ufffd"):
-        notes.append(f"{lost:,} characters of the beginning are damaged. They are shown as \ufffd.")
-    if cuts:
-        notes.append("The places of the cells in their lines tell which one is missing.")
-    detection = _of_tables(Facts(base, rows, comments, pieces), fixed)
-    if dialect.delimiter == "," and "delimiter" not in fixed and (is_number := _is_one_number(rows)):
-        single = _of_text(head, text, encoding, {**fixed, "delimiter": ";"})
-        if is_number == "sure":
-            return single
-        detection = _asked_for_commas(detection, single, rows[-1].text.strip())
-    return detection.model_copy(update={"notes": (*notes, *detection.notes)})
-
-
-def _cut(rows: Sequence[Line], cuts: Sequence[int]) -> list[Line]:
-    """Returns the rows, from the first whole one on, with their cells by their places."""
-    first = next((row.number for row in rows if len(row.cells) == len(cuts) + 1), 0)
-    return [
-        Line(row.number, tuple(cut_line(row.text, cuts)), row.text)
-        if row.cells and row.number > first
-        else row
-        for row in rows
-    ]
-
-
-def _of_tables(facts: Facts, fixed: Mapping[str, JsonValue]) -> Detection:
-    """Returns how the table is read; if others stand below it, with the question which is."""
-    if any(place in fixed for place in ("header_line", "first_line", "last_line")):
-        return detected_table(facts, fixed)
-    place = table_place.found(facts.rows, facts.comments)
-    names = later_names(facts.rows, place)
-    if not names:
-        return detected_table(facts, fixed)
-    bounds = [0, *(row.number for row in names), None]
-    parts = []
-    for begin, end in pairwise(bounds):
-        rows = [row for row in facts.rows if row.number >= (begin or 0) and (end is None or row.number < end)]
-        part = detected_table(replace(facts, rows=rows, pieces=() if end else facts.pieces), fixed)
-        last = None if end is None else end - 1
-        parts.append(part.model_copy(update={"reading": part.reading.model_copy(update={"last_line": last})}))
-    return asked_which(parts, names)
-
-
-def _is_one_number(rows: Sequence[Line]) -> str:
-    """Returns `sure` if each line is one number with a decimal comma, below one name; `doubt` without a name;
-    else ""."""
-    filled = [row.text.strip() for row in rows if row.cells]
-    numbers = [text for text in filled[1:] if _ONE_NUMBER.fullmatch(text)]
-    if len(numbers) < ROWS_MIN or len(numbers) < len(filled) - 1 or not any("," in each for each in numbers):
-        return ""
-    if _ONE_NUMBER.fullmatch(filled[0]):
-        return "doubt"
-    return "sure" if "," not in filled[0] else ""
-
-
-def _asked_for_commas(two: Detection, one: Detection, text: str) -> Detection:
-    """Asks whether a comma divides cells or stands before decimals: nothing says it."""
-    question = Question(
-        id="comma",
-        text=f"Each line is like {text}. Is it one number or two?",
-        line=two.reading.first_line,
-        choices=(
-            Choice(
-                title="One number with a decimal comma",
-                example=text.replace(",", "."),
-                changes=difference(two.reading, one.reading),
-            ),
-            Choice(title="Two numbers", example=" and ".join(text.split(",")), changes={}),
-        ),
-    )
-    return two.model_copy(update={"questions": (question, *two.questions)})
-
-
 def _of_cells(head: Head, fixed: Mapping[str, JsonValue]) -> Detection:
     rows = [
         Line(number, cells if any(cell.strip() for cell in cells) else (), "\t".join(cells))
@@ -337,13 +214,3 @@ def _of_cells(head: Head, fixed: Mapping[str, JsonValue]) -> Detection:
     ]
     base = Reading(kind="xlsx", sheet=head.sheet, delimiter="\t")
     return detected_table(Facts(base, rows, [], []), fixed)
-
-
-def _inner_lines(piece: str) -> list[str]:
-    """Returns the whole lines of a piece that is cut anywhere."""
-    return lines_of(piece, cut=True)[1:]
-
-
-def _text_of(fixed: Mapping[str, JsonValue], place: str) -> str | None:
-    value = fixed.get(place)
-    return value if isinstance(value, str) else None

@@ -37,8 +37,9 @@ def detected_json_document(head: Head, text: str, encoding: str, records: str) -
     """Returns the columns of a document's first records. Raises ImportFault if it has none."""
     lines = document_lines(head, text, records)
     found = detected_json_lines(head, "\n".join(lines) + "\n", encoding)
-    where = "its array" if not records else records.removesuffix(".*")
-    note = f"The file is one JSON document. Each item of {where} is a row, and counts as a line."
+    note = (
+        f"The file is one JSON document. Each item of {array_words(records)} is a row, and counts as a line."
+    )
     if records.endswith("*"):
         note = "The file is one JSON document with an array for each column. A row counts as a line."
     return found.model_copy(
@@ -47,6 +48,10 @@ def detected_json_document(head: Head, text: str, encoding: str, records: str) -
             "notes": (note, *found.notes[1:]),
         }
     )
+
+
+def array_words(records: str) -> str:
+    return records.removesuffix("*").removesuffix(".") or "the document itself"
 
 
 def document_lines(head: Head, text: str, records: str) -> list[str]:

@@ -17,6 +17,7 @@ from webapp.imports.column_types import Cell, Judged
 from webapp.imports.detect_time import Timed, detected_time
 from webapp.imports.dialect import Line
 from webapp.imports.faults import ImportFault
+from webapp.imports.fixed import whole_of
 from webapp.imports.number_marks import Decision, Marks
 from webapp.imports.reading import (
     COLUMNS_MAX,
@@ -112,9 +113,9 @@ def _table(facts: Facts, fixed: Mapping[str, JsonValue]) -> Table:
     place = table_place.found(
         facts.rows,
         facts.comments,
-        header=_line(fixed, "header_line"),
-        units=_line(fixed, "units_line"),
-        first=_line(fixed, "first_line"),
+        header=whole_of(fixed, "header_line"),
+        units=whole_of(fixed, "units_line"),
+        first=whole_of(fixed, "first_line"),
         header_known="header_line" in fixed,
     )
     again = repeated(facts.rows, place)
@@ -170,11 +171,6 @@ def _headers(table: Table) -> list[str]:
     return [names[at] if at < len(names) else "" for at in range(len(table.columns))]
 
 
-def _line(fixed: Mapping[str, JsonValue], place: str) -> int | None:
-    value = fixed.get(place)
-    return value if isinstance(value, int) and value > 0 else None
-
-
 def _shown(columns: Sequence[Sequence[Cell]]) -> list[Marks]:
     numbers = []
     for cells in columns:
@@ -207,7 +203,7 @@ def _decided(shown: Sequence[Marks], delimiter: str, fixed: Mapping[str, JsonVal
 def _quoted_columns(table: Table) -> frozenset[int]:
     """Returns the columns whose cells stand in quotes, if others of the file with numbers do not."""
     quote, delimiter = table.facts.base.quote, table.facts.base.delimiter
-    if not quote or table.facts.base.kind != "text" or delimiter == "whitespace":
+    if not quote or table.facts.base.kind != "text" or len(delimiter) > 1:
         return frozenset()
     quoted: dict[int, int] = {}
     rows = [row for row in table.rows[:50] if "\n" not in row.text and quote in row.text]

@@ -27,7 +27,9 @@ RARE = ("^", "~", "\u00a6", "\u00a7", "\x1f")  # looked at if each line has one
 _SEP = re.compile(r'"?sep=(.)"?;*', re.IGNORECASE)
 _LINE_END = re.compile("\r*\n|\r")
 _ESCAPED_QUOTE = re.compile(r'\\"[^,;\t|\s]')
-_ESCAPES = re.compile(r'\\([\\"])')
+KEPT = "\ufdd0"
+"""Stands for a delimiter that is a part of a cell, until the cell is in quotes. No text has it."""
+
 _WORTH = {"number": 1.0, "time": 1.0, "clock": 1.0, "near": 0.7, "none": 0.8, "words": 0.4}
 _WORTH_UNDIVIDED = -0.2
 _DIVIDES = re.compile(r'[;\t|]|,\S|, ?\d|\d,|",')
@@ -60,6 +62,10 @@ class Dialect:
     comment: str
     sep_line: bool = False
 
+    @property
+    def marks(self) -> tuple[str, str]:
+        return self.delimiter, self.quote
+
 
 def lines_of(text: str, *, cut: bool) -> list[str]:
     """Returns the lines without their ends. With `cut` the last one is left out, since it may go on."""
@@ -74,9 +80,48 @@ def has_escapes(lines: Sequence[str]) -> bool:
     return any(_ESCAPED_QUOTE.search(line) for line in lines[:LINES_SCORED])
 
 
-def unescaped(text: str) -> str:
-    """Returns the text with its quotes doubled instead of behind a backslash."""
-    return _ESCAPES.sub(lambda found: '""' if found[1] == '"' else "\\", text)
+def escapes_delimiter(lines: Sequence[str], dialect: Dialect) -> bool:
+    """Returns whether a delimiter behind a backslash is a part of a cell: only so do all rows have as many
+    cells as those without a backslash."""
+    mark = f"\\{dialect.delimiter}"
+    if len(dialect.delimiter) > 1 or dialect.quote != '"' or not any(mark in line for line in lines):
+        return False
+    some = lines[:LINES_SCORED]
+    plain = Counter(len(row.cells) for row in divided(some, *dialect.marks) if mark not in row.text)
+    width = plain.most_common(1)[0][0] if plain else 0
+    odd = [line for line in some if mark in line]
+    kept = [unescaped(line, dialect.delimiter) for line in odd]
+    return bool(odd) and all(
+        len(before.cells) != width and len(after.cells) == width
+        for before, after in zip(divided(odd, *dialect.marks), divided(kept, *dialect.marks), strict=False)
+    )
+
+
+def unescaped(text: str, delimiter: str) -> str:
+    """Returns the text with its quotes doubled instead of behind a backslash, and cells with a delimiter
+    behind a backslash in quotes."""
+    return in_quotes(without_backslashes(text, delimiter), delimiter)
+
+
+def without_backslashes(text: str, delimiter: str) -> str:
+    """Returns the text with its quotes doubled, and KEPT for a delimiter, where a backslash stood before."""
+    kept = {'"': '""', "\\": "\\"} | ({delimiter: KEPT} if delimiter else {})
+    return _escaped(delimiter).sub(lambda found: kept[found[1]], text)
+
+
+def in_quotes(text: str, delimiter: str) -> str:
+    """Returns the text with quotes around cells that have KEPT, which becomes the delimiter again."""
+    if KEPT not in text:
+        return text
+    mark = re.escape(delimiter)
+    cells = rf'(?:^|(?<={mark}))[^"\n{mark}]*{KEPT}[^"\n{mark}]*'
+    quoted = re.sub(cells, lambda found: f'"{found[0]}"', text, flags=re.MULTILINE)
+    return quoted.replace(KEPT, delimiter)
+
+
+@lru_cache(maxsize=16)
+def _escaped(delimiter: str) -> re.Pattern[str]:
+    return re.compile(rf'\\([\\"{re.escape(delimiter)}])')
 
 
 def divided(lines: Sequence[str], delimiter: str, quote: str, first: int = 1) -> Iterator[Line]:
@@ -100,7 +145,7 @@ def divided(lines: Sequence[str], delimiter: str, quote: str, first: int = 1) ->
 
 def lost_quote(rows: Sequence[Line], delimiter: str, quote: str) -> int | None:
     """Returns the number of the first line with a quote that has no other half."""
-    if not quote or delimiter == "whitespace":
+    if not quote or len(delimiter) > 1:
         return None
     return next((row.number for row in rows if _is_open(row.text, delimiter, quote)), None)
 
@@ -120,6 +165,8 @@ def _quoted_cells(delimiter: str, quote: str) -> re.Pattern[str]:
 
 
 def _cells(lines: Sequence[str], delimiter: str, quote: str) -> list[str]:
+    if delimiter == "places":
+        return list(lines[:1])
     if delimiter == "whitespace":
         line = lines[0].strip()
         if not quote or quote not in line:

@@ -14,7 +14,7 @@ _SUMMARY = re.compile(rf"\W*(?:grand |sub)?(?:{'|'.join(_WORDS.split())})\b(?!\s
 
 def is_remark(text: str, delimiter: str) -> bool:
     """Returns whether a line is a text: it has no digit, or its first word has none where spaces divide."""
-    some = text.split()[:1] if delimiter == "whitespace" else [text]
+    some = text.split()[:1] if delimiter in ("whitespace", "places") else [text]
     return not any(map(str.isdigit, "".join(some)))
 
 

@@ -18,6 +18,8 @@ ITEM_CHARACTERS_MAX = 4 << 20
 COLUMNS_BYTES_MAX = 16 << 20
 """A document of columns is read as a whole."""
 
+SHORT_CHARACTERS = 512 << 10
+_ITEMS_KEPT = 1_024
 _DEPTH_MAX = 4
 _LEFT_OVER = 2_000  # characters of what is no JSON, which become one dead letter
 _READ_AT_ONCE = 1 << 20
@@ -27,20 +29,39 @@ _KEYS_OF_NAMES = ("columns", "fields", "header", "headers", "names")
 _DECODER = json.JSONDecoder()
 
 
-def records_of(text: str) -> str | None:
-    """Returns where the records of a document are, by its beginning.
+def arrays_of(text: str) -> list[str]:
+    """Returns where the arrays of records of a document are, by its beginning: the longest first.
 
-    Returns None if there is a record in each line, or if it is no such document.
+    Returns [] if there is a record in each line, or if it is no such document.
     """
     begin = text.lstrip()
     if not begin.startswith(("[", "{")) or _are_lines(begin):
-        return None
+        return []
     found: list[tuple[int, str]] = []
     try:
         _look(text, _SPACE.match(text).end(), (), found)  # type: ignore[union-attr]  # it always matches
     except RecursionError:
-        return None
-    return max(found, key=lambda each: each[0])[1] if found else None
+        return []
+    return [path for _, path in sorted(found, key=lambda each: -each[0])]
+
+
+def shortened(text: str) -> str:
+    """Returns the document with the first items of each array alone, at most SHORT_CHARACTERS of them.
+
+    Raises ValueError or RecursionError if it is no JSON.
+    """
+    document = json.loads(text)
+    items, short = _ITEMS_KEPT, json.dumps(_cut(document, _ITEMS_KEPT), ensure_ascii=False)
+    while len(short) > SHORT_CHARACTERS and items > 1:
+        items //= 4
+        short = json.dumps(_cut(document, items), ensure_ascii=False)
+    return short
+
+
+def _cut(value: Any, items: int) -> Any:
+    if isinstance(value, dict):
+        return {key: _cut(each, items) for key, each in value.items()}
+    return [_cut(each, items) for each in value[:items]] if isinstance(value, list) else value
 
 
 def _are_lines(text: str) -> bool:

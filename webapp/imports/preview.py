@@ -13,7 +13,8 @@ from pipeline_runtime.model.schema import FieldType
 from webapp.imports.cell_text import read_cell
 from webapp.imports.convert_sql import marks, own_format
 from webapp.imports.convert_zone import Zone
-from webapp.imports.cuts import cut_line
+from webapp.imports.cuts import at_places, cut_line
+from webapp.imports.decimal_commas import with_points
 from webapp.imports.detect_records import document_lines, leaves
 from webapp.imports.dialect import Line, divided, lines_of, unescaped
 from webapp.imports.encoding import decoded
@@ -81,7 +82,7 @@ def _lines(head: Head, reading: Reading) -> list[tuple[Line, _Kind, Cells]]:
         ]
         return _with_repeats([_placed(line, reading) for line in rows[:LINES_MAX]])
     text = decoded(head.begin_bytes, reading.encoding)
-    texts = lines_of(unescaped(text) if reading.escape else text, cut=not head.whole)
+    texts = lines_of(unescaped(text, reading.divider) if reading.escape else text, cut=not head.whole)
     if reading.records is not None:
         texts = document_lines(head, text, reading.records)
     if reading.kind == "json-lines":
@@ -91,10 +92,21 @@ def _lines(head: Head, reading: Reading) -> list[tuple[Line, _Kind, Cells]]:
         if len(found) == LINES_MAX:
             break
         if line.text.strip():
-            if reading.cuts and line.number >= reading.first_line:
-                line = Line(line.number, tuple(cut_line(line.text, reading.cuts)), line.text)
-            found.append(_placed(line, reading))
+            found.append(_placed(prepared(line, reading), reading))
     return _with_repeats(found)
+
+
+def prepared(line: Line, reading: Reading) -> Line:
+    """Returns the line with its cells as the import divides them."""
+    cells: Sequence[str] = line.cells
+    if reading.delimiter == "places":
+        cells = at_places(line.text, reading.cuts)
+    elif reading.cuts and line.number >= reading.first_line:
+        cells = cut_line(line.text, reading.cuts)
+    elif reading.commas:
+        text = with_points(line.text.encode(), reading.commas).decode()
+        cells = next(divided([text], reading.delimiter, reading.quote)).cells if text != line.text else cells
+    return Line(line.number, tuple(cells), line.text)
 
 
 def _with_repeats(found: list[tuple[Line, _Kind, Cells]]) -> list[tuple[Line, _Kind, Cells]]:

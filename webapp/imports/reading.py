@@ -7,7 +7,7 @@ Parquet.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
@@ -15,6 +15,7 @@ from pipeline_runtime.model.schema import FieldType
 
 COLUMNS_MAX = 2_000
 MISSING_MAX = 20
+LINE_MAX = 100_000
 Source = int | str
 
 
@@ -67,13 +68,16 @@ class Reading(Frozen):
     # Where a JSON document has its array of records, such as `data`; without it, each line is a record.
     records: str | None = Field(default=None, max_length=500)
     encoding: str = Field(default="utf-8", max_length=40)
-    # One character, or `whitespace`: any number of spaces and tabs.
-    delimiter: str = Field(default=",", pattern=r"^(whitespace|[^\r\n\x00])$")
+    # One character; `whitespace`, any number of spaces and tabs; or `places`: cells stand between `cuts`.
+    delimiter: str = Field(default=",", pattern=r"^(whitespace|places|[^\r\n\x00])$")
     quote: Literal['"', "'", ""] = '"'
-    # Places in a line, in characters from 0, where cells begin that runs of spaces divide.
-    cuts: tuple[int, ...] = Field(default=(), max_length=COLUMNS_MAX)
-    # A backslash if a quote within quotes is written as \" rather than doubled.
+    # Places in a line, in characters from 0, where the cells behind the first begin. Where runs of spaces
+    # divide the cells, they tell which cell of a short row is missing.
+    cuts: tuple[Annotated[int, Field(gt=0, le=LINE_MAX)], ...] = Field(default=(), max_length=COLUMNS_MAX)
+    # A backslash if a quote within quotes is written as \" rather than doubled, and a delimiter as \,
     escape: Literal["", "\\"] = ""
+    # What each comma of a row stands for, if commas do both: `;` divides cells, `.` stands before decimals.
+    commas: str = Field(default="", max_length=40, pattern=r"^[;.]*$")
     comment: str = Field(default="", max_length=4)  # what a line begins with that is passed over
     header_line: int | None = None
     units_line: int | None = None
@@ -86,6 +90,11 @@ class Reading(Frozen):
     )  # compared without surrounding spaces
     columns: tuple[ColumnReading, ...] = Field(default=(), max_length=COLUMNS_MAX)
     time: TimeReading | None = None
+
+    @property
+    def divider(self) -> str:
+        """The character between the cells once a line is prepared: runs of spaces and places become tabs."""
+        return "\t" if self.delimiter in ("whitespace", "places") else self.delimiter
 
 
 class Choice(Frozen):
@@ -114,6 +123,7 @@ class Detection(Frozen):
     questions: tuple[Question, ...] = ()
     members: tuple[str, ...] = ()  # the tables of a zip archive
     sheets: tuple[str, ...] = ()  # of a workbook
+    arrays: tuple[str, ...] = ()  # of records, in a JSON document: what `Reading.records` can be
 
 
 class ColumnReport(Frozen):

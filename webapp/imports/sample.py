@@ -13,6 +13,7 @@ from typing import IO, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from webapp.imports.faults import ImportFault
+from webapp.imports.json_document import COLUMNS_BYTES_MAX, arrays_of, shortened
 
 BEGIN_BYTES = 96 << 10
 BEGIN_BYTES_MAX = 512 << 10  # for a file whose first lines are long
@@ -52,6 +53,8 @@ class Head(BaseModel):
     whole: bool = False  # `begin` is all there is
     rows: tuple[tuple[JsonValue, ...], ...] = Field(default=(), max_length=2_000)
     columns: tuple[tuple[str, str], ...] = ()  # (name, the FieldType's value), of a Parquet file
+    # Where the arrays of a JSON document are that was looked at as a whole: `begin` has their first items.
+    arrays: tuple[str, ...] = ()
 
     def chosen(self, member: str | None, sheet: str | None) -> Head:
         """Returns the head of this file of the archive, or of this sheet.
@@ -87,10 +90,11 @@ def read_text_head(path: Path) -> Head:
         try:
             if magic.startswith(_GZIP):
                 with gzip.GzipFile(fileobj=file) as unpacked:
-                    return _packed(unpacked, "gzip")
+                    head = _packed(unpacked, "gzip")
+                    return _with_document(head, unpacked)
             if magic == _ZIP:
                 return _zipped(file)
-            return _plain(file, path.stat().st_size)
+            return _with_document(_plain(file, path.stat().st_size), file)
         except _UNPACKING as error:
             raise ImportFault(
                 f"The file cannot be unpacked: {error}.", None, "Pack it again, or upload it unpacked."
@@ -125,6 +129,25 @@ def _plain(file: IO[bytes], size: int) -> Head:
         pieces.append(_text(file.read(PIECE_BYTES)))
     file.seek(max(at, (size - END_BYTES) & ~3))
     return Head(begin=_text(begin), pieces=tuple(pieces[: PIECES + 1]), end=_text(file.read(END_BYTES)))
+
+
+def _with_document(head: Head, file: IO[bytes]) -> Head:
+    """Returns the head of a JSON document that is longer than a look at its beginning: it is read as a whole,
+    since arrays may follow that have not begun there."""
+    if head.whole or head.begin_bytes[:1] not in (b"{", b"["):
+        return head
+    file.seek(0)
+    data = file.read(COLUMNS_BYTES_MAX + 1)
+    if len(data) > COLUMNS_BYTES_MAX:
+        return head
+    try:
+        text = data.decode()
+        if not (arrays := arrays_of(text)):
+            return head
+        begin = _text(shortened(text).encode(errors="replace"))
+    except (ValueError, RecursionError):
+        return head
+    return head.model_copy(update={"begin": begin, "pieces": (), "end": "", "arrays": tuple(arrays)})
 
 
 def _begin(read: Callable[[int], bytes]) -> bytes:
@@ -162,7 +185,7 @@ def _zipped(file: IO[bytes]) -> Head:
         others = [each for each in tables if each is not largest][: CHOICES_MAX - 1]
         heads = {each.filename: _other(archive, each) for each in others}
         with archive.open(largest) as unpacked:
-            heads[largest.filename] = head = _packed(unpacked, "zip")
+            heads[largest.filename] = head = _with_document(_packed(unpacked, "zip"), unpacked)
     named = {name: each.model_copy(update={"member": name}) for name, each in heads.items() if each}
     members = tuple(each.filename for each in tables if each.filename in named)
     return head.model_copy(

@@ -147,16 +147,7 @@ def formats_of(texts: Sequence[str]) -> tuple[str, ...]:
         if len(some) - good <= max(0.05 * len(some), min(2, len(some) // 4)):
             kept.append((good, candidate))
     best = max((good for good, _ in kept), default=0)
-    formats = [candidate for good, candidate in kept if good == best]
-    past = [each for each in formats if not _is_ahead(each, some)] if formats[1:] else formats
-    return _without_repeats(past or formats)
-
-
-def _is_ahead(pattern: str, texts: Sequence[str]) -> bool:
-    """Whether the first text is of the day after tomorrow or later: nobody has recorded it yet."""
-    moment = time_reader(pattern)(texts[0])
-    until = datetime.now(UTC) + timedelta(days=2)
-    return moment is not None and moment[0] > until.timestamp() * 1e6
+    return _without_repeats([candidate for good, candidate in kept if good == best])
 
 
 def _spread(texts: Sequence[str]) -> list[str]:

@@ -13,6 +13,7 @@ const EMPTY: Reading = {
   quote: '"',
   cuts: [],
   escape: "",
+  commas: "",
   comment: "",
   header_line: null,
   units_line: null,

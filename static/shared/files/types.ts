@@ -16,10 +16,11 @@ export type FileState = api.StoredFile["state"];
 export type FileUse = api.FileUse;
 export type StoredFile = Whole<api.StoredFile>;
 export type FileDetail = Omit<Whole<api.FileDetail>, "detection"> & { detection: Detection | null };
-/** `members` and `sheets`: what of an archive or a workbook can be read */
-export type Detection = Omit<Whole<api.Detection>, "members" | "sheets"> & {
+/** `members`, `sheets`, `arrays`: what of an archive, a workbook or a JSON document can be read */
+export type Detection = Omit<Whole<api.Detection>, "members" | "sheets" | "arrays"> & {
   members?: string[];
   sheets?: string[];
+  arrays?: string[];
 };
 
 export type PreviewLine = Whole<api.PreviewLine>;

@@ -103,9 +103,7 @@ def test_row_numbers_without_a_name_do_not_shift_the_names(looked: Looked) -> No
 def test_cells_without_names_are_asked(looked: Looked) -> None:
     found = looked(table("time,v", TIMES, range(30), [5] * 30))
     asked = question(found, "names")
-    [_, right] = [
-        answered(found.detection.reading, found.detection.questions, {"names": at}) for at in (0, 1)
-    ]
+    right = answered(found.detection.reading, found.detection.questions, {"names": len(asked.choices) - 1})
     assert "another delimiter" in asked.text
     assert [column.name for column in right.columns] == ["c1", "time", "v"]
 

@@ -157,7 +157,6 @@ def test_one_bad_time_of_day_does_not_leave_the_others_out(tmp_path: Path) -> No
     ("name", "text", "first"),
     [
         ("Zeitstempel", "24050108{n:02d}", "2024-05-01T08:00:00"),
-        ("Zeitstempel", "24053108{n:02d}30", "2024-05-31T08:00:30"),
         ("Datum", "45413", "2024-05-01T00:00:00"),
         ("datenum", "739373.25", "2024-05-01T06:00:00"),
         ("Time", "37974108{n:02d}", "2024-05-01T12:20:00"),
@@ -170,6 +169,11 @@ def test_times_of_other_programs_and_languages(tmp_path: Path, name: str, text: 
     if "{n" not in text:
         rows += lines("", str(float(text) + 1) + ";{n}", 1)
     assert imported(tmp_path / "file", rows).times[0] == f"{first}+00:00"
+
+
+def test_digits_with_two_for_the_year_are_asked(tmp_path: Path) -> None:
+    found = imported(tmp_path / "file", lines("Zeitstempel;v", "24053108{n:02d}30;{n}"), {"time.order": 0})
+    assert found.times[0] == "2024-05-31T08:00:30+00:00"
 
 
 def test_a_date_of_digits_and_a_time_of_day_of_digits(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ export const READING: Reading = {
   quote: '"',
   cuts: [],
   escape: "",
+  commas: "",
   comment: "",
   header_line: 1,
   units_line: null,

@@ -1,0 +1,60 @@
+"""Several tables in one file: of an archive, a workbook or a JSON document. One is imported at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+
+from pipeline_runtime.model.schema import FieldType
+from webapp.imports.faults import ImportFault
+from webapp.imports.preview import preview
+from webapp.imports.reading import Choice, Detection, Question, Reading
+from webapp.imports.sample import Head
+from webapp.imports.table_parts import difference
+
+TABLES = ("member", "sheet", "records")
+"""Places of a reading that name one table of several."""
+
+ROWS_MIN = 3
+CHOICES_MAX = 8
+COLUMNS_SHOWN = 8
+_MEASURED = (FieldType.INTEGER, FieldType.NUMBER, FieldType.BOOLEAN)
+
+
+def asked_which_table(found: Detection, head: Head, others: Iterable[tuple[Head, Detection]]) -> Detection:
+    """Returns the detection, with the question which table is read if others have rows as well."""
+    if not _is_table(head, found.reading):
+        return found
+    tables = islice((each for at, each in others if _is_table(at, each.reading)), CHOICES_MAX - 1)
+    choices = [_choice(found, each) for each in (found, *tables)]
+    if len(choices) < 2:
+        return found
+    question = Question(
+        id="table",
+        text="The file has several tables. One is imported at a time. Which one?",
+        choices=tuple(choices),
+    )
+    return found.model_copy(update={"questions": (question, *found.questions)})
+
+
+def _choice(found: Detection, other: Detection) -> Choice:
+    reading = other.reading
+    own = {place: getattr(reading, place) for place in TABLES}
+    named = {place: value for place, value in own.items() if value is not None}
+    names = ", ".join(column.name for column in reading.columns[:COLUMNS_SHOWN])
+    if reading.records is not None:
+        title = reading.records.removesuffix("*").removesuffix(".") or "The document itself"
+    else:
+        title = reading.member or reading.sheet or ""
+    return Choice(title=title, example=names, changes={**named, **difference(found.reading, reading)})
+
+
+def _is_table(head: Head, reading: Reading) -> bool:
+    """Whether it has some rows, with a time or a column of numbers: a page of remarks has neither."""
+    if reading.time is None and not any(column.type in _MEASURED for column in reading.columns[1:]):
+        return False
+    try:
+        rows = preview(head, reading).rows
+    except ImportFault:
+        return False
+    return sum(row.reject is None for row in rows) >= ROWS_MIN

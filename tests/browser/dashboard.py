@@ -198,6 +198,25 @@ class Dashboard:
         dialog.get_by_role("button", name=f"Migrate to {target}").click()
         expect(dialog).to_have_count(0)
 
+    def arrange_in_lanes(self) -> None:
+        self.page.get_by_role("button", name="Lanes", exact=True).click()
+        expect(self.canvas.locator(".lane-box").first).to_be_visible()
+
+    def lane(self, node: str) -> Locator:
+        return self.canvas.get_by_role("region", name=node, exact=True)
+
+    def drag_to_lane(self, element: str, node: str) -> None:
+        """Leaves it hanging there: the caller drops it."""
+        start, end = _middle(self.card(element)), _middle(self.lane(node))
+        self.page.mouse.move(*start)
+        self.page.mouse.down()
+        self.page.mouse.move(*end, steps=12)
+
+    @property
+    def told_moves(self) -> Locator:
+        """What a screen reader hears of moves."""
+        return self.page.get_by_role("status", name="Moves")
+
     def open_tab(self, name: str) -> None:
         """Opens a tab of the selected element's details."""
         self.live_panel.get_by_role("tab", name=name).click()

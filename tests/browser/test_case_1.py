@@ -1,5 +1,5 @@
-"""Case 1, by keyboard alone: numbers of a CSV file, the average of the last n, a CSV file; moved while it
-runs."""
+"""Case 1, by keyboard alone: numbers of a CSV file, the average of the last n, a CSV file; moved to another
+lane while it runs, and dragged back by mouse."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from tests.running import RunningFogline
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 
 ROWS, RATE, LAST = 2100, 30, 10
+NAME = "Count window aggregate"
+TAKES = re.compile(r"Getting ready(about|less).*Pause(about|less).*Copied first.*CPU of edge-")
 
 
 def averages_of_last(values: list[float], n: int) -> list[float]:
@@ -25,7 +27,7 @@ def averages_of_last(values: list[float], n: int) -> list[float]:
     return [sum(values[end - n : end]) / n for end in range(n, len(values) + 1)]
 
 
-def test_case_1_drawn_deployed_and_moved_by_keyboard_writes_what_the_oracle_computes(
+def test_case_1_drawn_deployed_and_moved_to_another_lane_and_back_writes_what_the_oracle_computes(
     dashboard: Dashboard, fogline: RunningFogline, tmp_path: Path
 ) -> None:
     # quarters: their sums are exact in any order, so the result must be equal, not near
@@ -51,9 +53,10 @@ def test_case_1_drawn_deployed_and_moved_by_keyboard_writes_what_the_oracle_comp
     target = {"edge-a": "edge-b", "edge-b": "edge-a"}[origin]
     assert written(fogline, "case-1") < ROWS - LAST, "the replay is over: a move would show nothing"
 
-    migrate(dashboard, aggregate, "Count window aggregate", target)
-    expect(aggregate).to_contain_text(target, timeout=SLOW_MS)
-    expect(dashboard.live_panel.locator(".handover--done")).to_be_visible(timeout=SLOW_MS)
+    move_by_keyboard(dashboard, aggregate, origin, target)
+    expect(aggregate).to_contain_text(target)
+    drag_back(dashboard, aggregate, origin)
+    expect(aggregate).to_contain_text(origin)
     dashboard.expect_status("count-window-aggregate", re.compile("running|lagging|ended"))
 
     # an element has ended when its inputs have and it has processed them: the file is complete
@@ -104,16 +107,39 @@ def draw(dashboard: Dashboard, numbers: Path) -> None:
     expect(dashboard.problems).to_contain_text("No problems")
 
 
-def migrate(dashboard: Dashboard, card: Locator, name: str, target: str) -> None:
-    """By the Tab key to the card, then by the command palette, which has what can be done with it."""
+def move_by_keyboard(dashboard: Dashboard, card: Locator, origin: str, target: str) -> None:
+    """By the Tab key to the card, M, and the arrow keys to the lane, which says what the move will take."""
+    page = dashboard.page
     dashboard.tab_to(card)
+    dashboard.press("Space", "m")
+    question = page.get_by_role("dialog", name=f"Move {NAME} to {target}")
+    expect(question.get_by_role("button", name=f"Move to {target}")).to_be_focused()
+    expect(question).to_contain_text(TAKES)
+    dashboard.press("ArrowDown")
+    there = page.get_by_role("dialog", name=f"Move {NAME} to {origin}")
+    expect(there).to_contain_text("It runs here already.")
+    dashboard.press("ArrowUp")
+    expect(question).to_be_visible()
     dashboard.press("Enter")
-    expect(dashboard.live_panel.get_by_role("button", name="Migrate")).to_be_focused()
-    dashboard.run_command("migrate", f"Migrate {name}")
-    dialog = dashboard.page.get_by_role("dialog", name=f"Migrate {name}")
-    dashboard.tab_to(dialog.get_by_role("button", name=f"Migrate to {target}"))
+    expect(question).to_have_count(0)
+    expect(card).to_be_focused()
+    expect(dashboard.told_moves).to_contain_text(f"{NAME} runs on {target}. Pause: ", timeout=SLOW_MS)
+
+
+def drag_back(dashboard: Dashboard, card: Locator, target: str) -> None:
+    """By mouse: while it hangs over the lane, that says what the move will take; then it is dropped."""
+    page = dashboard.page
+    dashboard.drag_to_lane("count-window-aggregate", target)
+    hanging = page.get_by_role("region", name=f"Move {NAME} to {target}")
+    expect(hanging).to_contain_text(TAKES)
+    page.mouse.up()
+    question = page.get_by_role("dialog", name=f"Move {NAME} to {target}")
+    expect(question.get_by_role("button", name=f"Move to {target}")).to_be_focused()
     dashboard.press("Enter")
-    expect(dialog).to_have_count(0)
+    expect(dashboard.told_moves).to_contain_text(f"{NAME} runs on {target}. Pause: ", timeout=SLOW_MS)
+    strip = card.locator(".move-strip")
+    expect(strip).to_contain_text(re.compile(r"Pause (none|(at most )?[\d.]+ m?s)"))
+    expect(strip.get_by_role("button", name=re.compile(f"^Move {NAME} back to "))).to_be_visible()
 
 
 def element(fogline: RunningFogline, pipeline: str, id: str) -> dict[str, object]:

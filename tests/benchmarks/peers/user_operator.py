@@ -12,7 +12,7 @@ from typing import Any
 
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 from pipeline_runtime.operators.registry import default_registry
-from pipeline_runtime.operators.sdk import KeyedProcessor, Params, Timers
+from pipeline_runtime.operators.sdk import KeyedProcessor, OutputRow, Params, Row, Timers
 
 TYPE = "user-statistics"
 _NUMBERS = ("mean", "stddev", "minimum", "maximum")
@@ -44,14 +44,12 @@ class UserStatistics(KeyedProcessor):
             fields=(Field(name="sensor", type=FieldType.STRING), count, *numbers), key="sensor"
         )
 
-    def process(
-        self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
-    ) -> Iterable[dict[str, Any]]:
+    def process(self, key: str, row: Row, state: dict[str, Any], timers: Timers) -> Iterable[OutputRow]:
         value = row["value"]
         if not state:
             state.update(count=0, mean=0.0, squares=0.0, low=value, high=value, due=False)
         if not state["due"]:
-            timers.set((int(row["_time"].timestamp()) + 1) * 1000)
+            timers.set((row.time_ms // 1000 + 1) * 1000)
             state["due"] = True
         state["count"] += 1
         delta = value - state["mean"]
@@ -60,9 +58,7 @@ class UserStatistics(KeyedProcessor):
         state["low"], state["high"] = min(state["low"], value), max(state["high"], value)
         return ()
 
-    def on_timer(
-        self, key: str, time_ms: int, state: dict[str, Any], timers: Timers
-    ) -> Iterable[dict[str, Any]]:
+    def on_timer(self, key: str, time_ms: int, state: dict[str, Any], timers: Timers) -> Iterable[OutputRow]:
         count = state["count"]
         state["due"] = False
         yield {

@@ -1,14 +1,15 @@
 """What a batch of a group makes: records for topics, rows for sinks, and dead letters.
 
-Inside a group rows are Arrow tables with a column for each field. A row becomes JSON text only here, where it
-leaves the group for a topic, and only once. A sink of the group gets the columns as they are.
+Inside a group rows are Arrow tables with a column for each field. Many rows leave as they are for one of
+Fogline's own topics. Few rows, and all for a user's topic, become JSON texts here, once. A sink of the group
+gets the columns.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +18,14 @@ import pyarrow.compute as pc
 from pipeline_runtime.batch.decode import TIMESTAMP
 from pipeline_runtime.batch.rows import Letter, in_ms
 from pipeline_runtime.batch.streams import sink_streams
+from pipeline_runtime.kafka.arrow_batches import (
+    KEY,
+    ROW_BYTES_MAX,
+    ROWS_MIN,
+    TIME_MS,
+    is_own,
+    largest_row_bytes,
+)
 from pipeline_runtime.kafka.json_rows import finite_rows, json_texts
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import GroupSpec
@@ -39,6 +48,8 @@ class BatchOutput:
     sinks: Mapping[str, pa.Table]  # by the stream that a sink of the group writes: its columns, and `_time`
     letters: pa.Table  # LETTERS
     counts: Mapping[str, int]  # how many rows a stream has; what Spark passes on inside is not counted
+    rows: Mapping[str, pa.Table] = field(default_factory=dict)
+    """By the stream that leaves as columns: its fields, KEY and TIME_MS."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +59,13 @@ class Destinations:
     schemas: Mapping[str, StreamSchema]
     topics: frozenset[str]  # the streams that leave the group
     sinks: frozenset[str]  # the streams that sinks of the group write
+    own_topics: frozenset[str] = frozenset()  # those of `topics` that only Fogline reads
 
     @staticmethod
     def of(spec: GroupSpec) -> Destinations:
         topics = frozenset(output.source for output in spec.outputs)
-        return Destinations(spec.schemas, topics, frozenset(sink_streams(spec).values()))
+        own = topics - {output.source for output in spec.outputs if not is_own(output.topic)}
+        return Destinations(spec.schemas, topics, frozenset(sink_streams(spec).values()), own)
 
 
 class OutputBuilder:
@@ -61,6 +74,7 @@ class OutputBuilder:
     def __init__(self, destinations: Destinations) -> None:
         self._destinations = destinations
         self._records: dict[str, pa.Table] = {}
+        self._rows: dict[str, pa.Table] = {}
         self._sinks: dict[str, pa.Table] = {}
         self._letters: list[pa.Table] = []
         self._counts: dict[str, int] = {}
@@ -73,12 +87,23 @@ class OutputBuilder:
         good = self._without_bad_rows(source.partition(".")[0], rows, schema)
         self._counts[source] = good.num_rows
         if source in to.topics and good.num_rows:
-            columns = [good["_key"], in_ms(good["_time"]).cast(pa.int64()), json_texts(good, schema)]
-            self._records[source] = pa.table(columns, schema=RECORDS)
+            self._add_for_topic(source, good, schema)
         if source in to.sinks:
             times = in_ms(good["_time"]).cast(TIMESTAMP)
             self._sinks[source] = good.select(schema.names).append_column("_time", times)
         return good
+
+    def _add_for_topic(self, source: str, rows: pa.Table, schema: StreamSchema) -> None:
+        keys, times_ms = rows["_key"], in_ms(rows["_time"]).cast(pa.int64())
+        fields = rows.select(schema.names)
+        if (
+            source in self._destinations.own_topics
+            and rows.num_rows >= ROWS_MIN
+            and largest_row_bytes(fields) <= ROW_BYTES_MAX
+        ):
+            self._rows[source] = fields.append_column(KEY, keys).append_column(TIME_MS, times_ms)
+        else:
+            self._records[source] = pa.table([keys, times_ms, json_texts(rows, schema)], schema=RECORDS)
 
     def reject(self, element: str, letters: Sequence[Letter]) -> None:
         """Take dead letters of an element."""
@@ -87,7 +112,9 @@ class OutputBuilder:
             self._letters.append(pa.table(columns, schema=LETTERS))
 
     def output(self) -> BatchOutput:
-        return BatchOutput(self._records, self._sinks, _together(self._letters, LETTERS), self._counts)
+        return BatchOutput(
+            self._records, self._sinks, _together(self._letters, LETTERS), self._counts, self._rows
+        )
 
     def _without_bad_rows(self, element: str, rows: pa.Table, schema: StreamSchema) -> pa.Table:
         """Returns the good rows, and takes the others as dead letters."""
@@ -122,6 +149,7 @@ def merged(parts: Iterable[BatchOutput]) -> BatchOutput:
         _by_stream([part.sinks for part in parts]),
         pa.concat_tables([part.letters for part in parts]),
         counts,
+        _by_stream([part.rows for part in parts]),
     )
 
 
@@ -129,7 +157,7 @@ def packed(output: BatchOutput) -> memoryview:
     """The output as bytes, for the gate: one Arrow stream for each table, which says what it is."""
     sink = pa.BufferOutputStream()
     _write(sink, output.letters, {"counts": dict(output.counts)})
-    for kind, tables in (("records", output.records), ("sinks", output.sinks)):
+    for kind, tables in (("records", output.records), ("rows", output.rows), ("sinks", output.sinks)):
         for source, table in tables.items():
             _write(sink, table, {"kind": kind, "source": source})
     return memoryview(sink.getvalue())
@@ -139,11 +167,11 @@ def unpacked(payload: bytes) -> BatchOutput:
     """Returns the output that `packed` made the bytes of."""
     buffer = pa.BufferReader(payload)
     letters, about = _read(buffer)
-    tables: dict[str, dict[str, pa.Table]] = {"records": {}, "sinks": {}}
+    tables: dict[str, dict[str, pa.Table]] = {"records": {}, "rows": {}, "sinks": {}}
     while buffer.tell() < len(payload):
         table, which = _read(buffer)
         tables[which["kind"]][which["source"]] = table
-    return BatchOutput(tables["records"], tables["sinks"], letters, about["counts"])
+    return BatchOutput(tables["records"], tables["sinks"], letters, about["counts"], tables["rows"])
 
 
 def _write(sink: pa.BufferOutputStream, table: pa.Table, about: Mapping[str, Any]) -> None:

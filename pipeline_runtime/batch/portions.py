@@ -11,15 +11,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow.compute as pc
+import pyarrow as pa
 
-from pipeline_runtime.batch.decode import decode
+from pipeline_runtime.batch.decode import arrow_schema, decode
 from pipeline_runtime.batch.inputs import GroupInput
 from pipeline_runtime.batch.outside import Read, read_outside
+from pipeline_runtime.kafka.arrow_batches import Rows
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.incoming import Records
 from pipeline_runtime.kafka.partition_reader import PartitionReader
 from pipeline_runtime.kafka.transactions import END_HEADER
+from pipeline_runtime.model.schema import StreamSchema
 
 AHEAD_ROWS_MAX = 60_000
 AHEAD_BYTES_MAX = 32 * 1024 * 1024
@@ -48,7 +50,7 @@ class Portion:
     @property
     def bytes(self) -> int:
         """Returns how many bytes the values have."""
-        return pc.sum(pc.binary_length(self.records.values)).as_py() or 0
+        return self.records.bytes
 
     def between(self, start: int, end: int) -> Portion:
         """Returns what is in the records with start <= offset < end."""
@@ -127,6 +129,22 @@ def _ends(records: Records) -> dict[int, int]:
 def _read(records: Records, group_input: GroupInput) -> Read:
     if group_input.reading is not None:
         return read_outside(records.values, records.timestamps_ms, group_input.schema, group_input.reading)
-    decoded = decode(records.values, group_input.schema)
+    if records.rows is not None:
+        return _as_written(records, records.rows, group_input.schema)
+    return _as_json(records, records.values, group_input.schema)
+
+
+def _as_json(records: Records, texts: pa.BinaryArray, schema: StreamSchema) -> Read:
+    decoded = decode(texts, schema)
     places = np.arange(len(records)) if decoded.kept is None else np.array(decoded.kept, np.int64)
     return Read(decoded.columns, places, records.timestamps_ms[places] * 1000, decoded.rejects)
+
+
+def _as_written(records: Records, rows: pa.Table, schema: StreamSchema) -> Read:
+    """Returns rows that were written as columns."""
+    wanted = arrow_schema(schema)
+    if all(field in rows.schema for field in wanted):
+        return Read(rows.select(schema.names), np.arange(len(records)), records.timestamps_ms * 1000, ())
+    # Another definition has written them. What its rows mean for this one, their JSON says.
+    texts = Rows(records.keys, records.timestamps_ms, rows).as_json().values
+    return _as_json(records, texts, schema)

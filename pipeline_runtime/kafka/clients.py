@@ -14,6 +14,7 @@ from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError
 from kafka.net.compat import KafkaNetClient
 from kafka.protocol.consumer import IsolationLevel, OffsetSpec
 
+from pipeline_runtime.kafka.arrow_batches import RecordByRecord
 from pipeline_runtime.kafka.decoders import generate_one_at_a_time
 from pipeline_runtime.kafka.unpacking import unpack_within_bounds
 
@@ -153,7 +154,8 @@ def open_admin(kafka: KafkaSettings, **options: Any) -> KafkaAdminClient:
 
 
 def open_consumer(kafka: KafkaSettings, **options: Any) -> KafkaConsumer:
-    """Returns a consumer of committed records that belongs to no group and assigns its own partitions."""
+    """Returns a consumer of committed records that belongs to no group and assigns its own partitions. Each
+    row of Fogline's own topics is a record, however it was written."""
     settings = {
         **kafka.client_options(),
         "enable_auto_commit": False,
@@ -164,6 +166,7 @@ def open_consumer(kafka: KafkaSettings, **options: Any) -> KafkaConsumer:
         **options,
     }
     consumer: KafkaConsumer = _opened(KafkaConsumer, settings)
+    consumer._fetcher.PartitionRecords = RecordByRecord
     consumer._cluster.config["retry_backoff_ms"] = METADATA_BACKOFF_MS
     return consumer
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from kafka import KafkaConsumer
 from kafka.consumer.fetcher import Fetcher
 from kafka.errors import CorruptRecordError
@@ -24,6 +25,7 @@ from kafka.record.default_records import DefaultRecordBatch
 from kafka.record.util import decode_varint
 from numpy.typing import NDArray
 
+from pipeline_runtime.kafka.arrow_batches import Rows, rows_in
 from pipeline_runtime.kafka.unpacking import BATCH_BYTES_MAX, UNREAD, unpack, unread_body
 
 ROWS_AT_ONCE = 10_000
@@ -42,6 +44,7 @@ class Records:
     keys: pa.BinaryArray
     values: pa.BinaryArray
     headers: Mapping[int, Headers] = field(default_factory=dict)  # by place, for records that have headers
+    rows: pa.Table | None = None  # the fields of each, of a batch that holds rows; `values` are null then
 
     def __len__(self) -> int:
         return len(self.values)
@@ -57,7 +60,13 @@ class Records:
             self.keys.slice(first, last - first),
             self.values.slice(first, last - first),
             {place - first: each for place, each in self.headers.items() if first <= place < last},
+            None if self.rows is None else self.rows.slice(first, last - first),
         )
+
+    @property
+    def bytes(self) -> int:
+        """Returns how many bytes the values have."""
+        return pc.sum(pc.binary_length(self.values)).as_py() or 0 if self.rows is None else self.rows.nbytes
 
     @property
     def unread(self) -> dict[int, str]:
@@ -79,13 +88,16 @@ class Records:
             self.keys.take(chosen),
             self.values.take(chosen),
             {index: found[place] for index, place in enumerate(places) if place in found},
+            None if self.rows is None else self.rows.take(chosen),
         )
 
 
 class Polled:
     """Whole batches that a consumer has polled, until their records are taken."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, may_hold_rows: bool) -> None:
+        """`may_hold_rows`: the batches are of a topic that Fogline alone writes."""
+        self._may_hold_rows = may_hold_rows
         self._batches: deque[DefaultRecordBatch] = deque()
         self._left: Records | None = None  # decoded records that were not taken yet
 
@@ -112,14 +124,24 @@ class Polled:
 
     def _decoded(self) -> Records:
         batches: list[DefaultRecordBatch] = []
-        rows = size = 0
-        while self._batches and rows < ROWS_AT_ONCE and size < BATCH_BYTES_MAX:
-            batch = self._batches.popleft()
+        held: list[tuple[DefaultRecordBatch, Rows]] = []
+        count = size = 0
+        while self._batches and count < ROWS_AT_ONCE and size < BATCH_BYTES_MAX:
+            batch = self._batches[0]
             unpack(batch)
-            batches.append(batch)
-            rows += batch.records_count
+            rows = rows_in(batch) if self._may_hold_rows else None
+            if (held and rows is None) or (batches and rows is not None):
+                break  # all of one kind
+            if rows is None:
+                batches.append(batch)
+            elif held and not rows.fields.schema.equals(held[0][1].fields.schema):
+                break
+            else:
+                held.append((batch, rows))
+            self._batches.popleft()
+            count += batch.records_count
             size += len(batch._buffer)
-        return decoded(batches)
+        return records_of(held) if held else decoded(batches)
 
     def clear(self) -> None:
         self._batches.clear()
@@ -197,6 +219,18 @@ class _AsRecord:
 
 
 # -- their records -----------------------------------------------------------------------------------
+
+
+def records_of(held: Sequence[tuple[DefaultRecordBatch, Rows]]) -> Records:
+    """Returns the rows of consecutive batches that hold rows of the same fields."""
+    count = sum(len(rows) for _, rows in held)
+    return Records(
+        np.concatenate([batch.base_offset + np.arange(len(rows)) for batch, rows in held]),
+        np.concatenate([rows.times_ms for _, rows in held]),
+        pa.concat_arrays([rows.keys for _, rows in held]),
+        pa.nulls(count, pa.binary()),
+        rows=pa.concat_tables([rows.fields for _, rows in held]),
+    )
 
 
 def decoded(batches: Sequence[DefaultRecordBatch]) -> Records:

@@ -24,6 +24,7 @@ from kafka.producer.future import FutureRecordMetadata
 from kafka.producer.producer_batch import ProducerBatch
 from kafka.record.memory_records import MemoryRecordsBuilder
 
+from pipeline_runtime.kafka.arrow_batches import ROWS_MIN, Rows, encoded
 from pipeline_runtime.kafka.record_batches import Body, Columns, bodies
 
 FEW = 64
@@ -46,15 +47,16 @@ class OutgoingRecord(NamedTuple):  # takes a third of the time that a frozen dat
 
 @dataclass(frozen=True)
 class OutgoingRows:
-    """Many plain records of one topic, as columns."""
+    """Many plain records of one topic, as columns. Rows are written as columns, too, if they are many."""
 
     topic: str
-    columns: Columns
+    columns: Columns | Rows
 
     def records(self, partition: int | None = None) -> Iterator[OutgoingRecord]:
         """Yields the same as records of that partition."""
-        keys, values = self.columns.keys.to_pylist(), self.columns.values.to_pylist()
-        for key, value, time_ms in zip(keys, values, self.columns.times_ms.tolist(), strict=True):
+        columns = _as_json(self.columns)
+        keys, values = columns.keys.to_pylist(), columns.values.to_pylist()
+        for key, value, time_ms in zip(keys, values, columns.times_ms.tolist(), strict=True):
             yield OutgoingRecord(self.topic, value, key, time_ms, partition)
 
 
@@ -111,19 +113,34 @@ def _send(producer: KafkaProducer, record: OutgoingRecord) -> Any:
     )
 
 
-def _send_columns(producer: KafkaProducer, topic: str, columns: Columns) -> list[Any]:
+def _as_json(columns: Columns | Rows) -> Columns:
+    return columns.as_json() if isinstance(columns, Rows) else columns
+
+
+def _send_columns(producer: KafkaProducer, topic: str, columns: Columns | Rows) -> list[Any]:
     futures: list[Any] = []
     for partition, mine in _by_partition(producer, topic, columns):
         if partition is None:
             futures += [_send(producer, record) for record in OutgoingRows(topic, mine).records()]
+        elif isinstance(mine, Rows) and len(mine) >= ROWS_MIN:
+            tp = TopicPartition(topic, partition)
+            futures += _send_bodies(producer, tp, encoded(mine, producer.config["batch_size"]))
         else:
-            futures += _send_run(producer, TopicPartition(topic, partition), mine)
+            futures += _send_run(producer, TopicPartition(topic, partition), _as_json(mine))
+    return futures
+
+
+def _send_bodies(producer: KafkaProducer, partition: TopicPartition, many: Iterable[Body]) -> list[Any]:
+    futures: list[Any] = []
+    for body in many:
+        futures.append(enqueue(producer, batch_of(producer, partition, body)))
+        producer._sender.wakeup()  # a full batch need not wait for the next one
     return futures
 
 
 def _by_partition(
-    producer: KafkaProducer, topic: str, columns: Columns
-) -> Iterator[tuple[int | None, Columns]]:
+    producer: KafkaProducer, topic: str, columns: Columns | Rows
+) -> Iterator[tuple[int | None, Columns | Rows]]:
     """Yields the records of each partition. None stands for those without a key on a topic with several
     partitions: the producer chooses for each."""
     partitions = producer.partitions_for(topic)
@@ -149,9 +166,7 @@ def _send_run(producer: KafkaProducer, partition: TopicPartition, columns: Colum
     for end in [*large, len(columns)]:
         usual = columns.slice(begin, end)
         if len(usual) > FEW:
-            for body in bodies(usual, batch_bytes):
-                futures.append(enqueue(producer, batch_of(producer, partition, body)))
-                producer._sender.wakeup()  # a full batch need not wait for the next one
+            futures += _send_bodies(producer, partition, bodies(usual, batch_bytes))
         elif len(usual):
             futures += [enqueue(producer, batch) for batch in _one_by_one(producer, partition, usual)]
         large_one = OutgoingRows(partition.topic, columns.slice(end, min(end + 1, len(columns))))

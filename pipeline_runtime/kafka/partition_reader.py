@@ -8,6 +8,7 @@ from time import sleep
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError, OffsetOutOfRangeError
 
+from pipeline_runtime.kafka.arrow_batches import is_own
 from pipeline_runtime.kafka.clients import KafkaSettings, close_spent, open_consumer
 from pipeline_runtime.kafka.incoming import Polled, Records, read_whole_batches
 
@@ -31,7 +32,7 @@ class PartitionReader:
         self._kafka = kafka
         self._tp = TopicPartition(topic, partition)
         self._consumer: KafkaConsumer | None = None
-        self._polled = Polled()
+        self._polled = Polled(may_hold_rows=is_own(topic))
         self._next = -1  # a range that begins here goes on with what was polled
 
     def read(self, start: int, end: int, topic_id: str = "") -> Iterator[Records]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from kafka import TopicPartition
 
+from pipeline_runtime.kafka.arrow_batches import ROWS_MAX
 from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
 
 _TIMEOUT_S = 3.0
@@ -74,7 +75,7 @@ def read_window(kafka: KafkaSettings, topic: str, window_ms: int, rows_max: int)
 def read_span(kafka: KafkaSettings, topic: str, from_ms: int, to_ms: int, rows_max: int) -> RangeRead:
     """Returns the records whose times are in a span: of more than `rows_max` the newest."""
     with _Topic(kafka, topic) as found:
-        read = found.read_newest(found.offsets_at(from_ms), found.offsets_at(to_ms + 1), rows_max)
+        read = found.read_newest(found.offsets_at(from_ms), found.offsets_behind(to_ms), rows_max + ROWS_MAX)
         inside = [record for record in read.records if from_ms <= record.timestamp_ms <= to_ms]
         return RangeRead(inside, read.ends, read.left_out)
 
@@ -107,11 +108,18 @@ class _Topic:
         self._consumer.close()
 
     def offsets_at(self, at_ms: int) -> dict[TopicPartition, int]:
-        """Returns the first offsets whose records have this time or a later one."""
+        """Returns the first offsets whose records have this time or a later one. Rows that lie together in
+        one batch count as if all had the time of the newest one."""
         if not self._tps:
             return {}
         found = self._consumer.offsets_for_times(dict.fromkeys(self._tps, max(0, at_ms)))
         return {tp: self.ends[tp] if at is None else at.offset for tp, at in found.items()}
+
+    def offsets_behind(self, at_ms: int) -> dict[TopicPartition, int]:
+        """Returns offsets behind all records that have this time or an earlier one, as far as records are in
+        the order of their times."""
+        newer = self.offsets_at(at_ms + 1)
+        return {tp: min(self.ends[tp], offset + ROWS_MAX) for tp, offset in newer.items()}
 
     def read_newest(
         self, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int], rows_max: int

@@ -17,9 +17,9 @@ from types import MappingProxyType
 from typing import Any
 
 from kafka import KafkaConsumer, TopicPartition
-from kafka.consumer.fetcher import Fetcher
 from kafka.errors import CorruptRecordError, KafkaError, OffsetOutOfRangeError
 
+from pipeline_runtime.kafka.arrow_batches import RecordByRecord
 from pipeline_runtime.kafka.clients import KafkaSettings, close_spent, open_consumer
 
 log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ class Portions:
         self._left = bytes_max
         portions = self
 
-        class InPortions(Fetcher.PartitionRecords):
+        class InPortions(RecordByRecord):
             """What one fetch has brought of a partition."""
 
             def take(self, n: int | None = None) -> list[Any]:

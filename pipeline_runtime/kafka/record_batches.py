@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 PORTION_BYTES = 1 << 26
 """So much is encoded at a time. Arrow's offsets within an array have 31 bits."""
 _HEADER_BYTES = 61  # of a batch
+_NO_LIMIT = 2**62
 _AROUND = 3
 """The attributes, the number of headers, and a byte that the length may have more than is reckoned."""
 
@@ -66,11 +67,21 @@ def bodies(columns: Columns, bytes_max: int) -> Iterator[Body]:
         yield from _encoded(columns.slice(begin, end), sizes[begin:end], bytes_max - _HEADER_BYTES)
 
 
-def _encoded(columns: Columns, sizes: NDArray[np.int64], bytes_max: int) -> Iterator[Body]:
+def body_of(columns: Columns, first_ms: int) -> memoryview:
+    """Returns the records as the body of one batch, whose header has this time as the first one."""
+    [body] = _encoded(columns, columns.sizes(), _NO_LIMIT, first_ms)
+    return body.data
+
+
+def _encoded(
+    columns: Columns, sizes: NDArray[np.int64], bytes_max: int, first_ms: int | None = None
+) -> Iterator[Body]:
+    """`first_ms`: the time from which the batch's header counts, if that is not its first record's."""
     count, times_ms = len(columns), columns.times_ms
     keys, values = _lengths(columns.keys), _lengths(columns.values)
     key_numbers = np.where(_nulls(columns.keys), -1, keys)
-    span_ms = int(times_ms.max() - times_ms.min())
+    earliest_ms, newest_ms = int(times_ms.min()), int(times_ms.max())
+    span_ms = max(newest_ms, first_ms or newest_ms) - min(earliest_ms, first_ms or earliest_ms)
     lengths = _varint_sizes(_zigzag(key_numbers)) + _varint_sizes(_zigzag(values)) + sizes
     most = lengths + _AROUND + _varint_size(span_ms) + _varint_size(count)
     most += _varint_sizes(_zigzag(most))
@@ -78,7 +89,7 @@ def _encoded(columns: Columns, sizes: NDArray[np.int64], bytes_max: int) -> Iter
     begins = np.array([begin for begin, _ in cuts])
     counts = np.array([end - begin for begin, end in cuts])
     offsets = np.arange(count) - np.repeat(begins, counts)
-    ages_ms = times_ms - np.repeat(times_ms[begins], counts)
+    ages_ms = times_ms - (np.repeat(times_ms[begins], counts) if first_ms is None else first_ms)
     lengths += 2 + _varint_sizes(_zigzag(ages_ms)) + _varint_sizes(_zigzag(offsets))
     records = pc.binary_join_element_wise(
         _varints(lengths, np.zeros_like(offsets), ages_ms, offsets, key_numbers),

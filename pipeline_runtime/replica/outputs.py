@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pipeline_runtime.batch.output import BatchOutput
+from pipeline_runtime.kafka.arrow_batches import KEY, TIME_MS, Rows
 from pipeline_runtime.kafka.limits import TopicLimits
 from pipeline_runtime.kafka.record_batches import Columns
 from pipeline_runtime.kafka.transactions import END_HEADER, Outgoing, OutgoingRecord, OutgoingRows
@@ -57,19 +58,20 @@ def outgoing(
     refused: list[dict[str, Any]] = []
     stream_bytes: dict[str, int] = {}
     for output in spec.outputs:
-        rows = batch_output.records.get(output.source)
-        if rows is None:
-            stream_bytes[output.source] = 0
-            continue
-        columns, of_topic = _columns(rows, now_ms), limits(output.topic)
-        sizes = columns.sizes()
-        if not _all_fit(of_topic, columns, sizes, now_ms):
-            columns, letters = _within(of_topic, output, columns, now_ms)
-            refused += letters
-        if len(columns):
-            records.append(OutgoingRows(output.topic, columns))
-        rows_out += len(columns)
-        stream_bytes[output.source] = int(sizes.sum())
+        size, of_topic = 0, limits(output.topic)
+        for columns in _made(batch_output, output.source, now_ms):
+            if isinstance(columns, Rows) and not _takes(of_topic, columns, now_ms):
+                columns = columns.as_json()
+            if isinstance(columns, Columns):
+                size += int(columns.sizes().sum())
+                columns, letters = _within(of_topic, output, columns, now_ms)
+                refused += letters
+            else:
+                size += columns.bytes
+            if len(columns):
+                records.append(OutgoingRows(output.topic, columns))
+            rows_out += len(columns)
+        stream_bytes[output.source] = size
     before_letters = len(records)
     for letter in [*batch_output.letters.to_pylist(), *refused]:
         letter["raw"] = _shortened(letter["raw"])
@@ -120,18 +122,32 @@ def _sum(counts: Mapping[str, int], sources: Sequence[str]) -> int | None:
     return None if any(source not in counts for source in sources) else sum(counts[each] for each in sources)
 
 
-def _columns(rows: pa.Table, now_ms: int) -> Columns:
-    """A stream's rows (RECORDS) as records. One without a time gets the present one."""
-    times = rows["time_ms"].fill_null(now_ms) if rows["time_ms"].null_count else rows["time_ms"]
-    keys, values = (rows[name].cast(pa.binary()).combine_chunks() for name in ("key", "value"))
-    return Columns(keys, values, times.to_numpy())
+def _made(batch_output: BatchOutput, source: str, now_ms: int) -> Iterator[Columns | Rows]:
+    """Yields a stream's rows. One without a time gets the present one."""
+    if (records := batch_output.records.get(source)) is not None:
+        keys, values = (records[name].cast(pa.binary()).combine_chunks() for name in ("key", "value"))
+        yield Columns(keys, values, _times_ms(records["time_ms"], now_ms))
+    if (rows := batch_output.rows.get(source)) is not None:
+        keys = rows[KEY].cast(pa.binary()).combine_chunks()
+        yield Rows(keys, _times_ms(rows[TIME_MS], now_ms), rows.drop_columns([KEY, TIME_MS]))
 
 
-def _all_fit(limits: TopicLimits, columns: Columns, sizes: NDArray[np.int64], now_ms: int) -> bool:
+def _times_ms(times: pa.ChunkedArray, now_ms: int) -> NDArray[np.int64]:
+    found: NDArray[np.int64] = (times.fill_null(now_ms) if times.null_count else times).to_numpy()
+    return found
+
+
+def _takes(limits: TopicLimits, rows: Rows, now_ms: int) -> bool:
+    """Whether it is plain that the topic takes rows as columns. Their size was looked at before."""
+    newest_ms = int(rows.times_ms.max())
+    return not limits.needs_key and limits.takes_times(newest_ms, newest_ms, now_ms)
+
+
+def _all_fit(limits: TopicLimits, columns: Columns, now_ms: int) -> bool:
     """Whether it is plain that the topic takes all of these records, as it nearly always is."""
     times_ms = columns.times_ms
     return not len(columns) or (
-        limits.takes_size(int(sizes.max()))
+        limits.takes_size(int(columns.sizes().max()))
         and not (limits.needs_key and columns.keys.null_count)
         and limits.takes_times(int(times_ms.min()), int(times_ms.max()), now_ms)
     )
@@ -141,6 +157,8 @@ def _within(
     limits: TopicLimits, output: OutputStream, columns: Columns, now_ms: int
 ) -> tuple[Columns, list[dict[str, Any]]]:
     """The records that the topic takes, and dead letters of the others."""
+    if _all_fit(limits, columns, now_ms):
+        return columns, []
     accepted: list[int] = []
     letters: list[dict[str, Any]] = []
     keys, values, times_ms = columns.keys, columns.values, columns.times_ms.tolist()

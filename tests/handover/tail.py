@@ -9,6 +9,8 @@ from typing import Any
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
+from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
+
 _TRIES = 5
 
 
@@ -52,14 +54,11 @@ class Tail:
         return [record for record in found if not record.headers]
 
     def _open(self) -> KafkaConsumer:
-        consumer = KafkaConsumer(
-            bootstrap_servers=self._bootstrap,
-            isolation_level="read_committed",
-            enable_auto_commit=False,
+        consumer = open_consumer(
+            KafkaSettings(self._bootstrap),
             max_poll_records=20_000,
             retry_backoff_ms=5,
             reconnect_backoff_max_ms=200,
-            metrics_enabled=False,
         )
         consumer.assign([self._part])
         consumer.seek(self._part, self._position)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from random import Random
 from time import time
 from typing import Any
 from uuid import uuid4
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from kafka import KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
@@ -16,12 +19,14 @@ from pipeline_runtime.batch.inputs import GroupInput
 from pipeline_runtime.batch.portions import PortionReader
 from pipeline_runtime.kafka import incoming
 from pipeline_runtime.kafka.admin import Topic, ensure_topics, trim_topics
+from pipeline_runtime.kafka.arrow_batches import Rows
 from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer, open_producer
 from pipeline_runtime.kafka.incoming import Records
 from pipeline_runtime.kafka.partition_reader import PartitionReader, RangeGone
+from pipeline_runtime.kafka.peek import peek, read_span
 from pipeline_runtime.kafka.topics import TopicLook
-from pipeline_runtime.kafka.transactions import END_HEADER, OutgoingRecord, Transactions
-from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.kafka.transactions import END_HEADER, OutgoingRecord, OutgoingRows, Transactions
+from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.integration
@@ -188,3 +193,46 @@ def test_nothing_is_read_of_another_topic_that_has_the_name_by_now(kafka: str) -
     assert read(0, 3, present) == [b"x", b"y", b"z"]
     reader.close()
     admin.close()
+
+
+def test_rows_that_lie_in_columns_are_read_from_anywhere_by_all_readers(kafka: str) -> None:
+    name, settings, random = f"fl.{uuid4().hex[:8]}.a.out", KafkaSettings(kafka), Random(43)
+    ensure_topics(settings, [Topic(name)])
+    owner = Transactions(settings, f"{name}-id")
+    owner.initialise()
+    count, now_ms = 0, int(time() * 1000)
+    for size in (3_000, 10, 250, 12_000, 1, 400):  # few rows go as JSON
+        numbers = range(count, count + size)
+        fields = pa.table({"n": pa.array(numbers), "text": pa.array([f"t{n % 9}" for n in numbers])})
+        keys = pa.array([None if n % 4 else b"k%d" % (n % 7) for n in numbers], pa.binary())
+        times_ms = np.array([now_ms + n for n in numbers], np.int64)
+        owner.commit([OutgoingRows(name, Rows(keys, times_ms, fields))])
+        count += size
+    owner.close()
+
+    records = by_consumer(kafka, name)  # of open_consumer
+    assert [json.loads(row[3]) for row in records] == [{"n": n, "text": f"t{n % 9}"} for n in range(count)]
+    assert [row[1] for row in records] == [now_ms + n for n in range(count)]
+    assert [row[2] for row in records] == [None if n % 4 else b"k%d" % (n % 7) for n in range(count)]
+
+    types = (("n", FieldType.INTEGER), ("text", FieldType.STRING))
+    schema = StreamSchema(fields=tuple(Field(name=name, type=type_) for name, type_ in types))
+    reader = PortionReader(settings, GroupInput(0, "a.out", schema, name, 1, "a"), 0)
+    end, start = end_of(kafka, name), 0
+    for _ in range(40):
+        if random.random() < 0.3:
+            start = random.randrange(end)
+        stop = min(end, start + random.choice([1, 100, 4_000]))
+        expected = [row for row in records if start <= row[0] < stop]
+        found = list(reader.read(start, stop))
+        rows = [row for portion in found for row in portion.read.columns.to_pylist()]
+        assert rows == [json.loads(row[3]) for row in expected]
+        offsets = [offset for portion in found for offset in portion.records.offsets.tolist()]
+        assert offsets == [row[0] for row in expected]
+        reader.read_ahead(lambda: random.random() < 0.5)
+        start = stop if stop < end else 0
+    reader.close()
+
+    assert [json.loads(each.value)["n"] for each in peek(settings, name, 20)] == [*range(count - 20, count)]
+    span = read_span(settings, name, now_ms + 2_900, now_ms + 3_100, 1_000)
+    assert [json.loads(each.value)["n"] for each in span.records] == [*range(2_900, 3_101)]

@@ -9,9 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 import httpx
-from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
 
+from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
 from tests.waiting import wait_until
 
 API = "/api/v1"
@@ -72,9 +73,7 @@ class CommittedReader:
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self._tp = TopicPartition(topic, 0)
-        self._consumer = KafkaConsumer(
-            bootstrap_servers=bootstrap, isolation_level="read_committed", enable_auto_commit=False
-        )
+        self._consumer = open_consumer(KafkaSettings(bootstrap))
         self._consumer.assign([self._tp])
         self._consumer.seek_to_beginning(self._tp)
         self.records: list[tuple[str | None, dict[str, Any]]] = []

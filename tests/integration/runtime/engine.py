@@ -14,7 +14,7 @@ from kafka.admin import KafkaAdminClient, NewTopic
 
 from pipeline_runtime.journal.records import Claim, Commit, Record, decode
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
-from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
 from pipeline_runtime.model.desired import ClaimOrder, ReplicaStatus, Role
 from pipeline_runtime.model.document import parse_document
 from pipeline_runtime.model.ids import Epoch
@@ -161,9 +161,7 @@ class Reading:
     """What a test has read of a broker's topics: a wait that looks again reads only what is new."""
 
     def __init__(self, kafka: str) -> None:
-        self._consumer = KafkaConsumer(
-            bootstrap_servers=kafka, isolation_level="read_committed", enable_auto_commit=False
-        )
+        self._consumer = open_consumer(KafkaSettings(kafka))
         # What the broker has acknowledged may stay hidden for some milliseconds, until it has told each
         # partition that the transaction has ended: where a topic ends is asked without regard to that.
         self._whole = KafkaConsumer(

@@ -82,7 +82,7 @@ class Consumer:
 
 
 def polled(log: bytes, start: int = 0, **options: Any) -> Polled:
-    found = Polled()
+    found = Polled(may_hold_rows=False)
     found.poll(Consumer(log, start, **options), 0)  # type: ignore[arg-type]
     return found
 

@@ -1,0 +1,210 @@
+"""Many rows of one of Fogline's own topics as columns, in one of Kafka's batches.
+
+Each row has an offset of its own, as a record has. The first record of the batch holds all rows. Each other
+record is empty, and stands only for its row's offset. So positions, lag and retention count rows as ever, and
+a group's batch may begin and end at any row: a broker always gives whole batches.
+
+All records of such a batch have the time of its newest row. Each row's own time and key lie beside its
+fields.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from kafka.consumer.fetcher import Fetcher
+from kafka.record.default_records import DefaultRecordBatch
+from kafka.record.util import decode_varint, encode_varint
+from numpy.typing import NDArray
+
+from pipeline_runtime.kafka.json_rows import json_texts
+from pipeline_runtime.kafka.narrow import packed, unpacked
+from pipeline_runtime.kafka.record_batches import Body, Columns, body_of
+from pipeline_runtime.kafka.unpacking import unpack
+from pipeline_runtime.model.ids import OWN_TOPICS
+from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
+
+HEADER = "fogline-arrow"
+"""The header of a record that holds the rows of its batch."""
+ROWS_MIN = 200
+"""Fewer rows go as JSON: who reads ahead reads them one by one, and would make JSON of them again."""
+ROWS_MAX = 10_000
+ROW_BYTES_MAX = 16 * 1024
+"""A row with longer texts goes as JSON, where Kafka's limits are checked for each record."""
+
+KEY, TIME_MS = "_key", "_time_ms"
+_AROUND_BYTES = 10  # an empty record, at most
+_NULL = 1  # as a varint: -1
+
+
+def _varint(number: int) -> bytes:
+    made = bytearray()
+    encode_varint(number, made.append)
+    return bytes(made)
+
+
+_TAIL = _varint(1) + _varint(len(HEADER)) + HEADER.encode() + bytes([_NULL])
+"""How a record ends that has this header."""
+
+
+def _empty_records() -> tuple[bytes, list[int]]:
+    """Returns ROWS_MAX - 1 empty records for the offsets from 1, and where each ends."""
+    data, ends = bytearray(), [0]
+    for offset in range(1, ROWS_MAX):
+        record = b"\0\0" + _varint(offset) + bytes([_NULL, _NULL, 0])
+        data += _varint(len(record)) + record
+        ends.append(len(data))
+    return bytes(data), ends
+
+
+_EMPTY, _EMPTY_ENDS = _empty_records()
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of a stream, in order. All columns have the same length."""
+
+    keys: pa.BinaryArray
+    times_ms: NDArray[np.int64]
+    fields: pa.Table
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def slice(self, begin: int, end: int) -> Rows:
+        count = end - begin
+        fields = self.fields.slice(begin, count)
+        return Rows(self.keys.slice(begin, count), self.times_ms[begin:end], fields)
+
+    def take(self, places: NDArray[np.int64]) -> Rows:
+        chosen = pa.array(places)
+        return Rows(self.keys.take(chosen), self.times_ms[places], self.fields.take(chosen))
+
+    @property
+    def bytes(self) -> int:
+        return int(self.fields.nbytes + self.keys.nbytes + self.times_ms.nbytes)
+
+    def as_json(self) -> Columns:
+        """Returns a record for each row, whose value is the row as a JSON object."""
+        texts = json_texts(self.fields, schema_of(self.fields.schema)).cast(pa.binary()).combine_chunks()
+        return Columns(self.keys, texts, self.times_ms)
+
+
+def schema_of(columns: pa.Schema) -> StreamSchema:
+    return StreamSchema(fields=tuple(Field(name=each.name, type=_field_type(each.type)) for each in columns))
+
+
+def _field_type(type_: pa.DataType) -> FieldType:
+    if pa.types.is_integer(type_):
+        return FieldType.INTEGER
+    if pa.types.is_floating(type_):
+        return FieldType.NUMBER
+    if pa.types.is_boolean(type_):
+        return FieldType.BOOLEAN
+    return FieldType.TIMESTAMP if pa.types.is_timestamp(type_) else FieldType.STRING
+
+
+def largest_row_bytes(fields: pa.Table) -> int:
+    """Returns how many bytes the texts of one row have at most: the longest one of each column."""
+    texts = [each for each in fields.columns if each.type in (pa.string(), pa.binary())]
+    return sum(pc.max(pc.binary_length(each)).as_py() or 0 for each in texts)
+
+
+# -- written -----------------------------------------------------------------------------------------
+
+
+def encoded(rows: Rows, bytes_max: int) -> list[Body]:
+    """Returns the rows as batches of some `bytes_max` bytes before they are compressed, with at least one."""
+    row_bytes = rows.bytes / len(rows) + _AROUND_BYTES
+    most = int(min(ROWS_MAX, max(ROWS_MIN, bytes_max // row_bytes)))
+    return [_encoded(rows.slice(begin, begin + most)) for begin in range(0, len(rows), most)]
+
+
+def _encoded(rows: Rows) -> Body:
+    table = rows.fields.append_column(KEY, rows.keys).append_column(TIME_MS, pa.array(rows.times_ms))
+    payload = packed(table)
+    fields = b"\0\0\0" + bytes([_NULL]) + _varint(len(payload))
+    first = b"".join([_varint(len(fields) + len(payload) + len(_TAIL)), fields, payload, _TAIL])
+    count, newest_ms = len(rows), int(rows.times_ms.max())
+    return Body(memoryview(first + _EMPTY[: _EMPTY_ENDS[count - 1]]), count, newest_ms, newest_ms)
+
+
+# -- read --------------------------------------------------------------------------------------------
+
+
+def is_own(topic: str) -> bool:
+    """Returns whether Fogline alone writes the topic: only there a batch is believed to hold rows."""
+    return topic.startswith(OWN_TOPICS)
+
+
+def rows_in(batch: DefaultRecordBatch) -> Rows | None:
+    """Returns the rows that a batch holds as columns, or None if it has only records. A batch that is not as
+    it says has only records, and none of them can be read as a row."""
+    unpack(batch)
+    try:
+        return _rows_in(batch._buffer, batch._pos, batch.records_count)
+    except (pa.ArrowException, OSError, IndexError, KeyError, ValueError, struct.error):
+        return None
+
+
+def _rows_in(data: bytearray, begin: int, count: int) -> Rows | None:
+    size, at = decode_varint(data, begin)
+    end = at + size
+    if data[end - len(_TAIL) : end] != _TAIL:
+        return None
+    for _ in range(4):  # attributes, time, offset, key
+        _, at = decode_varint(data, at)
+    size, at = decode_varint(data, at)
+    table = unpacked(memoryview(data)[at : at + size])
+    if table.num_rows != count:
+        raise ValueError(f"it has {count} records, and {table.num_rows} rows")
+    keys, times_ms = table[KEY].combine_chunks(), table[TIME_MS].to_numpy()
+    return Rows(keys, times_ms, table.drop_columns([KEY, TIME_MS]))
+
+
+class RecordByRecord(Fetcher.PartitionRecords):
+    """What a fetch has brought of a partition, as a consumer gives it: each row is a record of its own."""
+
+    def __init__(self, fetch_offset: int, partition: Any, records: Any, **options: Any) -> None:
+        written_out = _AllWrittenOut(records) if is_own(partition.topic) else records
+        super().__init__(fetch_offset, partition, written_out, **options)
+
+
+class _AllWrittenOut:
+    """Takes the place of MemoryRecords."""
+
+    def __init__(self, records: Any) -> None:
+        self._records = records
+
+    def next_batch(self) -> Any:
+        batch = self._records.next_batch()
+        return batch if batch is None or batch.magic < 2 else _WrittenOut(batch)
+
+
+class _WrittenOut:
+    """Takes the place of a DefaultRecordBatch."""
+
+    def __init__(self, batch: DefaultRecordBatch) -> None:
+        self._batch = batch
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._batch, name)
+
+    def __next__(self) -> Any:
+        return next(self._batch)
+
+    def __iter__(self) -> Any:
+        _write_out(self._batch)
+        return iter(self._batch)
+
+
+def _write_out(batch: DefaultRecordBatch) -> None:
+    rows = rows_in(batch)
+    if rows is not None:
+        body = body_of(rows.as_json(), batch.first_timestamp)
+        batch._buffer, batch._pos = bytearray(body), 0

@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -53,6 +54,58 @@ class Boundary:
         return Boundary(Seq(data["seq"]), data["ends"], data["batch_time"])
 
 
+ElementCounts = dict[str, tuple[int | None, int | None]]
+"""The rows in and out of each element of a group of several. A count is None if only Spark saw the rows."""
+_UNKNOWN = (None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The rows of all batches that there ever were, also of those that a rewind made void."""
+
+    rows_in: int = 0
+    rows_out: int = 0
+    dead_letters: int = 0
+    elements: ElementCounts = field(default_factory=dict)
+
+    def plus(self, rows_in: int, rows_out: int, dead_letters: int, elements: ElementCounts) -> Totals:
+        """Returns the totals with one more batch."""
+        return Totals(
+            self.rows_in + rows_in,
+            self.rows_out + rows_out,
+            self.dead_letters + dead_letters,
+            _each(self.elements, elements, lambda total, more: total + more),
+        )
+
+    def most(self, other: Totals) -> Totals:
+        """Returns the greater of both, count by count."""
+        return Totals(
+            max(self.rows_in, other.rows_in),
+            max(self.rows_out, other.rows_out),
+            max(self.dead_letters, other.dead_letters),
+            _each(self.elements, other.elements, max),
+        )
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> Totals:
+        """Returns what `asdict` made JSON of."""
+        elements = {id: (read, written) for id, (read, written) in data["elements"].items()}
+        return Totals(data["rows_in"], data["rows_out"], data["dead_letters"], elements)
+
+
+def _each(one: ElementCounts, other: ElementCounts, of: Callable[[int, int], int]) -> ElementCounts:
+    """Returns the counts of all elements. Where both are known, it is what `of` says."""
+
+    def joined(known: int | None, more: int | None) -> int | None:
+        return known if more is None else more if known is None else of(known, more)
+
+    found: ElementCounts = {}
+    for id in [*one, *(id for id in other if id not in one)]:
+        (read, written), (more_read, more_written) = one.get(id, _UNKNOWN), other.get(id, _UNKNOWN)
+        found[id] = (joined(read, more_read), joined(written, more_written))
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Commit:
     """The owner has processed a batch. It is in one transaction with the outputs of that batch."""
@@ -70,8 +123,8 @@ class Commit:
     wait_ms: int | None = None
     """How long the batch's oldest row had waited before it was committed. None if nobody knows when it
     came."""
-    elements: dict[str, tuple[int | None, int | None]] = field(default_factory=dict)
-    """The rows in and out of each element of a group of several. None if only Spark saw them."""
+    totals: Totals = field(default_factory=Totals)
+    """With this batch. So nobody has to read the whole journal, which may be trimmed, to know them."""
 
     @property
     def seq(self) -> Seq:
@@ -176,8 +229,8 @@ def decode(value: bytes) -> Record:
             data["boundary"] = Boundary.from_json(data["boundary"])
         if "ended" in data:
             data["ended"] = tuple(data["ended"])
-        if "elements" in data:
-            data["elements"] = {id: tuple(rows) for id, rows in data["elements"].items()}
+        if "totals" in data:
+            data["totals"] = Totals.from_json(data["totals"])
         return kind(**data)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise JournalDamaged(f"unreadable journal record {value[:200]!r}: {error}") from error

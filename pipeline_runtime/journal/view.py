@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from pipeline_runtime.journal.records import Announce, Arm, Boundary, Claim, Commit, Ends, Record, Release
+from pipeline_runtime.journal.records import (
+    Announce,
+    Arm,
+    Boundary,
+    Claim,
+    Commit,
+    Ends,
+    Record,
+    Release,
+    Totals,
+)
 from pipeline_runtime.journal.waits import noted, usual_ms
 from pipeline_runtime.model.desired import Takeover
 from pipeline_runtime.model.ids import Epoch, Seq
@@ -44,11 +54,7 @@ class JournalView:
     last_commit_at_ms: int | None = None  # by the broker's clock
     waits_ms: tuple[int, ...] = ()  # Commit.wait_ms of the newest commits, as far as it is known
     last_row_at_ms: int | None = None  # of the newest commit of a batch with rows, by the broker's clock
-    # These count all commits that there ever were, also those of void batches.
-    rows_in_total: int = 0
-    rows_out_total: int = 0
-    dead_letters_total: int = 0
-    elements: dict[str, tuple[int | None, int | None]] = field(default_factory=dict)  # of Commit.elements
+    totals: Totals = field(default_factory=Totals)
     commits: dict[Seq, Commit] = field(default_factory=dict)
     announced: Boundary | None = None  # the batch after last_seq, if its owner has begun it
     _forgotten: Seq = Seq(0)
@@ -151,7 +157,9 @@ class JournalView:
 
     def _note_commit(self, commit: Commit, at_ms: int) -> None:
         self.last_commit_at_ms = at_ms
-        self._count(commit)
+        # What a commit says itself also counts the batches before it that were not read here.
+        counted = self.totals.plus(commit.rows_in, commit.rows_out, commit.dead_letters, {})
+        self.totals = counted.most(commit.totals)
         if commit.rows_in:
             self.last_row_at_ms = at_ms
         if commit.wait_ms is not None:
@@ -159,14 +167,6 @@ class JournalView:
         if self.takeover is not None and self.takeover.first_commit_at_ms is None:
             first = {"first_commit_at_ms": at_ms, "first_wait_ms": commit.wait_ms}
             self.takeover = self.takeover.model_copy(update=first)
-
-    def _count(self, commit: Commit) -> None:
-        self.rows_in_total += commit.rows_in
-        self.rows_out_total += commit.rows_out
-        self.dead_letters_total += commit.dead_letters
-        for id, (read, written) in commit.elements.items():
-            old_read, old_written = self.elements.get(id, (None, None))
-            self.elements[id] = (_plus(old_read, read), _plus(old_written, written))
 
     def forget(self, seq: Seq) -> None:
         """Drops the commits up to `seq`, which this replica has processed."""
@@ -202,10 +202,7 @@ class JournalView:
             "last_commit_at_ms": self.last_commit_at_ms,
             "waits_ms": self.waits_ms,
             "last_row_at_ms": self.last_row_at_ms,
-            "rows_in_total": self.rows_in_total,
-            "rows_out_total": self.rows_out_total,
-            "dead_letters_total": self.dead_letters_total,
-            "elements": self.elements,
+            "totals": asdict(self.totals),
         }
 
     @staticmethod
@@ -220,12 +217,8 @@ class JournalView:
                 "moves": [(Seq(seq), ends) for seq, ends in data["moves"]],
                 "ended": dict(data["ended"]),
                 "waits_ms": tuple(data["waits_ms"]),
-                "elements": {id: (read, written) for id, (read, written) in data["elements"].items()},
+                "totals": Totals.from_json(data["totals"]),
             }
         )
         view._forgotten = view.last_seq
         return view
-
-
-def _plus(total: int | None, more: int | None) -> int | None:
-    return total if more is None else (total or 0) + more

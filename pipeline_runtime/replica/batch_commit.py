@@ -66,7 +66,7 @@ class BatchCommit:
         with self._state.changed:
             reads = self._state.reads
             rows_in, rejected, ended = reads.all_rows, reads.all_rejected(), tuple(sorted(reads.ended))
-            warms_up = self._state.directive.succeed is not None
+            warms_up, before = self._state.directive.succeed is not None, self._state.totals
         committed, permit = self._decision(boundary)
         if committed is None or warms_up:
             # A successor makes its outputs, too, and drops them: so this code is warm when it owns.
@@ -76,6 +76,7 @@ class BatchCommit:
             self._check(committed, boundary, marks)
             return False
         assert permit is not None
+        elements = element_rows(self._spec, batch_output.counts, rows_in)
         commit = Commit(
             permit.epoch,
             boundary,
@@ -87,7 +88,7 @@ class BatchCommit:
             self._node,
             self._spec.version,
             self._wait_ms(),
-            element_rows(self._spec, batch_output.counts, rows_in),
+            before.plus(rows_in, out.rows_out, out.dead_letters, elements),
         )
         return self._commit(permit, commit, out)
 
@@ -112,7 +113,7 @@ class BatchCommit:
         if requests is None:
             requests = permit.commit([commit], out.records)
         self._measure(out)
-        first = self._state.committed(requests)
+        first = self._state.committed(requests, commit.totals)
         if first:
             reached("first-commit")
         return first

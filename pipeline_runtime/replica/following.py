@@ -11,7 +11,7 @@ from typing import Any
 
 from pipeline_runtime.handover.protocol import JournalEnd
 from pipeline_runtime.journal.reader import JournalTail, JournalTrimmed
-from pipeline_runtime.journal.records import Claim, Commit, Record, Release
+from pipeline_runtime.journal.records import Claim, Commit, Record, Release, Totals
 from pipeline_runtime.journal.view import JournalView
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.reading import TopicEnd
@@ -69,14 +69,17 @@ class JournalFollower:
             if mark is None:
                 raise
             # A busy follower's mark may be old. What follows `local` may still be in the journal.
-            return self._follow_from(None, local)
+            return self._follow_from(None, local, counted=mark.view.totals)
 
-    def _follow_from(self, mark: JournalMark | None, local: Seq) -> dict[str, Any]:
+    def _follow_from(
+        self, mark: JournalMark | None, local: Seq, *, counted: Totals | None = None
+    ) -> dict[str, Any]:
+        """`counted`: what is known of the batches before those that the journal still has."""
         self._close_tail()
         # If the journal is read from further back, it says the marks itself.
         marks = mark.view.marks if mark is not None and mark.view.last_seq == local else None
         with self._state.changed:
-            view = mark.view if mark else JournalView()
+            view = mark.view if mark else JournalView(totals=counted or Totals())
             view.begin_at(local)
             self._state.begin_following(view, mark.offset if mark else 0, local)
             self._told, self._ahead = [], []

@@ -13,7 +13,7 @@ from time import time
 from typing import NamedTuple
 
 from pipeline_runtime.handover.ownership import CommitPermit
-from pipeline_runtime.journal.records import Boundary
+from pipeline_runtime.journal.records import Boundary, Totals
 from pipeline_runtime.journal.view import JournalView
 from pipeline_runtime.model.desired import ClaimOrder, Directive, WayOn
 from pipeline_runtime.model.ids import Seq
@@ -73,6 +73,9 @@ class ReplicaState:
     claiming: bool = False
     # How many requests the first commit as owner took; None until there was one.
     first_commit_requests: int | None = None
+    # As the owner: of all batches up to the newest one that it has committed. `view` reads its own commits
+    # back only later.
+    totals: Totals = field(default_factory=Totals)
     granted: Seq | None = None  # the batch that is running
     granted_at_ms: int = 0  # when that was
     ahead: bool = False  # the journal did not have the running batch when it was granted
@@ -166,6 +169,7 @@ class ReplicaState:
         with self.changed:
             self.permit, self.armed = permit, False
             self.first_commit_requests = None
+            self.totals = self.view.totals
             self.measures.begin_owning()
             self.tell()
 
@@ -216,10 +220,11 @@ class ReplicaState:
             self.reads.rejected[key] = rejected
             self.reads.ended.update(ended)
 
-    def committed(self, requests: int) -> bool:
-        """The owner has committed the running batch with so many requests. Returns whether it was the first
-        commit by its permit."""
+    def committed(self, requests: int, totals: Totals) -> bool:
+        """The owner has committed the running batch with so many requests, and says these totals with it.
+        Returns whether it was the first commit by its permit."""
         with self.changed:
+            self.totals = totals
             first = self.first_commit_requests is None
             if first:
                 self.first_commit_requests = requests

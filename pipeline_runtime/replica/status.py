@@ -43,11 +43,11 @@ def status_of(
         released=release.handover,
         behind=max(0, view.last_seq - state.local),
         takeover=_takeover(state),
-        rows_in_total=view.rows_in_total,
-        rows_out_total=view.rows_out_total,
+        rows_in_total=view.totals.rows_in,
+        rows_out_total=view.totals.rows_out,
         stream_bytes_total=dict(measures.stream_bytes_total),
         elements=_element_rows(spec, state),
-        dead_letters_total=view.dead_letters_total,
+        dead_letters_total=view.totals.dead_letters,
         lag_rows=run.offsets.waiting_rows(_reached(state)) if run and permit else None,
         last_row_at_ms=view.last_row_at_ms,
         next_row_due_ms=run.offsets.next_due_ms(_reached(state)) if run and permit else None,
@@ -92,7 +92,7 @@ def _reached(state: ReplicaState) -> Ends:
 
 def _element_rows(spec: GroupSpec, state: ReplicaState) -> dict[str, ElementRows]:
     """Returns the rows of the elements that the group has now. The caller holds `changed`."""
-    members, known = {element.id for element in spec.elements}, state.view.elements
+    members, known = {element.id for element in spec.elements}, state.view.totals.elements
     return {
         id: ElementRows(rows_in_total=read, rows_out_total=written)
         for id, (read, written) in known.items()

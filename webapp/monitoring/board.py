@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import datetime
 from typing import Any
 
@@ -180,8 +180,8 @@ def element_json(
     owner = None if view else group.owner
     status = dict(owner.status) if owner else {}
     rates = owner.rates if owner else {}
-    # In a group of several, each element has counts of its own. All else is the group's.
-    status |= status.get("elements", {}).get(element["id"], {})
+    if not view:
+        status |= _totals(group, element["id"])
     rates = {**rates, **rates.get("elements", {}).get(element["id"], {})}
     heard = owner is not None and group.owner_is_heard
     # Unknown while its node is not heard: the last figures would look as if it still ran.
@@ -235,6 +235,21 @@ def element_json(
         "user": user,
         "actions": actions,
     }
+
+
+def _totals(group: GroupFacts, id: str) -> dict[str, int | None]:
+    """Returns the totals that the copy says which has read furthest: one that starts knows them only later.
+
+    In a group of several, each element has counts of rows of its own. All else is the group's.
+    """
+    copies = [replica.status for replica in group.replicas]
+    own = [said["elements"][id] for said in copies if id in (said.get("elements") or {})]
+    found = {name: _greatest(copies, name) for name in ("dead_letters_total", "left_out_total")}
+    return found | {name: _greatest(own or copies, name) for name in ("rows_in_total", "rows_out_total")}
+
+
+def _greatest(said: Sequence[Mapping[str, Any]], name: str) -> int | None:
+    return max((each[name] for each in said if each.get(name) is not None), default=None)
 
 
 def _lag(group: GroupFacts, now: Mapping[str, Any], heard: bool) -> tuple[int | None, str | None]:

@@ -71,6 +71,18 @@ def test_rows_that_wait_are_the_owners_count_also_while_it_is_paused_and_control
     assert lag(lag_rows=0, error=broken) == 96
 
 
+def test_no_total_falls_while_another_node_begins_to_read_the_journal(
+    caller: Call, deployment: Deployment, nodes: dict[str, Node]
+) -> None:
+    Node.objects.filter(name="cloud").update(up=False)
+    GroupPlacement.objects.filter(group="power").update(node=nodes["edge-a"])
+    starts = report(deployment, "power", nodes["edge-a"], role="standby")
+    starts.status |= {"rows_in_total": 3, "rows_out_total": 0}
+    starts.save()
+    power = caller("viewer").get(f"{P}/elements/power").json()
+    assert (power["node"], power["rows_in_total"], power["rows_out_total"]) == ("edge-a", 700, 70)
+
+
 def test_who_does_not_know_how_many_rows_wait_says_so_and_never_none(
     caller: Call, deployment: Deployment, nodes: dict[str, Node]
 ) -> None:

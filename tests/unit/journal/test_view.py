@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given, strategies as st
 
-from pipeline_runtime.journal.records import Arm, Boundary, Claim, Commit, Record, Release, Retire
+from pipeline_runtime.journal.records import (
+    Arm,
+    Boundary,
+    Claim,
+    Commit,
+    Record,
+    Release,
+    Retire,
+    Totals,
+    decode,
+    encode,
+)
 from pipeline_runtime.journal.view import JournalBroken, JournalView
 from pipeline_runtime.model.ids import Epoch, Seq
+from pipeline_runtime.replica.state import ReplicaState
 
 
 def commit(seq: int, epoch: int = 1, **more: object) -> Commit:
@@ -153,15 +166,14 @@ def test_a_takeover_says_how_long_rows_usually_waited_before_it() -> None:
 
 def test_rows_are_counted_over_all_owners_and_restarts() -> None:
     view = folded([claim(1)])
-    view.apply(
-        commit(1, rows_in=5, rows_out=2, dead_letters=1, elements={"a": (5, 4), "b": (4, None)}), 1_000
-    )
+    first = Totals(5, 2, 1, {"a": (5, 4), "b": (4, None)})
+    view.apply(commit(1, rows_in=5, rows_out=2, dead_letters=1, totals=first), 1_000)
     view = JournalView.from_json(json.loads(json.dumps(view.to_json())))
     view.apply(claim(2, "y"), 2_000)
-    view.apply(commit(2, epoch=2, rows_in=7, rows_out=3, elements={"a": (7, 6), "b": (6, None)}), 3_000)
-    view.apply(commit(3, epoch=2), 4_000)
-    assert (view.rows_in_total, view.rows_out_total, view.dead_letters_total) == (12, 5, 1)
-    assert view.elements == {"a": (12, 10), "b": (10, None)}
+    second = view.totals.plus(7, 3, 0, {"a": (7, 6), "b": (6, None)})
+    view.apply(commit(2, epoch=2, rows_in=7, rows_out=3, totals=second), 3_000)
+    view.apply(commit(3, epoch=2, totals=second), 4_000)
+    assert view.totals == Totals(12, 5, 1, {"a": (12, 10), "b": (10, None)})
     assert view.last_row_at_ms == 3_000
 
 
@@ -181,7 +193,45 @@ def test_no_row_is_counted_twice_wherever_a_restarted_replica_reads_on(
             folded(records[reads_from:], view)
     else:
         folded(records[reads_from:], view)
-        assert view.rows_in_total == sum(r.rows_in for r in records if isinstance(r, Commit))
+        assert view.totals.rows_in == sum(r.rows_in for r in records if isinstance(r, Commit))
+
+
+COUNTS = st.integers(0, 1_000)
+ELEMENTS = st.fixed_dictionaries({}, optional={id: st.tuples(COUNTS, st.none() | COUNTS) for id in "ab"})
+OWNED = st.lists(st.lists(st.tuples(COUNTS, COUNTS, COUNTS, ELEMENTS), max_size=4), min_size=1, max_size=5)
+
+
+@given(OWNED, st.data())
+def test_totals_never_fall_and_are_known_wherever_the_journal_begins(
+    epochs: list[list[tuple[int, int, int, dict[str, tuple[int | None, int | None]]]]], data: st.DataObject
+) -> None:
+    """Each owner counts on from what it has read when it claimed. A rewind counts what is repeated again."""
+    records: list[Record] = []
+    seq = 0
+    for epoch, batches in enumerate(epochs, 1):
+        rewind = Seq(data.draw(st.integers(0, seq))) if data.draw(st.booleans()) else None
+        if rewind is not None and folded(records).is_void(rewind):
+            rewind = None
+        records.append(replace(claim(epoch, f"o{epoch}"), rewind=rewind))
+        owner = ReplicaState(view=folded(records))
+        owner.own(Mock())
+        for rows_in, rows_out, dead, elements in batches:
+            seq += 1
+            totals = owner.totals.plus(rows_in, rows_out, dead, elements)
+            rows = {"rows_in": rows_in, "rows_out": rows_out, "dead_letters": dead}
+            written = decode(encode(commit(seq, epoch, **rows, totals=totals)))
+            owner.committed(1, totals)
+            records.append(written)
+    begins = data.draw(st.integers(0, len(records) - 1))
+    whole, late = folded(records[:begins]), JournalView()
+    for record in records[begins:]:
+        before = whole.totals
+        for view in (whole, late):
+            view.apply(record)
+        assert whole.totals.most(before) == whole.totals, "no count has fallen"
+        if isinstance(record, Commit):
+            assert late.totals == whole.totals
+    assert whole.totals.rows_in == sum(rows_in for batches in epochs for rows_in, *_ in batches)
 
 
 def test_what_is_usual_is_not_said_of_too_few_waits() -> None:

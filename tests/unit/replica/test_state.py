@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pipeline_runtime.journal.records import Boundary, Commit
+from pipeline_runtime.journal.records import Boundary, Commit, Totals
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.replica import state as state_module
 from pipeline_runtime.replica.state import ReplicaState
@@ -121,7 +121,7 @@ def test_only_the_first_commit_by_a_permit_is_the_first() -> None:
     permit: Any = object()
     for _ in range(2):
         state.own(permit)
-        assert [state.committed(3), state.committed(9)] == [True, False]
+        assert [state.committed(3, Totals()), state.committed(9, Totals())] == [True, False]
         assert state.first_commit_requests == 3
 
 

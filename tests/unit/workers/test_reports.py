@@ -7,6 +7,7 @@ from pipeline_runtime.model.ids import Epoch, Seq
 from workers.control.reports.notices import notices
 from workers.control.reports.rates import Rates
 from workers.control.reports.runs import Runs
+from workers.control.reports.totals import with_totals
 
 STATUS = ReplicaStatus(group="d.power", role=Role.OWNER, phase="owning", epoch=Epoch(1), seq=Seq(1))
 
@@ -60,6 +61,16 @@ def test_a_replica_that_counts_from_zero_again_has_no_negative_rate() -> None:
     rates.update("a", status(rows_in_total=1000), 0)
     assert rates.update("a", status(rows_in_total=3), 1000)["rows_in_per_s"] == 0.0
     assert rates.update("a", status(rows_in_total=13), 2000)["rows_in_per_s"] == 10.0
+
+
+def test_no_total_falls_while_a_replica_that_starts_again_reads_its_journal() -> None:
+    before = status(rows_in_total=1000, dead_letters_total=3, elements={"a": ElementRows(rows_in_total=1000)})
+    starts = with_totals(before, status(role=Role.STANDBY))
+    assert (starts.rows_in_total, starts.dead_letters_total, starts.elements) == (1000, 3, before.elements)
+    reads = with_totals(starts, status(rows_in_total=400, elements={"a": ElementRows(rows_in_total=400)}))
+    assert (reads.rows_in_total, reads.elements["a"].rows_in_total) == (1000, 1000)
+    has_read = with_totals(reads, status(rows_in_total=1010, dead_letters_total=4))
+    assert (has_read.rows_in_total, has_read.dead_letters_total) == (1010, 4)
 
 
 def test_a_replica_has_no_rate_before_it_owns_and_none_for_what_others_had_read() -> None:

@@ -3,7 +3,7 @@
 stream.py         reads the reports from Redis
 runs.py           which of them count
 nodes.py          their nodes' rows                 links.py, leaving.py, clocks.py
-replicas.py       their replicas' rows              rates.py, notices.py
+replicas.py       their replicas' rows              rates.py, totals.py, notices.py
 histories.py      the points of curves, and the samples by which policies decide
 backlogs.py       rows that wait for groups that do not process: a thread of its own
 silence.py        which nodes are no longer heard   detector.py decides

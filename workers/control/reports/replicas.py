@@ -19,12 +19,10 @@ from workers.control.replica_rows import note_java_ends, note_new_state, reporte
 from workers.control.reports.histories import Histories
 from workers.control.reports.notices import notices
 from workers.control.reports.rates import Rates
+from workers.control.reports.totals import with_totals
 
 _LATENCIES = ("latency_ms_p50", "latency_ms_p95", "latency_ms_p99")
 _STATUS_POINT = ("lag_rows", "batch_ms_p50", "batch_ms_p95", *_LATENCIES, "state_bytes")
-
-
-_TOTALS = ("rows_in_total", "rows_out_total", "dead_letters_total", "elements", "last_row_at_ms")
 
 
 class ReplicaRows:
@@ -101,14 +99,6 @@ class ReplicaRows:
             for element in _elements_of(deployment, group):
                 point = {"t": heard_ms, **rates["elements"].get(element, whole), **measured}
                 self._histories.add(keys.element_history(deployment, element), point)
-
-
-def with_totals(before: ReplicaStatus | None, now: ReplicaStatus) -> ReplicaStatus:
-    """Returns the status with the totals of the one before it, until the replica has read them in its
-    journal."""
-    if before is None or now.role is Role.OWNER or now.rows_in_total or now.rows_out_total:
-        return now
-    return now.model_copy(update={name: getattr(before, name) for name in _TOTALS})
 
 
 def _elements_of(deployment: str, group: str) -> list[str]:

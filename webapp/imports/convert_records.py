@@ -24,7 +24,8 @@ from webapp.imports.convert_text import Counted, in_lines, in_utf8, pieces, unpa
 from webapp.imports.faults import ImportFault
 from webapp.imports.json_document import json_lines
 from webapp.imports.reading import Reading, Source
-from webapp.imports.sheets import open_workbook, sheet_rows
+from webapp.imports.sheet_marks import filled_down
+from webapp.imports.sheets import merged_down, open_workbook, sheet_rows
 from webapp.imports.table_width import width_of
 
 _SHEET_ROWS = 20_000
@@ -156,7 +157,7 @@ def _sheet(path: Path, reading: Reading) -> Iterator[list[str]]:
     sheet = reading.sheet if reading.sheet is not None else next(iter(names), "")
     if sheet not in names:
         raise ImportFault(f"The workbook has no sheet {sheet!r}.", ", ".join(names[:10]), "Choose a sheet.")
-    return sheet_rows(workbook, sheet)
+    return filled_down(sheet_rows(workbook, sheet), merged_down(workbook, sheet), reading.first_line)
 
 
 def _sheet_batch(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +30,7 @@ from webapp.imports.reading import Choice, Detection, Question, Reading
 from webapp.imports.sample import CHOICES_MAX, Head, kind_of, read_text_head
 from webapp.imports.sample_records import read_parquet_head, read_sheet_head
 from webapp.imports.several_tables import TABLES, asked_which_table
+from webapp.imports.sheet_marks import filled_down
 
 __all__ = ["Head", "Look", "look", "preview", "redetect"]
 
@@ -207,10 +208,21 @@ def _with_encoding_question(
 
 
 def _of_cells(head: Head, fixed: Mapping[str, JsonValue]) -> Detection:
-    rows = [
-        Line(number, cells if any(cell.strip() for cell in cells) else (), "\t".join(cells))
-        for number, row in enumerate(head.rows, 1)
-        for cells in [tuple(str(cell) for cell in row)]
-    ]
     base = Reading(kind="xlsx", sheet=head.sheet, delimiter="\t")
-    return detected_table(Facts(base, rows, [], []), fixed)
+    texts = [tuple(map(str, row)) for row in head.rows]
+    found = detected_table(Facts(base, _lines(texts), [], []), fixed)
+    if head.merged:
+        rows = [*filled_down(iter(texts), head.merged, found.reading.first_line)]
+        # Lines stay what they are, though cells have values now.
+        lines = {
+            place: getattr(found.reading, place) for place in ("header_line", "units_line", "first_line")
+        }
+        found = detected_table(Facts(base, _lines(rows), [], []), {**lines, **fixed})
+    return found.model_copy(update={"notes": (*head.notes, *found.notes)})
+
+
+def _lines(rows: Iterable[Sequence[str]]) -> list[Line]:
+    return [
+        Line(number, tuple(cells) if any(map(str.strip, cells)) else (), "\t".join(cells))
+        for number, cells in enumerate(rows, 1)
+    ]

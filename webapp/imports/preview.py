@@ -31,6 +31,7 @@ from webapp.imports.reading import (
 )
 from webapp.imports.repeats import repeats
 from webapp.imports.sample import Head
+from webapp.imports.sheet_marks import filled_down
 from webapp.imports.table_width import over_width, width_of
 from webapp.imports.time_text import COUNTED, Parsed, moment, time_reader, year_of
 from webapp.imports.years import Years
@@ -76,9 +77,10 @@ def _lines(head: Head, reading: Reading) -> list[tuple[Line, _Kind, Cells]]:
             for cells in [tuple("" if value is None else str(value) for value in row)]
         ]
     if head.kind == "xlsx":
+        cells = (tuple(map(str, row)) for row in head.rows)
         rows = [
-            Line(number, tuple(map(str, row)), "\t".join(map(str, row)))
-            for number, row in enumerate(head.rows, 1)
+            Line(number, tuple(row), "\t".join(row))
+            for number, row in enumerate(filled_down(cells, head.merged, reading.first_line), 1)
         ]
         return _with_repeats([_placed(line, reading) for line in rows[:LINES_MAX]])
     text = decoded(head.begin_bytes, reading.encoding)

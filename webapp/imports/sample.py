@@ -53,6 +53,8 @@ class Head(BaseModel):
     whole: bool = False  # `begin` is all there is
     rows: tuple[tuple[JsonValue, ...], ...] = Field(default=(), max_length=2_000)
     columns: tuple[tuple[str, str], ...] = ()  # (name, the FieldType's value), of a Parquet file
+    merged: tuple[tuple[int, int, int], ...] = ()  # `Merged` of a sheet, as far as it concerns `rows`
+    notes: tuple[str, ...] = ()  # about a sheet
     # Where the arrays of a JSON document are that was looked at as a whole: `begin` has their first items.
     arrays: tuple[str, ...] = ()
 

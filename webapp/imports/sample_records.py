@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import python_calamine
+from python_calamine import SheetVisibleEnum
 
 from pipeline_runtime.model.schema import FieldType
 from webapp.imports.faults import ImportFault
 from webapp.imports.sample import CHOICES_MAX, Head
-from webapp.imports.sheets import open_workbook, sheet_rows
+from webapp.imports.sheet_marks import column_letters, hidden_in, runs
+from webapp.imports.sheets import merged_down, open_workbook, sheet_rows
 
 ROWS_KEPT = 200
 CELL_CHARACTERS_MAX = 200
+LETTERS_SHOWN = 8
 OTHER_CHARACTERS_MAX = 200_000  # of a sheet that is not the one that was chosen at first
 
 
@@ -26,26 +30,49 @@ def read_sheet_head(path: Path) -> Head:
         names = workbook.sheet_names
         if not names:
             raise ImportFault("The workbook has no sheet.", None, "Upload one with a table.")
+        shown = [each.name for each in workbook.sheets_metadata if each.visible == SheetVisibleEnum.Visible]
+        names = sorted(names, key=lambda name: name not in shown)
         beginnings = ((name, _first_rows(workbook, name)) for name in names)
         chosen, rows = next((each for each in beginnings if len(each[1]) > 1), (names[0], ()))
         rows = rows or _first_rows(workbook, chosen)
         sheets = tuple([chosen, *(name for name in names if name != chosen)][:CHOICES_MAX])
-        others = tuple(
+        heads = [
             Head(kind="xlsx", sheet=name, rows=_shortened(_first_rows(workbook, name))) for name in sheets[1:]
-        )
+        ]
+        others = tuple(_with_marks(head, workbook, path, shown) for head in heads)
     except (python_calamine.CalamineError, OSError, ValueError) as error:
         raise ImportFault(
             f"The workbook cannot be read: {error}.", None, "Save it again as .xlsx, or as CSV."
         ) from error
-    return Head(
+    head = Head(
         kind="xlsx",
         sheet=chosen,
-        sheets=tuple(name for name in names if name in sheets),
+        sheets=tuple(name for name in workbook.sheet_names if name in sheets),
         others=others,
         left_out=len(names) - len(sheets),
         rows=rows,
         whole=len(rows) < ROWS_KEPT,
     )
+    return _with_marks(head, workbook, path, shown)
+
+
+def _with_marks(
+    head: Head, workbook: python_calamine.CalamineWorkbook, path: Path, shown: Sequence[str]
+) -> Head:
+    """Returns the head with the merged cells of its rows, and with notes on them and on what is hidden."""
+    assert head.sheet is not None
+    merged = merged_down(workbook, head.sheet)
+    rows, columns = hidden_in(path, head.sheet)
+    notes = [] if head.sheet in shown else ["The sheet is hidden in the workbook."]
+    if merged:
+        notes.append("Cells are merged. In the table, each line of such a cell has its value.")
+    if rows:
+        notes.append(f"Hidden rows are read as well: {runs(rows)}.")
+    if columns:
+        letters = ", ".join(map(column_letters, columns[:LETTERS_SHOWN]))
+        notes.append(f"Hidden columns are read as well: {letters}{', …' if columns[LETTERS_SHOWN:] else ''}.")
+    near = tuple(each for each in merged if each[0] <= len(head.rows))
+    return head.model_copy(update={"merged": near, "notes": tuple(notes)})
 
 
 def _shortened(rows: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:

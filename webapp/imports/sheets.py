@@ -11,6 +11,7 @@ from typing import Any
 from python_calamine import CalamineWorkbook
 
 from webapp.imports.faults import ImportFault
+from webapp.imports.sheet_marks import Merged
 
 WORKBOOK_BYTES_MAX = 256 << 20
 """A workbook is read as a whole, so its parts may unpack to so many bytes."""
@@ -30,6 +31,12 @@ def open_workbook(path: Path) -> CalamineWorkbook:
             "Save its sheet as CSV.",
         )
     return CalamineWorkbook.from_path(path)
+
+
+def merged_down(workbook: CalamineWorkbook, sheet: str) -> list[Merged]:
+    """Returns the merged cells of a sheet that have several lines."""
+    ranges = workbook.get_sheet_by_name(sheet).merged_cell_ranges or []
+    return [(top + 1, bottom + 1, left) for (top, left), (bottom, _) in ranges if bottom > top]
 
 
 def sheet_rows(workbook: CalamineWorkbook, sheet: str, rows_max: int | None = None) -> Iterator[list[str]]:

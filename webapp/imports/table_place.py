@@ -201,6 +201,8 @@ def _names(
 def _completed(header: Line, above: Sequence[Line]) -> tuple[str, ...]:
     """Returns the names. A column without one may have it in the line above, as where descriptions follow."""
     before = next((row for row in reversed(above) if row.number < header.number), None)
+    if before is not None and _are_groups(before, header):
+        return _in_groups(before, header)
     if before is None or len(before.cells) != len(header.cells) or not all(map(str.strip, before.cells)):
         return header.cells
     if all(map(str.strip, header.cells)) or not _are_names(before, len(header.cells)):
@@ -208,6 +210,26 @@ def _completed(header: Line, above: Sequence[Line]) -> tuple[str, ...]:
     return tuple(
         cell if cell.strip() else over for cell, over in zip(header.cells, before.cells, strict=True)
     )
+
+
+def _are_groups(above: Line, header: Line) -> bool:
+    """Whether some names come twice, and the line above has words over them, as merged cells are."""
+    names = [cell.strip() for cell in header.cells if cell.strip()]
+    groups = [cell.strip() for cell in above.cells if cell.strip()]
+    twice = len(set(names)) < len(names) and len(above.cells) <= len(header.cells)
+    return twice and len(groups) > 1 and all(shape(cell) == "words" for cell in groups)
+
+
+def _in_groups(above: Line, header: Line) -> tuple[str, ...]:
+    """Returns the names with their group before them where they come twice: `Motor 1 T`, `Motor 2 T`."""
+    names, group = [], ""
+    counts = Counter(cell.strip() for cell in header.cells)
+    for at, cell in enumerate(header.cells):
+        group = (above.cells[at].strip() if at < len(above.cells) else "") or group
+        names.append(
+            f"{group} {cell.strip()}" if group and cell.strip() and counts[cell.strip()] > 1 else cell
+        )
+    return tuple(names)
 
 
 def _are_units(row: Line) -> bool:

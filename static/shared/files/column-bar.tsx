@@ -2,9 +2,9 @@
 import { useId } from "react";
 import { plural } from "../format";
 import { applyToLike, changeColumn, columnsLike, type ColumnChange } from "./reading";
-import type { ColumnReading, FieldType, Source } from "./types";
+import type { ColumnReading, FieldType, Reading, Source } from "./types";
 import type { Decision } from "./use-decision";
-import { missingOf, missingText, TYPES } from "./words";
+import { BESIDES, missingOf, missingText, TIME_FORMATS, TYPES, type Options } from "./words";
 
 const MARKS = [
   ["", "as the file"],
@@ -62,7 +62,29 @@ export function ColumnBar({
         onChange={(unit) => put(found.source, { unit: unit.trim() || null })}
       />
       {["number", "integer"].includes(found.type) && (
-        <Marks column={found} onChange={(next) => put(found.source, next)} />
+        <>
+          <Marks column={found} onChange={(next) => put(found.source, next)} />
+          <Known
+            label="Beside it"
+            key={`beside ${found.source}`}
+            value={found.beside}
+            known={BESIDES}
+            empty="nothing"
+            hint="What stands beside each number: a unit, - for a minus behind it, () for numbers below zero"
+            onChange={(beside) => put(found.source, { beside })}
+          />
+        </>
+      )}
+      {found.type === "timestamp" && !isTheTime(reading, found) && (
+        <Known
+          label="Written"
+          key={`format ${found.source}`}
+          value={found.format ?? ""}
+          known={TIME_FORMATS}
+          empty="as ISO 8601"
+          hint="How the times of this column are written"
+          onChange={(format) => put(found.source, { format: format || null })}
+        />
       )}
       <Missing
         key={String(found.source)}
@@ -120,6 +142,48 @@ function Short({
         spellCheck={false}
         onChange={(event) => onChange(event.target.value)}
       />
+    </span>
+  );
+}
+
+const isTheTime = ({ time }: Reading, { source }: ColumnReading): boolean =>
+  time?.columns.length === 1 && time.columns[0] === source;
+
+/** A text of which some are known. It counts when it is left, or with Enter. */
+function Known({
+  label,
+  value,
+  known,
+  empty,
+  hint,
+  onChange,
+}: {
+  label: string;
+  value: string;
+  known: Options;
+  empty: string;
+  hint: string;
+  onChange: (value: string) => void;
+}) {
+  const id = useId();
+  const take = (text: string) => text.trim() !== value && onChange(text.trim());
+  return (
+    <span className="inline-field" title={hint}>
+      <label htmlFor={id}>{label}</label>
+      <input
+        id={id}
+        className="input input--small"
+        defaultValue={value}
+        placeholder={empty}
+        maxLength={40}
+        list={`${id}-known`}
+        spellCheck={false}
+        onBlur={(event) => take(event.target.value)}
+        onKeyDown={(event) => event.key === "Enter" && take(event.currentTarget.value)}
+      />
+      <datalist id={`${id}-known`}>
+        {known.map(([each, words]) => each && <option key={each} value={each} label={words} />)}
+      </datalist>
     </span>
   );
 }

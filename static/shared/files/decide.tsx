@@ -5,6 +5,7 @@ import { Problem, Skeleton } from "../ui/parts";
 import { bytes, plural } from "../format";
 import { Choices } from "../ui/choices";
 import { ColumnBar } from "./column-bar";
+import { fixTable } from "./fix";
 import { LineBar } from "./line-bar";
 import { Options } from "./options";
 import { LinesPane } from "./lines-pane";
@@ -88,9 +89,10 @@ function Questions({ decision }: { decision: Decision }) {
                 title,
                 note: example && !title.includes(example) && <span className="mono">{example}</span>,
               }))}
-              onChange={(at) =>
-                change({ ...changes, answers: { ...changes.answers, [question.id]: Number(at) } })
-              }
+              onChange={(at) => {
+                const answered = { ...changes, answers: { ...changes.answers, [question.id]: Number(at) } };
+                change(fixTable(answered, question.choices[Number(at)]?.changes ?? {}));
+              }}
             />
           </div>
         );

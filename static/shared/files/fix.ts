@@ -1,9 +1,9 @@
 /** Changes that decide the rest of a reading, which is then found again around them. Pure. */
 import type { Changes } from "./reading";
 
-export type LineUse = "header_line" | "units_line" | "first_line";
+export type LineUse = "header_line" | "units_line" | "first_line" | "last_line";
 
-const ORDER: readonly LineUse[] = ["header_line", "units_line", "first_line"];
+const ORDER: readonly LineUse[] = ["header_line", "units_line", "first_line", "last_line"];
 
 const without = (fixed: Changes["fixed"], drop: (place: string, value: unknown) => boolean) =>
   Object.fromEntries(Object.entries(fixed).filter(([place, value]) => !drop(place, value)));
@@ -16,16 +16,25 @@ export function fixLine(changes: Changes, use: LineUse, line: number | null): Ch
     if (other < 0 || other === own || line === null || typeof value !== "number") return false;
     return other < own ? value >= line : value <= line;
   });
-  // a table begins somewhere: its first row is found again
+  // a table begins somewhere: its first row is found again, and so is where it ends
   const fixed =
-    use === "first_line" && line === null
+    ["first_line", "last_line"].includes(use) && line === null
       ? without(kept, (place) => place === use)
       : { ...kept, [use]: line };
   return { ...changes, fixed };
 }
 
 /** Parts of the reading after which columns are others: what was said of them no longer holds. */
-const NEW_COLUMNS = new Set(["encoding", "delimiter", "quote", "sheet", "member", "comment"]);
+const NEW_COLUMNS = new Set([
+  ...["encoding", "delimiter", "quote", "escape", "cuts", "comment"],
+  ...["sheet", "member", "records"],
+]);
+
+/** The table that an answer names, of several in the file: its reading is then found like that of any file. */
+export function fixTable(changes: Changes, choice: Readonly<Record<string, unknown>>): Changes {
+  const place = ["member", "sheet", "records"].find((each) => each in choice);
+  return place === undefined ? changes : fix(changes, place, choice[place]);
+}
 
 export function fix(changes: Changes, place: string, value: unknown): Changes {
   const next = { ...changes, fixed: { ...changes.fixed, [place]: value } };

@@ -7,13 +7,18 @@ const USES: readonly (readonly [LineUse, string])[] = [
   ["header_line", "Column names"],
   ["units_line", "Units"],
   ["first_line", "First row"],
+  ["last_line", "Last row"],
 ];
 
 export function LineBar({ decision, line }: { decision: Decision; line: number | null }) {
   const { reading, preview, changes, change } = decision;
   if (!["text", "xlsx"].includes(reading.kind)) return null;
   if (line === null)
-    return <p className="pane__bar muted">Choose a line to say what it is: names, units or the first row.</p>;
+    return (
+      <p className="pane__bar muted">
+        Choose a line to say what it is: names, units, the first or the last row.
+      </p>
+    );
   const kind = preview?.lines.find(({ number }) => number === line)?.kind;
   return (
     <div className="pane__bar" role="group" aria-label={`Line ${line}`}>

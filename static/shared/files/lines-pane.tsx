@@ -97,7 +97,7 @@ function LineText({
   const divided = ["row", "header", "units"].includes(line.kind);
   const shown = line.text.replaceAll("\n", "↵");
   if (!divided || reading.kind !== "text") return <span className="line__text">{shown}</span>;
-  const found = pieces(shown, reading.delimiter, reading.quote);
+  const found = pieces(shown, reading.delimiter, reading.quote, reading.cuts);
   const cut = found.findIndex(({ cell }) => (cell ?? 0) >= CELLS_MAX);
   const marked = cut < 0 ? found : found.slice(0, cut);
   const bad = new Map(row?.unreadable.map(({ column, why }) => [preview.columns[column]?.source, why]) ?? []);

@@ -7,7 +7,13 @@ export interface Piece {
 }
 
 /** Divides a line at each delimiter that is not within quotes. All pieces together are the line. */
-export function pieces(line: string, delimiter: string, quote: string): Piece[] {
+export function pieces(
+  line: string,
+  delimiter: string,
+  quote: string,
+  cuts: readonly number[] = [],
+): Piece[] {
+  if (delimiter === "places") return atPlaces(line, cuts);
   const found: Piece[] = [];
   const whitespace = delimiter === "whitespace";
   let start = 0;
@@ -45,6 +51,18 @@ export function pieces(line: string, delimiter: string, quote: string): Piece[] 
   found.push({ text: line.slice(start), cell });
   return found;
 }
+
+/** Cells of fixed places; what divides two of them is nothing but a place. */
+const atPlaces = (line: string, cuts: readonly number[]): Piece[] =>
+  [0, ...cuts].flatMap((begin, cell) => {
+    const text = line.slice(begin, cuts[cell]);
+    return cell === 0
+      ? [{ text, cell }]
+      : [
+          { text: "", cell: null },
+          { text, cell },
+        ];
+  });
 
 const runAt = (line: string, at: number): number => /^[ \t]+/.exec(line.slice(at, at + 200))?.[0].length ?? 0;
 

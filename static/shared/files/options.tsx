@@ -1,19 +1,23 @@
 /** Each guess about a file in words, as a control that changes it. */
 import { useEffect, useId, useState, type ReactNode } from "react";
-import { fix, fixLine, fixTime } from "./fix";
+import { fix, fixLine, fixTime, type LineUse } from "./fix";
 import type { Source, TimeReading } from "./types";
 import type { Decision } from "./use-decision";
 import {
+  arrayWords,
   COMMENTS,
   DECIMALS,
   DELIMITERS,
   ENCODINGS,
+  ESCAPES,
   including,
   JUMPS,
   kindWords,
   MARKS,
   missingOf,
   missingText,
+  placesOf,
+  placesText,
   QUOTES,
   readingWords,
   THOUSANDS,
@@ -25,7 +29,7 @@ import {
 const ROOMY = "(min-width: 1200px) and (min-height: 700px)";
 
 export function Options({ decision }: { decision: Decision }) {
-  const { reading } = decision;
+  const { reading, detection } = decision;
   const text = reading.kind === "text";
   const [open] = useState(() => window.matchMedia(ROOMY).matches);
   return (
@@ -34,7 +38,9 @@ export function Options({ decision }: { decision: Decision }) {
         How it is read <span className="muted">{readingWords(reading)}</span>
       </summary>
       <div className="options">
-        {(text || reading.sheet || reading.member) && <OfFile decision={decision} />}
+        {(text || reading.sheet || reading.member || detection.arrays?.length) && (
+          <OfFile decision={decision} />
+        )}
         {(text || reading.kind === "xlsx") && <OfLines decision={decision} />}
         {text && <OfValues decision={decision} />}
         <OfTime decision={decision} />
@@ -99,11 +105,14 @@ function Text({
   label,
   value,
   known,
+  empty,
   onChange,
 }: {
   label: string;
   value: string;
   known?: readonly string[];
+  /** what is shown while there is no text */
+  empty?: string;
   onChange: (value: string) => void;
 }) {
   const [text, setText] = useState(value);
@@ -117,6 +126,7 @@ function Text({
             id={id}
             className="input input--small"
             value={text}
+            placeholder={empty}
             list={known && `${id}-known`}
             spellCheck={false}
             onChange={(event) => setText(event.target.value)}
@@ -140,7 +150,7 @@ const titled = (names: readonly string[]): Words => names.map((name) => [name, n
 
 function OfFile({ decision: { reading, detection, changes, change } }: { decision: Decision }) {
   const put = (place: string) => (value: unknown) => change(fix(changes, place, value));
-  const { members = [], sheets = [] } = detection;
+  const { members = [], sheets = [], arrays = [] } = detection;
   return (
     <Group title="File">
       {members.length > 1 && (
@@ -153,6 +163,14 @@ function OfFile({ decision: { reading, detection, changes, change } }: { decisio
       )}
       {sheets.length > 1 && (
         <Select label="Sheet" value={reading.sheet ?? ""} options={titled(sheets)} onChange={put("sheet")} />
+      )}
+      {arrays.length > 1 && (
+        <Select
+          label="Rows are in"
+          value={reading.records ?? ""}
+          options={arrays.map((path) => [path, arrayWords(path)] as const)}
+          onChange={put("records")}
+        />
       )}
       {reading.kind === "text" && (
         <>
@@ -168,7 +186,20 @@ function OfFile({ decision: { reading, detection, changes, change } }: { decisio
             options={including(DELIMITERS, reading.delimiter)}
             onChange={put("delimiter")}
           />
-          <Select label="Text stands in" value={reading.quote} options={QUOTES} onChange={put("quote")} />
+          {["whitespace", "places"].includes(reading.delimiter) && (
+            <Text
+              label="Cells begin at"
+              value={placesText(reading.cuts)}
+              empty="any place"
+              onChange={(text) => put("cuts")(placesOf(text))}
+            />
+          )}
+          {reading.delimiter !== "places" && (
+            <Select label="Text stands in" value={reading.quote} options={QUOTES} onChange={put("quote")} />
+          )}
+          {reading.quote !== "" && reading.delimiter !== "places" && (
+            <Select label="Quote within" value={reading.escape} options={ESCAPES} onChange={put("escape")} />
+          )}
           <Select
             label="Pass over"
             value={reading.comment}
@@ -188,8 +219,12 @@ function OfLines({ decision: { reading, preview, changes, change } }: { decision
     String(number),
     `${number}: ${text.length > LINE_WORDS_MAX ? `${text.slice(0, LINE_WORDS_MAX)}…` : text}`,
   ]);
-  const choose = (use: "header_line" | "units_line" | "first_line") => (value: string) =>
+  const choose = (use: LineUse) => (value: string) =>
     change(fixLine(changes, use, value === "" ? null : Number(value)));
+  const end = (text: string) => {
+    const line = Number(text.replace(/\D/g, ""));
+    choose("last_line")(line >= reading.first_line ? String(line) : "");
+  };
   const of = (line: number | null, none: string): Words =>
     including([["", none] as const, ...lines], line === null ? "" : String(line));
   return (
@@ -211,6 +246,12 @@ function OfLines({ decision: { reading, preview, changes, change } }: { decision
         value={String(reading.first_line)}
         options={including(lines, String(reading.first_line))}
         onChange={choose("first_line")}
+      />
+      <Text
+        label="Last row"
+        value={String(reading.last_line ?? "")}
+        empty="the last of the file"
+        onChange={end}
       />
       <p className="field__help">{countOfOthers(preview?.lines.map(({ kind }) => kindWords(kind)) ?? [])}</p>
     </Group>

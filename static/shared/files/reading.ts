@@ -3,7 +3,7 @@ import type { ColumnReading, Detection, Question, Reading, Source, TimeReading }
 
 /** What of a column a person may change without a new look at the file. */
 export type ColumnChange = Partial<
-  Pick<ColumnReading, "name" | "type" | "unit" | "decimal" | "thousands" | "missing">
+  Pick<ColumnReading, "name" | "type" | "unit" | "decimal" | "thousands" | "missing" | "beside" | "format">
 > & { out?: boolean };
 
 /** All that a person changed. It outlives a new look at the file, which is taken around `fixed`. */
@@ -54,7 +54,7 @@ export function changeColumn(changes: Changes, source: Source, change: ColumnCha
 }
 
 /** What makes a column's values; its name and unit are its own. */
-const SHARED = ["type", "decimal", "thousands", "missing", "out"] as const;
+const SHARED = ["type", "decimal", "thousands", "missing", "beside", "format", "out"] as const;
 
 /** The other columns that were taken for the same, and are read otherwise now than this one. */
 export function columnsLike(detection: Detection, changes: Changes, source: Source): Source[] {

@@ -36,7 +36,37 @@ export const DELIMITERS: Options = [
   ["\t", "tab"],
   ["|", "bar |"],
   ["whitespace", "spaces"],
+  ["places", "fixed places"],
 ];
+
+export const ESCAPES: Options = [
+  ["", 'written twice: ""'],
+  ["\\", 'behind a backslash: \\"'],
+];
+
+/** What may stand beside the numbers of a column, apart from a unit. */
+export const BESIDES: Options = [
+  ["", "nothing"],
+  ["-", "a minus behind: 5-"],
+  ["()", "parentheses below zero: (5)"],
+  ["\u2212", "the sign \u2212 for a minus"],
+];
+
+/** "values", "data.rows, an array for each column": where a JSON document has its rows. */
+export function arrayWords(path: string): string {
+  if (path === "") return "the document itself";
+  if (path === "*") return "the document, an array for each column";
+  return path.endsWith(".*") ? `${path.slice(0, -2)}, an array for each column` : path;
+}
+
+/** "8, 16, 24": places in a line, in characters. */
+export const placesText = (cuts: readonly number[]): string => cuts.join(", ");
+
+/** The places that a text names, in their order; what is no number is left out. */
+export function placesOf(text: string): number[] {
+  const found = text.split(/[^0-9]+/).map(Number);
+  return [...new Set(found.filter((place) => place > 0))].sort((a, b) => a - b);
+}
 
 export const QUOTES: Options = [
   ['"', 'double quotes "'],

@@ -113,9 +113,13 @@ def cells_of(rows):
     return "".join(cells)
 
 
-def workbook(rows, **more):
-    """The parts of an .xlsx that a reader needs: the sheet Data, and more sheets by their names."""
-    sheets = {"Data": rows, **more}
+def workbook(rows, merged=(), hidden_rows=(), hidden_columns=(), hidden=(), **more):
+    """The parts of an .xlsx that a reader needs: the sheet Data, and more sheets by their names.
+
+    `merged` are cells of Data such as A2:A5. Its `hidden_rows` and `hidden_columns` are counted from 1, and
+    `hidden` names sheets.
+    """
+    sheets, states = {"Data": rows, **more}, ("visible", "hidden")
     main = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
     office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
     package = "http://schemas.openxmlformats.org/package/2006"
@@ -130,7 +134,10 @@ def workbook(rows, **more):
         "_rels/.rels": f'<Relationships xmlns="{package}/relationships">'
         f'<Relationship Id="r1" Type="{office}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
         "xl/workbook.xml": f'<workbook {main} xmlns:r="{office}"><sheets>'
-        + "".join(f'<sheet name="{name}" sheetId="{n}" r:id="r{n}"/>' for n, name in enumerate(sheets, 1))
+        + "".join(
+            f'<sheet name="{name}" sheetId="{n}" state="{states[name in hidden]}" r:id="r{n}"/>'
+            for n, name in enumerate(sheets, 1)
+        )
         + "</sheets></workbook>",
         "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}/relationships">'
         + "".join(
@@ -142,7 +149,16 @@ def workbook(rows, **more):
         "</cellXfs></styleSheet>",
     }
     for number, each in enumerate(sheets.values(), 1):
-        data = f"<worksheet {main}><sheetData>{cells_of(each)}</sheetData></worksheet>"
+        columns = "".join(f'<col min="{n}" max="{n}" width="0" hidden="1"/>' for n in hidden_columns)
+        cells = cells_of(each)
+        for row in hidden_rows if number == 1 else ():
+            cells = cells.replace(f'<row r="{row}"', f'<row r="{row}" hidden="1"')
+        ranges = "".join(f'<mergeCell ref="{each}"/>' for each in merged) if number == 1 else ""
+        data = (
+            f"<worksheet {main}>{f'<cols>{columns}</cols>' if columns and number == 1 else ''}"
+            f"<sheetData>{cells}</sheetData>"
+            f"{f'<mergeCells>{ranges}</mergeCells>' if ranges else ''}</worksheet>"
+        )
         parts[f"xl/worksheets/sheet{number}.xml"] = data
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w") as archive:
@@ -220,3 +236,35 @@ def test_a_sheet_as_people_make_it(tmp_path):
     assert [column.unit for column in found.reading.columns[2:]] == ["°C", "bar"]
     assert found.times[0] == "2024-05-01T00:00:00+00:00"
     assert (found.report.rows, found.report.dead, found.report.footer) == (30, 0, 1)
+
+
+def test_a_merged_cell_has_its_value_in_each_line(tmp_path):
+    rows = [["Report"], ["Day", "Hour", "T"], ["", "", "°C"]]
+    rows += [["2024-05-01" if n % 12 == 0 else "", f"{n % 12:02d}:00", n + 0.5] for n in range(12)]
+    book = workbook(rows, merged=["A1:C1", "A2:A3", "A4:A15"])
+    found = read_without_help(tmp_path / "file", book)
+    assert found.names == ["Day", "Hour", "T"]
+    assert found.times == [f"2024-05-01T{n:02d}:00:00+00:00" for n in range(12)]
+    assert "Cells are merged." in found.notes
+
+
+def test_names_below_merged_groups_are_told_apart(tmp_path):
+    rows = [["", "Motor 1", "", "Motor 2", ""], ["time", "T", "n", "T", "n"]]
+    rows += [[f"2024-05-01 00:{n:02d}:00", n, n + 1, n + 2, n + 3] for n in range(20)]
+    found = read_without_help(tmp_path / "file", workbook(rows, merged=["B1:C1", "D1:E1"]))
+    assert found.names == ["time", "Motor 1 T", "Motor 1 n", "Motor 2 T", "Motor 2 n"]
+    assert found.column("Motor 2 T")[0] == 2
+
+
+def test_what_is_hidden_in_a_sheet_is_read_and_said(tmp_path):
+    rows = [["time", "v"], *([f"2024-05-01 00:{n:02d}:00", n] for n in range(20))]
+    book = workbook(rows, hidden_rows=[4, 5, 9], hidden_columns=[2])
+    found = read_without_help(tmp_path / "file", book)
+    assert found.report.rows == 20
+    assert "Hidden rows are read as well: 4 to 5, 9. Hidden columns are read as well: B." in found.notes
+
+
+def test_a_hidden_sheet_is_not_the_first_to_be_read(tmp_path):
+    shown = [["time", "v"], *([f"2024-05-01 00:{n:02d}:00", n] for n in range(20))]
+    book = workbook([["a"], ["b"], ["c"]], hidden=["Data"], Shown=shown)
+    assert read_without_help(tmp_path / "file", book).names == ["time", "v"]

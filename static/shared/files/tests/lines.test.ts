@@ -29,6 +29,17 @@ test("each cell has its place in the row", () => {
   expect(pieces("a,b", ",", '"').map(({ cell }) => cell)).toEqual([0, null, 1]);
 });
 
+test("fixed places divide a line, and what is behind its end is empty", () => {
+  const found = pieces("20240501  idle1.5", "places", "", [8, 14, 20]);
+  expect(found.filter(({ cell }) => cell !== null).map(({ text }) => text)).toEqual([
+    "20240501",
+    "  idle",
+    "1.5",
+    "",
+  ]);
+  expect(found.map(({ cell }) => cell)).toEqual([0, null, 1, null, 2, null, 3]);
+});
+
 test("a delimiter within quotes divides nothing", () => {
   expect(cells('"a;b";"say ""x;y""";c', ";")).toEqual(['"a;b"', '"say ""x;y"""', "c"]);
   expect(cells("'a,b',c", ",", "'")).toEqual(["'a,b'", "c"]);

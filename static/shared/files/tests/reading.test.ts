@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { fix, fixLine, fixTime } from "../fix";
+import { fix, fixLine, fixTable, fixTime } from "../fix";
 import {
   applyToLike,
   changeColumn,
@@ -73,12 +73,23 @@ describe("what the rest is found again around", () => {
     expect(fixLine(units, "first_line", 4).fixed).toEqual({ first_line: 4 });
     expect(fixLine(units, "header_line", null).fixed).toEqual({ header_line: null, units_line: 6 });
     expect(fixLine(fixLine(units, "first_line", 9), "first_line", null).fixed).toEqual(units.fixed);
+    expect(fixLine(fixLine(units, "last_line", 9), "last_line", null).fixed).toEqual(units.fixed);
+    expect(fixLine(fixLine(units, "last_line", 9), "first_line", 12).fixed.last_line).toBe(undefined);
   });
 
   test("another delimiter makes other columns, so what was said of them is gone", () => {
     const named = changeColumn(NO_CHANGES, 1, { name: "Q" });
     expect(fix(named, "decimal", ",").columns).toEqual(named.columns);
     expect(fix(named, "delimiter", ";")).toEqual({ ...NO_CHANGES, fixed: { delimiter: ";" } });
+  });
+
+  test("a table that is chosen of several is looked at like any other", () => {
+    const named = changeColumn(NO_CHANGES, 1, { name: "Q" });
+    expect(fixTable(named, { delimiter: ";", member: "b.csv", columns: [] })).toEqual({
+      ...NO_CHANGES,
+      fixed: { member: "b.csv" },
+    });
+    expect(fixTable(named, { "time.format": "iso" })).toEqual(named);
   });
 
   test("another time's pattern is found again, its zone stays", () => {

@@ -1,12 +1,15 @@
 import { expect, test } from "vitest";
 import type { Report } from "../types";
 import {
+  arrayWords,
   isLongJump,
   jumpWords,
   leftMs,
   missingOf,
   missingText,
   placeOf,
+  placesOf,
+  placesText,
   reportWords,
   spanWords,
   usersOf,
@@ -35,6 +38,20 @@ test("texts for no value are written and read as one line", () => {
   expect(missingText(["", "-", "NaN", "no data"])).toBe("empty, -, NaN, no data");
   expect(missingOf(" empty, -, NaN ,no data, -")).toEqual(["", "-", "NaN", "no data"]);
   expect(missingOf("")).toEqual([]);
+});
+
+test("places in a line are read in their order, and once", () => {
+  expect(placesOf("16, 8;8 24.")).toEqual([8, 16, 24]);
+  expect(placesText(placesOf("16, 8"))).toBe("8, 16");
+  expect(placesOf("no number, 0")).toEqual([]);
+});
+
+test("the place of an array is told in words", () => {
+  expect(["", "data.rows", "data.*"].map(arrayWords)).toEqual([
+    "the document itself",
+    "data.rows",
+    "data, an array for each column",
+  ]);
 });
 
 test("a span is told in the unit that fits", () => {

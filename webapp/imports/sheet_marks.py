@@ -1,0 +1,114 @@
+"""What a sheet of a workbook has beside its cells: merged cells, and rows and columns that are hidden."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Iterator, Sequence
+from html import unescape
+from itertools import groupby
+from pathlib import Path
+from typing import IO
+
+Merged = tuple[int, int, int]
+"""(the first line, the last line, the column from 0) of a cell that goes on downwards. Lines count from 1."""
+
+HIDDEN_MAX = 100_000
+_BLOCK, _TAG_MAX = 1 << 20, 4 << 10
+_HIDDEN = re.compile(rb"<(?:\w+:)?(row|col)\b([^>]*?\bhidden=\"(?:1|true)\"[^>]*)>")
+_ATTRIBUTE = re.compile(r"([\w:]+)=\"([^\"]*)\"")
+_NUMBER = re.compile(rb"\b(r|min|max)=\"(\d{1,7})\"")
+
+
+def filled_down(
+    rows: Iterator[Sequence[str]], merged: Sequence[Merged], first: int, number: int = 1
+) -> Iterator[list[str]]:
+    """Yields the rows with the values of merged cells in each of their lines, from the table's first line on.
+
+    Above the table a merged cell is a name or a title, which stays where it is. `number` is the first row's
+    line.
+    """
+    begins: dict[int, list[Merged]] = {}
+    for each in merged:
+        if each[0] >= first:
+            begins.setdefault(each[0], []).append(each)
+    under_way: list[tuple[int, int, str]] = []
+    for line, row in enumerate(rows, number):
+        cells = list(row)
+        for last, column, value in under_way:
+            if line <= last and column < len(cells) and not cells[column].strip():
+                cells[column] = value
+        under_way = [each for each in under_way if each[0] > line]
+        for _, last, column in begins.get(line, ()):
+            if column < len(cells):
+                under_way.append((last, column, cells[column]))
+        yield cells
+
+
+def hidden_in(path: Path, sheet: str) -> tuple[list[int], list[int]]:
+    """Returns (the lines, the columns from 1) of a sheet that are hidden, HIDDEN_MAX of them at most."""
+    rows: list[int] = []
+    columns: list[int] = []
+    with zipfile.ZipFile(path) as archive:
+        part = _part_of(archive, sheet)
+        if part is None:
+            return rows, columns
+        with archive.open(part) as file:
+            for found in _tags(file):
+                said = {name: int(number) for name, number in _NUMBER.findall(found[2])}
+                if found[1] == b"row" and b"r" in said:
+                    rows.append(said[b"r"])
+                elif b"min" in said and b"max" in said:
+                    columns += range(said[b"min"], min(said[b"max"], said[b"min"] + 2_000) + 1)
+                if len(rows) + len(columns) >= HIDDEN_MAX:
+                    break
+    return sorted(set(rows)), sorted(set(columns))
+
+
+def _tags(file: IO[bytes]) -> Iterator[re.Match[bytes]]:
+    held = b""
+    while block := file.read(_BLOCK):
+        data = held + block
+        end = data.rfind(b">") + 1
+        yield from _HIDDEN.finditer(data, 0, end)
+        held = data[max(end, len(data) - _TAG_MAX) :]
+
+
+def _part_of(archive: zipfile.ZipFile, sheet: str) -> str | None:
+    """Returns the file of the archive that holds the sheet."""
+    names = archive.namelist()
+    if "xl/workbook.xml" not in names or "xl/_rels/workbook.xml.rels" not in names:
+        return None
+    targets = {
+        each.get("Id"): each.get("Target", "")
+        for each in _elements(archive.read("xl/_rels/workbook.xml.rels"), "Relationship")
+    }
+    for each in _elements(archive.read("xl/workbook.xml"), "sheet"):
+        target = targets.get(each.get("r:id"), "")
+        if each.get("name") == sheet and target:
+            part = target.lstrip("/") if target.startswith("/") else f"xl/{target}"
+            return part if part in names else None
+    return None
+
+
+def _elements(data: bytes, name: str) -> Iterator[dict[str, str]]:
+    for tag in re.findall(rf"<(?:\w+:)?{name}\b([^>]*)>", data.decode(errors="replace")):
+        yield {key: unescape(value) for key, value in _ATTRIBUTE.findall(tag)}
+
+
+def runs(numbers: Sequence[int]) -> str:
+    """Returns "2, 5 to 9": some numbers in their order, of which five runs are named at most."""
+    found = []
+    for _, group in groupby(enumerate(numbers), lambda each: each[1] - each[0]):
+        run = [number for _, number in group]
+        found.append(f"{run[0]:,}" if len(run) == 1 else f"{run[0]:,} to {run[-1]:,}")
+    return ", ".join(found[:5]) + (f" and {len(found) - 5:,} more" if len(found) > 5 else "")
+
+
+def column_letters(number: int) -> str:
+    """Returns what a workbook calls its column, from 1: A, Z, AA."""
+    letters = ""
+    while number:
+        number, rest = divmod(number - 1, 26)
+        letters = chr(65 + rest) + letters
+    return letters

@@ -16,8 +16,8 @@ export const ZOOM = { least: 0.02, most: 2, fit: 1.1, whole: 0.75, readable: 0.5
  */
 const START_ZOOM = 0.8;
 export const MOVE_MS = 180;
-/** Room that is kept to the canvas' edges; below, the tools float. */
-const ROOM = { side: 24, bottom: 72 };
+/** Room that is kept to the canvas' edges; above, the arrangement is chosen, and below, the tools float. */
+const ROOM = { side: 24, top: 58, bottom: 72 };
 
 /**
  * `whole`: the card itself; `large`: its icon, name, kind and node in larger letters; `largest`: its icon and
@@ -59,11 +59,12 @@ export function readableView(cards: readonly Point[], room: Size): Viewport {
   const top = Math.min(...cards.map((card) => card.y));
   const width = Math.max(...cards.map((card) => card.x)) + CARD.width - left;
   const height = Math.max(...cards.map((card) => card.y)) + CARD.height - top;
-  const free = { width: room.width - 2 * ROOM.side, height: room.height - ROOM.side - ROOM.bottom };
+  const free = { width: room.width - 2 * ROOM.side, height: room.height - ROOM.top - ROOM.bottom };
   const all = Math.min(free.width / width, free.height / height, ZOOM.fit);
   const zoom = all >= ZOOM.readable ? all : START_ZOOM;
-  const start = (size: number, space: number) => ROOM.side + Math.max(0, (space - size * zoom) / 2);
-  return { x: start(width, free.width) - left * zoom, y: start(height, free.height) - top * zoom, zoom };
+  const spare = (size: number, space: number) => Math.max(0, (space - size * zoom) / 2);
+  const x = ROOM.side + spare(width, free.width) - left * zoom;
+  return { x, y: ROOM.top + spare(height, free.height) - top * zoom, zoom };
 }
 
 export function canvasBox(): DOMRect {
@@ -84,7 +85,7 @@ export function showReadably(flow: Flow): void {
 
 /** Every element, however many there are. */
 export function showAll(flow: Flow): void {
-  const padding = { top: `${ROOM.side}px`, x: `${ROOM.side}px`, bottom: `${ROOM.bottom}px` } as const;
+  const padding = { top: `${ROOM.top}px`, x: `${ROOM.side}px`, bottom: `${ROOM.bottom}px` } as const;
   void flow.fitView({ padding, minZoom: ZOOM.least, maxZoom: ZOOM.fit, duration: MOVE_MS });
 }
 
@@ -104,7 +105,7 @@ export function reveal(flow: Flow, ids: Iterable<string>, zoomMin = 0): void {
     return last > to ? before + Math.max(to - last, from - first) : before;
   };
   const x = along("x", CARD.width, now.x, ROOM.side, box.width - ROOM.side);
-  const y = along("y", CARD.height, now.y, ROOM.side, box.height - ROOM.bottom);
+  const y = along("y", CARD.height, now.y, ROOM.top, box.height - ROOM.bottom);
   if (x !== now.x || y !== now.y || zoom !== now.zoom)
     void flow.setViewport({ x, y, zoom }, { duration: MOVE_MS });
 }

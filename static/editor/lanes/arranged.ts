@@ -12,7 +12,7 @@ import { drop } from "./dropping";
 import { frameAt, laneAt, laneLayout, type Frame, type Ghost, type Lane, type LaneLayout } from "./layout";
 import { draftLane, laneHeads, liveLane, shadowsOf, siteLane, underWay } from "./lies";
 import { hang, hangOver, keepLayout, useLanes, type Hanging } from "./store";
-import { movable, unitsOf } from "./units";
+import { movable, unitsOf, type Unit } from "./units";
 
 export type LaneFlowNode = Node<{ lane: Lane }, "lane">;
 export type FrameFlowNode = Node<{ frame: Frame }, "frame">;
@@ -105,11 +105,8 @@ const sameNode = (a: AnyNode, b: AnyNode): boolean =>
 
 const isOwn = (node: AnyNode): node is FlowNode => node.type === "card" || node.type === "group-box";
 
-/** What hangs from the pointer, and how far it was dragged. */
-interface Held {
-  ids: ReadonlySet<string>;
-  by: Point;
-}
+/** What hangs from the pointer: each card, and how far it is from its place. */
+type Held = ReadonlyMap<string, Point>;
 
 export interface Arranged {
   layout: LaneLayout;
@@ -167,12 +164,12 @@ function laneNodes(
   const may = mayAct(live ? "operator" : "editor");
   const moved = cards.map((card): CardNode => {
     const home = layout.cards[card.id] ?? card.position;
-    const hangs = held?.ids.has(card.id);
+    const by = held?.get(card.id);
     return {
       ...card,
-      position: hangs ? { x: home.x + held!.by.x, y: home.y + held!.by.y } : home,
+      position: by ? { x: home.x + by.x, y: home.y + by.y } : home,
       draggable: may && (!live || movable(byId.get(card.id))),
-      ...(hangs ? { className: "hangs", zIndex: 1000 } : {}),
+      ...(by ? { className: "hangs", zIndex: 1000 } : {}),
     };
   });
   const place = ({ x, y, width, height }: { x: number; y: number; width: number; height: number }) => ({
@@ -257,17 +254,15 @@ function useDrag(
         streamOrder(layout),
       );
       hang(units, over(event as unknown as MouseEvent));
-      setHeld({ ids: new Set(units.flatMap(({ members }) => members)), by: { x: 0, y: 0 } });
     },
-    [document, layout, over, setHeld],
+    [document, layout, over],
   );
   const onNodeDrag = useCallback<OnNodeDrag<AnyNode>>(
     (event, node) => {
       const { hanging } = useLanes.getState();
       const home = layout.cards[node.id];
       if (!hanging || !home) return;
-      const by = { x: node.position.x - home.x, y: node.position.y - home.y };
-      setHeld({ ids: new Set(hanging.units.flatMap(({ members }) => members)), by });
+      setHeld(heldBy(hanging.units, node, layout));
       hangOver(over(event as unknown as MouseEvent));
     },
     [layout, over, setHeld],
@@ -278,6 +273,28 @@ function useDrag(
     if (hanging) drop(hanging);
   }, [setHeld]);
   return { onNodeDragStart, onNodeDrag, onNodeDragStop };
+}
+
+/** From one unit to the next, where several hang from one pointer. */
+const STACK = { x: 18, y: 30 };
+
+/** The unit of the dragged card goes with the pointer, and the others come along below it. */
+function heldBy(units: readonly Unit[], dragged: AnyNode, layout: LaneLayout): Held {
+  const held = new Map<string, Point>();
+  let below = 0;
+  for (const { members } of units) {
+    const own = members.includes(dragged.id);
+    if (!own) below += 1;
+    const anchor = layout.cards[own ? dragged.id : (members[0] ?? "")];
+    if (!anchor) continue;
+    const steps = own ? 0 : below;
+    const by = {
+      x: dragged.position.x + steps * STACK.x - anchor.x,
+      y: dragged.position.y + steps * STACK.y - anchor.y,
+    };
+    for (const id of members) held.set(id, by);
+  }
+  return held;
 }
 
 /** A number for each element, which grows along the streams. */

@@ -12,10 +12,10 @@ import {
 } from "lucide-react";
 import * as actions from "../../shared/actions";
 import { bytes, percent, plural } from "../../shared/format";
-import { shortPhase } from "../../shared/handovers";
+import { behindWords, shortPhase } from "../../shared/handovers";
 import { useElement, useNode } from "../../shared/live";
 import { roleReason } from "../../shared/page";
-import { replicaWords, standbyOn } from "../../shared/replicas";
+import { standbyOn } from "../../shared/replicas";
 import { alertsNow, drainRefusal, loadNow, mayRun, nameOf, nodeStatus } from "../../shared/status";
 import type { ClusterNode, Handover, LiveElement } from "../../shared/types";
 import { Menu } from "../../shared/ui/menu";
@@ -236,5 +236,6 @@ function ghostWords(role: string, element: LiveElement, node: string, handover: 
     return `${far}${shortPhase(handover)}`;
   }
   const standby = standbyOn(element, node);
-  return standby ? `standby, ${replicaWords(standby)}` : "standby";
+  if (!standby) return "standby";
+  return `standby, ${standby.armed ? "ready" : behindWords(standby.behind)}`;
 }

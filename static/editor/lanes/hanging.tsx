@@ -67,13 +67,11 @@ function Panel({ hanging, lanes }: { hanging: Hanging; lanes: readonly Lane[] })
   useLive((state) => state.nodes);
   const elementOf = (unit: Unit) => elements.find(({ id }) => id === unit.lead);
   const going = target === null ? [] : goingTo(units, target);
-  const what = units.length === 1 && first ? wordsOf(first) : plural(units.length, "move");
-  const refused =
-    target === null
-      ? "Hold it over the lane of a node."
-      : going.length === 0
-        ? refusalOf(units, target)
-        : null;
+  const what =
+    units.length === 1 && first
+      ? wordsOf(first)
+      : plural(units.flatMap(({ members }) => members).length, "element");
+  const refused = target !== null && going.length === 0 ? refusalOf(units, target) : null;
   const press = (event: React.KeyboardEvent) => {
     const step = { ArrowUp: -1, ArrowLeft: -1, ArrowDown: 1, ArrowRight: 1 }[event.key];
     if (event.key === "Escape") letGo();
@@ -84,7 +82,7 @@ function Panel({ hanging, lanes }: { hanging: Hanging; lanes: readonly Lane[] })
   };
   return (
     <section
-      className="hanging"
+      className={`hanging hanging--${stage}`}
       role={chosen ? "dialog" : "region"}
       aria-label={target === null ? `Move ${what}` : `Move ${what} to ${target}`}
       aria-describedby="hanging-text"
@@ -103,6 +101,7 @@ function Panel({ hanging, lanes }: { hanging: Hanging; lanes: readonly Lane[] })
               forecast={forecasts[unit.lead]}
             />
           ))}
+        {target === null && <p className="hanging__note">Hold it over the lane of a node.</p>}
         {refused && <p className="hanging__refused">{refused}</p>}
         {first && units.length === 1 && target !== null && !refused && (
           <p className="hanging__note">{noteOf(pipeline, elementOf(first))}</p>

@@ -49,11 +49,12 @@ export function ArrangementSwitch() {
 }
 
 export function LanePanels({ arranged }: { arranged: Arranged }) {
+  const live = useEditor((state) => state.mode === "live");
   return (
     <>
       <Panel position="top-right" className="lane-panels">
         <HangingPanel lanes={arranged.layout.lanes} />
-        <MoveList />
+        {live && <MoveList />}
       </Panel>
       <Announcer />
     </>

@@ -33,6 +33,7 @@ from webapp.imports.convert_zone import Zone
 from webapp.imports.faults import Cancelled, ImportFault
 from webapp.imports.footer import is_remark, is_summary
 from webapp.imports.reading import ColumnReading, Jump, Reading, Report, Source
+from webapp.imports.table_width import CUT_OFF
 from webapp.imports.time_text import COUNTED, COUNTED_IN_UTC, moment as in_iso, time_reader, year_of
 from webapp.imports.years import Years
 
@@ -138,11 +139,12 @@ class _Import:
         finally:
             connection.close()
         if waiting is not None and batch is not None:
-            yield (
+            kept = (
                 self._without_footer(waiting)
                 if self.order is not None
                 else self._without_sums(waiting, batch)
             )
+            yield kept if batch.ended or self.footer else _with_cut_off_row(kept, batch)
 
     def _without_sums(self, table: pa.Table, batch: Batch) -> pa.Table:
         """Leaves out the sums behind a table without times: their first cell is a word, and others are
@@ -279,6 +281,19 @@ class _Import:
             footer=self.footer,
             questions=self.counts.questions(self.jump),
         )
+
+
+def _with_cut_off_row(table: pa.Table, batch: Batch) -> pa.Table:
+    """Returns the rows of a file that ends without a line's end. If its last row alone is short, the file was
+    cut off there: nobody knows whether the row's last cell is whole, so it is a dead letter."""
+    last = table.num_rows - 1
+    short = table["_short"].to_numpy()
+    if last < 1 or not short[last] or short[:last].any() or table["_reject"][last].is_valid:
+        return table
+    for name, text in (("_reject", CUT_OFF), ("_raw", batch.text(batch.table.num_rows - 1, _RAW_CHARACTERS))):
+        column = pa.chunked_array([*table[name].slice(0, last).chunks, pa.array([text], pa.string())])
+        table = table.set_column(table.column_names.index(name), name, column)
+    return table
 
 
 class _Typing:

@@ -47,6 +47,7 @@ class Batch:
     bytes_total: int
     lines: Callable[[], NDArray[np.int64]]  # of the rows, from 1
     text: Callable[[int, int], str]  # (row, characters) -> the row as it stands in the file
+    ended: bool = True  # its last line has its end
 
 
 def text_batches(
@@ -64,7 +65,8 @@ def text_batches(
                 file.write_bytes(piece.data)
                 table = _typed(piece, last, reading, query, connection, file, width)
                 lines = lines_of(piece, table.num_rows)
-                yield Batch(table, over_width(reading, width), done, counted.size, lines, piece.text)
+                refused = over_width(reading, width)
+                yield Batch(table, refused, done, counted.size, lines, piece.text, piece.ended)
 
 
 def _with_last(found: Iterator[Piece]) -> Iterator[tuple[Piece, bool]]:

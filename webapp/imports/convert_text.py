@@ -46,6 +46,7 @@ class Piece:
     quote: str
     delimiter: str
     lines: NDArray[np.int64] | None = None
+    ended: bool = True  # the last line has its end
 
     @cached_property
     def quoted_lines(self) -> bool:
@@ -272,7 +273,8 @@ def pieces(blocks: Iterator[bytes], reading: Reading) -> Iterator[Piece]:
         first, line = line, line + data.count(b"\n")
         if reading.last_line is not None and line > reading.last_line:
             data = b"".join(data.splitlines(keepends=True)[: max(0, reading.last_line + 1 - first)])
-        return _cleaned(Piece(data, first, reading.quote, delimiter), reading, above) if data else None
+        piece = Piece(data, first, reading.quote, delimiter, ended=data.endswith(b"\n"))
+        return _cleaned(piece, reading, above) if data else None
 
     for block in blocks:
         parts.append(block)

@@ -19,6 +19,7 @@ from webapp.imports.detect_records import document_lines, leaves
 from webapp.imports.dialect import Line, divided, lines_of, unescaped
 from webapp.imports.encoding import decoded
 from webapp.imports.faults import ImportFault
+from webapp.imports.footer import is_summary
 from webapp.imports.reading import (
     ColumnReading,
     Preview,
@@ -32,7 +33,7 @@ from webapp.imports.reading import (
 from webapp.imports.repeats import repeats
 from webapp.imports.sample import Head
 from webapp.imports.sheet_marks import filled_down
-from webapp.imports.table_width import over_width, width_of
+from webapp.imports.table_width import CUT_OFF, over_width, width_of
 from webapp.imports.time_text import COUNTED, Parsed, moment, time_reader, year_of
 from webapp.imports.years import Years
 
@@ -49,7 +50,10 @@ def preview(head: Head, reading: Reading) -> Preview:
     try:
         lines = _lines(head, reading)
         table = [(line.number, cells) for line, kind, cells in lines if kind == "row"]
-        rows = _rows(table, reading, _width(lines, reading))
+        width = _width(lines, reading)
+        rows = _rows(table, reading, width)
+        if width is not None and _is_cut_off(head, reading, [line for line, _, _ in lines], width):
+            rows[-1] = rows[-1].model_copy(update={"reject": rows[-1].reject or CUT_OFF})
     except (LookupError, ValueError) as error:
         raise ImportFault(f"It cannot be read like this: {error}.", None, "Change how it is read.") from error
     shown = tuple(
@@ -157,6 +161,21 @@ def _width(lines: Sequence[tuple[Line, _Kind, Cells]], reading: Reading) -> int 
         return None
     header = next((line.cells for line, kind, _ in lines if kind == "header"), ())
     return width_of(reading, header, [line.cells for line, kind, _ in lines if kind == "row"])
+
+
+def _is_cut_off(head: Head, reading: Reading, lines: Sequence[Line], width: int) -> bool:
+    """Whether the file ends within the last of these lines, as `convert` sees it."""
+    if reading.kind != "text" or not head.whole or reading.last_line is not None:
+        return False
+    text = decoded(head.begin_bytes, reading.encoding)
+    rows = [line for line in lines if line.number >= reading.first_line]
+    return (
+        len(rows) > 1
+        and not text.endswith(("\n", "\r"))
+        and text.endswith(rows[-1].text)
+        and len(rows[-1].cells) < width <= min(len(row.cells) for row in rows[:-1])
+        and not is_summary(rows[-1].text)
+    )
 
 
 def _rows(table: Sequence[tuple[int, Cells]], reading: Reading, width: int | None) -> list[PreviewRow]:

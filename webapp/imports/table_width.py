@@ -9,6 +9,7 @@ from webapp.imports.faults import ImportFault
 from webapp.imports.reading import COLUMNS_MAX, Reading, Source
 
 HEAD_ROWS = 200
+CUT_OFF = "the file ends within this row"
 
 
 def width_of(reading: Reading, header: Sequence[str], rows: Sequence[Sequence[str]]) -> int:

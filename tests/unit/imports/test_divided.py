@@ -71,3 +71,18 @@ def test_what_stands_behind_the_last_row_that_a_person_names_is_left_out(tmp_pat
     found = redetect(look(path, "file").head, {"last_line": 31})
     assert found.reading.columns[1].type == "number"
     assert convert(path, found.reading, tmp_path / "out", lambda *_: None, lambda: False).rows == 30
+
+
+@pytest.mark.parametrize(("end", "dead"), [("2024-05-01 01:00:00;2", 1), ("2024-05-01 01:00:00;2\n", 0)])
+def test_a_row_within_which_the_file_ends_is_a_dead_letter(tmp_path: Path, end: str, dead: int) -> None:
+    found = imported(tmp_path / "file", lines("time;v;w", "{time};{n}.25;{n}") + end)
+    assert (found.report.rows, found.report.dead) == (31, dead)
+    assert [row["_reject"] for row in found.rows[-2:]] == [
+        None,
+        "the file ends within this row" if dead else None,
+    ]
+
+
+def test_a_whole_row_needs_no_end_of_its_line(tmp_path: Path) -> None:
+    found = imported(tmp_path / "file", lines("time;v;w", "{time};{n}.25;{n}").rstrip())
+    assert (found.report.rows, found.report.dead) == (30, 0)

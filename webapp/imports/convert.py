@@ -34,8 +34,8 @@ from webapp.imports.faults import Cancelled, ImportFault
 from webapp.imports.footer import is_remark, is_summary
 from webapp.imports.reading import ColumnReading, Jump, Reading, Report, Source
 from webapp.imports.table_width import CUT_OFF
-from webapp.imports.time_text import COUNTED, COUNTED_IN_UTC, moment as in_iso, time_reader, year_of
-from webapp.imports.years import Years
+from webapp.imports.time_text import COUNTED, COUNTED_IN_UTC, moment as in_iso, time_reader
+from webapp.imports.turns import turns_of
 
 ROWS_MAX = 1_000_000_000
 TABLE = "table.parquet"
@@ -321,7 +321,8 @@ class _Typing:
                 moments.append(Moment(column.name, (column.source,), column.format or "iso"))
         sources = dict.fromkeys([each.source for each in plain])
         self._zones = [self._new_zone() for _ in moments]
-        self._years = [Years() if year_of(moment.format) is not None else None for moment in moments]
+        newest_first = time is not None and time.newest_first
+        self._turns = [turns_of(moment.format, newest_first) for moment in moments]
         try:
             for moment in moments:
                 time_reader(moment.format)
@@ -418,8 +419,8 @@ class _Typing:
             parsed = read(text.replace(",", ".") if comma else text)
             if parsed is not None:
                 known[row], (at[row], utc[row]) = True, parsed
-        years = self._years[n]
-        return known, at if years is None else years.of(at, known), utc
+        turns = self._turns[n]
+        return known, at if turns is None else turns.of(at, known), utc
 
     def _data_time(self, found: pa.Table, n: int, column: ColumnReading) -> tuple[pa.Array, pa.Array | None]:
         known, at, utc = self._moment(found, n)

@@ -89,6 +89,7 @@ def detected_table(facts: Facts, fixed: Mapping[str, JsonValue]) -> Detection:
         [row.number for row in table.rows],
         marks.decimal,
         fixed,
+        [row.text for row in (*facts.rows, *facts.comments) if row.number < table.place.first],
     )
     reading = _reading(table, marks, list(zip(decimals, thousands, strict=True)), besides, judged, timed)
     questions = [

@@ -12,9 +12,10 @@ from pydantic import JsonValue
 from pipeline_runtime.model.schema import FieldType
 from webapp.imports import clock, time_columns
 from webapp.imports.reading import Choice, Question, TimeReading
-from webapp.imports.time_columns import TimeFound
-from webapp.imports.time_text import COUNTED, time_reader, without_year, year_of
-from webapp.imports.years import Years
+from webapp.imports.time_columns import NO_DATE, TimeFound
+from webapp.imports.time_formats import dates_in
+from webapp.imports.time_text import COUNTED, date_of, time_reader, without_given, year_of
+from webapp.imports.turns import turns_of
 
 _ORDERS = {
     "%d": "day",
@@ -23,6 +24,7 @@ _ORDERS = {
     "%y": "year",
 }
 YEARS_MAX, YEARS_LOOKED_AT = 6, 12
+LINES_ABOVE_MAX = 100
 _END_WORDS = ("interval end", "end time", "endtime", "period end", "time to", "bis", "ende")
 
 
@@ -55,9 +57,11 @@ def detected_time(
     lines: Sequence[int],
     decimal: str,
     fixed: Mapping[str, JsonValue],
+    above: Sequence[str] = (),
 ) -> Timed:
     """Returns the time of the rows. `columns` are the cells of the beginning, and `lines` are where its rows
-    stand. `pieces` are cells from further on: they show formats, and no steps."""
+    stand. `pieces` are cells from further on: they show formats, and no steps. `above` are the lines above
+    the table, which may name a date."""
     if "time" in fixed and fixed["time"] is None:
         return Timed(None, notes=("No column is the time.",))
     found = _found(names, columns, pieces, decimal, fixed)
@@ -86,7 +90,11 @@ def detected_time(
         jump="keep" if glitch is None else "skip",
         jump_s=None if glitch is None else clock.far_us(micros) / 1e6,
     )
-    questions = [*_order_question(found, columns), *_year_question(found, columns, reading)]
+    questions = [
+        *_order_question(found, columns),
+        *_year_question(found, columns, reading),
+        *_date_question(found, columns, above),
+    ]
     if questions and year_of(found.format) is not None:
         reading = reading.model_copy(update={"format": questions[-1].choices[0].changes["time.format"]})
     if zone is None and len(local) == len(ordered):
@@ -104,12 +112,14 @@ def _found(
 ) -> TimeFound | None:
     chosen = fixed.get("time.columns")
     if not isinstance(chosen, list):
-        return time_columns.find(names, columns, decimal, pieces)
+        return time_columns.find(names, columns, decimal, pieces) or time_columns.times_of_day(names, columns)
     at = [each for each in chosen if isinstance(each, int) and 0 <= each < len(columns)]
     # Only the chosen ones are looked at, under names that say that they are times.
     some = time_columns.find(
         ["time"] * len(at), [columns[each] for each in at], decimal, [pieces[each] for each in at]
     )
+    if some is None and len(at) == 1:
+        some = time_columns.times_of_day(["time"], [columns[at[0]]])
     if some is None or not at:
         return None
     return TimeFound(tuple(at[each] for each in some.columns), some.formats)
@@ -124,10 +134,12 @@ def _times(found: TimeFound, columns: Sequence[Sequence[str]]) -> list[tuple[int
     begin again."""
     read = time_reader(found.format)
     times = [moment for text in _texts(found, columns) if (moment := read(text)) is not None]
-    if year_of(found.format) is None:
+    micros = [each for each, _ in times]
+    turns = turns_of(found.format, clock.is_newest_first(micros))
+    if turns is None:
         return times
-    in_years = Years().of(np.array([each for each, _ in times], np.int64), np.ones(len(times), bool))
-    return [(each, is_utc) for each, (_, is_utc) in zip(in_years.tolist(), times, strict=True)]
+    turned = turns.of(np.array(micros, np.int64), np.ones(len(times), bool))
+    return [(each, is_utc) for each, (_, is_utc) in zip(turned.tolist(), times, strict=True)]
 
 
 def _example(found: TimeFound, columns: Sequence[Sequence[str]]) -> str:
@@ -135,7 +147,7 @@ def _example(found: TimeFound, columns: Sequence[Sequence[str]]) -> str:
     read = time_reader(found.format)
     for text in _texts(found, columns):
         moment = read(text)
-        if moment is not None and year_of(found.format) is not None:
+        if moment is not None and (year_of(found.format) or date_of(found.format)):
             return text
         if moment is not None:
             return f"{text} is {clock.in_words(moment[0], exact=True)}{' UTC' if moment[1] else ''}"
@@ -154,7 +166,7 @@ def _year_question(
         return []
     now = datetime.now(UTC)
     until = int((now + timedelta(days=1)).timestamp()) * 1_000_000
-    pattern = without_year(found.format)
+    pattern = without_given(found.format)
     choices = []
     for year in range(now.year, now.year - YEARS_LOOKED_AT, -1):
         written = f"{{{year}}} {pattern}"
@@ -167,6 +179,31 @@ def _year_question(
     if reading.newest_first:
         text += " It is the newest row."
     return [Question(id="time.year", text=text, choices=tuple(choices[:YEARS_MAX]))] if choices[1:] else []
+
+
+def _date_question(
+    found: TimeFound, columns: Sequence[Sequence[str]], above: Sequence[str]
+) -> list[Question]:
+    """Asks on which day the first row is if the times have no date. Dates above the table are offered."""
+    read = time_reader(found.format)
+    first = next((text for text in _texts(found, columns) if read(text) is not None), None)
+    if date_of(found.format) is None or first is None:
+        return []
+    pattern = without_given(found.format)
+    named = list(dict.fromkeys(date for line in above[:LINES_ABOVE_MAX] for date in dates_in(line)))
+    choices = [
+        Choice(title=f"On {date}", example=text, changes={"time.format": f"{{{date}}} {pattern}"})
+        for date, text in named[:YEARS_MAX]
+    ]
+    choices += [
+        Choice(title="On any day: the pace alone matters", example=f"{NO_DATE} {first}", changes={}),
+        Choice(
+            title="It is no time: rows are played evenly",
+            changes={"time": None, f"columns.{found.columns[0]}.type": FieldType.STRING.value},
+        ),
+    ]
+    text = f"The times have no date. On which day was {first}?"
+    return [Question(id="time.date", text=text, choices=tuple(choices))]
 
 
 def _order_question(found: TimeFound, columns: Sequence[Sequence[str]]) -> list[Question]:

@@ -34,8 +34,8 @@ from webapp.imports.repeats import repeats
 from webapp.imports.sample import Head
 from webapp.imports.sheet_marks import filled_down
 from webapp.imports.table_width import CUT_OFF, over_width, width_of
-from webapp.imports.time_text import COUNTED, Parsed, moment, time_reader, year_of
-from webapp.imports.years import Years
+from webapp.imports.time_text import COUNTED, Parsed, moment, time_reader
+from webapp.imports.turns import turns_of
 
 LINES_MAX = 60
 TEXT_MAX = 4_000
@@ -181,13 +181,13 @@ def _is_cut_off(head: Head, reading: Reading, lines: Sequence[Line], width: int)
 def _rows(table: Sequence[tuple[int, Cells]], reading: Reading, width: int | None) -> list[PreviewRow]:
     """Returns the rows as they are read. Their order tells which of two equal hours a time is in."""
     written = reading.time.format if reading.time is not None else ""
-    times = _in_utc(_with_years([_time_of(cells, reading) for _, cells in table], written), reading)
+    times = _in_utc(_with_turns([_time_of(cells, reading) for _, cells in table], written, reading), reading)
     moments = {}
     for place, column in enumerate(reading.columns):
         if column.type is FieldType.TIMESTAMP:
             written = column.format or own_format(reading, column)
             found = [_parsed(cells.get(column.source, ""), written, reading) for _, cells in table]
-            moments[place] = _in_utc(_with_years(found, written), reading)
+            moments[place] = _in_utc(_with_turns(found, written, reading), reading)
     return [
         _row(
             number,
@@ -247,11 +247,12 @@ def _parsed(text: str, written: str, reading: Reading) -> Parsed:
     return time_reader(written)(text)
 
 
-def _with_years(found: Sequence[Parsed], time_format: str) -> list[Parsed]:
-    if year_of(time_format) is None:
+def _with_turns(found: Sequence[Parsed], time_format: str, reading: Reading) -> list[Parsed]:
+    turns = turns_of(time_format, reading.time is not None and reading.time.newest_first)
+    if turns is None:
         return list(found)
     known = np.array([each is not None for each in found])
-    times = Years().of(np.array([each[0] if each else 0 for each in found], np.int64), known).tolist()
+    times = turns.of(np.array([each[0] if each else 0 for each in found], np.int64), known).tolist()
     return [None if each is None else (times[at], each[1]) for at, each in enumerate(found)]
 
 

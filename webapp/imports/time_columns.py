@@ -45,6 +45,8 @@ _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun", "mo", "di", "mi", 
 _OFFSET = re.compile(r"Z|UTC|GMT|[+-]\d\d(?::?\d\d)?")
 _IANA = re.compile(r"[A-Z][A-Za-z_]+/[A-Za-z0-9_+/-]+|UTC")
 RISING_SHARE = 0.9
+NO_DATE = "1970-01-01"
+"""The day of times of day, before anybody has said which."""
 
 
 @dataclass(frozen=True)
@@ -251,6 +253,23 @@ def _dates_and_clocks(
             continue
         pairs.append(TimeFound((at, other), formats, date.score + 2.0))
     return pairs
+
+
+def times_of_day(names: Sequence[str], columns: Sequence[Sequence[str]]) -> TimeFound | None:
+    """Returns the column of times of day without a date whose name says that it is the time, or the first.
+
+    They rise from row to row, or fall, but for midnights.
+    """
+    found = []
+    for at, name in enumerate(names):
+        cells = _filled(columns[at])
+        if not all(":" in cell for cell in cells[:20]) or not (clock := _clock(name, cells)):
+            continue
+        pattern = f"{{{NO_DATE}}} {clock}"
+        times = [moment[0] for cell in cells if (moment := time_reader(pattern)(cell)) is not None]
+        if _rises(times) or _rises(times[::-1]):
+            found.append(TimeFound((at,), (pattern,), is_hint(name)))
+    return max(found, key=lambda each: (each.score, -each.columns[0]), default=None)
 
 
 def _words_apart(columns: Sequence[Sequence[str]]) -> list[TimeFound]:

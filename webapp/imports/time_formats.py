@@ -60,6 +60,10 @@ _FORMS = {
         "%z": r"(?:Z|[+-]\d\d(?::?\d\d)?)",
     },
 }
+_DATE_IN_TEXT = re.compile(
+    r"\b\d{4}[-/.]\d{1,2}[-/.]\d{1,2}\b|\b\d{1,2}[-/.]\d{1,2}[-/.]\d{4}\b"
+    r"|\b\d{1,2}\.? [^\W\d_]{3,10}\.? \d{4}\b"
+)
 CLOCKS = ("%H:%M:%S", "%H:%M", "%I:%M:%S %p", "%I:%M %p", "%I:%M:%S%p", "%I:%M%p", "%H.%M.%S", "%H:%M:%S:%f")
 CLOCK_DIGITS = ("%H%M%S", "%H%M")
 _OF_DATES = ("%d", "%m", "%b", "%Y", "%y", "%j", "%G", "%V")
@@ -127,6 +131,18 @@ def _form(pattern: str) -> re.Pattern[str]:
         else:
             parts.append(r"\s+" if token.isspace() else re.escape(token))
     return re.compile("".join(parts))
+
+
+def dates_in(text: str) -> list[tuple[str, str]]:
+    """Returns the dates that a text names, as ISO 8601 and as they stand there: both of 03/04/2024."""
+    found = []
+    for match in _DATE_IN_TEXT.finditer(text):
+        for pattern in _reads(match[0]):
+            moment = time_reader(pattern)(match[0])
+            if moment is not None:
+                date = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=moment[0])
+                found.append((f"{date:%Y-%m-%d}", match[0]))
+    return found
 
 
 def formats_of(texts: Sequence[str]) -> tuple[str, ...]:

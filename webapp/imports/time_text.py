@@ -6,8 +6,9 @@ is the next midnight, `%b` and `%B` are names of months in English, German, Fren
 and `seconds_of_day` is the seconds since the midnight of the date. `%a` is the name of a day, which says
 nothing. `%Z` is what the zone is called then, such as CEST. A run of spaces counts as one. `%G` and `%V` are
 a year and a week of ISO 8601, and `%u` a day of that week, else Monday. `%j` may have a fraction of a day.
-`hhmm` is 5 for 00:05. A format that begins with `{2024}` is one of times without a year: `year_of` gives that
-of the first row. The name of a zone behind ISO 8601 says nothing here.
+`hhmm` is 5 for 00:05. A format that begins with `{2024}` is one of times without a year: `year_of` gives
+that of the first row. One that begins with `{2024-05-01}` is of times of day: `date_of` gives the date of the
+first row. The name of a zone behind ISO 8601 says nothing here.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ _PARTS = {
 }
 _PARTS["%B"] = _PARTS["%b"]
 _SECOND_WITH_FRACTION = _PARTS["%S"] + r"(?:[.,](?P<f>\d{1,9}))?"
-_YEAR_GIVEN = re.compile(r"\{([12]\d{3})\} *")
+_GIVEN = re.compile(r"\{([12]\d{3})(?:-(\d\d)-(\d\d))?\} *")
 _TOKENS = re.compile(r"%.|seconds_of_day|hhmm|\s+|[^%\s]", re.DOTALL)
 
 Parsed = tuple[int, bool] | None
@@ -116,22 +117,29 @@ def time_reader(time_format: str) -> Callable[[str], Parsed]:
         return lambda text: _read_count(text, Decimal(1_000_000), LABVIEW_EPOCH_S, utc=True)
     if time_format in _DAYS_BEFORE_1970:
         return lambda text: _read_days(text, _DAYS_BEFORE_1970[time_format])
-    year = year_of(time_format)
-    pattern = _compiled(without_year(time_format), year is not None)
-    return lambda text: _read_pattern(text, pattern, year)
+    year, date = year_of(time_format), date_of(time_format)
+    pattern = _compiled(without_given(time_format), year is not None, date is not None)
+    return lambda text: _read_pattern(text, pattern, year, date)
 
 
 def year_of(time_format: str) -> int | None:
     """Returns the year that a format gives times which name none."""
-    found = _YEAR_GIVEN.match(time_format)
-    return None if found is None else int(found[1])
+    found = _GIVEN.match(time_format)
+    return None if found is None or found[2] else int(found[1])
 
 
-def without_year(time_format: str) -> str:
-    return _YEAR_GIVEN.sub("", time_format)
+def date_of(time_format: str) -> tuple[int, int, int] | None:
+    """Returns the year, month and day that a format gives times of day."""
+    found = _GIVEN.match(time_format)
+    return (int(found[1]), int(found[2]), int(found[3])) if found is not None and found[2] else None
 
 
-def _compiled(time_format: str, year_given: bool) -> re.Pattern[str]:
+def without_given(time_format: str) -> str:
+    """Returns the format without the year or the date that it gives."""
+    return _GIVEN.sub("", time_format)
+
+
+def _compiled(time_format: str, year_given: bool, date_given: bool) -> re.Pattern[str]:
     tokens = _TOKENS.findall(time_format.strip())
     fraction_apart = "%f" in tokens
     parts = []
@@ -154,7 +162,9 @@ def _compiled(time_format: str, year_given: bool) -> re.Pattern[str]:
     dated = (year_given or "Y" in names or "y" in names) and (
         "j" in names or (("m" in names or "b" in names) and "d" in names)
     )
-    if not dated and not ("G" in names and "V" in names):
+    if date_given and not {"H", "I", "hhmm", "seconds"} & names.keys():
+        raise ValueError("a time format with a date before it needs a time of day")
+    if not date_given and not dated and not ("G" in names and "V" in names):
         raise ValueError("a time format needs a year, a month and a day")
     return pattern
 
@@ -185,14 +195,16 @@ def _read_iso(text: str) -> Parsed:
     return _joined(int(year), int(month), int(day), clock, zone)
 
 
-def _read_pattern(text: str, pattern: re.Pattern[str], year_given: int | None) -> Parsed:
+def _read_pattern(
+    text: str, pattern: re.Pattern[str], year_given: int | None, date_given: tuple[int, int, int] | None
+) -> Parsed:
     if len(text) > TEXT_MAX:
         return None
     found = pattern.fullmatch(text.strip())
     if found is None:
         return None
     said = found.groupdict()
-    date = _date(said, year_given)
+    date = date_given or _date(said, year_given)
     hour = int(said.get("H") or 0)
     if said.get("I"):
         if not said.get("p"):

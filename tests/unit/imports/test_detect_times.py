@@ -183,3 +183,40 @@ def test_a_date_of_digits_and_a_time_of_day_of_digits(tmp_path: Path) -> None:
 
 def test_a_capital_t_is_a_temperature(tmp_path: Path) -> None:
     assert imported(tmp_path / "file", lines("n;T", "{n};{n}.5")).reading.time is None
+
+
+@pytest.mark.parametrize(
+    ("above", "answer", "first"),
+    [
+        ("Datum: 13.03.2024\n\n", 0, "2024-03-13"),
+        ("Date 03/04/2024\n\n", 1, "2024-03-04"),
+        ("", 0, "1970-01-01"),
+    ],
+)
+def test_times_of_day_ask_for_their_date_and_go_on_after_midnight(
+    tmp_path: Path, above: str, answer: int, first: str
+) -> None:
+    rows = "".join(f"{(22 + n) % 24:02d}:00:00;{n}\n" for n in range(30))
+    found = imported(tmp_path / "file", f"{above}Uhrzeit;v\n{rows}", {"time.date": answer})
+    assert found.times[0] == f"{first}T22:00:00+00:00"
+    moments = [datetime.fromisoformat(each) for each in found.times]
+    assert {after - before for before, after in pairwise(moments)} == {timedelta(hours=1)}
+    assert found.column("Uhrzeit") == found.times
+
+
+def test_times_of_day_with_the_newest_first_go_back_over_midnight(tmp_path: Path) -> None:
+    rows = "".join(f"{(3 - n) % 24:02d}:00;{n}\n" for n in range(30))
+    found = imported(tmp_path / "file", f"Uhrzeit;v\n{rows}", {"time.date": 0})
+    assert (found.times[0], found.times[-1]) == ("1969-12-30T22:00:00+00:00", "1970-01-01T03:00:00+00:00")
+
+
+def test_times_of_day_may_be_no_time(tmp_path: Path) -> None:
+    rows = "".join(f"00:{n:02d}:00;{n}\n" for n in range(30))
+    found = imported(tmp_path / "file", f"Uhrzeit;v\n{rows}", {"time.date": 1})
+    assert (found.reading.time, found.column("Uhrzeit")[1]) == (None, "00:01:00")
+
+
+def test_spans_are_no_times_of_day(tmp_path: Path) -> None:
+    rows = "".join(f"00:0{n * 7 % 10}:00;{n}\n" for n in range(30))
+    found = imported(tmp_path / "file", f"Dauer;v\n{rows}")
+    assert found.column("Dauer")[1] == "00:07:00"

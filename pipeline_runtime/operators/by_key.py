@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from pipeline_runtime.model.schema import Field as SchemaField, StreamSchema
 from pipeline_runtime.operators.columns import SchemaCheck
-from pipeline_runtime.operators.sdk import KeyedProcessor, Operator
+from pipeline_runtime.operators.sdk import Operator
 
 EACH_KEY = "each value of this column is treated separately; empty: the stream's key"
 KEPT_MAX = 20_000
@@ -45,18 +45,10 @@ class KeyParameter(Operator):
         return () if field is None else (field,)
 
 
-class ByKey(KeyParameter, KeyedProcessor):
-    """The base of operators that take the rows of each key one by one."""
-
-
 def finite(value: float | None) -> float | None:
     """Returns None for a number that JSON cannot hold. Otherwise the row would be rejected, and every later
     row of the key."""
     return value if value is not None and math.isfinite(value) else None
-
-
-def moment(at_ms: int) -> datetime:
-    return EPOCH + timedelta(milliseconds=at_ms)
 
 
 def to_state(value: Any) -> Any:

@@ -8,8 +8,9 @@ how the input is cut into batches.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any, ClassVar
 
 import numpy as np
@@ -36,15 +37,18 @@ Made = tuple[Any, ...]
 
 
 class KeyedRows:
-    """A batch's rows, sorted by key. A place is a number of a row, from 0."""
+    """The rows of a batch that came to one port, sorted by key. A place is a number of a row, from 0."""
 
-    def __init__(self, table: pa.Table, schema: StreamSchema) -> None:
+    def __init__(self, table: pa.Table, schema: StreamSchema, spans: Mapping[str, tuple[int, int]]) -> None:
+        """`spans` says where the rows of each key are: the first place, and the place after the last."""
         self.table = table
+        self.spans = spans
         self._schema = schema
         self._lists: dict[Any, list[Any]] = {}
         self.times_ms: list[int] = (table["_time"].cast(pa.int64()).to_numpy() // 1000).tolist()
         self.made: list[Made] = []
         self.rejected: list[tuple[int, str]] = []
+        self._earlier: list[tuple[str, Sequence[Any]]] = []
 
     def values(self, name: str) -> list[Any]:
         """Returns a column's values. Points in time are datetimes."""
@@ -60,6 +64,28 @@ class KeyedRows:
         """Returns a column of numbers as floats."""
         return self._of_type(name, pa.float64())
 
+    def kept_values(self, place: int) -> list[Any]:
+        """Returns the values of a row in the form that a state holds. Points in time are in us."""
+        return [self._kept(field)[place] for field in self._schema.fields]
+
+    def add_earlier(self, key: str, values: Sequence[Any]) -> int:
+        """Adds a row of an earlier batch, whose values came from `kept_values`. Returns its place, for an
+        output row."""
+        self._earlier.append((key, values))
+        return len(self.times_ms) + len(self._earlier) - 1
+
+    def with_earlier(self) -> pa.Table:
+        """Returns the data columns and `_key` of the rows, and behind them those that were added."""
+        table = self.table.select([*self.names, "_key"])
+        if not self._earlier:
+            return table
+        keys, values = zip(*self._earlier, strict=True)
+        columns = {"_key": pa.array(keys, pa.string())}
+        for field, column in zip(self._schema.fields, zip(*values, strict=True), strict=True):
+            stored = pa.int64() if field.type is FieldType.TIMESTAMP else arrow_type(field.type)
+            columns[field.name] = pa.array(column, stored).cast(arrow_type(field.type))
+        return pa.concat_tables([table, pa.table(columns).select(table.column_names).cast(table.schema)])
+
     def is_boolean(self, name: str) -> bool:
         return bool(pa.types.is_boolean(self.table.schema.field(name).type))
 
@@ -67,6 +93,10 @@ class KeyedRows:
     def names(self) -> tuple[str, ...]:
         """Returns the names of the data columns."""
         return self._schema.names
+
+    def _kept(self, field: Field) -> list[Any]:
+        is_time = field.type is FieldType.TIMESTAMP
+        return self._of_type(field.name, pa.int64()) if is_time else self.values(field.name)
 
     def _of_type(self, name: str, type_: pa.DataType) -> list[Any]:
         if self.table.schema.field(name).type == type_:
@@ -79,15 +109,95 @@ class KeyedRows:
         self.rejected.append((place, f"{type(error).__name__}: {error}"))
 
 
-class KeyColumns(KeyParameter, BatchProcessor):
-    """The base of operators that go through the rows of each key in their order, as columns.
+class KeySegments(KeyParameter, BatchProcessor):
+    """The base of operators that take a batch's rows sorted by key, and keep their states as they like.
 
     `params.key` names the column to group by. Without that, the record's key counts.
     """
 
     follow = "coalesced"
     passes_on: ClassVar[bool] = True
-    """Whether the output has the input's columns. The values that follow them are the last fields."""
+    """Whether the output has the columns of input `in`. The values that follow them are the last fields."""
+
+    @abstractmethod
+    def process_keys(self, ports: Mapping[str, KeyedRows], states: States) -> None:
+        """Processes the rows of all keys. Output rows are appended to `made` of the first port's rows."""
+
+    def numbers_of(self) -> tuple[str, ...]:
+        """Returns the columns whose numbers have to be finite. Other rows go to the dead letters."""
+        return (self.params.column,)
+
+    def process_batch(
+        self, inputs: Mapping[str, pa.Table], states: States, ctx: OperatorContext, *, at_end: bool
+    ) -> pa.Table:
+        rejected: list[pa.Table | None] = []
+        ports = {
+            port: self._sorted(inputs[port], ctx.input_schemas[port], needed, rejected)
+            for port, needed in self._needed(ctx.input_schemas["in"]).items()
+        }
+        self.process_keys(ports, states)
+        for rows in ports.values():
+            if rows.rejected:
+                places, reasons = zip(*rows.rejected, strict=True)
+                rejected.append(rejects(rows.table.take(pa.array(places, pa.int64())), rows.names, reasons))
+        return with_rejects(self._output(ports["in"], ctx), *rejected)
+
+    def _needed(self, schema: StreamSchema) -> dict[str, Collection[str]]:
+        """Returns for each port the columns whose numbers have to be finite."""
+        needed = schema.names if self.passes_on else self.numbers_of()
+        return {port.name: needed if port.name == "in" else () for port in self.inputs}
+
+    def _sorted(
+        self,
+        table: pa.Table,
+        schema: StreamSchema,
+        needed: Collection[str],
+        rejected: list[pa.Table | None],
+    ) -> KeyedRows:
+        """Returns a port's rows. Those that no operator can take go to `rejected`."""
+        no_time = untimed(table, schema.names)
+        if no_time is not None:
+            rejected.append(no_time)
+            table = table.filter(pc.is_valid(table["_time"]))
+        keys, codes = _encoded(self._keys(table, schema))
+        wrong = _not_finite(table, schema, needed)
+        if wrong is not None:
+            found = table.filter(pc.is_valid(wrong))
+            rejected.append(rejects(found, schema.names, wrong.drop_null().to_pylist()))
+            fits = pc.is_null(wrong)
+            table, codes = table.filter(fits), codes[fits.to_numpy()]
+        if len(keys) > 1:
+            table = table.take(pa.array(np.argsort(codes, kind="stable")))
+        ends = np.cumsum(np.bincount(codes, minlength=len(keys))).tolist()
+        spans = zip([0, *ends], ends)  # noqa: B905 - ends go on
+        return KeyedRows(
+            table, schema, {key: span for key, span in zip(keys, spans, strict=True) if span[0] < span[1]}
+        )
+
+    def _keys(self, table: pa.Table, schema: StreamSchema) -> pa.ChunkedArray:
+        """Returns the key of each row. A row without one has the empty text."""
+        name = self.key_field()
+        keys = table["_key"] if name is None or schema.field(name) is None else texts(table[name])
+        return pc.fill_null(keys, "") if keys.null_count else keys
+
+    def _output(self, rows: KeyedRows, ctx: OperatorContext) -> pa.Table:
+        outputs = ctx.output_schema
+        key = () if outputs.key is None else (outputs.key,)
+        passed = ctx.input_schemas["in"].names if self.passes_on else key
+        new = [field for field in outputs.fields if field.name not in passed]
+        nothing = [()] * (2 + len(new))
+        places, times_ms, *values = zip(*rows.made, strict=True) if rows.made else nothing
+        given = rows.with_earlier().select([*dict.fromkeys((*passed, "_key"))])
+        taken = np.array(places, np.int64)
+        if len(taken) != len(given) or not np.array_equal(taken, np.arange(len(given))):
+            given = given.take(pa.array(taken))
+        columns = {name: given[name] for name in passed} | _columns(new, values)
+        columns["_key"] = given["_key"]
+        return pa.table({**columns, "_time": _column(times_ms, FieldType.TIMESTAMP)})
+
+
+class KeyColumns(KeySegments):
+    """The base of operators that go through the rows of each key in their order, as columns."""
 
     @abstractmethod
     def process_key(self, rows: KeyedRows, first: int, end: int, state: dict[str, Any]) -> None:
@@ -97,79 +207,39 @@ class KeyColumns(KeyParameter, BatchProcessor):
         row that goes to the dead letters, which then has to leave `state` as it was. It must not raise.
         """
 
-    def numbers_of(self) -> tuple[str, ...]:
-        """Returns the columns whose numbers have to be finite. Other rows go to the dead letters."""
-        return (self.params.column,)
+    def process_keys(self, ports: Mapping[str, KeyedRows], states: States) -> None:
+        rows = ports["in"]
+        for some in key_portions(rows.spans):
+            for key, stored in zip(some, states.get(some), strict=True):
+                state = stored or {}
+                self.process_key(rows, *rows.spans[key], state)
+                states.put(key, state)
 
-    def process_batch(
-        self, inputs: Mapping[str, pa.Table], states: States, ctx: OperatorContext, *, at_end: bool
-    ) -> pa.Table:
-        schema, names = ctx.input_schemas["in"], ctx.input_schemas["in"].names
-        table, no_time = inputs["in"], untimed(inputs["in"], names)
-        if no_time is not None:
-            table = table.filter(pc.is_valid(table["_time"]))
-        keys, codes = _encoded(self._keys(table, schema))
-        not_finite, wrong = None, self._not_finite(table, schema)
-        if wrong is not None:
-            not_finite = rejects(table.filter(pc.is_valid(wrong)), names, wrong.drop_null().to_pylist())
-            fits = pc.is_null(wrong)
-            table, codes = table.filter(fits), codes[fits.to_numpy()]
-        if len(keys) > 1:
-            table = table.take(pa.array(np.argsort(codes, kind="stable")))
-        rows, first = KeyedRows(table, schema), 0
-        ends = np.cumsum(np.bincount(codes, minlength=len(keys))).tolist()
-        for begin in range(0, len(keys), _KEYS_AT_ONCE):
-            some = keys[begin : begin + _KEYS_AT_ONCE]
-            for key, end, stored in zip(some, ends[begin:], states.get(some)):  # noqa: B905 - ends go on
-                if first < end:
-                    state = stored or {}
-                    self.process_key(rows, first, end, state)
-                    states.put(key, state)
-                first = end
-        letters = None
-        if rows.rejected:
-            places, reasons = zip(*rows.rejected, strict=True)
-            letters = rejects(table.take(pa.array(places, pa.int64())), names, reasons)
-        return with_rejects(self._output(rows, ctx), no_time, not_finite, letters)
 
-    def _keys(self, table: pa.Table, schema: StreamSchema) -> pa.ChunkedArray:
-        """Returns the key of each row. A row without one has the empty text."""
-        name = self.key_field()
-        keys = table["_key"] if name is None or schema.field(name) is None else texts(table[name])
-        return pc.fill_null(keys, "") if keys.null_count else keys
+def key_portions(keys: Iterable[str]) -> Iterator[list[str]]:
+    """Yields the keys, so many at a time as may have their states in memory together."""
+    names = iter(keys)
+    while some := list(islice(names, _KEYS_AT_ONCE)):
+        yield some
 
-    def _not_finite(self, table: pa.Table, schema: StreamSchema) -> pa.ChunkedArray | None:
-        """Returns for each row why it goes to the dead letters, or null if its numbers are finite. Returns
-        None if all rows have finite numbers."""
-        needed, found = schema.names if self.passes_on else self.numbers_of(), None
-        for field in schema.fields:
-            if field.name not in needed or field.type is not FieldType.NUMBER:
-                continue
-            values = table[field.name]
-            fits = pc.is_finite(values)
-            if pc.all(fits).as_py() is not False:  # it looks at no nulls
-                continue
-            said = pc.binary_join_element_wise(
-                "ValueError:", values.cast(pa.string()), "is not a finite number", " "
-            )
-            why = pc.if_else(pc.fill_null(fits, fill_value=True), pa.scalar(None, pa.string()), said)
-            found = why if found is None else pc.coalesce(found, why)
-        return found
 
-    def _output(self, rows: KeyedRows, ctx: OperatorContext) -> pa.Table:
-        outputs = ctx.output_schema
-        key = () if outputs.key is None else (outputs.key,)
-        passed = ctx.input_schemas["in"].names if self.passes_on else key
-        new = [field for field in outputs.fields if field.name not in passed]
-        nothing = [()] * (2 + len(new))
-        places, times_ms, *values = zip(*rows.made, strict=True) if rows.made else nothing
-        given = rows.table.select([*dict.fromkeys((*passed, "_key"))])
-        taken = np.array(places, np.int64)
-        if len(taken) != len(given) or not np.array_equal(taken, np.arange(len(given))):
-            given = given.take(pa.array(taken))
-        columns = {name: given[name] for name in passed} | _columns(new, values)
-        columns["_key"] = given["_key"]
-        return pa.table({**columns, "_time": _column(times_ms, FieldType.TIMESTAMP)})
+def _not_finite(table: pa.Table, schema: StreamSchema, needed: Collection[str]) -> pa.ChunkedArray | None:
+    """Returns for each row why it goes to the dead letters, or null if its numbers are finite. Returns
+    None if all rows have finite numbers."""
+    found = None
+    for field in schema.fields:
+        if field.name not in needed or field.type is not FieldType.NUMBER:
+            continue
+        values = table[field.name]
+        fits = pc.is_finite(values)
+        if pc.all(fits).as_py() is not False:  # it looks at no nulls
+            continue
+        said = pc.binary_join_element_wise(
+            "ValueError:", values.cast(pa.string()), "is not a finite number", " "
+        )
+        why = pc.if_else(pc.fill_null(fits, fill_value=True), pa.scalar(None, pa.string()), said)
+        found = why if found is None else pc.coalesce(found, why)
+    return found
 
 
 def _encoded(keys: pa.ChunkedArray) -> tuple[list[str], NDArray[np.int32]]:

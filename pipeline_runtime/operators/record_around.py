@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from pipeline_runtime.model.schema import FieldType, StreamSchema
+from pipeline_runtime.operators.by_key import TooManyKept
 from pipeline_runtime.operators.columns import SchemaCheck
-from pipeline_runtime.operators.recordings import AroundParams, Recorder
-from pipeline_runtime.operators.sdk import OutputRow, Row, Timers
+from pipeline_runtime.operators.key_columns import KeyedRows
+from pipeline_runtime.operators.recordings import AroundParams, Recorder, Recordings
 
 
 class RecordAround(Recorder):
@@ -45,6 +45,14 @@ class RecordAround(Recorder):
             check.column(schema, self.params.event, "params.event", (FieldType.BOOLEAN,))
             return self.recorded(schema, check)
 
-    def process(self, key: str, row: Row, state: dict[str, Any], timers: Timers) -> Iterable[OutputRow]:
-        yield from self.saw_event_row(row, state)
-        yield from self.saw_row(row, state)
+    def process_key(self, key: str, ports: Mapping[str, KeyedRows], recordings: Recordings) -> None:
+        rows = ports["in"]
+        is_event, times_ms = rows.values(self.params.event), rows.times_ms
+        for place in range(*rows.spans[key]):
+            if is_event[place]:
+                try:
+                    self.saw_event(key, times_ms[place], recordings, rows)
+                except TooManyKept as error:
+                    rows.reject(place, error)
+                    continue
+            self.saw_row(place, recordings, rows, tells=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from pipeline_runtime.model.schema import FieldType, StreamSchema
+from pipeline_runtime.operators.by_key import TooManyKept
 from pipeline_runtime.operators.columns import SchemaCheck
-from pipeline_runtime.operators.recordings import AroundParams, Recorder
-from pipeline_runtime.operators.sdk import OutputRow, Port, Row, Timers
+from pipeline_runtime.operators.key_columns import KeyedRows
+from pipeline_runtime.operators.recordings import AroundParams, Recorder, Recordings
+from pipeline_runtime.operators.sdk import Port
 
 
 class RecordAroundEvents(Recorder):
@@ -50,10 +51,17 @@ class RecordAroundEvents(Recorder):
                 check.fail("inputs.events", f'it has no column "{schema.key}", the key of the input "in"')
             return self.recorded(schema, check)
 
-    def process(self, key: str, row: Row, state: dict[str, Any], timers: Timers) -> Iterable[OutputRow]:
-        return self.saw_row(row, state)
-
-    def process_other(
-        self, port: str, key: str, row: Row, state: dict[str, Any], timers: Timers
-    ) -> Iterable[OutputRow]:
-        return self.saw_event_row(row, state)
+    def process_key(self, key: str, ports: Mapping[str, KeyedRows], recordings: Recordings) -> None:
+        rows, events = ports["in"], ports["events"]
+        for place in range(*rows.spans.get(key, (0, 0))):
+            self.saw_row(place, recordings, rows, tells=False)
+        is_event = events.values(self.params.event)
+        for place in range(*events.spans.get(key, (0, 0))):
+            at_ms = events.times_ms[place]
+            if is_event[place]:
+                try:
+                    self.saw_event(key, at_ms, recordings, rows)
+                except TooManyKept as error:
+                    events.reject(place, error)
+                    continue
+            recordings.saw_events_until(at_ms)

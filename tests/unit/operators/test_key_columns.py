@@ -117,6 +117,22 @@ def test_the_example_in_the_docs_does_what_it_says(seed):
     assert [row["range"] for row in found.rows if row["k"] == "b"] == [None, 8.0, 16.0]
 
 
+def test_people_see_the_rows_that_wait_and_the_recordings(operator):
+    states = StatesInMemory()
+    chosen = operator("record-around", {"event": "b", "before_s": 64, "after_s": 1})
+    rows = [{"_time": at(n), "k": "m", "b": n == 0, "t": at(n)} for n in range(4)]
+    schema = schema_of(key="k", k="string", b="boolean", t="timestamp")
+    processed(chosen, [{"in": rows}], {"in": schema}, states=states)
+    kept = {
+        chosen.readable_key(key): chosen.readable_state(json.loads(text)["state"], {"in": schema})
+        for key, text in states.texts.items()
+    }
+    begin, end = "2024-05-01 11:58:56 UTC", "2024-05-01 12:00:01 UTC"
+    assert kept["m"] == {"recordings": 1, "in_progress": [{"number": 1, "from": begin, "until": end}]}
+    row = {"time": "2024-05-01 12:00:03 UTC", "k": "m", "b": False, "t": "2024-05-01 12:00:03 UTC"}
+    assert kept["m, rows that wait from 2024-05-01 12:00:03 UTC on"] == [row]
+
+
 def test_a_state_that_a_batch_does_not_change_is_not_kept_again(operator):
     class Counting(StatesInMemory):
         kept = 0

@@ -1,5 +1,7 @@
 """Laws of the recording around an event."""
 
+from copy import deepcopy
+
 import pytest
 from hypothesis import given, strategies as st
 
@@ -8,8 +10,13 @@ from pipeline_runtime.operators.record_around import RecordAround
 from pipeline_runtime.operators.recordings import AroundParams
 from pipeline_runtime.trial import trial
 from tests.unit.operators.conftest import Rejected, at, keyed_output, schema_of
+from tests.unit.operators.plain_recordings import Full, PlainRecordings
 
 SCHEMA = schema_of(key="k", k="string", x="number", alarm="boolean", t="timestamp")
+
+
+# Some are in one slot of the rows that wait.
+TIMES_MS = st.integers(0, 25).map(lambda step: step * 10)
 
 
 def rows(*events, until=12):
@@ -97,3 +104,36 @@ def test_it_has_exactly_the_rows_near_an_event(steps, before_s, after_s):
     assert len({row["recording"] for row in found}) == sum(
         1 for (_, a), (_, b) in zip([(0, -1e9), *events], events, strict=False) if b - before_s > a + after_s
     )
+
+
+@given(
+    st.lists(st.tuples(TIMES_MS, st.booleans()), max_size=60),
+    st.integers(0, 80),
+    st.integers(0, 80),
+    st.sampled_from([2, 5, 100]),
+    st.integers(0, 1000),
+)
+def test_it_does_what_the_plain_oracle_does_in_whatever_order_times_come(
+    steps, before_ms, after_ms, most, seed
+):
+    plain, expected, refused = PlainRecordings(before_ms, after_ms, most), [], 0
+    for place, (at_ms, is_event) in enumerate(steps):
+        before = deepcopy(plain)
+        try:
+            found = plain.event(at_ms) if is_event else []
+            plain.told(at_ms)
+            expected += [*found, *plain.row(at_ms, place)]
+        except Full:
+            plain, refused = before, refused + 1
+    given_rows = [
+        {"_time": at(at_ms / 1000), "k": "a", "x": float(place), "alarm": is_event, "t": at(at_ms / 1000)}
+        for place, (at_ms, is_event) in enumerate(steps)
+    ]
+    operator = RecordAround(AroundParams(event="alarm", before_s=before_ms / 1000, after_s=after_ms / 1000))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recordings, "KEPT_MAX", most)
+        found = trial(operator, given_rows, SCHEMA, seed=seed)
+    got = [(int(row["x"]), row["recording"], round(row["offset_s"] * 1000)) for row in found.rows]
+    assert got == expected
+    assert all(row["t"] == row["_time"] for row in found.rows)
+    assert len(found.rejected) == refused

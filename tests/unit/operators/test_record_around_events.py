@@ -1,17 +1,23 @@
 """Laws of the recording around another stream's events."""
 
-import json
+from copy import deepcopy
 
 import pytest
 from hypothesis import given, strategies as st
 
+from pipeline_runtime.operators import recordings
 from pipeline_runtime.operators.record_around_events import RecordAroundEvents
 from pipeline_runtime.operators.recordings import AroundParams
 from pipeline_runtime.trial import StatesInMemory, at, processed, trial
 from tests.unit.operators.conftest import schema_of
+from tests.unit.operators.plain_recordings import Full, PlainRecordings
 
 ROWS = schema_of(key="k", k="string", x="number")
 EVENTS = schema_of(key="k", k="string", alarm="boolean")
+
+
+# Some are in one slot of the rows that wait.
+TIMES_MS = st.integers(0, 25).map(lambda step: step * 10)
 
 
 def around(before_s, after_s):
@@ -48,7 +54,7 @@ def test_rows_wait_for_a_stream_that_stands_still_and_events_for_theirs():
         found = processed(around(1, 2), order, {"in": ROWS, "events": EVENTS}, states=states)
         got = sorted((row["k"], row["x"], row["recording"], row["offset_s"]) for row in found.rows)
         assert got == expected
-        assert len(json.loads(states.texts["a"])["state"]["waiting"]) <= 3
+        assert len(states.texts) <= 4  # the recordings, and a slot for each row that waits
 
 
 def test_what_does_not_fit_is_told(operator, mismatch):
@@ -86,6 +92,35 @@ def test_whichever_stream_comes_first_it_has_exactly_the_rows_near_an_event(
         if start <= second <= end
     )
     assert recorded(around(before_s, after_s), some, others, seed) == expected
+
+
+@given(
+    st.lists(st.tuples(TIMES_MS, st.booleans(), st.booleans()), max_size=60),
+    st.integers(0, 80),
+    st.integers(0, 80),
+    st.sampled_from([2, 5, 100]),
+)
+def test_it_does_what_the_plain_oracle_does_in_whatever_order_times_come(steps, before_ms, after_ms, most):
+    # In batches of one row, so that the order of the rows is that of the oracle.
+    plain, batches, expected, refused = PlainRecordings(before_ms, after_ms, most), [], [], 0
+    for place, (at_ms, is_event, is_row) in enumerate(steps):
+        if is_row:
+            batches.append({"in": [{"_time": at(at_ms / 1000), "k": "a", "x": float(place)}]})
+            before = deepcopy(plain)
+            try:
+                expected += plain.row(at_ms, place)
+            except Full:
+                plain, refused = before, refused + 1
+        else:
+            batches.append({"events": [{"_time": at(at_ms / 1000), "k": "a", "alarm": is_event}]})
+            expected += plain.event(at_ms) if is_event else []
+            plain.told(at_ms)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recordings, "KEPT_MAX", most)
+        found = processed(around(before_ms / 1000, after_ms / 1000), batches, {"in": ROWS, "events": EVENTS})
+    got = [(int(row["x"]), row["recording"], round(row["offset_s"] * 1000)) for row in found.rows]
+    assert got == expected
+    assert len(found.rejected) == refused
 
 
 @pytest.mark.parametrize("ahead", ["in", "events"])

@@ -11,7 +11,7 @@ This uses internals of kafka-python. tests/unit/kafka compares the records with 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +25,7 @@ from kafka.record.default_records import DefaultRecordBatch
 from kafka.record.util import decode_varint
 from numpy.typing import NDArray
 
-from pipeline_runtime.kafka.arrow_batches import Rows, rows_in
+from pipeline_runtime.kafka.arrow_batches import Rows, is_own, rows_in
 from pipeline_runtime.kafka.unpacking import BATCH_BYTES_MAX, UNREAD, unpack, unread_body
 
 ROWS_AT_ONCE = 10_000
@@ -123,29 +123,40 @@ class Polled:
         return records.between(start, end)
 
     def _decoded(self) -> Records:
-        batches: list[DefaultRecordBatch] = []
-        held: list[tuple[DefaultRecordBatch, Rows]] = []
-        count = size = 0
-        while self._batches and count < ROWS_AT_ONCE and size < BATCH_BYTES_MAX:
-            batch = self._batches[0]
-            unpack(batch)
-            rows = rows_in(batch) if self._may_hold_rows else None
-            if (held and rows is None) or (batches and rows is not None):
-                break  # all of one kind
-            if rows is None:
-                batches.append(batch)
-            elif held and not rows.fields.schema.equals(held[0][1].fields.schema):
-                break
-            else:
-                held.append((batch, rows))
-            self._batches.popleft()
-            count += batch.records_count
-            size += len(batch._buffer)
-        return records_of(held) if held else decoded(batches)
+        return _next_records(self._batches, self._may_hold_rows)
 
     def clear(self) -> None:
         self._batches.clear()
         self._left = None
+
+
+def records_in(batches: Iterable[DefaultRecordBatch], topic: str) -> Iterator[Records]:
+    """Yields the records of batches of one partition of a topic. Rows that lie in columns are columns."""
+    left = deque(batches)
+    while left:
+        yield _next_records(left, is_own(topic))
+
+
+def _next_records(given: deque[DefaultRecordBatch], may_hold_rows: bool) -> Records:
+    batches: list[DefaultRecordBatch] = []
+    held: list[tuple[DefaultRecordBatch, Rows]] = []
+    count = size = 0
+    while given and count < ROWS_AT_ONCE and size < BATCH_BYTES_MAX:
+        batch = given[0]
+        unpack(batch)
+        rows = rows_in(batch) if may_hold_rows else None
+        if (held and rows is None) or (batches and rows is not None):
+            break  # all of one kind
+        if rows is None:
+            batches.append(batch)
+        elif held and not rows.fields.schema.equals(held[0][1].fields.schema):
+            break
+        else:
+            held.append((batch, rows))
+        given.popleft()
+        count += batch.records_count
+        size += len(batch._buffer)
+    return records_of(held) if held else decoded(batches)
 
 
 # -- whole batches from a consumer -------------------------------------------------------------------

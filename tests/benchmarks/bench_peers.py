@@ -114,7 +114,12 @@ def _fogline(
     node: Node, work: Work, topic: str, pace: Pace, noted: Callable[[int], None]
 ) -> Iterator[list[Replica]]:
     """Runs it on Fogline. `noted` is told how many events were processed."""
-    specs = plan(work.document(topic), work.groups, pace)
+    *specs, last = plan(work.document(topic), work.groups, pace)
+    output = f"fogline-{uuid4().hex[:8]}"
+    _ready_for(node, work, output)
+    # JSON in a user's topic, as the others write it: between its own groups Fogline has columns.
+    to_user = last.outputs[0].model_copy(update={"topic": output, "external": True})
+    specs.append(last.model_copy(update={"outputs": (to_user,)}))
     replicas = [start_owner(node, spec) for spec in specs]
     node.on_change = lambda: noted(replicas[-1].status().rows_processed_total)
     try:

@@ -22,7 +22,7 @@ from kafka import KafkaProducer, TopicPartition
 from kafka.producer.producer_batch import ProducerBatch
 
 from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
-from pipeline_runtime.kafka.incoming import decoded, read_whole_batches
+from pipeline_runtime.kafka.incoming import read_whole_batches, records_in
 from pipeline_runtime.kafka.outgoing import OutgoingRecord, batch_of, columns_of, enqueue
 from pipeline_runtime.kafka.record_batches import bodies
 from tests.benchmarks.events import Event, up_front
@@ -116,8 +116,9 @@ def _observe(bootstrap: str, topics: list[str], ready: Flag, done: Flag, answer:
     while not done.is_set():
         for tp, polled in consumer.poll(200).items():
             now_ms = time() * 1000
-            times_ms = decoded([each.value.batch for each in polled]).timestamps_ms.tolist()
-            seen[tp.topic] += [(time_ms, now_ms - time_ms) for time_ms in times_ms]
+            for records in records_in([each.value.batch for each in polled], tp.topic):
+                times_ms = records.timestamps_ms.tolist()
+                seen[tp.topic] += [(time_ms, now_ms - time_ms) for time_ms in times_ms]
     consumer.close()
     answer.send(seen)
 

@@ -28,12 +28,13 @@ class GateClient:
         except OSError as error:
             raise GateClosed(f"no gate at {path}: {error}") from error
         self._wire = Wire(self._socket)
+        self._told: Request[None] | None = None  # whose answer was not read yet
 
     def ask(self, request: Request[A], meanwhile: Meanwhile | None = None) -> A:
         """Blocks until the gate answers. Raises GateClosed, and RuntimeError if the gate could not answer.
 
-        `meanwhile` is called first. It is given a function that tells whether the answer has come. What it
-        raises is raised when the answer has come.
+        `meanwhile` is called first, with a function that tells whether an answer has come: this one, or
+        that to what was told before. What `meanwhile` raises is raised when the answer has come.
         """
         try:
             self._wire.send(self._keeper, request)
@@ -41,13 +42,38 @@ class GateClient:
                 try:
                     meanwhile(self._wire.has_more)
                 except Exception:
-                    self._wire.answer_to(request)  # the next request would take it for its own answer
+                    self._answer(request)  # the next request would take it for its own answer
                     raise
-            return self._wire.answer_to(request)
+            return self._answer(request)
         except EOFError:
             raise GateClosed("the gate is gone") from None
         except OSError as error:
             raise GateClosed(f"the gate is gone: {error}") from error
+
+    def tell(self, request: Request[None]) -> None:
+        """Asks without waiting for the answer. The next call waits for it, and raises what the gate could not
+        answer. Raises GateClosed."""
+        try:
+            self._settle()
+            self._wire.send(self._keeper, request)
+        except EOFError:
+            raise GateClosed("the gate is gone") from None
+        except OSError as error:
+            raise GateClosed(f"the gate is gone: {error}") from error
+        self._told = request
+
+    def _answer(self, request: Request[A]) -> A:
+        try:
+            self._settle()
+        except RuntimeError:
+            self._wire.answer_to(request)  # the next request would take it for its own answer
+            raise
+        return self._wire.answer_to(request)
+
+    def _settle(self) -> None:
+        told, self._told = self._told, None
+        if told is not None:
+            self._wire.answer_to(told)
 
     def hung_up(self) -> bool:
         """Whether the gate has closed this connection. It sends nothing unasked: only the end can be read."""

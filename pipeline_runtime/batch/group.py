@@ -26,9 +26,12 @@ from pipeline_runtime.operators.tables import with_column
 
 def run_batches(gate: GateClient, work: GroupWork, token: int, task: int) -> None:
     """Run one batch after another, until the gate lets go of the task."""
-    while (slices := gate.ask(SlicesOf(token, task))) is not None:
+    slices = gate.ask(SlicesOf(token, task))
+    while slices is not None:
         output = work.run(slices, task)
-        gate.ask(PartProcessed(task, packed(output)), meanwhile=work.read_ahead)
+        # The gate answers one request after the other, so the next batch can be asked for at once.
+        gate.tell(PartProcessed(task, packed(output)))
+        slices = gate.ask(SlicesOf(token, task), meanwhile=work.read_ahead)
 
 
 class GroupWork:

@@ -165,7 +165,11 @@ class GroupReader:
         seen: Iterable[str] = (),
     ) -> None:
         """Tell the gate what is not in the rows, before the task ends: it is committed with them."""
-        self._gate.ask(SliceRead(part.input, part.partition, rows, size, rejects, ended, sorted(seen)))
+        read = SliceRead(part.input, part.partition, rows, size, rejects, ended, sorted(seen))
+        if self.is_planned:
+            self._gate.ask(read)  # nothing else that this task asks for comes behind it
+        else:
+            self._gate.tell(read)
 
 
 def _rows(

@@ -79,6 +79,11 @@ class CommitPermit:
         self._transactions.commit([*outputs, *written], again=not last)
         return self._transactions.requests - before
 
+    def expect_commit(self) -> None:
+        """A batch begins that will be committed soon. What can be asked of the broker before that is asked
+        now."""
+        self._transactions.expect_another()
+
 
 class JournalReader(Protocol):
     """Reads the replica's journal."""

@@ -46,12 +46,15 @@ class JournalTail:
         apply: Callable[[list[tuple[int, int, Record]]], None],
         *,
         from_end: bool = False,
+        rest_s: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        """With `from_end`, only records that come after the start are read."""
+        """With `from_end`, only records that come after the start are read. `rest_s`: how long it
+        rests after records, before it reads on."""
         self._kafka = kafka
         self._topic = topic
         self._start_offset = start_offset
         self._from_end = from_end
+        self._rest_s = rest_s
         self._apply = apply
         self._closing = threading.Event()
         self._progress = threading.Condition()
@@ -122,6 +125,8 @@ class JournalTail:
                         [(record.offset, record.timestamp, decode(record.value)) for record in records]
                     )
                 self._has_come_to(consumer.position(tp))
+                if records:
+                    self._closing.wait(self._rest_s())
         finally:
             close_spent(consumer)
 

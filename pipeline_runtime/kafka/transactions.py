@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Iterable
 from contextlib import suppress
+from functools import partial
 from time import monotonic, sleep
 from typing import Any
 
@@ -26,6 +27,7 @@ from kafka.errors import (
 
 from pipeline_runtime.kafka.clients import TRANSACTION_TIMEOUT_MS, KafkaSettings, open_producer
 from pipeline_runtime.kafka.outgoing import Outgoing, OutgoingRecord, OutgoingRows, send_all
+from pipeline_runtime.kafka.sender_loop import SenderLoop
 
 __all__ = [
     "END_HEADER",
@@ -70,6 +72,14 @@ _REFUSALS = (
 )
 
 
+def _is_done(future: Any) -> bool:
+    return bool(future.is_done)
+
+
+def _has_changed(incomplete: Any, parts: set[Any]) -> bool:
+    return set(incomplete.all()) != parts
+
+
 class Transactions:
     """A transactional producer for one id, with one commit at a time. It cannot be used after Fenced or
     Doubtful."""
@@ -85,6 +95,8 @@ class Transactions:
             self._producer: KafkaProducer = open_producer(kafka, transactional_id)
         except KafkaError as error:
             raise Doubtful(f"{transactional_id}: no connection to Kafka ({error})") from error
+        self._loop = SenderLoop(self._producer)
+        self._written: set[TopicPartition] = set()  # by the last commit
         self._count_requests()
 
     def _count_requests(self) -> None:
@@ -105,7 +117,8 @@ class Transactions:
     def initialise(self) -> None:
         """Fences every earlier user of the id and aborts its open transaction."""
         try:
-            self._producer.init_transactions()
+            with self._loop.by_itself():
+                self._producer.init_transactions()
         except KafkaError as error:
             raise self._explained(error) from error
 
@@ -158,7 +171,17 @@ class Transactions:
         self._open, self._opened_at_s = True, monotonic()
         for partition in partitions:
             self._producer._transaction_manager.maybe_add_partition_to_transaction(partition)
+        self._loop.resume()
         self._producer._sender.wakeup()
+
+    def expect_another(self) -> None:
+        """The next commit comes soon, and most likely writes to the same partitions as the last one. The
+        coordinator is told so now, and the commit need not wait for that."""
+        if self._open or not self._written:
+            return
+        with self._lock, suppress(KafkaError):  # the next commit will report the error
+            if not self._open:
+                self._open_ahead(self._written)
 
     def _await_added(self, partitions: Iterable[TopicPartition]) -> None:
         manager = self._producer._transaction_manager
@@ -176,12 +199,12 @@ class Transactions:
         is written, the open transaction hides nothing from readers.
         """
         with self._lock:
-            sent = self._commit(records)
+            self._commit(records)
             if again and self.round_trip_ms >= FAR_MS:
                 with suppress(KafkaError):  # the commit is done; the next one will report the error
-                    self._open_ahead({future._produce_future.topic_partition for future in sent})
+                    self._open_ahead(self._written)
 
-    def _commit(self, records: Iterable[Outgoing]) -> list[Any]:
+    def _commit(self, records: Iterable[Outgoing]) -> None:
         try:
             if not self._open:
                 self._producer.begin_transaction()
@@ -189,7 +212,7 @@ class Transactions:
             sent = send_all(self._producer, records)
             self._await_written(sent)
             self._end_transaction()
-            return sent
+            self._written = {future._produce_future.topic_partition for future in sent}
         except KafkaError as error:
             raise self._explained(error) from error
 
@@ -198,8 +221,9 @@ class Transactions:
         not written in time, and would commit the rest without it."""
         deadline = monotonic() + TRANSACTION_TIMEOUT_MS / 1000
         for future in sent:
+            self._loop.until(partial(_is_done, future), deadline)
             try:
-                future.get(max(0.0, deadline - monotonic()))
+                future.get(0.0)
             except _REFUSALS as error:
                 topic = future._produce_future.topic_partition.topic
                 raise RecordsRefused(f"the topic {topic} does not take a record: {error}") from error
@@ -207,13 +231,12 @@ class Transactions:
         # futures.
         accumulator = self._producer._accumulator
         while accumulator.has_incomplete:
-            for batch in accumulator._incomplete.all():
-                batch.produce_future.wait(max(0.0, deadline - monotonic()))
-                if batch.produce_future.failed():
-                    raise batch.produce_future.exception
-            if monotonic() > deadline:
+            parts = set(accumulator._incomplete.all())
+            if not self._loop.until(partial(_has_changed, accumulator._incomplete, parts), deadline):
                 raise KafkaTimeoutError("not all records were written")
-            sleep(0.001)  # a batch is written a moment before it is complete
+            for part in parts:
+                if part.produce_future.failed():
+                    raise part.produce_future.exception
 
     def _explained(self, error: KafkaError) -> Exception:
         """Returns what a failure means to an owner: Fenced, RecordsRefused, or else Doubtful."""
@@ -230,9 +253,9 @@ class Transactions:
         # commit_transaction() waits without a limit, so a broker that is gone would hold the owner for ever.
         # These are its two steps, with the limit after which the broker aborts anyway.
         result = self._producer._transaction_manager.begin_commit()
-        self._producer._sender.wakeup()
-        if not result.wait(timeout_ms=TRANSACTION_TIMEOUT_MS):
+        if not self._loop.until(lambda: result.is_done, monotonic() + TRANSACTION_TIMEOUT_MS / 1000):
             raise Doubtful(f"{self.transactional_id}: no answer to a commit for {TRANSACTION_TIMEOUT_MS} ms")
+        result.wait(0)  # raises what went wrong
 
     def close(self) -> None:
         """Closes the connections. An open transaction is left for the broker to abort."""
@@ -240,6 +263,7 @@ class Transactions:
         # for records that were not written, and would leave the thread running.
         with suppress(Exception):
             self._producer._sender.force_close()
+        self._loop.resume()
         with suppress(Exception):
             self._producer.close(timeout=0)
         # A close with unwritten records raises before the producer notes that it is closed. Whichever thread

@@ -29,6 +29,7 @@ from pipeline_runtime.replica.core import (
     next_batch,
     successor,
 )
+from pipeline_runtime.replica.pacing import URGENT_MS
 from pipeline_runtime.replica.release import GIVE_WAY_S, OwnerRelease
 from pipeline_runtime.replica.state import BatchSpan, ReplicaState
 from pipeline_runtime.replica.timing import BatchTiming
@@ -203,9 +204,14 @@ class BatchPlanner:
                 self._release.reset()
         state = self._state
         with state.changed:
-            if state.permit is None or state.draining or state.paused or state.held or self._over.is_set():
+            permit = state.permit
+            if permit is None or state.draining or state.paused or state.held or self._over.is_set():
                 return None
-            return self._grant(start, end, shifted_ms=shifted_ms)
+            granted = self._grant(start, end, shifted_ms=shifted_ms)
+            is_urgent = state.latency_ms(self._spec) <= URGENT_MS
+        if is_urgent:
+            permit.expect_commit()
+        return granted
 
     def _grant(self, start: Boundary, end: Boundary, *, shifted_ms: int | None = None) -> BatchSpan:
         """`shifted_ms`: as ReplicaState.grant says. The caller holds `changed`."""

@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 _TIMEOUT_S = 10.0
 _MARK_EVERY_S = 2.0
 _LISTEN_S = 10.0
+_OWNER_RESTS_S = 0.05
 
 
 class JournalFollower:
@@ -88,6 +89,7 @@ class JournalFollower:
             self._spec.journal,
             mark.offset if mark else None,
             partial(self._apply_records, view),
+            rest_s=self._rest_s,
         )
         self._tail.start()
         self.catch_up()
@@ -108,6 +110,13 @@ class JournalFollower:
             if first is not None and first > view.following(local):
                 raise LocalStateDamaged(f"{self._spec.id}: at {local}, its journal begins at seq {first}")
         return marks or {}
+
+    def _rest_s(self) -> float:
+        """An owner has written most of what it reads. So it reads its journal seldom, but for when it is to
+        release: its successor's ARMED is there."""
+        with self._state.changed:
+            owns = self._state.permit is not None and self._state.first_commit_requests is not None
+            return _OWNER_RESTS_S if owns and self._state.directive.release is None else 0.0
 
     def catch_up(self, *, hidden: bool = False) -> None:
         """Wait until all that the journal holds now has been read; with `hidden` also what an open

@@ -25,6 +25,8 @@ SOURCE_WAIT_MS_MAX = 1000.0
 GATHER_RATIO, GATHER_MS_MAX = 0.1, 100.0  # of the target
 IN_TIME = 0.95  # this share of the batches should meet the target
 LATE_RATIO = 0.2
+# Up to this latency target a round trip to the broker is worth what it takes to spare it.
+URGENT_MS = 50
 STAYING_COST_RATIO = 1 / 8  # what a batch of a task that stays costs, compared with one that Spark plans
 # From the start of one announced batch to the next, in times that a batch takes. The successor begins each of
 # them a little later; what is over 1 lets it catch up.
@@ -46,14 +48,15 @@ STAY_WARM_S_MAX = 8.0
 def interval_ms(pace: Pace, cpu_ratio: float, waiting_rows: int = 0, *, planned: bool = False) -> float:
     """The least time between the starts of two batches at this load of the machine, whatever the target.
 
-    On a busy machine it is proportional to what a batch costs, which depends on who runs it. `waiting_rows`
+    On a busy machine it is proportional to what a batch costs, which depends on who runs it. It grows with
+    the square of the load, so a machine that is only half busy delays nobody much. `waiting_rows`
     are known to wait behind the last batch. If they fill a batch, a pause gains nothing: the batch costs no
     less later, and the queue only grows.
     """
     pressure = min(1.0, max(0.0, (cpu_ratio - CPU_RELAXED) / (CPU_FULL - CPU_RELAXED)))
     room = max(0.0, 1 - waiting_rows / pace.batch_rows_max)
     most_ms = pace.interval_ms_max * (1 if planned else STAYING_COST_RATIO)
-    return pace.interval_ms_min + pressure * room * max(0.0, most_ms - pace.interval_ms_min)
+    return pace.interval_ms_min + pressure**2 * room * max(0.0, most_ms - pace.interval_ms_min)
 
 
 def may_wait_ms(latency_ms: int, batch_ms: float) -> float:

@@ -62,6 +62,8 @@ CLAIM_AWAITED_S = 5.0
 _SIZE_EVERY_S = 5.0
 # How often the thread looks again although nothing has told it to.
 _LOOK_S = 0.5
+# The least time between two looks of an owner. Each batch tells of several changes, and none is urgent.
+_OWNER_LOOK_S = 0.05
 
 
 class Replica:
@@ -296,6 +298,8 @@ class Replica:
         state, seen = self._state, -1
         while True:
             seen = state.wait_for_change(seen, _LOOK_S)
+            if state.permit is not None:
+                self._stopping.wait(_OWNER_LOOK_S)
             self._measure_state(run)
             with state.changed:
                 drained = state.draining and state.granted is None

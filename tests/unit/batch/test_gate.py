@@ -201,6 +201,44 @@ def test_who_fails_while_it_waits_is_not_given_that_answer_later(gate: GateServe
     client.close()
 
 
+class Refusing(Weighing):
+    def part_processed(self, task: int, payload: Payload) -> None:
+        if not payload:
+            raise ValueError("no rows")
+        super().part_processed(task, payload)
+
+    def next_token(self, done: int) -> int:
+        return done + 1
+
+
+def test_what_is_told_is_heard_first_and_its_failure_is_raised_by_the_next_request(gate: GateServer) -> None:
+    keeper = Refusing()
+    client = GateClient(gate.open("group", keeper))
+    client.tell(PartProcessed(1, b"some"))
+    client.tell(PartProcessed(2, b"more"))
+    assert client.ask(NextToken(1)) == 2
+    assert keeper.weighed == [(1, 4), (2, 4)]
+    client.tell(PartProcessed(3, b""))
+    with pytest.raises(RuntimeError, match="no rows"):
+        client.ask(NextToken(2))
+    assert client.ask(NextToken(7)) == 8, "each request has its own answer again"
+    client.close()
+
+
+def test_who_waits_notices_the_answer_to_what_was_told(gate: GateServer) -> None:
+    client = GateClient(gate.open("group", Refusing()))
+    client.tell(PartProcessed(1, b"some"))
+    noticed: list[bool] = []
+
+    def look(has_come: Callable[[], bool]) -> None:
+        wait_until(has_come, "an answer to have come")
+        noticed.append(True)
+
+    assert client.ask(NextToken(1), meanwhile=look) == 2
+    assert noticed
+    client.close()
+
+
 def test_an_answer_is_noticed_in_a_process_with_many_open_files() -> None:
     """`select` takes no file whose number is 1024 or more."""
     ours, theirs = socket.socketpair()

@@ -140,6 +140,9 @@ class Gate(GateKeeper):
     def ask(self, request: Request[Any], meanwhile: Any = None) -> Any:
         return request.answered_by(self)
 
+    def tell(self, request: Request[Any]) -> None:
+        request.answered_by(self)
+
     def describe(self) -> GroupDescription:
         return self._description
 

@@ -4,7 +4,7 @@ The names are in pipeline_runtime.wire.
 
     web  --task, queue control-->  control  --fogline.node.sync, queue node.<name>-->  node
     node --XADD fogline:reports-->  control  --channel layer "live"-->  web
-    web  --fogline.node.look, queue node.<name>-->  node  --RPUSH fogline:kept:<id>-->  web
+    web  --fogline.node.look, queue node.<name>-->  node  --RPUSH fogline:answer:<id>-->  web
 
 Every message may be lost, late or doubled. So a task only says "look again", or carries a whole desired state
 with its revision. Nothing depends on a message that is sent once.

@@ -19,7 +19,7 @@ from pipeline_runtime.batch.gate_messages import FLUSH, PartProcessed, Slice, Sl
 from pipeline_runtime.batch.output import BatchOutput, Destinations, OutputBuilder, packed
 from pipeline_runtime.batch.processors import processor_work
 from pipeline_runtime.batch.reader import GroupReader, conformed, input_schema, keyed, with_meta
-from pipeline_runtime.batch.rows import Processed, ProcessorWork
+from pipeline_runtime.batch.rows import Asked, Processed, ProcessorWork
 from pipeline_runtime.operators.sdk import TransformOperator
 from pipeline_runtime.operators.tables import with_column
 
@@ -37,7 +37,7 @@ def run_batches(gate: GateClient, work: GroupWork, token: int, task: int) -> Non
 class GroupWork:
     """All elements of a group that has no DataFrame."""
 
-    def __init__(self, gate: GateClient, reader: GroupReader) -> None:
+    def __init__(self, gate: Asked, reader: GroupReader) -> None:
         self._gate = gate
         self._reader = reader
         self._spec = spec = reader.spec

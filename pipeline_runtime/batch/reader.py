@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from pipeline_runtime.batch.decode import ARROW_TYPES, TIMESTAMP, arrow_schema
 from pipeline_runtime.batch.facts import GroupFacts
-from pipeline_runtime.batch.gate_client import GateClient
 from pipeline_runtime.batch.gate_messages import Describe, Reject, Slice, SliceRead
 from pipeline_runtime.batch.inputs import GroupInput, group_inputs, open_source
 from pipeline_runtime.batch.outside import not_far_ahead
 from pipeline_runtime.batch.portions import Portion, PortionReader
+from pipeline_runtime.batch.rows import Asked
 from pipeline_runtime.kafka.ahead import unpack
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.model.schema import StreamSchema
@@ -52,7 +52,7 @@ def with_meta(rows: pa.Table, batch_time_ms: int) -> pa.Table:
 class GroupReader:
     """All inputs of one group, as one worker process reads them."""
 
-    def __init__(self, gate: GateClient) -> None:
+    def __init__(self, gate: Asked) -> None:
         self._gate = gate
         group = gate.ask(Describe())
         spec = GroupSpec.model_validate(group.spec)

@@ -10,7 +10,7 @@ from typing import Any
 from kafka import TopicPartition
 
 from pipeline_runtime.kafka.arrow_batches import ROWS_MAX
-from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
+from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer, within
 
 _TIMEOUT_S = 3.0
 _POLL_MS = 200
@@ -78,6 +78,20 @@ def read_span(kafka: KafkaSettings, topic: str, from_ms: int, to_ms: int, rows_m
         read = found.read_newest(found.offsets_at(from_ms), found.offsets_behind(to_ms), rows_max + ROWS_MAX)
         inside = [record for record in read.records if from_ms <= record.timestamp_ms <= to_ms]
         return RangeRead(inside, read.ends, read.left_out)
+
+
+def newest_offsets(
+    kafka: KafkaSettings, topic: str, most: int, timeout_s: float = _TIMEOUT_S
+) -> dict[int, tuple[int, int]]:
+    """Returns where the newest records of a topic begin and end, by partition: about `most` in all. Returns
+    {} when the topic is unknown. Raises KafkaError when the broker does not answer in time."""
+
+    def ask() -> dict[int, tuple[int, int]]:
+        with _Topic(kafka, topic, timeout_s) as found:
+            each = max(1, most // max(1, len(found.ends)))
+            return {tp.partition: (max(found.first[tp], end - each), end) for tp, end in found.ends.items()}
+
+    return within(timeout_s, ask)
 
 
 class _Topic:

@@ -9,13 +9,13 @@ REPORTS_CURSOR = "fogline:ingest:cursor"
 """The id of the newest entry of the stream that control has taken in."""
 CONTROL_STATE = "fogline:control"
 """Control's own state as JSON. It expires."""
-KEPT_LASTS_S = 10
+ANSWER_LASTS_S = 10
 
 
-def kept_answer(question: str) -> str:
-    """Returns the key of a list with one KeptAnswer as JSON, for the process that asked. It expires after
-    KEPT_LASTS_S."""
-    return f"fogline:kept:{question}"
+def node_answer(question: str) -> str:
+    """Returns the key of a list with one KeptAnswer or PreviewAnswer as JSON, for the process that asked. It
+    expires after ANSWER_LASTS_S."""
+    return f"fogline:answer:{question}"
 
 
 LIVE_GROUP = "live"

@@ -1,7 +1,7 @@
 """Names of the Celery tasks, each with its arguments, and of the queues they wait in.
 
 web --task, queue control--> control --fogline.node.sync, queue node.<name>--> node web --fogline.node.look,
-queue node.<name>--> node --RPUSH fogline:kept:<id>--> web
+queue node.<name>--> node --RPUSH fogline:answer:<id>--> web
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ FILES = "fogline.control.files"  # ()
 NODE_SYNC = "fogline.node.sync"  # (NodeDesired as JSON)
 NODE_CHECKPOINT = "fogline.node.checkpoint"  # (group id)
 NODE_LOOK = "fogline.node.look"  # (KeptQuestion as JSON); from web
+NODE_PREVIEW = "fogline.node.preview"  # (PreviewQuestion as JSON); from web
 
 COMMAND_EXPIRES_S = 30
 """How long a command to control may wait, by one machine's clock. A command to a node never expires: a node

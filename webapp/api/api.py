@@ -20,6 +20,7 @@ from webapp.api import (
     overview,
     pipelines,
     policies,
+    preview,
     templates,
 )
 from webapp.api.authentication import SessionAuth, TokenAuth
@@ -43,6 +44,7 @@ for router in (
     pipelines.router,
     templates.router,
     elements.router,
+    preview.router,
     handovers.router,
     nodes.router,
     map.router,

@@ -1,40 +1,59 @@
-"""Asks a node for an element's state, and waits for the answer.
+"""Asks a node about an element's state, or for a preview, and waits for the answer.
 
-    web  --fogline.node.look, queue node.<name>-->  node  --RPUSH fogline:kept:<id>-->  web
+    web  --fogline.node.look, queue node.<name>-->  node  --RPUSH fogline:answer:<id>-->  web
 
 Nobody gets the answer to a question that comes too late: the answer expires.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol, TypeVar
 from uuid import uuid4
 
 import redis
 from django.conf import settings
 from kombu.exceptions import OperationalError
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from pipeline_runtime.model.kept import KeptAnswer, KeptQuestion
-from pipeline_runtime.wire.keys import kept_answer
-from pipeline_runtime.wire.tasks import NODE_LOOK, node_queue
+from pipeline_runtime.model.preview import PreviewAnswer, PreviewQuestion
+from pipeline_runtime.wire.keys import node_answer
+from pipeline_runtime.wire.tasks import NODE_LOOK, NODE_PREVIEW, node_queue
 from webapp.backends.commands import sender
 from webapp.problems import BackendAway
 
 ANSWER_S = 5
+PREVIEW_S = 9
+"""A preview may take a while: its node may have to fetch a file, and to start a process."""
 SAFE = "Nothing was changed. Running pipelines keep running."
+
+Answer = TypeVar("Answer", bound=BaseModel)
+
+
+class _Question(Protocol):
+    id: str
+
+    def model_dump(self, *, mode: str) -> dict[str, Any]: ...
 
 
 def ask_kept(node: str, **question: Any) -> KeptAnswer:
     """Takes a KeptQuestion's fields except its id. Raises BackendAway."""
-    asked = KeptQuestion(id=uuid4().hex, **question)
+    return _ask(node, NODE_LOOK, KeptQuestion(id=uuid4().hex, **question), KeptAnswer, ANSWER_S)
+
+
+def ask_preview(node: str, **question: Any) -> PreviewAnswer:
+    """Takes a PreviewQuestion's fields except its id. Raises BackendAway."""
+    return _ask(node, NODE_PREVIEW, PreviewQuestion(id=uuid4().hex, **question), PreviewAnswer, PREVIEW_S)
+
+
+def _ask(node: str, task: str, asked: _Question, kind: type[Answer], answer_s: int) -> Answer:
     url = settings.FOGLINE.redis_url
-    client = redis.Redis.from_url(url, socket_connect_timeout=2, socket_timeout=ANSWER_S + 2)
+    client = redis.Redis.from_url(url, socket_connect_timeout=2, socket_timeout=answer_s + 2)
     try:
         args = (asked.model_dump(mode="json"),)
         queue = node_queue(node)
-        sender(url).send_task(NODE_LOOK, args=args, queue=queue, retry=False, ignore_result=True)
-        answered: Any = client.blpop([kept_answer(asked.id)], timeout=ANSWER_S)
+        sender(url).send_task(task, args=args, queue=queue, retry=False, ignore_result=True)
+        answered: Any = client.blpop([node_answer(asked.id)], timeout=answer_s)
     except (OperationalError, OSError, redis.RedisError) as error:
         raise BackendAway(
             "The question could not be sent: Redis does not answer.",
@@ -45,12 +64,12 @@ def ask_kept(node: str, **question: Any) -> KeptAnswer:
         client.close()
     if answered is None:
         raise BackendAway(
-            f"The node {node} did not answer within {ANSWER_S} s.",
+            f"The node {node} did not answer within {answer_s} s.",
             safe=SAFE,
             next="Check whether the node is busy or cut off, then try again.",
         )
     try:
-        return KeptAnswer.model_validate_json(answered[1])
+        return kind.model_validate_json(answered[1])
     except ValidationError:
         raise BackendAway(
             f"The node {node} gave an answer that cannot be read.",

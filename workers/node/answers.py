@@ -1,4 +1,4 @@
-"""Answers the question what an element keeps. Answers wait in Redis, under the question's id."""
+"""Answers what the web asks a node. Answers wait in Redis, under the question's id."""
 
 from __future__ import annotations
 
@@ -7,23 +7,25 @@ from collections.abc import Callable
 from typing import Any
 
 import redis
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from pipeline_runtime.model.kept import KeptAnswer, KeptQuestion
-from pipeline_runtime.wire.keys import KEPT_LASTS_S, kept_answer
+from pipeline_runtime.wire.keys import ANSWER_LASTS_S, node_answer
 
 log = logging.getLogger(__name__)
 
 
 class Answers:
-    """What people's rows have left in a state is told to those who ask, and never to a log."""
+    """What people's rows hold, and what they have left in a state, is told to those who ask, and never to a
+    log."""
 
     def __init__(self, redis_url: str) -> None:
         self._redis = redis.Redis.from_url(
             redis_url, socket_timeout=5, socket_connect_timeout=5, health_check_interval=10
         )
 
-    def give(self, question: dict[str, Any], look: Callable[[KeptQuestion], KeptAnswer]) -> None:
+    def look(self, question: dict[str, Any], look: Callable[[KeptQuestion], KeptAnswer]) -> None:
+        """Answers what an element keeps."""
         try:
             asked = KeptQuestion.model_validate(question)
         except ValidationError as error:
@@ -34,12 +36,16 @@ class Answers:
         except Exception as error:
             log.error("%s: its state could not be looked at: %s", asked.group, type(error).__name__)
             answer = KeptAnswer(refused="failed")
-        key = kept_answer(asked.id)
+        self.give(asked.id, answer)
+
+    def give(self, question: str, answer: BaseModel) -> None:
+        """Hands an answer to whoever asked the question with this id."""
+        key = node_answer(question)
         try:
             # Both at once, so that an answer that nobody fetches does not stay.
             pipe = self._redis.pipeline(transaction=True)
             pipe.rpush(key, answer.model_dump_json().encode())
-            pipe.expire(key, KEPT_LASTS_S)
+            pipe.expire(key, ANSWER_LASTS_S)
             pipe.execute()
         except redis.RedisError as error:
             log.warning("an answer was not sent because Redis is away: %s", error)

@@ -8,14 +8,15 @@ from typing import Any
 from celery import Celery
 
 from pipeline_runtime.model.desired import read_desired
-from pipeline_runtime.wire.tasks import NODE_CHECKPOINT, NODE_LOOK, NODE_SYNC
+from pipeline_runtime.wire.tasks import NODE_CHECKPOINT, NODE_LOOK, NODE_PREVIEW, NODE_SYNC
 from workers.node.agent import Agent
 from workers.node.answers import Answers
+from workers.node.previews import Previews
 
 log = logging.getLogger(__name__)
 
 
-def register_commands(app: Celery, agent: Agent, answers: Answers) -> None:
+def register_commands(app: Celery, agent: Agent, answers: Answers, previews: Previews) -> None:
     @app.task(name=NODE_SYNC, shared=False)
     def sync(desired: dict[str, Any]) -> None:
         try:
@@ -33,4 +34,8 @@ def register_commands(app: Celery, agent: Agent, answers: Answers) -> None:
 
     @app.task(name=NODE_LOOK, shared=False)
     def look(question: dict[str, Any]) -> None:
-        answers.give(question, agent.look)
+        answers.look(question, agent.look)
+
+    @app.task(name=NODE_PREVIEW, shared=False)
+    def preview(question: dict[str, Any]) -> None:
+        previews.ask(question)

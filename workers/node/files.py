@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from pipeline_runtime.checkpoint.client import ChunkClient
@@ -43,6 +43,11 @@ class NodeFiles:
         self._hashes.update(spec.files)
         for sha in spec.files.values():
             self._cache.path(sha)
+
+    def paths(self, files: Mapping[str, str]) -> dict[str, str]:
+        """Returns reference -> path of files that a preview reads: reference -> sha256. What groups read
+        under the same references stays. Raises CheckpointError."""
+        return {reference: str(self._cache.path(sha)) for reference, sha in files.items()}
 
     def resolve(self, reference: str) -> Path:
         """See pipeline_runtime.operators.sdk.FileResolver."""

@@ -54,6 +54,7 @@ from workers.node.leaving import leave
 from workers.node.links import LinkProbe
 from workers.node.load import LoadMeter
 from workers.node.output import CommittedFile, add_output_route, committed_output
+from workers.node.previews import Previews
 from workers.node.runtime import NodeRuntime, RunningReplica
 from workers.stopping import Stopping, failed_by_threads, set_by_signals, wait_for
 
@@ -121,7 +122,9 @@ class NodeProcess:
         )
         self._heartbeat = Heartbeat(identity.redis_url, self._report, identity.heartbeat_s)
         app = celery_app(f"fogline-{identity.name}", identity.redis_url, node_queue(identity.name))
-        register_commands(app, self._agent, Answers(identity.redis_url))
+        answers = Answers(identity.redis_url)
+        self._previews = Previews(identity.kafka, self._files.paths, answers.give)
+        register_commands(app, self._agent, answers, self._previews)
         self._commands = CommandReceiver(app, identity.name, threads=4)
 
     def run(self) -> int:
@@ -154,6 +157,7 @@ class NodeProcess:
         self._files.start(self._agent.files_in_use)
         self._links.start()
         self._heartbeat.start()  # 4.
+        self._previews.start()
         self._commands.start()
         # 5. In a thread, so that a SIGTERM during these seconds is obeyed at once.
         threading.Thread(target=self._start_spark, name="spark start", daemon=True).start()
@@ -164,6 +168,7 @@ class NodeProcess:
         self._stopping.set()
         log.info("node %s: stopping; replicas end after their running batch", self.identity.name)
         self._commands.stop(timeout_s=0.5)
+        self._previews.close()
         self._agent.close(STOP_S - 1.0)
         self._heartbeat.close(bye=self._stopping.failure is None)
         if self._service is not None:

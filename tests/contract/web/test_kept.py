@@ -50,7 +50,7 @@ def node(there: redis.Redis, url: str, answer: Callable[[KeptQuestion], KeptAnsw
         assert message["headers"]["task"] == tasks.NODE_LOOK
         (question,) = json.loads(base64.b64decode(message["body"]))[0]
         asked.append(question)
-        Answers(url).give(question, answer)
+        Answers(url).look(question, answer)
 
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
@@ -73,22 +73,22 @@ def test_a_viewer_sees_what_the_node_of_the_element_tells(
     assert first["timers"] == ["1970-01-01T00:00:01+00:00", None]
     assert (cut["state"], cut["state_cut"]) == ('{"sum":[1,2', True)
     assert (odd["state"], odd["key_cut"]) == ("NaN", True)
-    assert not real_redis.exists(keys.kept_answer(question.id)), "it is fetched"
+    assert not real_redis.exists(keys.node_answer(question.id)), "it is fetched"
 
 
 def test_an_answer_that_nobody_fetches_goes_by_itself(real_redis: redis.Redis, redis_url: str) -> None:
     question = KeptQuestion(id="0" * 32, group="d.power", element="power", limit=1)
-    Answers(redis_url).give(question.model_dump(), lambda _: KEPT)
-    assert 0 < real_redis.ttl(keys.kept_answer(question.id)) <= keys.KEPT_LASTS_S
+    Answers(redis_url).look(question.model_dump(), lambda _: KEPT)
+    assert 0 < real_redis.ttl(keys.node_answer(question.id)) <= keys.ANSWER_LASTS_S
 
 
 def test_a_question_that_cannot_be_read_is_ignored_without_a_word_of_it(
     real_redis: redis.Redis, redis_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    Answers(redis_url).give({"id": "../fogline:control", "search": "secret", "limit": 1}, lambda _: KEPT)
+    Answers(redis_url).look({"id": "../fogline:control", "search": "secret", "limit": 1}, lambda _: KEPT)
     assert "ignored" in caplog.text
     assert "secret" not in caplog.text
-    assert real_redis.keys("fogline:kept:*") == []
+    assert real_redis.keys("fogline:answer:*") == []
 
 
 @pytest.mark.parametrize(

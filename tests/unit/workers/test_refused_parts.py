@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from celery import Celery
 
+from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.model.desired import ClaimOrder, DesiredReplica, NodeDesired, ReplicaStatus, Role
 from pipeline_runtime.model.document import parse_document
 from pipeline_runtime.model.ids import Epoch
@@ -24,6 +25,7 @@ from workers.node.agent import Agent
 from workers.node.answers import Answers
 from workers.node.commands import register_commands
 from workers.node.desired_store import DesiredStore
+from workers.node.previews import Previews
 from workers.node.runtime import NodeRuntime
 
 DOCUMENT = """
@@ -87,6 +89,7 @@ def too_deep(part: dict[str, Any]) -> None:
     part["spec"]["elements"][0]["params"]["more"] = nested
 
 
+NO_PREVIEWS = Previews(KafkaSettings("127.0.0.1:1"), lambda _: {}, lambda *_: None)
 SPOILS = [half_a_character, a_field_of_another_version, too_deep]
 
 
@@ -100,7 +103,7 @@ def start(tmp_path: Path) -> Iterator[Callable[[], tuple[Node, Agent, Callable[[
         agent.start()
         agents.append(agent)
         app = Celery("node", set_as_current=False)
-        register_commands(app, agent, Answers("redis://127.0.0.1:1"))
+        register_commands(app, agent, Answers("redis://127.0.0.1:1"), NO_PREVIEWS)
 
         def sync(desired: dict[str, Any]) -> None:
             app.tasks[NODE_SYNC](json.loads(json.dumps(desired)))  # as it comes over the wire

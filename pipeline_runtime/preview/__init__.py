@@ -1,0 +1,1 @@
+"""Shows what an element makes of some rows without deploying it, by the code that a deployed one runs."""

@@ -1,0 +1,180 @@
+"""A preview of an element of a draft: the web asks a node, over a real Redis."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import redis
+
+from pipeline_runtime.model.preview import (
+    PreviewAnswer,
+    PreviewLetter,
+    PreviewQuestion,
+    PreviewRow,
+    PreviewStream,
+    Refusal,
+)
+from pipeline_runtime.wire import tasks
+from tests.contract.web.conftest import PIPELINE, Caller
+from tests.contract.web.test_permissions import assert_problem
+from tests.waiting import PATIENCE_S
+from webapp.backends import node_questions
+from webapp.nodes.models import Node
+from webapp.pipelines.models import Pipeline
+from webapp.placements.models import Deployment
+from workers.node.answers import Answers
+
+E = f"/pipelines/{PIPELINE}/elements"
+Call = Callable[[str | None], Caller]
+STREAM = PreviewStream(
+    columns=("mf01",), rows=(PreviewRow(key="press 1", time_ms=1000, values=(1.5,), reason="why"),), count=7
+)
+ANSWER = PreviewAnswer(
+    inputs={"in": STREAM},
+    output=STREAM,
+    letters=(PreviewLetter(reason="why", raw="{}"),),
+    letters_count=1,
+    read=7,
+    lost={"readings": 2},
+)
+
+
+@contextmanager
+def node(there: redis.Redis, url: str, name: str, answer: PreviewAnswer) -> Iterator[list[PreviewQuestion]]:
+    """Takes one question from the queue of that node, as its Celery worker does; yields what it was asked."""
+    asked: list[PreviewQuestion] = []
+
+    def serve() -> None:
+        found: Any = there.blpop([tasks.node_queue(name)], timeout=int(PATIENCE_S))
+        message = json.loads(found[1])
+        assert message["headers"]["task"] == tasks.NODE_PREVIEW
+        (question,) = json.loads(base64.b64decode(message["body"]))[0]
+        asked.append(PreviewQuestion.model_validate(question))
+        Answers(url).give(asked[0].id, answer)
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    yield asked
+    thread.join(PATIENCE_S)
+
+
+def test_an_editor_sees_what_a_node_tells_and_the_draft_stays(
+    caller: Call, pipeline: Pipeline, nodes: dict[str, Node], real_redis: redis.Redis, redis_url: str
+) -> None:
+    Node.objects.filter(name="edge-a").update(load={"cpu_ratio": 0.9})
+    before = pipeline.draft_revision
+    with node(real_redis, redis_url, "edge-b", ANSWER) as asked:
+        shown = caller("editor").post(f"{E}/power/preview", {"node": "edge-b"}).json()
+    assert [spec.group for spec in asked[0].groups] == ["readings", "power"]
+    assert (asked[0].element, asked[0].reads) == ("power", {"in": "readings.out"})
+    assert (shown["node"], shown["trouble"], shown["read"], shown["whole"]) == ("edge-b", None, 7, False)
+    assert shown["inputs"][0]["element"] == "readings"
+    assert shown["inputs"][0]["rows"] == [
+        {"at": "1970-01-01T00:00:01+00:00", "key": "press 1", "values": [1.5], "reason": "why"}
+    ]
+    assert "mf01" in [column["name"] for column in shown["inputs"][0]["columns"]]
+    assert shown["output"]["count"] == 7
+    assert [each["count"] for each in shown["lost"]] == [2]
+    assert Pipeline.objects.get(pk=pipeline.pk).draft_revision == before
+
+
+def test_without_a_choice_the_node_of_the_draft_is_asked_and_without_one_the_least_busy(
+    caller: Call, pipeline: Pipeline, nodes: dict[str, Node], real_redis: redis.Redis, redis_url: str
+) -> None:
+    Node.objects.filter(name="edge-b").update(load={"cpu_ratio": 0.01})
+    draft = pipeline.draft
+    pins = {each["id"]: each.get("node") for each in draft["spec"]["elements"]}
+    with node(real_redis, redis_url, pins["readings"] or "edge-b", ANSWER):
+        assert caller("editor").post(f"{E}/power/preview").json()["node"] == (pins["readings"] or "edge-b")
+    for each in draft["spec"]["elements"]:
+        each.pop("node", None)
+    with node(real_redis, redis_url, "edge-b", ANSWER):
+        assert caller("editor").post(f"{E}/power/preview", {"document": draft}).json()["node"] == "edge-b"
+
+
+def test_the_running_streams_are_read_when_that_is_asked(
+    caller: Call, deployment: Deployment, real_redis: redis.Redis, redis_url: str
+) -> None:
+    with node(real_redis, redis_url, "cloud", ANSWER) as asked:
+        caller("editor").post(f"{E}/power/preview", {"rows": "running", "node": "cloud"})
+    [group] = asked[0].groups
+    assert [stream.topic for stream in group.inputs] == [f"fl.{deployment.pk}.readings.out"]
+
+
+def test_a_draft_that_does_not_run_has_no_running_rows(caller: Call, pipeline: Pipeline) -> None:
+    problem = assert_problem(caller("editor").post(f"{E}/power/preview", {"rows": "running"}), 409)
+    assert "Nothing that runs" in problem["detail"]
+
+
+def test_faults_that_are_in_the_way_are_told_and_others_are_not(
+    caller: Call, pipeline: Pipeline, nodes: dict[str, Node], real_redis: redis.Redis, redis_url: str
+) -> None:
+    draft = pipeline.draft
+    power = next(each for each in draft["spec"]["elements"] if each["id"] == "power")
+    power["params"]["size_s"] = -1
+    problem = assert_problem(caller("editor").post(f"{E}/power/preview", {"document": draft}), 422)
+    assert {fault["element"] for fault in problem["faults"]} == {"power"}
+    with node(real_redis, redis_url, "cloud", ANSWER):
+        body = {"document": draft, "node": "cloud"}
+        assert caller("editor").post(f"{E}/readings/preview", body).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("refused", "words"),
+    [
+        ("busy", "other previews"),
+        ("fetching", "fetches the file"),
+        ("too-long", "few seconds"),
+        ("too-much", "memory"),
+        ("spark", "written for Spark"),
+        ("unreachable", "cannot be reached"),
+        ("failed", "ValueError"),
+        ("ended", "without an answer"),
+    ],
+)
+def test_what_the_node_refuses_is_told_in_words(
+    caller: Call,
+    pipeline: Pipeline,
+    nodes: dict[str, Node],
+    real_redis: redis.Redis,
+    redis_url: str,
+    refused: Refusal,
+    words: str,
+) -> None:
+    answer = PreviewAnswer(refused=refused, at="power", why="ValueError: {braces}")
+    with node(real_redis, redis_url, "cloud", answer):
+        shown = caller("editor").post(f"{E}/power/preview", {"node": "cloud"}).json()
+    assert shown["trouble"]["kind"] == refused
+    assert words in shown["trouble"]["message"]
+
+
+def test_a_viewer_may_not_and_bad_requests_are_refused(
+    caller: Call, pipeline: Pipeline, nodes: dict[str, Node]
+) -> None:
+    assert_problem(caller("viewer").post(f"{E}/power/preview"), 403)
+    assert_problem(caller(None).post(f"{E}/power/preview"), 401)
+    editor = caller("editor")
+    assert_problem(editor.post(f"{E}/nothing/preview"), 404)
+    assert_problem(editor.post(f"{E}/power/preview", {"rows": "other"}), 422)
+    assert_problem(editor.post(f"{E}/power/preview", {"more": 1}), 422)
+    assert_problem(editor.post(f"{E}/power/preview", {"document": {"spec": 7}}), 404)
+
+
+def test_without_a_node_or_an_answer_it_is_said_so(
+    caller: Call, pipeline: Pipeline, nodes: dict[str, Node], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node_questions, "PREVIEW_S", 1)
+    problem = assert_problem(caller("editor").post(f"{E}/power/preview", {"node": "cloud"}), 503)
+    assert "cloud did not answer" in problem["detail"]
+    Node.objects.update(up=False)
+    assert (
+        "cloud"
+        in assert_problem(caller("editor").post(f"{E}/power/preview", {"node": "cloud"}), 503)["detail"]
+    )
+    assert "No node" in assert_problem(caller("editor").post(f"{E}/power/preview"), 503)["detail"]

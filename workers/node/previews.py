@@ -1,0 +1,207 @@
+"""Answers previews, one after another, in a process of its own that is watched.
+
+    web --fogline.node.preview--> here --line--> python -m pipeline_runtime.preview --line--> here --> web
+
+An operator may be anybody's code, and takes what it likes. So the process has no secret but how to reach
+Kafka, a limit of time and of memory, and the lowest priority. It is killed when it goes beyond, and when
+nobody has asked for a while. What runs on the node does not notice.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import psutil
+from pydantic import ValidationError
+
+import pipeline_runtime
+from pipeline_runtime.checkpoint.errors import CheckpointError
+from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.model.preview import PreviewAnswer, PreviewQuestion, Refusal
+from pipeline_runtime.spark.environment import keep_what_workers_need
+
+log = logging.getLogger(__name__)
+
+WAITING_MAX = 4
+RUN_S = 6.0
+"""How long one preview may take, with the start of its process."""
+STALE_S = 6.0
+"""A question that has waited for this long is dropped: whoever asked it waits no more."""
+FETCH_S = 2.5
+"""How long a preview waits for a file that this node does not have yet. The node goes on fetching it."""
+IDLE_S = 120.0
+MEMORY_BYTES = 1 << 30
+LINE_BYTES_MAX = 8 << 20
+_LOOK_S = 0.1
+_ROOT = Path(pipeline_runtime.__file__).parents[1]
+
+Give = Callable[[str, PreviewAnswer], None]
+"""(id of the question, answer)."""
+
+
+class Previews:
+    def __init__(
+        self,
+        kafka: KafkaSettings,
+        fetch: Callable[[Mapping[str, str]], dict[str, str]],
+        give: Give,
+    ) -> None:
+        """`fetch`: file reference -> sha256, to reference -> path; it raises CheckpointError."""
+        self._kafka = kafka
+        self._fetch = fetch
+        self._give = give
+        self._asked: queue.Queue[tuple[float, PreviewQuestion] | None] = queue.Queue(WAITING_MAX)
+        self._process: _Process | None = None
+        self._thread = threading.Thread(target=self._run, name="previews", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        with suppress(queue.Full):
+            self._asked.put_nowait(None)
+        process = self._process
+        if process is not None:
+            process.kill()
+
+    def ask(self, question: dict[str, Any]) -> None:
+        """Takes a question, and returns at once."""
+        try:
+            asked = PreviewQuestion.model_validate(question)
+        except ValidationError as error:
+            log.warning("ignored a preview that cannot be read: %d faults", error.error_count())
+            return
+        try:
+            self._asked.put_nowait((monotonic(), asked))
+        except queue.Full:
+            self._give(asked.id, PreviewAnswer(refused="busy"))
+
+    # -- the thread ----------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while True:
+            try:
+                found = self._asked.get(timeout=IDLE_S)
+            except queue.Empty:
+                self._end()
+                continue
+            if found is None:
+                self._end()
+                return
+            asked_s, question = found
+            if monotonic() - asked_s > STALE_S:
+                continue
+            try:
+                answer = self._answer(question)
+            except Exception as error:
+                # What people's rows hold is told to those who ask, and never to a log.
+                log.error("a preview failed: %s", type(error).__name__)
+                self._end()
+                answer = PreviewAnswer(refused="ended")
+            self._give(question.id, answer)
+
+    def _answer(self, question: PreviewQuestion) -> PreviewAnswer:
+        files = self._files({ref: sha for spec in question.groups for ref, sha in spec.files.items()})
+        if isinstance(files, PreviewAnswer):
+            return files
+        if self._process is None or not self._process.alive:
+            self._process = _Process()
+        asked = {"question": question.model_dump(mode="json"), "kafka": asdict(self._kafka), "files": files}
+        answer = self._process.answer(asked)
+        if not isinstance(answer, PreviewAnswer):
+            self._end()
+            return PreviewAnswer(refused=answer, at=question.element)
+        return answer
+
+    def _files(self, wanted: Mapping[str, str]) -> dict[str, str] | PreviewAnswer:
+        """Returns reference -> path, or why they are not here yet."""
+        found: queue.Queue[dict[str, str] | PreviewAnswer] = queue.Queue()
+
+        def fetch() -> None:
+            try:
+                found.put(self._fetch(wanted))
+            except CheckpointError as error:
+                found.put(PreviewAnswer(refused="unreachable", why=str(error)))
+
+        if not wanted:
+            return {}
+        threading.Thread(target=fetch, name="preview file", daemon=True).start()
+        try:
+            return found.get(timeout=FETCH_S)
+        except queue.Empty:
+            return PreviewAnswer(refused="fetching")
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+
+
+class _Process:
+    """One process that answers."""
+
+    def __init__(self) -> None:
+        environment = dict(os.environ)
+        keep_what_workers_need(environment)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "pipeline_runtime.preview"],
+            cwd=_ROOT,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # a Ctrl-C in the node's terminal is the node's
+        )
+        self._said: queue.Queue[bytes] = queue.Queue()
+        threading.Thread(target=self._listen, name="preview answers", daemon=True).start()
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def answer(self, asked: Mapping[str, Any]) -> PreviewAnswer | Refusal:
+        """Returns the answer, or why there is none. The process is of no use then."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(asked).encode() + b"\n")
+            self._process.stdin.flush()
+        except OSError:
+            return "ended"
+        until_s = monotonic() + RUN_S
+        while monotonic() < until_s:
+            try:
+                line = self._said.get(timeout=_LOOK_S)
+            except queue.Empty:
+                if self._memory_bytes() > MEMORY_BYTES:
+                    return "too-much"
+                continue
+            return PreviewAnswer.model_validate_json(line) if line.endswith(b"\n") else "ended"
+        return "too-long"
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def _memory_bytes(self) -> int:
+        try:
+            return int(psutil.Process(self._process.pid).memory_info().rss)
+        except psutil.Error:
+            return 0
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        while line := self._process.stdout.readline(LINE_BYTES_MAX):
+            self._said.put(line)
+        self._said.put(b"")

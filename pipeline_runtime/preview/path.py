@@ -12,9 +12,11 @@ import pyarrow as pa
 from pipeline_runtime.batch.facts import GroupFacts
 from pipeline_runtime.batch.gate_messages import Slice
 from pipeline_runtime.batch.group import GroupWork
-from pipeline_runtime.batch.output import BatchOutput
+from pipeline_runtime.batch.output import RECORDS
 from pipeline_runtime.batch.reader import GroupReader
+from pipeline_runtime.kafka.arrow_batches import KEY, TIME_MS
 from pipeline_runtime.kafka.clients import KafkaError, KafkaSettings
+from pipeline_runtime.kafka.json_rows import json_texts
 from pipeline_runtime.kafka.partition_reader import RangeGone, RangeUnreadable
 from pipeline_runtime.model.preview import Refusal
 from pipeline_runtime.model.spec import GroupSpec
@@ -70,13 +72,22 @@ class PathElement:
             slices.append(Slice(item.index, now_ms, records=_packed(rows, first)))
         return slices
 
-    def run(self, slices: Sequence[Slice]) -> tuple[BatchOutput, list[tuple[str, str]]]:
-        """Returns what it makes, and its dead letters: reason and row. Raises Stopped."""
+    def run(self, slices: Sequence[Slice]) -> tuple[dict[str, pa.Table], list[tuple[str, str]]]:
+        """Returns what it makes, as records by stream, and its dead letters: reason and row. Raises
+        Stopped."""
         with _told(self.id):
             output = self._work.run(slices, 0)
         letters = [(reject.reason, reject.raw) for reject in self.keeper.take_rejects()]
         letters += zip(output.letters["reason"].to_pylist(), output.letters["raw"].to_pylist(), strict=True)
-        return output, letters
+        return {**output.records, **self._as_records(output.rows)}, letters
+
+    def _as_records(self, streams: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
+        """Returns records of the rows that leave as columns."""
+        found = {}
+        for source, rows in streams.items():
+            columns = [rows[KEY], rows[TIME_MS], json_texts(rows, self.spec.schemas[source])]
+            found[source] = pa.table(columns, schema=RECORDS)
+        return found
 
 
 class _Reader(GroupReader):

@@ -188,8 +188,8 @@ class _Run:
     def _run(self, element: PathElement, slices: Sequence[Slice], made: dict[str, pa.Table]) -> None:
         if not slices:
             return
-        output, letters = element.run(slices)
-        for source, rows in output.records.items():
+        records, letters = element.run(slices)
+        for source, rows in records.items():
             made[source] = pa.concat_tables([made[source], rows]) if source in made else rows
             if source == self._source:
                 self._output.add_records(rows)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipeline_runtime.batch.encode import json_texts
 from pipeline_runtime.batch.rows import in_ms
+from pipeline_runtime.kafka.json_rows import json_texts
 from pipeline_runtime.model.preview import CELL_MAX, SHOWN_MAX, PreviewLetter, PreviewRow, PreviewStream
 from pipeline_runtime.model.schema import StreamSchema
 

@@ -379,6 +379,20 @@ export interface ElementPoint {
   state_bytes?: number | null;
 }
 
+export interface ElementPreview {
+  node: string;
+  ms: number;
+  trouble: PreviewTrouble | null;
+  newest: boolean;
+  inputs: PreviewStreamOut[];
+  output: PreviewStreamOut | null;
+  letters: PreviewLetterOut[];
+  letters_count: number;
+  read: number;
+  whole: boolean;
+  lost: PreviewLoss[];
+}
+
 export interface ElementsMessage {
   type: "elements";
   pipeline: string;
@@ -1178,12 +1192,23 @@ export interface PreviewIn {
   fixed?: Record<string, JsonValue>;
 }
 
+export interface PreviewLetterOut {
+  reason: string;
+  raw: string;
+}
+
 /** A line as it lies in the file; for a file that has no lines, such as `.xlsx`, a row of its table. */
 export interface PreviewLine {
   number: number;
   kind: "preamble" | "comment" | "header" | "units" | "row" | "footer";
   text: string;
   cells?: string[];
+}
+
+export interface PreviewLoss {
+  element: string;
+  title: string;
+  count: number;
 }
 
 /** A row as it is read: a value for each column, null where there is none or it could not be read. */
@@ -1193,6 +1218,30 @@ export interface PreviewRow {
   time?: string | null;
   unreadable?: PreviewCell[];
   reject?: string | null;
+}
+
+export interface PreviewRowOut {
+  at: string | null;
+  key: string | null;
+  values: unknown[];
+  reason: string | null;
+}
+
+export interface PreviewStreamOut {
+  port: string;
+  element: string;
+  title: string;
+  columns: Field[];
+  rows: PreviewRowOut[];
+  count: number;
+}
+
+export interface PreviewTrouble {
+  kind: "busy" | "fetching" | "too-long" | "too-much" | "spark" | "unreachable" | "failed" | "ended";
+  element: string;
+  title: string;
+  message: string;
+  next: string;
 }
 
 /** What can be read in two ways. Nobody but a person can say which is right. */

@@ -43,6 +43,7 @@ from webapp.nodes.models import Node
 from webapp.pipelines.selectors import no_element, pipeline_named
 from webapp.pipelines.shape import element_of
 from webapp.placements.checkpoints import checkpoints_of
+from webapp.placements.models import Deployment
 from webapp.placements.schemas import Checkpoints
 from webapp.placements.selectors import active_deployment
 from webapp.policies import places
@@ -262,11 +263,11 @@ def output(request: HttpRequest, name: str, id: str) -> StreamingHttpResponse:
     found = element_named(pipeline, id)
     deployment = active_deployment(pipeline)
     if deployment is None or found["node"] is None:
-        raise Conflict(f'"{id}" is not deployed, so it has no output to download.')
+        raise Conflict(f'"{found["title"]}" is not deployed, so it has no output to download.')
     node = Node.objects.filter(name=found["node"]).first()
     if node is None or not node.url or not node.up:
         raise BackendAway(
-            f'The node {found["node"]}, which holds the output of "{id}", does not answer.',
+            f'The node {found["node"]}, which holds the output of "{found["title"]}", does not answer.',
             safe="What was written is part of the element's checkpoints.",
             next="Restore the element on another node, then download it.",
         )
@@ -316,15 +317,15 @@ def dead_letters(
 ) -> DeadLetters:
     """Returns the newest dead letters of an element: what it could not process, each with the reason."""
     deployment, element = _deployed(name, stream.partition(".")[0])
-    topic = dead_letter_topic(deployment, element["id"])
+    topic = dead_letter_topic(deployment.pk, element["id"])
     return {"records": [_record(record) for record in _asked(lambda kafka: peek(kafka, topic, limit))]}
 
 
 def _stream(name: str, stream: str) -> tuple[str, str]:
     """Returns the stream (`element.port`) and its topic. `stream` may be an element alone."""
     deployment, element = _deployed(name, stream.partition(".")[0])
-    source = stream if "." in stream else _shown_source(element)
-    return source, stream_topic(deployment, *parse_reference(source))
+    source = stream if "." in stream else _shown_source(deployment, element)
+    return source, stream_topic(deployment.pk, *parse_reference(source))
 
 
 def _read_span(kafka: KafkaSettings, topic: str, span: CurveSpan) -> RangeRead:
@@ -335,19 +336,19 @@ def _read_span(kafka: KafkaSettings, topic: str, span: CurveSpan) -> RangeRead:
     return read_window(kafka, topic, span.window_ms, CURVE_ROWS_MAX)
 
 
-def _deployed(name: str, id: str) -> tuple[str, dict[str, Any]]:
-    """Returns the deployment's id and the element in its document."""
+def _deployed(name: str, id: str) -> tuple[Deployment, dict[str, Any]]:
+    """Returns the deployment and the element in its document."""
     pipeline = pipeline_named(name)
     deployment = active_deployment(pipeline)
     if deployment is None:
-        raise Conflict(f'"{name}" is not deployed, so it has no streams to look at.')
+        raise Conflict(f'"{pipeline.title}" is not deployed, so it has no streams to look at.')
     found = element_of(deployment.version.document, id)
     if found is None:
-        raise Missing(f'There is no element "{id}" in the deployed version of "{name}".')
-    return deployment.pk, found
+        raise Missing(f'There is no element "{id}" in the deployed version of "{pipeline.title}".')
+    return deployment, found
 
 
-def _shown_source(element: dict[str, Any]) -> str:
+def _shown_source(deployment: Deployment, element: dict[str, Any]) -> str:
     from pipeline_runtime.operators.registry import OperatorUnknown, default_registry
 
     try:
@@ -358,7 +359,7 @@ def _shown_source(element: dict[str, Any]) -> str:
         return str(element["id"])
     inputs = list((element.get("inputs") or {}).values())
     if not inputs:
-        raise Missing(f'"{element["id"]}" has neither an output nor a connected input.')
+        raise Missing(f'"{deployment.name_of(element["id"])}" has neither an output nor a connected input.')
     return str(inputs[0])
 
 

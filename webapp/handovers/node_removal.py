@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from django.db import transaction
 from django.utils import timezone
@@ -43,12 +44,23 @@ def remove(actor: User, name: str) -> None:
     announce()
 
 
-Called = dict[str, tuple[str, dict[str, str]]]
-"""Deployment -> its pipeline's name, and the names that users see for its elements and groups."""
+class Names(NamedTuple):
+    """What users see of a deployment: its pipeline's title, and the names of its elements and groups."""
+
+    pipeline: str
+    title: str
+    members: dict[str, str]
+
+
+Called = dict[str, Names]
+"""Deployment -> its names."""
 
 
 def names_by_deployment(deployments: Iterable[Deployment]) -> Called:
-    return {row.pk: (row.pipeline.name, names_of(row.version.document)) for row in deployments}
+    return {
+        row.pk: Names(row.pipeline.name, row.pipeline.title, names_of(row.version.document))
+        for row in deployments
+    }
 
 
 def removal_refusals(called: Called | None = None) -> dict[str, str]:
@@ -57,10 +69,10 @@ def removal_refusals(called: Called | None = None) -> dict[str, str]:
     active = names_by_deployment(active_deployments()) if called is None else called
 
     def name(deployment: str, group: str) -> str:
-        pipeline, names = active.get(deployment, ("", {}))
-        return (
-            f"{names.get(document_group(group), document_group(group))} of {pipeline}" if pipeline else group
-        )
+        names = active.get(deployment)
+        if names is None:
+            return group
+        return f"{names.members.get(document_group(group), document_group(group))} of {names.title}"
 
     placed = GroupPlacement.objects.filter(deployment__in=active)
     for node, deployment, group in placed.values_list("node__name", "deployment", "group"):

@@ -52,7 +52,7 @@ def attention(
     up = {node["name"] for node in nodes if node["up"]}
     found += [line for item in pipelines for line in _of_pipeline(item, elements.get(item["name"], []), up)]
     # By measurements, so nothing is known about nodes that are not heard now.
-    return found + [_of_policy(name, said) for name, said in advice if control.hears]
+    return found + [_of_policy(name, said, titles) for name, said in advice if control.hears]
 
 
 def _of_control(control: ControlState, nodes: list[Node]) -> Iterator[AttentionLine]:
@@ -161,10 +161,12 @@ def _of_pipeline(
         yield _line("element.lagging", text, None, pipeline=name, element=late[0]["id"])
 
 
-def _of_policy(name: str, said: Standing) -> AttentionLine:
+def _of_policy(name: str, said: Standing, titles: Mapping[str, str]) -> AttentionLine:
     site, code = said.get("site"), said["code"]
     if site is not None:
-        text = f"{name} {_ADVICE[code].format(**said)} {said['why']}"
+        pipeline = said["pipeline"] or ""
+        what = _ADVICE[code].format(**{**said, "pipeline": titles.get(pipeline, pipeline)})
+        text = f"{name} {what} {said['why']}"
         place = {"pipeline": said["pipeline"], "element": said["element"], "node": said["node"] or None}
         line = _line("policy.advice", text, said["since"], **place)
         if code == "restore":

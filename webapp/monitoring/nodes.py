@@ -24,7 +24,7 @@ def all_nodes() -> list[schemas.Node]:
     elements = elements_by_group(called)
     replicas = Replica.objects.filter(deployment__in=called).defer("status", "rates")
     for replica in replicas.order_by("deployment__pipeline__name", "group"):
-        pipeline, names = called[replica.deployment_id]
+        pipeline, _, names = called[replica.deployment_id]
         for element in elements.get((replica.deployment_id, replica.group), ()):
             hosted.setdefault(replica.node_id, []).append(
                 {

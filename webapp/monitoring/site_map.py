@@ -84,7 +84,7 @@ def _sources() -> dict[str, list[MapSource]]:
     rows = GroupPlacement.objects.filter(deployment__in=called, role="owner")
     rows = rows.order_by("deployment__pipeline__name", "group")
     for node, deployment, elements in rows.values_list("node__name", "deployment_id", "spec__elements"):
-        pipeline, names = called[deployment]
+        pipeline, _, names = called[deployment]
         found.setdefault(node, []).extend(
             {
                 "pipeline": pipeline,

@@ -97,13 +97,13 @@ def draft_refusal(deployment: Deployment) -> str | None:
 
 def _changed(pipeline: Pipeline, site: str, change: Change) -> tuple[Deployment, dict[str, Any]]:
     """Returns what is to be deployed. Raises Conflict or Invalid."""
-    name = pipeline.name
+    name, title = pipeline.name, pipeline.title
     deployment = active_deployment(pipeline)
     if deployment is None or deployment.status != Deployment.Status.RUNNING:
-        raise Conflict(f'"{name}" does not run.', safe=SAFE, next="Deploy it first.")
+        raise Conflict(f'"{title}" does not run.', safe=SAFE, next="Deploy it first.")
     refused = draft_refusal(deployment)
     if refused is not None:
-        raise Conflict(f"The copies of {name} at {site} were not changed: {refused}.", safe=SAFE)
+        raise Conflict(f"The copies of {title} at {site} were not changed: {refused}.", safe=SAFE)
     draft = pipeline.draft
     if change == "copy":
         document = copies.with_site(draft, names_of(draft), site, _spent(pipeline))
@@ -115,7 +115,7 @@ def _changed(pipeline: Pipeline, site: str, change: Change) -> tuple[Deployment,
             if change == "copy"
             else "has no copies there that can be taken out"
         )
-        raise Conflict(f"Nothing was changed at {site}: {name} {what}.", safe=SAFE)
+        raise Conflict(f"Nothing was changed at {site}: {title} {what}.", safe=SAFE)
     refuse_invalid(name, document)
     refuse_upgrade(deployment, document, {}, ())
     return deployment, document

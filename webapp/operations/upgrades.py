@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from pipeline_runtime.model.ids import document_group
 from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.planning.reconnect import Reconnections, reconnections
 from pipeline_runtime.planning.upgrade import ElementChange, element_changes, group_changes
@@ -120,7 +119,7 @@ def _refuse_now(deployment: Deployment, document: dict[str, Any]) -> None:
         done = "removed" if placement.group in givers else "upgraded"
         if placement.group in connected.ends:
             done = "put into other groups"
-        group, node = document_group(placement.group), placement.node.name
+        group, node = deployment.name_of(placement.group), placement.node.name
         raise Conflict(
             f'"{group}" cannot be {done}: its node {node} does not answer.',
             safe=SAFE,

@@ -87,7 +87,7 @@ def overtaken(pipeline: Pipeline, revision: int) -> str:
     """Returns a sentence that says who has changed the draft since that revision."""
     by = pipeline.updated_by.username if pipeline.updated_by else "somebody"
     return (
-        f'"{pipeline.name}" was changed by {by} meanwhile: it is at revision {pipeline.draft_revision}, '
+        f'"{pipeline.title}" was changed by {by} meanwhile: it is at revision {pipeline.draft_revision}, '
         f"yours is {revision}."
     )
 

@@ -30,7 +30,7 @@ def version_of(pipeline: Pipeline, number: int) -> PipelineVersion:
     """Returns that version, or raises Missing."""
     version = pipeline.versions.select_related("created_by").filter(number=number).first()
     if version is None:
-        raise Missing(f'"{pipeline.name}" has no version {number}.')
+        raise Missing(f'"{pipeline.title}" has no version {number}.')
     return version
 
 

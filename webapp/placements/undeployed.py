@@ -24,7 +24,7 @@ def rename_pipeline(actor: User, name: str, new_name: str) -> Pipeline:
     pipeline = pipeline_named(name, for_update=True)
     if active_deployment(pipeline) is not None:
         raise Conflict(
-            f'"{name}" is deployed, and the running pipeline uses its name.',
+            f'"{pipeline.title}" is deployed, and the running pipeline uses its name.',
             safe="Nothing was renamed.",
             next="Undeploy it first, or duplicate it under the new name.",
         )
@@ -53,7 +53,9 @@ def delete_pipeline(actor: User, name: str) -> None:
     pipeline = pipeline_named(name, for_update=True)
     if active_deployment(pipeline) is not None:
         raise Conflict(
-            f'"{name}" is deployed.', safe="Nothing was deleted.", next="Undeploy it first, then delete it."
+            f'"{pipeline.title}" is deployed.',
+            safe="Nothing was deleted.",
+            next="Undeploy it first, then delete it.",
         )
     audit(actor, "pipeline.delete", name, document=pipeline.draft)
     pipeline.delete()

@@ -102,7 +102,7 @@ def groups_now() -> dict[str, DeployedGroup]:
             if group.node is None or not group.elements:
                 continue
             called = names.get(document_group(group.group), document_group(group.group))
-            title = f"{called} of {deployment.pipeline.name}"
+            title = f"{called} of {deployment.pipeline.title}"
             key = f"{id}.{group.group}"
             others = frozenset(f"{id}.{other}" for other in apart.get(group.group, ()))
             now = _group(key, title, group, deployment.pipeline.name)

@@ -56,7 +56,7 @@ def tell(actor: User, name: str, element: str, site: str) -> UserPlace:
     if now - row.since < CHANGE_EACH:
         seconds = int(CHANGE_EACH.total_seconds())
         raise TooSoon(
-            f"The user of {element} came to {row.site} less than {seconds} s ago.",
+            f"The user of {_called(pipeline, element)} came to {row.site} less than {seconds} s ago.",
             safe="Nothing was changed.",
             next=f"Report it again in {seconds} s.",
             retry_after_s=seconds,
@@ -148,6 +148,13 @@ def stays_of(pipeline: str, groups: Mapping[str, DeployedGroup]) -> dict[str, li
 
 def _note(row: UserPlace) -> schemas.UserPlaceNote:
     return {"site": row.site, "since": row.since.isoformat()}
+
+
+def _called(pipeline: Pipeline, element: str) -> str:
+    """Returns the name that people see, of an element that runs or is in the draft."""
+    deployment = active_deployment(pipeline)
+    running = names_of(deployment.version.document) if deployment else {}
+    return {**names_of(pipeline.draft), **running}.get(element, element)
 
 
 def _with_element(name: str, element: str) -> Pipeline:

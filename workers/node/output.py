@@ -73,12 +73,12 @@ def committed_output(node_directory: Path, kafka: KafkaSettings, group: str, ele
     local = LocalState(node_directory, group)
     generation = local.generation()
     if generation is None:
-        raise OutputMissing(f"This node has no copy of {group}.")
+        raise OutputMissing("This node has no copy of it.")
     directory = local.at(generation) / "elements" / element
     files = [path for path in directory.rglob("*") if path.is_file()] if directory.is_dir() else []
     mark = _newest_marks(kafka, group).get(element)
     if not files or not isinstance(mark, dict) or "length" not in mark:
-        raise OutputMissing(f"{element} of {group} has written no file yet.")
+        raise OutputMissing("It has written no file yet.")
     file = max(files, key=lambda path: path.stat().st_size)
     # A copy that is behind the journal has less than what was committed.
     return CommittedFile(file, min(file.stat().st_size, int(mark["length"])))

@@ -333,7 +333,7 @@ def _order(progress: Progress, seen: Observed, now_ms: int) -> Step:
         return _upgrade_on(P.ORDER, progress, seen, now_ms)
     group = _at_work(progress, seen)
     if group is None:
-        return Fail(f"{progress.groups[0]} has no place any more, so it was not upgraded.", code="no-node")
+        return Fail("An element that was to change has no place any more.", code="no-node")
     if not group.moving:
         asks = _read_positions(progress, seen, now_ms) if progress.asks else None
         return asks or _enter(P.OWN, now_ms)

@@ -35,7 +35,7 @@ from pipeline_runtime.operators.sdk import (
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pipeline_runtime.batch.gate_messages import Request
+    from pipeline_runtime.batch.gate_messages import KeepStates, Request
 
 START = datetime(2024, 5, 1, 12, 0, tzinfo=UTC)
 Row = Mapping[str, Any]
@@ -119,29 +119,29 @@ class StatesInMemory:
     """Implements batch.rows.Asked for states, as a replica does whose batches are committed at once."""
 
     def __init__(self) -> None:
-        self.texts: dict[str | None, str] = {}
+        self.kept: dict[str | None, bytes] = {}
 
     def ask(self, request: Request[A]) -> A:
         keeper: Any = self  # of the keeper's methods it has those for states
         return request.answered_by(keeper)
 
-    def states_of(self, keys: Sequence[str | None], task: int) -> list[str | None]:
-        return [self.texts.get(key) for key in keys]
+    def states_of(self, keys: Sequence[str | None], task: int) -> list[bytes | None]:
+        return [self.kept.get(key) for key in keys]
 
-    def states_between(self, first: str, end: str) -> list[tuple[str, str]]:
-        return [(key, self.texts[key]) for key in self._keys(first, end)]
+    def states_between(self, first: str, end: str) -> list[tuple[str, bytes]]:
+        return [(key, self.kept[key]) for key in self._keys(first, end)]
 
     def keys_between(self, first: str, end: str, most: int) -> list[str]:
         return self._keys(first, end)[:most]
 
-    def keep_states(self, states: Sequence[tuple[str | None, str | None]]) -> None:
-        for key, text in states:
-            self.texts.pop(key, None)
-            if text is not None:
-                self.texts[key] = text
+    def keep_states(self, kept: KeepStates) -> None:
+        for key, data in zip(kept.keys, kept.states, strict=True):
+            self.kept.pop(key, None)
+            if data is not None:
+                self.kept[key] = data
 
     def _keys(self, first: str, end: str) -> list[str]:
-        return sorted(key for key in self.texts if key is not None and first <= key < end)
+        return sorted(key for key in self.kept if key is not None and first <= key < end)
 
 
 def processed(

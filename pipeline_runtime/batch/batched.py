@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,20 +9,28 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline_runtime.batch.decode import TIMESTAMP, arrow_schema
-from pipeline_runtime.batch.gate_messages import KeepStates, KeysBetween, StatesBetween, StatesOf
+from pipeline_runtime.batch.held_states import HeldStates, Key, TaskStates, size_of
+from pipeline_runtime.batch.kept import Kept, decoded, encoded
 from pipeline_runtime.batch.rows import Asked, Inputs, Ports, Processed, current_state, in_ms, in_order
 from pipeline_runtime.model.texts import texts
 from pipeline_runtime.operators.sdk import BatchProcessor, OperatorContext
 from pipeline_runtime.operators.tables import RAW, REJECT
 
-_KEYS_AT_ONCE = 10_000
-_UNREAD = ""  # which is no state's text
+_UNREAD = b""  # which is no state
 
 
 class BatchWork:
     """Implements rows.ProcessorWork."""
 
-    def __init__(self, processor: BatchProcessor, inputs: Inputs, ctx: OperatorContext) -> None:
+    def __init__(
+        self,
+        processor: BatchProcessor,
+        inputs: Inputs,
+        ctx: OperatorContext,
+        held: HeldStates | None = None,
+    ) -> None:
+        """`held`: None for a task that does not stay."""
+        self._held = held
         self._processor = processor
         self._inputs = inputs
         self._ctx = ctx
@@ -33,7 +40,7 @@ class BatchWork:
         self, ports: Ports, gate: Asked, task: int = 0, *, at_end: bool = False, batch_time_ms: int = 0
     ) -> Processed:
         given = {port: in_order(ports[port]) for port, _ in self._inputs}
-        states = GateStates(gate, task, self._processor, batch_time_ms)
+        states = GateStates(TaskStates(gate, task, self._held), self._processor, batch_time_ms)
         made = self._processor.process_batch(given, states, self._ctx, at_end=at_end)
         states.hand_over()
         return self._processed(made)
@@ -62,44 +69,35 @@ class BatchWork:
 class GateStates:
     """Implements sdk.States for one batch."""
 
-    def __init__(self, gate: Asked, task: int, processor: BatchProcessor, batch_time_ms: int = 0) -> None:
+    def __init__(self, states: TaskStates, processor: BatchProcessor, batch_time_ms: int = 0) -> None:
         self.batch_time_ms = batch_time_ms
-        self._gate = gate
-        self._task = task
+        self._states = states
         self._processor = processor
-        self._read: dict[str | None, str | None] = {}
-        self._changed: dict[str | None, str | None] = {}
+        self._read: dict[Key, bytes | None] = {}
+        self._changed: dict[Key, bytes | None] = {}
 
-    def get(self, keys: Sequence[str | None]) -> list[Any]:
-        texts: list[str | None] = []
-        for place in range(0, len(keys), _KEYS_AT_ONCE):
-            texts += self._gate.ask(StatesOf(keys[place : place + _KEYS_AT_ONCE], self._task))
-        self._read.update(zip(keys, texts, strict=True))
-        return [None if text is None else self._value(text) for text in texts]
+    def get(self, keys: Sequence[Key]) -> list[Any]:
+        found = self._states.get(keys)
+        self._read.update(zip(keys, found, strict=True))
+        return [None if data is None else self._value(data) for data in found]
 
     def between(self, first: str, end: str) -> dict[str, Any]:
-        return {key: self._value(text) for key, text in self._gate.ask(StatesBetween(first, end))}
+        found = self._states.between(first, end)
+        self._read.update(found)
+        return {key: self._value(data) for key, data in found}
 
     def keys(self, first: str, end: str, most: int) -> list[str]:
-        return self._gate.ask(KeysBetween(first, end, most))
+        return self._states.keys(first, end, most)
 
-    def put(self, key: str | None, value: Any) -> None:
-        text = None if value is None else state_text(value, self._processor)
-        if key in self._changed or text != self._read.pop(key, _UNREAD):
-            self._changed[key] = text
+    def put(self, key: Key, value: Any) -> None:
+        data = None if value is None else encoded(Kept(value, self._processor.state_version))
+        if key in self._changed or data != self._read.get(key, _UNREAD):
+            self._changed[key] = data
 
     def hand_over(self) -> None:
-        if self._changed:
-            self._gate.ask(KeepStates(list(self._changed.items())))
+        sizes = [size_of(self._read[key]) if key in self._read else None for key in self._changed]
+        self._states.keep([*self._changed], [*self._changed.values()], sizes)
 
-    def _value(self, text: str) -> Any:
-        data = json.loads(text)
-        return current_state(data["state"], data.get("version", 1), self._processor)
-
-
-def state_text(value: Any, processor: BatchProcessor) -> str:
-    """Returns the text of a state as the replica keeps it."""
-    data, version = {"state": value}, processor.state_version
-    if version > 1:
-        data["version"] = version
-    return json.dumps(data, separators=(",", ":"))
+    def _value(self, data: bytes) -> Any:
+        kept = decoded(data)
+        return current_state(kept.state, kept.version, self._processor)

@@ -1,18 +1,17 @@
 """What Spark's Python processes and a replica's gate say to each other.
 
 A request is a frozen dataclass; `Request[A]` is answered by an `A`. On the wire each request and each answer
-is one line of JSON:
+is a message: how many bytes it has, in four bytes, and these bytes, which are MessagePack. In JSON's words:
 
     {"ask": "StatesOf", "keeper": "p.g@1", "keys": ["a", "b"], "task": 0}
-    {"value": ["{...}", null]}      or      {"error": "..."}
+    {"value": [<bytes>, null]}      or      {"error": "..."}
 
-The bytes of a `payload` follow their request's line, which says how many there are. No line and no payload is
+The bytes of a `payload` follow their request, which says how many there are. No message and no payload is
 longer than MESSAGE_BYTES_MAX.
 """
 
 from __future__ import annotations
 
-import json
 import select
 import socket
 from collections.abc import Sequence
@@ -20,8 +19,11 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import IO, Any, Generic, Protocol, Self, TypeVar, cast
 
+import msgspec
+
 MESSAGE_BYTES_MAX = 1 << 30
-_BUFFER_BYTES = 1 << 16  # with Python's default a line of 100 KB takes twice as long to read
+_SIZE_BYTES = 4
+_BUFFER_BYTES = 1 << 16  # with Python's default a message of 100 KB takes twice as long to read
 
 FLUSH = -1
 """Stands in place of an input: the slice is one flush row for every input."""
@@ -101,17 +103,18 @@ class GateKeeper(Protocol):
 
     def part_processed(self, task: int, payload: Payload) -> None: ...
 
-    def states_of(self, keys: Sequence[str | None], task: int) -> list[str | None]: ...
+    def states_of(self, keys: Sequence[str | None], task: int) -> list[bytes | None]: ...
 
-    def states_between(self, first: str, end: str) -> list[tuple[str, str]]: ...
+    def states_between(self, first: str, end: str) -> list[tuple[str, bytes]]: ...
 
     def keys_between(self, first: str, end: str, most: int) -> list[str]: ...
 
-    def keep_states(self, states: Sequence[tuple[str | None, str | None]]) -> None: ...
+    def keep_states(self, kept: KeepStates) -> None: ...
 
 
 class Request(Generic[A_co]):
-    """Subclasses are frozen dataclasses whose fields are JSON, but for a `payload` of bytes."""
+    """Subclasses are frozen dataclasses whose fields MessagePack can say. A `payload` of bytes follows
+    them."""
 
     def answered_by(self, keeper: GateKeeper) -> A_co:
         raise NotImplementedError
@@ -216,25 +219,25 @@ class PartProcessed(Request[None]):
 
 
 @dataclass(frozen=True)
-class StatesOf(Request[list[str | None]]):
+class StatesOf(Request[list[bytes | None]]):
     """What the newest committed batch has left of these keys, for a task that has rows of them. The key None
     stands for the element as a whole; a state is None if there is none."""
 
     keys: Sequence[str | None]
     task: int
 
-    def answered_by(self, keeper: GateKeeper) -> list[str | None]:
+    def answered_by(self, keeper: GateKeeper) -> list[bytes | None]:
         return keeper.states_of(self.keys, self.task)
 
 
 @dataclass(frozen=True)
-class StatesBetween(Request[list[tuple[str, str]]]):
+class StatesBetween(Request[list[tuple[str, bytes]]]):
     """The keys from `first` to before `end` in their order, each with its state."""
 
     first: str
     end: str
 
-    def answered_by(self, keeper: GateKeeper) -> list[tuple[str, str]]:
+    def answered_by(self, keeper: GateKeeper) -> list[tuple[str, bytes]]:
         return keeper.states_between(self.first, self.end)
 
 
@@ -252,12 +255,18 @@ class KeysBetween(Request[list[str]]):
 
 @dataclass(frozen=True)
 class KeepStates(Request[None]):
-    """What the running batch leaves of these keys, once it is committed. None drops a key's state."""
+    """What the running batch leaves of these keys, once it is committed. It names each key once."""
 
-    states: Sequence[tuple[str | None, str | None]]
+    keys: Sequence[str | None]
+    states: Sequence[bytes | None]  # None drops a key's state
+    sizes: Sequence[
+        int | None
+    ]  # bytes of what is replaced; -1 if that is nothing, None if the task has not read it
+    task: int
+    left: Sequence[str | None] = ()  # the keys whose states the task does not hold any more
 
     def answered_by(self, keeper: GateKeeper) -> None:
-        keeper.keep_states(self.states)
+        keeper.keep_states(self)
 
 
 _REQUESTS: dict[str, type[Request[Any]]] = {kind.__name__: kind for kind in Request.__subclasses__()}
@@ -280,7 +289,7 @@ class Wire:
         payload = fields.get("payload")
         if payload is not None:
             fields["payload"] = _checked(len(payload))
-        self._write_line(fields)
+        self._write(fields)
         if payload is not None:
             self._writes.write(payload)
         self._writes.flush()
@@ -294,7 +303,7 @@ class Wire:
     def answer_to(self, request: Request[A_co]) -> A_co:
         """Wait for the answer to the request that was sent. Raises EOFError if the gate has hung up, and
         RuntimeError with the gate's words if it could not answer."""
-        answer = self._read_line()
+        answer = self._read()
         if answer is None:
             raise EOFError
         if "error" in answer:
@@ -305,7 +314,7 @@ class Wire:
     def read_request(self) -> tuple[str, Request[Any]] | None:
         """Returns the keeper's name and the request, or None if the other side has hung up. Raises
         NotUnderstood."""
-        fields = self._read_line()
+        fields = self._read()
         if fields is None:
             return None
         if "payload" in fields:
@@ -321,11 +330,11 @@ class Wire:
 
     def write_answer(self, answer: Any) -> None:
         """Raises NotUnderstood if it is too long, before anything is sent."""
-        self._write_line({"value": answer})
+        self._write({"value": answer})
         self._writes.flush()
 
     def write_error(self, text: str) -> None:
-        self._write_line({"error": text})
+        self._write({"error": text})
         self._writes.flush()
 
     def close(self) -> None:
@@ -341,21 +350,27 @@ class Wire:
     ) -> None:
         self.close()
 
-    def _write_line(self, data: dict[str, Any]) -> None:
-        line = json.dumps(data, default=vars).encode() + b"\n"
-        _checked(len(line))
-        self._writes.write(line)
+    def _write(self, data: dict[str, Any]) -> None:
+        message = _encode(data)
+        self._writes.write(_checked(len(message)).to_bytes(_SIZE_BYTES, "big"))
+        self._writes.write(message)
 
-    def _read_line(self) -> dict[str, Any] | None:
-        line = self._reads.readline(MESSAGE_BYTES_MAX + 1)
-        _checked(len(line))
-        if not line.endswith(b"\n"):
+    def _read(self) -> dict[str, Any] | None:
+        head = self._reads.read(_SIZE_BYTES)
+        if len(head) < _SIZE_BYTES:
+            return None
+        size = _checked(int.from_bytes(head, "big"))
+        message = self._reads.read(size)
+        if len(message) < size:
             return None
         try:
-            data: dict[str, Any] = json.loads(line)
-        except ValueError as error:
-            raise NotUnderstood(f"no JSON: {error}") from error
-        return data
+            return _decode(message)
+        except msgspec.DecodeError as error:
+            raise NotUnderstood(f"no message: {error}") from error
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(dict[str, Any]).decode
 
 
 def _checked(size: int) -> int:

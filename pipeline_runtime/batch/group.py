@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from pipeline_runtime.batch.facts import GroupFacts
 from pipeline_runtime.batch.gate_client import GateClient
 from pipeline_runtime.batch.gate_messages import FLUSH, PartProcessed, Slice, SlicesOf
+from pipeline_runtime.batch.held_states import HeldStates
 from pipeline_runtime.batch.output import BatchOutput, Destinations, OutputBuilder, packed
 from pipeline_runtime.batch.processors import processor_work
 from pipeline_runtime.batch.reader import GroupReader, conformed, input_schema, keyed, with_meta
@@ -55,7 +56,9 @@ class GroupWork:
         self._read_inside = {source for id in self._elements for source in self._ports[id].values()}
         self._processor: ProcessorWork | None = None
         if self._processor_id is not None:
-            self._processor = processor_work(spec, self._processor_id, reader.files, reader.directory)
+            self._processor = processor_work(
+                spec, self._processor_id, reader.files, reader.directory, HeldStates()
+            )
 
     def run(self, slices: Sequence[Slice], task: int) -> BatchOutput:
         """Read a batch's rows, run all elements on them, and return what they make."""

@@ -23,14 +23,17 @@ class KeysShared(RuntimeError):
 
 
 class Tasks:
-    def __init__(self, most: int, *, planned: bool = False) -> None:
+    def __init__(self, most: int, *, planned: bool = False, partitions: int | None = None) -> None:
         """`most`: into how many parts a batch can be cut. `planned`: Spark plans each batch, so no task
-        stays."""
+        stays. `partitions`: how many the input has whose keys have states, if there is one."""
         self._most = most if planned else min(most, os.cpu_count() or 1)
         self.planned_each = planned
         self._count = 1  # how many Spark was told of last
         self._wanted = 1
-        self._keys: dict[str | None, int] = {}  # the running batch's keys, each with its task
+        self._partitions = partitions
+        # Keys, each with the task that has its state, and those that are let go when the batch has ended.
+        self._keys: dict[str | None, int] = {}
+        self._leaving: set[str | None] = set()
         self._meeting = threading.Condition()
         self._made: dict[int, bytes] = {}
         self._meetings = 0
@@ -40,7 +43,11 @@ class Tasks:
         """A batch of so many rows has ended. How many tasks the next one gets depends on that."""
         wanted = max(1, min(self._most, 1 + rows // ROWS_A_TASK))
         self._wanted = wanted if self.planned_each else max(self._wanted, wanted)
-        self._keys = {}
+        if self.planned_each:
+            self._keys = {}  # none of its tasks stays
+        for key in self._leaving:
+            self._keys.pop(key, None)
+        self._leaving = set()
 
     @property
     def are_too_few(self) -> bool:
@@ -49,22 +56,31 @@ class Tasks:
 
     def planned(self, token: int) -> list[TaskPart]:
         """Returns the tasks of the batch with that token."""
-        self._count = self._wanted
+        self._count, self._keys, self._leaving = self._wanted, {}, set()
         return [TaskPart(token, task) for task in range(self._count)]
 
     def share(self, slices: Sequence[Slice], task: int) -> list[Slice]:
         """The task's part of the slices. Each task has neighbours, so that the rows' order does not depend on
-        the number of tasks."""
+        the number of tasks. Where keys have states, a partition is always the same task's."""
         count = len(slices)
-        return list(slices[count * task // self._count : count * (task + 1) // self._count])
+        if self._partitions is None or self._count == 1:
+            return list(slices[count * task // self._count : count * (task + 1) // self._count])
+        return [part for part in slices if part.partition * self._count // self._partitions == task]
 
     def take(self, keys: Iterable[str | None], task: int) -> None:
-        """The task processes these keys, in this batch. Raises KeysShared."""
+        """The task has the states of these keys: in this batch, and until it leaves them. Raises
+        KeysShared."""
         if self._count == 1:
             return  # nobody else can have them, and there may be many keys
         for key in keys:
             if self._keys.setdefault(key, task) != task:
                 raise KeysShared(f"rows of the key {key!r} are in several partitions")
+            self._leaving.discard(key)
+
+    def leave(self, keys: Iterable[str | None]) -> None:
+        """Their task does not have the states of these keys any more, once the running batch has ended."""
+        if self._count > 1:
+            self._leaving.update(keys)
 
     def meet(self, task: int, made: bytes, at_end: Callable[[Sequence[bytes]], None]) -> None:
         """A task that stays has processed its part. The last one to do so ends the batch, with what all have

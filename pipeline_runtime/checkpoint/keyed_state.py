@@ -1,9 +1,9 @@
 """The states of a processor, in a RocksDB of the replica's own. It always stands at the end of one batch.
 
-    k<key>    what is kept for a key, a text (batch.keyed.KeyState's, or batch.batched's)
+    k<key>    what is kept for a key: bytes, as batch.kept makes them
     w         what is kept for the element as a whole: the key None
     n         how many keys there are
-    b         how many bytes all of these keys and texts have
+    b         how many bytes all of these keys and states have
     e         the batch at whose end all of them stand: `{"seq", "ends", "batch_time"}`; absent at first
 
 The changes of a batch stay in memory until its sink knows that the batch is committed. Then one write holds
@@ -23,7 +23,7 @@ import logging
 import os
 import shutil
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from itertools import islice
 from pathlib import Path
@@ -78,14 +78,14 @@ class KeyedState:
         self._db: Rdict | None = _opened_once_free(path, patience_s, read_only=read_only)
         # It is not closed while one of these is held.
         self._batch, self._linking, self._looking = threading.Lock(), threading.Lock(), threading.Lock()
-        self._pending: dict[str | None, str | None] = {}
-        self._absent: set[str | None] = set()  # keys that the running batch asked for
-        self._sizes: dict[str | None, int] = {}  # bytes of the texts that it has read
+        self._pending: dict[str | None, bytes | None] = {}
+        # Bytes of the states that these replace; -1 for none, None where the task does not know it.
+        self._replaced: dict[str | None, int | None] = {}
         self._between_batches = threading.Event()
         self._between_batches.set()
         try:
             self.count = int(self._db.get(_COUNT) or 0)  # the number of keys
-            self.bytes = int(self._db.get(_BYTES) or 0)  # of all keys and texts; the files are larger
+            self.bytes = int(self._db.get(_BYTES) or 0)  # of all keys and states; the files are larger
             self.end = _end_of(self._db)  # None until a batch is committed
         except BaseException:
             self.close()
@@ -125,16 +125,13 @@ class KeyedState:
         self._between_batches.clear()
         self._forget()
 
-    def get(self, keys: Sequence[str | None]) -> list[str | None]:
-        """Returns the text that the newest committed batch left for each key, or None where it left
-        nothing."""
+    def get(self, keys: Sequence[str | None]) -> list[bytes | None]:
+        """Returns what the newest committed batch left for each key, or None where it left nothing."""
         with self._batch, self._translating():
             found: Any = self._database().get([_place(key) for key in keys]) if keys else []
-        self._absent.update(key for key, text in zip(keys, found, strict=True) if text is None)
-        self._sizes.update({key: len(text or b"") for key, text in zip(keys, found, strict=True)})
-        return [None if text is None else text.decode() for text in found]
+        return list(found)
 
-    def between(self, first: str, end: str) -> list[tuple[str, str]]:
+    def between(self, first: str, end: str) -> list[tuple[str, bytes]]:
         """Returns the same for the keys from `first` to before `end`, in their order."""
         with self._batch, self._translating():
             return list(self._items(first, end))
@@ -144,27 +141,36 @@ class KeyedState:
         with self._batch, self._translating():
             return [key for key, _ in islice(self._cursors(first, end), most)]
 
-    def keep(self, texts: Iterable[tuple[str | None, str | None]]) -> None:
-        """Keeps the texts that the running batch leaves for keys it asked for; None deletes a key. They count
-        once the batch is committed."""
-        self._pending.update(texts)
+    def keep(
+        self,
+        keys: Sequence[str | None],
+        states: Sequence[bytes | None],
+        replaced: Sequence[int | None],
+    ) -> None:
+        """Keeps the states that the running batch leaves for these keys; None deletes a key. They count once
+        the batch is committed. `replaced`: how many bytes the newest committed batch has left of each; -1 for
+        none, None if that is not known."""
+        self._pending.update(zip(keys, states, strict=True))
+        self._replaced.update(zip(keys, replaced, strict=True))
 
     def _forget(self) -> None:
-        self._pending, self._absent, self._sizes = {}, set(), {}
+        self._pending, self._replaced = {}, {}
 
     def commit(self, end: Mapping[str, Any]) -> None:
         batch = WriteBatch(raw_mode=True)
+        self._look_up_replaced()
         count, size = self.count, self.bytes
-        self._read_sizes()
-        for key, text in self._pending.items():
-            place, written = _place(key), None if text is None else text.encode()
-            count += (key is not None) * ((written is not None) - (key not in self._absent))
-            size -= 0 if key in self._absent else len(place) + self._sizes[key]
-            if written is None:
+        for key, before in self._replaced.items():
+            place, state = _place(key), self._pending[key]
+            if before is not None and before >= 0:
+                count -= key is not None
+                size -= len(place) + before
+            if state is None:
                 batch.delete(place)
             else:
-                batch.put(place, written)
-                size += len(place) + len(written)
+                batch.put(place, state)
+                count += key is not None
+                size += len(place) + len(state)
         batch.put(_COUNT, b"%d" % count)
         batch.put(_BYTES, b"%d" % size)
         batch.put(_END, json.dumps(end).encode())
@@ -174,11 +180,10 @@ class KeyedState:
         self._forget()
         self._between_batches.set()
 
-    def _read_sizes(self) -> None:
-        """Finds how large the texts are that the batch replaces without having asked for them by name."""
-        unread = [key for key in self._pending if key not in self._sizes]
-        if unread:
-            self.get(unread)
+    def _look_up_replaced(self) -> None:
+        unknown = [key for key, size in self._replaced.items() if size is None]
+        for key, state in zip(unknown, self.get(unknown), strict=True):
+            self._replaced[key] = -1 if state is None else len(state)
 
     # --- beside the batches
 
@@ -206,12 +211,11 @@ class KeyedState:
         *,
         most: int,
         keys_max: int,
-        bytes_max: int,
     ) -> tuple[list[tuple[str, bytes]], str | None]:
         """Looks through the keys from `first` on that begin with `prefix`. No batch waits for this.
 
-        Returns at most `most` that `matches` accepts, each with the first bytes of what the newest committed
-        batch left for it. Also returns the last key that was looked at, if there are more after it. Looks at
+        Returns at most `most` that `matches` accepts, each with what the newest committed batch left for it.
+        Also returns the last key that was looked at, if there are more after it. Looks at
         no more than `keys_max`.
         """
         found: list[tuple[str, bytes]] = []
@@ -225,19 +229,19 @@ class KeyedState:
                         return found, key
                     key, keys_max = place[len(_KEY) :].decode(), keys_max - 1
                     if matches(key):
-                        found.append((key, cursor.value()[:bytes_max]))
+                        found.append((key, cursor.value()))
                     cursor.next()
                 cursor.status()  # at a block that cannot be read the cursor just ends
                 return found, None
             finally:
                 del cursor
 
-    def items(self) -> Iterator[tuple[str, str]]:
-        """Yields each key with its text, in order."""
+    def items(self) -> Iterator[tuple[str, bytes]]:
+        """Yields each key with its state, in order."""
         return self._items()
 
-    def _items(self, first: str = "", end: str | None = None) -> Iterator[tuple[str, str]]:
-        return ((key, cursor.value().decode()) for key, cursor in self._cursors(first, end))
+    def _items(self, first: str = "", end: str | None = None) -> Iterator[tuple[str, bytes]]:
+        return ((key, cursor.value()) for key, cursor in self._cursors(first, end))
 
     def _cursors(self, first: str, end: str | None) -> Iterator[tuple[str, RdictIter]]:
         """Yields each key in turn, with the one cursor, which stands at it."""

@@ -52,7 +52,7 @@ def finite(value: float | None) -> float | None:
 
 
 def to_state(value: Any) -> Any:
-    """Returns a value in a form that the state, which is JSON, can hold."""
+    """Returns a value in a form that a state can hold."""
     return {"time": value.isoformat()} if isinstance(value, datetime) else value
 
 

@@ -213,8 +213,8 @@ class DataFrameOperator(Operator):
 
 
 class Processor(Operator):
-    """Runs in Python, with states that the replica keeps. There is one state for each key, and each is
-    JSON."""
+    """Runs in Python, with states that the replica keeps. There is one state for each key. Each is
+    made of numbers, texts, truth values, None, lists, and dicts of them."""
 
     stateful = True
     # Raise it when the operator stores its states in another form, and let `migrate` convert the former one.
@@ -254,7 +254,7 @@ class KeyedProcessor(Processor):
     def process(
         self, key: str, row: Row, state: dict[str, Any], timers: Timers
     ) -> Iterable[OutputRow] | None:
-        """Changes `state` (JSON) in place. Returns or yields output rows: `row.plus(...)`, or the values of
+        """Changes `state` in place. Returns or yields output rows: `row.plus(...)`, or the values of
         the output's fields by name.
 
         An output row has the event time of `row` if it does not say another as `_time`. An exception sends
@@ -311,7 +311,7 @@ class BatchProcessor(Processor):
 
 
 class States(Protocol):
-    """The states of a BatchProcessor: a JSON value for each key. It reads what earlier batches have left.
+    """The states of a BatchProcessor, one for each key. It reads what earlier batches have left.
     What it puts is stored with the present batch."""
 
     batch_time_ms: int

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from pipeline_runtime.batch.gate_messages import GroupDescription, Payload, Slice, SliceRead, TaskPart
+from pipeline_runtime.batch.gate_messages import (
+    GroupDescription,
+    KeepStates,
+    Payload,
+    Slice,
+    SliceRead,
+    TaskPart,
+)
 from pipeline_runtime.batch.tasks import KeysShared, Tasks
 from pipeline_runtime.checkpoint.keyed_state import KeyedState
 from pipeline_runtime.replica.batch_inputs import BatchInputs
@@ -64,16 +71,12 @@ class ReplicaKeeper:
 
     # --- a processor's states
 
-    def states_of(self, keys: Sequence[str | None], task: int) -> list[str | None]:
-        try:
-            self._tasks.take(keys, task)
-        except KeysShared as error:
-            self._state.fail(error)
-            raise
+    def states_of(self, keys: Sequence[str | None], task: int) -> list[bytes | None]:
+        self._take(keys, task)
         with _as_damage():
             return self._states.get(keys)
 
-    def states_between(self, first: str, end: str) -> list[tuple[str, str]]:
+    def states_between(self, first: str, end: str) -> list[tuple[str, bytes]]:
         with _as_damage():
             return self._states.between(first, end)
 
@@ -81,8 +84,17 @@ class ReplicaKeeper:
         with _as_damage():
             return self._states.keys(first, end, most)
 
-    def keep_states(self, states: Sequence[tuple[str | None, str | None]]) -> None:
-        self._states.keep(states)
+    def keep_states(self, kept: KeepStates) -> None:
+        self._take(kept.keys, kept.task)  # a task may keep a state that it has not asked for
+        self._states.keep(kept.keys, kept.states, kept.sizes)
+        self._tasks.leave(kept.left)
+
+    def _take(self, keys: Sequence[str | None], task: int) -> None:
+        try:
+            self._tasks.take(keys, task)
+        except KeysShared as error:
+            self._state.fail(error)
+            raise
 
     @property
     def _states(self) -> KeyedState:

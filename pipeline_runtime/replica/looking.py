@@ -9,6 +9,7 @@ from time import sleep
 from typing import Any
 
 from pipeline_runtime.batch.inputs import input_schemas, operator_of
+from pipeline_runtime.batch.kept import Kept, decoded
 from pipeline_runtime.batch.rows import current_state
 from pipeline_runtime.checkpoint.keyed_state import KeyedState, KeyedStateClosed
 from pipeline_runtime.model.kept import KeptAnswer, KeptEntry, KeptQuestion
@@ -23,11 +24,12 @@ KEY_MAX = 1024
 alike only the first is shown."""
 STATE_MAX = 8 * 1024
 """How many bytes of a state are told."""
+READ_MAX = 1 << 20
+"""How many bytes of a state are read, to tell its beginning: other threads wait meanwhile."""
 LOOKED_MAX = 5_000
 """How many keys one question looks through for the text that it searches."""
 _AT_ONCE = 25
 _REST_S = 0.001
-_STATE = '{"state":'  # how all that is kept begins (batch.keyed, batch.batched)
 
 
 class Looking:
@@ -77,7 +79,6 @@ class Looking:
                 lambda key: not searched or searched in self._readable_key(key).casefold(),
                 most=question.limit - len(found),
                 keys_max=_AT_ONCE,
-                bytes_max=STATE_MAX + 1,
             )
             found += some
             looked += _AT_ONCE
@@ -87,27 +88,28 @@ class Looking:
             sleep(_REST_S)  # so that other threads of this process have their turn
         return KeptAnswer(
             keys=self._state.count,
-            entries=tuple(self._entry(key, text) for key, text in found),
+            entries=tuple(self._entry(key, data) for key, data in found),
             next=None if last is None else _passing(last),
             looked=LOOKED_MAX if filtered and last is not None and looked >= LOOKED_MAX else None,
         )
 
-    def _entry(self, key: str, text: bytes) -> KeptEntry:
+    def _entry(self, key: str, data: bytes) -> KeptEntry:
         name = self._readable_key(key)
         entry = KeptEntry(key=name[:KEY_MAX], key_cut=len(name) > KEY_MAX)
-        if len(text) > STATE_MAX:
-            beginning = text[:STATE_MAX].decode(errors="ignore").removeprefix(_STATE)
-            return entry.model_copy(update={"state": beginning, "state_cut": True})
-        kept = json.loads(text)
-        timers = tuple(int(time_ms) for time_ms in kept.get("timers", ()))
-        return entry.model_copy(update={"state": self._readable_state(kept), "timers_ms": timers})
+        if len(data) > READ_MAX:
+            return entry.model_copy(update={"state": f"{len(data):,} bytes: ", "state_cut": True})
+        kept = decoded(data)
+        state = self._readable_state(kept)
+        if len(state) > STATE_MAX:
+            return entry.model_copy(update={"state": state[:STATE_MAX], "state_cut": True})
+        return entry.model_copy(update={"state": state, "timers_ms": tuple(kept.timers)})
 
-    def _readable_state(self, kept: dict[str, Any]) -> str:
+    def _readable_state(self, kept: Kept) -> str:
         try:
-            state = current_state(kept["state"], kept.get("version", 1), self._processor)
+            state = current_state(kept.state, kept.version, self._processor)
             return _json(self._processor.readable_state(state, self._inputs))
         except Exception:  # an operator's own code
-            return _json(kept["state"])
+            return _told(kept.state)
 
     def _readable_key(self, key: str) -> str:
         try:
@@ -118,6 +120,13 @@ class Looking:
 
 def _json(state: Any) -> str:
     return json.dumps(state, separators=(",", ":"))
+
+
+def _told(state: Any) -> str:
+    try:
+        return _json(state)
+    except (TypeError, ValueError):  # JSON has not all that a state may hold
+        return _json(repr(state))
 
 
 def _passing(key: str) -> str:

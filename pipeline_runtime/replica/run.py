@@ -92,7 +92,11 @@ class Run:
                 opened.callback(keyed.close)
             self.offsets = self._open_offsets(files, state)
             opened.callback(self.offsets.close)
-            tasks = Tasks(start.tasks_max or group.tasks_max, planned=group.is_planned)
+            tasks = Tasks(
+                start.tasks_max or group.tasks_max,
+                planned=group.is_planned,
+                partitions=group.tasks_max if self.stateful else None,
+            )
             # Without state and files nothing depends on rows that were committed and are gone by now.
             needs_all = self.stateful or bool(group.sinks)
             self.inputs = inputs = BatchInputs(

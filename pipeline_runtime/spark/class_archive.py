@@ -21,7 +21,14 @@ from typing import Any
 
 from pipeline_runtime.batch.facts import GroupFacts
 from pipeline_runtime.batch.gate import GateServer
-from pipeline_runtime.batch.gate_messages import GroupDescription, Payload, Slice, SliceRead, TaskPart
+from pipeline_runtime.batch.gate_messages import (
+    GroupDescription,
+    KeepStates,
+    Payload,
+    Slice,
+    SliceRead,
+    TaskPart,
+)
 from pipeline_runtime.batch.tasks import Tasks
 from pipeline_runtime.model.document import parse_document
 from pipeline_runtime.model.spec import GroupSpec
@@ -78,23 +85,23 @@ class _Rows:
         if token == self._read:  # a resident task asks for more: each of its batches ends the task here
             return None
         self._read = token
-        rows = [[token, token * 1000, "a", f'{{"sensor": "a", "value": {token}}}', []]]
+        rows = [[token, token * 1000, b"a", b'{"sensor": "a", "value": %d}' % token, []]]
         return [Slice(input=0, batch_time_ms=token * 1000, records=rows)]
 
     def slice_read(self, read: SliceRead) -> None: ...
 
     def part_processed(self, task: int, payload: Payload) -> None: ...
 
-    def states_of(self, keys: Sequence[str | None], task: int) -> list[str | None]:
+    def states_of(self, keys: Sequence[str | None], task: int) -> list[bytes | None]:
         return [None for _ in keys]
 
-    def states_between(self, first: str, end: str) -> list[tuple[str, str]]:
+    def states_between(self, first: str, end: str) -> list[tuple[str, bytes]]:
         return []
 
     def keys_between(self, first: str, end: str, most: int) -> list[str]:
         return []
 
-    def keep_states(self, states: Sequence[tuple[str | None, str | None]]) -> None: ...
+    def keep_states(self, kept: KeepStates) -> None: ...
 
 
 def make(archive: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import resource
 import socket
 import tempfile
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import msgpack
 
 from pipeline_runtime.batch import gate as gate_module
 from pipeline_runtime.batch.gate import GateServer
@@ -57,11 +57,14 @@ class Caller:
 
     def send(self, ask: str, **fields: Any) -> None:
         request = {"ask": ask, "keeper": self._keeper, **fields}
-        self._socket.sendall(json.dumps(request).encode() + b"\n")
+        message = msgpack.encode(request)
+        self._socket.sendall(len(message).to_bytes(4, "big") + message)
 
-    def heard(self) -> str:
-        with self._socket, self._socket.makefile() as file:
-            return file.readline()
+    def heard(self) -> Any:
+        """None if it is hung up on."""
+        with self._socket, self._socket.makefile("rb") as file:
+            size = int.from_bytes(file.read(4), "big")
+            return msgpack.decode(file.read(size)) if size else None
 
 
 @pytest.fixture
@@ -88,7 +91,7 @@ def test_who_came_during_a_shortage_is_answered_after_it(
         wait_until(lambda: said in caplog.text)
     for caller in callers:
         caller.send("NextToken", done=7)
-        assert caller.heard() == '{"value": 8}\n'
+        assert caller.heard() == {"value": 8}
 
 
 def test_a_closed_gate_leaves_no_thread() -> None:
@@ -130,7 +133,7 @@ def test_a_question_that_is_under_way_does_not_keep_a_departed_keepers_connectio
     caller.send("NextToken", done=1)
     assert keeper.asked.wait(PATIENCE_S)
     gate.shut(address)
-    assert caller.heard() == ""
+    assert caller.heard() is None
     keeper.told.set()
     wait_until(lambda: not set(threading.enumerate()) - before)
 
@@ -185,7 +188,7 @@ def test_of_bytes_that_do_not_all_come_nobody_hears(gate: GateServer) -> None:
     caller.send("PartProcessed", task=0, payload=100)
     caller._socket.sendall(b"only these")
     caller._socket.shutdown(socket.SHUT_WR)
-    assert caller.heard() == ""
+    assert caller.heard() is None
     assert not heard.asked.is_set()
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from msgspec import msgpack
 
 from pipeline_runtime.batch import gate_messages as messages
 from pipeline_runtime.batch.gate import GateServer
@@ -35,7 +36,8 @@ from pipeline_runtime.batch.gate_messages import (
 from tests.waiting import PATIENCE_S
 
 GROUP = GroupDescription({"group": "g"}, {"bootstrap": "none:1"}, {"a.csv": "/a.csv"}, "/here")
-ROWS = [[7, 1_000, "k", '{"v": 1}', []]]
+ROWS = [[7, 1_000, b"k", b'{"v": 1}', []]]
+KEPT = KeepStates(["a", None], [b"\xff{}", None], [-1, 7], 1, ["b"])
 
 
 class Recorded:
@@ -61,10 +63,10 @@ EXCHANGES: list[tuple[Request[Any], str, tuple[Any, ...], Any]] = [
     (SlicesOf(8, 1), "slices_of", (8, 1), [Slice(0, 42, 1, 5, 9, ROWS), Slice(-1, 42)]),
     (SlicesOf(8, 1), "slices_of", (8, 1), None),
     (PartProcessed(1, b"\n{}\n"), "part_processed", (1, b"\n{}\n"), None),
-    (StatesOf(["a", None], 1), "states_of", (["a", None], 1), ["{}", None]),
-    (StatesBetween("a", "c"), "states_between", ("a", "c"), [["a", "{}"], ["b", "{}"]]),
+    (StatesOf(["a", None], 1), "states_of", (["a", None], 1), [b"\xff{}", None]),
+    (StatesBetween("a", "c"), "states_between", ("a", "c"), [["a", b"{}"], ["b", b"{}"]]),
     (KeysBetween("a", "c", 1), "keys_between", ("a", "c", 1), ["a"]),
-    (KeepStates([["a", "{}"], [None, None]]), "keep_states", ([["a", "{}"], [None, None]],), None),  # type: ignore[list-item]
+    (KEPT, "keep_states", (KEPT,), None),
 ]
 
 
@@ -106,7 +108,7 @@ def test_a_message_that_is_too_long_is_refused_on_either_side(
     keeper: Any = Recorded(["x" * 2_000])
     client = GateClient(gate.open("g", keeper))
     with pytest.raises(NotUnderstood, match="a message of the gate has more than"):
-        client.ask(KeepStates([("a", "x" * 2_000)]))
+        client.ask(KeepStates(["a"], [b"x" * 2_000], [-1], 0))
     with pytest.raises(NotUnderstood, match="a message of the gate has more than"):
         client.ask(PartProcessed(0, b"x" * 2_000))
     assert keeper.asked == []
@@ -116,14 +118,26 @@ def test_a_message_that_is_too_long_is_refused_on_either_side(
     client.close()
 
 
+def message(data: Any) -> bytes:
+    body = msgpack.encode(data)
+    return len(body).to_bytes(4, "big") + body
+
+
 @pytest.mark.parametrize(
-    "line",
-    [b"no JSON\n", b'{"ask": "Hello", "keeper": "g"}\n', b'{"ask": "NextToken", "keeper": "g"}\n', b"[]\n"],
+    "said",
+    [
+        b"no message at all",
+        b"\0\0\0\1\xc1",
+        message([]),
+        message({"keeper": "g"}),
+        message({"ask": "Hello", "keeper": "g"}),
+        message({"ask": "NextToken", "keeper": "g"}),
+    ],
 )
-def test_what_is_no_request_is_refused(line: bytes) -> None:
+def test_what_is_no_request_is_refused(said: bytes) -> None:
     one, other = socket.socketpair()
     with one, other, Wire(other) as wire:
-        one.sendall(line)
+        one.sendall(said)
         with pytest.raises(NotUnderstood):
             wire.read_request()
 
@@ -134,9 +148,8 @@ def test_who_sends_what_is_no_request_is_told_and_hung_up_on(gate: GateServer) -
     with socket.socket(socket.AF_UNIX) as caller, caller.makefile("rb") as answers:
         caller.settimeout(PATIENCE_S)
         caller.connect(address.rpartition("#")[0])
-        caller.sendall(b"no JSON\n")
-        assert b"error" in answers.readline()
-        assert answers.readline() == b""
+        caller.sendall(message([]))
+        assert b"error" in answers.read(), "and nothing else"
     for thread in set(threading.enumerate()) - before:
         thread.join(PATIENCE_S)
         assert not thread.is_alive()

@@ -16,6 +16,7 @@ from pipeline_runtime.batch.facts import GroupFacts
 from pipeline_runtime.batch.gate_messages import (
     GateKeeper,
     GroupDescription,
+    KeepStates,
     Payload,
     Request,
     Slice,
@@ -155,13 +156,13 @@ class Gate(GateKeeper):
     def slice_read(self, read: SliceRead) -> None:
         self.read.append(read)
 
-    def states_of(self, keys: Sequence[str | None], task: int) -> list[str | None]:
+    def states_of(self, keys: Sequence[str | None], task: int) -> list[bytes | None]:
         return [None for _ in keys]
 
-    def states_between(self, first: str, end: str) -> list[tuple[str, str]]:
+    def states_between(self, first: str, end: str) -> list[tuple[str, bytes]]:
         return []
 
-    def keep_states(self, states: Sequence[tuple[str | None, str | None]]) -> None: ...
+    def keep_states(self, kept: KeepStates) -> None: ...
 
 
 class Three:
@@ -202,15 +203,15 @@ def test_a_sources_rows_leave_as_they_are_and_what_json_cannot_say_is_a_dead_let
 
 
 def record(offset: int, **data: Any) -> list[Any]:
-    return [offset, 1_700_000_000_000 + offset, str(data["k"]), json.dumps(data), []]
+    return [offset, 1_700_000_000_000 + offset, str(data["k"]).encode(), json.dumps(data).encode(), []]
 
 
 def test_each_row_of_an_array_has_the_key_of_its_own_record(tmp_path: Path) -> None:
     """As many rows as records do not mean one row for each."""
     source = {"topic": "t", "columns": [{"name": "x", "type": "number"}], "rows": "rows"}
     records = [
-        [0, 1_700_000_000_000, "first", '{"rows": [{"x": 1}, {"x": 2}]}', []],
-        [1, 1_700_000_000_001, "second", "no", []],
+        [0, 1_700_000_000_000, b"first", b'{"rows": [{"x": 1}, {"x": 2}]}', []],
+        [1, 1_700_000_000_001, b"second", b"no", []],
     ]
     made = made_of(spec_of({"id": "in", "type": "kafka-in", "params": source}, FILTER), tmp_path, records)
     assert [key for key, _ in made["some.out"]] == ["first", "first"]

@@ -57,7 +57,7 @@ def two() -> Tasks:
     return tasks
 
 
-def test_a_key_is_one_tasks_in_a_batch() -> None:
+def test_a_key_is_one_tasks_until_that_has_left_it_and_the_batch_has_ended() -> None:
     tasks = two()
     tasks.take(["a", "b"], 0)
     tasks.take(["c"], 1)
@@ -65,7 +65,44 @@ def test_a_key_is_one_tasks_in_a_batch() -> None:
     with pytest.raises(KeysShared, match="'b' are in several partitions"):
         tasks.take(["d", "b"], 1)
     tasks.processed(1)
+    with pytest.raises(KeysShared):
+        tasks.take(["b"], 1)
+    tasks.leave(["a", "b"])
+    with pytest.raises(KeysShared):
+        tasks.take(["b"], 1)
+    tasks.take(["a"], 0)  # it has asked again
+    tasks.processed(1)
     tasks.take(["b"], 1)
+    with pytest.raises(KeysShared):
+        tasks.take(["a"], 1)
+
+
+def test_tasks_that_begin_have_no_keys() -> None:
+    tasks = two()
+    tasks.take(["a"], 0)
+    assert count(tasks) == 2
+    tasks.take(["a"], 1)
+
+
+def test_where_spark_plans_each_batch_a_key_is_one_tasks_in_a_batch() -> None:
+    tasks = Tasks(2, planned=True)
+    tasks.processed(ROWS_A_TASK)
+    assert count(tasks) == 2
+    tasks.take(["a"], 0)
+    with pytest.raises(KeysShared):
+        tasks.take(["a"], 1)
+    tasks.processed(1)
+    tasks.take(["a"], 1)
+
+
+def test_where_keys_have_states_a_partition_is_always_the_same_tasks() -> None:
+    tasks = Tasks(5, partitions=5)
+    tasks.processed(ROWS_A_TASK)
+    assert count(tasks) == 2
+    slices = [Slice(0, 1, partition) for partition in range(5)]
+    for some in (slices, slices[2:], slices[::2], slices[:1], slices[4:]):
+        assert tasks.share(some, 0) == [part for part in some if part.partition < 3]
+        assert tasks.share(some, 1) == [part for part in some if part.partition >= 3]
 
 
 def test_the_last_of_those_that_stay_ends_the_batch_with_what_all_have_made() -> None:

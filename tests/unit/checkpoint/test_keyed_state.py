@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,16 +39,22 @@ def begun(path: Path) -> KeyedState:
 
 def commit(state: KeyedState, seq: int, **texts: str) -> None:
     state.begin()
-    state.get(list(texts))
-    state.keep(texts.items())
+    keep(state, {key: text.encode() for key, text in texts.items()})
     state.commit(end(seq))
+
+
+def keep(state: KeyedState, states: Mapping[str | None, bytes | None], *, unread: bool = False) -> None:
+    """As a task does that has read what it replaces, or that has not."""
+    before = state.get(list(states))
+    sizes = [None if unread else -1 if data is None else len(data) for data in before]
+    state.keep(list(states), list(states.values()), sizes)
 
 
 def kept_bytes(state: KeyedState) -> int:
     """Counted from what it holds: a key has one byte before it."""
     whole = state.get([None])[0]
-    return sum(1 + len(key.encode()) + len(text.encode()) for key, text in state.items()) + (
-        0 if whole is None else 1 + len(whole.encode())
+    return sum(1 + len(key.encode()) + len(data) for key, data in state.items()) + (
+        0 if whole is None else 1 + len(whole)
     )
 
 
@@ -57,9 +64,8 @@ def test_its_size_is_that_of_what_is_kept_whatever_was_kept_before(tmp_path: Pat
     for seq in range(1, 200):
         asked = chance.sample(keys, 3)
         state.begin()
-        if chance.random() < 0.8:  # a batch may also replace what it has found otherwise
-            state.get(asked)
-        state.keep([(key, chance.choice([None, "x" * chance.randrange(50), "ü"])) for key in asked])
+        kept = {key: chance.choice([None, b"x" * chance.randrange(50)]) for key in asked}
+        keep(state, kept, unread=chance.random() < 0.2)  # a batch may replace what it has not read
         state.commit(end(seq))
         assert state.bytes == kept_bytes(state)
     state.close()
@@ -84,12 +90,12 @@ def test_a_batch_counts_once_it_is_committed(tmp_path: Path) -> None:
     state = begun(tmp_path / "keyed")
     assert (state.end, read_end(tmp_path / "keyed")) == (None, None)
     commit(state, 1, a="1", b="1")
-    assert state.get(["c", "a", "b", "x"]) == [None, "1", "1", None]
-    state.keep([("a", "2"), ("c", "2")])
-    assert state.get(["a"]) == ["1"]
+    assert state.get(["c", "a", "b", "x"]) == [None, b"1", b"1", None]
+    keep(state, {"a": b"2", "c": b"2"})
+    assert state.get(["a"]) == [b"1"]
     assert (state.count, read_end(tmp_path / "keyed")) == (2, end(1))
     state.commit(end(2))
-    assert state.get(["a", "c"]) == ["2", "2"]
+    assert state.get(["a", "c"]) == [b"2", b"2"]
     assert state.count == 3
     assert (state.end, read_end(tmp_path / "keyed")) == (end(2), end(2))
     assert state.get([]) == []
@@ -98,24 +104,22 @@ def test_a_batch_counts_once_it_is_committed(tmp_path: Path) -> None:
 def test_what_a_batch_that_came_to_nothing_has_left_is_gone(tmp_path: Path) -> None:
     state = begun(tmp_path / "keyed")
     commit(state, 1, a="1")
-    state.get(["a", "x"])
-    state.keep([("a", "void"), ("x", "void")])
+    keep(state, {"a": b"void", "x": b"void"})
     commit(state, 2, b="2")
-    assert list(state.items()) == [("a", "1"), ("b", "2")]
+    assert list(state.items()) == [("a", b"1"), ("b", b"2")]
     assert state.count == 2
 
 
 def test_what_is_kept_no_more_is_gone_and_counts_no_more(tmp_path: Path) -> None:
     state = begun(tmp_path / "keyed")
     commit(state, 1, a="1", b="1", c="1")
-    assert state.between("b", "z") == [("b", "1"), ("c", "1")]
-    state.get(["never"])
-    state.keep([("b", None), ("never", None)])
-    assert state.between("", "c") == [("a", "1"), ("b", "1")], "until it is committed"
+    assert state.between("b", "z") == [("b", b"1"), ("c", b"1")]
+    keep(state, {"b": None, "never": None})
+    assert state.between("", "c") == [("a", b"1"), ("b", b"1")], "until it is committed"
     state.commit(end(2))
-    assert (list(state.items()), state.count) == ([("a", "1"), ("c", "1")], 2)
+    assert (list(state.items()), state.count) == ([("a", b"1"), ("c", b"1")], 2)
     commit(state, 3, b="3")
-    assert (state.between("b", "c"), state.count) == ([("b", "3")], 3)
+    assert (state.between("b", "c"), state.count) == ([("b", b"3")], 3)
     assert (state.keys("a", "c", 9), state.keys("a", "z", 2), state.keys("b", "z", 9)) == (
         ["a", "b"],
         ["a", "b"],
@@ -126,34 +130,34 @@ def test_what_is_kept_no_more_is_gone_and_counts_no_more(tmp_path: Path) -> None
 def test_what_is_kept_of_the_element_is_beside_its_keys(tmp_path: Path) -> None:
     state = begun(tmp_path / "keyed")
     commit(state, 1, a="1")
-    state.get([None, ""])
-    state.keep([(None, "whole")])
+    keep(state, {None: b"whole"})
     state.commit(end(2))
-    assert (list(state.items()), state.count) == ([("a", "1")], 1)
-    assert state.between("", "z") == [("a", "1")]
+    assert (list(state.items()), state.count) == ([("a", b"1")], 1)
+    assert state.between("", "z") == [("a", b"1")]
     state.close()
-    assert KeyedState(tmp_path / "keyed").get([None, ""]) == ["whole", None]
+    assert KeyedState(tmp_path / "keyed").get([None, ""]) == [b"whole", None]
 
 
-def test_keys_and_texts_may_be_anything(tmp_path: Path) -> None:
+def test_keys_and_states_may_be_anything(tmp_path: Path) -> None:
     state = begun(tmp_path / "keyed")
-    texts = {"": "the key of rows without one", "e": "é\n\x00", "k": "{}", "ü\x00ß": ""}
-    commit(state, 1, **texts)
+    states = {"": b"the key of rows without one", "e": b"\xff\n\x00", "k": b"{}", "ü\x00ß": b""}
+    keep(state, states)
+    state.commit(end(1))
     state.close()
     again = KeyedState(tmp_path / "keyed")
-    assert dict(again.items()) == texts
+    assert dict(again.items()) == states
     assert again.count == 4
-    assert again.get(list(texts)) == list(texts.values())
+    assert again.get(list(states)) == list(states.values())
 
 
 _KILLED = """
 import os, signal, sys
 from pathlib import Path
-from tests.unit.checkpoint.test_keyed_state import begun, commit
+from tests.unit.checkpoint.test_keyed_state import begun, commit, keep
 state = begun(Path(sys.argv[1]))
 for seq in range(1, 200):
     commit(state, seq, **{f"k{n}": f"{seq}" for n in range(100)})
-state.keep({"k0": "void"})
+keep(state, {"k0": b"void"})
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -164,7 +168,7 @@ def test_a_process_that_is_killed_leaves_the_newest_batch_whole(tmp_path: Path) 
     assert done.returncode == -signal.SIGKILL
     state = KeyedState(path)
     assert state.end == end(199)
-    assert {text for _, text in state.items()} == {"199"}
+    assert {data for _, data in state.items()} == {b"199"}
 
 
 def test_a_checkpoint_is_made_between_two_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,8 +183,7 @@ def test_a_checkpoint_is_made_between_two_batches(tmp_path: Path, monkeypatch: p
     linking = threading.Thread(target=lambda: found.append(state.link(tmp_path / "linked")))
     linking.start()
     assert waits.wait(PATIENCE_S)
-    state.get(["a"])
-    state.keep([("a", "2")])
+    keep(state, {"a": b"2"})
     state.commit(end(2))
     linking.join(PATIENCE_S)
     assert found == [end(2)]
@@ -270,10 +273,10 @@ class Group:
         assert state.end == end(manifest.seq)
         commit(state, manifest.seq + 1, new="1")  # and it can go on
         state.close()
-        return {key: text for key, text in state_items(target / "keyed") if key != "new"}
+        return {key: data.decode() for key, data in state_items(target / "keyed") if key != "new"}
 
 
-def state_items(path: Path) -> list[tuple[str, str]]:
+def state_items(path: Path) -> list[tuple[str, bytes]]:
     state = KeyedState(path, read_only=True)
     try:
         return list(state.items())
@@ -345,7 +348,7 @@ def test_a_damaged_state_is_told(group: Group) -> None:
 
 
 def looked_at(state: KeyedState, first: str = "", prefix: str = "", **bounds: int) -> Any:
-    bounds = {"most": 10, "keys_max": 10, "bytes_max": 10} | bounds
+    bounds = {"most": 10, "keys_max": 10} | bounds
     return state.look(first, prefix, lambda key: key != "unwanted", **bounds)
 
 
@@ -365,7 +368,7 @@ def test_a_look_goes_on_where_the_one_before_has_ended(tmp_path: Path) -> None:
 def test_a_look_sees_what_was_committed_and_no_batch_waits_for_it(tmp_path: Path) -> None:
     state = begun(tmp_path / "keyed")
     commit(state, 1, a="1" * 100, b="1")
-    state.keep([("a", "void")])
+    keep(state, {"a": b"void"})
 
     def commits_meanwhile(key: str) -> bool:
         if key == "a":
@@ -375,8 +378,8 @@ def test_a_look_sees_what_was_committed_and_no_batch_waits_for_it(tmp_path: Path
             assert not batch.is_alive()
         return True
 
-    found = state.look("", "", commits_meanwhile, most=9, keys_max=9, bytes_max=3)
-    assert found == ([("a", b"111"), ("b", b"1")], None), "as it was when the look began"
+    found = state.look("", "", commits_meanwhile, most=9, keys_max=9)
+    assert found == ([("a", b"1" * 100), ("b", b"1")], None), "as it was when the look began"
     assert (looked_at(state, "b")[0], state.count) == ([("b", b"2"), ("c", b"2")], 3)
     state.close()
     with pytest.raises(KeyedStateClosed):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from types import SimpleNamespace
 
 from hypothesis import given, strategies as st
+from msgspec import msgpack
 
 from pipeline_runtime.kafka.ahead import pack, unpack
 
@@ -20,10 +20,10 @@ RECORDS = st.builds(
 
 
 @given(st.integers(0, 2**62), st.lists(RECORDS, min_size=1, max_size=5))
-def test_any_bytes_survive_the_way_through_json(first: int, records: list[SimpleNamespace]) -> None:
+def test_any_bytes_survive_the_way_through_the_gate(first: int, records: list[SimpleNamespace]) -> None:
     for place, record in enumerate(records):
         record.offset = first + place
-    found = unpack(json.loads(json.dumps([pack(record) for record in records])))
+    found = unpack(msgpack.decode(msgpack.encode([pack(record) for record in records])))
     assert found.offsets.tolist() == [record.offset for record in records]
     assert found.timestamps_ms.tolist() == [record.timestamp for record in records]
     assert found.keys.to_pylist() == [record.key for record in records]

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from pipeline_runtime.batch.batched import GateStates
+from pipeline_runtime.batch.held_states import TaskStates
 from pipeline_runtime.operators import join as join_module
 from pipeline_runtime.operators.join import Join, JoinParams, pair_places
 from pipeline_runtime.operators.sdk import OperatorContext
@@ -106,10 +107,10 @@ def keys_after(params, batches):
             times = pa.array([row["_time"] for row in rows], pa.timestamp("us", "UTC"))
             partitions = pa.array([0] * len(rows), pa.int32())
             tables[port] = pa.table({**columns, "_time": times, "_partition": partitions})
-        states = GateStates(gate, 0, join)
+        states = GateStates(TaskStates(gate, 0, None), join)
         join.process_batch(tables, states, context, at_end=False)
         states.hand_over()
-    return [join.readable_key(key) for key in gate.texts if key is not None]
+    return [join.readable_key(key) for key in gate.kept if key is not None]
 
 
 def test_rows_are_kept_until_the_other_stream_is_past_them():

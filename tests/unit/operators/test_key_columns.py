@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from pipeline_runtime.batch.kept import decoded
 from pipeline_runtime.trial import StatesInMemory, at, processed, trial
 from tests.unit.operators.conftest import schema_of
 
@@ -64,11 +65,11 @@ def outcome(operator, batches):
     states = StatesInMemory()
     made = processed(operator, [{"in": batch} for batch in batches], {"in": SCHEMA}, states=states)
     by_key = {key: [repr(row) for row in made.rows if row.get("k") == key] for key in ("a", "b", None)}
-    return by_key, sorted(made.rejected), _sorted(states.texts)
+    return by_key, sorted(made.rejected), _sorted(states.kept)
 
 
-def _sorted(texts):
-    return {key: json.dumps(json.loads(texts[key]), sort_keys=True) for key in sorted(texts)}
+def _sorted(kept):
+    return {key: json.dumps(decoded(kept[key]).state, sort_keys=True) for key in sorted(kept)}
 
 
 @pytest.mark.parametrize(("type_", "params"), OPERATORS, ids=[type_ for type_, _ in OPERATORS])
@@ -124,8 +125,8 @@ def test_people_see_the_rows_that_wait_and_the_recordings(operator):
     schema = schema_of(key="k", k="string", b="boolean", t="timestamp")
     processed(chosen, [{"in": rows}], {"in": schema}, states=states)
     kept = {
-        chosen.readable_key(key): chosen.readable_state(json.loads(text)["state"], {"in": schema})
-        for key, text in states.texts.items()
+        chosen.readable_key(key): chosen.readable_state(decoded(data).state, {"in": schema})
+        for key, data in states.kept.items()
     }
     begin, end = "2024-05-01 11:58:56 UTC", "2024-05-01 12:00:01 UTC"
     assert kept["m"] == {"recordings": 1, "in_progress": [{"number": 1, "from": begin, "until": end}]}
@@ -135,14 +136,14 @@ def test_people_see_the_rows_that_wait_and_the_recordings(operator):
 
 def test_a_state_that_a_batch_does_not_change_is_not_kept_again(operator):
     class Counting(StatesInMemory):
-        kept = 0
+        times = 0
 
-        def keep_states(self, states):
-            self.kept += len(states)
-            super().keep_states(states)
+        def keep_states(self, kept):
+            self.times += len(kept.keys)
+            super().keep_states(kept)
 
     states = Counting()
     chosen = operator("deduplicate", {"columns": ["x"]})
     rows = [{"_time": at(n), "x": 1.0} for n in range(3)]
     processed(chosen, [{"in": [row]} for row in rows], {"in": schema_of(x="number")}, states=states)
-    assert states.kept == 1
+    assert states.times == 1

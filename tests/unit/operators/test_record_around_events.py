@@ -54,7 +54,7 @@ def test_rows_wait_for_a_stream_that_stands_still_and_events_for_theirs():
         found = processed(around(1, 2), order, {"in": ROWS, "events": EVENTS}, states=states)
         got = sorted((row["k"], row["x"], row["recording"], row["offset_s"]) for row in found.rows)
         assert got == expected
-        assert len(states.texts) <= 4  # the recordings, and a slot for each row that waits
+        assert len(states.kept) <= 4  # the recordings, and a slot for each row that waits
 
 
 def test_what_does_not_fit_is_told(operator, mismatch):

@@ -396,4 +396,4 @@ def test_each_row_is_kept_once_in_however_many_windows_it_is(operator):
         StatesInMemory(),
     )
     letters(window, given([(second / 2, "a", 1, 1.0) for second in range(100)]), states=states)
-    assert len(states.texts) == 50 + 1
+    assert len(states.kept) == 50 + 1

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from pipeline_runtime.batch.batched import BatchWork
+from pipeline_runtime.batch.gate_messages import KeepStates
 from pipeline_runtime.checkpoint.keyed_state import KeyedState
 from pipeline_runtime.operators.sdk import OperatorContext
 from pipeline_runtime.trial import StatesInMemory, port_table
@@ -25,17 +26,17 @@ class InDatabase(StatesInMemory):
         super().__init__()
         self._state = state
 
-    def states_of(self, keys: Sequence[str | None], task: int) -> list[str | None]:
+    def states_of(self, keys: Sequence[str | None], task: int) -> list[bytes | None]:
         return self._state.get(keys)
 
-    def states_between(self, first: str, end: str) -> list[tuple[str, str]]:
+    def states_between(self, first: str, end: str) -> list[tuple[str, bytes]]:
         return self._state.between(first, end)
 
     def keys_between(self, first: str, end: str, most: int) -> list[str]:
         return self._state.keys(first, end, most)
 
-    def keep_states(self, states: Sequence[tuple[str | None, str | None]]) -> None:
-        self._state.keep(states)
+    def keep_states(self, kept: KeepStates) -> None:
+        self._state.keep(kept.keys, kept.states, kept.sizes)
 
 
 @pytest.mark.parametrize("slide_s", [60, 10])

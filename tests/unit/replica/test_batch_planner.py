@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from pipeline_runtime.batch.gate_messages import FLUSH, TICK, Slice, TaskPart
+from pipeline_runtime.batch.gate_messages import FLUSH, TICK, KeepStates, Slice, TaskPart
 from pipeline_runtime.batch.inputs import GroupInput
 from pipeline_runtime.batch.output import LETTERS, BatchOutput, packed
 from pipeline_runtime.batch.tasks import Tasks
@@ -437,7 +437,7 @@ def test_a_batch_that_is_granted_begins_with_what_the_last_committed_one_has_lef
     made.local = Seq(1)
     run = run_of(made, keyed=keyed)
     assert run.keeper.states_of(["a"], 0) == [None]
-    run.keeper.keep_states([("a", "of a batch that came to nothing")])
+    run.keeper.keep_states(KeepStates(["a"], [b"of a batch that came to nothing"], [-1], 0))
     made.view.apply(Commit(Epoch(1), Boundary(Seq(2), {"in-0": 2}, 2), definition="1"))
     assert run.keeper.slices_of(1, 0) == []
     keyed.commit(Boundary(Seq(2), {"in-0": 2}, 2).to_json())

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from pipeline_runtime.batch.kept import Kept, encoded
 from pipeline_runtime.batch.key_rows import KeyTimers
 from pipeline_runtime.batch.keyed import KeyState
 from pipeline_runtime.checkpoint.keyed_state import KeyedState
@@ -71,10 +73,9 @@ class Keeper:
         self.state = KeyedState(path)
         self.looking = Looking("it", processor, {"in": SCHEMA}, self.state)
 
-    def keep(self, texts: Mapping[str | None, str]) -> None:
+    def keep(self, states: Mapping[str | None, bytes]) -> None:
         self.state.begin()
-        self.state.get(list(texts))
-        self.state.keep(texts.items())
+        self.state.keep(list(states), list(states.values()), [None] * len(states))
         self.state.commit({"seq": 1, "ends": {}, "batch_time": 0})
 
     def look(self, search: str = "", after: str | None = None, limit: int = 20) -> KeptAnswer:
@@ -94,8 +95,8 @@ class Keeper:
                 return found
 
 
-def kept(value: Any) -> str:
-    return json.dumps({"state": value}, separators=(",", ":"))
+def kept(value: Any) -> bytes:
+    return encoded(Kept(value))
 
 
 @pytest.fixture
@@ -106,7 +107,7 @@ def keyed(tmp_path: Path) -> Keeper:
 def test_a_key_is_told_with_its_state_and_its_timers(keyed: Keeper) -> None:
     state = KeyState(None, version=3)
     state.save({"sum": 1.5, "name": "ü"}, KeyTimers([2000, 1000]))
-    keyed.keep({"a": state.text, None: kept("the element's own")})
+    keyed.keep({"a": state.data, None: kept("the element's own")})
     page = keyed.look()
     (entry,) = page.entries
     assert (page.keys, page.next, page.looked, page.refused) == (1, None, None, None)
@@ -201,6 +202,21 @@ def test_what_is_long_is_cut_and_says_so(keyed: Keeper) -> None:
     assert (whole.key, whole.state) == ("z", "1")
 
 
+def test_of_what_is_too_large_to_be_read_in_between_the_size_is_told(
+    keyed: Keeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looking, "READ_MAX", 2_000)
+    keyed.keep({"a": kept("x" * 1_990), "b": kept("x" * 2_000)})
+    whole, large = keyed.look().entries
+    assert (len(whole.state), whole.state_cut) == (1_992, False)
+    assert (large.state, large.state_cut) == ("2,006 bytes: ", True)
+
+
+def test_what_json_does_not_have_is_told_as_python_says_it(keyed: Keeper) -> None:
+    keyed.keep({"a": kept({"at": datetime(2024, 5, 1, tzinfo=UTC)})})
+    assert "datetime.datetime(2024, 5, 1" in keyed.look().entries[0].state
+
+
 def test_long_keys_that_begin_alike_are_passed_over_and_nothing_else(keyed: Keeper) -> None:
     alike = ["k" * KEY_MAX + str(number) for number in range(5)]
     keyed.keep({key: kept(1) for key in ["a", *alike, "l"]})
@@ -222,7 +238,7 @@ def test_what_its_operator_cannot_make_readable_is_told_as_it_is(tmp_path: Path)
 def test_where_nothing_can_be_looked_at_the_answer_says_why(
     keyed: Keeper, caplog: pytest.LogCaptureFixture
 ) -> None:
-    keyed.keep({"a": "a secret that is no JSON"})
+    keyed.keep({"a": b"a secret that is no state"})
     assert keyed.look().refused == "failed"
     assert "secret" not in caplog.text
     elsewhere = KeptQuestion(id="0" * 32, group="d.g", element="other", limit=1)

@@ -6,11 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from webapp.imports.cell_text import MINUS_BEHIND, MINUS_SIGN, PARENTHESES, without_beside
+from webapp.imports.cell_text import MINUS_APART, MINUS_BEHIND, MINUS_SIGN, PARENTHESES, without_beside
 from webapp.imports.shapes import is_no_value, shape
 from webapp.imports.units import is_unit
 
-NO_UNITS = ("", MINUS_BEHIND, PARENTHESES, MINUS_SIGN)
+NO_UNITS = ("", MINUS_BEHIND, PARENTHESES, MINUS_SIGN, MINUS_APART)
 NUMBERS_SHARE = 0.9
 LOOKED_AT_MAX = 2_000
 _CURRENCIES = ("€", "$", "£", "¥", "CHF", "EUR", "USD", "GBP")
@@ -49,6 +49,7 @@ def _candidates(odd: Sequence[str]) -> list[str]:
         for mark, pattern in (
             (PARENTHESES, r"\([0-9.,].*\)"),
             (MINUS_BEHIND, r"[0-9.,].*-"),
+            (MINUS_APART, r"-[ \u00a0\u202f\u2009]+[0-9.,].*"),
             (MINUS_SIGN, rf"{MINUS_SIGN}\s*[0-9.,].*"),
         )
         if any(re.fullmatch(pattern, text) for text in odd)

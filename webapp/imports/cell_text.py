@@ -23,8 +23,8 @@ _SEPARATORS = (
 _AROUND = " \t\n\v\f\r"  # what DuckDB passes over, too
 _SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " "})  # between groups of three digits
 _BESIDE_SPACES = _AROUND + "\u00a0\u202f\u2009"  # between a number and its unit
-MINUS_BEHIND, PARENTHESES, MINUS_SIGN = "-", "()", "\u2212"
-"""What may stand beside numbers and is no unit: `5-` and `(5)` are -5, and so is 5 behind the sign U+2212."""
+MINUS_BEHIND, PARENTHESES, MINUS_SIGN, MINUS_APART = "-", "()", "\u2212", "- "
+"""What may stand beside numbers and is no unit: `5-`, `(5)`, `- 5` and 5 behind the sign U+2212 are -5."""
 
 
 def read_cell(
@@ -58,6 +58,8 @@ def without_beside(text: str, beside: str) -> str:
     bare = text.strip(_BESIDE_SPACES)
     if beside == MINUS_SIGN:
         return bare.replace(beside, "-")
+    if beside == MINUS_APART:
+        return re.sub(r"\A-[ \u00a0\u202f\u2009]+(?=[0-9.,])", "-", bare)
     if beside == MINUS_BEHIND:
         return f"-{bare[:-1].rstrip(_BESIDE_SPACES)}" if re.match(r"[0-9.,].*-\Z", bare) else text
     if beside == PARENTHESES:
@@ -76,6 +78,8 @@ def _without_beside_sql(cell: str, beside: str) -> str:
     bare = f"trim({cell}, {spaces})"
     if beside == MINUS_SIGN:
         return f"replace({bare}, {quoted(beside)}, '-')"
+    if beside == MINUS_APART:
+        return f"regexp_replace({bare}, '^-[ \u00a0\u202f\u2009]+([0-9.,])', '-\\1')"
     if beside in (MINUS_BEHIND, PARENTHESES):
         begin, pattern = (1, "[0-9.,].*-") if beside == MINUS_BEHIND else (2, r"\([0-9.,].*\)")
         inner = f"trim(substr({bare}, {begin}, length({bare}) - {begin}), {spaces})"

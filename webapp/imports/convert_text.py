@@ -338,8 +338,9 @@ class Above:
 
 def _cleaned(piece: Piece, reading: Reading, above: Above) -> Piece | None:
     data = piece.data
-    if b"\0" in data:
-        data = data.replace(b"\0", b"")
+    for nothing in (b"\0", b"\f"):
+        if nothing in data:
+            data = data.replace(nothing, b"")
     if not data.isascii():
         try:
             data.decode()

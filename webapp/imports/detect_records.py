@@ -16,19 +16,27 @@ from webapp.imports.dialect import lines_of
 from webapp.imports.json_document import json_lines
 from webapp.imports.reading import COLUMNS_MAX, ColumnReading, Detection, Reading
 from webapp.imports.sample import Head
+from webapp.imports.shapes import is_no_value, shape
 
 LINES_READ = 1_000
+LINES_JUDGED, LINES_CHARACTERS = 20, 200_000
+NUMBERS_SHARE, NOTES_MAX = 0.9, 20
 _ITEMS_MAX = 8  # of an array that become columns
 _DEPTH_MAX = 6
 
 
 def is_json_lines(text: str) -> bool:
-    """Whether its first line is a JSON object."""
-    first = text.lstrip().partition("\n")[0].strip()
-    if not first.startswith("{"):
+    """Whether most of its first lines are JSON objects."""
+    begin = text.lstrip()[:LINES_CHARACTERS].split("\n")[:LINES_JUDGED]
+    some = [line.strip() for line in begin if line.strip()]
+    return sum(map(_is_object, some)) * 2 > len(some[:-1] or some)
+
+
+def _is_object(line: str) -> bool:
+    if not line.startswith("{"):
         return False
     try:
-        return isinstance(json.loads(first), dict)
+        return isinstance(json.loads(line), dict)
     except (ValueError, RecursionError):
         return False
 
@@ -127,6 +135,13 @@ def detected_parquet(head: Head) -> Detection:
     )
 
 
+def _first_number(cells: list[str]) -> str:
+    """Returns the first number of a column of texts, if most of them are numbers."""
+    some = [cell for cell in cells[:200] if not is_no_value(cell)]
+    numbers = [cell for cell in some if shape(cell) == "number"]
+    return numbers[0] if len(numbers) >= NUMBERS_SHARE * len(some) > 0 else ""
+
+
 def _with_time(
     reading: Reading,
     sources: list[str],
@@ -154,8 +169,15 @@ def _with_time(
         # A number of seconds stays one, beside the time that it is.
         read_as, format_ = timed.type_of(at, type_) if type_ is FieldType.STRING else (type_, None)
         columns.append(ColumnReading(source=source, name=name, type=read_as, format=format_))
+    quoted = [
+        f"{column.name} stays text: its numbers are in quotes, such as {text!r}. Choose number to read them."
+        for column, cells in zip(columns, texts, strict=True)
+        if column.type is FieldType.STRING and reading.kind == "json-lines"
+        for text in [_first_number(cells)]
+        if text
+    ]
     return Detection(
         reading=reading.model_copy(update={"columns": tuple(columns), "time": time}),
-        notes=(*notes, *timed.notes),
+        notes=(*notes, *timed.notes, *quoted[:NOTES_MAX]),
         questions=timed.questions,
     )

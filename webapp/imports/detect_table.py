@@ -11,7 +11,13 @@ from pydantic import JsonValue
 from pipeline_runtime.model.schema import FieldType
 from webapp.imports import column_names, column_types, number_marks, table_place
 from webapp.imports.beside import NO_UNITS, beside
-from webapp.imports.cell_text import MINUS_BEHIND, MINUS_SIGN, PARENTHESES, without_beside
+from webapp.imports.cell_text import (
+    MINUS_APART,
+    MINUS_BEHIND,
+    MINUS_SIGN,
+    PARENTHESES,
+    without_beside,
+)
 from webapp.imports.column_names import Shift, named
 from webapp.imports.column_types import Cell, Judged
 from webapp.imports.detect_time import Timed, detected_time
@@ -31,9 +37,11 @@ from webapp.imports.reading import (
 from webapp.imports.repeats import repeats
 from webapp.imports.shapes import shape
 from webapp.imports.table_place import Place
+from webapp.imports.time_text import COUNTED, time_reader
 
 QUESTIONS_MAX = 20
 NOTES_MAX = 60
+LOST_SHARE = 0.02
 
 
 @dataclass(frozen=True)
@@ -100,6 +108,7 @@ def detected_table(facts: Facts, fixed: Mapping[str, JsonValue]) -> Detection:
         *_type_questions(reading, table, judged),
     ]
     notes = [
+        *_lost_notes(table, timed),
         *_place_notes(table),
         *_mark_notes(marks),
         *timed.notes,
@@ -301,6 +310,15 @@ def _place_notes(table: Table) -> list[str]:
         notes.append(f"The column names come again at line {table.again}. They are left out there.")
     if table.shift is not None and table.shift.note:
         notes.append(table.shift.note)
+    if table.shift is None and place.header is not None:
+        unnamed = [
+            name
+            for at, (name, _) in enumerate(table.names)
+            if not "".join(place.names[at : at + 1]).strip()
+            and any(cell.text.strip() for cell in table.columns[at])
+        ]
+        if unnamed:
+            notes.append(f"Without a name in line {place.header}: {', '.join(unnamed[:8])}.")
     short = next((row for row in table.rows if len(row.cells) < place.width), None)
     if table.facts.base.delimiter == "whitespace" and short is not None:
         notes.append(
@@ -310,6 +328,25 @@ def _place_notes(table: Table) -> list[str]:
     if len(table.columns) < place.width:
         notes.append("Each line ends with a delimiter, and there is no column behind it.")
     return notes
+
+
+def _lost_notes(table: Table, timed: Timed) -> list[str]:
+    """Says how many of the rows have no time, and names the first."""
+    if timed.reading is None:
+        return []
+    read = time_reader(timed.reading.format)
+    cells = [[cell.text.strip() for cell in table.columns[at][: len(table.rows)]] for at in timed.columns]
+    texts = [" ".join(row) for row in zip(*cells, strict=True)]
+    if timed.reading.format in COUNTED:
+        texts = [text.replace(",", ".") for text in texts]
+    lost = [at for at, text in enumerate(texts) if read(text) is None]
+    if len(lost) < LOST_SHARE * len(texts) or not lost:
+        return []
+    first = table.rows[lost[0]]
+    return [
+        f"{len(lost):,} of {len(texts):,} rows have no time that can be read, and become dead letters. "
+        f"The first is at line {first.number}: {_short(first.text)!r}."
+    ]
 
 
 def _mark_notes(marks: Decision) -> list[str]:
@@ -351,6 +388,8 @@ def _beside_note(name: str, beside: str) -> str:
         return f"In {name}, a number in parentheses is below zero."
     if beside == MINUS_BEHIND:
         return f"In {name}, a number with a minus behind it is below zero."
+    if beside == MINUS_APART:
+        return f"In {name}, spaces behind a minus are passed over."
     if beside == MINUS_SIGN:
         return f"In {name}, the sign {MINUS_SIGN} is read as a minus."
     return f"In {name}, {beside} stands beside each number. It is taken as the unit."

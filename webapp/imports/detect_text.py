@@ -14,6 +14,7 @@ from webapp.imports.cuts import at_places, cut_line, cuts_below_names, cuts_of
 from webapp.imports.decimal_commas import ways_of, with_points
 from webapp.imports.detect_table import Facts, detected_table
 from webapp.imports.dialect import (
+    QUOTED_LINES_MAX,
     Dialect,
     Line,
     detected as detected_dialect,
@@ -100,6 +101,8 @@ def detected_text(head: Head, text: str, encoding: str, fixed: Mapping[str, Json
         comment=found.comment,
     )
     rows, comments = _without_comments(found)
+    if not head.whole:
+        rows = _without_cut_end(rows, dialect)
     pieces = [
         row
         for piece in head.piece_bytes
@@ -149,6 +152,13 @@ def _divided(lines: Sequence[str], fixed: Mapping[str, JsonValue]) -> _Text:
         given = wholes_of(fixed, "cuts")
         cuts = cuts_of(body) or cuts_below_names(body) if given is None else given
     return _Text(lines, dialect, escape, comment, cuts, text_of(fixed, "commas") or "")
+
+
+def _without_cut_end(rows: list[Line], dialect: Dialect) -> list[Line]:
+    """Returns the rows but for the last one, if that goes on behind the part that was looked at."""
+    ending = rows[-QUOTED_LINES_MAX:]
+    lost = lost_quote(ending, *dialect.marks)
+    return rows if lost is None else [row for row in rows if row.number < lost]
 
 
 def _without_comments(found: _Text) -> tuple[list[Line], list[Line]]:

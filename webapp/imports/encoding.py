@@ -58,11 +58,11 @@ def candidates(begin: bytes, pieces: Sequence[bytes] = ()) -> tuple[str, ...]:
 
 
 def decoded(data: bytes, encoding: str) -> str:
-    """Returns the text without marks of its encoding, wherever they are, and without NUL characters.
+    """Returns the text without marks of its encoding, wherever they are, NUL characters and form feeds.
 
     Bytes that the encoding does not have become the replacement character.
     """
-    return data.decode(encoding, errors="replace").replace("\ufeff", "").replace("\0", "")
+    return data.decode(encoding, errors="replace").replace("\ufeff", "").replace("\0", "").replace("\f", "")
 
 
 def is_text(text: str) -> bool:

@@ -10,12 +10,12 @@ from webapp.imports.units import is_unit
 _NO_VALUE_WORDS = """
 nan na n/a n.a. #n/a #na null none nil \\n ? #value! #div/0! #ref! #num! missing n/v k.a.
 bad error err -nan +nan 1.#qnan -1.#ind 1.#inf inf -inf +inf infinity -infinity x over ovr ovld ol
-nodata fault invalid overflow underflow overrange underrange
+nodata fault invalid overflow underflow overrange underrange (null) <null> <na> #nv #n/v #wert! #zahl! #bezug!
 """
 _NO_VALUE = frozenset(
     ("", "no data", "no signal", "out of range", "over range", "under range", *_NO_VALUE_WORDS.split())
 )
-_MARKS_ALONE = re.compile(r"[-\u2013\u2014.#*_?]{1,20}")
+_MARKS_ALONE = re.compile(r"[-\u2013\u2014.#*_?]{1,20}|[-+]?1\.#(?:s?q?nan|ind|inf)\d*")
 
 _NUMBER = re.compile(
     r"[+-]?(?:\d{1,3}(?:(?P<mark>[.,'\u2019 \u00a0\u202f\u2009])\d{3})(?:(?P=mark)\d{3})*(?:[.,]\d*)?"

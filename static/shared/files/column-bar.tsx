@@ -166,7 +166,10 @@ function Known({
   onChange: (value: string) => void;
 }) {
   const id = useId();
-  const take = (text: string) => text.trim() !== value && onChange(text.trim());
+  const take = (text: string) => {
+    const said = known.some(([each]) => each === text) ? text : text.trim();
+    if (said !== value) onChange(said);
+  };
   return (
     <span className="inline-field" title={hint}>
       <label htmlFor={id}>{label}</label>

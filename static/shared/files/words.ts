@@ -49,6 +49,7 @@ export const BESIDES: Options = [
   ["", "nothing"],
   ["-", "a minus behind: 5-"],
   ["()", "parentheses below zero: (5)"],
+  ["- ", "spaces behind a minus: - 5"],
   ["\u2212", "the sign \u2212 for a minus"],
 ];
 

@@ -10,6 +10,8 @@ import pytest
 
 from tests.unit.imports.kinds import TIMES, imported
 from webapp.imports import json_document
+from webapp.imports.answer import changed
+from webapp.imports.convert import convert
 from webapp.imports.faults import ImportFault
 
 ROWS = [{"time": time, "a": {"b": n + 0.5}, "s": f"x,{n}\n"} for n, time in enumerate(TIMES)]
@@ -103,3 +105,18 @@ def test_json_from_new_to_old_is_turned_round(tmp_path: Path) -> None:
 def test_json_in_utf_16(tmp_path: Path) -> None:
     data = "".join(json.dumps({"time": time, "s": "Größe"}, ensure_ascii=False) + "\n" for time in TIMES)
     assert imported(tmp_path / "file", data.encode("utf-16")).column("s")[0] == "Größe"
+
+
+def test_numbers_in_quotes_are_said_and_can_be_read(tmp_path: Path) -> None:
+    data = "\n".join(json.dumps({"t": f"2024-05-01T00:{n:02d}:00Z", "v": f"{n},5"}) for n in range(30))
+    found = imported(tmp_path / "file", data)
+    assert "v stays text: its numbers are in quotes, such as '0,5'." in found.notes
+    reading = changed(found.reading, {"columns.1.type": "number", "columns.1.decimal": ","})
+    report = convert(tmp_path / "file", reading, tmp_path / "out", lambda *_: None, lambda: False)
+    assert [each.unreadable for each in report.columns] == [0, 0]
+
+
+def test_lines_of_json_among_which_some_are_no_objects_are_still_such(tmp_path: Path) -> None:
+    data = "null\n" + "".join(f'{{"t": "2024-05-01T00:{n:02d}:00Z", "v": {n}}}\n' for n in range(30))
+    found = imported(tmp_path / "file", data)
+    assert (found.names, found.report.rows, found.report.first_dead) == (["t", "v"], 31, (1, "null"))

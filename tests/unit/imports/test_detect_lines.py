@@ -191,3 +191,20 @@ def test_other_names_far_behind_the_beginning_are_asked_after_the_import(tmp_pat
     [question] = [each for each in found.report.questions if each.id == "names.later"]
     assert question.line == 40_002
     assert question.choices[0].changes == {"last_line": 40_001}
+
+
+def test_form_feeds_between_pages_are_nothing(tmp_path: Path) -> None:
+    found = imported(tmp_path / "file", lines("time,v", "{time},{n}") + "\f" + lines("time,v", "{time},{n}"))
+    assert (found.report.rows, found.report.dead) == (60, 0)
+
+
+def test_a_quoted_cell_at_the_end_of_the_look_has_not_lost_its_quote(tmp_path: Path) -> None:
+    data = lines("time,text,v", '{time},"one\n{n:0150d}",{n}', 800)
+    assert "without its other half" not in imported(tmp_path / "file", data).notes
+
+
+def test_columns_without_a_name_are_said(tmp_path: Path) -> None:
+    assert (
+        "Without a name in line 1: c3, c4."
+        in imported(tmp_path / "file", lines("time,v", "{time},{n}.5,x,{n}.7")).notes
+    )

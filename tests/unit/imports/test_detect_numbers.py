@@ -52,7 +52,13 @@ def test_codes_have_no_unit(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("below", "first"),
-    [("({n}.50)", -3.5), ("{n}.50-", -3.5), ("\u2212{n}.50", -3.5), ("(1,23{d}.50)", -1233.5)],
+    [
+        ("({n}.50)", -3.5),
+        ("{n}.50-", -3.5),
+        ("\u2212{n}.50", -3.5),
+        ("- {n}.50", -3.5),
+        ("(1,23{d}.50)", -1233.5),
+    ],
 )
 def test_a_minus_is_read_however_it_is_written(tmp_path: Path, below: str, first: float) -> None:
     rows = [line.split(";") for line in lines("", "{time};{n}.25;" + below).splitlines()]
@@ -105,7 +111,7 @@ def test_each_column_has_marks_of_its_own(tmp_path: Path) -> None:
 
 
 def test_marks_are_found_though_most_cells_have_no_value(tmp_path: Path) -> None:
-    rows = [f"{cell};{n}" for n in range(10) for cell in ("n/a", "---.-", f"{n},5", "Overflow", "#####")]
+    rows = [f"{cell};{n}" for n in range(10) for cell in ("n/a", "---.-", f"{n},5", "-1.#IND00", "#####")]
     found = imported(tmp_path / "file", "v;w\n" + "\n".join(rows) + "\n")
     assert found.column("v")[:7] == [None, None, 0.5, None, None, None, None]
 

@@ -220,3 +220,10 @@ def test_spans_are_no_times_of_day(tmp_path: Path) -> None:
     rows = "".join(f"00:0{n * 7 % 10}:00;{n}\n" for n in range(30))
     found = imported(tmp_path / "file", f"Dauer;v\n{rows}")
     assert found.column("Dauer")[1] == "00:07:00"
+
+
+def test_rows_without_a_time_are_counted_before_the_import(tmp_path: Path) -> None:
+    rows = "".join(f"{'01.05.2024' if n % 5 == 0 else ''};00:{n:02d};{n}\n" for n in range(30))
+    found = imported(tmp_path / "file", f"Datum;Zeit;v\n{rows}")
+    assert "24 of 30 rows have no time that can be read, and become dead letters." in found.notes
+    assert "The first is at line 3: ';00:01;1'." in found.notes

@@ -29,15 +29,36 @@ class Given(Protocol):
         ...
 
 
-class KeyOutput:
-    """The rows that come out, and the dead letters."""
+class _Form:
+    """A form of output rows. They pass on columns of their input row if its `schema` is given."""
 
-    def __init__(self, outputs: StreamSchema, inputs: Inputs, ports: Sequence[Given]) -> None:
+    def __init__(self, outputs: StreamSchema, schema: StreamSchema | None = None) -> None:
+        given = {} if schema is None else {field.name: field.type for field in schema.fields}
+        passed = [field.name for field in outputs.fields if given.get(field.name) is field.type]
+        self.passed = frozenset(passed)
+        self.numbers_passed = any(given[name] is FieldType.NUMBER for name in passed)
+        # Columns whose type is another in the output are converted value by value.
+        self.read = [name for name in outputs.names if name in given and name not in self.passed]
+        self.fields = Fields(outputs, passed)
+
+
+class OutputForms:
+    """The forms of an operator's output rows: those that give all their values, and for each port those that
+    add values to one of its rows."""
+
+    def __init__(self, outputs: StreamSchema, inputs: Inputs) -> None:
+        self.whole = _Form(outputs)
+        self.plus = [_Form(outputs, schema) for _, schema in inputs]
+
+
+class KeyOutput:
+    """The rows that come out of a batch, and the dead letters."""
+
+    def __init__(self, forms: OutputForms, ports: Sequence[Given]) -> None:
         self.letters: list[Letter] = []
         self._ports = ports
-        # Rows that give all their values, and for each port the rows that add values to one of its rows.
-        self._whole = _Part(outputs)
-        self._plus = [_Part(outputs, schema) for _, schema in inputs]
+        self._whole = _Part(forms.whole)
+        self._plus = [_Part(form) for form in forms.plus]
         self._count = 0
 
     def add(
@@ -72,41 +93,34 @@ class KeyOutput:
         """Returns where the row belongs, and its values there."""
         if isinstance(row, RowPlus):
             part, place, values = self._plus[port], row.place, row.values
-            if part.numbers_passed and place in self._ports[port].not_finite:
+            form = part.form
+            if form.numbers_passed and place in self._ports[port].not_finite:
                 raise ValueError("a number is infinite or NaN, which JSON does not have")
-            if not part.passed.isdisjoint(values):
+            if not form.passed.isdisjoint(values):
                 part, values = self._whole, {**row.row, **values}
-            elif part.read:
-                values = {**{name: row.row[name] for name in part.read}, **values}
+            elif form.read:
+                values = {**{name: row.row[name] for name in form.read}, **values}
         else:
             part, place, values = self._whole, 0, row
         if "_time" in values:
             when_ms = (values["_time"] - EPOCH) // _MILLISECOND
-        return part, (key, when_ms, place, *part.fields.fitted(values))
+        return part, (key, when_ms, place, *part.form.fields.fitted(values))
 
 
 class _Part:
-    """Output rows, which pass on columns of their input row if its `schema` is given."""
+    """The output rows of one form."""
 
-    def __init__(self, outputs: StreamSchema, schema: StreamSchema | None = None) -> None:
-        given = {} if schema is None else {field.name: field.type for field in schema.fields}
-        passed = [field.name for field in outputs.fields if given.get(field.name) is field.type]
-        self.passed = frozenset(passed)
-        self.numbers_passed = any(given[name] is FieldType.NUMBER for name in passed)
-        # Columns whose type is another in the output are converted value by value.
-        self.read = [name for name in outputs.names if name in given and name not in self.passed]
-        self.fields = Fields(outputs, passed)
+    def __init__(self, form: _Form) -> None:
+        self.form = form
         # One list costs less than a tuple for each row, which Python's garbage collector would look at.
-        self.values: list[
-            Any
-        ] = []  # of each row: key, time in ms, place of the input row, the fields' values
+        self.values: list[Any] = []  # of each row: key, time in ms, place of the input row, and the fields
         self.numbers: list[int] = []  # of the rows, among all that come out
 
     def table(self, port: Given | None) -> pa.Table:
-        width = _BEFORE_FIELDS + self.fields.count
+        width = _BEFORE_FIELDS + self.form.fields.count
         keys, times_ms, places, *columns = (self.values[first::width] for first in range(width))
         passed: Mapping[str, pa.ChunkedArray] = {}
-        if port is not None and self.passed:
-            taken = port.table.select([*self.passed]).take(pa.array(places, pa.int64()))
+        if port is not None and self.form.passed:
+            taken = port.table.select([*self.form.passed]).take(pa.array(places, pa.int64()))
             passed = dict(zip(taken.column_names, taken.columns, strict=True))
-        return self.fields.table(columns, keys, times_ms, passed)
+        return self.form.fields.table(columns, keys, times_ms, passed)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline_runtime.batch.key_output import KeyOutput
+from pipeline_runtime.batch.key_output import KeyOutput, OutputForms
 from pipeline_runtime.batch.rows import Inputs, Letter, Ports, in_order, python_values, rejected
 from pipeline_runtime.model.schema import FieldType, StreamSchema
 from pipeline_runtime.model.texts import texts
@@ -153,12 +153,12 @@ class KeyRows:
     """A processor and the rows of one batch."""
 
     def __init__(
-        self, processor: KeyedProcessor, inputs: Inputs, outputs: StreamSchema, ports: Sequence[PortRows]
+        self, processor: KeyedProcessor, inputs: Inputs, forms: OutputForms, ports: Sequence[PortRows]
     ) -> None:
         self._processor = processor
         self._ports = ports
         self._calls = [_call(processor, port, name) for port, (name, _) in enumerate(inputs)]
-        self.output = KeyOutput(outputs, inputs, ports)
+        self.output = KeyOutput(forms, ports)
 
     def process(self, key: str, rows: Sequence[Places], stored: Stored) -> None:
         """Runs the processor on one key's rows, in this order. `stored` has the key's state, and has the new

@@ -8,6 +8,7 @@ from typing import Any
 
 from pipeline_runtime.batch.held_states import HeldStates, TaskStates, size_of
 from pipeline_runtime.batch.kept import Kept, decoded, encoded
+from pipeline_runtime.batch.key_output import OutputForms
 from pipeline_runtime.batch.key_rows import KeyRows, KeyTimers, by_key
 from pipeline_runtime.batch.rows import Asked, Inputs, Letter, Ports, Processed, current_state
 from pipeline_runtime.model.schema import StreamSchema
@@ -33,7 +34,7 @@ class KeyedWork:
         self._key_field = processor.key_field()
         self._inputs = inputs
         self._processor = processor
-        self._outputs = outputs
+        self._forms = OutputForms(outputs, inputs)
 
     def process(
         self, ports: Ports, gate: Asked, task: int = 0, *, at_end: bool = False, batch_time_ms: int = 0
@@ -41,7 +42,7 @@ class KeyedWork:
         """See rows.ProcessorWork. A keyed processor keeps no row back, so it does nothing more `at_end`."""
         letters: list[Letter] = []
         given, keys = by_key(ports, self._inputs, self._key_field, letters)
-        rows, names = KeyRows(self._processor, self._inputs, self._outputs, given), iter(keys)
+        rows, names = KeyRows(self._processor, self._inputs, self._forms, given), iter(keys)
         states = TaskStates(gate, task, self._held)
         while some := list(islice(names, _KEYS_AT_ONCE)):
             changed: list[tuple[str, bytes, int]] = []

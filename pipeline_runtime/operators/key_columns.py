@@ -27,7 +27,7 @@ from pipeline_runtime.operators.sdk import BatchProcessor, OperatorContext, Stat
 from pipeline_runtime.operators.tables import rejects, with_rejects
 
 # The states of so many keys are in memory together: a state may be large.
-_KEYS_AT_ONCE = 256
+_KEYS_AT_ONCE = 1_000
 _MICROSECOND = timedelta(microseconds=1)
 _TIME = pa.timestamp("us", "UTC")
 _NUMBER = FieldType.NUMBER
@@ -99,11 +99,12 @@ class KeyedRows:
         return self._of_type(field.name, pa.int64()) if is_time else self.values(field.name)
 
     def _of_type(self, name: str, type_: pa.DataType) -> list[Any]:
-        if self.table.schema.field(name).type == type_:
-            return self.values(name)
-        if (name, type_) not in self._lists:
-            self._lists[name, type_] = _values(self.table[name].cast(type_, safe=False))
-        return self._lists[name, type_]
+        found = self._lists.get((name, type_))  # it is asked for each key
+        if found is None:
+            is_it = self.table.schema.field(name).type == type_
+            found = self.values(name) if is_it else _values(self.table[name].cast(type_, safe=False))
+            self._lists[name, type_] = found
+        return found
 
     def reject(self, place: int, error: Exception) -> None:
         self.rejected.append((place, f"{type(error).__name__}: {error}"))
@@ -203,7 +204,7 @@ class KeyColumns(KeySegments):
     def process_key(self, rows: KeyedRows, first: int, end: int, state: dict[str, Any]) -> None:
         """Processes the rows of one key: those from place `first` to before `end`.
 
-        It changes `state` (JSON) in place, appends output rows to `rows.made`, and calls `rows.reject` for a
+        It changes `state` in place, appends output rows to `rows.made`, and calls `rows.reject` for a
         row that goes to the dead letters, which then has to leave `state` as it was. It must not raise.
         """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from pydantic import Field
@@ -74,7 +74,7 @@ class RunningStatistics(KeyColumns):
     def process_key(self, rows: KeyedRows, first: int, end: int, state: dict[str, Any]) -> None:
         values, times_ms = rows.floats(self.params.column), rows.times_ms
         every_ms = max(round(self.params.every_s * 1000), 1) if self.params.every_s else 0
-        found, due_ms = Statistics(**state.get("statistics", {})), state.pop("due_ms", None)
+        found, due_ms = Statistics(*state.get("statistics", ())), state.pop("due_ms", None)
         for place in range(first, end):
             now_ms, value = times_ms[place], values[place]
             if due_ms is not None and now_ms >= due_ms:
@@ -97,7 +97,7 @@ class RunningStatistics(KeyColumns):
     def readable_state(self, state: Any, inputs: Mapping[str, StreamSchema]) -> Any:
         due_ms = state.get("due_ms")
         due = {} if due_ms is None else {"reports_at": f"{utc(due_ms * 1000)} UTC"}
-        return {**state["statistics"], **due}
+        return {**asdict(Statistics(*state["statistics"])), **due}
 
 
 @dataclass(slots=True)
@@ -119,15 +119,9 @@ class Statistics:
         if self.maximum is None or value > self.maximum:
             self.maximum = value
 
-    def kept(self) -> dict[str, Any]:
-        """Returns it as the state has it."""
-        return {
-            "count": self.count,
-            "mean": self.mean,
-            "squares": self.squares,
-            "minimum": self.minimum,
-            "maximum": self.maximum,
-        }
+    def kept(self) -> list[Any]:
+        """Returns it as the state has it: its fields in their order."""
+        return [self.count, self.mean, self.squares, self.minimum, self.maximum]
 
     def report(self) -> tuple[int, float | None, float | None, float | None, float | None]:
         """Returns count, mean, standard deviation, minimum and maximum. What is too large is None."""

@@ -263,11 +263,11 @@ def times_of_day(names: Sequence[str], columns: Sequence[Sequence[str]]) -> Time
     found = []
     for at, name in enumerate(names):
         cells = _filled(columns[at])
-        if not all(":" in cell for cell in cells[:20]) or not (clock := _clock(name, cells)):
+        if not cells or not all(":" in cell for cell in cells[:20]):
             continue
-        pattern = f"{{{NO_DATE}}} {clock}"
+        pattern = f"{{{NO_DATE}}} {_clock(name, cells) or CLOCKS[0]}"
         times = [moment[0] for cell in cells if (moment := time_reader(pattern)(cell)) is not None]
-        if _rises(times) or _rises(times[::-1]):
+        if len(times) >= 0.95 * len(cells) and (_rises(times) or _rises(times[::-1])):
             found.append(TimeFound((at,), (pattern,), is_hint(name)))
     return max(found, key=lambda each: (each.score, -each.columns[0]), default=None)
 

@@ -8,7 +8,7 @@ nothing. `%Z` is what the zone is called then, such as CEST. A run of spaces cou
 a year and a week of ISO 8601, and `%u` a day of that week, else Monday. `%j` may have a fraction of a day.
 `hhmm` is 5 for 00:05. A format that begins with `{2024}` is one of times without a year: `year_of` gives
 that of the first row. One that begins with `{2024-05-01}` is of times of day: `date_of` gives the date of the
-first row. The name of a zone behind ISO 8601 says nothing here.
+first row, and hours may go on behind 24. The name of a zone behind ISO 8601 says nothing here.
 """
 
 from __future__ import annotations
@@ -146,6 +146,8 @@ def _compiled(time_format: str, year_given: bool, date_given: bool) -> re.Patter
     for part in tokens:
         if part.isspace():
             parts.append(r"\s+")
+        elif part == "%H" and date_given:
+            parts.append(r"(?P<H>\d{1,4})")  # hours may go on: 29:30:00
         elif part == "%S" and not fraction_apart:
             parts.append(_SECOND_WITH_FRACTION)
         elif part in _PARTS:
@@ -210,6 +212,7 @@ def _read_pattern(
         if not said.get("p"):
             return None
         hour = int(said["I"]) % 12 + (12 if said["p"][0] in "pP" else 0)
+    days_on, hour = divmod(hour, 24) if date_given else (0, hour)
     clock = _clock_us(hour, int(said.get("M") or 0), int(said.get("S") or 0), said.get("f"))
     if said.get("hhmm"):
         clock = _clock_us(int(said["hhmm"]) // 100, int(said["hhmm"]) % 100, 0, None)
@@ -221,6 +224,8 @@ def _read_pattern(
         if not 0 <= days < 366 or (clock and days % 1):
             return None
         clock += int((days * DAY_US).to_integral_value())
+    if clock is not None:
+        clock += days_on * DAY_US
     return None if date is None else _joined(*date, clock, said.get("z"))
 
 

@@ -227,3 +227,10 @@ def test_rows_without_a_time_are_counted_before_the_import(tmp_path: Path) -> No
     found = imported(tmp_path / "file", f"Datum;Zeit;v\n{rows}")
     assert "24 of 30 rows have no time that can be read, and become dead letters." in found.notes
     assert "The first is at line 3: ';00:01;1'." in found.notes
+
+
+def test_hours_since_the_start_go_on_behind_24(tmp_path: Path) -> None:
+    rows = "".join(f"{n:02d}:30:00;{n}\n" for n in range(0, 120, 6))
+    found = imported(tmp_path / "file", f"Elapsed;v\n{rows}", {"time.date": 0})
+    moments = [datetime.fromisoformat(each) for each in found.times]
+    assert {after - before for before, after in pairwise(moments)} == {timedelta(hours=6)}

@@ -111,15 +111,11 @@ def _ready_for(node: Node, work: Work, output: str) -> None:
 
 @contextmanager
 def _fogline(
-    node: Node, work: Work, topic: str, pace: Pace, noted: Callable[[int], None]
+    node: Node, work: Work, topic: str, output: str, pace: Pace, noted: Callable[[int], None]
 ) -> Iterator[list[Replica]]:
     """Runs it on Fogline. `noted` is told how many events were processed."""
-    *specs, last = plan(work.document(topic), work.groups, pace)
-    output = f"fogline-{uuid4().hex[:8]}"
-    _ready_for(node, work, output)
-    # JSON in a user's topic, as the others write it: between its own groups Fogline has columns.
-    to_user = last.outputs[0].model_copy(update={"topic": output, "external": True})
-    specs.append(last.model_copy(update={"outputs": (to_user,)}))
+    ensure_topics(node.kafka, [Topic(output, partitions=work.partitions)])
+    specs = plan(work.document(topic, output), work.groups, pace)
     replicas = [start_owner(node, spec) for spec in specs]
     node.on_change = lambda: noted(replicas[-1].status().rows_processed_total)
     try:
@@ -132,11 +128,11 @@ def _fogline(
 
 def fogline_round(node: Node, work: Work, topic: str) -> Found:
     progress = Progress(node, COUNT)
-    with _fogline(node, work, topic, PACE, progress.reached) as replicas:
+    output = f"fogline-{uuid4().hex[:8]}"
+    with _fogline(node, work, topic, output, PACE, progress.reached) as replicas:
         wait_for(lambda: progress.complete, "all events", replicas)
         memory_mib = usage(node, memory=True).memory_mib
     run = progress.run(events.NOTHING_WRONG)
-    output = replicas[-1].spec.outputs[0].topic
     return Found(run.events_per_s, run.cpu_us_per_event, memory_mib, output)
 
 
@@ -232,9 +228,9 @@ class Bench:
             processed = rows
 
         pace = PACE.model_copy(update={"latency_ms": LATENCY_MS_MIN, "interval_ms_min": LATENCY_MS_MIN})
-        with _fogline(self.node, work, topic, pace, note) as replicas:
+        output = f"fogline-{uuid4().hex[:8]}"
+        with _fogline(self.node, work, topic, output, pace, note) as replicas:
             wait_for(lambda: processed >= LATENCY_WARM_EVENTS, "the warm-up", replicas)
-            output = replicas[-1].spec.outputs[0].topic
             with observing(self.node.kafka, [output]) as observed:
                 begin_ms, late_s = self._load(topic, rate, seconds)
                 wait_for(lambda: processed >= count, "the rest", replicas)

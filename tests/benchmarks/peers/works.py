@@ -37,9 +37,9 @@ def _window(**more: float) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Work:
-    """`elements`: of Fogline, one after another. The first is in the source's group, and each other one in a
-    group of its own. `program`: what the others' programs call it. `identity`: a column of the output that
-    rises within each key."""
+    """`elements`: of Fogline, one after another, each in a group of its own. The source is in the first
+    group, and in the last the sink, which writes JSON to a topic of the user's own. `program`: what the
+    others' programs call it. `identity`: a column of the output that rises within each key."""
 
     elements: Sequence[dict[str, Any]]
     program: str
@@ -52,7 +52,7 @@ class Work:
         """Threads or slots of the others: one, but as many as cores where there is work for more."""
         return 2 if self.partitions > 1 or len(self.elements) > 1 else 1
 
-    def document(self, topic: str) -> list[dict[str, Any]]:
+    def document(self, topic: str, output: str) -> list[dict[str, Any]]:
         """The elements of a pipeline that does it."""
         source = {
             "topic": topic,
@@ -63,11 +63,16 @@ class Work:
         found: list[dict[str, Any]] = [{"id": "input", "type": "kafka-in", "params": source}]
         for number, element in enumerate(self.elements):
             found.append({"id": f"work-{number}", "inputs": {"in": found[-1]["id"]}, **element})
+        sink = {"topic": output, "partitions": self.partitions}
+        found.append({"id": "output", "type": "kafka-out", "inputs": {"in": found[-1]["id"]}, "params": sink})
         return found
 
     @property
     def groups(self) -> list[dict[str, Any]]:
-        return [{"id": "first", "elements": ["input", "work-0"]}]
+        names = [[f"work-{number}"] for number in range(len(self.elements))]
+        names[0].insert(0, "input")
+        names[-1].append("output")
+        return [{"id": f"group-{number}", "elements": each} for number, each in enumerate(names)]
 
 
 def differed(given: Iterable[Event]) -> list[Output]:

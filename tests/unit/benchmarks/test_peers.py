@@ -1,0 +1,65 @@
+"""What the systems beside Fogline are judged by: the oracle of each work, and Fogline's groups."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from tests.benchmarks.events import EPOCH_MS, NOTHING_WRONG, Output, Verdict, up_front, windowed
+from tests.benchmarks.peers import works
+from tests.benchmarks.peers.works import SLIDE_MS, WORKS, chained, differed, slid
+
+EVENTS = list(up_front(30_000))
+
+
+def test_a_difference_is_that_to_the_sensors_event_before() -> None:
+    rows = [data["made"] for key, data in differed(EVENTS) if key == "s-007"]
+    values = [event.value for event in EVENTS if event.sensor == "s-007"]
+    assert rows == [None, *(after - before for before, after in pairwise(values))]
+
+
+def test_the_chain_has_each_tenth_row_with_both_columns() -> None:
+    rows = chained(EVENTS)
+    assert [data["n"] for _, data in rows] == list(range(0, 30_000, 10))
+    assert all(data["double"] == 2 * data["value"] for _, data in rows)
+    assert rows[10][1]["made"] == EVENTS[100].value - EVENTS[0].value
+
+
+def test_sliding_windows_hold_those_that_do_not_slide_and_others_between() -> None:
+    found = {(key, data["window_start"]): data for key, data in slid(EVENTS)}
+    for key, data in windowed(EVENTS):
+        assert found[key, data["window_start"]] == data
+    assert {start % 1000 for _, start in found} == {0, SLIDE_MS, 2 * SLIDE_MS, 3 * SLIDE_MS}
+    assert found["s-000", EPOCH_MS - 3 * SLIDE_MS]["count"] == 25
+
+
+@pytest.mark.parametrize(
+    ("fault", "verdict"),
+    [
+        (lambda rows: rows, NOTHING_WRONG),
+        (lambda rows: rows[1:], Verdict(1, 0, 0, 0)),
+        (lambda rows: [*rows, rows[-1]], Verdict(0, 1, 0, 0)),
+        (lambda rows: [(rows[0][0], {**rows[0][1], "count": -1}), *rows[1:]], Verdict(0, 0, 0, 1)),
+    ],
+)
+def test_the_last_windows_may_be_open_and_no_other_fault_is_let_through(
+    fault: object, verdict: Verdict
+) -> None:
+    assert callable(fault)
+    closed: list[Output] = [
+        (key, {**data, "window_end": 0})
+        for key, data in slid(EVENTS)
+        if data["window_start"] < EPOCH_MS + 1500
+    ]
+    work = WORKS["sliding"]
+    assert works._judged(work, fault(closed), slid(EVENTS), len(EVENTS)) == verdict
+
+
+def test_each_element_of_a_chain_has_a_group_of_its_own() -> None:
+    assert [each["elements"] for each in WORKS["chain"].groups] == [
+        ["input", "work-0"],
+        ["work-1"],
+        ["work-2", "output"],
+    ]
+    assert [each["elements"] for each in WORKS["map"].groups] == [["input", "work-0", "output"]]

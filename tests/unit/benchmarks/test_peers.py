@@ -8,6 +8,7 @@ import pytest
 
 from tests.benchmarks.events import EPOCH_MS, NOTHING_WRONG, Output, Verdict, up_front, windowed
 from tests.benchmarks.peers import works
+from tests.benchmarks.peers.page import tables
 from tests.benchmarks.peers.works import SLIDE_MS, WORKS, chained, differed, slid
 
 EVENTS = list(up_front(30_000))
@@ -63,3 +64,33 @@ def test_each_element_of_a_chain_has_a_group_of_its_own() -> None:
         ["work-2", "output"],
     ]
     assert [each["elements"] for each in WORKS["map"].groups] == [["input", "work-0", "output"]]
+
+
+def test_the_page_has_first_where_fogline_is_furthest_behind_the_better_one() -> None:
+    def row(work: str, system: str, rates: list[int]) -> dict[str, object]:
+        least = {"p50": 1.0}
+        return {
+            "work": work,
+            "system": system,
+            "rounds_events_per_s": rates,
+            "events_per_s": {"p50": float(sorted(rates)[1])},
+            "cpu_us_per_event": least,
+            "memory_mib": least,
+        }
+
+    ours, slow, fast = [90_000, 100_000, 120_000], [40_000, 50_000, 60_000], [180_000, 200_000, 200_000]
+    rows = [row("filter", "fogline", ours), row("filter", "streams", slow), row("filter", "flink", slow)]
+    rows += [row("chain", "fogline", ours), row("chain", "streams", slow), row("chain", "flink", fast)]
+    rows += [row("map", "fogline", ours)]  # the others were not measured
+    latency = {
+        "work": "map",
+        "at_events_per_s": 1000,
+        "system": "flink",
+        "latency_ms": {"p50": 7.2, "p99": 9},
+    }
+    throughput, delays = tables({"rows": [*rows, latency]}).split("\n\n")
+    assert throughput.splitlines()[2:] == [
+        "| a chain of three | 100,000 | 50,000 | 200,000 | 0.50 (0.50) | 1.0, 1.0, 1.0 | 1, 1, 1 |",
+        "| filter (1 in 10) | 100,000 | 50,000 | 50,000 | 2.00 (2.00) | 1.0, 1.0, 1.0 | 1, 1, 1 |",
+    ]
+    assert delays.splitlines()[2:] == ["| map (1:1), 1,000/s |  |  | 7 / 9 ms |"]

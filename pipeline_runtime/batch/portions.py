@@ -7,7 +7,7 @@ reads on, while the batch is committed. What it has read ahead is cut where the 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +24,8 @@ from pipeline_runtime.kafka.transactions import END_HEADER
 from pipeline_runtime.model.schema import StreamSchema
 
 AHEAD_ROWS_MAX = 60_000
+"""The most that a task holds read ahead, of all its partitions together, but for the portion that it read
+last."""
 AHEAD_BYTES_MAX = 32 * 1024 * 1024
 
 
@@ -100,21 +102,39 @@ class PortionReader:
             self._reader.confirm(topic_id)
         self._begin = end
 
-    def read_ahead(self, is_enough: Callable[[], bool]) -> None:
-        """Reads what has been fetched behind the last range, until `is_enough`. It does not wait."""
-        rows = sum(len(portion.records) for _, portion in self._ahead)
-        size = sum(portion.bytes for _, portion in self._ahead)
-        while rows < AHEAD_ROWS_MAX and size < AHEAD_BYTES_MAX and not is_enough():
-            found = self._reader.ahead(self._end)
-            if found is None:
-                return
-            records, self._end = found
-            portion = Portion.of(records, self._item)
-            self._ahead.append((self._end, portion))
-            rows, size = rows + len(records), size + portion.bytes
+    def ahead(self) -> tuple[int, int]:
+        """Returns how many rows and bytes are held read ahead."""
+        portions = [portion for _, portion in self._ahead]
+        return sum(len(portion.records) for portion in portions), sum(portion.bytes for portion in portions)
+
+    def read_one_ahead(self) -> tuple[int, int] | None:
+        """Reads one portion of what has been fetched behind the last range, and returns how many rows and
+        bytes it has. It does not wait. Returns None if nothing is there."""
+        found = self._reader.ahead(self._end)
+        if found is None:
+            return None
+        records, self._end = found
+        portion = Portion.of(records, self._item)
+        self._ahead.append((self._end, portion))
+        return len(records), portion.bytes
 
     def close(self) -> None:
         self._reader.close()
+
+
+def read_ahead(
+    readers: Collection[PortionReader], held: Collection[PortionReader], is_enough: Callable[[], bool]
+) -> None:
+    """Reads ahead with each of `readers` in turn, until nothing is there, or `is_enough`, or all of `held`
+    hold as much as a task may."""
+    rows = sum(reader.ahead()[0] for reader in held)
+    size = sum(reader.ahead()[1] for reader in held)
+    left = deque(readers)
+    while left and rows < AHEAD_ROWS_MAX and size < AHEAD_BYTES_MAX and not is_enough():
+        reader = left.popleft()
+        if (read := reader.read_one_ahead()) is not None:
+            left.append(reader)
+            rows, size = rows + read[0], size + read[1]
 
 
 def _ends(records: Records) -> dict[int, int]:

@@ -13,7 +13,7 @@ from pipeline_runtime.batch.facts import GroupFacts
 from pipeline_runtime.batch.gate_messages import Describe, Reject, Request, Slice, SliceRead
 from pipeline_runtime.batch.inputs import GroupInput, group_inputs, open_source
 from pipeline_runtime.batch.outside import not_far_ahead
-from pipeline_runtime.batch.portions import Portion, PortionReader
+from pipeline_runtime.batch.portions import Portion, PortionReader, read_ahead
 from pipeline_runtime.batch.rows import Asked
 from pipeline_runtime.kafka.ahead import unpack
 from pipeline_runtime.kafka.clients import KafkaSettings
@@ -134,8 +134,7 @@ class GroupReader:
     def read_ahead(self, is_enough: Callable[[], bool]) -> None:
         """Reads on behind the last batch, where this task has read its rows by itself, until `is_enough`. It
         does not wait for rows."""
-        for reader in self._read_last:
-            reader.read_ahead(is_enough)
+        read_ahead(self._read_last, self._partitions.values(), is_enough)
         self._read_last.clear()
 
     def _read_source(self, group_input: GroupInput, part: Slice) -> Iterator[pa.Table]:

@@ -26,7 +26,7 @@ from kafka.record.util import decode_varint
 from numpy.typing import NDArray
 
 from pipeline_runtime.kafka.arrow_batches import Rows, is_own, rows_in
-from pipeline_runtime.kafka.unpacking import BATCH_BYTES_MAX, UNREAD, unpack, unread_body
+from pipeline_runtime.kafka.unpacking import BATCH_BYTES_MAX, RECORD_BYTES_MIN, UNREAD, unpack, unread_body
 
 ROWS_AT_ONCE = 10_000
 """How many records are decoded at a time, or one batch if it is larger. Batches that become large when they
@@ -98,7 +98,7 @@ class Polled:
     def __init__(self, *, may_hold_rows: bool) -> None:
         """`may_hold_rows`: the batches are of a topic that Fogline alone writes."""
         self._may_hold_rows = may_hold_rows
-        self._batches: deque[DefaultRecordBatch] = deque()
+        self._batches: deque[DefaultRecordBatch | _Part] = deque()
         self._left: Records | None = None  # decoded records that were not taken yet
 
     def poll(self, consumer: KafkaConsumer, timeout_ms: int) -> None:
@@ -112,7 +112,7 @@ class Polled:
         before the `start` of the next take."""
         if self._left is not None:
             return int(self._left.offsets[0])
-        return self._batches[0].base_offset if self._batches else None
+        return _first_offset(self._batches[0]) if self._batches else None
 
     def take(self, start: int, end: int) -> Records:
         """Returns the next records with start <= offset < end. There may be more."""
@@ -132,19 +132,24 @@ class Polled:
 
 def records_in(batches: Iterable[DefaultRecordBatch], topic: str) -> Iterator[Records]:
     """Yields the records of batches of one partition of a topic. Rows that lie in columns are columns."""
-    left = deque(batches)
+    left: deque[DefaultRecordBatch | _Part] = deque(batches)
     while left:
         yield _next_records(left, is_own(topic))
 
 
-def _next_records(given: deque[DefaultRecordBatch], may_hold_rows: bool) -> Records:
-    batches: list[DefaultRecordBatch] = []
+def _next_records(given: deque[DefaultRecordBatch | _Part], may_hold_rows: bool) -> Records:
+    batches: list[DefaultRecordBatch | _Part] = []
     held: list[tuple[DefaultRecordBatch, Rows]] = []
     count = size = 0
     while given and count < ROWS_AT_ONCE and size < BATCH_BYTES_MAX:
         batch = given[0]
-        unpack(batch)
-        rows = rows_in(batch) if may_hold_rows else None
+        if not isinstance(batch, _Part):
+            unpack(batch)
+        rows = rows_in(batch) if may_hold_rows and not isinstance(batch, _Part) else None
+        if rows is None and (parts := _cut(batch)):
+            given.popleft()
+            given.extendleft(reversed(parts))
+            continue
         if (held and rows is None) or (batches and rows is not None):
             break  # all of one kind
         if rows is None:
@@ -157,6 +162,60 @@ def _next_records(given: deque[DefaultRecordBatch], may_hold_rows: bool) -> Reco
         count += batch.records_count
         size += len(batch._buffer)
     return records_of(held) if held else decoded(batches)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Some of the records of a batch that has very many, with what `decoded` asks a batch."""
+
+    batch: DefaultRecordBatch
+    first_offset: int
+    last_offset_delta: int
+    records_count: int
+    _buffer: memoryview
+    _pos: int = 0
+
+    @property
+    def base_offset(self) -> int:
+        return int(self.batch.base_offset)
+
+
+def _first_offset(batch: DefaultRecordBatch | _Part) -> int:
+    return batch.first_offset if isinstance(batch, _Part) else int(batch.base_offset)
+
+
+def _cut(batch: DefaultRecordBatch | _Part) -> list[_Part]:
+    """Returns an unpacked batch that has more than ROWS_AT_ONCE records in parts of so many, so that never
+    more are decoded at once. Returns nothing for any other one, and for one that is not as it says."""
+    count = int(batch.records_count)
+    if isinstance(batch, _Part) or count <= ROWS_AT_ONCE:
+        return []
+    data = memoryview(batch._buffer)[batch._pos :]
+    try:
+        places = _begins_of(data, count, every=ROWS_AT_ONCE)
+        firsts = [_offset_delta(data, place) for place in places]
+    except _NOT_AS_IT_SAYS:
+        return []
+    return [
+        _Part(
+            batch,
+            batch.base_offset + first,
+            # As a broker numbers them, for records of which it cannot be read.
+            batch.last_offset_delta - max(0, count - (number + 1) * ROWS_AT_ONCE),
+            min(ROWS_AT_ONCE, count - number * ROWS_AT_ONCE),
+            data[place:end],
+        )
+        for number, (place, end, first) in enumerate(
+            zip(places, [*places[1:], len(data)], firsts, strict=True)
+        )
+    ]
+
+
+def _offset_delta(data: memoryview, position: int) -> int:
+    _, position = decode_varint(data, position)
+    _, position = decode_varint(data, position + 1)  # behind the attributes
+    delta, _ = decode_varint(data, position)
+    return int(delta)
 
 
 # -- whole batches from a consumer -------------------------------------------------------------------
@@ -244,18 +303,22 @@ def records_of(held: Sequence[tuple[DefaultRecordBatch, Rows]]) -> Records:
     )
 
 
-def decoded(batches: Sequence[DefaultRecordBatch]) -> Records:
+def decoded(batches: Sequence[DefaultRecordBatch | _Part]) -> Records:
     """Returns all records of consecutive batches. Those of a batch that is not as it says are `unread`.
 
     The layout: https://kafka.apache.org/documentation/#recordbatch
     """
     bodies, counts, bases = [], [], []
     for batch in batches:
-        unpack(batch)
+        if isinstance(batch, _Part):
+            whole = batch.batch
+        else:
+            whole = batch
+            unpack(batch)
         bodies.append(memoryview(batch._buffer)[batch._pos :])
         counts.append(batch.records_count)
-        is_appended = batch.timestamp_type == batch.LOG_APPEND_TIME
-        first_ms = batch.max_timestamp if is_appended else batch.first_timestamp
+        is_appended = whole.timestamp_type == whole.LOG_APPEND_TIME
+        first_ms = whole.max_timestamp if is_appended else whole.first_timestamp
         bases.append((batch.base_offset, first_ms, not is_appended))
     starts = np.array(bases, np.int64).reshape(-1, 3)
     try:
@@ -265,14 +328,15 @@ def decoded(batches: Sequence[DefaultRecordBatch]) -> Records:
             _readable(batch, body, starts[place : place + 1])
             for place, (batch, body) in enumerate(zip(batches, bodies, strict=True))
         ]
-        return _decoded(readable, counts, starts)
+        # One record may stand for all of a batch.
+        return _decoded(readable, [batch.records_count for batch in batches], starts)
 
 
 # The lengths do not fit, the data ends too early, a length has too many bytes, or a header is no text.
 _NOT_AS_IT_SAYS = (CorruptRecordError, IndexError, ValueError)
 
 
-def _readable(batch: DefaultRecordBatch, body: memoryview, start: NDArray[np.int64]) -> memoryview:
+def _readable(batch: DefaultRecordBatch | _Part, body: memoryview, start: NDArray[np.int64]) -> memoryview:
     """Returns the batch's body, or one whose records say why it cannot be read."""
     try:
         _decoded([body], [batch.records_count], start)
@@ -321,14 +385,14 @@ def _likely_begins(data: bytes) -> NDArray[np.int64]:
     """
     given = np.frombuffer(data, np.uint8)
     found: NDArray[np.int64] = np.concatenate([[0], np.flatnonzero(given == 0) + 1])
-    found = found[found + _RECORD_BYTES_MIN < len(given)]
+    found = found[found + RECORD_BYTES_MIN < len(given)]
     first, second, third = given[found], given[found + 1], given[found + 2]
     is_short = first < 0x80
     is_begin = np.where(is_short, second, third | (second & 0x80)) == 0
     found, is_short = found[is_begin], is_short[is_begin]
     low, high = first[is_begin].astype(np.int64) & 0x7F, second[is_begin].astype(np.int64)
     length = np.where(is_short, low, low | high << 7) >> 1
-    is_long_enough = length >= _RECORD_BYTES_MIN
+    is_long_enough = length >= RECORD_BYTES_MIN
     begins: NDArray[np.int64] = found[is_long_enough]
     ends = (begins + np.where(is_short, 1, 2)[is_long_enough]) + length[is_long_enough]
     is_chain = np.array_equal(ends, np.append(begins[1:], len(given)))
@@ -338,27 +402,38 @@ def _likely_begins(data: bytes) -> NDArray[np.int64]:
 def _begins_one_by_one(data: bytes, sizes: Sequence[int], counts: Sequence[int]) -> NDArray[np.int64]:
     """A record's length says where the next one begins."""
     begins: list[int] = []
-    add = begins.append
-    position = batch_end = 0
+    batch_begin = 0
     for size, count in zip(sizes, counts, strict=True):
-        batch_end += size
-        for _ in range(count):
-            add(position)
-            first = data[position]
-            if first < 0x80:  # the usual lengths; does what decode_varint does
-                position += 1 + (first >> 1)
-            elif (second := data[position + 1]) < 0x80:
-                position += 2 + ((first & 0x7F | second << 7) >> 1)
-            else:
-                length, position = decode_varint(data, position)
-                position += length
-        if position != batch_end:
-            raise CorruptRecordError("the records of a batch are not as long as the batch")
+        batch = memoryview(data)[batch_begin : batch_begin + size]
+        begins += [batch_begin + place for place in _begins_of(batch, count)]
+        batch_begin += size
     return np.array(begins, np.int64)
 
 
+def _begins_of(data: memoryview, count: int, *, every: int = 1) -> list[int]:
+    """Returns where the first of each `every` of a batch's records begins. Raises if the batch is not as it
+    says: CorruptRecordError, IndexError or ValueError."""
+    if count > len(data) // (1 + RECORD_BYTES_MIN):
+        raise CorruptRecordError(f"its {len(data):,} bytes cannot be {count:,} records")
+    begins: list[int] = []
+    position = 0
+    for place in range(count):
+        if place % every == 0:
+            begins.append(position)
+        first = data[position]
+        if first < 0x80:  # the usual lengths; does what decode_varint does
+            position += 1 + (first >> 1)
+        elif (second := data[position + 1]) < 0x80:
+            position += 2 + ((first & 0x7F | second << 7) >> 1)
+        else:
+            length, position = decode_varint(data, position)
+            position += length
+    if position != len(data):
+        raise CorruptRecordError("the records of a batch are not as long as the batch")
+    return begins
+
+
 _1 = np.uint64(1)
-_RECORD_BYTES_MIN = 6  # behind the length: six fields of one byte
 _INLINE_BYTES = 12
 _VIEWED_BYTES = 32
 """From this mean length on it is faster to let Arrow copy the texts than to gather their bytes."""

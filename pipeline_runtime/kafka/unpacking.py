@@ -26,6 +26,10 @@ BATCH_BYTES_MAX = 32 * 1024 * 1024
 their `buffer.memory` is 32 MiB."""
 SKIPPED_BYTES_MAX = 1024 * 1024 * 1024
 """The most bytes that are unpacked and thrown away to find the records behind a large one: about a second."""
+STUBS_MAX = 10_000
+"""The most records of a batch that are left out one by one. One stands for all that follow these."""
+RECORD_BYTES_MIN = 6
+"""The fewest bytes of a record behind its length: six fields of one byte."""
 UNREAD = "fogline-unread"
 """The header of a record that stands for one which was left out. Its value says why."""
 
@@ -58,7 +62,7 @@ def unpack(batch: DefaultRecordBatch) -> None:
     batch._decompressed = True
 
 
-def _body(packed: bytes, batch: DefaultRecordBatch) -> bytes:
+def _body(packed: bytes, batch: DefaultRecordBatch) -> bytes | bytearray:
     open_reader = _READERS.get(batch.compression_type)
     if open_reader is None:
         reason = f"its compression, number {batch.compression_type}, is not known"
@@ -66,11 +70,19 @@ def _body(packed: bytes, batch: DefaultRecordBatch) -> bytes:
     try:
         whole = _read(open_reader(packed), BATCH_BYTES_MAX + 1)
     except _ERRORS as error:
-        return b"".join(_bounded(packed, open_reader, batch, _said(error)))
+        return _joined(_bounded(packed, open_reader, batch, _said(error)))
     if len(whole) <= BATCH_BYTES_MAX:
         return whole
     del whole
-    return b"".join(_bounded(packed, open_reader, batch, ""))
+    return _joined(_bounded(packed, open_reader, batch, ""))
+
+
+def _joined(pieces: Iterator[bytes]) -> bytearray:
+    """Returns all pieces in one. `bytes.join` would hold millions of small ones first."""
+    whole = bytearray()
+    for piece in pieces:
+        whole += piece
+    return whole
 
 
 def _bounded(
@@ -79,19 +91,21 @@ def _bounded(
     """Yields the records as far as they fit, and a stub for each that does not. `problem` is why the bytes
     could not be unpacked, or empty if they are only too many."""
     count, done = int(batch.records_count), 0
-    kept = passed = 0
+    kept = passed = stubs = 0
     too_large = f"it is more than {BATCH_BYTES_MAX:,} bytes large when it is unpacked, with its batch"
     try:
         reader = open_reader(packed)
         while done < count:
             size, prefix = _number(reader)
-            if kept + size <= BATCH_BYTES_MAX:
+            if 0 <= size < RECORD_BYTES_MIN:
+                raise Unpackable("a record is shorter than its fields")
+            if kept + len(prefix) + size <= BATCH_BYTES_MAX:
                 body = _exactly(reader, size)
-                kept += size
+                kept += len(prefix) + size
                 yield prefix + body
             else:
-                passed += size
-                if size < 0 or passed > SKIPPED_BYTES_MAX:
+                passed, stubs = passed + size, stubs + 1
+                if size < 0 or passed > SKIPPED_BYTES_MAX or stubs > STUBS_MAX:
                     break
                 yield _passed_over(reader, size, f"it has {size:,} bytes when it is unpacked; {_MOST}")
             done += 1
@@ -116,14 +130,23 @@ def _passed_over(reader: _Reader, size: int, reason: str) -> bytes:
 
 
 def unread_body(batch: DefaultRecordBatch, reason: str) -> bytes:
-    """Returns records in place of those of the batch, which say why they were not read."""
+    """Returns records in place of those of the batch, which say why they were not read. If they would be very
+    many, one stands for all, and the batch's number of records is 1."""
     return b"".join(_stubs(batch, 0, reason))
 
 
 def _stubs(batch: DefaultRecordBatch, first: int, reason: str) -> Iterator[bytes]:
     """Yields what stands for all records of the batch from the one at place `first`. A broker numbers the
-    records of a batch without a gap. Only compaction leaves gaps, and then the last numbers are taken."""
+    records of a batch without a gap. Only compaction leaves gaps, and then the last numbers are taken.
+
+    The number of records is what the batch says of itself, so few bytes may say two billions.
+    """
     count = int(batch.records_count)
+    if count < 0 or count - first > STUBS_MAX:
+        batch._header_data = (*batch._header_data[:-1], first + 1)
+        said = f"{reason}; this stands for all of its {count:,} records from number {first + 1:,} on"
+        yield _stub(b"\0", _varint(max(0, int(batch.last_offset_delta))), said)
+        return
     for place in range(first, count):
         delta = max(0, int(batch.last_offset_delta) - (count - 1 - place))
         yield _stub(b"\0", _varint(delta), reason)

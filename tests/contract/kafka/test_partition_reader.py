@@ -16,7 +16,7 @@ from kafka import KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
 
 from pipeline_runtime.batch.inputs import GroupInput
-from pipeline_runtime.batch.portions import PortionReader
+from pipeline_runtime.batch.portions import PortionReader, read_ahead
 from pipeline_runtime.kafka import incoming
 from pipeline_runtime.kafka.admin import Topic, ensure_topics, trim_topics
 from pipeline_runtime.kafka.arrow_batches import Rows
@@ -183,7 +183,7 @@ def test_nothing_is_read_of_another_topic_that_has_the_name_by_now(kafka: str) -
         return [value for portion in found for value in portion.records.values.to_pylist()]
 
     assert read(0, 2, former) == [b"a", b"b"]
-    reader.read_ahead(lambda: False)
+    read_ahead([reader], [reader], lambda: False)
     admin.delete_topics([name])
     wait_until(lambda: TopicLook(settings).ask([name])[name] is None, "the topic to be deleted")
     present = made(b"x", b"y", b"z")
@@ -229,7 +229,7 @@ def test_rows_that_lie_in_columns_are_read_from_anywhere_by_all_readers(kafka: s
         assert rows == [json.loads(row[3]) for row in expected]
         offsets = [offset for portion in found for offset in portion.records.offsets.tolist()]
         assert offsets == [row[0] for row in expected]
-        reader.read_ahead(lambda: random.random() < 0.5)
+        read_ahead([reader], [reader], lambda: random.random() < 0.5)
         start = stop if stop < end else 0
     reader.close()
 

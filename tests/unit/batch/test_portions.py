@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 
 from pipeline_runtime.batch import portions
 from pipeline_runtime.batch.inputs import GroupInput
-from pipeline_runtime.batch.portions import Portion, PortionReader
+from pipeline_runtime.batch.portions import Portion, PortionReader, read_ahead
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.incoming import Records
 from pipeline_runtime.kafka.transactions import END_HEADER
@@ -97,7 +97,7 @@ def test_what_is_read_ahead_is_cut_where_the_batches_are(
         found = []
         for start, end in pairwise(ends):
             found.append(what_is_in(ahead.read(start, end)))
-            ahead.read_ahead(after(2))
+            read_ahead([ahead], [ahead], after(2))
     assert found == expected
 
 
@@ -107,10 +107,10 @@ def test_a_batch_that_begins_elsewhere_gets_nothing_of_what_was_read_ahead(
     records = records_of([(b'{"n":%d}' % n, 1, None) for n in range(20)])
     reader = reader_of(monkeypatch, INSIDE, Partition(records, [5, 5]))
     list(reader.read(0, 5))
-    reader.read_ahead(after(2))
+    read_ahead([reader], [reader], after(2))
     rows, *_ = what_is_in(reader.read(2, 9))
     assert [offset for offset, *_ in rows] == list(range(2, 9))
-    reader.read_ahead(after(2))
+    read_ahead([reader], [reader], after(2))
     rows, *_ = what_is_in(reader.read(9, 12))
     assert [offset for offset, *_ in rows] == [9, 10, 11]
 
@@ -122,7 +122,7 @@ def test_behind_an_empty_range_elsewhere_nothing_is_read_ahead_from_before_it(
     reader = reader_of(monkeypatch, INSIDE, Partition(records, [3, 3]))
     list(reader.read(0, 5))
     list(reader.read(20, 20))
-    reader.read_ahead(after(2))
+    read_ahead([reader], [reader], after(2))
     rows, *_ = what_is_in(reader.read(20, 23))
     assert [offset for offset, *_ in rows] == [20, 21, 22]
 
@@ -134,8 +134,23 @@ def test_no_more_is_read_ahead_than_is_allowed(monkeypatch: pytest.MonkeyPatch) 
     reader = reader_of(monkeypatch, INSIDE, partition)
     list(reader.read(0, 5))
     for _ in range(3):
-        reader.read_ahead(lambda: False)
+        read_ahead([reader], [reader], lambda: False)
     assert len(partition._sizes) == 8
+
+
+def test_all_partitions_of_a_task_are_read_ahead_in_turn_and_have_one_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(portions, "AHEAD_ROWS_MAX", 10)
+    records = records_of([(b'{"n":1}', 1, None) for _ in range(50)])
+    readers = [reader_of(monkeypatch, INSIDE, Partition(records, [2] * 20)) for _ in range(3)]
+    for reader in readers:
+        list(reader.read(0, 5))
+    read_ahead(readers, readers, lambda: False)
+    assert [reader.ahead()[0] for reader in readers] == [4, 4, 2]
+    list(readers[0].read(5, 9))
+    read_ahead(readers[:1], readers, lambda: False)
+    assert [reader.ahead()[0] for reader in readers] == [4, 4, 2], "what the others hold counts"
 
 
 def after(times: int) -> Callable[[], bool]:

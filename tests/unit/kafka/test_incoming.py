@@ -137,6 +137,46 @@ def test_many_records_are_decoded_some_at_a_time_and_the_rest_is_kept() -> None:
     assert found.next_offset is None
 
 
+def test_one_batch_of_very_many_records_is_decoded_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    count, sizes = 2 * ROWS_AT_ONCE + 7, list[int]()
+    batch = DefaultRecordBatch(bytes_of([Sent(NOW_MS + n, None, b"%d" % n, []) for n in range(count)], 100))
+
+    def spied(batches: Any) -> Records:
+        records = decoded(batches)
+        sizes.append(len(records))
+        return records
+
+    monkeypatch.setattr(incoming, "decoded", spied)
+    polled, found = Polled(may_hold_rows=False), list[tuple[int, int, bytes]]()
+    polled._batches.append(batch)
+    begins = [100]
+    for end in (105, 100 + ROWS_AT_ONCE, 150 + ROWS_AT_ONCE, 100 + count):
+        while (at := polled.next_offset) is not None and at < end:
+            begins.append(at)
+            records = polled.take(100, end)
+            found += zip(
+                records.offsets.tolist(),
+                records.timestamps_ms.tolist(),
+                records.values.to_pylist(),
+                strict=True,
+            )
+    assert found == [(100 + n, NOW_MS + n, b"%d" % n) for n in range(count)]
+    assert begins == sorted(begins), "what was taken is never said to be left"
+    assert sizes == [ROWS_AT_ONCE, ROWS_AT_ONCE, 7]
+
+
+def test_of_a_large_batch_with_a_damaged_record_the_part_around_it_is_unread() -> None:
+    count = 2 * ROWS_AT_ONCE
+    made = bytearray(bytes_of([Sent(NOW_MS, None, b"%08d" % n, []) for n in range(count)], 100))
+    at = made.index(b"%08d" % (count - 3))
+    made[at - 1] = 0x7F  # the length of its value
+    polled = Polled(may_hold_rows=False)
+    polled._batches.append(DefaultRecordBatch(made))
+    first, second = polled.take(0, 1 << 40), polled.take(0, 1 << 40)
+    assert (len(first.unread), len(second.unread)) == (0, ROWS_AT_ONCE)
+    assert second.offsets.tolist() == list(range(100 + ROWS_AT_ONCE, 100 + count))
+
+
 def test_aborted_transactions_and_what_ends_them_are_left_out() -> None:
     class Aborted(NamedTuple):
         producer_id: int

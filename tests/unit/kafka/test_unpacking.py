@@ -106,6 +106,47 @@ def test_records_of_a_batch_that_was_cut_are_unread() -> None:
     assert list(records.unread) == [0, 1, 2]
 
 
+def saying(batch: DefaultRecordBatch, count: int) -> DefaultRecordBatch:
+    """The same batch, which says that it has so many records."""
+    made = bytearray(batch._buffer)
+    made[57:61] = count.to_bytes(4, "big", signed=True)
+    return DefaultRecordBatch(made)
+
+
+@pytest.mark.parametrize("count", [2**31 - 1, -1])
+@pytest.mark.parametrize("codec", [0, ZSTD])
+def test_a_number_of_records_that_cannot_be_is_one_dead_letter(codec: int, count: int) -> None:
+    three = [row(b"a"), row(b"b"), row(b"c")]
+    plain = DefaultRecordBatch(bytes_of(three, 40))
+    batch = saying(compressed(three, codec) if codec else plain, count)
+    records = decoded([batch, DefaultRecordBatch(bytes_of([row(b"next")], 43))])
+    assert records.offsets.tolist() == [42, 43]
+    assert f"{count:,}" in records.unread[0]
+    assert values_of(records)[1] == b"next"
+
+
+def test_records_of_no_length_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    many = 2 * unpacking.STUBS_MAX
+    records = decoded([saying(compressed([row(b"a")], ZSTD, zstandard.compress(bytes(many))), many)])
+    assert len(records.unread) == len(records) == 1
+    monkeypatch.setattr(unpacking, "BATCH_BYTES_MAX", 1000)
+    records = decoded([saying(compressed([row(b"a")], ZSTD, zstandard.compress(bytes(many))), many)])
+    assert "shorter than its fields" in records.unread[0]
+
+
+@pytest.mark.usefixtures("small")
+def test_of_very_many_records_that_are_left_out_one_stands_for_the_rest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(unpacking, "STUBS_MAX", 5)
+    records = decoded([compressed([row(bytes(90))] * 40, ZSTD)])
+    read = len(records) - len(records.unread)
+    assert 8 <= read <= 10
+    assert len(records.unread) == 6
+    assert f"all of its 40 records from number {read + 6}" in records.unread[len(records) - 1]
+    assert records.offsets[-1] == 79
+
+
 def test_what_snappy_says_about_its_size_is_not_believed_blindly() -> None:
     claims = b"\xff\xff\xff\xff\x0f" + snappy.compress(b"abc")[1:]
     records = decoded([compressed([row(b"a")], SNAPPY, claims)])

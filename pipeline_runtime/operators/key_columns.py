@@ -64,13 +64,18 @@ class KeyedRows:
         """Returns a column of numbers as floats."""
         return self._of_type(name, pa.float64())
 
-    def kept_values(self, place: int) -> list[Any]:
-        """Returns the values of a row in the form that a state holds. Points in time are in us."""
-        return [self._kept(field)[place] for field in self._schema.fields]
+    def kept_values(self) -> list[list[Any]]:
+        """Returns the data columns in the form that a state holds. Points in time are in us."""
+        return [
+            self._of_type(field.name, pa.int64())
+            if field.type is FieldType.TIMESTAMP
+            else self.values(field.name)
+            for field in self._schema.fields
+        ]
 
     def add_earlier(self, key: str, values: Sequence[Any]) -> int:
-        """Adds a row of an earlier batch, whose values came from `kept_values`. Returns its place, for an
-        output row."""
+        """Adds a row of an earlier batch, with its value of each of the columns of `kept_values`. Returns its
+        place, for an output row."""
         self._earlier.append((key, values))
         return len(self.times_ms) + len(self._earlier) - 1
 
@@ -93,10 +98,6 @@ class KeyedRows:
     def names(self) -> tuple[str, ...]:
         """Returns the names of the data columns."""
         return self._schema.names
-
-    def _kept(self, field: Field) -> list[Any]:
-        is_time = field.type is FieldType.TIMESTAMP
-        return self._of_type(field.name, pa.int64()) if is_time else self.values(field.name)
 
     def _of_type(self, name: str, type_: pa.DataType) -> list[Any]:
         found = self._lists.get((name, type_))  # it is asked for each key

@@ -231,7 +231,11 @@ def _readable_ms(time_ms: int) -> str:
 
 def _as_kept(waiting: Sequence[tuple[int, Row]], rows: KeyedRows) -> list[list[Any]]:
     """Returns the rows of a slot, each as [event time in ms, *values]."""
-    return [[at_ms, *rows.kept_values(row)] if isinstance(row, int) else row for at_ms, row in waiting]
+    columns = rows.kept_values()
+    return [
+        [at_ms, *(column[row] for column in columns)] if isinstance(row, int) else row
+        for at_ms, row in waiting
+    ]
 
 
 def _recorded(recording: Sequence[int], at_ms: int) -> tuple[int, float]:

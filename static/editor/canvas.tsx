@@ -231,7 +231,7 @@ function Drawing({
           <CanvasTools editable={editable} />
           <ArrangementSwitch />
           {arranged && <Threads threads={arranged.threads} />}
-          {arranged && <LanePanels arranged={arranged} />}
+          {arranged && <LanePanels lanes={arranged.layout.lanes} />}
           <RefusalHint />
         </ReactFlow>
       </LinesContext>
@@ -242,6 +242,8 @@ function Drawing({
 /** What React Flow draws and does otherwise when the canvas is arranged by node. */
 const inLanes = ({ layout: _, cards: __, threads: ___, ...own }: Arranged) => ({
   ...own,
+  // the panel beside it would load an element's charts under a hand that drags
+  selectNodesOnDrag: false,
   nodeTypes: LANE_NODE_TYPES,
   edgeTypes: LANE_EDGE_TYPES,
 });

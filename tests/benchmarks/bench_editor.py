@@ -1,4 +1,5 @@
-"""How the editor feels with 500 elements: opening, a click, panning; in a real Chromium, with the real web.
+"""How the editor feels with 500 elements: opening, a click, panning, dragging to another lane; in a real
+Chromium, with the real web.
 
     make bench-editor            QUICK=1 make bench-editor
 
@@ -6,11 +7,16 @@ The document: 100 lines of five elements each (generator -> filter -> derive -> 
 five beside each other, all valid. Nothing is deployed, so no node is needed. All times are taken in the page:
 a click's from the browser's own time stamp of it to the frame after the card is marked and the inspector
 shows it; panning's between the frames (requestAnimationFrame) while the mouse drags the canvas.
+
+For the lanes, what the web says of the live system is changed on its way into the page: each line of five
+runs on one of 50 nodes, in five sites. The mouse drags a card up and down over the lanes.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -20,12 +26,13 @@ from typing import Any
 
 import httpx
 import plotly.graph_objects as go
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, WebSocketRoute, sync_playwright
 
 from tests.benchmarks.harness import QUICK, log, machine, spread, write_results
 from tests.browser.dashboard import Dashboard
 from tests.running import RunningFogline
 
+NODES = 50
 ELEMENTS = int(os.environ.get("ELEMENTS", "500"))
 ROUNDS = 2 if QUICK else 10
 CLICKS = 10 if QUICK else 60
@@ -185,6 +192,96 @@ def measure_panning(page: Page, what: str) -> dict[str, Any]:
     return {"what": what, "n": len(frames), "in_view": shown, "frame_ms": {**spread(frames), "p95": p95}}
 
 
+class FiftyNodes:
+    """The live connection of a page, in which all elements run, on 50 nodes."""
+
+    def __init__(self, page: Page) -> None:
+        page.route_web_socket(re.compile("/ws/live$"), self._route)
+
+    def _route(self, socket: WebSocketRoute) -> None:
+        server = socket.connect_to_server()
+        server.on_message(lambda text: socket.send(self._changed(str(text))))
+
+    def _changed(self, text: str) -> str:
+        message = json.loads(text)
+        data = message.get("data")
+        if message["type"] == "snapshot":
+            data["nodes"] = [_node(number) for number in range(NODES)]
+            data["elements"][NAME] = [_running(each) for each in data["elements"].get(NAME, [])]
+        elif message["type"] == "nodes":
+            message["data"] = [_node(number) for number in range(NODES)]
+        elif message["type"] == "elements":
+            message["data"] = [_running(each) for each in data]
+        return json.dumps(message)
+
+
+def _running(element: dict[str, Any]) -> dict[str, Any]:
+    line = int(element["id"].rpartition("-")[2])
+    may = {"allowed": True, "reason": None, "note": None}
+    return {
+        **element,
+        "status": "running",
+        "node": f"edge-{line % NODES}",
+        "rows_in_per_s": 10.0,
+        "rows_out_per_s": 10.0,
+        "actions": {"migrate": may},
+    }
+
+
+def _node(number: int) -> dict[str, Any]:
+    load = {"cpu_ratio": number / NODES, "memory_ratio": 0.4}
+    unset = ("draining_since", "drain_blocked", "leaving_until", "maintenance_until", "silent_at", "drain")
+    return {
+        **dict.fromkeys(unset),
+        "name": f"edge-{number}",
+        "site": f"hall-{number % 5}",
+        **{"up": True, "heard": True, "ready": True, "cordoned": False, "draining": False},
+        **{"url": "", "version": "", "version_wanted": "", "cores": 4, "alerts": [], "elements": []},
+        **{"enrolled_at": "2026-01-01T00:00:00Z", "last_seen_at": "2026-01-01T00:00:00Z", "load": load},
+        "remove": {"allowed": False, "reason": "it is up", "note": None},
+    }
+
+
+def measure_dragging(page: Page, what: str) -> dict[str, Any]:
+    """The mouse drags a card over the lanes, up and down; then it is given up."""
+    view = page.evaluate(_IN_VIEW)
+    x, y = min(view["middles"], key=lambda at: abs(at[1] - HEIGHT / 2))
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 8, y + 8, steps=4)
+    until(page, "document.querySelector('.hanging') !== null")
+    page.evaluate(_RECORD_FRAMES)
+    for step in range(PAN_STEPS):
+        away = step % 100
+        page.mouse.move(x, y - 120 + 5 * min(away, 100 - away))
+    frames = page.evaluate("(window.bench.on = false, window.bench.frames)")
+    page.mouse.up()
+    page.keyboard.press("Escape")
+    ranked = sorted(frames)
+    p95 = round(ranked[int(0.95 * (len(ranked) - 1))], 3)
+    return {
+        "what": what,
+        "n": len(frames),
+        "in_view": view["count"],
+        "frame_ms": {**spread(frames), "p95": p95},
+    }
+
+
+def measure_lanes(browser: Browser, fogline: RunningFogline) -> list[dict[str, Any]]:
+    page = signed_in(browser, fogline)
+    FiftyNodes(page)
+    page.goto(f"/pipelines/{NAME}?mode=live&arranged=lanes")
+    until(page, "document.querySelectorAll('.react-flow__node-card').length > 0")
+    until(page, "document.querySelectorAll('.lane-box').length > 0")
+    page.wait_for_timeout(2_000)  # what opening brings is another row's
+    rows = [measure_dragging(page, "dragged in lanes, near")]
+    page.get_by_role("button", name="Zoom to fit").click()
+    until(page, f"({_IN_VIEW}).count === {ELEMENTS}")
+    rows.append(measure_dragging(page, "dragged in lanes, all in view"))
+    page.context.close()
+    return rows
+
+
 def measure_server(client: httpx.Client) -> dict[str, Any]:
     values: dict[str, list[float]] = {"get_ms": [], "validate_ms": []}
     for _ in range(ROUNDS):
@@ -221,7 +318,8 @@ def measure(browser: Browser, fogline: RunningFogline) -> list[dict[str, Any]]:
     page.get_by_role("button", name="Zoom to fit").click()
     until(page, f"({_IN_VIEW}).count === {ELEMENTS}")
     rows += [measure_panning(page, "panned, all in view"), measure_clicks(page, "clicked, all in view")]
-    return rows
+    page.context.close()
+    return [*rows, *measure_lanes(browser, fogline)]
 
 
 def figure_of(rows: list[dict[str, Any]]) -> go.Figure:

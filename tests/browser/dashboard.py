@@ -212,6 +212,18 @@ class Dashboard:
         self.page.mouse.down()
         self.page.mouse.move(*end, steps=12)
 
+    def drag_to_lane_by_finger(self, element: str, node: str) -> None:
+        """And lets it go there."""
+        (x, y), (to_x, to_y) = _middle(self.card(element)), _middle(self.lane(node))
+        session = self.page.context.new_cdp_session(self.page)
+        touch = "Input.dispatchTouchEvent"
+        for step in range(13):
+            at = {"x": x + (to_x - x) * step / 12, "y": y + (to_y - y) * step / 12}
+            kind = "touchMove" if step else "touchStart"
+            session.send(touch, {"type": kind, "touchPoints": [at]})
+        session.send(touch, {"type": "touchEnd", "touchPoints": []})
+        session.detach()
+
     @property
     def told_moves(self) -> Locator:
         """What a screen reader hears of moves."""

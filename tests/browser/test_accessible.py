@@ -210,11 +210,31 @@ def look_at_editor(axe: Axe, dashboard: Dashboard) -> None:
     axe.look("a version")
 
 
+def look_at_lanes(axe: Axe, dashboard: Dashboard) -> None:
+    page = axe.page
+    dashboard.arrange_in_lanes()
+    dashboard.select("positive")
+    page.keyboard.press("m")
+    question = page.get_by_role("dialog", name="Move positive to edge-b")
+    expect(question).to_contain_text("Getting ready")
+    axe.look("a move to another lane")
+    page.keyboard.press("Escape")
+    expect(question).to_have_count(0)
+    page.get_by_role("button", name="Edit", exact=True).click()
+    expect(dashboard.canvas.get_by_text("Fogline chooses", exact=True)).to_be_visible()
+    axe.look("lanes of a draft")
+    page.get_by_role("button", name="Live", exact=True).click()
+    page.get_by_role("button", name="As drawn").click()
+    expect(dashboard.canvas.locator(".lane-box")).to_have_count(0)
+    page.keyboard.press("Escape")  # nothing is selected any more
+
+
 def look_at_live_view(axe: Axe, dashboard: Dashboard) -> None:
     page, panel = axe.page, dashboard.live_panel
     page.goto(f"/pipelines/{WATCHED}?mode=live")
     dashboard.expect_status("positive", "running")
     axe.look("the live view")
+    look_at_lanes(axe, dashboard)
     look_at_dialog(axe, page.get_by_role("button", name="Undeploy", exact=True), "Undeploy watched?")
     look_at_dialog(axe, dashboard.deploy_button, "Deploy changes of watched?")
     dashboard.select("numbers")
@@ -282,6 +302,17 @@ def test_on_a_phone_one_can_look_at_a_pipeline_open_its_migration_and_pause_it(
     expect(dialog.get_by_role("button", name="Migrate to edge-b")).to_be_in_viewport(ratio=1)
     expect_nothing_beside(page)
     dialog.get_by_role("button", name="Cancel").tap()
+
+    # a finger drags it to another lane, which says what a move takes
+    dashboard.arrange_in_lanes()
+    page.get_by_role("button", name="Zoom to fit").tap()
+    expect(dashboard.lane("edge-b")).to_be_in_viewport(ratio=1)
+    dashboard.drag_to_lane_by_finger("positive", "edge-b")
+    question = page.get_by_role("dialog", name="Move positive to edge-b")
+    expect(question.get_by_role("button", name="Move to edge-b")).to_be_in_viewport(ratio=1)
+    expect_nothing_beside(page)
+    question.get_by_role("button", name="Cancel").tap()
+    expect(question).to_have_count(0)
 
     panel.get_by_role("button", name="Pause").tap()
     page.get_by_role("dialog", name="Pause positive?").get_by_role("button", name="Pause").tap()

@@ -99,7 +99,7 @@ const sameNode = (a: AnyNode, b: AnyNode): boolean =>
   a.height === b.height &&
   a.selected === b.selected &&
   a.draggable === b.draggable &&
-  a.measured === b.measured &&
+  a.measured?.height === b.measured?.height &&
   a.className === b.className &&
   (a.data === b.data || JSON.stringify(a.data) === JSON.stringify(b.data));
 
@@ -137,10 +137,11 @@ export function useArranged(nodes: readonly FlowNode[]): Arranged | null {
   const { heads, placed, shadows } = still.current;
   const layout = useMemo(() => laneLayout(heads, placed, shadows), [heads, placed, shadows]);
   const drawn = useMemo(
-    () => (on ? laneNodes(layout, cards, document, found.moves, held, live) : []),
-    [on, layout, cards, document, found.moves, held, live],
+    () => (on ? laneNodes(layout, cards, document, found.moves, live) : []),
+    [on, layout, cards, document, found.moves, live],
   );
-  const kept = useKept(drawn, sameNode);
+  const resting = useKept(drawn, sameNode);
+  const kept = useMemo(() => (held ? hanging(resting, held, document) : resting), [resting, held, document]);
   const threads = useMemo(() => threadsOf(layout, found.moves), [layout, found.moves]);
   useEffect(() => {
     keepLayout(on ? layout : null);
@@ -155,23 +156,17 @@ function laneNodes(
   cards: readonly CardNode[],
   document: PipelineDocument,
   moves: ReadonlyMap<string, Handover>,
-  held: Held | null,
   live: boolean,
 ): AnyNode[] {
   const { elements } = useLive.getState();
   const running = elements[useEditor.getState().name] ?? [];
   const byId = new Map(running.map((element) => [element.id, element]));
   const may = mayAct(live ? "operator" : "editor");
-  const moved = cards.map((card): CardNode => {
-    const home = layout.cards[card.id] ?? card.position;
-    const by = held?.get(card.id);
-    return {
-      ...card,
-      position: by ? { x: home.x + by.x, y: home.y + by.y } : home,
-      draggable: may && (!live || movable(byId.get(card.id))),
-      ...(by ? { className: "hangs", zIndex: 1000 } : {}),
-    };
-  });
+  const inLanes = cards.map((card): CardNode => ({
+    ...card,
+    position: layout.cards[card.id] ?? card.position,
+    draggable: may && (!live || movable(byId.get(card.id))),
+  }));
   const place = ({ x, y, width, height }: { x: number; y: number; width: number; height: number }) => ({
     position: { x, y },
     width,
@@ -202,7 +197,21 @@ function laneNodes(
     ...place(ghost),
     ...STILL,
   }));
-  return [...frames, ...lanes, ...boxes(document, moved), ...ghosts, ...moved];
+  return [...frames, ...lanes, ...boxes(document, inLanes), ...ghosts, ...inLanes];
+}
+
+/** With what hangs from the pointer in its place. All else stays the same object: each frame of a drag counts. */
+function hanging(nodes: readonly AnyNode[], held: Held, document: PipelineDocument): AnyNode[] {
+  const hung = new Map<string, AnyNode>();
+  for (const node of nodes) {
+    const by = held.get(node.id);
+    if (!by || node.type !== "card") continue;
+    const position = { x: node.position.x + by.x, y: node.position.y + by.y };
+    hung.set(node.id, { ...node, position, className: "hangs", zIndex: 1000 });
+  }
+  const cards = [...hung.values()].filter((node): node is CardNode => node.type === "card");
+  for (const box of boxes(document, cards)) hung.set(box.id, box);
+  return nodes.map((node) => hung.get(node.id) ?? node);
 }
 
 /** From each element that moves to what has arrived of it: from middle to middle, edge to edge. */

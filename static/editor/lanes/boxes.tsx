@@ -46,7 +46,7 @@ export const LaneBox = memo(function LaneBox({ data: { lane } }: NodeProps<LaneF
     <section
       className={`lane-box${lane.folded ? " lane-box--folded" : ""}${dead ? " lane-box--dead" : ""}${hangs}`}
       style={{ width: lane.width, height: lane.height }}
-      aria-label={titleOf(lane)}
+      aria-label={titleOf(lane, live)}
       data-lane={lane.key}
     >
       {lane.kind === "node" ? (
@@ -58,14 +58,16 @@ export const LaneBox = memo(function LaneBox({ data: { lane } }: NodeProps<LaneF
   );
 });
 
-const titleOf = (lane: Lane): string =>
+const titleOf = (lane: Lane, live: boolean): string =>
   lane.kind === "node"
     ? lane.name
     : lane.kind === "site"
       ? `Any node at ${lane.name}`
       : lane.kind === "views"
         ? "In the dashboard"
-        : "Without a node";
+        : live
+          ? "Without a node"
+          : "Fogline chooses";
 
 function OtherHead({ lane, live }: { lane: Lane; live: boolean }) {
   const Icon = lane.kind === "views" ? LayoutDashboard : lane.kind === "site" ? MapPin : Sparkles;
@@ -79,7 +81,7 @@ function OtherHead({ lane, live }: { lane: Lane; live: boolean }) {
     <header className="lane-head">
       <span className="lane-head__name">
         <Icon aria-hidden="true" />
-        {lane.kind === "anywhere" && !live ? "Fogline chooses" : titleOf(lane)}
+        {titleOf(lane, live)}
       </span>
       <span className="lane-head__note">{note}</span>
     </header>

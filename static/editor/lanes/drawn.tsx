@@ -139,7 +139,7 @@ function AcrossLabel(props: EdgeProps<Stream>) {
 }
 
 /** From what moves to what has arrived of it, with the phase. */
-export function Threads({ threads }: { threads: readonly Thread[] }) {
+export const Threads = memo(function Threads({ threads }: { threads: readonly Thread[] }) {
   if (threads.length === 0) return null;
   return (
     <ViewportPortal>
@@ -161,4 +161,4 @@ export function Threads({ threads }: { threads: readonly Thread[] }) {
       ))}
     </ViewportPortal>
   );
-}
+});

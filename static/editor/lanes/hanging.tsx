@@ -88,7 +88,7 @@ function Panel({ hanging, lanes }: { hanging: Hanging; lanes: readonly Lane[] })
       aria-describedby="hanging-text"
       onKeyDown={chosen ? press : undefined}
     >
-      <h3 className="hanging__title">{target === null ? `Move ${what}` : `Move ${what} to ${target}`}</h3>
+      <h2 className="hanging__title">{target === null ? `Move ${what}` : `Move ${what} to ${target}`}</h2>
       <div id="hanging-text" className="stack stack--tight">
         {target !== null &&
           units.map((unit, index) => (

@@ -1,5 +1,5 @@
 /** Around the canvas in lanes: the switch, the moves under way in their order, and what a screen reader hears. */
-import { useEffect, useMemo, useRef } from "react";
+import { memo, useEffect, useMemo, useRef } from "react";
 import { Panel, useReactFlow } from "@xyflow/react";
 import { Columns3, Waypoints, X } from "lucide-react";
 import { activePhase, phaseWords } from "../../shared/handovers";
@@ -9,13 +9,13 @@ import { pauseTold } from "../../shared/pause";
 import type { Handover } from "../../shared/types";
 import { useEditor } from "../store";
 import { showReadably } from "../view";
-import type { Arranged } from "./arranged";
+import type { Lane } from "./layout";
 import { HangingPanel } from "./hanging";
 import { clearMoves, leaveOut, useMoves, type Move } from "./moves";
 import { arrangeInLanes, useLanes } from "./store";
 
 /** Chooses how the canvas is arranged. */
-export function ArrangementSwitch() {
+export const ArrangementSwitch = memo(function ArrangementSwitch() {
   const on = useLanes((state) => state.on);
   const flow = useReactFlow();
   const live = useEditor((state) => state.mode === "live");
@@ -46,20 +46,21 @@ export function ArrangementSwitch() {
       )}
     </Panel>
   );
-}
+});
 
-export function LanePanels({ arranged }: { arranged: Arranged }) {
+/** Not drawn again with each frame of a drag. */
+export const LanePanels = memo(function LanePanels({ lanes }: { lanes: readonly Lane[] }) {
   const live = useEditor((state) => state.mode === "live");
   return (
     <>
       <Panel position="top-right" className="lane-panels">
-        <HangingPanel lanes={arranged.layout.lanes} />
+        <HangingPanel lanes={lanes} />
         {live && <MoveList />}
       </Panel>
       <Announcer />
     </>
   );
-}
+});
 
 const STATES: Record<Move["state"], string> = {
   waits: "waits",
@@ -80,7 +81,7 @@ function MoveList() {
   return (
     <section className="move-list" aria-label="Moves in their order">
       <header className="row row--between">
-        <h3 className="hanging__title">{over ? "Moved" : "Moving one after another"}</h3>
+        <h2 className="hanging__title">{over ? "Moved" : "Moving one after another"}</h2>
         {over && (
           <button
             type="button"

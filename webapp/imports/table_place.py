@@ -123,8 +123,10 @@ def _with_rows_before(rows: Sequence[Line], first: int, typed: frozenset[int], w
     """Returns the line of the first row. Rows right above the first that fits may have cells that do not: a
     text among numbers. What tells them from names is their time, or that no cell of theirs is words."""
     later = [row for row in rows[first:] if len(row.cells) == width]
-    timed = [
-        at for at in typed if sum(shape(row.cells[at]) in ("time", "clock") for row in later) * 2 > len(later)
+    dated = [at for at in typed if sum(shape(row.cells[at]) == "time" for row in later) * 2 > len(later)]
+    # Where there are dates, ratios such as 1:30 are no times of day.
+    timed = dated or [
+        at for at in typed if sum(shape(row.cells[at]) == "clock" for row in later) * 2 > len(later)
     ]
     while first > 0 and len(rows[first - 1].cells) == width:
         cells = rows[first - 1].cells

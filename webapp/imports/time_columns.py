@@ -19,6 +19,7 @@ _NOT_NAMES = re.compile(
     r"(?<!zeits)temp|batch|runtime|lifetime|duration|dauer|timeout|update|candidate|between|interval"
 )
 _SECONDS = re.compile(r"\bsec|\bs\b|second|sekunden")
+_HOUR = re.compile(r"^(hour|hr|hh|h|stunde|std|heure|hora|ora|uur)\b")
 _MILLIS = re.compile(r"\bms\b|milli")
 _EPOCHS = (
     ("epoch_s", 631_152_000, 4_102_444_800),
@@ -251,7 +252,13 @@ def _dates_and_clocks(
         formats = tuple(f"{'%Y-%m-%d' if each == 'iso' else each} {clock}" for each in date.formats)
         if not any(columns[other]) or (date.score < 3 and abs(other - at) != 1):
             continue
-        pairs.append(TimeFound((at, other), formats, date.score + 2.0))
+        places: tuple[int, ...] = (at, other)
+        for part in ("%M", "%S") if clock == "%H" else ():
+            place = _place_of(part, names)
+            if place is None or not all(cell.isdecimal() and int(cell) < 60 for cell in filled[place]):
+                break
+            places, formats = (*places, place), tuple(f"{each} {part}" for each in formats)
+        pairs.append(TimeFound(places, formats, date.score + 2.0))
     return pairs
 
 
@@ -270,6 +277,11 @@ def times_of_day(names: Sequence[str], columns: Sequence[Sequence[str]]) -> Time
         if len(times) >= 0.95 * len(cells) and (_rises(times) or _rises(times[::-1])):
             found.append(TimeFound((at,), (pattern,), is_hint(name)))
     return max(found, key=lambda each: (each.score, -each.columns[0]), default=None)
+
+
+def _place_of(part: str, names: Sequence[str]) -> int | None:
+    """Returns the first column whose name says that it is this part of a time."""
+    return next((at for at, name in enumerate(names) if re.search(_PARTS[part], name.lower().strip())), None)
 
 
 def _words_apart(columns: Sequence[Sequence[str]]) -> list[TimeFound]:
@@ -305,7 +317,7 @@ def _clock(name: str, cells: Sequence[str]) -> str | None:
         if bad <= max(0.05 * len(some), min(2, len(some) // 4)):
             return kind
     low = name.lower()
-    if not (is_hint(name) or "hour" in low or "clock" in low or "sec" in low):
+    if not (is_hint(name) or _HOUR.search(low) or "hour" in low or "clock" in low or "sec" in low):
         return None
     for kind in CLOCK_DIGITS:
         digits = 6 if kind == "%H%M%S" else 4
@@ -313,6 +325,8 @@ def _clock(name: str, cells: Sequence[str]) -> str | None:
             return (
                 kind if all(time_reader(f"%Y-%m-%d {kind}")(f"2000-01-01 {cell}") for cell in some) else None
             )
+    if _HOUR.search(low) and _are_hours(some):
+        return "%H"
     if _are_hours_and_minutes(some) and not _SECONDS.search(low):
         return "hhmm"
     seconds = all(re.fullmatch(r"\d{1,5}(\.\d+)?", cell) and float(cell) <= 86_400 for cell in some)
@@ -321,6 +335,12 @@ def _clock(name: str, cells: Sequence[str]) -> str | None:
         if seconds and (_SECONDS.search(low) or any(float(cell) > 2400 for cell in some))
         else None
     )
+
+
+def _are_hours(cells: Sequence[str]) -> bool:
+    """Whether they are 0 to 23, or 1 to 24, several of them."""
+    hours = {int(cell) for cell in cells if len(cell) <= 2 and cell.isdecimal()}
+    return all(len(cell) <= 2 and cell.isdecimal() for cell in cells) and len(hours) > 1 and max(hours) <= 24
 
 
 def _are_hours_and_minutes(cells: Sequence[str]) -> bool:
@@ -333,10 +353,7 @@ def _are_hours_and_minutes(cells: Sequence[str]) -> bool:
 
 def _parts_apart(names: Sequence[str], columns: Sequence[Sequence[str]]) -> list[TimeFound]:
     """Returns a time whose year, month, day and so on have columns of their own."""
-    places = {
-        part: next((at for at, name in enumerate(names) if re.search(pattern, name.lower().strip())), None)
-        for part, pattern in _PARTS.items()
-    }
+    places = {part: _place_of(part, names) for part in _PARTS}
     if places["%Y"] is None:
         return []
     if places["%m"] is not None and places["%d"] is not None:

@@ -11,12 +11,14 @@ import pytest
 
 from tests.unit.imports.kinds import lines
 from tests.unit.imports.test_convert_kinds import workbook
+from webapp.imports import sample
 from webapp.imports.convert import convert
 from webapp.imports.detect import Look, look, preview, redetect
 from webapp.imports.faults import ImportFault
 from webapp.imports.reading import Reading
-from webapp.imports.sample import CHOICES_MAX, OTHER_BYTES_MAX
+from webapp.imports.sample import CHOICES_MAX
 
+OTHER_BYTES = 256 << 10
 POWER = lines("time,power", "{time},{n}.5")
 NAMES = lines("machine;since", "M{n};{time}", count=5)
 JSON = "".join(f'{{"t": "2024-05-01T00:00:0{n}Z", "v": {n}}}\n' for n in range(5))
@@ -100,8 +102,9 @@ def test_a_damaged_file_of_an_archive_does_not_hide_the_others(tmp_path: Path) -
 def test_files_that_unpack_to_much_are_not_unpacked_to_look_at_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    files = {f"{n}.csv": "a,b\n" + "1,2\n" * (4 << 20) for n in range(3)}
-    data = zipped(files | {"power.csv": "time,power\n" + "2024-05-01 00:00:00,2\n" * (1 << 20)})
+    monkeypatch.setattr(sample, "OTHER_BYTES_MAX", OTHER_BYTES)
+    files = {f"{n}.csv": "a,b\n" + "1,2\n" * OTHER_BYTES for n in range(3)}
+    data = zipped(files | {"power.csv": "time,power\n" + "2024-05-01 00:00:00,2\n" * OTHER_BYTES})
     unpacked: dict[str, int] = {}
     unpack = zipfile.ZipExtFile.read
 
@@ -115,5 +118,5 @@ def test_files_that_unpack_to_much_are_not_unpacked_to_look_at_them(
     assert found.detection.reading.member == "power.csv"
     assert len(unpacked) == 4
     others = [size for name, size in unpacked.items() if name != "power.csv"]
-    assert max(others) < 2 * OTHER_BYTES_MAX
+    assert max(others) < 2 * OTHER_BYTES
     assert len(found.head.model_dump_json()) < 1 << 20

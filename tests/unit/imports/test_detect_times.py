@@ -234,3 +234,22 @@ def test_hours_since_the_start_go_on_behind_24(tmp_path: Path) -> None:
     found = imported(tmp_path / "file", f"Elapsed;v\n{rows}", {"time.date": 0})
     moments = [datetime.fromisoformat(each) for each in found.times]
     assert {after - before for before, after in pairwise(moments)} == {timedelta(hours=6)}
+
+
+@pytest.mark.parametrize(("name", "add", "last"), [("Stunde", 0, "23:00"), ("hour", 1, "00:00")])
+def test_a_date_and_the_hour_beside_it_are_the_time(tmp_path: Path, name: str, add: int, last: str) -> None:
+    rows = "".join(f"{13 + n // 24}.03.2024;{n % 24 + add};{n}\n" for n in range(48))
+    found = imported(tmp_path / "file", f"Datum;{name};v\n{rows}")
+    moments = [datetime.fromisoformat(each) for each in found.times]
+    assert {after - before for before, after in pairwise(moments)} == {timedelta(hours=1)}
+    assert found.times[-1][11:16] == last
+
+
+def test_a_date_an_hour_and_a_minute_are_the_time(tmp_path: Path) -> None:
+    found = imported(tmp_path / "file", lines("Datum;Stunde;Minute;v", "13.03.2024;{d};{n};{n}"))
+    assert found.times[11] == "2024-03-13T01:11:00+00:00"
+
+
+def test_ratios_beside_times_cost_no_rows(tmp_path: Path) -> None:
+    found = imported(tmp_path / "file", lines("time;v", "{time};1:{n}"))
+    assert (found.names, found.report.rows) == (["time", "v"], 30)

@@ -27,6 +27,7 @@ export type {
   ElementError,
   WayOn,
   ElementPoint,
+  ElementPreview,
   Expected,
   Fault,
   Field as SchemaField,

@@ -11,6 +11,7 @@ import { aggregateWords } from "../aggregate-words";
 import { changeElement } from "../edits";
 import { askSites } from "../near-sources-dialog";
 import { PipelinePanel, SelectionPanel } from "../pipeline-panel";
+import { PreviewTab } from "../preview/preview";
 import { commit, current, duplicateSelected, removeSelected, useEditor } from "../store";
 import { Parameters } from "./parameters";
 import { Schemas } from "./schemas";
@@ -92,6 +93,9 @@ function ElementPanel({ element }: { element: DocElement }) {
             title: "Parameters",
             content: <Parameters element={element} operator={operator} editable={editable} />,
           },
+          ...(editable
+            ? [{ id: "preview", title: "Preview", content: <PreviewTab element={element} /> }]
+            : []),
           { id: "schema", title: "Schema", content: <Schemas element={element} operator={operator} /> },
           {
             id: "docs",

@@ -82,6 +82,14 @@ def test_a_first_csv_file_is_asked_about_imported_and_seen_on_the_form(
     pace = inspector.get_by_role("radiogroup", name="Playback pace")
     expect(pace.get_by_label("As recorded")).to_be_checked()
     expect(dashboard.problems).to_contain_text("No problems")
+
+    # its first rows, as a node makes them before anything is deployed
+    inspector.get_by_role("tab", name="Preview").click()
+    made = inspector.get_by_role("region", name=re.compile("^Rows of"))
+    expect(made.get_by_role("row")).to_have_count(21)
+    expect(made.get_by_role("columnheader")).to_contain_text(["Time", "time", "flow", "pressure"])
+    expect(inspector).to_contain_text("The first 20 of 40 rows.")
+    axe.look("a preview")
     axe.expect_nothing()
 
     # text does not connect to a chart of numbers, and the way out is a button

@@ -179,7 +179,7 @@ def _packed(
 
 def _zipped(file: IO[bytes]) -> Head:
     with zipfile.ZipFile(file) as archive:
-        infos = [each for each in archive.infolist() if not each.is_dir()]
+        infos = [each for each in archive.infolist() if not each.is_dir() and not _is_of_macos(each.filename)]
         if not infos:
             raise ImportFault("The archive is empty.", None, "Upload the file itself.")
         tables = [each for each in infos if Path(each.filename).suffix.lower() in _TABLES] or infos
@@ -198,6 +198,11 @@ def _zipped(file: IO[bytes]) -> Head:
             "left_out": len(tables) - len(members),
         }
     )
+
+
+def _is_of_macos(name: str) -> bool:
+    """Whether macOS has put a file into an archive beside each of the real ones."""
+    return name.startswith("__MACOSX/") or Path(name).name.startswith("._")
 
 
 def _other(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Head | None:

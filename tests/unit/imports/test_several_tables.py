@@ -35,6 +35,12 @@ def test_an_archive_with_one_table_asks_nothing(tmp_path: Path, other: dict[str,
     assert imported(tmp_path / "file", data).column("v")[0] == 0.5
 
 
+def test_what_macos_adds_to_an_archive_is_none_of_its_tables(tmp_path: Path) -> None:
+    data = _zip({"a.csv": lines("time;v", "{time};{n}.5"), "__MACOSX/._a.csv": "x" * 4_000})
+    found = imported(tmp_path / "file", data)
+    assert "The archive has" not in found.notes
+
+
 def test_a_table_that_was_chosen_is_not_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(_zip({"a.csv": lines("time;w", "{time};{n}", 5), "b.csv": lines("t;v", "{time};{n}.5")}))

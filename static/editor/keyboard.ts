@@ -239,7 +239,7 @@ const PLACING: Binding[] = [
 const RUNNING: Binding[] = [
   {
     id: "move",
-    title: "Move the selection to another node while it runs",
+    title: "Take the selection to another lane while it runs",
     keys: "M",
     match: plain("m"),
     run: startMove,

@@ -125,6 +125,9 @@ class StatesInMemory:
         keeper: Any = self  # of the keeper's methods it has those for states
         return request.answered_by(keeper)
 
+    def tell(self, request: Request[None]) -> None:
+        self.ask(request)
+
     def states_of(self, keys: Sequence[str | None], task: int) -> list[bytes | None]:
         return [self.kept.get(key) for key in keys]
 

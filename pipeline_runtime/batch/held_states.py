@@ -111,12 +111,15 @@ class TaskStates:
 
     def keep(self, keys: Sequence[Key], states: Sequence[bytes | None], sizes: Sequence[int | None]) -> None:
         """Keeps the states with the batch. Each key is kept once in a batch. `sizes`: as in KeepStates."""
-        left: list[Key] = []
-        if self._held is not None:
-            self._held.hold(keys, states)
-            left = self._held.left()
+        if self._held is None:
+            if keys:
+                # Spark ends the batch when this task ends, and the gate has to know it by then.
+                self._gate.ask(KeepStates(keys, states, sizes, self._task))
+            return
+        self._held.hold(keys, states)
+        left = self._held.left()
         if keys or left:
-            self._gate.ask(KeepStates(keys, states, sizes, self._task, left))
+            self._gate.tell(KeepStates(keys, states, sizes, self._task, left))
 
 
 def size_of(data: bytes | None) -> int:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 
 from pipeline_runtime.batch.decode import ARROW_TYPES, TIMESTAMP, arrow_schema
 from pipeline_runtime.batch.facts import GroupFacts
-from pipeline_runtime.batch.gate_messages import Describe, Reject, Request, Slice, SliceRead
+from pipeline_runtime.batch.gate_messages import Describe, Reject, Slice, SliceRead
 from pipeline_runtime.batch.inputs import GroupInput, group_inputs, open_source
 from pipeline_runtime.batch.outside import not_far_ahead
 from pipeline_runtime.batch.portions import Portion, PortionReader, read_ahead
@@ -49,16 +49,10 @@ def with_meta(rows: pa.Table, batch_time_ms: int) -> pa.Table:
     return rows
 
 
-class Gate(Asked, Protocol):
-    """A gate that is also told what nobody has to wait for."""
-
-    def tell(self, request: Request[None]) -> None: ...
-
-
 class GroupReader:
     """All inputs of one group, as one worker process reads them."""
 
-    def __init__(self, gate: Gate) -> None:
+    def __init__(self, gate: Asked) -> None:
         self._gate = gate
         group = gate.ask(Describe())
         spec = GroupSpec.model_validate(group.spec)

@@ -50,6 +50,10 @@ class Asked(Protocol):
 
     def ask(self, request: Request[A]) -> A: ...
 
+    def tell(self, request: Request[None]) -> None:
+        """Asks what nobody has to wait for. What is asked or told later is answered after it."""
+        ...
+
 
 class ProcessorWork(Protocol):
     """A group's processor, as one worker process runs it."""

@@ -16,7 +16,7 @@ A = TypeVar("A")
 
 
 class PreviewKeeper(StatesInMemory):
-    """Implements batch.reader.Gate. Of the gate's requests it answers those that reading, elements and
+    """Implements batch.rows.Asked. Of the gate's requests it answers those that reading, elements and
     processors make."""
 
     def __init__(
@@ -32,9 +32,6 @@ class PreviewKeeper(StatesInMemory):
     def ask(self, request: Request[A]) -> A:
         keeper: Any = self
         return request.answered_by(keeper)
-
-    def tell(self, request: Request[None]) -> None:
-        self.ask(request)
 
     def describe(self) -> GroupDescription:
         return self._description

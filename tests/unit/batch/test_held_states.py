@@ -29,6 +29,9 @@ class Replica:
     def ask(self, request: Request[Any]) -> Any:
         return request.answered_by(self)  # type: ignore[arg-type]
 
+    def tell(self, request: Request[None]) -> None:
+        self.ask(request)
+
     def states_of(self, keys: Sequence[str | None], task: int) -> list[bytes | None]:
         self.tasks.take(keys, task)
         self.asked += keys

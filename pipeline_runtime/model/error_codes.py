@@ -88,8 +88,8 @@ AT_ELEMENTS = (
         "state-outdated",
         "A copy's state is older than the rows that are left",
         "The copy has to process what the owner has committed since the copy's checkpoint. The topic no"
-        " longer holds these rows: its retention is short, or somebody deleted rows or created the topic"
-        " again.",
+        " longer holds these rows: its retention is short, or somebody deleted rows or the topic, or"
+        " created the topic again.",
         "Everything up to the last committed batch is kept. The copy has emitted nothing, and has processed"
         " no other rows in place of the missing ones.",
         "Nothing: the node takes the newest checkpoint by itself. If that is too old as well, it tries again"

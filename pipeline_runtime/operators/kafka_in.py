@@ -135,7 +135,8 @@ class KafkaInParams(Params):
         le=10 * 365 * 86_400,
         title="Longest time ahead, s",
         description="an event time that lies further ahead of its arrival is not believed. Empty: 15"
-        " minutes for the record's timestamp, a day for a field",
+        " minutes for the record's timestamp, a day for a field. A few minutes are safer for a field in UTC:"
+        " one that is wrong by less than the limit makes the rows behind it late",
     )
     ahead: Literal["dead-letter", "arrival"] = Field(
         default="dead-letter",
@@ -172,6 +173,11 @@ class KafkaIn(TransformOperator):
     rows (`rows`); a path that begins with `$.` then reads what stands beside the array. A record that is not
     a JSON object goes to the dead letters with the reason, and so does one with a field that is not of its
     type.
+
+    A time far ahead is not believed (`ahead_s`), since all rows behind it would be late. If nothing else is
+    set, a field may lie up to a day ahead, because it may hold the local time of any zone. A field that is
+    wrong by less, say by 50 minutes, is believed: rows with an event time until then are late in windows,
+    and become dead letters. Set `ahead_s` to a few minutes if the field is in UTC.
 
     The topic may be compressed (gzip, snappy, lz4, zstd). Uncommitted and aborted records of transactional
     producers are never read. Fogline only reads the topic: it does not create, change or delete it.

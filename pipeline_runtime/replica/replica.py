@@ -26,6 +26,7 @@ from pipeline_runtime.batch.tasks import KeysShared
 from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.handover.ownership import Ownership
 from pipeline_runtime.journal.records import Boundary, Ends, Retire
+from pipeline_runtime.kafka.partition_reader import RangeGone
 from pipeline_runtime.kafka.transactions import Doubtful, Fenced
 from pipeline_runtime.model.desired import Directive, ReplicaStatus, Role, Stalled
 from pipeline_runtime.model.ids import Seq
@@ -196,6 +197,19 @@ class Replica:
         elif now_ms() - state.batch_since_ms > limit_s * 1000:
             raise BatchTooLong(limit_s, state.reads_now, state.way_behind)
 
+    def _check_followed(self) -> None:
+        """Raises RangeGone if a follower's batch waits for rows of a topic that was deleted. They never come
+        back: a topic that is created again is another one. The caller holds `changed`."""
+        state = self._state
+        if state.permit is not None or state.granted is None or state.span is None:
+            return
+        topic = self._guard.gone(state.span.start.ends, state.span.end.ends)
+        if topic is not None:
+            raise RangeGone(
+                f"the topic {topic} does not exist any more, and this copy needs the rows of it that were"
+                " committed since its checkpoint"
+            )
+
     # --- its thread
 
     def _live(self) -> None:
@@ -308,6 +322,7 @@ class Replica:
                 other_definition = needs_another_definition(state.facts(run.definition))
                 self._journal.check_not_rewound()
                 self._check_batch()
+                self._check_followed()
             if self._journal.failure is not None:
                 raise self._journal.failure
             if failed or not run.is_active():

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from math import inf
 from time import monotonic, time
 
-from pipeline_runtime.batch.inputs import GroupInput
+from pipeline_runtime.batch.inputs import GroupInput, position_keys
 from pipeline_runtime.journal.records import Ends
 from pipeline_runtime.kafka.clients import KafkaError, KafkaSettings
 from pipeline_runtime.kafka.topics import Seen, TopicLook, TopicMissing, TopicWatch
@@ -96,6 +96,16 @@ class TopicGuard:
         """Returns the offset of the oldest record that is left of each partition that was seen, by its key in
         the position `ends`. Nothing is left of a topic that does not exist, or is another one by now."""
         return oldest_left(ends, self._seen)
+
+    def gone(self, start: Ends, end: Ends) -> str | None:
+        """Returns a topic that a batch between these positions reads and that does not exist, or None. The
+        newest two looks have to agree: a broker that has just started may not know everything."""
+        for item in self._inputs:
+            topic = str(item.topic)
+            missing = all(topic in look and look[topic] is None for look in (self._seen, self._before))
+            if missing and any(start.get(key) != end.get(key) for key in position_keys(start, topic)):
+                return topic
+        return None
 
     def close(self) -> None:
         watch, self._watch = self._watch, None

@@ -26,6 +26,9 @@ log = logging.getLogger(__name__)
 
 _POLLING_DELAY_S = 0.001
 
+KILLED_S = 15.0
+"""After so long nobody waits for a task that waits for ever. Spark would kill its process at once."""
+
 
 class PlainEngine:
     """Implements replica.engine.Engine for groups of Fogline's own operators."""
@@ -67,7 +70,7 @@ class PlainQuery:
     def stop(self) -> None:
         self._stopping.set()
         self._asker.interrupt()
-        self._thread.join()
+        self._thread.join(KILLED_S)
 
     def _run(self) -> None:
         reader: GroupReader | None = None

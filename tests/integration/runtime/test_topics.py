@@ -18,6 +18,7 @@ from pipeline_runtime.kafka.topics import TopicLook
 from pipeline_runtime.model.desired import Role
 from pipeline_runtime.replica.host import ReplicaHost
 from pipeline_runtime.replica.replica import Replica
+from tests.chosen import chosen
 from tests.directing import tell
 from tests.handover.plain_engine import PlainEngine
 from tests.integration.runtime.engine import (
@@ -240,37 +241,43 @@ def test_a_record_that_kafka_refuses_is_a_dead_letter_and_the_rows_around_it_go_
     assert replica.status().error is None
 
 
-@pytest.mark.parametrize("is_trimmed", [False, True])
-@pytest.mark.parametrize("keeps_state", [False, True])
+GONE = [(keeps, how) for keeps in (False, True) for how in ("created again", "trimmed", "deleted")]
+
+
+@pytest.mark.parametrize("case", chosen(GONE, [case for case in GONE if case != (True, "deleted")]))
 def test_a_follower_takes_nothing_for_committed_rows_that_are_gone(
     kafka: str,
     host: ReplicaHost,
     node: Node,
     admin: KafkaAdminClient,
     tmp_path: Path,
-    keeps_state: bool,
-    is_trimmed: bool,
+    case: tuple[bool, str],
 ) -> None:
+    keeps_state, happens = case
     fed = Fed(kafka, keeps_state=keeps_state)
     fed.fill(0, 1, 2)
     owner = fed.run(node)
     fed.wait_for(0, 1, 2)
     last = owner.status().seq
     owner.stop(STOP_S)
-    if is_trimmed:
+    if happens == "trimmed":
         fed.fill(3)
         admin.delete_records({TopicPartition(fed.topic, 0): 3})
     else:
         delete(admin, kafka, fed.topic)
-        create(admin, fed.topic)
-        fed.fill(10, 11, 12, 13)
+        if happens == "created again":
+            create(admin, fed.topic)
+            fed.fill(10, 11, 12, 13)
     other = Node(host, tmp_path / "b", {})
     follower = other.start(fed.spec)
     if keeps_state:
         error = stands(follower, "state-outdated")
         assert error.damaged, "a newer checkpoint takes its place"
+        assert (f"{fed.topic} does not exist any more" in error.message) is (happens == "deleted")
         assert follower.status().seq < last
     else:
         wait_for_status(follower, lambda status: status.seq == last, "to follow without the rows")
         assert follower.status().rows_processed_total == 0
     other.stop_all()
+    if happens == "deleted":
+        create(admin, fed.topic)  # which ends the task that still waits for its rows

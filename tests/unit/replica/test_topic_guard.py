@@ -93,3 +93,15 @@ def test_a_look_is_judged_again_by_the_next_owner() -> None:
     state.permit = permit
     guard.claims_because(stands_at(40))
     assert guard.error is not None
+
+
+def test_a_topic_is_gone_for_a_batch_that_reads_it_when_two_looks_did_not_find_it() -> None:
+    guard, _ = made()
+    looked(guard, 40)
+    guard._found({"t": None})
+    assert guard.gone(stands_at(0), stands_at(3)) is None, "a broker may have just started"
+    guard._found({"t": None})
+    assert guard.gone(stands_at(0), stands_at(3)) == "t"
+    assert guard.gone(stands_at(3), stands_at(3)) is None, "it reads nothing of it"
+    looked(guard, 0, id="new")
+    assert guard.gone(stands_at(0), stands_at(3)) is None

@@ -1,9 +1,9 @@
 """Reads many records at a tenth of the cost of kafka-python's consumer.
 
 The consumer decodes eight numbers in Python for each record and makes two objects. That takes 4 us, which is
-most of what a simple element costs. Here a consumer's polls return whole batches, and NumPy decodes the
-records of many batches at once. Keys and values become columns: no object is made for a record. Everything
-before that is kafka-python's: fetching, retries, checksums, and finding transactions that were aborted.
+most of what a simple element costs. Here a consumer's polls return whole batches (`whole_batches.py`), and
+NumPy decodes the records of many batches at once. Keys and values become columns: no object is made for a
+record.
 
 This uses internals of kafka-python. tests/unit/kafka compares the records with those of a consumer.
 """
@@ -13,13 +13,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from kafka import KafkaConsumer
-from kafka.consumer.fetcher import Fetcher
 from kafka.errors import CorruptRecordError
 from kafka.record.default_records import DefaultRecordBatch
 from kafka.record.util import decode_varint
@@ -216,76 +214,6 @@ def _offset_delta(data: memoryview, position: int) -> int:
     _, position = decode_varint(data, position + 1)  # behind the attributes
     delta, _ = decode_varint(data, position)
     return int(delta)
-
-
-# -- whole batches from a consumer -------------------------------------------------------------------
-
-
-def read_whole_batches(consumer: KafkaConsumer) -> None:
-    """Makes the consumer's polls return whole batches, for `Polled` alone."""
-    consumer._fetcher.PartitionRecords = _WholeBatches
-
-
-class _WholeBatches(Fetcher.PartitionRecords):
-    """Returns each committed batch of a fetch as if it were one record."""
-
-    def __init__(self, fetch_offset: int, partition: Any, records: Any, **options: Any) -> None:
-        super().__init__(fetch_offset, partition, _Batches(records), **options)
-
-
-class _Batches:
-    """Takes the place of MemoryRecords."""
-
-    def __init__(self, records: Any) -> None:
-        self._records = records
-
-    def next_batch(self) -> _Batch | None:
-        batch = self._records.next_batch()
-        if batch is None:
-            return None
-        if batch.magic < 2:
-            raise CorruptRecordError(
-                "it has records in the format of before Kafka 0.11: copy them into a new topic, and read that"
-            )
-        return _Batch(batch)
-
-
-class _Batch:
-    """Takes the place of a DefaultRecordBatch whose one record is the batch itself."""
-
-    def __init__(self, batch: DefaultRecordBatch) -> None:
-        self._batch = batch
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._batch, name)
-
-    def __next__(self) -> Any:
-        return next(self._batch)  # the control batch says whether a transaction ends here
-
-    def __iter__(self) -> Iterator[_AsRecord]:
-        yield _AsRecord(self._batch)
-
-
-class _AsRecord:
-    """Takes the place of a DefaultRecord: the batch's last one, since kafka-python goes on after its
-    offset."""
-
-    key, headers, checksum, timestamp_type = None, (), None, 0
-
-    def __init__(self, batch: DefaultRecordBatch) -> None:
-        self.batch = batch
-        self.offset, self.timestamp = batch.last_offset, batch.max_timestamp
-        self.size_in_bytes = batch.size_in_bytes
-
-    @property
-    def value(self) -> _AsRecord:
-        return self
-
-    def __len__(self) -> int:
-        return int(self.size_in_bytes)
-
-    def validate_crc(self) -> bool:
-        return True  # the batch's checksum was valid
 
 
 # -- their records -----------------------------------------------------------------------------------

@@ -10,7 +10,8 @@ from kafka.errors import KafkaError, OffsetOutOfRangeError
 
 from pipeline_runtime.kafka.arrow_batches import is_own
 from pipeline_runtime.kafka.clients import KafkaSettings, close_spent, open_consumer
-from pipeline_runtime.kafka.incoming import Polled, Records, read_whole_batches
+from pipeline_runtime.kafka.incoming import Polled, Records
+from pipeline_runtime.kafka.whole_batches import read_whole_batches
 
 _POLL_MS = 200
 _RETRY_S = 0.2

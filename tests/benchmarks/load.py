@@ -22,9 +22,10 @@ from kafka import KafkaProducer, TopicPartition
 from kafka.producer.producer_batch import ProducerBatch
 
 from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
-from pipeline_runtime.kafka.incoming import read_whole_batches, records_in
+from pipeline_runtime.kafka.incoming import records_in
 from pipeline_runtime.kafka.outgoing import OutgoingRecord, batch_of, columns_of, enqueue
 from pipeline_runtime.kafka.record_batches import bodies
+from pipeline_runtime.kafka.whole_batches import read_whole_batches
 from tests.benchmarks.events import Event, up_front
 from tests.benchmarks.harness import plain_producer
 

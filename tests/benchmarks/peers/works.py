@@ -12,7 +12,8 @@ from typing import Any
 from kafka import TopicPartition
 
 from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
-from pipeline_runtime.kafka.incoming import decoded, read_whole_batches
+from pipeline_runtime.kafka.incoming import decoded
+from pipeline_runtime.kafka.whole_batches import read_whole_batches
 from tests.benchmarks import events
 from tests.benchmarks.events import WINDOW_MS, Event, Output, Verdict
 from tests.benchmarks.peers import user_operator

@@ -14,7 +14,6 @@ from kafka.partitioner import murmur2
 from pipeline_runtime.kafka import transactions as transactions_module
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
-from pipeline_runtime.kafka.incoming import read_whole_batches
 from pipeline_runtime.kafka.outgoing import columns_of
 from pipeline_runtime.kafka.reading import TopicEnd
 from pipeline_runtime.kafka.transactions import (
@@ -26,6 +25,7 @@ from pipeline_runtime.kafka.transactions import (
     RecordsRefused,
     Transactions,
 )
+from pipeline_runtime.kafka.whole_batches import read_whole_batches
 from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.integration

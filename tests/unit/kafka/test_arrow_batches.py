@@ -16,9 +16,10 @@ from kafka.producer.producer_batch import ProducerBatch
 from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 
 from pipeline_runtime.kafka.arrow_batches import ROWS_MAX, RecordByRecord, Rows, encoded
-from pipeline_runtime.kafka.incoming import Polled, Records, _WholeBatches
+from pipeline_runtime.kafka.incoming import Polled, Records
 from pipeline_runtime.kafka.narrow import packed, unpacked
 from pipeline_runtime.kafka.outgoing import fill
+from pipeline_runtime.kafka.whole_batches import WholeBatches
 
 OWN, USERS = TopicPartition("fl.d.a.out", 0), TopicPartition("readings", 0)
 TIME = pa.timestamp("us", tz="UTC")
@@ -105,7 +106,7 @@ def log_of(several: list[Rows], bytes_max: int, zstd: int = 4) -> bytes:
 
 class Consumer:
     def __init__(self, log: bytes, start: int) -> None:
-        self.records = _WholeBatches(start, OWN, MemoryRecords(log))
+        self.records = WholeBatches(start, OWN, MemoryRecords(log))
 
     def poll(self, _: int) -> dict[TopicPartition, list[Any]]:
         return {OWN: self.records.take()}

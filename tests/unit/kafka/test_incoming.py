@@ -17,8 +17,9 @@ from kafka.record.memory_records import MemoryRecords
 
 from pipeline_runtime.kafka import incoming, partition_reader
 from pipeline_runtime.kafka.clients import KafkaSettings
-from pipeline_runtime.kafka.incoming import ROWS_AT_ONCE, Polled, Records, _WholeBatches, decoded
+from pipeline_runtime.kafka.incoming import ROWS_AT_ONCE, Polled, Records, decoded
 from pipeline_runtime.kafka.partition_reader import PartitionReader, RangeUnreadable
+from pipeline_runtime.kafka.whole_batches import WholeBatches
 
 NOW_MS = 1_700_000_000_000
 GZIP = 1
@@ -75,7 +76,7 @@ class Consumer:
 
     def __init__(self, log: bytes, start: int = 0, **options: Any) -> None:
         self.partition = TopicPartition("t", 0)
-        self.records = _WholeBatches(start, self.partition, MemoryRecords(log), **options)
+        self.records = WholeBatches(start, self.partition, MemoryRecords(log), **options)
 
     def poll(self, _: int) -> dict[TopicPartition, list[Any]]:
         return {self.partition: self.records.take()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from time import time
 from typing import Any
 
@@ -278,6 +279,30 @@ def stands(client: httpx.Client, id: str, code: str) -> dict[str, Any]:
 def go_on(client: httpx.Client, id: str, way: dict[str, Any]) -> None:
     client.post(f"{PATH}/elements/{id}/go-on", json={"way": way["id"]}).raise_for_status()
     wait_until(lambda: element(client, PIPELINE, id)["error"] is None, f"{id} to go on", START_S)
+
+
+@pytest.mark.integration
+def test_a_fast_stream_is_drawn_whole(client: httpx.Client) -> None:
+    """V1. So many rows at a time lie in the topic as columns."""
+    sine = {"name": "s", "low": 0, "high": 1, "period_s": 2}
+    plant = {"id": "plant", "type": "generator", "params": {"rate": 1000, "signals": [sine]}}
+    chart = {"id": "chart", "type": "live-chart", "inputs": {"in": "plant"}, "params": {"columns": ["s"]}}
+    fast = {**document(), "metadata": {"name": "v1-fast"}, "spec": {"elements": [plant, chart]}}
+    deploy(client, fast)
+    path, asked = f"{API}/pipelines/v1-fast/streams/plant/curve", {"columns": "s", "window_ms": 4_000}
+
+    def curve() -> dict[str, Any]:
+        found: dict[str, Any] = client.get(path, params=asked).raise_for_status().json()
+        return found
+
+    found = wait_until(lambda: read if (read := curve())["rows"] > 4_000 else None, "4 s of rows", PATIENCE_S)
+    assert found["left_out"] == 0
+    shown = [(datetime.fromisoformat(each["at"]), each["value"]) for each in found["records"]]
+    (first_at, first), (last_at, last) = shown[0], shown[-1]
+    assert found["rows"] == last["n"] - first["n"] + 1 == (last_at - first_at) / timedelta(milliseconds=1) + 1
+    for at, row in shown:
+        assert at - first_at == timedelta(milliseconds=row["n"] - first["n"])
+    assert {round(row["s"], 3) for _, row in shown} >= {0.0, 1.0}, "both peaks are drawn"
 
 
 WHAT_IS_SAID = {

@@ -115,8 +115,8 @@ class JournalFollower:
         """An owner has written most of what it reads. So it reads its journal seldom, but for when it is to
         release: its successor's ARMED is there."""
         with self._state.changed:
-            owns = self._state.permit is not None and self._state.first_commit_requests is not None
-            return _OWNER_RESTS_S if owns and self._state.directive.release is None else 0.0
+            rests = self._state.has_committed and self._state.directive.release is None
+            return _OWNER_RESTS_S if rests else 0.0
 
     def catch_up(self, *, hidden: bool = False) -> None:
         """Wait until all that the journal holds now has been read; with `hidden` also what an open

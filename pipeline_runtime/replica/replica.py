@@ -63,7 +63,8 @@ CLAIM_AWAITED_S = 5.0
 _SIZE_EVERY_S = 5.0
 # How often the thread looks again although nothing has told it to.
 _LOOK_S = 0.5
-# The least time between two looks of an owner. Each batch tells of several changes, and none is urgent.
+# The least time between two looks of an owner that has committed. Each batch tells of several changes, and
+# none is urgent.
 _OWNER_LOOK_S = 0.05
 
 
@@ -312,7 +313,7 @@ class Replica:
         state, seen = self._state, -1
         while True:
             seen = state.wait_for_change(seen, _LOOK_S)
-            if state.permit is not None:
+            if state.has_committed:
                 self._stopping.wait(_OWNER_LOOK_S)
             self._measure_state(run)
             with state.changed:
@@ -376,11 +377,17 @@ class Replica:
             log.info("%s: %s; from now on one task processes them all", self.spec.id, failure)
             self._keys_shared = True
             return True
-        if self._guard.explains_failure(run.next_start.ends):
+        if self._guard.explains_failure(self._failed_at(run)):
             log.warning("%s: %s; its topics have changed", self.spec.id, failure)
             self._roles.claim_again("a batch has failed because its topics have changed")
             return True
         raise failure or run.exception() or RuntimeError("the query ended by itself")
+
+    def _failed_at(self, run: Run) -> Ends:
+        """Returns where the batch begins that has failed, or the next one if none was running."""
+        with self._state.changed:
+            span = self._state.span if self._state.granted is not None else None
+        return run.next_start.ends if span is None else span.start.ends
 
     def _after_loss(self, loss: Fenced | Doubtful) -> bool:
         """The owner may not commit any more. Whether another replica owns, the journal says. Returns whether

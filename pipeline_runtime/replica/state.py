@@ -282,6 +282,11 @@ class ReplicaState:
         return self.paused_at_ms is not None
 
     @property
+    def has_committed(self) -> bool:
+        """It owns, and has committed a batch since it was granted that."""
+        return self.permit is not None and self.first_commit_requests is not None
+
+    @property
     def has_paused(self) -> bool:
         """It is paused, and the batch that ran then has ended, which may have put out rows since."""
         return self.paused and self.granted is None

@@ -41,7 +41,7 @@ def test_a_wrong_parameter_is_told_at_its_field_and_in_the_drawer_and_is_not_dep
     expect(listed.filter(has_text="Size")).to_contain_text("Count window aggregate")
 
     # one click leads from the drawer to the field
-    dashboard.canvas.locator(".react-flow__pane").click(position={"x": 30, "y": 30})
+    dashboard.canvas.locator(".react-flow__pane").click(position={"x": 30, "y": 280})
     expect(size).not_to_be_visible()
     listed.filter(has_text="Size").get_by_role("button").click()
     expect(size).to_be_focused()

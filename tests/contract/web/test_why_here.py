@@ -162,6 +162,7 @@ def test_what_a_move_costs_is_told_with_its_forecast(
         "copy_s": 2,
         "same_site": False,
         "cpu": {"before": 0.25, "after": 0.375},
+        "origin_cpu": {"before": 0.25, "after": 0.125},
         "upstream_ms": {"before": 10, "after": 0},
         "downstream_ms": {"before": 0, "after": 10},
     }

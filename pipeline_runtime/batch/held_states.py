@@ -39,22 +39,20 @@ class HeldStates:
 
     def find(self, keys: Iterable[Key], found: dict[Key, bytes | None]) -> list[Key]:
         """Puts what is held for the keys into `found`. Returns the other keys."""
-        young, old, missing = self._young, self._old, []
+        missing = []
         for key in keys:
-            if key in young:
-                found[key] = young[key]
-            elif key in old:
-                found[key] = old[key]
-                self._hold(key, old[key])
+            if key in self._young:
+                found[key] = self._young[key]
+            elif key in self._old:
+                found[key] = self._old[key]
+                self._hold(key, found[key])
             else:
                 missing.append(key)
-        self._age()
         return missing
 
     def hold(self, keys: Iterable[Key], states: Iterable[bytes | None]) -> None:
         for key, data in zip(keys, states, strict=True):
             self._hold(key, data)
-        self._age()
 
     def left(self) -> list[Key]:
         """Returns the keys that are held no more since it was last called."""
@@ -68,8 +66,6 @@ class HeldStates:
             self._young_bytes += _ENTRY_BYTES
         self._young_bytes += len(data or b"")
         self._young[key] = data
-
-    def _age(self) -> None:
         if self._young_bytes > self._young_bytes_max:
             self._left += self._old.keys() - self._young.keys()
             self._old, self._young, self._young_bytes = self._young, {}, 0

@@ -99,7 +99,7 @@ class OutputBuilder:
         if (
             source in self._destinations.own_topics
             and rows.num_rows >= ROWS_MIN
-            and largest_row_bytes(fields) <= ROW_BYTES_MAX
+            and largest_row_bytes(rows.select([*schema.names, "_key"])) <= ROW_BYTES_MAX
         ):
             self._rows[source] = fields.append_column(KEY, keys).append_column(TIME_MS, times_ms)
         else:

@@ -65,7 +65,10 @@ class Tasks:
         count = len(slices)
         if self._partitions is None or self._count == 1:
             return list(slices[count * task // self._count : count * (task + 1) // self._count])
-        return [part for part in slices if part.partition * self._count // self._partitions == task]
+        last = self._count - 1  # also has partitions that the topic got since
+        return [
+            part for part in slices if min(last, part.partition * self._count // self._partitions) == task
+        ]
 
     def take(self, keys: Iterable[str | None], task: int) -> None:
         """The task has the states of these keys: in this batch, and until it leaves them. Raises

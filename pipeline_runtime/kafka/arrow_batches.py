@@ -37,6 +37,9 @@ ROWS_MAX = 10_000
 ROW_BYTES_MAX = 16 * 1024
 """A row with longer texts goes as JSON, where Kafka's limits are checked for each record."""
 
+BODY_BYTES_MAX = 512 * 1024
+"""No batch of several rows has more bytes before it is compressed. Kafka's own limit is 1 MiB."""
+
 KEY, TIME_MS = "_key", "_time_ms"
 _AROUND_BYTES = 10  # an empty record, at most
 _NULL = 1  # as a varint: -1
@@ -119,10 +122,21 @@ def largest_row_bytes(fields: pa.Table) -> int:
 
 
 def encoded(rows: Rows, bytes_max: int) -> list[Body]:
-    """Returns the rows as batches of some `bytes_max` bytes before they are compressed, with at least one."""
+    """Returns the rows as batches of some `bytes_max` bytes before they are compressed, with at least one
+    row. None has more than BODY_BYTES_MAX."""
     row_bytes = rows.bytes / len(rows) + _AROUND_BYTES
-    most = int(min(ROWS_MAX, max(ROWS_MIN, bytes_max // row_bytes)))
-    return [_encoded(rows.slice(begin, begin + most)) for begin in range(0, len(rows), most)]
+    most = int(min(ROWS_MAX, max(1, bytes_max // row_bytes)))
+    parts = (rows.slice(begin, min(begin + most, len(rows))) for begin in range(0, len(rows), most))
+    return [body for part in parts for body in _within_bounds(part)]
+
+
+def _within_bounds(rows: Rows) -> list[Body]:
+    """Rows are not equally large: what has too many bytes is cut in two."""
+    body = _encoded(rows)
+    if len(body.data) <= BODY_BYTES_MAX or len(rows) == 1:
+        return [body]
+    middle = len(rows) // 2
+    return _within_bounds(rows.slice(0, middle)) + _within_bounds(rows.slice(middle, len(rows)))
 
 
 def _encoded(rows: Rows) -> Body:

@@ -151,8 +151,9 @@ def _narrow_integers(column: pa.Array, as_it_is: pa.Array, how: How) -> tuple[pa
     numbers = _numpy(column)
     least, most = int(numbers.min()), int(numbers.max())
     span = most - least
-    # Beyond that a difference may not fit into 64 bits.
-    steps = np.diff(numbers) if span < 2**62 and len(numbers) > 1 else None
+    # A null would hide the step to it, which all that follow need. A longer span may have steps of 65 bits.
+    has_steps = not as_it_is.null_count and span < 2**62 and len(numbers) > 1
+    steps = np.diff(numbers) if has_steps else None
     if steps is not None:
         step_least = int(steps.min())
         step_span = int(steps.max()) - step_least

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pipeline_runtime.batch.output import BatchOutput
-from pipeline_runtime.kafka.arrow_batches import KEY, TIME_MS, Rows
+from pipeline_runtime.kafka.arrow_batches import BODY_BYTES_MAX, KEY, TIME_MS, Rows
 from pipeline_runtime.kafka.limits import TopicLimits
 from pipeline_runtime.kafka.record_batches import Columns
 from pipeline_runtime.kafka.transactions import END_HEADER, Outgoing, OutgoingRecord, OutgoingRows
@@ -138,9 +138,13 @@ def _times_ms(times: pa.ChunkedArray, now_ms: int) -> NDArray[np.int64]:
 
 
 def _takes(limits: TopicLimits, rows: Rows, now_ms: int) -> bool:
-    """Whether it is plain that the topic takes rows as columns. Their size was looked at before."""
+    """Whether it is plain that the topic takes rows as columns."""
     newest_ms = int(rows.times_ms.max())
-    return not limits.needs_key and limits.takes_times(newest_ms, newest_ms, now_ms)
+    return (
+        limits.takes_size(BODY_BYTES_MAX)
+        and not limits.needs_key
+        and limits.takes_times(newest_ms, newest_ms, now_ms)
+    )
 
 
 def _all_fit(limits: TopicLimits, columns: Columns, now_ms: int) -> bool:

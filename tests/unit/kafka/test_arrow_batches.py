@@ -15,7 +15,7 @@ from kafka import TopicPartition
 from kafka.producer.producer_batch import ProducerBatch
 from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 
-from pipeline_runtime.kafka.arrow_batches import ROWS_MAX, RecordByRecord, Rows, encoded
+from pipeline_runtime.kafka.arrow_batches import BODY_BYTES_MAX, ROWS_MAX, RecordByRecord, Rows, encoded
 from pipeline_runtime.kafka.incoming import Polled, Records
 from pipeline_runtime.kafka.narrow import packed, unpacked
 from pipeline_runtime.kafka.outgoing import fill
@@ -55,10 +55,40 @@ def same(table: pa.Table, other: pa.Table) -> bool:
     return table.schema.equals(other.schema) and repr(table.to_pydict()) == repr(other.to_pydict())
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(tables())
 def test_a_table_is_the_same_after_it_was_packed(table: pa.Table) -> None:
     assert same(unpacked(memoryview(packed(table))), table)
+
+
+@pytest.mark.parametrize("type_", [pa.int64(), pa.float64(), TIME])
+def test_a_series_with_gaps_is_the_same_after_it_was_packed(type_: pa.DataType) -> None:
+    """A step of a walk must not be hidden by the null that it leads to."""
+    for seed in range(50):
+        walk = np.random.default_rng(seed).integers(-40, 60, 300).cumsum()
+        values: list[int | float | None] = [5, None, 3, *walk.tolist(), None]
+        if type_ == pa.float64():
+            values = [None if value is None else value / 10 for value in values]
+        table = pa.table({"v": pa.array(values, pa.int64() if type_ == TIME else type_).cast(type_)})
+        assert same(unpacked(memoryview(packed(table))), table)
+
+
+def test_large_rows_are_cut_into_batches_that_kafka_takes() -> None:
+    texts = ["small"] * 3_000 + [random_text(12_000) for _ in range(250)] + ["small"] * 3_000
+    given = Rows(
+        pa.nulls(len(texts), pa.binary()), np.zeros(len(texts), np.int64), pa.table({"text": pa.array(texts)})
+    )
+    made = encoded(given, 256 * 1024)
+    assert max(len(body.data) for body in made) <= BODY_BYTES_MAX
+    assert sum(body.count for body in made) == len(texts)
+    log = log_of([given], 256 * 1024)
+    assert (
+        pa.concat_tables([each.rows for each in in_columns(log, 0, len(texts))])["text"].to_pylist() == texts
+    )
+
+
+def random_text(length: int) -> str:
+    return "".join(map(chr, np.random.default_rng(length).integers(97, 123, length)))
 
 
 def test_measured_values_take_few_bytes() -> None:

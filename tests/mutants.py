@@ -49,7 +49,7 @@ MUTANTS = (
         "batch planner",
         "the gate grants a batch although the group was given away meanwhile",
         "pipeline_runtime/replica/batch_planner.py",
-        "if state.permit is None or state.draining",
+        "if permit is None or state.draining",
         "if state.draining",
         ("tests/unit/replica/test_batch_planner.py",),
     ),

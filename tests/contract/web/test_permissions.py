@@ -60,6 +60,7 @@ ENDPOINTS: list[tuple[str, str, Any, str]] = [
     ("DELETE", "/files/power", None, "editor"),
     ("GET", "/tokens", None, "viewer"),
     ("POST", "/tokens", {"name": "script"}, "viewer"),
+    ("POST", f"{E}/preview", {"document": {}}, "editor"),
     ("POST", f"{E}/pause", None, "operator"),
     ("POST", f"{E}/resume", None, "operator"),
     ("POST", f"{E}/go-on", {"way": "t is new"}, "operator"),

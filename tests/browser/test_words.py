@@ -90,7 +90,9 @@ def test_problems_have_titles_fields_and_types_in_words_and_what_is_for_engineer
     epoch = panel.get_by_role("button", name="Epoch").first
     expect(epoch).not_to_be_visible()
     panel.locator("details").filter(has_text="Epoch").locator("summary").click()
-    epoch.scroll_into_view_if_needed()  # a panel that scrolls closes its tips
+    epoch.scroll_into_view_if_needed()
+    # A panel that scrolls closes its tips, and tells of that with the next frame.
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     epoch.focus()
     expect(page.get_by_role("tooltip")).to_contain_text("Counts the owners")
 

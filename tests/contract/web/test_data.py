@@ -15,7 +15,7 @@ from django.test import AsyncClient
 
 from pipeline_runtime.checkpoint.manifest import Manifest
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
-from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.kafka.clients import KafkaSettings, open_producer
 from pipeline_runtime.kafka.peek import peek
 from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
 from pipeline_runtime.model.ids import Epoch, Seq, dead_letter_topic, stream_topic
@@ -342,11 +342,14 @@ def test_a_peek_counts_records_and_not_the_markers_of_transactions(
     transactions = Transactions(records, f"many.{deployment.pk}")
     transactions.initialise()
     transactions.commit([OutgoingRecord(stream, b"%d" % n, None, 1000 + n) for n in range(5)])
-    for _ in range(40):  # what was never committed takes offsets as well
-        transactions._producer.begin_transaction()
-        transactions._producer.send(stream, b"void").get(PATIENCE_S)
-        transactions._producer.abort_transaction()
     transactions.close()
+    aborting = open_producer(records, f"void.{deployment.pk}")
+    aborting.init_transactions()
+    for _ in range(40):  # what was never committed takes offsets as well
+        aborting.begin_transaction()
+        aborting.send(stream, b"void").get(PATIENCE_S)
+        aborting.abort_transaction()
+    aborting.close()
     await_records(records, stream, 5)
     found = caller("viewer").get(f"/pipelines/{PIPELINE}/streams/power/peek?limit=3").json()["records"]
     assert [record["value"] for record in found] == [2, 3, 4]

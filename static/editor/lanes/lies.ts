@@ -78,6 +78,12 @@ export function shadowsOf(
   return [...found].map(([node, role]) => ({ element: element.id, lane: nodeLane(node), role }));
 }
 
+/** Whether a handover is one of the element, or of its group. */
+function concerns(handover: Handover, pipeline: string, element: LiveElement): boolean {
+  const isOfElement = handover.element === element.id || handover.group === element.group;
+  return handover.pipeline === pipeline && isOfElement;
+}
+
 /** The handover under way of an element, which may have been ordered for another one of its group. */
 export function underWay(
   handovers: readonly Handover[],
@@ -87,10 +93,7 @@ export function underWay(
   return handovers.find(
     (handover) =>
       handover.outcome === null &&
-      handover.pipeline === pipeline &&
-      (handover.id === element.handover ||
-        handover.element === element.id ||
-        handover.group === element.group),
+      (handover.id === element.handover || concerns(handover, pipeline, element)),
   );
 }
 
@@ -100,12 +103,7 @@ export function lastMove(
   pipeline: string,
   element: LiveElement,
 ): Handover | undefined {
-  return handovers.find(
-    (handover) =>
-      handover.outcome !== null &&
-      handover.pipeline === pipeline &&
-      (handover.element === element.id || handover.group === element.group),
-  );
+  return handovers.find((handover) => handover.outcome !== null && concerns(handover, pipeline, element));
 }
 
 /** How much of the state the target has, 0 to 1. */

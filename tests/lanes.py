@@ -1,11 +1,11 @@
-"""Every test, in three lanes beside each other: `make test`, and with the static checks `make check`.
+"""Every test, in four lanes beside each other: `make test`, and with the static checks `make check`.
 
     python -m tests.lanes [--static] [--full]
 
 With `--full` (`make check-full`) the tests with the mark `full` run as well: more cases of what others show.
 
 A lane is a process of its own, so what its tests start has ports (`tests/ports.py`), data directories and
-databases of its own. On two cores the first lane, which mostly waits for Spark, is the longest one; the last
+databases of its own. A lane mostly waits, for Spark or for control's deadlines, so two cores carry four; the last
 one has only what the others leave. What a lane says stays in `build/tests/<lane>.log`, its results in
 `build/tests/<lane>.xml`. The table and the one line of results at the end are all that most people need.
 """
@@ -29,7 +29,7 @@ import psutil
 
 PROJECT = Path(__file__).resolve().parents[1]
 RESULTS = PROJECT / "build" / "tests"
-_PORTS_FIRST, _PORTS_PER_LANE = 20_000, 4_000
+_PORTS_FIRST, _PORTS_PER_LANE = 20_000, 3_000
 _GRACE_S = 60
 _MEMORY_EVERY_S = 1.0
 _REASON_CHARACTERS = 300
@@ -41,10 +41,12 @@ _ALL_FULL = "\npytestmark = pytest.mark.full\n"
 
 @dataclass
 class Lane:
-    """`paths` of tests; () takes all that the other lanes leave. `before` runs first, in the same lane."""
+    """`paths` of tests but for those in `without`; () takes all that the other lanes leave. `before` runs
+    first, in the same lane."""
 
     name: str
     paths: tuple[str, ...]
+    without: tuple[str, ...] = ()
     niceness: int = 0
     before: list[list[str]] = field(default_factory=list)
     minutes: float = 0.0
@@ -64,33 +66,26 @@ def lanes(static_checks: bool) -> list[Lane]:
     make = ["make", "--no-print-directory"]
     checks = [[*make, "static-check"]] if static_checks else []
     handover = "tests/integration/handover"
-    workers = "tests/integration/workers"
+    restorations = "tests/integration/workers/test_restorations.py"
     # In this order: once a browser is open, an event loop runs in the process, where Django refuses to work.
-    heavy = (
+    browser = (
         *(f"{handover}/test_faults_with_spark.py", f"{handover}/test_rig.py"),
-        f"{workers}/test_restorations.py",
-        *("tests/integration/pipelines", "tests/browser"),
+        *(restorations, "tests/browser"),
     )
-    engine = ("tests/integration/runtime", "tests/unit/operators", "tests/integration/platform")
-    with_spark_too = ("tests/contract/checkpoint", f"{workers}/test_held.py")
-    # Without Spark, but as long as the other lanes run, the last one gets too little for all of these.
-    without = (
-        f"{handover}/test_faults.py",
-        f"{workers}/test_handovers.py",
-        f"{workers}/test_policies.py",
-        f"{workers}/test_policies_move.py",
-    )
+    engine = ("tests/integration/runtime", "tests/integration/platform", "tests/integration/pipelines")
+    control = ("tests/integration/workers", f"{handover}/test_faults.py")
     return [
-        Lane("heavy", heavy),
-        Lane("engine", (*engine, *with_spark_too, *without)),
+        Lane("browser", browser),
+        Lane("engine", engine),
+        Lane("control", control, without=(restorations,)),
         Lane("rest", (), niceness=10, before=[*checks, [*make, "test-browser-code"]]),
     ]
 
 
 def pytest_command(lane: Lane, all_lanes: list[Lane], full: bool) -> list[str]:
-    taken = [path for other in all_lanes for path in other.paths]
+    taken = lane.without if lane.paths else [path for other in all_lanes for path in other.paths]
     # Not by pytest's testpaths: what those name themselves is not ignored.
-    chosen = list(lane.paths) or ["tests", *(f"--ignore={path}" for path in taken)]
+    chosen = [*(lane.paths or ["tests"]), *(f"--ignore={path}" for path in taken)]
     options = ["--durations=15", f"--junitxml={lane.results}", "-p", "no:cacheprovider"]
     options += [] if full else ["-m", "not full"]
     return [sys.executable, "-m", "pytest", *options, *chosen]

@@ -141,7 +141,8 @@ def refused(response: Any, what: str) -> None:
 def test_each_route_refuses_hostile_bodies_addresses_and_queries(
     admin: Client, method: str, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(node_questions, "ANSWER_S", 0.05)  # there is no node
+    for deadline in ("ANSWER_S", "PREVIEW_S"):
+        monkeypatch.setattr(node_questions, deadline, 0.05)  # there is no node
     address = PREFIX + concrete(path)
     headers = {"If-Match": '"1"'}
     for what, (content_type, body) in BODIES.items():

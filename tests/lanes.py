@@ -5,8 +5,8 @@
 With `--full` (`make check-full`) the tests with the mark `full` run as well: more cases of what others show.
 
 A lane is a process of its own, so what its tests start has ports (`tests/ports.py`), data directories and
-databases of its own. A lane mostly waits, for Spark or for control's deadlines, so two cores carry four; the last
-one has only what the others leave. What a lane says stays in `build/tests/<lane>.log`, its results in
+databases of its own. A lane mostly waits, for Spark or for control's deadlines, so two cores carry four. The
+last lane has only what the others leave. What a lane says stays in `build/tests/<lane>.log`, its results in
 `build/tests/<lane>.xml`. The table and the one line of results at the end are all that most people need.
 """
 

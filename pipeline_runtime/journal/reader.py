@@ -45,15 +45,13 @@ class JournalTail:
         start_offset: int | None,
         apply: Callable[[list[tuple[int, int, Record]]], None],
         *,
-        from_end: bool = False,
         rest_s: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        """With `from_end`, only records that come after the start are read. `rest_s`: how long it
-        rests after records, before it reads on."""
+        """`start_offset`: None reads only what comes after the start. `rest_s`: how long it rests after
+        records, before it reads on."""
         self._kafka = kafka
         self._topic = topic
         self._start_offset = start_offset
-        self._from_end = from_end
         self._rest_s = rest_s
         self._apply = apply
         self._closing = threading.Event()
@@ -110,13 +108,13 @@ class JournalTail:
             consumer.assign([tp])
             first, end = consumer.beginning_offsets([tp])[tp], consumer.end_offsets([tp])[tp]
             resume = self._position if self._position >= 0 else self._start_offset
-            if resume is None and self._from_end:
+            if resume is None:
                 resume = end
-            if resume is not None and not first <= resume <= end:
+            if not first <= resume <= end:
                 raise JournalTrimmed(
                     f"{self._topic} has the offsets from {first} up to {end}, but {resume} is needed"
                 )
-            consumer.seek(tp, first if resume is None else resume)
+            consumer.seek(tp, resume)
             self._has_come_to(consumer.position(tp))
             while not self._closing.is_set():
                 records = consumer.poll(_POLL_MS).get(tp, [])

@@ -205,6 +205,10 @@ class JournalView:
             "totals": asdict(self.totals),
         }
 
+    def copy(self) -> JournalView:
+        """Returns this view without the commits, as `from_json` makes it of `to_json`."""
+        return JournalView.from_json(self.to_json())
+
     @staticmethod
     def from_json(data: dict[str, Any]) -> JournalView:
         view = JournalView(

@@ -10,8 +10,9 @@ from time import monotonic
 from typing import Any
 
 from pipeline_runtime.handover.protocol import JournalEnd
-from pipeline_runtime.journal.reader import JournalTail, JournalTrimmed
-from pipeline_runtime.journal.records import Claim, Commit, Record, Release, Totals
+from pipeline_runtime.journal.reader import JournalTail
+from pipeline_runtime.journal.records import Claim, Commit, Record, Release
+from pipeline_runtime.journal.trailing import TrailingView
 from pipeline_runtime.journal.view import JournalView
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.reading import TopicEnd
@@ -50,6 +51,7 @@ class JournalFollower:
         self._ends = TopicEnd(kafka, spec.journal)
         self._directory = directory
         self._state = state
+        self._trailing = TrailingView(JournalView(), 0)  # what a restart goes on from
         self._tail: JournalTail | None = None
         self._released: JournalTail | None = None
         # The records of that topic that the journal has not had yet, each with the broker's time.
@@ -60,34 +62,23 @@ class JournalFollower:
     def follow(self, local: Seq) -> dict[str, Any]:
         """Read the journal to its end, from where the local state stands, and go on reading it.
 
-        Returns the sinks' marks at `local`. Raises Doubtful, and LocalStateDamaged if the journal does not
-        fit the local state.
+        Returns the sinks' marks at `local`. Raises Doubtful, JournalTrimmed, and LocalStateDamaged if the
+        journal does not fit the local state.
         """
-        mark = read_mark(self._directory, local)
-        try:
-            return self._follow_from(mark, local)
-        except JournalTrimmed:
-            if mark is None:
-                raise
-            # A busy follower's mark may be old. What follows `local` may still be in the journal.
-            return self._follow_from(None, local, counted=mark.view.totals)
-
-    def _follow_from(
-        self, mark: JournalMark | None, local: Seq, *, counted: Totals | None = None
-    ) -> dict[str, Any]:
-        """`counted`: what is known of the batches before those that the journal still has."""
+        mark = read_mark(self._directory, local) or JournalMark(0, JournalView())
         self._close_tail()
         # If the journal is read from further back, it says the marks itself.
-        marks = mark.view.marks if mark is not None and mark.view.last_seq == local else None
+        marks = mark.view.marks if mark.view.last_seq == local else None
         with self._state.changed:
-            view = mark.view if mark else JournalView(totals=counted or Totals())
+            view = mark.view
+            self._trailing = TrailingView(view.copy(), mark.offset)
             view.begin_at(local)
-            self._state.begin_following(view, mark.offset if mark else 0, local)
+            self._state.begin_following(view, local)
             self._told, self._ahead = [], []
         self._tail = JournalTail(
             self._kafka,
             self._spec.journal,
-            mark.offset if mark else None,
+            mark.offset,
             partial(self._apply_records, view),
             rest_s=self._rest_s,
         )
@@ -156,12 +147,13 @@ class JournalFollower:
         need not read what lies before it."""
         if monotonic() - self._marked_at_s < _MARK_EVERY_S:
             return
-        self._marked_at_s = monotonic()
         with self._state.changed:
-            view, offset = self._state.view, self._state.journal_offset
-            if view.last_seq > seq or view.last_seq == 0 or self._ahead:
+            trailing = self._trailing
+            trailing.come_to(seq)
+            if trailing.view.last_seq == 0:
                 return
-            mark = JournalMark(offset, JournalView.from_json(view.to_json()))
+            mark = JournalMark(trailing.offset, trailing.view.copy())
+        self._marked_at_s = monotonic()
         write_mark(self._directory, mark)
 
     @property
@@ -175,7 +167,7 @@ class JournalFollower:
         if round_trip_ms < FAR_MS:
             return False  # the journal tells it about as soon
         self.stop_listening()
-        released = JournalTail(self._kafka, self._spec.released, None, self._hear, from_end=True)
+        released = JournalTail(self._kafka, self._spec.released, None, self._hear)
         try:
             released.start()
             released.wait_until(0, _LISTEN_S)
@@ -236,7 +228,7 @@ class JournalFollower:
                     del self._ahead[0]
                 else:
                     view.apply(record, at_ms)
-                self._state.read_journal_up_to(offset + 1)
+                self._trailing.read(offset, at_ms, record)
             self._take_told()
             self._state.tell()
 

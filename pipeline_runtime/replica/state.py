@@ -64,7 +64,6 @@ class ReplicaState:
     order: ClaimOrder | None = None  # the newest order to claim
     order_refused: str | None = None  # why the newest order was refused
     view: JournalView = field(default_factory=JournalView)
-    journal_offset: int = 0  # all records before it are in `view`
     local: Seq = Seq(0)  # the newest batch that this replica has processed
     # Where the first batch of the present state begins.
     state_begins: Boundary = field(default_factory=lambda: Boundary(Seq(0), {}, 0))
@@ -128,15 +127,11 @@ class ReplicaState:
 
     # --- the journal and the local state
 
-    def begin_following(self, view: JournalView, offset: int, local: Seq) -> None:
-        """The local state was opened at `local`, and the journal is read into `view` from `offset` on."""
+    def begin_following(self, view: JournalView, local: Seq) -> None:
+        """The local state was opened at `local`, and the journal is read into `view`."""
         with self.changed:
-            self.view, self.journal_offset, self.local = view, offset, local
+            self.view, self.local = view, local
             self.granted = self.span = None
-
-    def read_journal_up_to(self, offset: int) -> None:
-        with self.changed:
-            self.journal_offset = offset
 
     def state_begins_at(self, boundary: Boundary) -> None:
         with self.changed:

@@ -43,6 +43,7 @@ from pipeline_runtime.handover.protocol import (
 )
 from pipeline_runtime.journal import records as journal
 from pipeline_runtime.journal.records import Boundary, Commit, Record
+from pipeline_runtime.journal.trailing import TrailingView
 from pipeline_runtime.journal.view import JournalView
 from pipeline_runtime.model.desired import ArmOrder, ClaimOrder, Directive
 from pipeline_runtime.model.ids import Epoch, Seq
@@ -65,6 +66,8 @@ from tests.simulation.network import Network
 ANSWER_STEPS_MAX = 25
 WARM_STEPS = 10
 """How often an armed successor renews its open transaction."""
+MARK_EVERY = 3
+"""After how many batches a replica notes how far it has read its journal."""
 
 
 Note = Callable[..., None]
@@ -111,6 +114,7 @@ class Memory:
     state: State = Following()
     view: JournalView = field(default_factory=JournalView)
     position: int = 0
+    trailing: TrailingView | None = None  # what its mark is made of; None for an actor that notes none
     handle: Handle | None = None
     asked: int = 0  # the number of the open question; 0 when there is none
     asked_at: int = 0
@@ -136,6 +140,9 @@ class ReplicaActor:
         self.up = True
         self.paused_until = 0
         self.heeds_rewinds = True
+        self.notes_marks = False  # so that it reads its journal on from there after a crash
+        self.keeps_the_view = True  # which the mark holds
+        self.marks: list[tuple[int, JournalView]] = []  # on its disk: JournalMarks, the newest last
         self.reads = 0.7  # how often, per step, it reads on in its journal
         # and how often it comes to the end of a batch that it follows
         self.works = random.choice([1.0, 1.0, 0.2])
@@ -167,9 +174,9 @@ class ReplicaActor:
 
     def crash(self, *, lost_batches: int) -> None:
         self.up = False
-        self.memory = Memory()
         for seq in list(self.states)[max(1, len(self.states) - lost_batches) :]:
             del self.states[seq]
+        self._begin()
 
     def status(self) -> Status:
         memory = self.memory
@@ -209,8 +216,29 @@ class ReplicaActor:
     def _read_journal(self, count: int) -> None:
         memory = self.memory
         records, memory.position = self._network.broker.read(memory.position, count)
-        for record in records:
+        for offset, record in records:
             memory.view.apply(record)
+            if memory.trailing is not None:
+                memory.trailing.read(offset, 0, record)
+
+    def _begin(self) -> None:
+        """Starts from its disk, as JournalFollower does: it reads the journal from its mark on, if that fits
+        the local state. Otherwise from the beginning."""
+        self.memory = memory = Memory()
+        if not self.notes_marks:
+            return
+        self.marks = [mark for mark in self.marks if mark[1].last_seq <= self.local]
+        if self.marks:
+            memory.position, view = self.marks[-1]
+            memory.view = view.copy() if self.keeps_the_view else JournalView()
+            memory.view.begin_at(self.local)
+        memory.trailing = TrailingView(memory.view.copy(), memory.position)
+
+    def _note_mark(self) -> None:
+        trailing = self.memory.trailing
+        if trailing is not None and self.local % MARK_EVERY == 0:
+            trailing.come_to(self.local)
+            self.marks.append((trailing.offset, trailing.view.copy()))
 
     def _facts(self) -> Facts:
         memory, desired = self.memory, self.desired
@@ -268,6 +296,7 @@ class ReplicaActor:
     def _apply(self, boundary: Boundary) -> None:
         assert boundary.seq > self.local
         self.states[boundary.seq] = fold(self._state, boundary)
+        self._note_mark()
 
     @property
     def _caught_up(self) -> bool:
@@ -288,7 +317,8 @@ class ReplicaActor:
 
     def start_over(self, states: dict[Seq, int]) -> None:
         """Starts from a checkpoint: the newest of these that was not rewound. It reads before it follows."""
-        self.memory = Memory()
+        self.marks = []
+        self._begin()
         self._read_journal(self._network.broker.stable_end())
         self.states = {seq: at for seq, at in states.items() if not self.memory.view.is_void(seq)}
         self._note(self.name, "starts over from seq {}", self.local)

@@ -80,13 +80,14 @@ class Broker:
         firsts = [item.first_offset for item in self._open.values() if item.first_offset is not None]
         return min(firsts, default=len(self.log))
 
-    def read(self, position: int, count: int) -> tuple[list[Record], int]:
-        """Returns the committed records among the next `count` offsets from `position`, and the next
-        position."""
+    def read(self, position: int, count: int) -> tuple[list[tuple[int, Record]], int]:
+        """Returns the committed records among the next `count` offsets from `position`, each with its offset,
+        and the next position."""
         if position == len(self.log):
             return [], position
         end = min(self.stable_end(), position + count)
-        return [record for record, transaction in self.log[position:end] if transaction.committed], end
+        found = enumerate(self.log[position:end], position)
+        return [(offset, record) for offset, (record, transaction) in found if transaction.committed], end
 
     def _check(self, handle: Handle) -> None:
         if self._generations.get(handle.id) != handle.generation:

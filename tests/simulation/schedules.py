@@ -81,7 +81,7 @@ class Judge:
 
     def look(self) -> None:
         records, self.position = self.broker.read(self.position, len(self.broker.log))
-        for record in records:
+        for _, record in records:
             match record:
                 case Commit():
                     self._take(record)
@@ -148,6 +148,7 @@ class Schedule:
         reads = self.random.choice([(0.03, 0.1, 0.7), (0.7,)])
         for replica in self.replicas.values():
             replica.reads = self.random.choice(reads)
+            replica.notes_marks = True
 
     def run(self) -> None:
         """Raises LawBroken."""

@@ -33,6 +33,8 @@ REWINDS_PER_SCHEDULE = 0.5
 class Rewinding:
     seed: int
     heeds_rewinds: bool = True
+    crashes: bool = True
+    keeps_the_view: bool = True
 
     def __post_init__(self) -> None:
         self.random = Random(self.seed)
@@ -45,6 +47,8 @@ class Rewinding:
         ]
         for replica in self.replicas:
             replica.heeds_rewinds = self.heeds_rewinds
+            replica.notes_marks = True
+            replica.keeps_the_view = self.keeps_the_view
         self._orders = 0
 
     def run(self) -> None:
@@ -56,6 +60,10 @@ class Rewinding:
                 self.random.choice(self.replicas).paused_until = self.network.now + self.random.choice(
                     [5, 30]
                 )
+            if self.crashes and self.random.random() < 0.02:
+                crashed = self.random.choice(self.replicas)
+                crashed.crash(lost_batches=self.random.choice([0, 0, 1]))
+                crashed.up = True
             self._step()
         committed = self.judge.commits
         while self.judge.commits < committed + 5:
@@ -113,7 +121,17 @@ def test_nothing_is_committed_upon_what_was_rewound() -> None:
 
 def test_replicas_that_do_not_see_what_was_rewound_are_found_out() -> None:
     """They commit nothing on top of it, which the core takes care of. So nothing goes on."""
-    tried = (broken_by(Rewinding(seed, heeds_rewinds=False)) for seed in range(SCHEDULES_OF_CI))
+    found = first_broken(heeds_rewinds=False, crashes=False)
+    assert "nobody owns" in found
+
+
+def test_replicas_that_forget_what_lies_before_their_mark_are_found_out() -> None:
+    """They read on in a journal that was trimmed up to there, and no longer know what was rewound before."""
+    print(first_broken(keeps_the_view=False))
+
+
+def first_broken(**rules: bool) -> str:
+    tried = (broken_by(Rewinding(seed, **rules)) for seed in range(SCHEDULES_OF_CI))
     found = next((broken for broken in tried if broken is not None), None)
     assert found is not None, f"no schedule of {SCHEDULES_OF_CI} finds it out"
-    assert "nobody owns" in found
+    return found

@@ -81,9 +81,9 @@ def test_a_far_successor_is_told_of_a_release_by_its_own_topic(kafka: str, tmp_p
     last = [Commit(ONE, Boundary(Seq(1), {}, 1)), Release(ONE, Seq(1), "token", "h", "b")]
     owner.commit([OutgoingRecord(spec.released, encode(record)) for record in last])
     wait_until(lambda: state.view.granted == 2, "the successor to be told")
-    assert state.journal_offset == 2, "the journal has said nothing"
+    assert follower._trailing.read_to == 2, "the journal has said nothing"
     owner.commit([OutgoingRecord(spec.journal, encode(record)) for record in last])
-    wait_until(lambda: state.journal_offset == 5, "the journal to be read, with a marker at 2")
+    wait_until(lambda: follower._trailing.read_to == 5, "the journal to be read, with a marker at 2")
     assert (state.view.last_seq, state.view.granted) == (1, 2)
     follower.close()
     owner.close()

@@ -108,7 +108,7 @@ def test_a_reader_that_was_away_for_too_long_does_not_go_on_behind_what_it_has_m
         reading.set()
         resumed.wait()
 
-    tail = JournalTail(settings, topic, None, apply)
+    tail = JournalTail(settings, topic, 0, apply)
     tail.start()
     assert reading.wait(PATIENCE_S)
     write(kafka, topic, commits[1:])

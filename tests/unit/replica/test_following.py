@@ -39,10 +39,10 @@ def test_what_a_tail_that_was_closed_still_reads_is_not_taken(tmp_path: Path) ->
     former, state.view = state.view, JournalView()
     commit = (7, 0, Commit(Epoch(1), Boundary(Seq(1), {}, 0)))
     follower._apply_records(former, [commit])
-    assert (state.view.last_seq, state.journal_offset) == (0, 0)
+    assert (state.view.last_seq, follower._trailing.read_to) == (0, 0)
     # The same record once more, by the tail that counts.
     follower._apply_records(state.view, [commit])
-    assert (state.view.last_seq, state.journal_offset) == (1, 8)
+    assert (state.view.last_seq, follower._trailing.read_to) == (1, 8)
 
 
 def definition(version: str, params: dict[str, object] | None = None) -> GroupSpec:
@@ -125,7 +125,7 @@ def test_a_definition_is_kept_before_a_mark_may_go_past_its_claim(tmp_path: Path
 
     class Watching(JournalView):
         def apply(self, record: object, at_ms: int = 0) -> None:
-            seen.append((state.journal_offset, set(definitions.kept(tmp_path))))
+            seen.append((follower._trailing.read_to, set(definitions.kept(tmp_path))))
 
     seen: list[tuple[int, set[str]]] = []
     state.view = Watching()
@@ -165,10 +165,10 @@ def test_a_release_that_is_told_counts_at_once_and_not_again_when_it_is_read(tmp
     follower, state = far_successor(tmp_path)
     follower._apply_records(state.view, READ[:3])
     follower._hear(TOLD)
-    assert (state.view.granted, state.view.last_seq, state.journal_offset) == (2, 2, 3)
+    assert (state.view.granted, state.view.last_seq, follower._trailing.read_to) == (2, 2, 3)
     follower._apply_records(state.view, READ[3:4])
     follower._apply_records(state.view, READ[4:])
-    assert (state.view.last_seq, state.journal_offset) == (3, 6)
+    assert (state.view.last_seq, follower._trailing.read_to) == (3, 6)
     read = JournalView()
     for _, at_ms, record in READ:
         read.apply(record, at_ms)
@@ -190,7 +190,7 @@ def test_a_release_that_was_read_already_is_not_taken_again(tmp_path: Path) -> N
     follower._apply_records(state.view, READ[:5])
     follower._hear(TOLD)
     follower._apply_records(state.view, READ[5:])
-    assert (state.view.granted, state.view.last_seq, state.journal_offset) == (2, 3, 6)
+    assert (state.view.granted, state.view.last_seq, follower._trailing.read_to) == (2, 3, 6)
     assert follower._told == []
 
 
@@ -205,7 +205,7 @@ def test_a_release_is_told_behind_another_that_the_journal_has_not_said_yet(tmp_
     late = Arm(Epoch(2), "late", "h0", "c")
     follower._apply_records(state.view, [(3, 25, late), *((at + 1, ms, each) for at, ms, each in READ[3:])])
     follower._apply_records(state.view, [(7, 60, again)])
-    assert (state.view.granted, state.view.last_seq, state.journal_offset) == (3, 3, 8)
+    assert (state.view.granted, state.view.last_seq, follower._trailing.read_to) == (3, 3, 8)
 
 
 def test_what_was_told_too_late_is_not_kept(tmp_path: Path) -> None:
@@ -221,10 +221,22 @@ def test_no_mark_says_less_than_its_view(tmp_path: Path) -> None:
     follower._apply_records(state.view, READ[:3])
     follower._hear(TOLD)
     follower.remember(Seq(2))
-    assert read_mark(tmp_path, Seq(2)) is None
+    mark = read_mark(tmp_path, Seq(2))
+    assert mark is not None
+    assert (mark.offset, mark.view.last_seq, mark.view.granted) == (3, 1, 1)
     follower._apply_records(state.view, READ[3:5])
     follower._marked_at_s = 0.0
     follower.remember(Seq(2))
     mark = read_mark(tmp_path, Seq(2))
     assert mark is not None
-    assert mark.offset == 5
+    assert (mark.offset, mark.view.last_seq, mark.view.granted) == (5, 2, 2)
+
+
+def test_a_follower_that_lags_marks_how_far_it_has_come(tmp_path: Path) -> None:
+    """The journal may be trimmed up to there. So the mark must not stay behind for as long as it lags."""
+    follower, state = far_successor(tmp_path)
+    follower._apply_records(state.view, READ)
+    follower.remember(Seq(1))
+    mark = read_mark(tmp_path, Seq(1))
+    assert mark is not None
+    assert (mark.offset, mark.view.last_seq, mark.view.armed) == (3, 1, JOURNAL[2])

@@ -39,7 +39,7 @@ class RangeRead:
 def peek(kafka: KafkaSettings, topic: str, limit: int, timeout_s: float = _TIMEOUT_S) -> list[PeekedRecord]:
     """Returns the newest `limit` committed records, oldest first, or [] when the topic has none or is
     unknown."""
-    with _Topic(kafka, topic, timeout_s) as found:
+    with OpenTopic(kafka, topic, timeout_s) as found:
         back = 2 * limit  # one commit marker for each transaction is usual
         while True:
             starts = {tp: max(found.first[tp], end - back) for tp, end in found.ends.items()}
@@ -52,7 +52,7 @@ def peek(kafka: KafkaSettings, topic: str, limit: int, timeout_s: float = _TIMEO
 
 def read_new(kafka: KafkaSettings, topic: str, after: Mapping[int, int], rows_max: int) -> RangeRead:
     """Returns what was committed behind these offsets, by partition: of more than `rows_max` the newest."""
-    with _Topic(kafka, topic) as found:
+    with OpenTopic(kafka, topic) as found:
         starts = {tp: min(end, after.get(tp.partition, 0)) for tp, end in found.ends.items()}
         return found.read_newest(starts, found.ends, rows_max)
 
@@ -60,7 +60,7 @@ def read_new(kafka: KafkaSettings, topic: str, after: Mapping[int, int], rows_ma
 def read_window(kafka: KafkaSettings, topic: str, window_ms: int, rows_max: int) -> RangeRead:
     """Returns the records whose times are in the newest `window_ms` of the topic's own time: of more than
     `rows_max` the newest."""
-    with _Topic(kafka, topic) as found:
+    with OpenTopic(kafka, topic) as found:
         newest = found.read(
             {tp: max(found.first[tp], end - 100) for tp, end in found.ends.items()}, found.ends
         )
@@ -74,7 +74,7 @@ def read_window(kafka: KafkaSettings, topic: str, window_ms: int, rows_max: int)
 
 def read_span(kafka: KafkaSettings, topic: str, from_ms: int, to_ms: int, rows_max: int) -> RangeRead:
     """Returns the records whose times are in a span: of more than `rows_max` the newest."""
-    with _Topic(kafka, topic) as found:
+    with OpenTopic(kafka, topic) as found:
         read = found.read_newest(found.offsets_at(from_ms), found.offsets_behind(to_ms), rows_max + ROWS_MAX)
         inside = [record for record in read.records if from_ms <= record.timestamp_ms <= to_ms]
         return RangeRead(inside, read.ends, read.left_out)
@@ -87,14 +87,14 @@ def newest_offsets(
     {} when the topic is unknown. Raises KafkaError when the broker does not answer in time."""
 
     def ask() -> dict[int, tuple[int, int]]:
-        with _Topic(kafka, topic, timeout_s) as found:
+        with OpenTopic(kafka, topic, timeout_s) as found:
             each = max(1, most // max(1, len(found.ends)))
             return {tp.partition: (max(found.first[tp], end - each), end) for tp, end in found.ends.items()}
 
     return within(timeout_s, ask)
 
 
-class _Topic:
+class OpenTopic:
     """A consumer of all partitions of a topic, which may be unknown and then has none."""
 
     def __init__(self, kafka: KafkaSettings, topic: str, timeout_s: float = _TIMEOUT_S) -> None:
@@ -105,7 +105,7 @@ class _Topic:
         self.first: dict[TopicPartition, int] = {}
         self.ends: dict[TopicPartition, int] = {}
 
-    def __enter__(self) -> _Topic:
+    def __enter__(self) -> OpenTopic:
         try:
             known = sorted(self._consumer.partitions_for_topic(self._topic) or ())
             self._tps = [TopicPartition(self._topic, partition) for partition in known]

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
 
 DEPTH_MAX = 64
+_EXACT_MAX = 2**53
 PLACES_MAX = 20
 _DIGITS_MAX = 20  # a sign and the 19 digits of 64 bits
 _INTEGER_MIN, _INTEGER_MAX = -(1 << 63), (1 << 63) - 1
@@ -55,6 +56,15 @@ def read_json(text: str | bytes) -> Any:
     if places:
         raise NotPlainData("It has what Fogline cannot take.", tuple(places))
     return value
+
+
+def exact(value: Any) -> Any:
+    """Returns JSON data for a browser: whole numbers of which it would lose digits are texts."""
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > _EXACT_MAX:
+        return str(value)
+    if isinstance(value, dict):
+        return {name: exact(each) for name, each in value.items()}
+    return [exact(each) for each in value] if isinstance(value, list) else value
 
 
 def unfit(value: Any) -> list[Unfit]:

@@ -10,11 +10,10 @@ import pyarrow as pa
 
 from pipeline_runtime.batch.rows import in_ms
 from pipeline_runtime.kafka.json_rows import json_texts
+from pipeline_runtime.model.plain_data import exact
 from pipeline_runtime.model.preview import CELL_MAX, SHOWN_MAX, PreviewLetter, PreviewRow, PreviewStream
 from pipeline_runtime.model.schema import StreamSchema
 
-_EXACT_MAX = 2**53
-"""A browser loses digits of whole numbers beyond this."""
 _RAW_MAX = 2_000
 _REASON_MAX = 500
 
@@ -107,9 +106,7 @@ def shown_value(value: Any) -> Any:
     """Returns a value as it is shown: a long text is cut, and a large whole number is a text."""
     if isinstance(value, str):
         return _cut(value)
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > _EXACT_MAX:
-        return str(value)
-    return value
+    return exact(value)
 
 
 def _cut(text: str | None) -> str | None:

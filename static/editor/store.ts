@@ -168,6 +168,12 @@ function keepSelection(): void {
   select([...state.selected].filter((id) => ids.has(id)));
 }
 
+/** The stream that alone is selected. */
+export function selectedEdge({ selected, selectedEdges, edges }: EditorState): StreamEdge | undefined {
+  const [id] = selectedEdges;
+  return selected.size === 0 && selectedEdges.size === 1 ? edges.find((edge) => edge.id === id) : undefined;
+}
+
 /** Touches only what is selected or was: with hundreds of elements a click would be felt otherwise. */
 export function select(ids: Iterable<string>, edges: Iterable<string> = []): void {
   const selected = new Set(ids);

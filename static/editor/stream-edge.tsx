@@ -1,4 +1,4 @@
-import { memo, useMemo } from "react";
+import { memo, useMemo, useState } from "react";
 import { BaseEdge, EdgeLabelRenderer, getBezierPath, ViewportPortal, type EdgeProps } from "@xyflow/react";
 import { X } from "lucide-react";
 import { useShallow } from "zustand/react/shallow";
@@ -6,6 +6,7 @@ import { count, rate } from "../shared/format";
 import { useElement } from "../shared/live";
 import { nameOfId } from "../shared/document";
 import { disconnect } from "./edits";
+import { edgeFigures } from "./live/queue-words";
 import type { FlowNode, StreamEdge as Stream } from "./flow";
 import { CARD } from "./places";
 import { commit, current, isEditable, useEditor } from "./store";
@@ -38,8 +39,10 @@ export const StreamEdge = memo(function StreamEdge(props: EdgeProps<Stream>) {
   // within a group nothing waits: its elements take each batch together
   const inside = producer?.group != null && producer.group === consumer?.group;
   const queued = !inside && lag > 0 && behind_s >= QUEUE_S;
+  const [pointed, setPointed] = useState(false);
+  const tells = live && (pointed || selected);
   return (
-    <>
+    <g onMouseEnter={() => setPointed(true)} onMouseLeave={() => setPointed(false)}>
       <BaseEdge
         id={id}
         path={path}
@@ -54,6 +57,17 @@ export const StreamEdge = memo(function StreamEdge(props: EdgeProps<Stream>) {
             style={{ transform: `translate(-50%, -50%) translate(${x}px, ${y}px)` }}
             aria-hidden="true"
           />
+        </EdgeLabelRenderer>
+      )}
+      {tells && (
+        <EdgeLabelRenderer>
+          <div
+            className="stream__figures num"
+            style={{ transform: `translate(-50%, 8px) translate(${x}px, ${y}px)` }}
+          >
+            {edgeFigures(producer, inside ? null : consumer).join(" · ")}
+            {inside && " · run as one"}
+          </div>
         </EdgeLabelRenderer>
       )}
       {(live ? queued : selected && editable) && (
@@ -84,7 +98,7 @@ export const StreamEdge = memo(function StreamEdge(props: EdgeProps<Stream>) {
           </div>
         </EdgeLabelRenderer>
       )}
-    </>
+    </g>
   );
 });
 

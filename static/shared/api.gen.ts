@@ -695,6 +695,7 @@ export interface LiveElement {
   seq: number;
   rows_in_per_s: number | null;
   rows_out_per_s: number | null;
+  bytes_out_per_s: number | null;
   lag_rows: number | null;
   lag_unknown: string | null;
   last_row_at: string | null;
@@ -1251,6 +1252,33 @@ export interface Question {
   line?: number | null;
   column?: string | null;
   choices: Choice[];
+}
+
+/** What a reader of a stream has read of it last, and what waits for it, oldest first. */
+export interface Queue {
+  stream: string;
+  columns: Field[] | null;
+  known: boolean;
+  records: QueuedRecord[];
+  looked: number;
+  more: boolean;
+}
+
+/** What is wanted of a stream. */
+export interface QueueLook {
+  limit?: number;
+  key?: string;
+  text?: string;
+  from_ms?: number | null;
+}
+
+export interface QueuedRecord {
+  offset: number;
+  partition: number;
+  at: string | null;
+  key: string | null;
+  value: unknown;
+  waits: boolean;
 }
 
 export interface Reading {

@@ -58,6 +58,7 @@ export type {
   PipelineVersion,
   Policy,
   Port,
+  Queue,
   ReplicaNote,
   StandbyNote,
   Standing,

@@ -21,6 +21,7 @@ from webapp.api import (
     pipelines,
     policies,
     preview,
+    streams,
     templates,
 )
 from webapp.api.authentication import SessionAuth, TokenAuth
@@ -45,6 +46,7 @@ for router in (
     templates.router,
     elements.router,
     preview.router,
+    streams.router,
     handovers.router,
     nodes.router,
     map.router,

@@ -1,63 +1,41 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
-
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
-from ninja import Query, Router, Schema, Status
+from ninja import Query, Router, Status
 from pydantic import Field
 
-from pipeline_runtime.kafka.clients import KafkaSettings
-from pipeline_runtime.kafka.peek import RangeRead, peek, read_new, read_span, read_window
-from pipeline_runtime.model.document import parse_reference
-from pipeline_runtime.model.ids import dead_letter_topic, stream_topic
 from pipeline_runtime.model.kept import LIMIT_MAX
-from pipeline_runtime.model.plain_data import NotPlainData, read_json
 from webapp.api.accounts import Body
 from webapp.api.authentication import actor
 from webapp.api.streaming import in_thread
 from webapp.backends.chunk_store import open_output
-from webapp.backends.kafka import kafka_settings
 from webapp.handovers import actions, elements as element_actions, standbys
 from webapp.handovers.facts import group_id
 from webapp.handovers.schemas import Forecast, Ordered
 from webapp.handovers.selectors import forecast as handover_forecast, handover_json
-from webapp.moments import iso_of_ms
 from webapp.monitoring.board import element_list, element_named
 from webapp.monitoring.kept import kept_page
 from webapp.monitoring.schemas import (
-    Curve,
-    DeadLetters,
     ElementHistory,
     KeptPage,
     LiveElement,
-    Peeked,
-    PeekedRecord,
     Requested,
     WhyHere,
 )
 from webapp.monitoring.selectors import element_history
-from webapp.monitoring.thinning import Drawn, Row, thinned
 from webapp.monitoring.why_here import why_here
 from webapp.nodes.models import Node
 from webapp.pipelines.selectors import no_element, pipeline_named
 from webapp.pipelines.shape import element_of
 from webapp.placements.checkpoints import checkpoints_of
-from webapp.placements.models import Deployment
 from webapp.placements.schemas import Checkpoints
 from webapp.placements.selectors import active_deployment
 from webapp.policies import places
 from webapp.policies.schemas import UserPlace
-from webapp.problems import BackendAway, Conflict, Missing
+from webapp.problems import BackendAway, Conflict
 
 router = Router(tags=["elements"])
 PATH = "/pipelines/{name}/elements/{id}"
-CURVE_ROWS_MAX = 30_000
-"""The most rows that are read for one answer to a chart."""
-EXACT_MAX = 2**53
-TIME_MS_MAX = 253_402_300_799_999
-"""The end of the year 9999."""
-Read = TypeVar("Read")
 
 
 class Migrate(Body):
@@ -81,34 +59,6 @@ class Place(Body):
 
 class Standby(Body):
     node: str
-
-
-class CurveColumns(Schema):
-    """What a chart draws."""
-
-    columns: list[str] = Field(default=[], max_length=50)
-    by: str | None = Field(default=None, max_length=200)
-    marks: list[str] = Field(default=[], max_length=10)
-
-
-class CurveSpan(Schema):
-    """Which rows it draws, and on how many pixels."""
-
-    pixels: int = Field(default=600, ge=50, le=4000)
-    window_ms: int = Field(default=300_000, ge=1, le=31 * 86_400_000)  # as a chart may show
-    from_ms: int | None = Field(default=None, ge=0, le=TIME_MS_MAX)
-    to_ms: int | None = Field(default=None, ge=0, le=TIME_MS_MAX)
-    after: str = Field(default="", max_length=2000, pattern=r"^(\d{1,5}:\d{1,18}(,\d{1,5}:\d{1,18})*)?$")
-
-    @property
-    def length_ms(self) -> int:
-        held = self.from_ms is not None and self.to_ms is not None and not self.after
-        return max(1, self.to_ms - self.from_ms) if held else self.window_ms  # type: ignore[operator]
-
-    @property
-    def offsets(self) -> dict[int, int]:
-        parts = (part.partition(":") for part in self.after.split(","))
-        return {int(partition): int(offset) for partition, _, offset in parts}
 
 
 @router.get("/pipelines/{name}/elements", response=list[LiveElement])
@@ -274,128 +224,3 @@ def output(request: HttpRequest, name: str, id: str) -> StreamingHttpResponse:
     headers, parts = open_output(node.name, node.url, f"{deployment.pk}.{group_id(deployment, id)}", id)
     headers["content-disposition"] = f'attachment; filename="{name}-{id}.csv"'
     return StreamingHttpResponse(in_thread(parts), content_type="text/csv", headers=headers)
-
-
-@router.get("/pipelines/{name}/streams/{stream}/peek", response=Peeked)
-def peek_stream(request: HttpRequest, name: str, stream: str, limit: int = Query(20, ge=1, le=500)) -> Peeked:
-    """Returns the newest records of an element's output (`element` or `element.port`).
-
-    For an element without an output, returns those of its input: the rows that a chart or table in the
-    dashboard shows.
-    """
-    source, topic = _stream(name, stream)
-    read = _asked(lambda kafka: peek(kafka, topic, limit))
-    return {"stream": source, "records": [_record(record) for record in read]}
-
-
-@router.get("/pipelines/{name}/streams/{stream}/curve", response=Curve)
-def curve_of_stream(
-    request: HttpRequest, name: str, stream: str, columns: Query[CurveColumns], span: Query[CurveSpan]
-) -> Curve:
-    """Returns the rows of an element's output that a chart needs.
-
-    With `after`, those behind that cursor. With `from_ms` and `to_ms`, those of that span of the stream's own
-    time. Else those of its newest `window_ms`.
-    """
-    source, topic = _stream(name, stream)
-    read = _asked(lambda kafka: _read_span(kafka, topic, span))
-    rows = [Row(record.timestamp_ms, record.key or "", _value(record)) for record in read.records]
-    drawn = Drawn(tuple(columns.columns), columns.by, tuple(columns.marks))
-    kept = thinned(rows, drawn, span.length_ms, span.pixels)
-    return {
-        "stream": source,
-        "records": [_record(read.records[index]) for index in kept],
-        "rows": len(rows),
-        "left_out": read.left_out,
-        "cursor": ",".join(f"{partition}:{end}" for partition, end in sorted(read.ends.items())),
-    }
-
-
-@router.get("/pipelines/{name}/streams/{stream}/dead-letters", response=DeadLetters)
-def dead_letters(
-    request: HttpRequest, name: str, stream: str, limit: int = Query(20, ge=1, le=500)
-) -> DeadLetters:
-    """Returns the newest dead letters of an element: what it could not process, each with the reason."""
-    deployment, element = _deployed(name, stream.partition(".")[0])
-    topic = dead_letter_topic(deployment.pk, element["id"])
-    return {"records": [_record(record) for record in _asked(lambda kafka: peek(kafka, topic, limit))]}
-
-
-def _stream(name: str, stream: str) -> tuple[str, str]:
-    """Returns the stream (`element.port`) and its topic. `stream` may be an element alone."""
-    deployment, element = _deployed(name, stream.partition(".")[0])
-    source = stream if "." in stream else _shown_source(deployment, element)
-    return source, stream_topic(deployment.pk, *parse_reference(source))
-
-
-def _read_span(kafka: KafkaSettings, topic: str, span: CurveSpan) -> RangeRead:
-    if span.after:
-        return read_new(kafka, topic, span.offsets, CURVE_ROWS_MAX)
-    if span.from_ms is not None and span.to_ms is not None:
-        return read_span(kafka, topic, span.from_ms, span.to_ms, CURVE_ROWS_MAX)
-    return read_window(kafka, topic, span.window_ms, CURVE_ROWS_MAX)
-
-
-def _deployed(name: str, id: str) -> tuple[Deployment, dict[str, Any]]:
-    """Returns the deployment and the element in its document."""
-    pipeline = pipeline_named(name)
-    deployment = active_deployment(pipeline)
-    if deployment is None:
-        raise Conflict(f'"{pipeline.title}" is not deployed, so it has no streams to look at.')
-    found = element_of(deployment.version.document, id)
-    if found is None:
-        raise Missing(f'There is no element "{id}" in the deployed version of "{pipeline.title}".')
-    return deployment, found
-
-
-def _shown_source(deployment: Deployment, element: dict[str, Any]) -> str:
-    from pipeline_runtime.operators.registry import OperatorUnknown, default_registry
-
-    try:
-        outputs = default_registry().get(element["type"]).outputs
-    except OperatorUnknown as error:
-        raise Missing(str(error)) from error
-    if outputs:
-        return str(element["id"])
-    inputs = list((element.get("inputs") or {}).values())
-    if not inputs:
-        raise Missing(f'"{deployment.name_of(element["id"])}" has neither an output nor a connected input.')
-    return str(inputs[0])
-
-
-def _asked(read: Callable[[KafkaSettings], Read]) -> Read:
-    try:
-        return read(kafka_settings())
-    except Exception as error:
-        # Any error of the Kafka client, which only pipeline_runtime.kafka may import.
-        raise BackendAway(
-            f"Kafka does not answer: {type(error).__name__}.",
-            safe="Records that were committed stay in their topics.",
-            next="Check that the broker runs, then try again.",
-        ) from error
-
-
-def _value(record: Any) -> Any:
-    try:
-        return read_json(record.value)
-    except NotPlainData:
-        return record.value
-
-
-def _record(record: Any) -> PeekedRecord:
-    return {
-        "offset": record.offset,
-        "partition": record.partition,
-        "at": iso_of_ms(record.timestamp_ms),
-        "key": record.key,
-        "value": _exact(_value(record)),
-    }
-
-
-def _exact(value: Any) -> Any:
-    """Returns the value with whole numbers as texts of which a browser would lose digits."""
-    if isinstance(value, int) and abs(value) > EXACT_MAX:
-        return str(value)
-    if isinstance(value, dict):
-        return {name: _exact(each) for name, each in value.items()}
-    return [_exact(each) for each in value] if isinstance(value, list) else value

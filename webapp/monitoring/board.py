@@ -204,6 +204,7 @@ def element_json(
         "seq": owner.seq if owner else 0,
         "rows_in_per_s": now.get("rows_in_per_s"),
         "rows_out_per_s": now.get("rows_out_per_s"),
+        "bytes_out_per_s": _bytes_out(rates, element["id"]) if heard else None,
         "lag_rows": lag_rows,
         "lag_unknown": lag_unknown,
         "last_row_at": iso_of_ms(status.get("last_row_at_ms")),
@@ -235,6 +236,12 @@ def element_json(
         "user": user,
         "actions": actions,
     }
+
+
+def _bytes_out(rates: Mapping[str, Any], id: str) -> float | None:
+    """Returns the bytes per second of an element's streams. Streams inside a group have no bytes."""
+    sent = [each for source, each in rates.get("bytes_per_s", {}).items() if source.partition(".")[0] == id]
+    return sum(sent) if sent else None
 
 
 def _totals(group: GroupFacts, id: str) -> dict[str, int | None]:

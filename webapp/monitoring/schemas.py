@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, NotRequired
 from pydantic import WithJsonSchema
 from typing_extensions import TypedDict
 
+from pipeline_runtime.model.schema import Field
 from webapp.handovers.schemas import OtherNode
 from webapp.json_types import Allowed, Document, Follow, Number
 from webapp.nodes.schemas import Node
@@ -177,6 +178,8 @@ class LiveElement(TypedDict):
     rows_in_per_s: Number | None
     """rates and times are null while its node is not heard"""
     rows_out_per_s: Number | None
+    bytes_out_per_s: Number | None
+    """keys and values of its streams, not compressed; null inside a group"""
     lag_rows: int | None
     """rows that wait in its input topics, also while it is paused, has failed, or its node is down; null if
     that is not known, or it is not deployed"""
@@ -301,6 +304,26 @@ class DeadLetters(TypedDict):
 
 class Peeked(DeadLetters):
     stream: str
+
+
+class QueuedRecord(PeekedRecord):
+    waits: bool
+    """whether the reader has not read it yet"""
+
+
+class Queue(TypedDict):
+    """What a reader of a stream has read of it last, and what waits for it, oldest first."""
+
+    stream: str
+    columns: list[Field] | None
+    """null if nobody has said them"""
+    known: bool
+    """whether it is known how far the reader has read; a view of the dashboard reads what it shows"""
+    records: list[QueuedRecord]
+    looked: int
+    """records that were looked through"""
+    more: bool
+    """whether there are others that were not looked through, or that are not shown"""
 
 
 class Curve(Peeked):

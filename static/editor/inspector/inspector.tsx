@@ -12,9 +12,10 @@ import { changeElement } from "../edits";
 import { askSites } from "../near-sources-dialog";
 import { PipelinePanel, SelectionPanel } from "../pipeline-panel";
 import { PreviewTab } from "../preview/preview";
-import { commit, current, duplicateSelected, removeSelected, useEditor } from "../store";
+import { commit, current, duplicateSelected, removeSelected, selectedEdge, useEditor } from "../store";
 import { Parameters } from "./parameters";
 import { Schemas } from "./schemas";
+import { StreamPanel } from "./stream";
 import { Docs } from "./docs";
 
 export function Inspector() {
@@ -23,6 +24,7 @@ export function Inspector() {
   const element = useEditor((state) =>
     selected.size === 1 && first ? findElement(state.history.present, first) : undefined,
   );
+  const edge = useEditor(selectedEdge);
   return (
     <aside className="panel panel--inspector" aria-label="Inspector">
       <Resizer name="edit" label="Width of the inspector" />
@@ -30,6 +32,8 @@ export function Inspector() {
         <ElementPanel key={element.id} element={element} />
       ) : selected.size > 1 ? (
         <SelectionPanel />
+      ) : edge ? (
+        <StreamPanel edge={edge} />
       ) : (
         <PipelinePanel />
       )}

@@ -36,7 +36,7 @@ export function Schemas({ element, operator }: { element: DocElement; operator: 
   );
 }
 
-function SchemaTable({ schema }: { schema: StreamSchema | undefined }) {
+export function SchemaTable({ schema }: { schema: StreamSchema | undefined }) {
   if (!schema)
     return (
       <p className="muted small">

@@ -18,13 +18,14 @@ import { Ago, Figure, StatusMark, WaitingFigure } from "../../shared/ui/parts";
 import { Resizer } from "../../shared/ui/resizer";
 import { Tabs, type Tab } from "../../shared/ui/tabs";
 import { displayName, findElement, parseReference } from "../../shared/document";
-import { shown, useEditor } from "../store";
+import { selectedEdge, shown, useEditor } from "../store";
 import { ActionButton } from "./action-button";
 import { ElementCharts } from "./charts";
 import { Checkpoints } from "./checkpoints";
 import { ForEngineers } from "./engineers";
 import { MigrateDialog } from "./migrate";
 import { Percentiles } from "./percentiles";
+import { QueuePanel } from "./queue";
 import { DeadLetters, Nothing, Records } from "./records";
 import { PastHandovers, Replicas } from "./replicas";
 import { RestoreDialog } from "./restore";
@@ -41,11 +42,14 @@ export function LivePanel() {
   const [id] = selected;
   const pipeline = useEditor((state) => state.name);
   const element = useElement(pipeline, selected.size === 1 ? (id ?? null) : null);
+  const edge = useEditor(selectedEdge);
   return (
     <aside className="panel panel--inspector" aria-label="Live state">
       <Resizer name="live" label="Width of the live state" />
       {element ? (
         <Drawer key={element.id} pipeline={pipeline} element={element} />
+      ) : edge ? (
+        <QueuePanel key={edge.id} pipeline={pipeline} edge={edge} />
       ) : (
         <LiveSummary pipeline={pipeline} />
       )}

@@ -1,8 +1,9 @@
 import { useState } from "react";
 import { Inbox } from "lucide-react";
 import { get, problemText } from "../../shared/api";
-import { exact, instant, moment } from "../../shared/format";
 import { useName } from "../../shared/live";
+import { cellText, columnsOf, newestFirst, rowOf } from "../../shared/rows/cells";
+import { RowTable } from "../../shared/rows/table";
 import type { PeekRecord } from "../../shared/types";
 import { Problem, Skeleton, useLoaded, Warning } from "../../shared/ui/parts";
 
@@ -26,23 +27,6 @@ function usePeek(
     everyMs,
   );
   return { records: data?.records, error, reload };
-}
-
-const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)$/;
-
-const time = (at: PeekRecord["at"]): string => {
-  const then = instant(at);
-  return then === null ? "" : moment(then);
-};
-
-/** A value as a table shows it: numbers with all their digits, times as all others of the page. */
-function cell(value: unknown): string {
-  if (value == null) return "";
-  if (typeof value === "number") return String(value);
-  if (typeof value === "object") return JSON.stringify(value);
-  const text = String(value);
-  if (!ISO.test(text)) return text;
-  return moment(Date.parse(text));
 }
 
 /** The newest records of an element's output, newest first. */
@@ -77,48 +61,14 @@ export function Records({ pipeline, element }: { pipeline: string; element: stri
   );
 }
 
+/** Records, newest first. */
 export function RecordTable({ records, columns: wanted }: { records: PeekRecord[]; columns?: string[] }) {
-  const sorted = [...records].sort(
-    (a, b) => (instant(b.at) ?? 0) - (instant(a.at) ?? 0) || b.offset - a.offset,
+  const columns = columnsOf(
+    records,
+    wanted?.map((name) => ({ name })),
   );
-  const columns = wanted ?? [
-    ...new Set(
-      sorted.flatMap((record) =>
-        record.value && typeof record.value === "object" ? Object.keys(record.value) : [],
-      ),
-    ),
-  ];
-  return (
-    <div className="table-wrap table-wrap--tall" tabIndex={0} role="region" aria-label="Records">
-      <table className="table table--tight num">
-        <thead>
-          <tr>
-            <th>Time</th>
-            {columns.length ? columns.map((column) => <th key={column}>{column}</th>) : <th>Value</th>}
-            <th>Key</th>
-          </tr>
-        </thead>
-        <tbody>
-          {sorted.map((record) => (
-            <tr
-              key={`${record.partition}/${record.offset}`}
-              title={`${exact(record.at)}, partition ${record.partition}, offset ${record.offset}`}
-            >
-              <td className="muted">{time(record.at)}</td>
-              {columns.length ? (
-                columns.map((column) => (
-                  <td key={column}>{cell((record.value as Record<string, unknown> | null)?.[column])}</td>
-                ))
-              ) : (
-                <td>{cell(record.value)}</td>
-              )}
-              <td className="muted">{record.key}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
+  const rows = newestFirst(records).map((record) => rowOf(record, columns));
+  return <RowTable label="Records" columns={columns} rows={rows} keyed />;
 }
 
 interface Dead {
@@ -146,9 +96,9 @@ export function DeadLetters({ pipeline, element }: { pipeline: string; element: 
             <li key={`${record.partition}/${record.offset}`}>
               <div className="row row--between">
                 <b>{dead.reason ?? "No reason given"}</b>
-                <span className="muted small num">{time(record.at)}</span>
+                <span className="muted small num">{cellText(record.at)}</span>
               </div>
-              <code className="code">{cell(dead.raw ?? record.value)}</code>
+              <code className="code">{cellText(dead.raw ?? record.value)}</code>
               {dead.input && <span className="muted small">from {dead.input}</span>}
             </li>
           );

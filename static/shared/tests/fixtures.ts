@@ -102,6 +102,7 @@ export function element(change: Partial<LiveElement> = {}): LiveElement {
     seq: 40,
     rows_in_per_s: null,
     rows_out_per_s: null,
+    bytes_out_per_s: 0,
     rows_in_total: 0,
     rows_out_total: 0,
     dead_letters_total: 0,

@@ -14,16 +14,17 @@ import pytest
 from django.test import AsyncClient
 
 from pipeline_runtime.checkpoint.manifest import Manifest
+from pipeline_runtime.journal.records import Boundary, Commit, encode
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaSettings, open_producer
 from pipeline_runtime.kafka.peek import peek
 from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
-from pipeline_runtime.model.ids import Epoch, Seq, dead_letter_topic, stream_topic
+from pipeline_runtime.model.ids import Epoch, Seq, dead_letter_topic, journal_topic, stream_topic
 from tests.contract.web.conftest import PIPELINE, Caller, Central, report, upload
 from tests.contract.web.test_permissions import assert_problem
 from tests.unit.operators import onnx_models
 from tests.waiting import PATIENCE_S, wait_until
-from webapp.api import elements
+from webapp.api import streams as stream_routes
 from webapp.audit.models import AuditRecord
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
@@ -257,7 +258,7 @@ def records(
     """Three records in variation's stream, one dead letter of power."""
     security = {"bootstrap_timeout_ms": PATIENCE_S * 1000}
     settings.FOGLINE = settings.FOGLINE.model_copy(update={"kafka": kafka, "kafka_security": security})
-    monkeypatch.setattr(elements, "peek", partial(peek, timeout_s=PATIENCE_S))
+    monkeypatch.setattr(stream_routes, "peek", partial(peek, timeout_s=PATIENCE_S))
     broker = KafkaSettings(kafka)
     stream, dead = stream_topic(deployment.pk, "variation"), dead_letter_topic(deployment.pk, "power")
     ensure_topics(broker, [Topic(stream), Topic(dead, "dead")])
@@ -296,6 +297,43 @@ def test_the_newest_records_of_a_stream_and_its_dead_letters_can_be_seen(caller:
     assert letter["value"]["reason"] == "not a number"
     assert_problem(viewer.get(f"{streams}/nothing/peek"), 404)
     assert_problem(viewer.get(f"{streams}/variation/peek?limit=0"), 422)
+
+
+def test_the_queue_of_a_stream_says_what_its_reader_has_read_and_what_waits(
+    caller: Call, records: KafkaSettings, deployment: Deployment
+) -> None:
+    stream, journal = stream_topic(deployment.pk, "readings"), journal_topic(deployment.pk, "power")
+    ensure_topics(records, [Topic(stream), Topic(journal, "journal")])
+    begun = Commit(Epoch(1), Boundary(Seq(3), {f"{stream}-0": 2}, 1000))
+    transactions = Transactions(records, f"queue.{deployment.pk}")
+    transactions.initialise()
+    rows = [(b"a", {"mf01": 1.5}), (b"b", {"mf01": 2.5}), (b"a", {"mf01": 3.5}), (b"b", {"mf01": 4.5})]
+    sent = [
+        OutgoingRecord(stream, json.dumps(row).encode(), key, 1000 + n) for n, (key, row) in enumerate(rows)
+    ]
+    transactions.commit([*sent, OutgoingRecord(journal, encode(begun))])
+    transactions.close()
+    await_records(records, stream, 4)
+    await_records(records, journal, 1)
+    viewer, path = caller("viewer"), f"/pipelines/{PIPELINE}/streams/readings.out/queue"
+
+    def found(**asked: Any) -> list[tuple[float, bool]]:
+        queue = viewer.get(f"{path}?{urlencode({'reader': 'power', **asked})}").json()
+        assert queue["known"]
+        return [(record["value"]["mf01"], record["waits"]) for record in queue["records"]]
+
+    assert found() == [(1.5, False), (2.5, False), (3.5, True), (4.5, True)]
+    assert found(limit=2) == [(2.5, False), (3.5, True)]
+    assert found(key="a") == [(1.5, False), (3.5, True)]
+    assert found(text="4.5") == [(4.5, True)]
+    assert found(from_ms=1002) == [(3.5, True), (4.5, True)]
+    columns = viewer.get(f"{path}?reader=power").json()["columns"]
+    assert {"name": "mf01", "type": "integer", "unit": None} in columns
+    # the dashboard reads for a view, and nothing waits inside a group
+    of_view = viewer.get(f"/pipelines/{PIPELINE}/streams/variation/queue?reader=chart").json()
+    assert (of_view["known"], len(of_view["records"])) == (False, 3)
+    assert_problem(viewer.get(f"{path}?reader=power&limit=501"), 422)
+    assert_problem(viewer.get(path), 422)
 
 
 @pytest.mark.usefixtures("records")

@@ -50,7 +50,7 @@ def test_an_element_of_a_node_that_is_gone_is_silent_and_can_be_restored(
     assert not power["actions"]["migrate"]["allowed"]
     assert power["actions"]["restore"]["allowed"]
     assert caller("viewer").get(P).json()["status"] == "attention"
-    now = {"rows_in_per_s", "rows_out_per_s", "lag_rows", "cost", *PERCENTILES}
+    now = {"rows_in_per_s", "rows_out_per_s", "bytes_out_per_s", "lag_rows", "cost", *PERCENTILES}
     assert {power[figure] for figure in now} == {None}, "what was told last is not what is"
     assert power["rows_in_total"] == 700
     GroupPlacement.objects.filter(group="power").update(backlog_rows=96)

@@ -42,6 +42,7 @@ ENDPOINTS: list[tuple[str, str, Any, str]] = [
     ("GET", E, None, "viewer"),
     ("GET", f"{E}/history", None, "viewer"),
     ("GET", f"{P}/elements/alerts/state", None, "viewer"),
+    ("GET", f"{P}/streams/nothing/queue?reader=power", None, "viewer"),
     ("GET", "/handovers", None, "viewer"),
     ("GET", "/operations", None, "viewer"),
     ("GET", "/nodes", None, "viewer"),

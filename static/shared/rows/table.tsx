@@ -1,0 +1,115 @@
+/** The table of rows: of a preview, a stream, a queue, dead letters and an imported file. */
+import type { ReactNode } from "react";
+import { typeWords } from "../column-types";
+import { exact, instant, moment } from "../format";
+import { cellText, isNumber, type RowColumn, type ShownRow } from "./cells";
+import "./table.css";
+
+interface Props {
+  label: string;
+  columns: readonly RowColumn[];
+  rows: readonly ShownRow[];
+  /** whether the rows have a time of their own beside the columns */
+  timed?: boolean;
+  /** whether the key of each record is shown */
+  keyed?: boolean;
+  /** opens a row; its time is the button */
+  onOpen?: (row: ShownRow) => void;
+  /** the row that is open */
+  open?: string | null;
+  /** stands above the first row to which it belongs */
+  divider?: { before: string; words: ReactNode };
+}
+
+export function RowTable({
+  label,
+  columns,
+  rows,
+  timed = true,
+  keyed = false,
+  onOpen,
+  open,
+  divider,
+}: Props) {
+  const numeric = columns.map((column, place) =>
+    isNumber(
+      column,
+      rows.map(({ values }) => values[place]),
+    ),
+  );
+  const width = columns.length + Number(timed) + Number(keyed);
+  return (
+    // it is scrolled by keyboard too
+    <div className="rowtable" tabIndex={0} role="region" aria-label={label}>
+      <table className="rowtable__table">
+        <thead>
+          <tr>
+            {timed && <th scope="col">Time</th>}
+            {columns.map((column, place) => (
+              <th key={column.name} scope="col" className={numeric[place] ? "num" : undefined}>
+                <span className="rowtable__name mono" title={column.name}>
+                  {column.name}
+                </span>
+                {column.type && (
+                  <span className="rowtable__type">
+                    {typeWords(column.type)}
+                    {column.unit && ` · ${column.unit}`}
+                  </span>
+                )}
+              </th>
+            ))}
+            {keyed && <th scope="col">Key</th>}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => [
+            divider?.before === row.id && (
+              <tr key="divider" className="rowtable__divider">
+                <td colSpan={width}>{divider.words}</td>
+              </tr>
+            ),
+            <tr
+              key={row.id}
+              data-bad={row.reason != null}
+              data-tone={row.tone}
+              data-open={open === row.id}
+              title={timed ? undefined : (row.reason ?? undefined)}
+            >
+              {timed && (
+                <td className="muted num">
+                  <Time row={row} onOpen={onOpen} />
+                  {row.reason != null && <span className="rowtable__reason">{row.reason}</span>}
+                </td>
+              )}
+              {columns.map((column, place) => (
+                <td key={column.name} className={numeric[place] ? "num" : undefined}>
+                  {cellText(row.values[place], column.type) ?? <span className="muted">no value</span>}
+                </td>
+              ))}
+              {keyed && <td className="muted">{row.key}</td>}
+            </tr>,
+          ])}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Time({ row, onOpen }: { row: ShownRow; onOpen?: ((row: ShownRow) => void) | undefined }) {
+  const then = instant(row.at);
+  const text = then === null ? "no time" : moment(then);
+  const place = row.record ? `, partition ${row.record.partition}, offset ${row.record.offset}` : "";
+  const title = `${exact(row.at)}${place}`;
+  if (!onOpen) return <span title={title}>{text}</span>;
+  return (
+    <button
+      type="button"
+      className="rowtable__open"
+      title={title}
+      aria-label={`Open the row of ${text}`}
+      onClick={() => onOpen(row)}
+    >
+      {text}
+    </button>
+  );
+}

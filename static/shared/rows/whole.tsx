@@ -1,0 +1,60 @@
+/** One row whole, below the table from which it was opened. */
+import type { ReactNode } from "react";
+import { X } from "lucide-react";
+import { typeWords } from "../column-types";
+import { exact, instant, moment } from "../format";
+import { cellText, type RowColumn, type ShownRow } from "./cells";
+
+interface Props {
+  row: ShownRow;
+  columns: readonly RowColumn[];
+  onClose: () => void;
+  /** what can be done with it */
+  actions?: ReactNode;
+}
+
+export function WholeRow({ row, columns, onClose, actions }: Props) {
+  const then = instant(row.at);
+  const { record } = row;
+  return (
+    <section className="wholerow" aria-label="The row">
+      <div className="row row--between">
+        <b className="num" title={exact(row.at)}>
+          {then === null ? "No time" : moment(then)}
+        </b>
+        <button
+          type="button"
+          className="button button--quiet button--icon button--small"
+          aria-label="Close the row"
+          onClick={onClose}
+        >
+          <X aria-hidden="true" />
+        </button>
+      </div>
+      {row.reason != null && <p className="rowtable__reason">{row.reason}</p>}
+      <dl className="wholerow__fields">
+        {columns.map((column, place) => (
+          <div key={column.name}>
+            <dt>
+              <span className="mono">{column.name}</span>
+              {column.type && (
+                <span className="muted small">
+                  {" "}
+                  {typeWords(column.type)}
+                  {column.unit && ` · ${column.unit}`}
+                </span>
+              )}
+            </dt>
+            <dd>{cellText(row.values[place], column.type) ?? <span className="muted">no value</span>}</dd>
+          </div>
+        ))}
+      </dl>
+      {record && (
+        <p className="field__help">
+          Key {row.key === null ? "none" : row.key}, partition {record.partition}, offset {record.offset}.
+        </p>
+      )}
+      {actions && <div className="row row--wrap">{actions}</div>}
+    </section>
+  );
+}

@@ -1,0 +1,133 @@
+"""Routes about what lies in the streams of what runs."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest
+from ninja import Query, Router, Schema
+from pydantic import Field
+
+from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.kafka.peek import RangeRead, peek, read_new, read_span, read_window
+from pipeline_runtime.kafka.queue import Wanted
+from pipeline_runtime.model.ids import dead_letter_topic
+from webapp.monitoring.schemas import Curve, DeadLetters, Peeked, Queue
+from webapp.monitoring.streams import (
+    asked_of_kafka,
+    deployed_element,
+    queue_of,
+    record_json,
+    stream_of,
+    value_of,
+)
+from webapp.monitoring.thinning import Drawn, Row, thinned
+
+router = Router(tags=["streams"])
+CURVE_ROWS_MAX = 30_000
+"""The most rows that are read for one answer to a chart."""
+TIME_MS_MAX = 253_402_300_799_999
+"""The end of the year 9999."""
+
+
+class CurveColumns(Schema):
+    """What a chart draws."""
+
+    columns: list[str] = Field(default=[], max_length=50)
+    by: str | None = Field(default=None, max_length=200)
+    marks: list[str] = Field(default=[], max_length=10)
+
+
+class CurveSpan(Schema):
+    """Which rows it draws, and on how many pixels."""
+
+    pixels: int = Field(default=600, ge=50, le=4000)
+    window_ms: int = Field(default=300_000, ge=1, le=31 * 86_400_000)  # as a chart may show
+    from_ms: int | None = Field(default=None, ge=0, le=TIME_MS_MAX)
+    to_ms: int | None = Field(default=None, ge=0, le=TIME_MS_MAX)
+    after: str = Field(default="", max_length=2000, pattern=r"^(\d{1,5}:\d{1,18}(,\d{1,5}:\d{1,18})*)?$")
+
+    @property
+    def length_ms(self) -> int:
+        held = self.from_ms is not None and self.to_ms is not None and not self.after
+        return max(1, self.to_ms - self.from_ms) if held else self.window_ms  # type: ignore[operator]
+
+    @property
+    def offsets(self) -> dict[int, int]:
+        parts = (part.partition(":") for part in self.after.split(","))
+        return {int(partition): int(offset) for partition, _, offset in parts}
+
+
+class QueueLook(Schema):
+    """What is wanted of a stream."""
+
+    limit: int = Field(default=50, ge=1, le=500)
+    key: str = Field(default="", max_length=1000)
+    text: str = Field(default="", max_length=1000)
+    from_ms: int | None = Field(default=None, ge=0, le=TIME_MS_MAX)
+
+
+@router.get("/pipelines/{name}/streams/{stream}/peek", response=Peeked)
+def peek_stream(request: HttpRequest, name: str, stream: str, limit: int = Query(20, ge=1, le=500)) -> Peeked:
+    """Returns the newest records of an element's output (`element` or `element.port`).
+
+    For an element without an output, returns those of its input: the rows that a chart or table in the
+    dashboard shows.
+    """
+    _, source, topic = stream_of(name, stream)
+    read = asked_of_kafka(lambda kafka: peek(kafka, topic, limit))
+    return {"stream": source, "records": [record_json(record) for record in read]}
+
+
+@router.get("/pipelines/{name}/streams/{stream}/queue", response=Queue)
+def queue(
+    request: HttpRequest, name: str, stream: str, asked: Query[QueueLook], reader: str = Query(max_length=60)
+) -> Queue:
+    """Returns what the element `reader` has read last of a stream (`element` or `element.port`), and what
+    waits for it.
+
+    With `key` or `text`, returns the newest records with that key, or with that text anywhere. With
+    `from_ms`, returns the first ones from that time on. One request looks through some ten thousand records.
+    """
+    return queue_of(name, stream, reader, Wanted(**asked.model_dump()))
+
+
+@router.get("/pipelines/{name}/streams/{stream}/curve", response=Curve)
+def curve_of_stream(
+    request: HttpRequest, name: str, stream: str, columns: Query[CurveColumns], span: Query[CurveSpan]
+) -> Curve:
+    """Returns the rows of an element's output that a chart needs.
+
+    With `after`, those behind that cursor. With `from_ms` and `to_ms`, those of that span of the stream's own
+    time. Else those of its newest `window_ms`.
+    """
+    _, source, topic = stream_of(name, stream)
+    read = asked_of_kafka(lambda kafka: _read_span(kafka, topic, span))
+    rows = [Row(record.timestamp_ms, record.key or "", value_of(record)) for record in read.records]
+    drawn = Drawn(tuple(columns.columns), columns.by, tuple(columns.marks))
+    kept = thinned(rows, drawn, span.length_ms, span.pixels)
+    return {
+        "stream": source,
+        "records": [record_json(read.records[index]) for index in kept],
+        "rows": len(rows),
+        "left_out": read.left_out,
+        "cursor": ",".join(f"{partition}:{end}" for partition, end in sorted(read.ends.items())),
+    }
+
+
+@router.get("/pipelines/{name}/streams/{stream}/dead-letters", response=DeadLetters)
+def dead_letters(
+    request: HttpRequest, name: str, stream: str, limit: int = Query(20, ge=1, le=500)
+) -> DeadLetters:
+    """Returns the newest dead letters of an element: what it could not process, each with the reason."""
+    deployment, element = deployed_element(name, stream.partition(".")[0])
+    topic = dead_letter_topic(deployment.pk, element["id"])
+    return {
+        "records": [record_json(each) for each in asked_of_kafka(lambda kafka: peek(kafka, topic, limit))]
+    }
+
+
+def _read_span(kafka: KafkaSettings, topic: str, span: CurveSpan) -> RangeRead:
+    if span.after:
+        return read_new(kafka, topic, span.offsets, CURVE_ROWS_MAX)
+    if span.from_ms is not None and span.to_ms is not None:
+        return read_span(kafka, topic, span.from_ms, span.to_ms, CURVE_ROWS_MAX)
+    return read_window(kafka, topic, span.window_ms, CURVE_ROWS_MAX)

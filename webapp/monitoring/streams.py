@@ -1,0 +1,150 @@
+"""What lies in the streams of what runs: records, what a reader has read of them, and dead letters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from pipeline_runtime.journal.positions import last_positions
+from pipeline_runtime.journal.records import decode
+from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.kafka.peek import PeekedRecord, peek
+from pipeline_runtime.kafka.queue import Wanted, look
+from pipeline_runtime.model.document import parse_reference
+from pipeline_runtime.model.ids import position_key, stream_topic
+from pipeline_runtime.model.plain_data import NotPlainData, exact, read_json
+from pipeline_runtime.model.schema import Field
+from pipeline_runtime.model.spec import GroupSpec, InputStream
+from pipeline_runtime.operators.registry import OperatorUnknown, default_registry
+from webapp.backends.kafka import kafka_settings
+from webapp.moments import iso_of_ms
+from webapp.monitoring.schemas import PeekedRecord as PeekedJson, Queue
+from webapp.pipelines.selectors import pipeline_named
+from webapp.pipelines.shape import element_of
+from webapp.placements.models import Deployment
+from webapp.placements.selectors import active_deployment, specs_of
+from webapp.problems import BackendAway, Conflict, Missing
+
+JOURNAL_TAIL = 50
+"""How many of a journal's newest records are read to find its last COMMIT."""
+Read = TypeVar("Read")
+
+
+def stream_of(name: str, stream: str) -> tuple[Deployment, str, str]:
+    """Returns the deployment, the stream (`element.port`) and its topic. `stream` may be an element alone.
+    One without an output stands for what it reads."""
+    deployment, element = deployed_element(name, stream.partition(".")[0])
+    source = stream if "." in stream else _shown_source(deployment, element)
+    return deployment, source, stream_topic(deployment.pk, *parse_reference(source))
+
+
+def deployed_element(name: str, id: str) -> tuple[Deployment, dict[str, Any]]:
+    """Returns the deployment and the element in its document."""
+    pipeline = pipeline_named(name)
+    deployment = active_deployment(pipeline)
+    if deployment is None:
+        raise Conflict(f'"{pipeline.title}" is not deployed, so it has no streams to look at.')
+    found = element_of(deployment.version.document, id)
+    if found is None:
+        raise Missing(f'There is no element "{id}" in the deployed version of "{pipeline.title}".')
+    return deployment, found
+
+
+def asked_of_kafka(read: Callable[[KafkaSettings], Read]) -> Read:
+    """Returns what `read` returns. Raises BackendAway."""
+    try:
+        return read(kafka_settings())
+    except Exception as error:
+        # Any error of the Kafka client, which only pipeline_runtime.kafka may import.
+        raise BackendAway(
+            f"Kafka does not answer: {type(error).__name__}.",
+            safe="Records that were committed stay in their topics.",
+            next="Check that the broker runs, then try again.",
+        ) from error
+
+
+def value_of(record: PeekedRecord) -> Any:
+    """Returns a record's value as JSON data, or as the text that it is."""
+    try:
+        return read_json(record.value)
+    except NotPlainData:
+        return record.value
+
+
+def record_json(record: PeekedRecord) -> PeekedJson:
+    """Returns a record as every table of rows shows it."""
+    return {
+        "offset": record.offset,
+        "partition": record.partition,
+        "at": iso_of_ms(record.timestamp_ms),
+        "key": record.key,
+        "value": exact(value_of(record)),
+    }
+
+
+def queue_of(name: str, stream: str, reader: str, wanted: Wanted) -> Queue:
+    """Returns what a reader of a stream has read of it last, and what waits for it."""
+    deployment, _ = deployed_element(name, stream.partition(".")[0])
+    source = ".".join(parse_reference(stream))
+    specs = specs_of(deployment)
+    spec, item = _reader(specs, source, reader)
+    topic = item.topic if item is not None else stream_topic(deployment.pk, *parse_reference(source))
+    if item is None and not any(output.topic == topic for each in specs for output in each.outputs):
+        maker, taker = deployment.name_of(source.partition(".")[0]), deployment.name_of(reader)
+        raise Conflict(
+            f"{taker} runs as one with {maker}, so nothing waits between them.",
+            next="Look at the records of the last element that runs as one with them.",
+        )
+    # A view has no group: the dashboard reads for it.
+    position = _position(spec, item) if spec is not None and item is not None else None
+    found = asked_of_kafka(lambda kafka: look(kafka, topic, position, wanted))
+    return {
+        "stream": source,
+        "columns": columns_of(specs, source),
+        "known": position is not None,
+        "records": [{**record_json(each), "waits": _waits(each, position)} for each in found.records],
+        "looked": found.looked,
+        "more": found.more,
+    }
+
+
+def _waits(record: PeekedRecord, position: Mapping[int, int] | None) -> bool:
+    return position is not None and record.offset >= position.get(record.partition, 0)
+
+
+def columns_of(specs: tuple[GroupSpec, ...], source: str) -> list[Field] | None:
+    """Returns the columns of a stream that runs, or None if nobody has said them."""
+    schemas = (each.schemas.get(source) for each in specs)
+    return next(([*schema.fields] for schema in schemas if schema is not None), None)
+
+
+def _reader(
+    specs: tuple[GroupSpec, ...], source: str, reader: str
+) -> tuple[GroupSpec | None, InputStream | None]:
+    for spec in specs:
+        if any(element.id == reader for element in spec.elements):
+            return spec, next((each for each in spec.inputs if each.source == source), None)
+    return None, None
+
+
+def _position(spec: GroupSpec, item: InputStream) -> dict[int, int] | None:
+    """Returns where the group reads on, by partition, or None if its journal does not say it."""
+    newest = asked_of_kafka(lambda kafka: peek(kafka, spec.journal, JOURNAL_TAIL))
+    ends = last_positions([decode(record.value.encode()) for record in newest])
+    found: dict[int, int] = {}
+    while (at := ends.get(position_key(item.topic, len(found)))) is not None:
+        found[len(found)] = at
+    return found or None
+
+
+def _shown_source(deployment: Deployment, element: dict[str, Any]) -> str:
+    try:
+        outputs = default_registry().get(element["type"]).outputs
+    except OperatorUnknown as error:
+        raise Missing(str(error)) from error
+    if outputs:
+        return str(element["id"])
+    inputs = list((element.get("inputs") or {}).values())
+    if not inputs:
+        raise Missing(f'"{deployment.name_of(element["id"])}" has neither an output nor a connected input.')
+    return str(inputs[0])

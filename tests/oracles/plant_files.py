@@ -69,7 +69,7 @@ def _times(random: Random, rows: int, style: Style) -> tuple[list[str], list[dat
     begin = datetime(random.randint(2015, 2024), random.randint(2, 9), random.randint(13, 20), 1, tzinfo=UTC)
     minutes = [begin + timedelta(minutes=5 * row) for row in range(rows)]
     days = [begin.replace(hour=0) + timedelta(days=row) for row in range(rows)]
-    kind = random.randrange(12)
+    kind = random.randrange(17)
     if kind == 0:
         return ["time"], minutes, [[f"{at:%Y-%m-%dT%H:%M:%S}+00:00[UTC]"] for at in minutes]
     if kind == 1:
@@ -108,6 +108,28 @@ def _times(random: Random, rows: int, style: Style) -> tuple[list[str], list[dat
         )
     if kind == 10:
         return ["Date"], days, [[f"{at:%d-%b-%y}"] for at in days]
+    hours = [begin.replace(hour=0) + timedelta(hours=row) for row in range(rows)]
+    if kind == 11:  # the date stands in the first row of a day alone
+        dated = [f"{at:%d.%m.%Y}" if at.hour == 0 else "" for at in hours]
+        return (
+            ["Datum", "Uhrzeit"],
+            hours,
+            [[day, f"{at:%H:%M}"] for day, at in zip(dated, hours, strict=True)],
+        )
+    if kind == 12:
+        return ["Zeit"], hours, [[f"{at:%d.%m.%Y %H:%M}" if at.hour == 0 else f"{at:%H:%M}"] for at in hours]
+    if kind == 13:  # a date without a time of day is its midnight
+        return ["Zeit"], hours, [[f"{at:%d.%m.%Y %H:%M}" if at.hour else f"{at:%d.%m.%Y}"] for at in hours]
+    if kind == 14:  # two programs have written it
+        half = [
+            f"{at:%Y-%m-%d %H:%M}" if row < rows // 2 else f"{at:%d.%m.%Y %H:%M}"
+            for row, at in enumerate(hours)
+        ]
+        return ["Zeit"], hours, [[text] for text in half]
+    if kind == 15:
+        months = [datetime(2010 + row // 12, 1 + row % 12, 1, tzinfo=UTC) for row in range(rows)]
+        written = random.choice(("{:%m/%Y}", "{:%Y-%m}", "{:%b %Y}"))
+        return ["Monat"], months, [[written.format(at)] for at in months]
     return ["Timestamp"], minutes, [[f"{at:%Y-%m-%d %H:%M:%S}"] for at in minutes]
 
 

@@ -6,16 +6,23 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from webapp.imports.cell_text import MINUS_APART, MINUS_BEHIND, MINUS_SIGN, PARENTHESES, without_beside
+from webapp.imports.cell_text import (
+    EXCEL_TEXT,
+    MINUS_APART,
+    MINUS_BEHIND,
+    MINUS_SIGN,
+    PARENTHESES,
+    without_beside,
+)
 from webapp.imports.shapes import is_no_value, shape
 from webapp.imports.units import is_unit
 
-NO_UNITS = ("", MINUS_BEHIND, PARENTHESES, MINUS_SIGN, MINUS_APART)
+NO_UNITS = ("", MINUS_BEHIND, PARENTHESES, MINUS_SIGN, MINUS_APART, EXCEL_TEXT)
 NUMBERS_SHARE = 0.9
 LOOKED_AT_MAX = 2_000
 _CURRENCIES = ("€", "$", "£", "¥", "CHF", "EUR", "USD", "GBP")
 _BEHIND = re.compile(
-    r"[+-]?[0-9.,][0-9.,'\u2019 \u00a0\u202f\u2009]*(?:[eE][+-]?[0-9]{1,3}(?![0-9]))?\s*"
+    r"[+-]?[0-9.,][0-9.,'\u2019 \u00a0\u2007\u202f\u2009]*(?:[eE][+-]?[0-9]{1,3}(?![0-9]))?\s*"
     r"(?P<unit>[^0-9\s.,].{0,19})",
     re.DOTALL,
 )
@@ -25,12 +32,15 @@ _CODES = re.compile(
 
 
 def beside(name: str, cells: Sequence[str]) -> str:
-    """Returns what stands beside numbers: a known unit, `-`, `()` or the sign U+2212; "" if nothing does.
+    """Returns what stands beside numbers: a known unit, `-`, `()`, the sign U+2212 or, beside texts as well,
+    `=""`; "" if nothing does.
 
     Without it, nine of ten cells must be numbers. A unit must stand beside more than half of them: one
     `10.00%` among plain numbers does not say what they are.
     """
     texts = [cell.strip() for cell in cells[:LOOKED_AT_MAX] if not is_no_value(cell)]
+    if 2 * sum(without_beside(text, EXCEL_TEXT) != text for text in texts) > len(texts):
+        return EXCEL_TEXT
     odd = [text for text in texts if shape(text) not in ("number", "time", "clock")]
     if not odd or _CODES.search(name.lower()):
         return ""
@@ -49,7 +59,7 @@ def _candidates(odd: Sequence[str]) -> list[str]:
         for mark, pattern in (
             (PARENTHESES, r"\([0-9.,].*\)"),
             (MINUS_BEHIND, r"[0-9.,].*-"),
-            (MINUS_APART, r"-[ \u00a0\u202f\u2009]+[0-9.,].*"),
+            (MINUS_APART, r"-[ \u00a0\u2007\u202f\u2009]+[0-9.,].*"),
             (MINUS_SIGN, rf"{MINUS_SIGN}\s*[0-9.,].*"),
         )
         if any(re.fullmatch(pattern, text) for text in odd)

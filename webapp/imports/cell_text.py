@@ -21,9 +21,12 @@ _SEPARATORS = (
 )
 """What DuckDB's `trim` takes away: the separators of Unicode."""
 _AROUND = " \t\n\v\f\r"  # what DuckDB passes over, too
-_SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " "})  # between groups of three digits
-_BESIDE_SPACES = _AROUND + "\u00a0\u202f\u2009"  # between a number and its unit
+_WIDE = "\u00a0\u2007\u2009\u202f"  # what programs write as a space between groups of three digits
+_SPACES = str.maketrans(_WIDE, " " * len(_WIDE))
+_BESIDE_SPACES = _AROUND + _WIDE  # between a number and its unit
 MINUS_BEHIND, PARENTHESES, MINUS_SIGN, MINUS_APART = "-", "()", "\u2212", "- "
+EXCEL_TEXT = '=""'
+_EXCEL_TEXT = '="[^"]*"'
 """What may stand beside numbers and is no unit: `5-`, `(5)`, `- 5` and 5 behind the sign U+2212 are -5."""
 
 
@@ -35,11 +38,11 @@ def read_cell(
     `beside` is what stands beside a number, such as its unit.
     """
     if type_ is FieldType.STRING:
-        return text
+        return without_beside(text, beside) if beside == EXCEL_TEXT else text
     if type_ is FieldType.BOOLEAN:
         word = text.strip(_SEPARATORS).lower()
         return True if word in TRUE_WORDS else False if word in FALSE_WORDS else None
-    plain = plain_number(without_beside(text, beside).strip(_AROUND), decimal, thousands)
+    plain = plain_number(_stripped(without_beside(text, beside)), decimal, thousands)
     if plain is None:
         return None
     if type_ is FieldType.INTEGER:
@@ -51,15 +54,23 @@ def read_cell(
     return number if isfinite(number) else None
 
 
+def _stripped(text: str) -> str:
+    """Returns the text without spaces around it, as `_stripped_sql` has it."""
+    text = text.strip(_AROUND)
+    return text if text.isascii() else text.strip(_SEPARATORS).strip(_AROUND)
+
+
 def without_beside(text: str, beside: str) -> str:
     """Returns the number without what stands beside it; `5-` and `(5)` as -5; another text as it is."""
     if not beside:
         return text
     bare = text.strip(_BESIDE_SPACES)
+    if beside == EXCEL_TEXT:
+        return bare[2:-1] if re.fullmatch(_EXCEL_TEXT, bare) else text
     if beside == MINUS_SIGN:
         return bare.replace(beside, "-")
     if beside == MINUS_APART:
-        return re.sub(r"\A-[ \u00a0\u202f\u2009]+(?=[0-9.,])", "-", bare)
+        return re.sub(rf"\A-[ {_WIDE}]+(?=[0-9.,])", "-", bare)
     if beside == MINUS_BEHIND:
         return f"-{bare[:-1].rstrip(_BESIDE_SPACES)}" if re.match(r"[0-9.,].*-\Z", bare) else text
     if beside == PARENTHESES:
@@ -76,10 +87,13 @@ def without_beside(text: str, beside: str) -> str:
 def _without_beside_sql(cell: str, beside: str) -> str:
     spaces = quoted(_BESIDE_SPACES)
     bare = f"trim({cell}, {spaces})"
+    if beside == EXCEL_TEXT:
+        inner = f"substr({bare}, 3, length({bare}) - 3)"
+        return f"CASE WHEN regexp_full_match({bare}, {quoted(_EXCEL_TEXT)}) THEN {inner} ELSE {cell} END"
     if beside == MINUS_SIGN:
         return f"replace({bare}, {quoted(beside)}, '-')"
     if beside == MINUS_APART:
-        return f"regexp_replace({bare}, '^-[ \u00a0\u202f\u2009]+([0-9.,])', '-\\1')"
+        return f"regexp_replace({bare}, '^-[ {_WIDE}]+([0-9.,])', '-\\1')"
     if beside in (MINUS_BEHIND, PARENTHESES):
         begin, pattern = (1, "[0-9.,].*-") if beside == MINUS_BEHIND else (2, r"\([0-9.,].*\)")
         inner = f"trim(substr({bare}, {begin}, length({bare}) - {begin}), {spaces})"
@@ -118,7 +132,7 @@ def grouped(decimal: str, thousands: str) -> str:
 def sql_of(cell: str, type_: FieldType, decimal: str, thousands: str, beside: str = "") -> str:
     """Returns SQL with the value of `cell`, a column of texts; null if the text is none of this type."""
     if type_ is FieldType.STRING:
-        return cell
+        return f"({_without_beside_sql(cell, beside)})" if beside == EXCEL_TEXT else cell
     if type_ is FieldType.BOOLEAN:
         word = f"lower(trim({cell}))"
         yes, no = (
@@ -130,7 +144,7 @@ def sql_of(cell: str, type_: FieldType, decimal: str, thousands: str, beside: st
         cell = f"({_without_beside_sql(cell, beside)})"
     read = _whole_sql if type_ is FieldType.INTEGER else _number_sql
     if thousands == " ":
-        cell = f"translate({cell}, '\u00a0\u202f\u2009', '   ')"
+        cell = f"translate({cell}, '{_WIDE}', '{' ' * len(_WIDE)}')"
     elif thousands == "'":
         cell = f"replace({cell}, '\u2019', {quoted(chr(39))})"
     plain = f"replace({cell}, ',', '.')" if decimal == "," else cell
@@ -142,7 +156,7 @@ def sql_of(cell: str, type_: FieldType, decimal: str, thousands: str, beside: st
     mark = quoted(thousands)
     joined = f"replace(trim({cell}), {mark}, '')"
     joined = f"replace({joined}, ',', '.')" if decimal == "," else joined
-    in_groups = f"regexp_full_match({cell}, {quoted(_spaced(grouped(decimal, thousands)))})"
+    in_groups = f"regexp_full_match(trim({cell}), {quoted(_spaced(grouped(decimal, thousands)))})"
     return (
         f"CASE WHEN contains(trim({cell}), {mark}) THEN CASE WHEN {in_groups} THEN {read(joined)} END"
         f" ELSE {value} END"
@@ -151,10 +165,10 @@ def sql_of(cell: str, type_: FieldType, decimal: str, thousands: str, beside: st
 
 def _whole_sql(cell: str) -> str:
     # DuckDB rounds 1.5 and reads 0x1A and 1_000, so what it read has to look like its text.
-    cast = f"TRY_CAST({cell} AS BIGINT)"
+    cast, bare = f"TRY_CAST({cell} AS BIGINT)", f"trim({cell})"
     return (
         f"CASE WHEN CAST({cast} AS VARCHAR) = {cell} THEN {cast}"
-        f" WHEN regexp_full_match({cell}, {quoted(_spaced(_INTEGER))}) THEN {cast} END"
+        f" WHEN regexp_full_match({bare}, {quoted(_spaced(_INTEGER))}) THEN TRY_CAST({bare} AS BIGINT) END"
     )
 
 
@@ -164,7 +178,8 @@ def _spaced(pattern: str) -> str:
 
 def _number_sql(cell: str) -> str:
     # DuckDB reads nan, inf and 1_000 as well.
-    cast = f"TRY_CAST({cell} AS DOUBLE)"
+    # Only a cell that it cannot read is looked at again without the spaces that it does not pass over.
+    cast = f"coalesce(TRY_CAST({cell} AS DOUBLE), TRY_CAST(trim({cell}) AS DOUBLE))"
     return f"CASE WHEN isfinite({cast}) AND NOT contains({cell}, '_') THEN {cast} END"
 
 

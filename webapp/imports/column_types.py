@@ -50,6 +50,8 @@ _EXACT_NAME = re.compile(
 """Names of columns whose 1.10 is not 1.1, or whose + counts."""
 
 _CODE = re.compile(r"\d{1,4}[eE]\d{1,4}", re.ASCII)
+_HEX = re.compile(r"(?:0[xX]|&[hH]|\$)[0-9A-Fa-f]+")
+_HEX_DIGITS = re.compile(r"(?:[0-9A-F]{2}){1,8}|(?:[0-9a-f]{2}){1,8}")
 _LEADING_ZERO = re.compile(r"[+-]?0\d+", re.ASCII)
 
 
@@ -135,6 +137,8 @@ def _truth(words: Sequence[Cell]) -> Judged | None:
 def _texts_alone(words: Sequence[Cell]) -> Judged:
     """Returns a column without a plain number. It is said of cells that nearly are numbers or times."""
     kinds = {kind: [cell for cell in words if shape(cell.text) == kind] for kind in ("near", "time", "clock")}
+    if _are_hexadecimal([cell.text.strip() for cell in words]):
+        return Judged(FieldType.STRING, why_text="it may hold hexadecimal numbers", unreadable=words[0])
     if len(kinds["near"]) == len(words):
         return Judged(
             FieldType.STRING, why_text="its numbers have something beside them", unreadable=words[0]
@@ -148,6 +152,16 @@ def _texts_alone(words: Sequence[Cell]) -> Judged:
             FieldType.STRING, why_text="its numbers are written in several ways", unreadable=numbers[0]
         )
     return Judged(FieldType.STRING)
+
+
+def _are_hexadecimal(texts: Sequence[str]) -> bool:
+    """Whether each text says so, as 0x1F does, or all have as many digits as some bytes."""
+    if all(map(_HEX.fullmatch, texts)):
+        return True
+    digits = sum(any(map(str.isdigit, text)) for text in texts)
+    return (
+        len(set(map(len, texts))) == 1 and 2 * digits > len(texts) and all(map(_HEX_DIGITS.fullmatch, texts))
+    )
 
 
 def _why_text(name: str, numbers: Sequence[Cell], quoted_differs: bool) -> tuple[str, Cell]:

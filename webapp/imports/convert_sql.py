@@ -15,7 +15,7 @@ from pipeline_runtime.model.schema import FieldType
 from webapp.imports.cell_text import quoted, read_cell, sql_of
 from webapp.imports.convert_text import ROW_BYTES_MAX
 from webapp.imports.reading import ColumnReading, Reading, Source
-from webapp.imports.time_text import COUNTED, time_reader
+from webapp.imports.time_text import COUNTED, OR, time_reader
 
 THREADS = 2
 MEMORY_MB = 200
@@ -112,7 +112,7 @@ class Query:
         """The value, or null where it means "no value"."""
         texts = missing(self.reading, column)
         if column.type is FieldType.STRING:
-            cell = self._cell(column.source)
+            cell = self._value(column, self._cell(column.source), frozenset())
             return _without(cell, _listed(texts)) if texts else cell
         values = [value for text in texts if (value := self._read(column, text)) is not None]
         if not values:
@@ -200,7 +200,10 @@ def fast_time(text: str, time_format: str) -> str:
         known = f"CAST({whole} AS VARCHAR) = {text} AND {whole} BETWEEN -{most} AND {most}"
         return f"CASE WHEN {known} THEN {whole} * {unit} END"
     time_reader(time_format)  # ValueError: it is no format
-    if time_format in COUNTED:
+    if OR in time_format and not time_format.startswith("{"):
+        found = (fast_time(text, each) for each in time_format.split(OR))
+        return f"coalesce({', '.join(found)})"
+    if time_format in COUNTED or time_format.startswith("{"):
         return "NULL::BIGINT"
     parts = set(re.findall(r"%.", time_format))
     half_days = ("%I" in parts) == ("%p" in parts)

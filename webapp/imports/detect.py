@@ -26,7 +26,7 @@ from webapp.imports.faults import ImportFault
 from webapp.imports.fixed import text_of
 from webapp.imports.json_document import arrays_of
 from webapp.imports.preview import preview
-from webapp.imports.reading import Choice, Detection, Question, Reading
+from webapp.imports.reading import Choice, Detection, Reading
 from webapp.imports.sample import CHOICES_MAX, Head, kind_of, read_text_head
 from webapp.imports.sample_records import read_parquet_head, read_sheet_head
 from webapp.imports.several_tables import TABLES, asked_which_table
@@ -197,14 +197,8 @@ def _with_encoding_question(
         words = list(dict.fromkeys(_FOREIGN_WORD.findall(texts[encoding])))[:4]
         title = ENCODINGS.get(encoding, encoding)
         choices.append(Choice(title=title, example=" ".join(words), changes=changes))
-    if len(choices) < 2:
-        return found
-    question = Question(
-        id="encoding",
-        text="In which encoding do the texts make sense? Nothing in the file says it.",
-        choices=tuple(choices),
-    )
-    return found.model_copy(update={"questions": (question, *found.questions)})
+    text = "In which encoding do the texts make sense? Nothing in the file says it."
+    return found.asking("encoding", text, choices)
 
 
 def _of_cells(head: Head, fixed: Mapping[str, JsonValue]) -> Detection:

@@ -13,7 +13,7 @@ from webapp.imports import time_columns
 from webapp.imports.column_names import named
 from webapp.imports.detect_time import detected_time
 from webapp.imports.dialect import lines_of
-from webapp.imports.json_document import json_lines
+from webapp.imports.json_document import first_of_keys, json_lines, twice_in
 from webapp.imports.reading import COLUMNS_MAX, ColumnReading, Detection, Reading
 from webapp.imports.sample import Head
 from webapp.imports.shapes import is_no_value, shape
@@ -71,10 +71,12 @@ def document_lines(head: Head, text: str, records: str) -> list[str]:
 def detected_json_lines(head: Head, text: str, encoding: str) -> Detection:
     """Returns the columns that the first lines have, nested ones by their path: `a.b`, `a[0].b`."""
     values: dict[str, list[Any]] = {}
-    rows = 0
-    for line in lines_of(text, cut=not head.whole)[:LINES_READ]:
+    rows, notes = 0, ["The file has JSON lines."]
+    for number, line in enumerate(lines_of(text, cut=not head.whole)[:LINES_READ], 1):
         try:
-            record = json.loads(line) if line.strip() else None
+            record = first_of_keys(line) if line.strip() else None
+            if len(notes) == 1 and record and (key := twice_in(line)) is not None:
+                notes.append(f"Line {number} has {key!r} twice in one object. The first value counts.")
         except (ValueError, RecursionError):
             continue  # the import counts it
         if isinstance(record, dict):
@@ -89,7 +91,7 @@ def detected_json_lines(head: Head, text: str, encoding: str) -> Detection:
     names = [name for name, _ in named(paths, (), len(paths))]
     reading = Reading(kind="json-lines", compression=head.compression, member=head.member, encoding=encoding)
     texts = [["" if value is None else _text(value) for value in values[path]] for path in paths]
-    return _with_time(reading, paths, names, types, texts, ["The file has JSON lines."])
+    return _with_time(reading, paths, names, types, texts, notes)
 
 
 def leaves(

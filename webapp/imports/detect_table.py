@@ -12,6 +12,7 @@ from pipeline_runtime.model.schema import FieldType
 from webapp.imports import column_names, column_types, number_marks, table_place
 from webapp.imports.beside import NO_UNITS, beside
 from webapp.imports.cell_text import (
+    EXCEL_TEXT,
     MINUS_APART,
     MINUS_BEHIND,
     MINUS_SIGN,
@@ -257,7 +258,8 @@ def _reading(
             own = (*missing[: MISSING_MAX - len(kind.sentinels)], *kind.sentinels)
         elif type_ is FieldType.STRING and len(missing) > 1 and not _like_ids(table.columns[at]):
             own = ("",)  # among words, NA can be a word
-        beside_it = besides[at] if type_ in (FieldType.INTEGER, FieldType.NUMBER) else ""
+        counts = type_ in (FieldType.INTEGER, FieldType.NUMBER)
+        beside_it = besides[at] if counts or (besides[at] == EXCEL_TEXT and type_ is kind.type) else ""
         columns.append(
             ColumnReading(
                 source=at,
@@ -362,7 +364,7 @@ def _column_notes(table: Table, besides: Sequence[str], judged: Sequence[Judged]
     for at, ((name, _), kind) in enumerate(zip(table.names, judged, strict=True)):
         if at in timed.columns:
             continue
-        if besides[at] and kind.type is not FieldType.STRING:
+        if besides[at] and (kind.type is not FieldType.STRING or besides[at] == EXCEL_TEXT):
             notes.append(_beside_note(name, besides[at]))
         if kind.why_text is not None and timed.type_of(at, kind.type)[0] is FieldType.STRING:
             notes.append(f"{name} stays text: {kind.why_text}{_such_as(kind.unreadable)}.")
@@ -384,6 +386,8 @@ def _such_as(cell: Cell | None) -> str:
 
 
 def _beside_note(name: str, beside: str) -> str:
+    if beside == EXCEL_TEXT:
+        return f'In {name}, ="001" is read as 001: Excel writes texts so.'
     if beside == PARENTHESES:
         return f"In {name}, a number in parentheses is below zero."
     if beside == MINUS_BEHIND:

@@ -26,10 +26,13 @@ from webapp.imports.dialect import (
     unescaped,
 )
 from webapp.imports.encoding import decoded
+from webapp.imports.faults import ImportFault
 from webapp.imports.fixed import text_of, whole_of, wholes_of
-from webapp.imports.reading import Choice, Detection, Question, Reading
+from webapp.imports.reading import Choice, Detection, Reading
 from webapp.imports.sample import Head
+from webapp.imports.shapes import is_typed, shape
 from webapp.imports.table_parts import asked_which, difference, later_names
+from webapp.imports.units import is_unit
 
 ENCODINGS = {
     "utf-8": "UTF-8",
@@ -103,6 +106,8 @@ def detected_text(head: Head, text: str, encoding: str, fixed: Mapping[str, Json
     rows, comments = _without_comments(found)
     if not head.whole:
         rows = _without_cut_end(rows, dialect)
+    elif not fixed:
+        refuse_names_alone(rows)
     pieces = [
         row
         for piece in head.piece_bytes
@@ -131,6 +136,22 @@ def detected_text(head: Head, text: str, encoding: str, fixed: Mapping[str, Json
     elif dialect.delimiter == "," and "commas" not in fixed:
         detection = _asked_for_decimals(detection, rows, read)
     return detection.model_copy(update={"notes": (*notes, *detection.notes)})
+
+
+def refuse_names_alone(rows: Sequence[Line]) -> None:
+    """Raises ImportFault if the file has nothing but column names, with their units or a preamble."""
+    filled = [row for row in rows if row.cells]
+    while len(filled) > 1 and all(is_unit(cell) and not is_typed(cell) for cell in filled[-1].cells if cell):
+        filled.pop()
+    if not filled or any(len(row.cells) >= len(filled[-1].cells) for row in filled[:-1]):
+        return
+    names = [cell.strip() for cell in filled[-1].cells]
+    if len(set(names)) == len(names) and all(shape(name) in ("words", "near") for name in names if name):
+        raise ImportFault(
+            "The file has column names, and no rows.",
+            f"line {filled[-1].number:,}",
+            "Upload it again when it has rows.",
+        )
 
 
 def _divided(lines: Sequence[str], fixed: Mapping[str, JsonValue]) -> _Text:
@@ -248,20 +269,16 @@ def _is_one_number(rows: Sequence[Line]) -> str:
 
 def _asked_for_commas(two: Detection, one: Detection, text: str) -> Detection:
     """Asks whether a comma divides cells or stands before decimals: nothing says it."""
-    question = Question(
-        id="comma",
-        text=f"Each line is like {text}. Is it one number or two?",
-        line=two.reading.first_line,
-        choices=(
-            Choice(
-                title="One number with a decimal comma",
-                example=text.replace(",", "."),
-                changes=difference(two.reading, one.reading),
-            ),
-            Choice(title="Two numbers", example=" and ".join(text.split(",")), changes={}),
+    choices = (
+        Choice(
+            title="One number with a decimal comma",
+            example=text.replace(",", "."),
+            changes=difference(two.reading, one.reading),
         ),
+        Choice(title="Two numbers", example=" and ".join(text.split(",")), changes={}),
     )
-    return two.model_copy(update={"questions": (question, *two.questions)})
+    asked = f"Each line is like {text}. Is it one number or two?"
+    return two.asking("comma", asked, choices, two.reading.first_line)
 
 
 def _asked_for_decimals(
@@ -294,16 +311,10 @@ def _asked_for_decimals(
         )
     asked = next((each for each in found.questions if each.id == "names"), None)
     others = asked.choices if asked is not None else (Choice(title="The last ones", changes={}),)
-    question = Question(
-        id="names",
-        text=f"The rows have {len(ways[0]) + 1} cells, and there are {names} names. Do some commas stand "
-        "before decimals, or which columns have no name? If nothing fits, export the file with another "
-        "delimiter.",
-        line=header.number,
-        choices=(
-            *choices,
-            *(each.model_copy(update={"title": f"{each.title} without a name"}) for each in others),
-        ),
+    text = (
+        f"The rows have {len(ways[0]) + 1} cells, and there are {names} names. Do some commas stand before "
+        "decimals, or which columns have no name? If nothing fits, export the file with another delimiter."
     )
-    rest = [each for each in found.questions if each.id != "names"]
-    return found.model_copy(update={"questions": (question, *rest)})
+    choices += [each.model_copy(update={"title": f"{each.title} without a name"}) for each in others]
+    rest = tuple(each for each in found.questions if each.id != "names")
+    return found.model_copy(update={"questions": rest}).asking("names", text, choices, header.number)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import numpy as np
 from pydantic import JsonValue
@@ -14,7 +15,18 @@ from webapp.imports import clock, time_columns
 from webapp.imports.reading import Choice, Question, TimeReading
 from webapp.imports.time_columns import NO_DATE, TimeFound
 from webapp.imports.time_formats import dates_in
-from webapp.imports.time_text import COUNTED, date_of, time_reader, without_given, year_of
+from webapp.imports.time_text import (
+    ABOVE,
+    COUNTED,
+    DAY_US,
+    OR,
+    RANGE,
+    RANGE_END,
+    date_of,
+    time_reader,
+    without_given,
+    year_of,
+)
 from webapp.imports.turns import turns_of
 
 _ORDERS = {
@@ -25,6 +37,8 @@ _ORDERS = {
 }
 YEARS_MAX, YEARS_LOOKED_AT = 6, 12
 LINES_ABOVE_MAX = 100
+BELOW_DATES_SHARE = 0.3  # of the rows without a date, for it to stand in the first row of a day alone
+LOST_SHARE = 0.05
 _END_WORDS = ("interval end", "end time", "endtime", "period end", "time to", "bis", "ende")
 
 
@@ -67,6 +81,7 @@ def detected_time(
     found = _found(names, columns, pieces, decimal, fixed)
     if found is None:
         return Timed(None, notes=("No column looks like a time.",))
+    found = _below_dates(found, columns)
     if decimal == "," and found.format in COUNTED:
         columns = [[cell.replace(",", ".") for cell in cells] for cells in columns]
     times = _times(found, columns)
@@ -80,7 +95,8 @@ def detected_time(
         return Timed(None, notes=(f"The times are in several zones, such as {zones[0]} and {zones[1]}.",))
     zone = found.zone or (zones[0] if zones else clock.zone_named(header))
     glitch = clock.glitch(micros)
-    marks_end = any(word in header.lower() for word in _END_WORDS)
+    is_range = RANGE in found.format
+    marks_end = not is_range and any(word in header.lower() for word in _END_WORDS)
     reading = TimeReading(
         columns=found.columns,
         format=found.format,
@@ -95,11 +111,13 @@ def detected_time(
         *_year_question(found, columns, reading),
         *_date_question(found, columns, above),
     ]
+    questions = questions or _range_question(found, columns)
     if questions and year_of(found.format) is not None:
         reading = reading.model_copy(update={"format": questions[-1].choices[0].changes["time.format"]})
     if zone is None and len(local) == len(ordered):
         questions += _zone_question(clock.clock_changes(local))
     notes = _notes(names, _example(found, columns), reading, zone, bool(local), micros, lines, glitch)
+    notes[1:1] = _format_notes(found, columns, lines)
     return Timed(reading, found.columns, found.others, tuple(notes), tuple(questions))
 
 
@@ -125,6 +143,28 @@ def _found(
     return TimeFound(tuple(at[each] for each in some.columns), some.formats)
 
 
+def _below_dates(found: TimeFound, columns: Sequence[Sequence[str]]) -> TimeFound:
+    """Returns the time with dates that stand in the first row of a day alone, if the rows say so."""
+    texts = _texts(found, columns)
+    read = time_reader(found.format)
+    dated = [moment[0] // DAY_US for text in texts if (moment := read(text)) is not None]
+    lost = [text for text in texts if read(text) is None]
+    twice = sum(before == after for before, after in pairwise(dated))
+    if (
+        len(lost) < BELOW_DATES_SHARE * len(texts)
+        or read(texts[0]) is None
+        or twice > LOST_SHARE * len(dated)
+        or found.format.startswith((ABOVE, "epoch", *COUNTED))
+        or year_of(found.format) is not None
+        or date_of(found.format) is not None
+    ):
+        return found
+    formats = tuple(ABOVE + ("%Y-%m-%d" if each == "iso" else each) for each in found.formats)
+    below = time_reader(formats[0])
+    kept = sum(below(text) is not None for text in lost)
+    return replace(found, formats=formats) if kept >= (1 - LOST_SHARE) * len(lost) else found
+
+
 def _texts(found: TimeFound, columns: Sequence[Sequence[str]]) -> list[str]:
     return [" ".join(cells).strip() for cells in zip(*(columns[at] for at in found.columns), strict=False)]
 
@@ -138,8 +178,9 @@ def _times(found: TimeFound, columns: Sequence[Sequence[str]]) -> list[tuple[int
     turns = turns_of(found.format, clock.is_newest_first(micros))
     if turns is None:
         return times
-    turned = turns.of(np.array(micros, np.int64), np.ones(len(times), bool))
-    return [(each, is_utc) for each, (_, is_utc) in zip(turned.tolist(), times, strict=True)]
+    known = np.ones(len(times), bool)
+    turned = turns.of(np.array(micros, np.int64), known).tolist()
+    return [(each, is_utc) for each, (_, is_utc), own in zip(turned, times, known, strict=True) if own]
 
 
 def _example(found: TimeFound, columns: Sequence[Sequence[str]]) -> str:
@@ -206,6 +247,50 @@ def _date_question(
     return [Question(id="time.date", text=text, choices=tuple(choices))]
 
 
+def _range_question(found: TimeFound, columns: Sequence[Sequence[str]]) -> list[Question]:
+    """Asks which end of a range such as 08:00-08:15 is the time of its row."""
+    read, at_end = time_reader(found.format), found.format.replace(RANGE, RANGE_END)
+    text = next((text for text in _texts(found, columns) if read(text) is not None), None)
+    if RANGE not in found.format or text is None:
+        return []
+    choices = []
+    for words, written in (("At the beginning", found.format), ("At the end", at_end)):
+        moment = time_reader(written)(text)
+        example = clock.in_words(moment[0]) if moment is not None else ""
+        choices.append(Choice(title=words, example=example, changes={"time.format": written}))
+    return [
+        Question(
+            id="time.range",
+            text=f"A time is a range, such as {text}. At which end of it is its row played?",
+            choices=tuple(choices),
+        )
+    ]
+
+
+def _format_notes(found: TimeFound, columns: Sequence[Sequence[str]], lines: Sequence[int]) -> list[str]:
+    """Says where times are written in several ways, and which of them have no date, each with an example."""
+    texts = list(zip(_texts(found, columns), lines, strict=False))
+    notes = []
+    if found.format.startswith(ABOVE):
+        read = time_reader(found.format.removeprefix(ABOVE))
+        place = next((place for place, (text, _) in enumerate(texts) if read(text) is None), None)
+        if place is not None:
+            text, line = texts[place]
+            what = f"{text} at line {line}" if text else f"Line {line}"
+            notes.append(f"Rows without a date have that of the row above: {what} is one.")
+    elif OR in found.format:
+        ways = []
+        for each in found.format.removeprefix(RANGE).split(OR):
+            read = time_reader(each)
+            example = next(((text, line) for text, line in texts if read(text) is not None), None)
+            if example is not None:
+                ways.append(f"{example[0]} at line {example[1]}")
+        notes.append(f"The times are written in several ways: {'; '.join(ways)}.")
+    if RANGE in found.format and (len(found.formats) > 1 or date_of(found.format) is not None):
+        notes.append("The beginning of each range is its time.")
+    return notes
+
+
 def _order_question(found: TimeFound, columns: Sequence[Sequence[str]]) -> list[Question]:
     if len(found.formats) < 2:
         return []
@@ -214,7 +299,7 @@ def _order_question(found: TimeFound, columns: Sequence[Sequence[str]]) -> list[
     for each in found.formats[:4]:
         moment = time_reader(each)(text)
         example = clock.in_words(moment[0]) if moment is not None else ""
-        order = ", ".join(_ORDERS[part] for part in _order(each))
+        order = ", ".join(_ORDERS[part] for part in _order(_that_reads(each, text)))
         choices.append(
             Choice(
                 title=f"{order}: {text} is {example}".capitalize(),
@@ -238,6 +323,12 @@ def _telling(formats: Sequence[str], texts: Sequence[str]) -> str:
         return len({time_reader(each)(text) for each in formats})
 
     return max(texts, key=meanings, default="")
+
+
+def _that_reads(time_format: str, text: str) -> str:
+    """Returns which of several formats reads a text."""
+    ways = time_format.split(OR)
+    return next((each for each in ways if time_reader(each)(text) is not None), ways[0])
 
 
 def _order(pattern: str) -> list[str]:

@@ -35,6 +35,7 @@ _WORTH_UNDIVIDED = -0.2
 _DIVIDES = re.compile(r'[;\t|]|,\S|, ?\d|\d,|",')
 """Within a text: it was probably not divided where it should be."""
 
+_MAY_DIVIDE = re.compile("[,;\t|]")
 _WHITESPACE_FACTOR = 0.9  # spaces also stand within texts and times
 _NO_COMMENT = re.compile(
     r"#(?:n/?a|value|div|ref|num|name|null)\b|#{2,}[,;|\t]", re.IGNORECASE
@@ -194,6 +195,8 @@ def detected(lines: Sequence[str], delimiter: str | None = None, quote: str | No
     if delimiter is None and sep:
         delimiter = sep[1]
     scored = _scored_lines(body)
+    if delimiter is None and _are_times_alone(scored):
+        delimiter = "\t"
     candidates = _candidates(scored) if delimiter is None else (delimiter,)
     best, best_score = (delimiter or ",", '"' if quote is None else quote), -1.0
     for candidate in candidates:
@@ -213,6 +216,12 @@ def _candidates(lines: Sequence[str]) -> tuple[str, ...]:
     if any(_divides_evenly(lines, mark) for mark in "\t;|"):
         return tuple(mark for mark in (*CANDIDATES, *rare) if mark != "whitespace")
     return (*CANDIDATES, *rare)
+
+
+def _are_times_alone(lines: Sequence[str]) -> bool:
+    """Whether nearly each line is one time, of which a space divides the date and the time of day."""
+    times = sum(shape(line) == "time" and not _MAY_DIVIDE.search(line) for line in lines)
+    return times >= max(1, 0.9 * (len(lines) - 1))
 
 
 def _divides_evenly(lines: Sequence[str], mark: str) -> bool:
@@ -244,8 +253,10 @@ def _score(lines: Sequence[str], delimiter: str, quote: str) -> float:
 
 
 def _worth(cell: str, quote: str) -> float:
-    kind = shape(cell)
-    if kind == "words" and (_DIVIDES.search(cell) or (quote and quote in (cell[0], cell[-1]))):
+    kind = shape(cell[2:-1] if cell.startswith('="') and cell.endswith('"') else cell)
+    if kind == "words" and (
+        _DIVIDES.search(cell) or (quote and quote in (cell[0], cell[-1]) and cell[:1] != "=")
+    ):
         return _WORTH_UNDIVIDED
     return _WORTH[kind]
 

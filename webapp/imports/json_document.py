@@ -50,7 +50,7 @@ def shortened(text: str) -> str:
 
     Raises ValueError or RecursionError if it is no JSON.
     """
-    document = json.loads(text)
+    document = first_of_keys(text)
     items, short = _ITEMS_KEPT, json.dumps(_cut(document, _ITEMS_KEPT), ensure_ascii=False)
     while len(short) > SHORT_CHARACTERS and items > 1:
         items //= 4
@@ -222,7 +222,7 @@ class _Document:
                 value = _named(value, names or [])
                 text = json.dumps(_without_nan(value), ensure_ascii=False)
             elif "NaN" in text or "Infinity" in text:
-                text = json.dumps(_without_nan(value), ensure_ascii=False)
+                text = json.dumps(_without_nan(first_of_keys(text)), ensure_ascii=False)
             yield text.replace("\n", " ").replace("\r", " ")
         if not mark:
             yield "the document ends before its array does"
@@ -240,6 +240,32 @@ def _are_names(value: Any) -> bool:
 
 def _named(values: list[Any], names: list[str]) -> dict[str, Any]:
     return {names[at] if at < len(names) else f"c{at + 1}": each for at, each in enumerate(values)}
+
+
+def first_of_keys(text: str) -> Any:
+    """Returns the value of a JSON text. Of a key that an object has twice, the first value counts, as it does
+    for DuckDB. Raises ValueError or RecursionError."""
+    return json.loads(text, object_pairs_hook=_first_of_pairs)
+
+
+def _first_of_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        found |= dict(reversed(pairs))
+    return found
+
+
+def twice_in(text: str) -> str | None:
+    """Returns the first key that an object of a JSON text has twice. Raises ValueError or RecursionError."""
+    found: list[str] = []
+
+    def look(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        keys = [key for key, _ in pairs]
+        found.extend(key for at, key in enumerate(keys) if key in keys[:at] and len(keys) < _ITEMS_KEPT)
+        return dict(pairs)
+
+    json.loads(text, object_pairs_hook=look)
+    return next(iter(found), None)
 
 
 def _without_nan(value: Any) -> Any:
@@ -262,7 +288,7 @@ def _of_columns(blocks: Iterable[bytes], path: list[str]) -> Iterator[bytes]:
                 "Write it with an object for each row, or as CSV.",
             )
     try:
-        document = json.loads(data.decode(errors="replace"))
+        document = first_of_keys(data.decode(errors="replace"))
         for key in path:
             document = document[key]
         columns = {name: each for name, each in document.items() if isinstance(each, list)}

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 _PLAIN = re.compile(r"[+-]?(\d*)([.,])(\d*)(?:[eE][+-]?\d+)?", re.ASCII)
 _GROUPS = re.compile(
-    r"[+-]?\d{1,3}(?:([.,'\u2019 \u00a0\u202f\u2009])\d{3})(?:\1\d{3})*(?:([.,])\d*)?", re.ASCII
+    r"[+-]?\d{1,3}(?:([.,'\u2019 \u00a0\u2007\u202f\u2009])\d{3})(?:\1\d{3})*(?:([.,])\d*)?", re.ASCII
 )
-_SPACES = " \u00a0\u202f\u2009"
+_SPACES = " \u00a0\u2007\u202f\u2009"
 
 
 @dataclass

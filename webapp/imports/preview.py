@@ -20,6 +20,7 @@ from webapp.imports.dialect import Line, divided, lines_of, unescaped
 from webapp.imports.encoding import decoded
 from webapp.imports.faults import ImportFault
 from webapp.imports.footer import is_summary
+from webapp.imports.json_document import first_of_keys
 from webapp.imports.reading import (
     ColumnReading,
     Preview,
@@ -147,7 +148,7 @@ def _placed(line: Line, reading: Reading) -> tuple[Line, _Kind, Cells]:
 def _record(number: int, text: str) -> tuple[Line, _Kind, Cells]:
     cells: Cells = {}
     try:
-        record = json.loads(text)
+        record = first_of_keys(text)
     except (ValueError, RecursionError):
         record = None
     if isinstance(record, dict):
@@ -214,7 +215,7 @@ def _row(
     for place, column in enumerate(reading.columns):
         text = cells.get(column.source, "")
         missing = text.strip() in (column.missing if column.missing is not None else reading.missing)
-        value = None if missing else moments[place] if place in moments else _value(text, column, reading)
+        value = moments[place] if place in moments else None if missing else _value(text, column, reading)
         if value is None and not missing:
             unreadable.append(
                 PreviewCell(column=place, text=text[:CELL_MAX], why=f"it is not {column.type.words}")
@@ -251,9 +252,9 @@ def _with_turns(found: Sequence[Parsed], time_format: str, reading: Reading) -> 
     turns = turns_of(time_format, reading.time is not None and reading.time.newest_first)
     if turns is None:
         return list(found)
-    known = np.array([each is not None for each in found])
+    known = np.array([each is not None for each in found], bool)
     times = turns.of(np.array([each[0] if each else 0 for each in found], np.int64), known).tolist()
-    return [None if each is None else (times[at], each[1]) for at, each in enumerate(found)]
+    return [(times[at], each[1]) if each and known[at] else None for at, each in enumerate(found)]
 
 
 def _in_utc(found: Sequence[Parsed], reading: Reading) -> list[str | None]:

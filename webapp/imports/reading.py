@@ -7,6 +7,7 @@ Parquet.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
@@ -33,7 +34,8 @@ class ColumnReading(Frozen):
     decimal: Literal[".", ","] | None = None
     thousands: Literal["", ".", ",", " ", "'"] | None = None
     missing: tuple[str, ...] | None = Field(default=None, max_length=MISSING_MAX)
-    # What stands beside its numbers: a unit, `-` for a minus behind, `()` around negative ones.
+    # What stands beside its numbers: a unit, `-` for a minus behind, `()` around negative ones. `=""` is what
+    # Excel writes around a text, as in ="001".
     beside: str = Field(default="", max_length=40)
     format: str | None = Field(
         default=None, max_length=120
@@ -124,6 +126,13 @@ class Detection(Frozen):
     members: tuple[str, ...] = ()  # the tables of a zip archive
     sheets: tuple[str, ...] = ()  # of a workbook
     arrays: tuple[str, ...] = ()  # of records, in a JSON document: what `Reading.records` can be
+
+    def asking(self, id: str, text: str, choices: Sequence[Choice], line: int | None = None) -> Detection:
+        """Returns it with this question before the others, unless there are fewer than two choices."""
+        if len(choices) < 2:
+            return self
+        question = Question(id=id, text=text, line=line, choices=tuple(choices))
+        return self.model_copy(update={"questions": (question, *self.questions)})
 
 
 class ColumnReport(Frozen):

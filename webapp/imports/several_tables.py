@@ -8,7 +8,7 @@ from itertools import islice
 from pipeline_runtime.model.schema import FieldType
 from webapp.imports.faults import ImportFault
 from webapp.imports.preview import preview
-from webapp.imports.reading import Choice, Detection, Question, Reading
+from webapp.imports.reading import Choice, Detection, Reading
 from webapp.imports.sample import Head
 from webapp.imports.table_parts import difference
 
@@ -27,14 +27,9 @@ def asked_which_table(found: Detection, head: Head, others: Iterable[tuple[Head,
         return found
     tables = islice((each for at, each in others if _is_table(at, each.reading)), CHOICES_MAX - 1)
     choices = [_choice(found, each) for each in (found, *tables)]
-    if len(choices) < 2:
-        return found
-    question = Question(
-        id="table",
-        text="The file has several tables. One is imported at a time. Which one?",
-        choices=tuple(choices),
+    return found.asking(
+        "table", "The file has several tables. One is imported at a time. Which one?", choices
     )
-    return found.model_copy(update={"questions": (question, *found.questions)})
 
 
 def _choice(found: Detection, other: Detection) -> Choice:

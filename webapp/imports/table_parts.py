@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from webapp.imports.detect_table import repeated
 from webapp.imports.dialect import Line
-from webapp.imports.reading import Choice, Detection, Question, Reading
+from webapp.imports.reading import Choice, Detection, Reading
 from webapp.imports.shapes import is_typed, shape
 from webapp.imports.table_place import Place
 
@@ -55,13 +55,8 @@ def asked_which(parts: Sequence[Detection], names: Sequence[Line]) -> Detection:
         for part in parts
     )
     lines = ", ".join(f"{row.number:,}" for row in names)
-    question = Question(
-        id="part",
-        text=f"Other column names stand at line {lines}. One table is imported at a time. Which one?",
-        line=names[0].number,
-        choices=choices,
-    )
-    return first.model_copy(update={"questions": (question, *first.questions)})
+    text = f"Other column names stand at line {lines}. One table is imported at a time. Which one?"
+    return first.asking("part", text, choices, names[0].number)
 
 
 def difference(before: Reading, after: Reading) -> dict[str, JsonValue]:

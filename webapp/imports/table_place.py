@@ -49,7 +49,9 @@ def found(
     filled = [row for row in rows if row.cells]
     width = _width(filled)
     body = [row for row in filled if first is not None and row.number >= first] or filled
-    typed = _typed_columns([row for row in body if len(row.cells) == width], width)
+    typed = _typed_columns(
+        [row for row in body if len(row.cells) == width and not is_summary(row.text)], width
+    )
     if first is None and header_known and header is None:
         first = next((row.number for row in filled if len(row.cells) == width), 1)
     if first is None:

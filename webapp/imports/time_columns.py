@@ -9,8 +9,19 @@ from itertools import pairwise
 
 from webapp.imports.clock import is_zone, zone_named
 from webapp.imports.shapes import is_no_value
-from webapp.imports.time_formats import CLOCK_DIGITS, CLOCKS, formats_of, in_parts, likeliest
-from webapp.imports.time_text import ABBREVIATIONS, LABVIEW_EPOCH_S, MONTHS, time_reader
+from webapp.imports.time_formats import (
+    CLOCK_DIGITS,
+    CLOCKS,
+    formats_below_dates,
+    formats_of,
+    has_day,
+    in_parts,
+    likeliest,
+    mixed_formats_of,
+    range_formats_of,
+    with_clock,
+)
+from webapp.imports.time_text import ABBREVIATIONS, ABOVE, LABVIEW_EPOCH_S, MONTHS, RANGE, time_reader
 
 _NAMES = re.compile(
     r"time|zeit|date|datum|stamp|uhr|^ts$|^t$|^dt$|^utc|^tmst|moment|heure|fecha|hora|^mst$|^gmt|^cet$|^hour$|^hh:?mm|^hhmm|^hrmn$|^clock$|^sec|elapsed"
@@ -31,6 +42,8 @@ _FAR_S = 2_051_222_400  # the year 2035
 _SHORT_DATES = "%y%m%d%H%M"
 _EXCEL_DAYS = (20_000.0, 80_000.0)
 _MATLAB_DAYS = (700_000.0, 780_000.0)
+_MONTHS = re.compile("monat|month|mois|mes$|mese|maand|quart|period")
+_MONTH_AND_YEAR = re.compile(r"(?:0[1-9]|1[0-2])\.(?:19|20)\d\d")
 _DATES = re.compile("dat|tag|day|fecha|giorno|jour|dia")
 _PARTS = {
     "%Y": r"^(year|jahr|yyyy|yr)$",
@@ -104,7 +117,8 @@ def _with_what_follows(found: TimeFound, filled: Sequence[Sequence[str]]) -> Tim
     cells = filled[at] if at < len(filled) else ()
     if (
         not cells
-        or re.search("%[zZp]|epoch|excel", found.format)
+        or re.search(r"%[zZp]|epoch|excel|\|", found.format)
+        or found.format.startswith((ABOVE, RANGE))
         or len(cells) < len(filled[found.columns[0]])
     ):
         return found
@@ -149,12 +163,13 @@ def _alone(at: int, name: str, cells: Sequence[str], more: Sequence[str], decima
             kind = _counted_otherwise(cells, numbers)
         if kind is not None:
             return [TimeFound((at,), (kind,), 2.0 + hint + (1.0 if _rises(numbers) else 0.0))]
-    if numbers is not None and not _are_digits_of_dates(name, cells[:5]):
+    are_months = numbers is not None and _are_months(name, cells)
+    if numbers is not None and not are_months and not _are_digits_of_dates(name, cells[:5]):
         return []
-    formats = formats_of([*cells, *more])
+    formats = _formats(name, cells, more)
     if not formats:
         return []
-    if numbers is not None and not hint:
+    if numbers is not None and not hint and not are_months:
         return []  # a plain number such as 20240501 is a date only where its name says so
     best, doubt = likeliest(formats, cells, name)
     chosen = (best, *(each for each in formats if each != best)) if doubt else (best,)
@@ -165,6 +180,30 @@ def _alone(at: int, name: str, cells: Sequence[str], more: Sequence[str], decima
     order = 0.5 if _rises(times) else 0.0
     zoned = 0.25 if zone_named(name) is not None else 0.0
     return [TimeFound((at,), chosen, 3.0 + hint + clock + moves + order + zoned)]
+
+
+def _formats(name: str, cells: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
+    """Returns the formats of a column of times: of one way to write them, else of two, or of ranges."""
+    texts = [*cells, *more]
+    formats = formats_of(texts)
+    if formats and not any(map(has_day, formats)):
+        # Months are no times where 01/2022 is the number of an order.
+        times = [moment[0] for cell in cells if (moment := time_reader(formats[0])(cell)) is not None]
+        steady = len(set(times)) > 1 and (_rises(times) or _rises([-each for each in times]))
+        return formats if steady or is_hint(name) or _MONTHS.search(name.lower()) else ()
+    lost = [text for text in texts if time_reader(formats[0])(text) is None] if formats else texts
+    if len(lost) < 2:
+        return formats
+    mixed = formats_below_dates(cells) or mixed_formats_of(texts)
+    if mixed:
+        read = time_reader(mixed[0])
+        return mixed if 2 * sum(read(text) is None for text in texts) < len(lost) else formats
+    return formats or range_formats_of(texts)
+
+
+def _are_months(name: str, cells: Sequence[str]) -> bool:
+    """Whether numbers such as 01.2024 are months, by their column's name."""
+    return _MONTHS.search(name.lower()) is not None and all(map(_MONTH_AND_YEAR.fullmatch, cells))
 
 
 def is_hint(name: str) -> float:
@@ -249,7 +288,7 @@ def _dates_and_clocks(
         if not clocks:
             continue
         other, clock = min(clocks, key=lambda each: (abs(each[0] - at), each[0] < at))
-        formats = tuple(f"{'%Y-%m-%d' if each == 'iso' else each} {clock}" for each in date.formats)
+        formats = tuple(with_clock(each, clock) for each in date.formats)
         if not any(columns[other]) or (date.score < 3 and abs(other - at) != 1):
             continue
         places: tuple[int, ...] = (at, other)
@@ -316,6 +355,8 @@ def _clock(name: str, cells: Sequence[str]) -> str | None:
         bad = sum(read(f"2000-01-01 {cell}") is None for cell in some)
         if bad <= max(0.05 * len(some), min(2, len(some) // 4)):
             return kind
+    if (ranges := _clock_of_ranges(name, some)) is not None:
+        return ranges
     low = name.lower()
     if not (is_hint(name) or _HOUR.search(low) or "hour" in low or "clock" in low or "sec" in low):
         return None
@@ -335,6 +376,16 @@ def _clock(name: str, cells: Sequence[str]) -> str | None:
         if seconds and (_SECONDS.search(low) or any(float(cell) > 2400 for cell in some))
         else None
     )
+
+
+def _clock_of_ranges(name: str, cells: Sequence[str]) -> str | None:
+    """Returns the format of ranges of times of day, such as `08:00-08:15` or, of hours, `8-9`."""
+    kinds = ["%H:%M", "%H:%M:%S"] + (["%H"] if _HOUR.search(name.lower()) or is_hint(name) else [])
+    for kind in kinds:
+        read = time_reader(f"{RANGE}%Y-%m-%d {kind}")
+        if sum(read(f"2000-01-01 {cell}") is None for cell in cells) <= 0.05 * len(cells):
+            return RANGE + kind
+    return None
 
 
 def _are_hours(cells: Sequence[str]) -> bool:

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from itertools import pairwise, product
+from itertools import chain, islice, pairwise, product
 
-from webapp.imports.time_text import time_reader
+from webapp.imports.shapes import shape
+from webapp.imports.time_text import ABOVE, BETWEEN, BETWEEN_MAX, OR, RANGE, clock_of, time_reader
 
 _DATES: tuple[str, ...] = (
     *("%d.%m.%Y", "%d.%m.%y", "%d. %b %Y", "%d/%m/%Y", "%m/%d/%Y", "%d/%m/%y", "%m/%d/%y", "%y/%m/%d"),
@@ -27,6 +28,13 @@ _DATES: tuple[str, ...] = (
     *("%b %d %H:%M:%S %Y", "%d%m%Y", "%m%d%Y", "%y%m%d", "%d%m%y"),
     *("%G-W%V-%u", "%G-W%V", "%GW%V%u", "KW%V/%G", "KW %V/%G"),
 )
+_MONTHS = (
+    *("%m/%Y", "%m.%Y", "%m-%Y", "%Y-%m", "%Y/%m", "%Y.%m"),
+    *("%b %Y", "%b-%Y", "%b/%Y", "%b-%y", "%b %y", "%Y-%b", "%Y %b"),
+    *("Q%q/%Y", "Q%q %Y", "Q%q-%Y", "%Y-Q%q", "%Y/Q%q", "%Y Q%q", "%YQ%q", "%q. Quartal %Y", "%qQ%Y"),
+)
+"""Dates that name no day: those of months and quarters."""
+
 _DIGITS = ("%Y%m%d", "%d%m%Y", "%m%d%Y", "%y%m%d", "%d%m%y")
 _WITHOUT_YEAR = ("%b %d", "%d %b", "%d. %b", "%d-%b", "%d.%m.", "%m-%d")
 LEAP = "{2024} "
@@ -43,6 +51,7 @@ _WEEKDAY = re.compile(
 )
 _FORMS = {
     **dict.fromkeys(("%m", "%d", "%H", "%I", "%M"), r"\d{1,2}"),
+    "%q": "[1-4]",
     **{
         "%Y": r"\d{4}",
         "%y": r"\d{2}",
@@ -68,6 +77,7 @@ CLOCKS = ("%H:%M:%S", "%H:%M", "%I:%M:%S %p", "%I:%M %p", "%I:%M:%S%p", "%I:%M%p
 CLOCK_DIGITS = ("%H%M%S", "%H%M")
 _OF_DATES = ("%d", "%m", "%b", "%Y", "%y", "%j", "%G", "%V")
 READ_MAX = 400
+FAMILIES_MAX, WAYS_MAX = 3, 6
 
 
 @lru_cache(maxsize=4096)
@@ -80,11 +90,10 @@ def _reads(text: str) -> tuple[str, ...]:
         before = f"%a{weekday[1].lstrip('.').rstrip()} "
         return tuple(_behind_weekday(each, before) for each in _reads(text[weekday.end() :]))
     found = tuple(each for each in _that_may_read(text, _DATES) if time_reader(each)(text) is not None)
-    return found or tuple(
-        each
-        for each in (LEAP + some for some in _that_may_read(text, _WITHOUT_YEAR) if re.search("%[HI]", some))
-        if time_reader(each)(text) is not None
-    )
+    without_day = (each for each in _MONTHS if _form(each).fullmatch(text))
+    without_year = (some for some in _that_may_read(text, _WITHOUT_YEAR) if re.search("%[HI]", some))
+    others = chain(without_day, (LEAP + each for each in without_year))
+    return found or tuple(each for each in others if time_reader(each)(text) is not None)
 
 
 def in_parts(text: str) -> tuple[str, ...]:
@@ -164,6 +173,85 @@ def formats_of(texts: Sequence[str]) -> tuple[str, ...]:
             kept.append((good, candidate))
     best = max((good for good, _ in kept), default=0)
     return _without_repeats([candidate for good, candidate in kept if good == best])
+
+
+def has_day(time_format: str) -> bool:
+    """Returns whether a format names the day, rather than a month or a quarter alone."""
+    return time_format == "iso" or re.search("%[djuV]", time_format) is not None
+
+
+def mixed_formats_of(texts: Sequence[str]) -> tuple[str, ...]:
+    """Returns formats joined by ` | ` that read at least 95 % of the texts together, the likeliest first.
+
+    Texts are of two or three formats. Returns () if one format reads them all, or if these do not.
+    """
+    some = _spread(texts)
+    families: list[tuple[str, ...]] = []
+    rest = some
+    while rest and len(families) < FAMILIES_MAX:
+        family = _most_of(rest)
+        if not family:
+            break
+        families.append(family)
+        read = time_reader(OR.join(each for each in family))
+        rest = [text for text in rest if read(text) is None]
+    if len(families) < 2 or len(rest) > 0.05 * len(some):
+        return ()
+    return tuple(OR.join(each) for each in islice(product(*families), WAYS_MAX))
+
+
+def _most_of(texts: Sequence[str]) -> tuple[str, ...]:
+    """Returns the formats with a day that read most of the texts, if they read several or all of them."""
+    places: dict[str, set[int]] = {}
+    for place, text in enumerate(texts[:READ_MAX]):
+        for each in _reads(text.strip()):
+            if has_day(each) and not each.startswith("{"):
+                places.setdefault(each, set()).add(place)
+    most = max(places.values(), key=len, default=set())
+    if len(most) < min(2, len(texts)):
+        return ()
+    return _without_repeats([each for each, own in places.items() if own == most])
+
+
+def range_formats_of(texts: Sequence[str]) -> tuple[str, ...]:
+    """Returns formats of ranges of times such as `01.03.2024 08:00 - 08:15`."""
+    some = _spread(texts)
+    begins = [begin for text in some if (begin := _begin_of(text))]
+    if not some or len(begins) < 0.95 * len(some):
+        return ()
+    found = (RANGE + each for each in formats_of(begins) if not each.startswith("{"))
+    return tuple(
+        each for each in found if sum(time_reader(each)(text) is None for text in some) <= 0.05 * len(some)
+    )
+
+
+def _begin_of(text: str) -> str:
+    middles = islice(BETWEEN.finditer(text), BETWEEN_MAX)
+    begins = (text[: middle.start()].strip() for middle in middles)
+    return next((begin for begin in begins if any(map(has_day, _reads(begin)))), "")
+
+
+def with_clock(time_format: str, clock: str) -> str:
+    """Returns the format of a date with that of the time of day behind it."""
+    mark = RANGE if clock.startswith(RANGE) else ""
+    dates = ("%Y-%m-%d" if each == "iso" else each for each in time_format.split(OR))
+    return mark + OR.join(f"{each} {clock.removeprefix(RANGE)}" for each in dates)
+
+
+def formats_below_dates(texts: Sequence[str]) -> tuple[str, ...]:
+    """Returns formats of times of which the first has a date, and most below it have none."""
+    some = _spread(texts)
+    dated = [text for text in some if shape(text) == "time"]
+    clocks = [text for text in some if shape(text) == "clock"]
+    if not dated or some[0] not in dated or len(clocks) < len(dated):
+        return ()
+    formats = [*formats_of(dated)]
+    if formats == ["iso"]:
+        formats = [each for each in in_parts(dated[0]) if clock_of(each)][:1]
+    below = [ABOVE + each for each in formats if clock_of(each) and not each.startswith("{")]
+    return tuple(
+        each for each in below if sum(time_reader(each)(text) is None for text in some) <= 0.05 * len(some)
+    )
 
 
 def _spread(texts: Sequence[str]) -> list[str]:

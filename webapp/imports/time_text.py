@@ -5,19 +5,25 @@ UTC); `excel_days` or `matlab_days`; or a pattern of strptime. In a pattern, `%S
 is the next midnight, `%b` and `%B` are names of months in English, German, French, Spanish, Italian or Dutch,
 and `seconds_of_day` is the seconds since the midnight of the date. `%a` is the name of a day, which says
 nothing. `%Z` is what the zone is called then, such as CEST. A run of spaces counts as one. `%G` and `%V` are
-a year and a week of ISO 8601, and `%u` a day of that week, else Monday. `%j` may have a fraction of a day.
-`hhmm` is 5 for 00:05. A format that begins with `{2024}` is one of times without a year: `year_of` gives
-that of the first row. One that begins with `{2024-05-01}` is of times of day: `date_of` gives the date of the
-first row, and hours may go on behind 24. The name of a zone behind ISO 8601 says nothing here.
+a year and a week of ISO 8601, and `%u` a day of that week, else Monday. `%q` is a quarter. A month or a
+quarter without a day begins on its first day. `%j` may have a fraction of a day. `hhmm` is 5 for 00:05. The
+name of a zone behind ISO 8601 says nothing here. ` | ` stands between formats of which one reads the text.
+
+What stands in braces before a format says what the text lacks. `{2024}` is for times without a year:
+`year_of` gives that of the first row. `{2024-05-01}` is for times of day: `date_of` gives the date of the
+first row, and hours may go on behind 24. `{above}` is for times of which some have no date, since it stands
+in a row above. Such a time is read on the first day of the year 1, which `turns` replaces. `{range}` is for
+ranges such as `08:00-08:15`: their beginning, and with `{range end}` their end.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
+from itertools import islice
 
 DAY_US = 86_400_000_000
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  local times are counted from it
@@ -85,6 +91,7 @@ _PARTS = {
     "%H": r"(?P<H>2[0-4]|[01]\d|\d)",
     "%I": r"(?P<I>1[0-2]|0?[1-9])",
     "%M": r"(?P<M>[0-5]\d|\d)",
+    "%q": r"(?P<q>[1-4])",
     "%S": r"(?P<S>[0-5]\d|\d)",
     "%f": r"(?P<f>\d{1,9})",
     "%p": r"(?P<p>[AaPp]\.? ?[Mm]\.?)",
@@ -100,6 +107,11 @@ _PARTS["%B"] = _PARTS["%b"]
 _SECOND_WITH_FRACTION = _PARTS["%S"] + r"(?:[.,](?P<f>\d{1,9}))?"
 _GIVEN = re.compile(r"\{([12]\d{3})(?:-(\d\d)-(\d\d))?\} *")
 _TOKENS = re.compile(r"%.|seconds_of_day|hhmm|\s+|[^%\s]", re.DOTALL)
+ABOVE, RANGE, RANGE_END, OR = "{above} ", "{range} ", "{range end} ", " | "
+_CLOCK = re.compile(r"%[HI]|hhmm|seconds_of_day")
+_DATE_PART = re.compile(r"%[YymdbBjGVuq]")
+BETWEEN = re.compile(r"\s*(?:[-\u2013\u2014/]|\bbis\b|\bto\b|\.{2,3})\s*")
+BETWEEN_MAX = 12
 
 Parsed = tuple[int, bool] | None
 """(microseconds since 1970, whether they count from 1970 in UTC rather than on the zone's clock)."""
@@ -117,9 +129,78 @@ def time_reader(time_format: str) -> Callable[[str], Parsed]:
         return lambda text: _read_count(text, Decimal(1_000_000), LABVIEW_EPOCH_S, utc=True)
     if time_format in _DAYS_BEFORE_1970:
         return lambda text: _read_days(text, _DAYS_BEFORE_1970[time_format])
+    if time_format.startswith(ABOVE):
+        return _reader_below_dates(time_format.removeprefix(ABOVE))
+    if OR in time_format and not time_format.startswith("{"):
+        return _one_of([time_reader(each) for each in time_format.split(OR)])
     year, date = year_of(time_format), date_of(time_format)
-    pattern = _compiled(without_given(time_format), year is not None, date is not None)
+    bare = without_given(time_format)
+    if bare.startswith((RANGE, RANGE_END)):
+        given = time_format.removesuffix(bare)
+        return _reader_of_ranges(bare, lambda each: time_reader(given + each))
+    return _pattern_reader(bare, year, date)
+
+
+def _pattern_reader(
+    time_format: str, year: int | None, date: tuple[int, int, int] | None
+) -> Callable[[str], Parsed]:
+    pattern = _compiled(time_format, year is not None, date is not None)
     return lambda text: _read_pattern(text, pattern, year, date)
+
+
+def _one_of(readers: Sequence[Callable[[str], Parsed]]) -> Callable[[str], Parsed]:
+    return lambda text: next((found for read in readers if (found := read(text)) is not None), None)
+
+
+def clock_of(time_format: str) -> str:
+    """Returns the time of day in a format, or "" if it has none or if a part of the date stands behind it."""
+    if time_format == "iso":
+        return f"%H:%M:%S{OR}%H:%M"
+    found = _CLOCK.search(time_format)
+    clock = time_format[found.start() :] if found is not None else ""
+    return "" if _DATE_PART.search(clock) else clock
+
+
+def _reader_below_dates(time_format: str) -> Callable[[str], Parsed]:
+    """Returns what reads times that have their date and, on the first day of the year 1, those without."""
+    read, clock = time_reader(time_format), clock_of(time_format)
+    if not clock:
+        return lambda text: read(text) if text.strip() else (_YEAR_1_US, False)
+    mark = next((each for each in (RANGE, RANGE_END) if time_format.startswith(each)), "")
+    of_day = _reader_of_ranges(mark + clock, _clock_reader) if mark else _clock_reader(clock)
+    return _one_of([read, of_day])
+
+
+def _clock_reader(clock: str) -> Callable[[str], Parsed]:
+    return _one_of([_pattern_reader(each, None, (1, 1, 1)) for each in clock.split(OR)])
+
+
+def _reader_of_ranges(
+    time_format: str, reader: Callable[[str], Callable[[str], Parsed]]
+) -> Callable[[str], Parsed]:
+    """Returns what reads the beginning or the end of a range. Behind its middle there may be no date.
+    `reader` gives what reads one of both times."""
+    ends = time_format.startswith(RANGE_END)
+    bare = time_format.removeprefix(RANGE).removeprefix(RANGE_END)
+    read, clock = reader(bare), clock_of(bare)
+    of_day = _clock_reader(clock) if clock else read
+
+    def both(text: str) -> Parsed:
+        if len(text) > 2 * TEXT_MAX:
+            return None
+        for middle in islice(BETWEEN.finditer(text), BETWEEN_MAX):
+            begin, behind = read(text[: middle.start()]), text[middle.end() :]
+            if begin is None:
+                continue
+            end = read(behind)
+            if end is None and (time := of_day(behind)) is not None:
+                end = (begin[0] // DAY_US * DAY_US + time[0] - _YEAR_1_US, begin[1])
+            if end is not None:
+                end = end if end[0] > begin[0] else (end[0] + DAY_US, end[1])
+                return end if ends else begin
+        return None
+
+    return both
 
 
 def year_of(time_format: str) -> int | None:
@@ -162,12 +243,12 @@ def _compiled(time_format: str, year_given: bool, date_given: bool) -> re.Patter
         raise ValueError("a time format may contain each part only once") from error
     names = pattern.groupindex
     dated = (year_given or "Y" in names or "y" in names) and (
-        "j" in names or (("m" in names or "b" in names) and "d" in names)
+        "j" in names or "m" in names or "b" in names or "q" in names
     )
     if date_given and not {"H", "I", "hhmm", "seconds"} & names.keys():
         raise ValueError("a time format with a date before it needs a time of day")
     if not date_given and not dated and not ("G" in names and "V" in names):
-        raise ValueError("a time format needs a year, a month and a day")
+        raise ValueError("a time format needs a year and a month")
     return pattern
 
 
@@ -239,6 +320,8 @@ def _date(said: dict[str, str | None], year_given: int | None) -> tuple[int, int
         return monday.year, monday.month, monday.day
     year = int(said["Y"] or 0) if said.get("Y") else year_given or _century(int(said.get("y") or 0))
     month = int(said.get("m") or 0) or MONTHS.get((said.get("b") or "").lower(), 1 if said.get("j") else 0)
+    if said.get("q"):
+        month = 3 * int(said["q"] or 1) - 2
     return year, month, int(said.get("d") or 1)
 
 

@@ -1,14 +1,17 @@
-"""Times that name no year, or times of day without a date: where another year or another day begins."""
+"""Times that name no year, or times of day without a date: which year or which day is theirs."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from webapp.imports.time_text import DAY_US, date_of, year_of
+from webapp.imports.time_text import ABOVE, DAY_US, date_of, year_of
 
 _HALF_A_YEAR_US = 183 * DAY_US
 _CLOCK_CHANGE_US = 2 * 3_600_000_000  # a fall of less may be a changed clock, or a row out of its order
+
+_YEAR_1_US = -719_162 * DAY_US
+_YEAR_2_US = _YEAR_1_US + 365 * DAY_US
 
 Times = NDArray[np.int64]
 
@@ -66,8 +69,48 @@ class Days:
         return times
 
 
-def turns_of(time_format: str, newest_first: bool) -> Years | Days | None:
+class Above:
+    """Follows the rows through the file. Times in the year 1 have no date of their own: it stands in the last
+    row above that has one, and a day begins where the time falls by more than two hours."""
+
+    def __init__(self) -> None:
+        self._date: int | None = None
+        self._last = self._days = 0
+
+    def of(self, times: Times, known: NDArray[np.bool_]) -> Times:
+        """Returns the times, in microseconds, with their dates. Rows above all dates are made unknown."""
+        some = times[known]
+        bare = some < _YEAR_2_US
+        if not bare.any():
+            self._keep(some)
+            return times
+        clock = np.where(bare, some - _YEAR_1_US, some % DAY_US)
+        steps = np.diff(clock, prepend=clock[0] if self._date is None else self._last)
+        days = np.cumsum((steps < -_CLOCK_CHANGE_US) & bare)
+        place = np.maximum.accumulate(np.where(bare, -1, np.arange(len(some))))
+        dates, before = some[place] - some[place] % DAY_US, days[place]
+        first = place < 0
+        dates[first], before[first] = self._date or 0, -self._days
+        found = np.where(bare, dates + clock + DAY_US * (days - before), some)
+        times = times.copy()
+        times[known] = found
+        if self._date is None and first.any():
+            known[np.flatnonzero(known)[first]] = False
+        if not first[-1]:
+            self._date = int(dates[-1])
+        self._last, self._days = int(clock[-1]), int(days[-1] - before[-1])
+        return times
+
+    def _keep(self, some: Times) -> None:
+        if len(some):
+            self._last, self._days = int(some[-1] % DAY_US), 0
+            self._date = int(some[-1]) - self._last
+
+
+def turns_of(time_format: str, newest_first: bool) -> Years | Days | Above | None:
     """Returns what follows the rows whose times have this format, if they lack their year or their date."""
+    if time_format.startswith(ABOVE):
+        return Above()
     if year_of(time_format) is not None:
         return Years()
     return Days(newest_first) if date_of(time_format) is not None else None

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from webapp.imports.ahead import ahead
+from webapp.imports.convert_plain import divided
 from webapp.imports.convert_sql import Query, csv_cells, typed
 from webapp.imports.convert_text import (
     ROW_BYTES_MAX,
@@ -62,8 +63,10 @@ def text_batches(
         found = ((piece, last, counted.done) for piece, last in _with_last(pieces(blocks, reading)))
         with closing(ahead(found)) as prepared:
             for piece, last, done in prepared:
-                file.write_bytes(piece.data)
-                table = _typed(piece, last, reading, query, connection, file, width)
+                table = _without_file(piece, reading, query, connection, width)
+                if table is None:
+                    file.write_bytes(piece.data)
+                    table = _typed(piece, last, reading, query, connection, file, width)
                 lines = lines_of(piece, table.num_rows)
                 refused = over_width(reading, width)
                 yield Batch(table, refused, done, counted.size, lines, piece.text, piece.ended)
@@ -78,6 +81,30 @@ def _with_last(found: Iterator[Piece]) -> Iterator[tuple[Piece, bool]]:
         waiting = piece
     if waiting is not None:
         yield waiting, True
+
+
+def _without_file(
+    piece: Piece, reading: Reading, query: Query, connection: duckdb.DuckDBPyConnection, width: int
+) -> pa.Table | None:
+    """Returns the same as `_typed` for a piece that Arrow can divide into cells."""
+    found = divided(piece, reading, query, width)
+    if found is None:
+        return None
+    rows = found.cells.num_rows
+    columns = found.known | {"over": _all_false(rows), "short": _all_false(rows)}
+    if not found.query.asks:
+        return pa.table(columns | {"bad": pa.nulls(rows, pa.list_(pa.string()))})
+    connection.register("cells", found.cells)
+    try:
+        names: dict[Source, str] = {n: f"c{n}" for n in range(width)}
+        asked = typed(connection, found.query, "cells", names, "")
+    finally:
+        connection.unregister("cells")
+    return pa.table(columns | dict(zip(asked.column_names, asked.columns, strict=True)))
+
+
+def _all_false(rows: int) -> pa.ChunkedArray:
+    return pa.chunked_array([pa.repeat(False, rows)])
 
 
 def _typed(

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pipeline_runtime.model.schema import FieldType
 from webapp.imports.cell_text import quoted, read_cell, sql_of
@@ -22,7 +21,7 @@ MEMORY_MB = 200
 COLUMNS_AT_ONCE = 128
 BUFFER_BYTES = 6 << 20  # each thread parses so many bytes of a piece
 _FAST_PARTS = {"%Y", "%y", "%m", "%d", "%H", "%I", "%p", "%M", "%S", "%f"}
-_YEAR_1000_US = -30_610_224_000_000_000
+YEAR_1000_US = -30_610_224_000_000_000
 _ZONED = "(contains({0}, '+') OR suffix({0}, 'Z') OR suffix({0}, 'C') OR {0} LIKE '___________%-%')"
 """SQL that tells whether an ISO 8601 text has an offset: +02:00, -03, Z or UTC."""
 _ABSENT = "\x01absent\x02"  # no cell is so, since no cell may be null by its text: that is decided later
@@ -49,6 +48,13 @@ class Query:
     sources: tuple[Source, ...]
     moments: tuple[Moment, ...]
     plain: tuple[ColumnReading, ...]  # columns that are no times
+    left_out: frozenset[str] = frozenset()  # columns of the result that are known already, such as v0 and a1
+
+    @property
+    def asks(self) -> bool:
+        """Whether anything is left to ask for."""
+        named = [f"v{n}" for n in range(len(self.plain))] + [f"a{n}" for n in range(len(self.moments))]
+        return not self.left_out.issuperset(named)
 
     @cached_property
     def numbers(self) -> frozenset[Source]:
@@ -76,19 +82,22 @@ class Query:
     ) -> str:
         """`more`: further columns of `cells`, each after a comma. `numbers`: those that are no texts, but
         numbers already."""
-        inner = [f"{names[source]} AS {self._cell(source)}" for source in self.sources]
+        plain = self._plain_asked()
+        moments = [(n, moment) for n, moment in enumerate(self.moments) if f"a{n}" not in self.left_out]
+        sources = dict.fromkeys(column.source for _, column in plain)
+        inner = [f"{names[source]} AS {self._cell(source)}" for source in sources]
         inner += [
             f"{self._value(column, names[column.source], numbers)} AS r{n}"
-            for n, column in enumerate(self.plain)
+            for n, column in plain
             if column.type is not FieldType.STRING
         ]
-        for n, moment in enumerate(self.moments):
+        for n, moment in moments:
             inner.append(f"{joined([names[source] for source in moment.sources])} AS t{n}")
         middle = ["*"]
-        for n, moment in enumerate(self.moments):
+        for n, moment in moments:
             middle.append(f"{fast_time(f't{n}', moment.format)} AS a{n}")
-        outer = [f"{self._kept(n, column)} AS v{n}" for n, column in enumerate(self.plain)]
-        for n, moment in enumerate(self.moments):
+        outer = [f"{self._kept(n, column)} AS v{n}" for n, column in plain]
+        for n, moment in moments:
             known = is_our_time(f"a{n}", moment.format)
             outer.append(f"CASE WHEN {known} THEN a{n} END AS a{n}")
             outer.append(f"CASE WHEN {known} THEN NULL ELSE t{n} END AS t{n}")
@@ -99,6 +108,21 @@ class Query:
             f" FROM (SELECT {', '.join(middle)} FROM"
             f" (SELECT {', '.join(inner)}{more} FROM {cells}))"
         )
+
+    def part(self, begin: int, end: int) -> Query:
+        """Returns the query of those columns alone, numbered from 0. The first part has the moments."""
+        plain = self.plain[begin:end]
+        known = {f"v{n}" for n in range(len(plain)) if f"v{begin + n}" in self.left_out}
+        return Query(
+            reading=self.reading,
+            sources=tuple(dict.fromkeys(column.source for column in plain)),
+            moments=() if begin else self.moments,
+            plain=plain,
+            left_out=frozenset(known | {name for name in self.left_out if name[0] != "v"}),
+        )
+
+    def _plain_asked(self) -> list[tuple[int, ColumnReading]]:
+        return [(n, column) for n, column in enumerate(self.plain) if f"v{n}" not in self.left_out]
 
     def _cell(self, source: Source) -> str:
         return f"s{self.sources.index(source)}"
@@ -132,7 +156,7 @@ class Query:
         texts, any_bad = [], []
         for n, column in enumerate(self.plain):
             cell = self._cell(column.source)
-            if column.type is FieldType.STRING or column.source in numbers:
+            if column.type is FieldType.STRING or column.source in numbers or f"v{n}" in self.left_out:
                 texts.append("NULL")
                 continue
             listed = _listed(missing(self.reading, column))
@@ -214,7 +238,7 @@ def fast_time(text: str, time_format: str) -> str:
 
 def is_our_time(micros: str, time_format: str) -> str:
     """SQL that tells whether a time is one. DuckDB reads 24 as the year 24, and knows times before Christ."""
-    return f"{micros} IS NOT NULL" if time_format in COUNTED else f"{micros} >= {_YEAR_1000_US}"
+    return f"{micros} IS NOT NULL" if time_format in COUNTED else f"{micros} >= {YEAR_1000_US}"
 
 
 def _listed(texts: tuple[str, ...]) -> str:
@@ -276,17 +300,14 @@ def typed(
     if len(query.plain) <= COLUMNS_AT_ONCE:
         return asked(connection, query.sql(cells, names, more, numbers))
     columns: dict[str, pa.ChunkedArray] = {}
-    bad: list[tuple[int, pa.ChunkedArray]] = []
+    bad: list[tuple[int, pa.ChunkedArray | None]] = []
     for begin in range(0, len(query.plain), COLUMNS_AT_ONCE):
-        plain = query.plain[begin : begin + COLUMNS_AT_ONCE]
-        part = Query(
-            reading=query.reading,
-            sources=tuple(dict.fromkeys(column.source for column in plain)),
-            moments=() if begin else query.moments,
-            plain=plain,
-        )
+        part = query.part(begin, begin + COLUMNS_AT_ONCE)
+        if not part.asks:
+            bad.append((len(part.plain), None))
+            continue
         table = asked(connection, part.sql(cells, names, "" if begin else more, numbers))
-        bad.append((len(plain), table["bad"]))
+        bad.append((len(part.plain), table["bad"]))
         for name in table.column_names:
             if name.startswith("v"):
                 columns[f"v{begin + int(name[1:])}"] = table[name]
@@ -295,19 +316,19 @@ def typed(
     return pa.table(columns | {"bad": _joined_lists(bad)})
 
 
-def _joined_lists(parts: list[tuple[int, pa.ChunkedArray]]) -> pa.Array:
+def _joined_lists(parts: list[tuple[int, pa.ChunkedArray | None]]) -> pa.Array:
     """Returns for each row the lists of all parts, one after the other, or null where all are null."""
-    rows = len(parts[0][1])
-    if all(part.null_count == rows for _, part in parts):
+    rows = max(len(part) for _, part in parts if part is not None)
+    if all(part is None or part.null_count == rows for _, part in parts):
         return pa.nulls(rows, pa.list_(pa.string()))
     whole: list[list[str | None] | None] = [None] * rows
     at = 0
     width = sum(size for size, _ in parts)
     for size, part in parts:
-        valid = pc.is_valid(part).to_pylist()
-        for row in (row for row in range(rows) if valid[row]):
-            texts = whole[row] = whole[row] or [None] * width
-            texts[at : at + size] = part[row].as_py()
+        for row, found in enumerate(part.to_pylist() if part is not None else ()):
+            if found is not None:
+                texts = whole[row] = whole[row] or [None] * width
+                texts[at : at + size] = found
         at += size
     return pa.array(whole, pa.list_(pa.string()))
 

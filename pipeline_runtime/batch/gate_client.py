@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeVar
 
 from pipeline_runtime.batch.gate_messages import Request, Wire
 
 A = TypeVar("A")
-Meanwhile = Callable[[Callable[[], bool]], None]
 
 
 class GateClosed(ConnectionError):
@@ -30,20 +28,10 @@ class GateClient:
         self._wire = Wire(self._socket)
         self._told: Request[None] | None = None  # whose answer was not read yet
 
-    def ask(self, request: Request[A], meanwhile: Meanwhile | None = None) -> A:
-        """Blocks until the gate answers. Raises GateClosed, and RuntimeError if the gate could not answer.
-
-        `meanwhile` is called first, with a function that tells whether an answer has come: this one, or
-        that to what was told before. What `meanwhile` raises is raised when the answer has come.
-        """
+    def ask(self, request: Request[A]) -> A:
+        """Blocks until the gate answers. Raises GateClosed, and RuntimeError if the gate could not answer."""
         try:
             self._wire.send(self._keeper, request)
-            if meanwhile is not None:
-                try:
-                    meanwhile(self._wire.has_more)
-                except Exception:
-                    self._answer(request)  # the next request would take it for its own answer
-                    raise
             return self._answer(request)
         except EOFError:
             raise GateClosed("the gate is gone") from None

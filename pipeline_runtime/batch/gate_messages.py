@@ -12,7 +12,6 @@ longer than MESSAGE_BYTES_MAX.
 
 from __future__ import annotations
 
-import select
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -293,12 +292,6 @@ class Wire:
         if payload is not None:
             self._writes.write(payload)
         self._writes.flush()
-
-    def has_more(self) -> bool:
-        """Whether the other side has answered, or hung up."""
-        looks = select.poll()  # `select` takes no file whose number is 1024 or more
-        looks.register(self._connection, select.POLLIN)
-        return bool(looks.poll(0))
 
     def answer_to(self, request: Request[A_co]) -> A_co:
         """Wait for the answer to the request that was sent. Raises EOFError if the gate has hung up, and

@@ -8,7 +8,7 @@ stays: it asks the gate for the rows of one batch after another, and gives it wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,12 +27,13 @@ from pipeline_runtime.operators.tables import with_column
 
 def run_batches(gate: GateClient, work: GroupWork, token: int, task: int) -> None:
     """Run one batch after another, until the gate lets go of the task."""
-    slices = gate.ask(SlicesOf(token, task))
-    while slices is not None:
-        output = work.run(slices, task)
-        # The gate answers one request after the other, so the next batch can be asked for at once.
-        gate.tell(PartProcessed(task, packed(output)))
-        slices = gate.ask(SlicesOf(token, task), meanwhile=work.read_ahead)
+    try:
+        while (slices := gate.ask(SlicesOf(token, task))) is not None:
+            output = work.run(slices, task)
+            # The gate answers one request after the other, so the next batch can be asked for at once.
+            gate.tell(PartProcessed(task, packed(output)))
+    finally:
+        work.stop()
 
 
 class GroupWork:
@@ -83,9 +84,9 @@ class GroupWork:
             streams[source] = output.add(source, rows)
         return output.output()
 
-    def read_ahead(self, is_enough: Callable[[], bool]) -> None:
-        """Reads on behind the last batch, until `is_enough`."""
-        self._reader.read_ahead(is_enough)
+    def stop(self) -> None:
+        """Nothing is read ahead any more."""
+        self._reader.stop()
 
     def _read(self, slices: Sequence[Slice]) -> dict[str, pa.Table]:
         """Returns the rows of each input, by its stream."""
@@ -95,6 +96,7 @@ class GroupWork:
             parts = [rows for part in mine for rows in self._reader.read(part)]
             empty = input_schema(item.schema).empty_table()
             streams[item.source] = pa.concat_tables(parts) if parts else empty
+        self._reader.go_on()
         return streams
 
     def _processed(

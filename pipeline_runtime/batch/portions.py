@@ -1,14 +1,16 @@
 """Reads a topic's records into columns, some at a time, and ahead of the batches that need them.
 
-How records are read does not depend on the batch that they belong to. So a task that has handed over a batch
-reads on, while the batch is committed. What it has read ahead is cut where the next batches begin and end.
+How records are read does not depend on the batch that they belong to. So a thread of the task reads on, while
+batches are processed and committed. What it has read ahead is cut where the next batches begin and end.
 """
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -49,7 +51,7 @@ class Portion:
             records, unread = records.taken(rest), told
         return Portion(records, _read(records, group_input), tuple(ends.values()), unread)
 
-    @property
+    @cached_property
     def bytes(self) -> int:
         """Returns how many bytes the values have."""
         return self.records.bytes
@@ -66,7 +68,8 @@ class Portion:
 
 
 class PortionReader:
-    """Reads one partition of an input. For one thread at a time."""
+    """Reads one partition of an input. `held` may be called while another thread is in `read_one_ahead`.
+    Apart from that it is for one thread at a time."""
 
     def __init__(self, kafka: KafkaSettings, group_input: GroupInput, partition: int) -> None:
         assert group_input.topic is not None
@@ -75,8 +78,19 @@ class PortionReader:
         # All portions from `_begin`, where the last range ended, to `_end`. Each has the offset before which
         # it ends.
         self._ahead: deque[tuple[int, Portion]] = deque()
+        self._lock = threading.Lock()  # guards `_ahead`
         self._begin = self._end = -1
         self._topic_id = ""  # of the last range
+
+    def held(self, start: int, end: int, topic_id: str = "") -> list[Portion] | None:
+        """Returns what `read` would yield, if all of it was read ahead and is known to be of that topic."""
+        if start != self._begin or topic_id != self._topic_id or not self._reader.is_of(topic_id):
+            return None
+        with self._lock:
+            if not self._ahead or self._ahead[-1][0] < end:
+                return None
+            self._begin = end
+            return self._taken(start, end)
 
     def read(self, start: int, end: int, topic_id: str = "") -> Iterator[Portion]:
         """Yields what is in the records with start <= offset < end. `topic_id` is that of the topic in which
@@ -87,36 +101,47 @@ class PortionReader:
             self._end = start
         # A task may be ended in the middle of this.
         at, self._begin, self._topic_id = start, -1, topic_id
+        yield from self._taken(start, end)
+        at = max(start, min(self._end, end))
+        if at < end:
+            for records in self._reader.read(at, end, topic_id):
+                yield Portion.of(records, self._item)
+            self._end = end
+        if not self._reader.is_of(topic_id):
+            self._reader.confirm(topic_id)
+        self._begin = end
+
+    def _taken(self, start: int, end: int) -> list[Portion]:
+        """Takes what was read ahead of the records with start <= offset < end."""
+        found, at = [], start
         while self._ahead and at < end:
             until, portion = self._ahead.popleft()
             if until > end:
                 self._ahead.appendleft((until, portion.between(end, until)))
                 portion = portion.between(at, end)
             at = min(until, end)
-            yield portion
-        if at < end:
-            for records in self._reader.read(at, end, topic_id):
-                yield Portion.of(records, self._item)
-            self._end = end
-        if topic_id:
-            self._reader.confirm(topic_id)
-        self._begin = end
+            found.append(portion)
+        return found
 
     def ahead(self) -> tuple[int, int]:
         """Returns how many rows and bytes are held read ahead."""
-        portions = [portion for _, portion in self._ahead]
+        with self._lock:
+            portions = [portion for _, portion in self._ahead]
         return sum(len(portion.records) for portion in portions), sum(portion.bytes for portion in portions)
 
     def read_one_ahead(self) -> tuple[int, int] | None:
         """Reads one portion of what has been fetched behind the last range, and returns how many rows and
         bytes it has. It does not wait. Returns None if nothing is there."""
-        found = self._reader.ahead(self._end)
+        found = self._reader.ahead(self._end, self._topic_id)
         if found is None:
             return None
-        records, self._end = found
+        records, end = found
         portion = Portion.of(records, self._item)
-        self._ahead.append((self._end, portion))
-        return len(records), portion.bytes
+        size = portion.bytes
+        with self._lock:
+            self._ahead.append((end, portion))
+            self._end = end
+        return len(records), size
 
     def close(self) -> None:
         self._reader.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,8 @@ from pipeline_runtime.batch.facts import GroupFacts
 from pipeline_runtime.batch.gate_messages import Describe, Reject, Slice, SliceRead
 from pipeline_runtime.batch.inputs import GroupInput, group_inputs, open_source
 from pipeline_runtime.batch.outside import not_far_ahead
-from pipeline_runtime.batch.portions import Portion, PortionReader, read_ahead
+from pipeline_runtime.batch.portions import Portion, PortionReader
+from pipeline_runtime.batch.reading_ahead import ReadingAhead
 from pipeline_runtime.batch.rows import Asked
 from pipeline_runtime.kafka.ahead import unpack
 from pipeline_runtime.kafka.clients import KafkaSettings
@@ -63,10 +64,12 @@ class GroupReader:
         self.inputs: tuple[GroupInput, ...] = group_inputs(spec)
         self.is_planned = GroupFacts(spec, self.files, self.directory).is_planned
         self._partitions: dict[tuple[str, int], PortionReader] = {}
-        self._read_last: set[PortionReader] = set()  # by this task itself, since it read ahead
+        self._read_last: set[PortionReader] = set()  # by this task itself, since `go_on`
+        self._ahead = ReadingAhead()
         self._sources: dict[str, SourceReader] = {}
 
     def close(self) -> None:
+        self.stop()
         for reader in self._partitions.values():
             reader.close()
 
@@ -123,13 +126,21 @@ class GroupReader:
             reader = PortionReader(self._kafka, group_input, part.partition)
             self._partitions[group_input.topic, part.partition] = reader
         self._read_last.add(reader)
-        yield from reader.read(part.start, part.end, part.topic_id)
+        where = part.start, part.end, part.topic_id
+        held = reader.held(*where)
+        if held is None:
+            self._ahead.pause()
+        yield from reader.read(*where) if held is None else held
 
-    def read_ahead(self, is_enough: Callable[[], bool]) -> None:
-        """Reads on behind the last batch, where this task has read its rows by itself, until `is_enough`. It
-        does not wait for rows."""
-        read_ahead(self._read_last, self._partitions.values(), is_enough)
+    def go_on(self) -> None:
+        """All rows of a batch were read. A thread reads on behind them, where this task has read them by
+        itself. It does not wait for rows."""
+        self._ahead.go_on(self._read_last, self._partitions.values())
         self._read_last.clear()
+
+    def stop(self) -> None:
+        """Nothing is read ahead any more."""
+        self._ahead.stop()
 
     def _read_source(self, group_input: GroupInput, part: Slice) -> Iterator[pa.Table]:
         source = self._sources.get(group_input.source)

@@ -35,12 +35,13 @@ class PartitionReader:
         self._consumer: KafkaConsumer | None = None
         self._polled = Polled(may_hold_rows=is_own(topic))
         self._next = -1  # a range that begins here goes on with what was polled
+        self._known_id = ""  # of the topic of which all is that was polled, as far as is known
 
     def read(self, start: int, end: int, topic_id: str = "") -> Iterator[Records]:
         """Yields the committed records with start <= offset < end, some at a time.
 
         `topic_id` is that of the topic in which these offsets lie, or empty if nobody knows it. Whether what
-        was yielded is of that topic, `confirm` says.
+        was yielded is of that topic, `is_of` and `confirm` say.
 
         Raises RangeGone and RangeUnreadable. It waits for a broker that is away: the batch was granted, so it
         has to be read.
@@ -51,7 +52,7 @@ class PartitionReader:
         try:
             while self._reached(consumer) < end:
                 if polled.next_offset is None:
-                    polled.poll(consumer, _POLL_MS)
+                    self._poll(consumer, _POLL_MS)
                     if polled.next_offset is None:
                         self.confirm(topic_id)
                 records = polled.take(start, end)
@@ -65,25 +66,37 @@ class PartitionReader:
             raise RangeUnreadable(f"{self._name}, between the offsets {start} and {end}: {error}") from error
         self._next = end
 
-    def ahead(self, start: int) -> tuple[Records, int] | None:
+    def ahead(self, start: int, topic_id: str = "") -> tuple[Records, int] | None:
         """Returns the next records from `start` on, and the offset before which there are no others. Returns
-        None if none are here, or if the last range did not end at `start`. It does not wait."""
+        None if none are here, if the last range did not end at `start`, or if another topic has the name by
+        now. It does not wait for records."""
         consumer, polled = self._consumer, self._polled
         if consumer is None or self._next != start:
             return None
         self._next = -1
         try:
             if polled.next_offset is None:
-                polled.poll(consumer, 0)
+                self._poll(consumer, 0)
             if polled.next_offset is None:
                 self._next = start  # the consumer may have passed what only ends a transaction
                 return None
+            if not self.is_of(topic_id):
+                self._ask(consumer, topic_id)
             records = polled.take(start, _FOR_EVER)
             self._next = self._reached(consumer)
-        except KafkaError:
+        except (KafkaError, RangeGone):
             self.close()  # whoever needs these records will be told why they cannot be read
             return None
         return records, self._next
+
+    def _poll(self, consumer: KafkaConsumer, timeout_ms: int) -> None:
+        self._polled.poll(consumer, timeout_ms)
+        if self._polled.next_offset is not None:
+            self._known_id = ""
+
+    def is_of(self, topic_id: str) -> bool:
+        """Returns whether all that was read is known to be of that topic. Nobody has to ask then."""
+        return not topic_id or topic_id == self._known_id
 
     def confirm(self, topic_id: str) -> None:
         """Asks which topic has the name now, and raises RangeGone if it is another one. An id never comes
@@ -93,15 +106,18 @@ class PartitionReader:
                 if self._consumer is None:
                     self._consumer, self._next = self._open(), -1
                     self._consumer.beginning_offsets([self._tp])
-                else:
-                    self._consumer._net.run(self._consumer._cluster.refresh_metadata)
+                self._ask(self._consumer, topic_id)
             except KafkaError:
                 sleep(_RETRY_S)
                 continue
-            if self._is_another(self._consumer, topic_id):
-                self.close()
-                raise RangeGone(f"{self._tp.topic} was deleted and created again: its records are gone")
             return
+
+    def _ask(self, consumer: KafkaConsumer, topic_id: str) -> None:
+        consumer._net.run(consumer._cluster.refresh_metadata)
+        if self._is_another(consumer, topic_id):
+            self.close()
+            raise RangeGone(f"{self._tp.topic} was deleted and created again: its records are gone")
+        self._known_id = topic_id
 
     def _reached(self, consumer: KafkaConsumer) -> int:
         left = self._polled.next_offset

@@ -187,7 +187,8 @@ def test_nothing_is_read_of_another_topic_that_has_the_name_by_now(kafka: str) -
     admin.delete_topics([name])
     wait_until(lambda: TopicLook(settings).ask([name])[name] is None, "the topic to be deleted")
     present = made(b"x", b"y", b"z")
-    for range_ in ((2, 3), (0, 3), (1, 9)):
+    assert read(2, 3, former) == [b"c"], "it was read, and the id asked for, before the topic was deleted"
+    for range_ in ((3, 4), (0, 3), (1, 9)):
         with pytest.raises(RangeGone, match="created again"):
             read(*range_, former)
     assert read(0, 3, present) == [b"x", b"y", b"z"]

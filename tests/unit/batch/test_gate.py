@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
-import resource
 import socket
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,7 @@ from msgspec import msgpack
 from pipeline_runtime.batch import gate as gate_module
 from pipeline_runtime.batch.gate import GateServer
 from pipeline_runtime.batch.gate_client import GateClient, GateClosed
-from pipeline_runtime.batch.gate_messages import GateKeeper, NextToken, PartProcessed, Payload, Wire
+from pipeline_runtime.batch.gate_messages import GateKeeper, NextToken, PartProcessed, Payload
 from tests.shortages import no_more_files, no_more_threads
 from tests.waiting import PATIENCE_S, wait_until
 
@@ -192,18 +190,6 @@ def test_of_bytes_that_do_not_all_come_nobody_hears(gate: GateServer) -> None:
     assert not heard.asked.is_set()
 
 
-def test_who_fails_while_it_waits_is_not_given_that_answer_later(gate: GateServer) -> None:
-    client = GateClient(gate.open("group", NextOne()))
-
-    def fails(_: Callable[[], bool]) -> None:
-        raise ValueError("no row")
-
-    with pytest.raises(ValueError, match="no row"):
-        client.ask(NextToken(1), meanwhile=fails)
-    assert client.ask(NextToken(7)) == 8
-    client.close()
-
-
 class Refusing(Weighing):
     def part_processed(self, task: int, payload: Payload) -> None:
         if not payload:
@@ -226,33 +212,3 @@ def test_what_is_told_is_heard_first_and_its_failure_is_raised_by_the_next_reque
         client.ask(NextToken(2))
     assert client.ask(NextToken(7)) == 8, "each request has its own answer again"
     client.close()
-
-
-def test_who_waits_notices_the_answer_to_what_was_told(gate: GateServer) -> None:
-    client = GateClient(gate.open("group", Refusing()))
-    client.tell(PartProcessed(1, b"some"))
-    noticed: list[bool] = []
-
-    def look(has_come: Callable[[], bool]) -> None:
-        wait_until(has_come, "an answer to have come")
-        noticed.append(True)
-
-    assert client.ask(NextToken(1), meanwhile=look) == 2
-    assert noticed
-    client.close()
-
-
-def test_an_answer_is_noticed_in_a_process_with_many_open_files() -> None:
-    """`select` takes no file whose number is 1024 or more."""
-    ours, theirs = socket.socketpair()
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(2048, hard)), hard))
-    try:
-        with ours, theirs, socket.socket(fileno=fcntl.fcntl(ours, fcntl.F_DUPFD_CLOEXEC, 1024)) as high:
-            wire = Wire(high)
-            assert not wire.has_more()
-            theirs.sendall(b"\n")
-            assert wire.has_more()
-            wire.close()
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -138,7 +138,7 @@ class Gate(GateKeeper):
         self.made: list[BatchOutput] = []
         self.read: list[SliceRead] = []
 
-    def ask(self, request: Request[Any], meanwhile: Any = None) -> Any:
+    def ask(self, request: Request[Any]) -> Any:
         return request.answered_by(self)
 
     def tell(self, request: Request[Any]) -> None:

@@ -57,7 +57,10 @@ class Partition:
                 yield found
         self._next = end
 
-    def ahead(self, start: int) -> tuple[Records, int] | None:
+    def is_of(self, topic_id: str) -> bool:
+        return True
+
+    def ahead(self, start: int, topic_id: str) -> tuple[Records, int] | None:
         if self._next != start or not self._sizes:
             return None
         self._next = start + self._sizes.pop()

@@ -316,3 +316,45 @@ def test_what_only_ends_a_transaction_is_passed_without_a_seek(monkeypatch: pyte
         row for records in reader.read(5, 8) for row in rows_of(records)
     ]  # there is nothing to seek with
     assert [offset for offset, *_ in found] == [6, 7]
+
+
+def reader_with_ids(monkeypatch: pytest.MonkeyPatch, ids: list[str]) -> tuple[PartitionReader, list[str]]:
+    """A reader at offset 0 of a topic that has these ids, one after the other, each time somebody asks.
+    Returns also those that were asked for. Each of two polls brings two batches, decoded one by one."""
+    monkeypatch.setattr(incoming, "ROWS_AT_ONCE", 1)
+    monkeypatch.setattr(partition_reader, "close_spent", lambda _: None)
+    one, asked, polls = Sent(NOW_MS, b"k", b"v", []), [], iter([(0, 1), (2, 3)])
+
+    def poll(_: int) -> dict[str, list[Any]]:
+        batches = [DefaultRecordBatch(bytes_of([one], offset)) for offset in next(polls)]
+        return {"t": [SimpleNamespace(value=SimpleNamespace(batch=batch)) for batch in batches]}
+
+    consumer: Any = SimpleNamespace(poll=poll, position=lambda _: 2)
+    consumer._cluster = SimpleNamespace(topic_id=lambda _: asked[-1], refresh_metadata=None)
+    consumer._net = SimpleNamespace(run=lambda _: asked.append(ids.pop(0)))
+    reader = PartitionReader(KafkaSettings("nowhere:1"), "t", 0)
+    reader._consumer, reader._next = consumer, 0
+    return reader, asked
+
+
+def test_the_topics_id_is_asked_for_once_for_all_that_a_poll_has_brought(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reader, asked = reader_with_ids(monkeypatch, ["x", "x"])
+    assert not reader.is_of("x"), "nobody has asked"
+    for begin in range(2):
+        assert reader.ahead(begin, "x") is not None
+        assert reader.is_of("x")
+    assert asked == ["x"]
+    assert not reader.is_of("y")
+    assert reader.ahead(2, "x") is not None
+    assert asked == ["x", "x"], "what was polled later may be another topic's"
+
+
+def test_nothing_is_read_ahead_of_another_topic(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, _ = reader_with_ids(monkeypatch, ["x", "y"])
+    assert reader.ahead(0, "x") is not None
+    assert reader.ahead(1, "x") is not None
+    assert reader.ahead(2, "x") is None
+    assert not reader.is_of("x")
+    assert reader._consumer is None

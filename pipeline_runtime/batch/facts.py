@@ -8,7 +8,7 @@ from pathlib import Path
 from pipeline_runtime.batch.inputs import GroupInput, group_inputs, operator_context, operator_of
 from pipeline_runtime.batch.streams import needed_streams, sink_streams
 from pipeline_runtime.model.spec import GroupSpec
-from pipeline_runtime.operators.key_columns import KeyColumns
+from pipeline_runtime.operators.key_columns import KeyArrays, KeyColumns
 from pipeline_runtime.operators.sdk import (
     DataFrameOperator,
     KeyedProcessor,
@@ -18,6 +18,9 @@ from pipeline_runtime.operators.sdk import (
     SinkOperator,
     SinkWriter,
 )
+
+
+_BY_KEY = KeyedProcessor | KeyColumns | KeyArrays
 
 
 class GroupFacts:
@@ -85,7 +88,7 @@ class GroupFacts:
 
 def grouped_by(operator: Operator) -> str | None:
     """The field by which an operator takes the rows of each key apart; None stands for the record's key."""
-    return operator.key_field() if isinstance(operator, KeyedProcessor | KeyColumns) else None
+    return operator.key_field() if isinstance(operator, _BY_KEY) else None
 
 
 def partitions_apart(spec: GroupSpec, inputs: Sequence[GroupInput], processor: str | None) -> int:
@@ -96,11 +99,7 @@ def partitions_apart(spec: GroupSpec, inputs: Sequence[GroupInput], processor: s
         return sum(len(item.end_keys()) for item in inputs)
     operator, [item, *others] = operator_of(spec, processor), inputs
     [element] = [each for each in spec.elements if each.id == processor]
-    if (
-        not isinstance(operator, KeyedProcessor | KeyColumns)
-        or others
-        or set(element.inputs.values()) != {item.source}
-    ):
+    if not isinstance(operator, _BY_KEY) or others or set(element.inputs.values()) != {item.source}:
         return 1
     key = item.schema.key
     by_record = item.topic is not None and key is not None and grouped_by(operator) in (None, key)

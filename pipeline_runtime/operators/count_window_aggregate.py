@@ -11,7 +11,8 @@ from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.operators.aggregates import Aggregates, aggregate_fields, evaluate
 from pipeline_runtime.operators.by_key import from_state, to_state
 from pipeline_runtime.operators.columns import ColumnName, SchemaCheck
-from pipeline_runtime.operators.key_columns import KeyColumns, KeyedRows
+from pipeline_runtime.operators.key_columns import KeyColumns
+from pipeline_runtime.operators.keyed_rows import KeyedRows
 from pipeline_runtime.operators.sdk import Params
 
 

@@ -13,7 +13,8 @@ from pydantic import Field
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.operators.by_key import EACH_KEY, KEPT_MAX, TooManyKept, to_state
 from pipeline_runtime.operators.columns import ColumnName, SchemaCheck
-from pipeline_runtime.operators.key_columns import KeyColumns, KeyedRows
+from pipeline_runtime.operators.key_columns import KeyColumns
+from pipeline_runtime.operators.keyed_rows import KeyedRows
 from pipeline_runtime.operators.sdk import OtherColumns, Params
 
 

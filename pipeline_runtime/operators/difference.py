@@ -6,13 +6,21 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 from pydantic import Field
 
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
-from pipeline_runtime.operators.by_key import EACH_KEY, finite
+from pipeline_runtime.operators.by_key import EACH_KEY
 from pipeline_runtime.operators.columns import NUMERIC, ColumnName, NewColumn, NumericColumn, SchemaCheck
-from pipeline_runtime.operators.key_columns import KeyColumns, KeyedRows
+from pipeline_runtime.operators.key_columns import KeyArrays
+from pipeline_runtime.operators.key_states import Column, Joined, KeyStates, finite, is_integer
+from pipeline_runtime.operators.keyed_rows import KeyedRows
 from pipeline_runtime.operators.sdk import Params
+
+_EXACT = 2**45
+"""Of integers up to this size, a hundred times their difference is exact as a float."""
 
 
 class Gives(StrEnum):
@@ -30,7 +38,7 @@ class DifferenceParams(Params):
     key: ColumnName | None = Field(default=None, title="For each", description=EACH_KEY)
 
 
-class Difference(KeyColumns):
+class Difference(KeyArrays):
     """Compares a column with its value some rows earlier, for each key, and adds the result to each row.
 
     | gives | |
@@ -74,25 +82,45 @@ class Difference(KeyColumns):
             return "%"
         return f"{unit}/s" if unit and self.params.gives is Gives.DERIVATIVE else unit
 
-    def process_key(self, rows: KeyedRows, first: int, end: int, state: dict[str, Any]) -> None:
-        values, times_ms, periods = rows.values(self.params.column), rows.times_ms, self.params.periods
-        before: list[list[Any]] = state.setdefault("before", [])
-        for place in range(first, end):
-            value, now_ms, found = values[place], times_ms[place], None
-            if value is not None:
-                if len(before) >= periods:
-                    at_ms, earlier = before[-periods]
-                    found = finite(self._change(value, earlier, (now_ms - at_ms) / 1000))
-                before.append([now_ms, value])
-            rows.made.append((place, now_ms, found))
-        del before[:-periods]
+    def state_columns(self, schema: StreamSchema) -> Mapping[str, Column]:
+        values = Column.WHOLES if is_integer(schema, self.params.column) else Column.NUMBERS
+        return {"times_ms": Column.WHOLES, "values": values}
 
-    def _change(self, value: float, before: float, seconds: float) -> float | None:
+    def process_rows(self, rows: KeyedRows, states: KeyStates) -> None:
+        name, periods = self.params.column, self.params.periods
+        type_ = pa.int64() if is_integer(rows.schema, name) else pa.float64()
+        places = rows.valid(name)
+        kept_times, kept_values = states["times_ms"], states["values"]
+        joined = Joined(kept_times.counts, rows.counts_of(places))
+        times = joined.lists(kept_times.numbers, rows.times[places])
+        values = joined.lists(kept_values.numbers, rows.array(name, type_)[places])
+        compared = joined.new_behind(periods)
+        at, before = joined.new[compared], joined.new[compared] - periods
+        made = np.full(len(rows.times), np.nan)
+        seconds = (times.numbers[at] - times.numbers[before]) / 1000
+        made[places[compared]] = self._changes(values.numbers[at], values.numbers[before], seconds)
+        rows.give(np.arange(len(made)), rows.times, made)
+        states["times_ms"], states["values"] = times.last(periods), values.last(periods)
+
+    def _changes(
+        self, values: NDArray[Any], before: NDArray[Any], seconds: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         gives = self.params.gives
-        if gives is Gives.LAG:
-            return float(before)
-        if gives is Gives.DIFFERENCE:
-            return float(value - before)
-        if gives is Gives.PERCENT:
-            return 100 * (value - before) / abs(before) if before else None
-        return (value - before) / seconds if seconds else None
+        if values.dtype == np.int64 and max(map(_largest, (values, before))) > _EXACT:
+            # Python's integers have no end, and what is made of them is rounded once.
+            values, before = values.astype(object), before.astype(object)
+        with np.errstate(all="ignore"):
+            if gives is Gives.LAG:
+                return finite(before)
+            if gives is Gives.DIFFERENCE:
+                return finite(values - before)
+            if gives is Gives.PERCENT:
+                divided, divisor = 100 * (values - before), abs(before)
+            else:
+                divided, divisor = values - before, seconds
+            zero = np.asarray(divisor == 0, bool)
+            return finite(np.where(zero, np.nan, divided / np.where(zero, 1, divisor)))
+
+
+def _largest(values: NDArray[np.int64]) -> int:
+    return max(abs(int(values.min())), abs(int(values.max()))) if len(values) else 0

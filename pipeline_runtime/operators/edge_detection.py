@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pydantic import Field
 
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
 from pipeline_runtime.operators.by_key import EACH_KEY
 from pipeline_runtime.operators.columns import SIGNALS, ColumnName, SchemaCheck, SignalColumn
-from pipeline_runtime.operators.key_columns import KeyColumns, KeyedRows
+from pipeline_runtime.operators.key_columns import KeyArrays
+from pipeline_runtime.operators.key_states import Column, Joined, KeyStates, is_integer
+from pipeline_runtime.operators.keyed_rows import KeyedRows
 from pipeline_runtime.operators.sdk import Params
 
 
@@ -33,7 +36,7 @@ class EdgeDetectionParams(Params):
     key: ColumnName | None = Field(default=None, title="For each", description=EACH_KEY)
 
 
-class EdgeDetection(KeyColumns):
+class EdgeDetection(KeyArrays):
     """Emits a row when a signal changes: when its value differs from the one before it, for each key.
 
     A change to true or to a greater number is a rising edge. A change to false or to a smaller number is a
@@ -75,28 +78,35 @@ class EdgeDetection(KeyColumns):
             check.unique([field.name for field in fields], "params.key")
         return StreamSchema(fields=fields, key=self.params.key or schema.key)
 
-    def process_key(self, rows: KeyedRows, first: int, end: int, state: dict[str, Any]) -> None:
-        watched = [(name, rows.numbers(name), self._threshold(rows, name)) for name in self.params.columns]
-        times_ms, wanted = rows.times_ms, self.params.edges
-        for place in range(first, end):
-            for name, values, threshold in watched:
-                value = values[place]
-                if value is None:
-                    continue
-                before = state.get(name)
-                state[name] = value
-                if before is None:
-                    continue
-                low, high = (before, value) if threshold is None else (before > threshold, value > threshold)
-                if low == high:
-                    continue
-                edge = Edges.RISING if high > low else Edges.FALLING
-                if wanted in (Edges.BOTH, edge):
-                    rows.made.append((place, times_ms[place], name, edge.value, float(before), float(value)))
+    def state_columns(self, schema: StreamSchema) -> Mapping[str, Column]:
+        return {
+            name: Column.WHOLES if is_integer(schema, name) else Column.NUMBERS
+            for name in self.params.columns
+        }
+
+    def process_rows(self, rows: KeyedRows, states: KeyStates) -> None:
+        for name in dict.fromkeys(self.params.columns):
+            self._find(name, rows, states)
+
+    def _find(self, name: str, rows: KeyedRows, states: KeyStates) -> None:
+        places, last = rows.valid(name), states[name]
+        type_ = pa.int64() if is_integer(rows.schema, name) else pa.float64()
+        joined = Joined(last.counts, rows.counts_of(places))
+        values = joined.lists(last.numbers, rows.array(name, type_)[places])
+        states[name] = values.last(1)
+        compared = joined.new_behind(1)
+        before, after = values.numbers[joined.new[compared] - 1], values.numbers[joined.new[compared]]
+        threshold = None if rows.is_boolean(name) else self.params.threshold
+        if threshold is None:
+            rises, falls = after > before, after < before
+        else:
+            was_high, is_high = before > threshold, after > threshold
+            rises, falls = is_high & ~was_high, was_high & ~is_high
+        wanted = self.params.edges
+        found = (rises & (wanted is not Edges.FALLING)) | (falls & (wanted is not Edges.RISING))
+        at = places[compared][found]
+        edge = pc.if_else(pa.array(rises[found]), Edges.RISING.value, Edges.FALLING.value)
+        rows.give(at, rows.times[at], pa.repeat(name, len(at)), edge, before[found], after[found])
 
     def numbers_of(self) -> tuple[str, ...]:
         return self.params.columns
-
-    def _threshold(self, rows: KeyedRows, name: str) -> float | None:
-        """True and false have no threshold."""
-        return None if rows.is_boolean(name) else self.params.threshold

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from math import isfinite
-from typing import Any, NamedTuple
+from math import isfinite, isnan
+from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
 from pipeline_runtime.operators.by_key import EACH_KEY
 from pipeline_runtime.operators.columns import NUMERIC, ColumnName, NewColumn, NumericColumn, SchemaCheck
-from pipeline_runtime.operators.key_columns import KeyColumns, KeyedRows
+from pipeline_runtime.operators.key_columns import KeyArrays
+from pipeline_runtime.operators.key_states import Column, KeyStates
+from pipeline_runtime.operators.keyed_rows import KeyedRows, Places, Rounds
 from pipeline_runtime.operators.sdk import FileDescriber, Params
 
 _BUTTERWORTH = math.sqrt(0.5)
 """The quality at which a second-order filter is flat up to its cutoff."""
+N = TypeVar("N", float, NDArray[np.float64])
+
 LEAST = 1e-6
 """A share of the sample rate. Below it, the coefficients have too few digits."""
 
@@ -72,7 +78,7 @@ class Section(NamedTuple):
     a2: float
 
 
-class FrequencyFilter(KeyColumns):
+class FrequencyFilter(KeyArrays):
     """Adds a column with the slow part of a signal (low-pass), its fast part (high-pass), or the part between
     two cutoff frequencies (band-pass), for each key.
 
@@ -114,30 +120,85 @@ class FrequencyFilter(KeyColumns):
             check.unique([field.name for field in fields], "params.name")
         return StreamSchema(fields=fields, key=self.params.key or schema.key)
 
-    def process_key(self, rows: KeyedRows, first: int, end: int, state: dict[str, Any]) -> None:
-        values, times_ms = rows.floats(self.params.column), rows.times_ms
-        memories: list[list[float]] = state.get("memories", [])
+    def state_columns(self, schema: StreamSchema) -> Mapping[str, Column]:
+        """Each section remembers two numbers. A new key has NaN."""
+        return dict.fromkeys((f"memory_{number}" for number in range(2 * len(self._sections))), Column.NUMBER)
+
+    def process_rows(self, rows: KeyedRows, states: KeyStates) -> None:
+        names = self.state_columns(rows.schema)
+        rounds, values = Rounds(rows), rows.array(self.params.column)
+        memories = [rounds.sorted(states[name]) for name in names]
+        made = np.full(len(values), np.nan)
+        for places in rounds:
+            some = [memory[: len(places)] for memory in memories]
+            made[places] = self._take(rows, some, places, values[places])
+        for key, first, end in rounds.rest():
+            made[first:end] = self._take_all(rows, memories, key, first, end)
+        for name, memory in zip(names, memories, strict=True):
+            states[name] = rounds.as_before(memory)
+        places = np.delete(np.arange(len(made)), np.array([place for place, _ in rows.rejected], np.int64))
+        rows.give(places, rows.times[places], made[places])
+
+    def _take(
+        self,
+        rows: KeyedRows,
+        memories: Sequence[NDArray[np.float64]],
+        places: Places,
+        values: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        """Takes a row of each of some keys. Returns what the filter makes of them."""
+        given, now, found = ~np.isnan(values), [], values
+        fits = np.isfinite(values)
+        is_new = np.isnan(memories[0])
+        with np.errstate(all="ignore"):
+            for section, first, second in zip(self._sections, memories[::2], memories[1::2], strict=True):
+                if is_new.any():
+                    settled = _settled(section, found)
+                    first, second = np.where(is_new, settled[0], first), np.where(is_new, settled[1], second)
+                found, first, second = _next(section, found, first, second)
+                now += [first, second]
+        for each in (found, *now):
+            fits &= np.isfinite(each)
+        for place in places[given & ~fits].tolist():
+            rows.reject(place, _too_large())
+        for remembered, new in zip(memories, now, strict=True):
+            np.copyto(remembered, new, where=fits)
+        return np.where(fits, found, np.nan)
+
+    def _take_all(
+        self, rows: KeyedRows, memories: Sequence[NDArray[np.float64]], key: int, first: int, end: int
+    ) -> list[float | None]:
+        """Takes rows of one key, which give the same one by one."""
+        values, made = rows.floats(self.params.column), []
+        kept: list[float] = [memory[key].item() for memory in memories]
         for place in range(first, end):
             value = values[place]
             if value is not None:
-                value, now = self._next(value, memories)
-                if not all(isfinite(each) for memory in now for each in memory) or not isfinite(value):
-                    rows.reject(place, ValueError("the value is too large for the filter"))
-                    continue
-                memories = now
-            rows.made.append((place, times_ms[place], value))
-        state["memories"] = memories
+                is_new, now = isnan(kept[0]), []
+                for number, section in enumerate(self._sections):
+                    before = _settled(section, value) if is_new else kept[2 * number : 2 * number + 2]
+                    value, *memory = _next(section, value, *before)
+                    now += memory
+                if not (isfinite(value) and all(map(isfinite, now))):
+                    rows.reject(place, _too_large())
+                    value = None
+                else:
+                    kept = now
+            made.append(value)
+        for remembered, last in zip(memories, kept, strict=True):
+            remembered[key] = last
+        return made
 
-    def _next(self, value: float, memories: list[list[float]]) -> tuple[float, list[list[float]]]:
-        """Transposed direct form II. Returns the output and the new memory of each section."""
-        now = []
-        for index, section in enumerate(self._sections):
-            b0, b1, b2, a1, a2 = section
-            first, second = memories[index] if memories else _settled(section, value)
-            out = b0 * value + first
-            now.append([b1 * value - a1 * out + second, b2 * value - a2 * out])
-            value = out
-        return value, now
+
+def _too_large() -> ValueError:
+    return ValueError("the value is too large for the filter")
+
+
+def _next(section: Section, value: N, first: N, second: N) -> tuple[N, N, N]:
+    """Transposed direct form II. Returns the output and the two numbers that the section remembers."""
+    b0, b1, b2, a1, a2 = section
+    out = b0 * value + first
+    return out, b1 * value - a1 * out + second, b2 * value - a2 * out
 
 
 def sections(params: FrequencyFilterParams) -> tuple[Section, ...]:
@@ -158,9 +219,9 @@ def _section(kind: Kind, cutoff_hz: float, sample_rate_hz: float) -> Section:
     return Section(ends / a0, middle / a0, ends / a0, -2 * cos / a0, (1 - alpha) / a0)
 
 
-def _settled(section: Section, value: float) -> list[float]:
-    """Returns the memory as if the value had always been there."""
+def _settled(section: Section, value: N) -> tuple[N, N]:
+    """Returns what the section remembers, as if the value had always been there."""
     gain = (section.b0 + section.b1 + section.b2) / (1 + section.a1 + section.a2)
     out = gain * value
     second = section.b2 * value - section.a2 * out
-    return [section.b1 * value - section.a1 * out + second, second]
+    return section.b1 * value - section.a1 * out + second, second

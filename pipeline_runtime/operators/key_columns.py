@@ -1,15 +1,15 @@
-"""Rows of one key after another, as columns. Shared by operators that look at the events of each key in turn.
+"""Rows of a batch by key, as columns. Shared by operators that look at the events of each key in turn.
 
 A batch's rows are sorted by key. An operator then goes through the columns of one key as plain lists, which
-saves a dict for each row. The rows of a key are taken one by one in their order, so results do not depend on
-how the input is cut into batches.
+saves a dict for each row, or takes all keys at once as arrays. The rows of a key are taken in their order, so
+results do not depend on how the input is cut into batches. Output rows leave in the order of the input rows
+that they come with.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, ClassVar
 
@@ -18,97 +18,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
+from pipeline_runtime.model.schema import FieldType, StreamSchema
 from pipeline_runtime.model.texts import texts
-from pipeline_runtime.operators.by_key import EPOCH, KeyParameter
+from pipeline_runtime.operators.by_key import KeyParameter
 from pipeline_runtime.operators.event_time import untimed
-from pipeline_runtime.operators.recording import arrow_type
+from pipeline_runtime.operators.key_states import Column, KeyStates, readable
+from pipeline_runtime.operators.keyed_rows import KeyedRows
 from pipeline_runtime.operators.sdk import BatchProcessor, OperatorContext, States
 from pipeline_runtime.operators.tables import rejects, with_rejects
 
 # The states of so many keys are in memory together: a state may be large.
 _KEYS_AT_ONCE = 1_000
-_MICROSECOND = timedelta(microseconds=1)
-_TIME = pa.timestamp("us", "UTC")
-_NUMBER = FieldType.NUMBER
-
-Made = tuple[Any, ...]
-"""An output row: the place of the input row that it comes from, its event time in ms, and its values."""
-
-
-class KeyedRows:
-    """The rows of a batch that came to one port, sorted by key. A place is a number of a row, from 0."""
-
-    def __init__(self, table: pa.Table, schema: StreamSchema, spans: Mapping[str, tuple[int, int]]) -> None:
-        """`spans` says where the rows of each key are: the first place, and the place after the last."""
-        self.table = table
-        self.spans = spans
-        self._schema = schema
-        self._lists: dict[Any, list[Any]] = {}
-        self.times_ms: list[int] = (table["_time"].cast(pa.int64()).to_numpy() // 1000).tolist()
-        self.made: list[Made] = []
-        self.rejected: list[tuple[int, str]] = []
-        self._earlier: list[tuple[str, Sequence[Any]]] = []
-
-    def values(self, name: str) -> list[Any]:
-        """Returns a column's values. Points in time are datetimes."""
-        if name not in self._lists:
-            self._lists[name] = _values(self.table[name])
-        return self._lists[name]
-
-    def numbers(self, name: str) -> list[Any]:
-        """Returns a column of numbers, in which true is 1."""
-        return self._of_type(name, pa.int64()) if self.is_boolean(name) else self.values(name)
-
-    def floats(self, name: str) -> list[float | None]:
-        """Returns a column of numbers as floats."""
-        return self._of_type(name, pa.float64())
-
-    def kept_values(self) -> list[list[Any]]:
-        """Returns the data columns in the form that a state holds. Points in time are in us."""
-        return [
-            self._of_type(field.name, pa.int64())
-            if field.type is FieldType.TIMESTAMP
-            else self.values(field.name)
-            for field in self._schema.fields
-        ]
-
-    def add_earlier(self, key: str, values: Sequence[Any]) -> int:
-        """Adds a row of an earlier batch, with its value of each of the columns of `kept_values`. Returns its
-        place, for an output row."""
-        self._earlier.append((key, values))
-        return len(self.times_ms) + len(self._earlier) - 1
-
-    def with_earlier(self) -> pa.Table:
-        """Returns the data columns and `_key` of the rows, and behind them those that were added."""
-        table = self.table.select([*self.names, "_key"])
-        if not self._earlier:
-            return table
-        keys, values = zip(*self._earlier, strict=True)
-        columns = {"_key": pa.array(keys, pa.string())}
-        for field, column in zip(self._schema.fields, zip(*values, strict=True), strict=True):
-            stored = pa.int64() if field.type is FieldType.TIMESTAMP else arrow_type(field.type)
-            columns[field.name] = pa.array(column, stored).cast(arrow_type(field.type))
-        return pa.concat_tables([table, pa.table(columns).select(table.column_names).cast(table.schema)])
-
-    def is_boolean(self, name: str) -> bool:
-        return bool(pa.types.is_boolean(self.table.schema.field(name).type))
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Returns the names of the data columns."""
-        return self._schema.names
-
-    def _of_type(self, name: str, type_: pa.DataType) -> list[Any]:
-        found = self._lists.get((name, type_))  # it is asked for each key
-        if found is None:
-            is_it = self.table.schema.field(name).type == type_
-            found = self.values(name) if is_it else _values(self.table[name].cast(type_, safe=False))
-            self._lists[name, type_] = found
-        return found
-
-    def reject(self, place: int, error: Exception) -> None:
-        self.rejected.append((place, f"{type(error).__name__}: {error}"))
 
 
 class KeySegments(KeyParameter, BatchProcessor):
@@ -138,11 +58,9 @@ class KeySegments(KeyParameter, BatchProcessor):
             for port, needed in self._needed(ctx.input_schemas["in"]).items()
         }
         self.process_keys(ports, states)
-        for rows in ports.values():
-            if rows.rejected:
-                places, reasons = zip(*rows.rejected, strict=True)
-                rejected.append(rejects(rows.table.take(pa.array(places, pa.int64())), rows.names, reasons))
-        return with_rejects(self._output(ports["in"], ctx), *rejected)
+        rejected += [rows.dead_letters() for rows in ports.values()]
+        passed = ctx.input_schemas["in"].names if self.passes_on else ()
+        return with_rejects(ports["in"].output(ctx.output_schema, passed), *rejected)
 
     def _needed(self, schema: StreamSchema) -> dict[str, Collection[str]]:
         """Returns for each port the columns whose numbers have to be finite."""
@@ -168,34 +86,13 @@ class KeySegments(KeyParameter, BatchProcessor):
             rejected.append(rejects(found, schema.names, wrong.drop_null().to_pylist()))
             fits = pc.is_null(wrong)
             table, codes = table.filter(fits), codes[fits.to_numpy()]
-        if len(keys) > 1:
-            table = table.take(pa.array(np.argsort(codes, kind="stable")))
-        ends = np.cumsum(np.bincount(codes, minlength=len(keys))).tolist()
-        spans = zip([0, *ends], ends)  # noqa: B905 - ends go on
-        return KeyedRows(
-            table, schema, {key: span for key, span in zip(keys, spans, strict=True) if span[0] < span[1]}
-        )
+        return KeyedRows(table, schema, keys, codes)
 
     def _keys(self, table: pa.Table, schema: StreamSchema) -> pa.ChunkedArray:
         """Returns the key of each row. A row without one has the empty text."""
         name = self.key_field()
         keys = table["_key"] if name is None or schema.field(name) is None else texts(table[name])
         return pc.fill_null(keys, "") if keys.null_count else keys
-
-    def _output(self, rows: KeyedRows, ctx: OperatorContext) -> pa.Table:
-        outputs = ctx.output_schema
-        key = () if outputs.key is None else (outputs.key,)
-        passed = ctx.input_schemas["in"].names if self.passes_on else key
-        new = [field for field in outputs.fields if field.name not in passed]
-        nothing = [()] * (2 + len(new))
-        places, times_ms, *values = zip(*rows.made, strict=True) if rows.made else nothing
-        given = rows.with_earlier().select([*dict.fromkeys((*passed, "_key"))])
-        taken = np.array(places, np.int64)
-        if len(taken) != len(given) or not np.array_equal(taken, np.arange(len(given))):
-            given = given.take(pa.array(taken))
-        columns = {name: given[name] for name in passed} | _columns(new, values)
-        columns["_key"] = given["_key"]
-        return pa.table({**columns, "_time": _column(times_ms, FieldType.TIMESTAMP)})
 
 
 class KeyColumns(KeySegments):
@@ -216,6 +113,33 @@ class KeyColumns(KeySegments):
                 state = stored or {}
                 self.process_key(rows, *rows.spans[key], state)
                 states.put(key, state)
+
+
+class KeyArrays(KeySegments):
+    """The base of operators that take the rows of all keys at once, as arrays, and their states, too."""
+
+    @abstractmethod
+    def state_columns(self, schema: StreamSchema) -> Mapping[str, Column]:
+        """Returns what the state of a key has, by name. `schema` is that of the input `in`."""
+
+    @abstractmethod
+    def process_rows(self, rows: KeyedRows, states: KeyStates) -> None:
+        """Processes the rows of all keys.
+
+        `states` has the state of each of `rows.keys`, and is given the new ones. Output rows go to
+        `rows.give`. A row that goes to the dead letters has to leave the state as it was.
+        """
+
+    def process_keys(self, ports: Mapping[str, KeyedRows], states: States) -> None:
+        rows = ports["in"]
+        if rows.keys:
+            found = KeyStates(self.state_columns(rows.schema), states.get(rows.keys))
+            self.process_rows(rows, found)
+            for key, kept in zip(rows.keys, found.kept(), strict=True):
+                states.put(key, kept)
+
+    def readable_state(self, state: Any, inputs: Mapping[str, StreamSchema]) -> Any:
+        return readable(self.state_columns(inputs["in"]), state)
 
 
 def key_portions(keys: Iterable[str]) -> Iterator[list[str]]:
@@ -250,33 +174,3 @@ def _encoded(keys: pa.ChunkedArray) -> tuple[list[str], NDArray[np.int32]]:
         pa.concat_arrays(keys.chunks) if keys.num_chunks else pa.array([], pa.string())
     )
     return encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
-
-
-def _values(column: pa.ChunkedArray) -> list[Any]:
-    if pa.types.is_timestamp(column.type):
-        times_us = column.cast(pa.int64()).to_pylist()
-        return [None if each is None else EPOCH + each * _MICROSECOND for each in times_us]
-    if column.null_count or not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
-        return column.to_pylist()  # type: ignore[no-any-return]
-    return column.to_numpy().tolist()  # type: ignore[no-any-return]
-
-
-def _columns(fields: Sequence[Field], values: Sequence[Sequence[Any]]) -> dict[str, pa.Array]:
-    """Returns the column of each field. Columns of numbers are made at once: in a batch of few rows it is the
-    calls that take the time."""
-    pairs = list(zip(fields, values, strict=True))
-    found = {field.name: _column(each, field.type) for field, each in pairs if field.type is not _NUMBER}
-    numbers = [(field.name, each) for field, each in pairs if field.type is _NUMBER]
-    end_to_end = pa.array([value for _, column in numbers for value in column], pa.float64())
-    for place, (name, column) in enumerate(numbers):
-        found[name] = end_to_end.slice(place * len(column), len(column))
-    return found
-
-
-def _column(values: Sequence[Any], type_: FieldType) -> pa.Array:
-    """Returns an output's column. Points in time are in ms, or datetimes."""
-    if type_ is not FieldType.TIMESTAMP:
-        return pa.array(values, arrow_type(type_))
-    if any(isinstance(value, datetime) for value in values):
-        return pa.array(values, _TIME)
-    return pa.array(values, pa.int64()).cast(pa.timestamp("ms", "UTC")).cast(_TIME)

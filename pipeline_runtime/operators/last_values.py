@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
+import numpy as np
 from pydantic import Field
 
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
 from pipeline_runtime.operators.by_key import EACH_KEY
 from pipeline_runtime.operators.columns import NUMERIC, ColumnName, NewColumn, NumericColumn, SchemaCheck
-from pipeline_runtime.operators.key_columns import KeyColumns, KeyedRows
+from pipeline_runtime.operators.key_columns import KeyArrays
+from pipeline_runtime.operators.key_states import Column, Joined, KeyStates
+from pipeline_runtime.operators.keyed_rows import KeyedRows
 from pipeline_runtime.operators.sdk import Params
 
 SIZE_MAX = 500
@@ -28,7 +30,7 @@ class LastValuesParams(Params):
     key: ColumnName | None = Field(default=None, title="For each", description=EACH_KEY)
 
 
-class LastValues(KeyColumns):
+class LastValues(KeyArrays):
     """Adds the last `size` values of a column to a row, for each key. `v0` is the oldest value, and the last
     one is the row's own. In this way a model gets a window of a signal: its input takes `columns: [v0]` with
     a `count` equal to `size`.
@@ -66,17 +68,19 @@ class LastValues(KeyColumns):
             check.unique([field.name for field in fields], "params.name")
         return StreamSchema(fields=fields, key=self.params.key or schema.key)
 
-    def process_key(self, rows: KeyedRows, first: int, end: int, state: dict[str, Any]) -> None:
-        values, times_ms, size = rows.floats(self.params.column), rows.times_ms, self.params.size
-        window: list[float] = state.get("window", [])
-        seen = state.get("seen", 0)
-        for place in range(first, end):
-            value = values[place]
-            if value is None:
-                continue
-            window.append(value)
-            # Counted from 0. It says which rows come out, and grows no further.
-            seen = (seen + 1) % self.params.every
-            if seen == 0 and len(window) >= size:
-                rows.made.append((place, times_ms[place], *window[-size:]))
-        state["window"], state["seen"] = window[-size:], seen
+    def state_columns(self, schema: StreamSchema) -> Mapping[str, Column]:
+        return {"window": Column.NUMBERS, "seen": Column.COUNT}
+
+    def process_rows(self, rows: KeyedRows, states: KeyStates) -> None:
+        size, every = self.params.size, self.params.every
+        places, kept = rows.valid(self.params.column), states["window"]
+        joined = Joined(kept.counts, rows.counts_of(places))
+        window = joined.lists(kept.numbers, rows.array(self.params.column)[places])
+        # Counted from 0. It says which rows come out, and grows no further.
+        number = joined.new_numbers() + 1 + np.repeat(states["seen"], joined.new_counts)
+        out = np.flatnonzero(number % every == 0)
+        out = out[np.isin(out, joined.new_behind(size - 1), assume_unique=True)]
+        oldest, at = joined.new[out] - size + 1, places[out]
+        rows.give(at, rows.times[at], *(window.numbers[oldest + place] for place in range(size)))
+        states["window"] = window.last(size)
+        states["seen"] = (states["seen"] + joined.new_counts) % every

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pipeline_runtime.model.schema import FieldType, StreamSchema
 from pipeline_runtime.operators.by_key import TooManyKept
 from pipeline_runtime.operators.columns import SchemaCheck
-from pipeline_runtime.operators.key_columns import KeyedRows
+from pipeline_runtime.operators.keyed_rows import KeyedRows
 from pipeline_runtime.operators.recordings import AroundParams, Recorder, Recordings
 
 

@@ -18,7 +18,8 @@ from pipeline_runtime.model.schema import Field as SchemaField, FieldType, Strea
 from pipeline_runtime.operators.by_key import EACH_KEY, KEPT_MAX, TooManyKept
 from pipeline_runtime.operators.columns import ColumnName, FlagColumn, SchemaCheck
 from pipeline_runtime.operators.event_time import DIGITS, of_sortable, sortable, utc
-from pipeline_runtime.operators.key_columns import KeyedRows, KeySegments, key_portions
+from pipeline_runtime.operators.key_columns import KeySegments, key_portions
+from pipeline_runtime.operators.keyed_rows import KeyedRows
 from pipeline_runtime.operators.sdk import Params, States
 from pipeline_runtime.operators.waiting import Load, Row, Waiting
 

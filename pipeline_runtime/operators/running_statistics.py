@@ -1,21 +1,33 @@
-"""State: statistics of everything so far, per key, reported at a steady pace. The example of an
-operator that takes the rows of each key as columns: read it before you write your own."""
+"""State: statistics of everything so far, per key, reported at a steady pace."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
 from pipeline_runtime.operators.by_key import finite
 from pipeline_runtime.operators.columns import NUMERIC, ColumnName, NumericColumn, SchemaCheck
 from pipeline_runtime.operators.event_time import utc
-from pipeline_runtime.operators.key_columns import KeyColumns, KeyedRows
+from pipeline_runtime.operators.key_columns import KeyArrays
+from pipeline_runtime.operators.key_states import NOT_SET, Column, KeyStates, finite as all_finite
+from pipeline_runtime.operators.keyed_rows import KeyedRows, Places, Rounds
 from pipeline_runtime.operators.sdk import Params
+
+_COLUMNS = {
+    "count": Column.COUNT,
+    "mean": Column.SUM,
+    "squares": Column.SUM,
+    "minimum": Column.NUMBER,
+    "maximum": Column.NUMBER,
+    "due_ms": Column.WHOLE,
+}
 
 
 class RunningStatisticsParams(Params):
@@ -31,7 +43,7 @@ class RunningStatisticsParams(Params):
     )
 
 
-class RunningStatistics(KeyColumns):
+class RunningStatistics(KeyArrays):
     """Gives the count, mean, standard deviation, minimum and maximum of a column, for each key.
 
     With `every_s` a report is due at each full multiple of that time (UTC). It is emitted with the first
@@ -71,42 +83,85 @@ class RunningStatistics(KeyColumns):
             check.unique([field.name for field in fields], "params.key")
         return StreamSchema(fields=tuple(fields), key=self.params.key or schema.key)
 
-    def process_key(self, rows: KeyedRows, first: int, end: int, state: dict[str, Any]) -> None:
-        values, times_ms = rows.floats(self.params.column), rows.times_ms
-        every_ms = max(round(self.params.every_s * 1000), 1) if self.params.every_s else 0
-        found, due_ms = Statistics(*state.get("statistics", ())), state.pop("due_ms", None)
+    def state_columns(self, schema: StreamSchema) -> Mapping[str, Column]:
+        return _COLUMNS
+
+    def process_rows(self, rows: KeyedRows, states: KeyStates) -> None:
+        rounds = Rounds(rows)
+        found = {name: rounds.sorted(states[name]) for name in _COLUMNS}
+        values = rows.array(self.params.column)
+        for places in rounds:
+            some = {name: column[: len(places)] for name, column in found.items()}
+            self._take(rows, some, places, values[places])
+        for key, first, end in rounds.rest():
+            self._take_all(rows, found, key, first, end)
+        for name, column in found.items():
+            states[name] = rounds.as_before(column)
+
+    @property
+    def _every_ms(self) -> int:
+        return max(round(self.params.every_s * 1000), 1) if self.params.every_s else 0
+
+    def _take(
+        self, rows: KeyedRows, state: dict[str, NDArray[Any]], places: Places, values: NDArray[np.float64]
+    ) -> None:
+        """Takes a row of each of some keys."""
+        every_ms, now_ms, due_ms = self._every_ms, rows.times[places], state["due_ms"]
+        is_due = (due_ms != NOT_SET) & (now_ms >= due_ms)
+        if is_due.any():
+            # The next event sets the next time, so a key that is silent for a year has no reports to catch
+            # up on.
+            due = np.flatnonzero(is_due)
+            rows.give(places[due], due_ms[due], *_reports({name: each[due] for name, each in state.items()}))
+            due_ms[due] = NOT_SET
+            if self.params.reset:
+                for name in ("count", "mean", "squares"):
+                    state[name][due] = 0
+                state["minimum"][due] = state["maximum"][due] = np.nan
+        _add(state, values)
+        if every_ms:
+            np.copyto(due_ms, (now_ms // every_ms + 1) * every_ms, where=due_ms == NOT_SET)
+        else:
+            rows.give(places, now_ms, *_reports(state))
+
+    def _take_all(
+        self, rows: KeyedRows, state: dict[str, NDArray[Any]], key: int, first: int, end: int
+    ) -> None:
+        """Takes rows of one key, which give the same one by one."""
+        values, times_ms, every_ms = rows.floats(self.params.column), rows.times_ms, self._every_ms
+        *kept, due_ms = (column[key].item() for column in state.values())
+        found = Statistics(*kept)
         for place in range(first, end):
             now_ms, value = times_ms[place], values[place]
-            if due_ms is not None and now_ms >= due_ms:
-                # The next event sets the next time, so a key that is silent for a year has no reports to
-                # catch up on.
+            if due_ms != NOT_SET and now_ms >= due_ms:
                 rows.made.append((place, due_ms, *found.report()))
-                due_ms = None
+                due_ms = NOT_SET
                 if self.params.reset:
                     found = Statistics()
             if value is not None:
                 found.add(value)
             if not every_ms:
                 rows.made.append((place, now_ms, *found.report()))
-            elif due_ms is None:
+            elif due_ms == NOT_SET:
                 due_ms = (now_ms // every_ms + 1) * every_ms
-        state["statistics"] = found.kept()
-        if due_ms is not None:
-            state["due_ms"] = due_ms
+        for column, value in zip(state.values(), (*found.kept(), due_ms), strict=True):
+            column[key] = value
 
     def readable_state(self, state: Any, inputs: Mapping[str, StreamSchema]) -> Any:
-        due_ms = state.get("due_ms")
-        due = {} if due_ms is None else {"reports_at": f"{utc(due_ms * 1000)} UTC"}
-        return {**asdict(Statistics(*state["statistics"])), **due}
+        found = super().readable_state(state, inputs)
+        due_ms = found.pop("due_ms")
+        return found if due_ms is None else {**found, "reports_at": f"{utc(due_ms * 1000)} UTC"}
 
 
 @dataclass(slots=True)
 class Statistics:
+    """Statistics of one key. A minimum and maximum of no values are NaN."""
+
     count: int = 0
     mean: float = 0.0
     squares: float = 0.0
-    minimum: float | None = None
-    maximum: float | None = None
+    minimum: float = math.nan
+    maximum: float = math.nan
 
     def add(self, value: float) -> None:
         """Welford's method: exact enough over billions of values, without keeping a list."""
@@ -114,17 +169,44 @@ class Statistics:
         delta = value - self.mean
         self.mean += delta / self.count
         self.squares += delta * (value - self.mean)
-        if self.minimum is None or value < self.minimum:
+        if not value >= self.minimum:
             self.minimum = value
-        if self.maximum is None or value > self.maximum:
+        if not value <= self.maximum:
             self.maximum = value
 
-    def kept(self) -> list[Any]:
+    def kept(self) -> tuple[Any, ...]:
         """Returns it as the state has it: its fields in their order."""
-        return [self.count, self.mean, self.squares, self.minimum, self.maximum]
+        return self.count, self.mean, self.squares, self.minimum, self.maximum
 
     def report(self) -> tuple[int, float | None, float | None, float | None, float | None]:
         """Returns count, mean, standard deviation, minimum and maximum. What is too large is None."""
         variance = finite(self.squares / (self.count - 1)) if self.count > 1 else None
         deviation = None if variance is None else math.sqrt(variance)
-        return self.count, finite(self.mean) if self.count else None, deviation, self.minimum, self.maximum
+        mean = finite(self.mean) if self.count else None
+        return self.count, mean, deviation, finite(self.minimum), finite(self.maximum)
+
+
+def _add(state: Mapping[str, NDArray[Any]], values: NDArray[np.float64]) -> None:
+    """Does as Statistics.add, with a value for each key. NaN is ignored."""
+    given = ~np.isnan(values)
+    count, mean, least, most = (state[name] for name in ("count", "mean", "minimum", "maximum"))
+    with np.errstate(all="ignore"):
+        np.add(count, 1, out=count, where=given)
+        delta = values - mean
+        np.add(mean, delta / count, out=mean, where=given)
+        squares = delta * (values - mean)
+        np.add(state["squares"], squares, out=state["squares"], where=given)
+        np.copyto(least, values, where=given & ~(values >= least))
+        np.copyto(most, values, where=given & ~(values <= most))
+
+
+def _reports(state: Mapping[str, NDArray[Any]]) -> list[NDArray[Any]]:
+    """Does as Statistics.report."""
+    count = state["count"].copy()
+    with np.errstate(all="ignore"):
+        variance = np.where(count > 1, state["squares"] / (count - 1), np.nan)
+    mean = np.where(count > 0, state["mean"], np.nan)
+    return [
+        count,
+        *map(all_finite, (mean, np.sqrt(all_finite(variance)), state["minimum"], state["maximum"])),
+    ]

@@ -214,7 +214,7 @@ class DataFrameOperator(Operator):
 
 class Processor(Operator):
     """Runs in Python, with states that the replica keeps. There is one state for each key. Each is
-    made of numbers, texts, truth values, None, lists, and dicts of them."""
+    made of numbers, texts, bytes, truth values, None, lists, and dicts of them."""
 
     stateful = True
     # Raise it when the operator stores its states in another form, and let `migrate` convert the former one.

@@ -11,7 +11,8 @@ from pydantic import Field, model_validator
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
 from pipeline_runtime.operators.by_key import EACH_KEY, KEPT_MAX, TooManyKept
 from pipeline_runtime.operators.columns import ColumnName, SchemaCheck
-from pipeline_runtime.operators.key_columns import KeyColumns, KeyedRows
+from pipeline_runtime.operators.key_columns import KeyColumns
+from pipeline_runtime.operators.keyed_rows import KeyedRows
 from pipeline_runtime.operators.sdk import Params
 
 DAY_S = 86_400

@@ -14,7 +14,8 @@ from pipeline_runtime.model.schema import Field as SchemaField, FieldType, Strea
 from pipeline_runtime.operators import look_back
 from pipeline_runtime.operators.by_key import EACH_KEY, KEPT_MAX, TooManyKept
 from pipeline_runtime.operators.columns import NUMERIC, ColumnName, NumericColumn, SchemaCheck
-from pipeline_runtime.operators.key_columns import KeyColumns, KeyedRows
+from pipeline_runtime.operators.key_columns import KeyColumns
+from pipeline_runtime.operators.keyed_rows import KeyedRows
 from pipeline_runtime.operators.sdk import Params
 
 

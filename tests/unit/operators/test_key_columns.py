@@ -6,11 +6,13 @@ import math
 import re
 from itertools import pairwise
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from pipeline_runtime.batch.kept import decoded
+from pipeline_runtime.operators import keyed_rows
 from pipeline_runtime.trial import StatesInMemory, at, processed, trial
 from tests.unit.operators.conftest import schema_of
 
@@ -61,15 +63,14 @@ _rows = st.lists(
 
 
 def outcome(operator, batches):
-    """The output by key, the reasons of dead letters, and what is kept."""
+    """The output, the reasons of dead letters, and what is kept."""
     states = StatesInMemory()
     made = processed(operator, [{"in": batch} for batch in batches], {"in": SCHEMA}, states=states)
-    by_key = {key: [repr(row) for row in made.rows if row.get("k") == key] for key in ("a", "b", None)}
-    return by_key, sorted(made.rejected), _sorted(states.kept)
+    return [repr(row) for row in made.rows], sorted(made.rejected), _sorted(states.kept)
 
 
 def _sorted(kept):
-    return {key: json.dumps(decoded(kept[key]).state, sort_keys=True) for key in sorted(kept)}
+    return {key: json.dumps(decoded(kept[key]).state, sort_keys=True, default=repr) for key in sorted(kept)}
 
 
 @pytest.mark.parametrize(("type_", "params"), OPERATORS, ids=[type_ for type_, _ in OPERATORS])
@@ -83,16 +84,39 @@ def test_however_batches_are_cut_the_output_and_the_state_are_the_same(registry,
     assert repr(outcome(operator, cut)) == repr(outcome(operator, [rows]))
 
 
-def test_the_rows_of_a_key_come_out_together_in_the_order_in_which_keys_came(operator):
+ROUNDS = [
+    *OPERATORS[:2],
+    ("running-statistics", {"column": "x", "every_s": 2}),
+    *(each for each in OPERATORS if each[0] == "frequency-filter"),
+    (
+        "frequency-filter",
+        {"column": "n", "kind": "band-pass", "sample_rate_hz": 9, "low_cutoff_hz": 1, "high_cutoff_hz": 3},
+    ),
+]
+
+
+@pytest.mark.parametrize(("type_", "params"), ROUNDS, ids=[type_ for type_, _ in ROUNDS])
+@settings(max_examples=40)
+@given(rows=_rows)
+def test_rounds_over_all_keys_give_what_a_loop_gives(registry, type_, params, rows):
+    operator = registry.create(type_, params)
+    operator = type(operator)(operator.resolve({"in": SCHEMA}))
+    by_loop = repr(outcome(operator, [rows]))
+    for least in (1, 2):
+        with patch.object(keyed_rows, "ROUND_KEYS_MIN", least):
+            assert repr(outcome(operator, [rows])) == by_loop
+
+
+def test_rows_leave_in_the_order_in_which_they_came(operator):
     rows = [{"_time": at(n), "k": key, "x": float(n)} for n, key in enumerate("babca")]
     chosen = operator("difference", {"column": "x", "key": "k", "name": "d"})
     made = processed(chosen, [{"in": rows}], {"in": schema_of(key="k", k="string", x="number")})
     assert [(row["k"], row["x"], row["d"]) for row in made.rows] == [
         ("b", 0.0, None),
-        ("b", 2.0, 2.0),
         ("a", 1.0, None),
-        ("a", 4.0, 3.0),
+        ("b", 2.0, 2.0),
         ("c", 3.0, None),
+        ("a", 4.0, 3.0),
     ]
 
 

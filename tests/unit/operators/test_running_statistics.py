@@ -5,6 +5,7 @@ import statistics
 
 import pytest
 
+from pipeline_runtime.operators.key_states import NOT_SET
 from pipeline_runtime.operators.running_statistics import RunningStatistics
 from tests.unit.operators.conftest import Rejected, at, schema_of
 
@@ -85,7 +86,6 @@ def test_a_column_that_is_no_number_is_told(operator, mismatch):
 def test_people_see_what_is_kept_and_when_it_is_reported(operator):
     statistics_ = operator("running-statistics", {"column": "x", "every_s": 10})
     kept = {"count": 1, "mean": 2.0, "squares": 0.0, "minimum": 2.0, "maximum": 2.0}
-    assert statistics_.readable_state({"statistics": [*kept.values()]}, {"in": SCHEMA}) == kept
-    state = {"statistics": [*kept.values()], "due_ms": 1_795_860_000_000}
-    shown = statistics_.readable_state(state, {"in": SCHEMA})
+    assert statistics_.readable_state([*kept.values(), NOT_SET], {"in": SCHEMA}) == kept
+    shown = statistics_.readable_state([*kept.values(), 1_795_860_000_000], {"in": SCHEMA})
     assert shown == {**kept, "reports_at": "2026-11-28 10:00:00 UTC"}

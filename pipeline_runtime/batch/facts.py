@@ -19,7 +19,6 @@ from pipeline_runtime.operators.sdk import (
     SinkWriter,
 )
 
-
 _BY_KEY = KeyedProcessor | KeyColumns | KeyArrays
 
 

@@ -20,7 +20,7 @@ from pipeline_runtime.operators.keyed_rows import KeyedRows
 from pipeline_runtime.operators.sdk import Params
 
 _EXACT = 2**45
-"""Of integers up to this size, a hundred times their difference is exact as a float."""
+"""Up to this size, a hundred times the difference of two integers is exact as a float."""
 
 
 class Gives(StrEnum):

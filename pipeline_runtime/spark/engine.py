@@ -13,6 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from pipeline_runtime.batch.facts import GroupFacts
 from pipeline_runtime.batch.output import BatchOutput
+from pipeline_runtime.spark.freed_memory import keep_freed_memory
 from pipeline_runtime.spark.planned import PlannedGroup
 from pipeline_runtime.spark.schema import spark_schema
 from pipeline_runtime.spark.session import open_session, use_worker_python
@@ -37,6 +38,7 @@ class SparkEngine:
 
     def start(self, sockets: Path) -> None:
         """Open the session, which takes 5 to 12 s."""
+        keep_freed_memory()  # this process writes what the tasks make
         # A Java process that was killed may have left copies of states there.
         shutil.rmtree(self._scratch, ignore_errors=True)
         use_worker_python()  # the path that the zygote imports from

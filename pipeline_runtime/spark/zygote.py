@@ -27,6 +27,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from pipeline_runtime.spark.freed_memory import keep_freed_memory
 from pipeline_runtime.spark.garbage import settle
 
 ENVIRONMENT = "FOGLINE_WORKER_ZYGOTE"
@@ -157,6 +158,7 @@ class _Forks:
 
 
 def main() -> None:
+    keep_freed_memory()
     for name in _IMPORTED:
         importlib.import_module(name)
     # Only the built-in operators: what installed packages import may start threads, which a fork does not

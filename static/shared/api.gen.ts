@@ -1283,7 +1283,7 @@ export interface QueuedRecord {
 
 export interface Reading {
   kind?: "text" | "json-lines" | "parquet" | "xlsx";
-  compression?: "" | "gzip" | "zip";
+  compression?: "" | "gzip" | "bzip2" | "xz" | "zstd" | "zip";
   member?: string | null;
   sheet?: string | null;
   records?: string | null;

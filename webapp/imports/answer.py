@@ -25,6 +25,25 @@ def answered(reading: Reading, questions: Sequence[Question], answers: Mapping[s
     return reading
 
 
+_TABLES = ("member", "sheet", "records")
+_WITHIN = ("delimiter", "commas", "header_line", "units_line", "first_line", "last_line")
+"""Places that say which table of a text is read, if other columns come with them."""
+
+
+def leading(questions: Sequence[Question], answers: Mapping[str, int]) -> dict[str, JsonValue]:
+    """Returns the places and values around which the file is looked at again after these answers: those of
+    another table, which has questions of its own."""
+    fixed: dict[str, JsonValue] = {}
+    for question in questions:
+        choice = answers.get(question.id, -1)
+        if 0 <= choice < len(question.choices):
+            changes = question.choices[choice].changes
+            others = _WITHIN if "columns" in changes else ()
+            places = [place for place in _TABLES if place in changes] or others
+            fixed |= {place: changes[place] for place in places if place in changes}
+    return fixed
+
+
 def changed(reading: Reading, changes: Mapping[str, JsonValue]) -> Reading:
     """Returns the reading with other values at places such as `delimiter` or `columns.2.thousands`.
 

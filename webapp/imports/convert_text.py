@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import codecs
-import gzip
 import re
 import zipfile
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -22,6 +20,7 @@ from webapp.imports.dialect import KEPT, in_quotes, without_backslashes
 from webapp.imports.faults import ImportFault
 from webapp.imports.reading import Reading
 from webapp.imports.repeats import ABOVE_MAX, repeats
+from webapp.imports.unpack import BROKEN, is_broken, unpack
 
 PIECE_BYTES = 12 << 20
 ROW_BYTES_MAX = 4 << 20
@@ -148,16 +147,18 @@ def unpacked(counted: Counted, reading: Reading) -> Iterator[bytes]:
     source: IO[bytes] | Any = counted.file
     total = 0
     try:
-        if reading.compression == "gzip":
-            source = gzip.GzipFile(fileobj=counted.file)
-        elif reading.compression == "zip":
+        if reading.compression == "zip":
             source = _member(counted.file, reading.member)
+        elif reading.compression:
+            source = unpack(counted.file, reading.compression)
         while block := source.read(PIECE_BYTES if not reading.compression else 1 << 20):
             total += len(block)
             if reading.compression:
                 _check(total, counted.size)
             yield block
-    except (zlib.error, EOFError, zipfile.BadZipFile, gzip.BadGzipFile, NotImplementedError) as error:
+    except (*BROKEN, OSError) as error:
+        if not is_broken(error):
+            raise
         raise ImportFault(
             f"The file cannot be unpacked: {error}.",
             f"after {total:,} unpacked bytes",

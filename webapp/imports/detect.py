@@ -48,9 +48,6 @@ _OTHER_KINDS = {
     b"%pdf": "a PDF document",
     b"{\\rtf": "a text document",
     b"\xd0\xcf\x11\xe0": "a workbook of an old Excel (.xls)",
-    b"bzh": "packed by bzip2. Unpack it first",
-    b"\xfd7zxz": "packed by xz. Unpack it first",
-    b"\x28\xb5\x2f\xfd": "packed by Zstandard. Unpack it first",
     b"7z\xbc\xaf": "an archive of 7-Zip. Unpack it first",
     b"rar!": "a RAR archive. Unpack it first",
 }

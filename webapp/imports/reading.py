@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from pipeline_runtime.model.schema import FieldType
+from webapp.imports.unpack import Compression
 
 COLUMNS_MAX = 2_000
 MISSING_MAX = 20
@@ -64,7 +65,7 @@ class TimeReading(Frozen):
 
 class Reading(Frozen):
     kind: Literal["text", "json-lines", "parquet", "xlsx"] = "text"
-    compression: Literal["", "gzip", "zip"] = ""
+    compression: Compression = ""
     member: str | None = Field(default=None, max_length=500)  # of a zip archive
     sheet: str | None = Field(default=None, max_length=200)
     # Where a JSON document has its array of records, such as `data`; without it, each line is a record.

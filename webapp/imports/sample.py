@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import zipfile
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Literal
@@ -14,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from webapp.imports.faults import ImportFault
 from webapp.imports.json_document import COLUMNS_BYTES_MAX, arrays_of, shortened
+from webapp.imports.unpack import BEGINNING_BYTES, BROKEN, Compression, compression_of, unpack
 
 BEGIN_BYTES = 96 << 10
 BEGIN_BYTES_MAX = 512 << 10  # for a file whose first lines are long
@@ -24,9 +23,9 @@ END_BYTES = 8 << 10
 UNPACKED_BYTES_MAX = 32 << 20  # of a packed file: what lies behind is not looked at
 CHOICES_MAX = 20  # tables of an archive, or sheets of a workbook, that a person can choose from
 OTHER_BYTES_MAX = 4 << 20  # that are unpacked of each table that is not the one that was chosen at first
-_GZIP, _ZIP, _PARQUET = b"\x1f\x8b", b"PK\x03\x04", b"PAR1"
+_ZIP, _PARQUET = b"PK\x03\x04", b"PAR1"
 _TABLES = (".csv", ".txt", ".tsv", ".dat", ".log", ".asc", ".json", ".jsonl", ".ndjson", ".prn", ".tab")
-_UNPACKING = (zlib.error, EOFError, OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError)
+_UNPACKING = (*BROKEN, OSError, RuntimeError)
 
 
 class Head(BaseModel):
@@ -40,7 +39,7 @@ class Head(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Literal["text", "parquet", "xlsx"] = "text"
-    compression: Literal["", "gzip", "zip"] = ""
+    compression: Compression = ""
     member: str | None = None
     members: tuple[str, ...] = ()
     sheet: str | None = None
@@ -87,16 +86,16 @@ class Head(BaseModel):
 def read_text_head(path: Path) -> Head:
     """Returns the head of a file of text, packed or not. Raises ImportFault if it cannot be unpacked."""
     with path.open("rb") as file:
-        magic = file.read(4)
+        compression = compression_of(file.read(BEGINNING_BYTES))
         file.seek(0)
         try:
-            if magic.startswith(_GZIP):
-                with gzip.GzipFile(fileobj=file) as unpacked:
-                    head = _packed(unpacked, "gzip")
-                    return _with_document(head, unpacked)
-            if magic == _ZIP:
+            if compression == "zip":
                 return _zipped(file)
-            return _with_document(_plain(file, path.stat().st_size), file)
+            if compression:
+                head = _packed(unpack(file, compression), compression)
+            else:
+                head = _plain(file, path.stat().st_size)
+            return _with_document(head, lambda: unpack(file, compression))
         except _UNPACKING as error:
             raise ImportFault(
                 f"The file cannot be unpacked: {error}.", None, "Pack it again, or upload it unpacked."
@@ -133,13 +132,12 @@ def _plain(file: IO[bytes], size: int) -> Head:
     return Head(begin=_text(begin), pieces=tuple(pieces[: PIECES + 1]), end=_text(file.read(END_BYTES)))
 
 
-def _with_document(head: Head, file: IO[bytes]) -> Head:
+def _with_document(head: Head, again: Callable[[], IO[bytes]]) -> Head:
     """Returns the head of a JSON document that is longer than a look at its beginning: it is read as a whole,
-    since arrays may follow that have not begun there."""
+    since arrays may follow that have not begun there. `again` gives its bytes from the first one on."""
     if head.whole or head.begin_bytes[:1] not in (b"{", b"["):
         return head
-    file.seek(0)
-    data = file.read(COLUMNS_BYTES_MAX + 1)
+    data = again().read(COLUMNS_BYTES_MAX + 1)
     if len(data) > COLUMNS_BYTES_MAX:
         return head
     try:
@@ -163,9 +161,7 @@ def _begin(read: Callable[[int], bytes]) -> bytes:
     return begin
 
 
-def _packed(
-    unpacked: IO[bytes], compression: Literal["gzip", "zip"], bytes_max: int = UNPACKED_BYTES_MAX
-) -> Head:
+def _packed(unpacked: IO[bytes], compression: Compression, bytes_max: int = UNPACKED_BYTES_MAX) -> Head:
     begin = _begin(unpacked.read)
     step = bytes_max // PIECES
     pieces, last, total = [], b"", len(begin)
@@ -187,7 +183,8 @@ def _zipped(file: IO[bytes]) -> Head:
         others = [each for each in tables if each is not largest][: CHOICES_MAX - 1]
         heads = {each.filename: _other(archive, each) for each in others}
         with archive.open(largest) as unpacked:
-            heads[largest.filename] = head = _with_document(_packed(unpacked, "zip"), unpacked)
+            head = _packed(unpacked, "zip")
+        heads[largest.filename] = head = _with_document(head, lambda: archive.open(largest))
     named = {name: each.model_copy(update={"member": name}) for name, each in heads.items() if each}
     members = tuple(each.filename for each in tables if each.filename in named)
     return head.model_copy(

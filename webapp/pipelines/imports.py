@@ -16,7 +16,7 @@ from webapp.accounts.permissions import require
 from webapp.audit.announcements import announce
 from webapp.audit.records import audit
 from webapp.backends import commands
-from webapp.imports.answer import answered, check_places
+from webapp.imports.answer import answered, check_places, leading
 from webapp.imports.detect import Head, preview, redetect
 from webapp.imports.faults import ImportFault
 from webapp.imports.reading import Detection, Reading, Report
@@ -75,7 +75,8 @@ def preview_of(id: str, reading: Reading | None, fixed: Mapping[str, JsonValue])
 def import_file(actor: User, id: str, reading: Reading | None, answers: Mapping[str, int]) -> DataFile:
     """Orders the import of a file as `reading` says, or as it was detected with these answers.
 
-    With a reading, the answers are only noted: the same is not asked again. A file that nobody could look at
+    With a reading, the answers are only noted: the same is not asked again. If the answers choose a table
+    that has further questions, nothing is imported, and the file asks these. A file that nobody could look at
     is looked at again.
     """
     require(actor, Role.EDITOR, "import files")
@@ -85,8 +86,13 @@ def import_file(actor: User, id: str, reading: Reading | None, answers: Mapping[
         file.state = State.LOOKING
     else:
         detection = None if file.detection is None else Detection.model_validate(file.detection)
-        chosen = _decided(detection, reading, answers).model_dump(mode="json")
         file.settled = sorted({*file.settled, *answers})
+        if reading is None and detection is not None:
+            found = _led_on(file, detection, answers)
+            if found is not detection and any(each.id not in answers for each in found.questions):
+                return _asks_further(file, found)
+            detection = found
+        chosen = _decided(detection, reading, answers).model_dump(mode="json")
         # What only the whole file shows is asked when it is imported. It stays so if that is the answer.
         same = bool(file.table_sha256) and file.reading == chosen and file.state == State.ASKS
         file.state = State.IMPORTED if same else State.IMPORTING
@@ -95,6 +101,30 @@ def import_file(actor: User, id: str, reading: Reading | None, answers: Mapping[
         _begin(file)
     file.save()
     audit(actor, "file.import", file.name, id=file.pk)
+    _tell()
+    return file
+
+
+def _led_on(file: DataFile, detection: Detection, answers: Mapping[str, int]) -> Detection:
+    """Returns the detection of the table that the answers choose, which has questions of its own."""
+    fixed: dict[str, JsonValue] = {}
+    head = None
+    try:
+        while (more := fixed | leading(detection.questions, answers)) != fixed and file.sample is not None:
+            head = head or Head.model_validate(file.sample)
+            fixed = more
+            detection = redetect(head, fixed)
+    except ImportFault as error:
+        raise Invalid(str(error), safe="Nothing was changed.", next="Choose another answer.") from error
+    return detection
+
+
+def _asks_further(file: DataFile, detection: Detection) -> DataFile:
+    """Keeps the table that was chosen, and asks what has to be known of it."""
+    file.state = State.ASKS
+    file.detection = detection.model_dump(mode="json")
+    file.reading = None
+    file.save()
     _tell()
     return file
 

@@ -18,7 +18,7 @@ import { useDropped } from "./use-dropped";
 import { useFiles } from "./use-files";
 import "./files.css";
 
-const FILES = ".csv,.tsv,.txt,.dat,.gz,.zip,.xlsx,.json,.jsonl,.ndjson,.parquet,.onnx";
+const FILES = ".csv,.tsv,.txt,.dat,.gz,.bz2,.xz,.zst,.zip,.xlsx,.json,.jsonl,.ndjson,.parquet,.onnx";
 
 export function UploadButton({
   onTaken,
@@ -73,8 +73,8 @@ export function FileList() {
           <FileUp aria-hidden="true" />
           <h2>Upload a file to play it into a pipeline</h2>
           <p>
-            Drop one here, or choose one: CSV and other text tables, Excel, JSON lines, Parquet, also as .gz
-            or .zip. What can be read in two ways is asked.
+            Drop one here, or choose one: CSV and other text tables, Excel, JSON lines, Parquet, also as .gz,
+            .bz2, .xz, .zst or .zip. What can be read in two ways is asked.
           </p>
           <UploadButton onTaken={taken} primary />
         </div>

@@ -30,10 +30,16 @@ const NEW_COLUMNS = new Set([
   ...["sheet", "member", "records"],
 ]);
 
+const TABLES = ["member", "sheet", "records"];
+
+/** What of a reading says which table of a text it is, if other columns come with it. */
+const WITHIN = ["delimiter", "commas", "header_line", "units_line", "first_line", "last_line"];
+
 /** The table that an answer names, of several in the file: its reading is then found like that of any file. */
 export function fixTable(changes: Changes, choice: Readonly<Record<string, unknown>>): Changes {
-  const place = ["member", "sheet", "records"].find((each) => each in choice);
-  return place === undefined ? changes : fix(changes, place, choice[place]);
+  const tables = TABLES.filter((each) => each in choice);
+  const within = "columns" in choice ? WITHIN.filter((each) => each in choice) : [];
+  return (tables.length ? tables : within).reduce((all, place) => fix(all, place, choice[place]), changes);
 }
 
 export function fix(changes: Changes, place: string, value: unknown): Changes {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
@@ -111,6 +112,34 @@ def test_a_question_is_asked_and_its_answer_is_what_is_imported(caller: Call, ce
     )
     assert audited("file.import") == 1
     assert_problem(editor.post(f"/files/{file.pk}/import", {}), 409)
+
+
+def test_a_table_that_is_chosen_asks_its_own_questions(
+    caller: Call, central: Central, tmp_path: Path
+) -> None:
+    time = "2024-05-01 00:00:0"
+    tables = {
+        "a.csv": "time;power;note\n" + "".join(f"{time}{n};{n}.5;some words\n" for n in range(9)),
+        "b.csv": "time;flow\n" + "".join(f"{time}{n};{n + 1}.008\n" for n in range(9)),
+    }
+    path = tmp_path / "tables.zip"
+    with ZipFile(path, "w") as archive:
+        for name, text in tables.items():
+            archive.writestr(name, text)
+    found = look(path, path.name)
+    for answers in ({"table": 1}, {"table": 1, "thousands": 0}):
+        file = uploaded(caller)
+        assert file_steps.looked(file, found.detection, found.head.model_dump(mode="json"))
+        order = f"/files/{file.pk}/import"
+        asked = caller("editor").post(order, {"answers": answers}).json()
+        if "thousands" not in answers:
+            assert asked["state"] == "asks"
+            assert [each["id"] for each in asked["detection"]["questions"]] == ["thousands"]
+            asked = caller("editor").post(order, {"answers": {"thousands": 0}}).json()
+        assert asked["state"] == "importing"
+        reading = Reading.model_validate(asked["reading"])
+        assert [column.name for column in reading.columns] == ["time", "flow"]
+        assert (reading.member, reading.decimal) == ("b.csv", ".")
 
 
 def test_with_confirm_nothing_is_imported_before_a_person_says_so(caller: Call, central: Central) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from webapp.imports.answer import answered, changed, check_places, open_questions
+from webapp.imports.answer import answered, changed, check_places, leading, open_questions
 from webapp.imports.reading import Choice, ColumnReading, Question, Reading, TimeReading
 
 READING = Reading(
@@ -79,3 +79,22 @@ def test_what_is_fixed_need_not_be_in_this_reading_but_in_some() -> None:
 
 def test_a_question_that_was_answered_is_not_open() -> None:
     assert open_questions([THOUSANDS, DAY], ["day", "other"]) == (THOUSANDS,)
+
+
+@pytest.mark.parametrize(
+    ("changes", "fixed"),
+    [
+        ({"member": "b.csv", "delimiter": ";", "columns": []}, {"member": "b.csv"}),
+        ({"first_line": 9, "last_line": None, "columns": []}, {"first_line": 9, "last_line": None}),
+        ({"last_line": 9}, {}),
+        ({"time.format": "iso"}, {}),
+    ],
+)
+def test_an_answer_that_chooses_a_table_leads_on_to_it(
+    changes: dict[str, Any], fixed: dict[str, Any]
+) -> None:
+    asked = Question(
+        id="table", text="?", choices=(Choice(title="a", changes={}), Choice(title="b", changes=changes))
+    )
+    assert leading([asked, DAY], {"table": 1, "day": 0}) == fixed
+    assert leading([asked], {"table": 0}) == leading([asked], {"table": 2}) == {}

@@ -89,6 +89,11 @@ describe("what the rest is found again around", () => {
       ...NO_CHANGES,
       fixed: { member: "b.csv" },
     });
+    expect(fixTable(named, { first_line: 9, last_line: null, columns: [] }).fixed).toEqual({
+      first_line: 9,
+      last_line: null,
+    });
+    expect(fixTable(named, { last_line: 9 })).toEqual(named);
     expect(fixTable(named, { "time.format": "iso" })).toEqual(named);
   });
 

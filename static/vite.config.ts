@@ -32,7 +32,7 @@ export default defineConfig({
         map: entry("monitor/map.tsx"),
         policies: entry("monitor/policies.tsx"),
         events: entry("monitor/events.tsx"),
-        handover: entry("monitor/handover.tsx"),
+        handover: entry("monitor/handover/page.tsx"),
       },
     },
   },

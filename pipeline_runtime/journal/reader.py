@@ -14,7 +14,7 @@ from pipeline_runtime.kafka.clients import (
     close_spent,
     open_consumer,
 )
-from pipeline_runtime.kafka.reading import committed_values
+from pipeline_runtime.kafka.reading import committed_records, committed_values
 from pipeline_runtime.kafka.transactions import Doubtful
 
 _POLL_MS = 500
@@ -28,6 +28,13 @@ def read_once(kafka: KafkaSettings, topic: str, offset: int = 0, *, hidden: bool
     """Yields the records from `offset` to the end of the journal at the time of the call. See TopicEnd for
     `hidden`. Raises Doubtful."""
     return (decode(value) for value in committed_values(kafka, topic, offset, hidden=hidden))
+
+
+def read_since(kafka: KafkaSettings, topic: str, since_ms: int) -> Iterator[tuple[int, Record]]:
+    """Yields the records that the broker took at `since_ms` or later, with its times (ms), to the end of the
+    journal at the time of the call. Raises Doubtful."""
+    records = committed_records(kafka, topic, since_ms=since_ms)
+    return ((at_ms, decode(value)) for at_ms, value in records)
 
 
 class JournalTail:

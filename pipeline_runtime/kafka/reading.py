@@ -58,7 +58,15 @@ class TopicEnd:
 def committed_values(
     kafka: KafkaSettings, topic: str, offset: int = 0, *, hidden: bool = False
 ) -> Iterator[bytes]:
-    """Yields the values of the topic's first partition, from `offset` to its end at the time of the call. See
+    """Yields the values of what `committed_records` yields."""
+    return (value for _, value in committed_records(kafka, topic, offset, hidden=hidden))
+
+
+def committed_records(
+    kafka: KafkaSettings, topic: str, offset: int = 0, *, since_ms: int | None = None, hidden: bool = False
+) -> Iterator[tuple[int, bytes]]:
+    """Yields the time (ms) and the value of each record of the topic's first partition, from `offset` to its
+    end at the time of the call. With `since_ms`, they begin at the first one of that time or later. See
     TopicEnd.ask for `hidden`.
 
     Raises Doubtful when the broker does not answer in time, or an open transaction does not end in time.
@@ -70,6 +78,9 @@ def committed_values(
         consumer = open_consumer(kafka, fetch_max_wait_ms=100)
         tp = TopicPartition(topic, 0)
         consumer.assign([tp])
+        if since_ms is not None:
+            found = consumer.offsets_for_times({tp: max(0, since_ms)})[tp]
+            offset = end if found is None else max(offset, found.offset)
         consumer.seek(tp, max(offset, consumer.beginning_offsets([tp])[tp]))
         position, deadline = -1, 0.0
         while (at := consumer.position(tp)) < end:
@@ -78,7 +89,7 @@ def committed_values(
             elif monotonic() > deadline:
                 raise Doubtful(f"{topic}: read to offset {at} of {end}, and no further")
             for record in consumer.poll(_POLL_MS).get(tp, []):
-                yield record.value
+                yield record.timestamp, record.value
     except KafkaError as error:
         raise Doubtful(f"{topic}: it could not be read ({error})") from error
     finally:

@@ -62,6 +62,14 @@ export interface AuditEntry {
   detail: unknown;
 }
 
+/** A batch that was committed around a change of owner. */
+export interface Batch {
+  at_ms: number;
+  node: string;
+  rows: number;
+  wait_ms: number | null;
+}
+
 /** A node runs on a battery that is below `threshold` (0..1) for `for_s` without a break. */
 export interface BatteryBelow {
   kind: "battery";
@@ -519,6 +527,24 @@ export interface Forecast {
   nodes: Record<string, NodeForecast>;
 }
 
+/** Moves of the same group by the same strategy that were done before, newest first. */
+export interface Former {
+  moves: FormerMove[];
+  pause_ms: MoveSpread | null;
+  ready_ms: MoveSpread | null;
+  bytes: MoveSpread | null;
+}
+
+export interface FormerMove {
+  id: string;
+  ended_at: string;
+  origin: string;
+  target: string;
+  pause_ms: number | null;
+  ready_ms: number | null;
+  bytes: number;
+}
+
 export interface FromTemplate {
   name?: string | null;
   title?: string;
@@ -582,6 +608,12 @@ export interface Handover {
   created_by: string | null;
   ended_at: string | null;
   cancellable: boolean;
+}
+
+export interface HandoverDetails {
+  written: Written | null;
+  ready_ms: number | null;
+  former: Former;
 }
 
 export interface HandoverMessage {
@@ -808,6 +840,11 @@ export interface MapSource {
   node: string;
 }
 
+export interface Mark {
+  what: "armed" | "announced" | "released" | "claimed";
+  at_ms: number;
+}
+
 export interface Matrix {
   /** A line with the names of the sites (SiteA,SiteB), then for each site, in that order, a line with what is between it and each of them (0,10): latencies in ms, rates in Mbit/s */
   matrix: string;
@@ -844,6 +881,15 @@ export interface MoveCost {
   origin_cpu: BeforeAfter;
   upstream_ms: BeforeAfter | null;
   downstream_ms: BeforeAfter | null;
+}
+
+/** By nearest rank. */
+export interface MoveSpread {
+  n: number;
+  least: number;
+  p50: number;
+  p95: number;
+  most: number;
 }
 
 export interface Moving {
@@ -1603,6 +1649,12 @@ export interface WhyHere {
 export interface Wish {
   watch?: WatchWish;
   resync?: boolean;
+}
+
+/** What both owners wrote to the journal around a change of owner, in its order. */
+export interface Written {
+  marks: Mark[];
+  batches: Batch[];
 }
 
 /** A message of /ws/live: numbered by each socket for itself. */

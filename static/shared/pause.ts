@@ -63,8 +63,14 @@ export function copiedTold(handover: Handover): Told {
 /** The raw figures that the pause was computed from, for who wants them. */
 export function measuredRows(handover: Handover): [string, string][] {
   const { measured } = handover;
+  const { at_ms, last_commit_at_ms: last_ms, first_commit_at_ms: first_ms } = measured;
   const rows: [string, number | null | undefined][] = [
     ["From the last batch written before to the first one after", handover.gap_ms],
+    ["Until ownership had passed", last_ms == null || at_ms == null ? null : Math.max(0, at_ms - last_ms)],
+    [
+      "From then to the first batch of the new owner",
+      first_ms == null || at_ms == null ? null : first_ms - at_ms,
+    ],
     ["How long the first batch's oldest row had waited", measured?.first_wait_ms],
     ["How long the oldest row of a batch usually waits", measured?.usual_wait_ms],
   ];

@@ -221,6 +221,17 @@ def test_figures_are_what_an_oracle_counts_while_an_element_is_paused_killed_res
     told = moved[0]["pause"]
     expect(page.get_by_text(f"it took {millis(told['gap_ms'])}.").first).to_be_visible(timeout=SLOW_MS)
 
+    # both nodes' batches, as they stand in the journal, and how former moves went
+    moments = page.get_by_role("table", name="Moments of this move")
+    first = moved[0]["measured"]["first_commit_at_ms"] - moved[0]["measured"]["at_ms"]
+    expect(moments.get_by_role("row", name=f"First output of edge-b +{millis(first)}")).to_be_visible()
+    expect(page.get_by_text("Each bar is a batch")).to_be_visible(timeout=SLOW_MS)
+    written = client.get(f"/api/v1/handovers/{moved[0]['id']}/details").json()["written"]
+    nodes = [each["node"] for each in written["batches"]]
+    assert set(nodes) == {"edge-a", "edge-b"}
+    assert nodes == sorted(nodes)
+    expect(page.get_by_role("table", name="Former moves").get_by_role("row")).to_have_count(3)
+
     # nothing was counted twice or lost on the way
     def all_counted() -> bool:
         least, shown = oracle.processed, client.get(KEEP).json()["rows_in_total"]

@@ -5,7 +5,7 @@ from ninja import Query, Router, Status
 
 from webapp.api.authentication import actor
 from webapp.handovers import actions, selectors
-from webapp.handovers.schemas import Handover
+from webapp.handovers.schemas import Handover, HandoverDetails
 
 router = Router(tags=["handovers"])
 
@@ -26,6 +26,12 @@ def handovers(
 def handover(request: HttpRequest, id: str) -> Handover:
     """Returns one handover."""
     return selectors.handover_json(actions.handover_with(str(id)))
+
+
+@router.get("/handovers/{uuid:id}/details", response=HandoverDetails)
+def handover_details(request: HttpRequest, id: str) -> HandoverDetails:
+    """Returns the batches around a handover, and how former moves of the element went."""
+    return selectors.details(str(id))
 
 
 @router.post("/handovers/{uuid:id}/cancel", response={202: Handover})

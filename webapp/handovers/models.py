@@ -40,6 +40,7 @@ class Handover(models.Model):
     # From the last output before to the first output after, by the broker's clock.
     gap_ms = models.BigIntegerField(null=True, blank=True)
     measured = models.JSONField(default=dict)  # the times of its Takeover, see pause.py
+    written = models.JSONField(null=True, default=None)  # to the journal around it, see written.py
     begun = models.JSONField()  # what the target had when it was ordered, see forecast.py
     round_trips = models.PositiveIntegerField(null=True, blank=True)  # from RELEASE to the first commit
     bytes_copied = models.BigIntegerField(default=0)

@@ -52,6 +52,69 @@ class Measured(TypedDict, total=False):
     usual_wait_ms: int | None
 
 
+class Batch(TypedDict):
+    """A batch that was committed around a change of owner."""
+
+    at_ms: int
+    """when the broker took its commit"""
+    node: str
+    rows: int
+    wait_ms: int | None
+    """how long its oldest row had waited by then; null if it is not known when that row came"""
+
+
+class Mark(TypedDict):
+    what: Literal["armed", "announced", "released", "claimed"]
+    at_ms: int
+    """when the broker took it"""
+
+
+class Written(TypedDict):
+    """What both owners wrote to the journal around a change of owner, in its order."""
+
+    marks: list[Mark]
+    batches: list[Batch]
+
+
+class MoveSpread(TypedDict):
+    """By nearest rank."""
+
+    n: int
+    least: int
+    p50: int
+    p95: int
+    most: int
+
+
+class FormerMove(TypedDict):
+    id: str
+    ended_at: str
+    origin: str
+    target: str
+    pause_ms: int | None
+    """null if it was not measured, or may have been shorter"""
+    ready_ms: int | None
+    """from the order until ownership passed"""
+    bytes: int
+
+
+class Former(TypedDict):
+    """Moves of the same group by the same strategy that were done before, newest first."""
+
+    moves: list[FormerMove]
+    pause_ms: MoveSpread | None
+    ready_ms: MoveSpread | None
+    bytes: MoveSpread | None
+
+
+class HandoverDetails(TypedDict):
+    written: Written | None
+    """null until it was read, if there was no change of owner, or if the journal could not be read"""
+    ready_ms: int | None
+    """from the order until ownership passed"""
+    former: Former
+
+
 class Begun(TypedDict):
     start: Start
     bytes: int | None

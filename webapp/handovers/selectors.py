@@ -8,11 +8,11 @@ from django.db.models import Q, QuerySet
 
 from pipeline_runtime.handover.phases import PASSING, Phase, Strategy
 from pipeline_runtime.model.ids import GROUP_NUMBER, document_group
-from webapp.handovers import schemas
-from webapp.handovers.actions import cancellable
+from webapp.handovers import actions, schemas
 from webapp.handovers.costs import cost_json, surroundings
 from webapp.handovers.facts import coming, facts_by_element, group_facts
 from webapp.handovers.forecast import Past, forecast_json
+from webapp.handovers.former import former_json
 from webapp.handovers.models import Handover
 from webapp.handovers.pause import pause_of
 from webapp.handovers.schemas import NodeForecast
@@ -24,6 +24,7 @@ from webapp.placements.selectors import active_deployment, busy_nodes
 RECENT = 20
 DRAFT = "deployment__pipeline__draft"
 """Large, and not needed here."""
+LARGE = (DRAFT, "written")
 
 
 def handover_json(handover: Handover) -> schemas.Handover:
@@ -54,7 +55,7 @@ def handover_json(handover: Handover) -> schemas.Handover:
         "created_at": handover.created_at.isoformat(),
         "created_by": handover.created_by.username if handover.created_by else None,
         "ended_at": handover.ended_at.isoformat() if handover.ended_at else None,
-        "cancellable": cancellable(handover),
+        "cancellable": actions.cancellable(handover),
     }
 
 
@@ -63,7 +64,7 @@ def handovers(
 ) -> list[schemas.Handover]:
     """Returns handovers, newest first. `element` is the one that a user chose; `group` finds all of its
     elements."""
-    rows = Handover.objects.select_related("deployment__pipeline", "created_by")
+    rows = Handover.objects.select_related("deployment__pipeline", "created_by").defer(*LARGE)
     if pipeline is not None:
         rows = rows.filter(deployment__pipeline__name=pipeline)
     if element is not None:
@@ -99,12 +100,30 @@ def past_of(pipeline: str) -> list[Past]:
     done = (
         Handover.objects.filter(outcome=Handover.Outcome.DONE)
         .select_related("deployment__pipeline")
-        .defer(DRAFT)
+        .defer(*LARGE)
         .order_by("-ended_at")
     )
     rows = {row.pk: row for row in (*done.filter(deployment__pipeline__name=pipeline)[:PAST], *done[:PAST])}
     newest = sorted(rows.values(), key=lambda row: row.ended_at or row.created_at, reverse=True)
     return [_as_past(row) for row in newest]
+
+
+def details(id: str) -> schemas.HandoverDetails:
+    """Returns what the page of a handover shows besides the handover."""
+    handover = actions.handover_with(id)
+    done = Handover.objects.filter(
+        deployment__pipeline=handover.deployment.pipeline_id,
+        group=handover.group,
+        strategy=handover.strategy,
+        outcome=Handover.Outcome.DONE,
+        created_at__lt=handover.created_at,
+    )
+    rows = done.select_related("deployment__pipeline").defer(*LARGE).order_by("-created_at")[:PAST]
+    return {
+        "written": handover.written,
+        "ready_ms": _as_past(handover).ready_ms,
+        "former": former_json([(row, _as_past(row)) for row in rows]),
+    }
 
 
 def _as_past(row: Handover) -> Past:
@@ -125,7 +144,7 @@ def _as_past(row: Handover) -> Past:
 
 
 def recent_handovers() -> list[schemas.Handover]:
-    rows = Handover.objects.select_related("deployment__pipeline", "created_by").defer(DRAFT)
+    rows = Handover.objects.select_related("deployment__pipeline", "created_by").defer(*LARGE)
     return [handover_json(row) for row in recent(rows)]
 
 

@@ -18,6 +18,7 @@ from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
 from workers.control.handovers.drains import tend_drains
 from workers.control.handovers.driver import drive_handover
+from workers.control.handovers.recording import keep_written
 from workers.control.handovers.restorations import order_restorations
 from workers.control.handovers.standbys import tidy_copies
 from workers.control.operations.driver import UNFINISHED, drive_operation
@@ -81,6 +82,7 @@ class Work:
     def _hand_over(self, id: str) -> None:
         drive_handover(id, self._context)
         self.look()  # a drain that waits for this handover may go on
+        keep_written(id, self._context)
 
     def _sweep(self) -> None:
         seen = -1

@@ -47,9 +47,11 @@ describe("the pause", () => {
   });
 
   test("the raw figures are all there", () => {
-    const measured = { last_commit_at_ms: 10, first_commit_at_ms: 360, usual_wait_ms: 100 };
+    const measured = { last_commit_at_ms: 10, at_ms: 13, first_commit_at_ms: 360, usual_wait_ms: 100 };
     expect(measuredRows(done({ gap_ms: 350, measured })).map(([, value]) => value)).toEqual([
       "350 ms",
+      "3 ms",
+      "347 ms",
       "not known",
       "100 ms",
     ]);

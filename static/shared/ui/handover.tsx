@@ -37,7 +37,8 @@ export function HandoverMark({ handover, pill }: { handover: Handover; pill?: bo
   );
 }
 
-export function HandoverCard({ handover, link = true }: { handover: Handover; link?: boolean }) {
+/** `whole`: on the handover's own page, which shows the times and figures itself. */
+export function HandoverCard({ handover, whole = false }: { handover: Handover; whole?: boolean }) {
   const active = handover.outcome === null;
   const name = useName(handover.pipeline, handover.element);
   const Icon = active ? LoaderCircle : handover.outcome === "done" ? CircleCheck : CircleX;
@@ -57,7 +58,7 @@ export function HandoverCard({ handover, link = true }: { handover: Handover; li
         </span>
         <span className="spring" />
         {active ? <CancelButton handover={handover} /> : <BackButton handover={handover} />}
-        {link && (
+        {!whole && (
           <a className="small handover__details" href={`/handovers/${encodeURIComponent(handover.id)}`}>
             Details
           </a>
@@ -66,9 +67,9 @@ export function HandoverCard({ handover, link = true }: { handover: Handover; li
       <Now handover={handover} />
       <ErrorCode code={handover.code} />
       {active && handover.reason && <p className="muted small">Ordered {handover.reason}.</p>}
-      <Timeline handover={handover} />
-      <Facts handover={handover} />
-      {handover.strategy === "standby" && handover.round_trips !== null && (
+      {!whole && <Timeline handover={handover} />}
+      {!whole && <Facts handover={handover} />}
+      {!whole && handover.strategy === "standby" && handover.round_trips !== null && (
         <Details title="More">
           <TermList>
             <Term term="round_trips">{handover.round_trips}</Term>

@@ -67,6 +67,37 @@ def test_a_handover_tells_its_pause_and_what_it_was_computed_from(
     assert caller("viewer").get(f"/handovers/{handover.pk}").json()["pause"] is None
 
 
+def test_a_handovers_page_has_the_batches_and_how_former_moves_went(
+    caller: Call, deployment: Deployment
+) -> None:
+    former = [
+        moved(
+            deployment,
+            "power",
+            "cloud",
+            "edge-b",
+            bytes_copied=n,
+            measured=MEASURED | {"first_wait_ms": 100 + n},
+        )
+        for n in (30, 10, 20)
+    ]
+    written = {
+        "marks": [{"what": "released", "at_ms": 10_050}],
+        "batches": [{"at_ms": 10_050, "node": "cloud", "rows": 4, "wait_ms": None}],
+    }
+    newest = moved(deployment, "power", "edge-b", "cloud", written=written)
+    other = moved(deployment, "power", "cloud", "edge-b")
+    Handover.objects.filter(pk=other.pk).update(strategy="stop-and-copy", created_at=newest.created_at)
+    shown = caller("viewer").get(f"/handovers/{newest.pk}/details").json()
+    assert (shown["written"], shown["ready_ms"]) == (written, None)
+    assert [move["id"] for move in shown["former"]["moves"]] == [str(row.pk) for row in reversed(former)]
+    expected = {"n": 3, "least": 10, "p50": 20, "p95": 30, "most": 30}
+    assert shown["former"]["pause_ms"] == shown["former"]["bytes"] == expected
+    assert shown["former"]["ready_ms"] is None
+    first = caller("viewer").get(f"/handovers/{former[0].pk}/details").json()
+    assert first["former"] == {"moves": [], "pause_ms": None, "ready_ms": None, "bytes": None}
+
+
 def test_what_a_move_will_take_is_told_before_from_what_earlier_ones_took(
     caller: Call, deployment: Deployment, nodes: dict[str, Node]
 ) -> None:

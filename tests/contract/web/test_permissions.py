@@ -175,6 +175,7 @@ def test_the_table_has_every_endpoint_that_changes_something() -> None:
         ("GET", "/templates/teleport", None, 404),
         ("POST", "/templates/teleport/pipelines", None, 404),
         ("GET", f"/handovers/{NOBODYS}", None, 404),
+        ("GET", f"/handovers/{NOBODYS}/details", None, 404),
         ("GET", "/events?limit=0", None, 422),
         ("GET", f"{P}/diff?from=x", None, 422),
         ("PATCH", P, None, 405),

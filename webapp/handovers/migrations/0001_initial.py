@@ -58,6 +58,7 @@ class Migration(migrations.Migration):
                 ("timeline", models.JSONField(default=list)),
                 ("gap_ms", models.BigIntegerField(blank=True, null=True)),
                 ("measured", models.JSONField(default=dict)),
+                ("written", models.JSONField(default=None, null=True)),
                 ("begun", models.JSONField()),
                 ("round_trips", models.PositiveIntegerField(blank=True, null=True)),
                 ("bytes_copied", models.BigIntegerField(default=0)),

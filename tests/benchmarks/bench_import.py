@@ -6,6 +6,9 @@ Two files, of GIGABYTES each: one of 6 columns, one of 101. The first column is 
 with three decimals. They take turns: Fogline's import, as the process that control runs, and DuckDB's
 `read_csv` with the types given, to Parquet, with as many threads. The log says for each its seconds, its
 seconds of CPU, and the most memory that the process had. Both tables must have the same rows.
+
+Then the first file goes through a Fogline without nodes. The log says how quickly the web answers alone, beside
+the upload and beside the import, and the most memory that the web's process had.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from tests.benchmarks.harness import QUICK, ROOT, log, machine, write_results
+from tests.benchmarks.web_beside import measure_web
 from webapp.imports.convert_sql import THREADS
 
 GIGABYTES = float(os.environ.get("GIGABYTES", "0.1" if QUICK else "1"))
@@ -107,6 +111,7 @@ def compare(ours: Path, theirs: Path, columns: int, rows: int) -> None:
 
 def main() -> int:
     found: list[dict[str, Any]] = []
+    web: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(prefix="fogline-bench-") as name:
         directory = Path(name)
         for columns in COLUMNS:
@@ -131,7 +136,11 @@ def main() -> int:
                     found.append({"columns": columns + 1, "round": number, "who": who, **took})
                     log("  ".join(f"{key} {value}" for key, value in found[-1].items()))
             compare(ours, theirs, columns, rows)
+            if columns == COLUMNS[0]:
+                web = measure_web(directory / "data", path)
             path.unlink()
+    for each in web:
+        log(str(each))
     summary = [summed_up(found, columns + 1) for columns in COLUMNS]
     for each in summary:
         log(", ".join(f"{key} {value}" for key, value in each.items()))
@@ -144,7 +153,7 @@ def main() -> int:
         for who in ("fogline", "duckdb")
     ]
     settings = {"machine": machine(), "gigabytes": GIGABYTES, "threads": THREADS, "summary": summary}
-    write_results("import", settings, found, go.Figure(bars))
+    write_results("import", settings, [*found, *web], go.Figure(bars))
     return 0
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import cast
+
 from django.http import HttpRequest
 from ninja import File, Form, Router, Status
 from ninja.files import UploadedFile
@@ -13,6 +15,7 @@ from webapp.imports.reading import COLUMNS_MAX, Reading, Report
 from webapp.pipelines import files as data_files, imports
 from webapp.pipelines.models import DataFile
 from webapp.pipelines.schemas import FileDetail, FilePreview, StoredFile
+from webapp.pipelines.upload_handler import HashedFile
 from webapp.placements import file_uses
 from webapp.placements.file_uses import uses_of_files
 
@@ -59,7 +62,7 @@ def upload(request: HttpRequest, file: File[UploadedFile], confirm: Form[bool] =
     somebody orders its import.
     """
     require(actor(request), Role.EDITOR, "upload files")
-    row = data_files.upload(actor(request), file, confirm=confirm)
+    row = data_files.upload(actor(request), cast(HashedFile, file), confirm=confirm)
     return Status(201, data_files.file_json(row, []))
 
 

@@ -159,6 +159,8 @@ if HTTPS:
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 CSRF_FAILURE_VIEW = "webapp.pages.views.csrf_failure"
+FILE_UPLOAD_HANDLERS = ["webapp.pipelines.upload_handler.HashingHandler"]
+FILE_UPLOAD_TEMP_DIR = FOGLINE.data  # the system's directory for temporary files is often in memory
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4 << 20  # a JSON body; files are streamed to disk
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -23,12 +22,13 @@ from webapp.backends import commands
 from webapp.backends.chunk_store import put_file
 from webapp.pipelines.models import DataFile
 from webapp.pipelines.schemas import FileDetail, FileState, FileUse, StoredFile
+from webapp.pipelines.upload_handler import HashedFile
 from webapp.problems import Invalid, TooLarge
 
 NAME_CHARACTERS_MAX = 120
 
 
-def upload(actor: User, file: UploadedFile, *, confirm: bool = False) -> DataFile:
+def upload(actor: User, file: HashedFile, *, confirm: bool = False) -> DataFile:
     """Stores one data file, which control then looks at. The same bytes are stored only once.
 
     With `confirm`, nothing is imported before a person has seen how it is read.
@@ -41,22 +41,18 @@ def upload(actor: User, file: UploadedFile, *, confirm: bool = False) -> DataFil
         raise Invalid("The file is empty.", safe="Nothing was stored.")
     name = safe_name(file.name or "")
     description = _described(file, size) if is_model(name) else b""
-    digest = hashlib.sha256()
-    for part in _parts(file):
-        digest.update(part)
-    sha256 = digest.hexdigest()
-    put_file(sha256, _parts(file))
+    put_file(file.sha256, _parts(file))
     with transaction.atomic():
         row = DataFile.objects.create(
             name=name,
-            sha256=sha256,
+            sha256=file.sha256,
             size=size,
             state=DataFile.State.MODEL if is_model(name) else DataFile.State.LOOKING,
             confirm=confirm,
             description=description,
             created_by=actor,
         )
-        audit(actor, "file.upload", row.name, id=row.pk, sha256=sha256, size=size)
+        audit(actor, "file.upload", row.name, id=row.pk, sha256=file.sha256, size=size)
         commands.send(tasks.FILES)
         announce()
     return row

@@ -7,8 +7,8 @@ with three decimals. They take turns: Fogline's import, as the process that cont
 `read_csv` with the types given, to Parquet, with as many threads. The log says for each its seconds, its
 seconds of CPU, and the most memory that the process had. Both tables must have the same rows.
 
-Then the first file goes through a Fogline without nodes. The log says how quickly the web answers alone, beside
-the upload and beside the import, and the most memory that the web's process had.
+Then the first file goes through a Fogline without nodes. The log says how quickly the web answers alone,
+beside the upload and beside the import, and the most memory that the web's process had.
 """
 
 from __future__ import annotations

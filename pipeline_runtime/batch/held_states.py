@@ -90,6 +90,7 @@ class TaskStates:
             asked = self._asked(missing)
             self._held.hold(missing, asked)
             found.update(zip(missing, asked, strict=True))
+            self.keep((), (), ())  # a key that is read, and never changed, is left too
         return [found[key] for key in keys]
 
     def _asked(self, keys: Sequence[Key]) -> list[bytes | None]:

@@ -151,3 +151,16 @@ def test_two_tasks_may_share_a_batch_while_no_key_is_in_both(of_one_key: bool) -
             return
         change(states, {key: b"%d" % partition})
         replica.commit()
+
+
+def test_keys_that_are_read_and_never_changed_are_left_too() -> None:
+    """Else the replica would note, and the task would list, each key that there ever was."""
+    replica = Replica()
+    replica.tasks.processed(ROWS_A_TASK)
+    replica.tasks.planned(1)
+    held = HeldStates(4_000)
+    for batch in range(100):
+        TaskStates(replica, 0, held).get([f"{batch}-{key}" for key in range(10)])
+        replica.commit()
+        assert len(replica.tasks._keys) <= len(held._young) + len(held._old) <= 4_000 / 200 + 20
+        assert not held._left

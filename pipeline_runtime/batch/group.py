@@ -64,6 +64,7 @@ class GroupWork:
     def run(self, slices: Sequence[Slice], task: int) -> BatchOutput:
         """Read a batch's rows, run all elements on them, and return what they make."""
         output = OutputBuilder(self._destinations)
+        self._reader.expect(slices)
         streams = {source: output.add(source, rows) for source, rows in self._read(slices).items()}
         batch_time_ms = slices[0].batch_time_ms if slices else 0
         at_end = any(part.input == FLUSH for part in slices)

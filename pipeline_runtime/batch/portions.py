@@ -71,10 +71,11 @@ class PortionReader:
     """Reads one partition of an input. `held` may be called while another thread is in `read_one_ahead`.
     Apart from that it is for one thread at a time."""
 
-    def __init__(self, kafka: KafkaSettings, group_input: GroupInput, partition: int) -> None:
+    def __init__(self, kafka: KafkaSettings, group_input: GroupInput, partition: int, of: int = 1) -> None:
+        """`of`: how many partitions its task reads."""
         assert group_input.topic is not None
         self._item = group_input
-        self._reader = PartitionReader(kafka, group_input.topic, partition)
+        self._reader = PartitionReader(kafka, group_input.topic, partition, of)
         # All portions from `_begin`, where the last range ended, to `_end`. Each has the offset before which
         # it ends.
         self._ahead: deque[tuple[int, Portion]] = deque()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +64,7 @@ class GroupReader:
         self.inputs: tuple[GroupInput, ...] = group_inputs(spec)
         self.is_planned = GroupFacts(spec, self.files, self.directory).is_planned
         self._partitions: dict[tuple[str, int], PortionReader] = {}
+        self._reads_many = sum(item.partitions for item in self.inputs if item.topic is not None)
         self._read_last: set[PortionReader] = set()  # by this task itself, since `go_on`
         self._ahead = ReadingAhead()
         self._sources: dict[str, SourceReader] = {}
@@ -72,6 +73,10 @@ class GroupReader:
         self.stop()
         for reader in self._partitions.values():
             reader.close()
+
+    def expect(self, slices: Sequence[Slice]) -> None:
+        """The task is given these. A topic may have more partitions by now than its definition says."""
+        self._reads_many = max(self._reads_many, len(slices))
 
     def read(self, part: Slice) -> Iterator[pa.Table]:
         """The rows of a slice of one input (`input_schema`), in pieces."""
@@ -123,7 +128,7 @@ class GroupReader:
             return
         reader = self._partitions.get((group_input.topic, part.partition))
         if reader is None:
-            reader = PortionReader(self._kafka, group_input, part.partition)
+            reader = PortionReader(self._kafka, group_input, part.partition, self._reads_many)
             self._partitions[group_input.topic, part.partition] = reader
         self._read_last.add(reader)
         where = part.start, part.end, part.topic_id

@@ -16,6 +16,14 @@ from pipeline_runtime.kafka.whole_batches import read_whole_batches
 _POLL_MS = 200
 _RETRY_S = 0.2
 _FOR_EVER = 2**63 - 1
+_FETCH_BYTES_MIN, _FETCH_BYTES_MAX = 256 * 1024, 8 * 1024 * 1024
+_FETCH_BYTES_OF_ALL = 64 * 1024 * 1024
+
+
+def fetch_bytes(partitions: int) -> int:
+    """Returns how much one fetch may bring, for a task that reads so many partitions. Each of them may hold
+    as much while the task is busy with others. A single batch may be larger."""
+    return max(_FETCH_BYTES_MIN, min(_FETCH_BYTES_MAX, _FETCH_BYTES_OF_ALL // max(1, partitions)))
 
 
 class RangeGone(RuntimeError):
@@ -29,8 +37,10 @@ class RangeUnreadable(RuntimeError):
 class PartitionReader:
     """Keeps its consumer between ranges, and what it has read beyond the last range."""
 
-    def __init__(self, kafka: KafkaSettings, topic: str, partition: int) -> None:
+    def __init__(self, kafka: KafkaSettings, topic: str, partition: int, of: int = 1) -> None:
+        """`of`: how many partitions its task reads."""
         self._kafka = kafka
+        self._fetch_bytes = fetch_bytes(of)
         self._tp = TopicPartition(topic, partition)
         self._consumer: KafkaConsumer | None = None
         self._polled = Polled(may_hold_rows=is_own(topic))
@@ -154,8 +164,7 @@ class PartitionReader:
             fetch_max_wait_ms=20,
             check_crcs=True,  # costs nothing for whole batches
             max_poll_records=10_000,  # counts batches
-            max_partition_fetch_bytes=8 * 1024 * 1024,
-            fetch_max_bytes=64 * 1024 * 1024,
+            max_partition_fetch_bytes=self._fetch_bytes,
             auto_offset_reset="none",
         )
         read_whole_batches(consumer)

@@ -11,7 +11,7 @@ from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import NewTopic
 from kafka.partitioner import murmur2
 
-from pipeline_runtime.kafka import transactions as transactions_module
+from pipeline_runtime.kafka import sender_loop, transactions as transactions_module
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
 from pipeline_runtime.kafka.outgoing import columns_of
@@ -286,3 +286,26 @@ def test_what_is_written_is_compressed(kafka: str) -> None:
     wait_until(lambda: batches.extend(consumer.poll(200).get(partition, ())) or batches, "a batch")
     consumer.close()
     assert sum(each.value.batch.size_in_bytes for each in batches) < sum(map(len, rows)) / 3
+
+
+def test_nothing_waits_until_the_producers_own_thread_looks_by_itself(
+    kafka: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If that thread never looked, each of these would wait for ever."""
+    monkeypatch.setattr(sender_loop, "_TICK_S", 3_600.0)
+    monkeypatch.setattr(transactions_module, "FAR_MS", 0.0)
+    topic, other = new_topic(kafka, 1), new_topic(kafka, 1)
+    large = [OutgoingRecord(topic, b"%d" % number + bytes(2_000)) for number in range(2_000)]
+    owner = opened(kafka, f"{topic}-id")
+    for records in ([OutgoingRecord(topic, b"one")], large, [OutgoingRecord(other, b"not known yet")]):
+        owner.commit(records, again=True)
+        owner.expect_another()
+    owner.warm([topic, other])
+    owner.keep_open([topic, other])
+    owner.commit(large)
+    claimant = opened(kafka, f"{topic}-id")
+    with pytest.raises(Fenced):
+        owner.commit([OutgoingRecord(topic, b"late")])
+    claimant.commit([OutgoingRecord(topic, b"its own")])
+    owner.close()
+    claimant.close()

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from pipeline_runtime.batch import portions
 from pipeline_runtime.batch.decode import TIMESTAMP
 from pipeline_runtime.batch.facts import GroupFacts
 from pipeline_runtime.batch.gate_messages import (
@@ -25,6 +26,8 @@ from pipeline_runtime.batch.gate_messages import (
 from pipeline_runtime.batch.group import GroupWork, run_batches
 from pipeline_runtime.batch.output import BatchOutput, unpacked
 from pipeline_runtime.batch.reader import GroupReader
+from pipeline_runtime.kafka.incoming import Records
+from pipeline_runtime.kafka.partition_reader import PartitionReader, fetch_bytes
 from pipeline_runtime.model.document import parse_document
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import GroupSpec
@@ -341,3 +344,27 @@ def test_the_key_of_an_aggregate_is_written_as_other_elements_write_it(tmp_path:
         ("false", {"large": False, "rows": 2}),
         ("true", {"large": True, "rows": 2}),
     ]
+
+
+def test_what_all_partitions_of_a_task_fetch_together_is_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of them holds a fetch while the task is busy with others. The definition says 4 partitions; the
+    topic has got more."""
+    fetches: list[int] = []
+
+    class Bounded(PartitionReader):
+        def read(self, start: int, end: int, topic_id: str = "") -> Iterator[Records]:
+            fetches.append(self._fetch_bytes)
+            yield from ()
+
+    monkeypatch.setattr(portions, "PartitionReader", Bounded)
+    gate: Any = Gate(spec_of(TOPIC, FILTER), tmp_path)
+    for count in (4, 100):
+        gate._granted = [[Slice(0, _NOW_MS, partition, 0, 9) for partition in range(count)], None]
+        fetches.clear()
+        run_batches(gate, GroupWork(gate, GroupReader(gate)), 1, 0)
+        assert len(fetches) == count
+        assert sum(fetches) <= 64 << 20
+        assert min(fetches) >= 256 << 10
+    assert fetch_bytes(1) == 8 << 20

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any
+from statistics import median
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
 from pipeline_runtime.operators import look_back
-from pipeline_runtime.operators.by_key import EACH_KEY, KEPT_MAX, TooManyKept, finite
+from pipeline_runtime.operators.by_key import EACH_KEY, KEPT_MAX
 from pipeline_runtime.operators.columns import NUMERIC, ColumnName, NumericColumn, SchemaCheck
-from pipeline_runtime.operators.key_columns import KeyColumns
+from pipeline_runtime.operators.key_columns import KeyArrays
+from pipeline_runtime.operators.key_states import Column, KeyStates, finite
 from pipeline_runtime.operators.keyed_rows import KeyedRows
 from pipeline_runtime.operators.sdk import Params
 
@@ -26,14 +28,6 @@ class Baseline(StrEnum):
     MAXIMUM = "maximum"
 
 
-_OF: dict[Baseline, Callable[[Sequence[float]], float]] = {
-    Baseline.MEAN: statistics.fmean,
-    Baseline.MEDIAN: statistics.median,
-    Baseline.MINIMUM: min,
-    Baseline.MAXIMUM: max,
-}
-
-
 class BaselineChangeParams(Params):
     column: NumericColumn
     window_s: float = Field(
@@ -44,7 +38,7 @@ class BaselineChangeParams(Params):
     key: ColumnName | None = Field(default=None, title="For each", description=EACH_KEY)
 
 
-class BaselineChange(KeyColumns):
+class BaselineChange(KeyArrays):
     """Adds to each row by how many percent a column is above or below a baseline.
 
     The baseline is the mean, the median, the first, the minimum or the maximum of the earlier values of the
@@ -87,26 +81,46 @@ class BaselineChange(KeyColumns):
             check.unique([field.name for field in fields], "inputs.in")
         return StreamSchema(fields=fields, key=self.params.key or schema.key)
 
-    def process_key(self, rows: KeyedRows, first: int, end: int, state: dict[str, Any]) -> None:
-        values, times_ms = rows.values(self.params.column), rows.times_ms
-        window: list[list[float]] = state.setdefault("window", [])
-        for place in range(first, end):
-            value, now_ms = values[place], times_ms[place]
-            if value is None:
-                rows.made.append((place, now_ms, None, None))
-                continue
-            past = look_back.taken(window, now_ms, value, self.params.window_s)
-            if isinstance(past, TooManyKept):
-                rows.reject(place, past)
-                continue
-            baseline = self._baseline(past) if len(past) >= self.params.min_count else None
-            change = finite(100 * (value - baseline) / abs(baseline)) if baseline else None
-            rows.made.append((place, now_ms, baseline, change))
+    def state_columns(self, schema: StreamSchema) -> Mapping[str, Column]:
+        return look_back.COLUMNS
 
-    def _baseline(self, past: Sequence[look_back.Point]) -> float | None:
-        if self.params.baseline is Baseline.FIRST:
-            return float(past[0][1])
-        try:
-            return finite(float(_OF[self.params.baseline]([value for _, value in past])))
-        except OverflowError:
-            return None
+    def process_rows(self, rows: KeyedRows, states: KeyStates) -> None:
+        baseline, change = (np.full(len(rows.times), np.nan) for _ in range(2))
+        for found in look_back.windows(rows, self.params.column, states, self.params.window_s):
+            with np.errstate(all="ignore"):
+                made = finite(self._baselines(found))
+                made[found.ends - found.firsts < self.params.min_count] = np.nan
+                values = found.values[found.ends]
+                baseline[found.places] = made
+                change[found.places] = finite(
+                    100 * (values - made) / np.where(made == 0, np.nan, np.abs(made))
+                )
+        places = rows.accepted()
+        rows.give(places, rows.times[places], baseline[places], change[places])
+
+    def _baselines(self, found: look_back.Windows) -> NDArray[np.float64]:
+        """Returns the baseline of each row. Where its window is empty, it has no meaning."""
+        values, firsts, ends = found.values, found.firsts, found.ends
+        match self.params.baseline:
+            case Baseline.FIRST:
+                return values[firsts]
+            case Baseline.MEDIAN:
+                spans = zip(firsts.tolist(), ends.tolist(), strict=True)
+                return np.array(
+                    [median(values[first : max(end, first + 1)].tolist()) for first, end in spans]
+                )
+            case Baseline.MEAN:
+                return _over(np.add, found) / (ends - firsts)
+            case Baseline.MINIMUM:
+                return _over(np.minimum, found)
+            case Baseline.MAXIMUM:
+                return _over(np.maximum, found)
+
+
+def _over(function: np.ufunc, found: look_back.Windows) -> NDArray[np.float64]:
+    """Returns the function over each window."""
+    # NumPy reduces from each number to the next: every second result is what lies between two windows.
+    made: NDArray[np.float64] = function.reduceat(
+        found.values, np.stack([found.firsts, found.ends], 1).ravel()
+    )
+    return made[::2]

@@ -136,7 +136,7 @@ class FrequencyFilter(KeyArrays):
             made[first:end] = self._take_all(rows, memories, key, first, end)
         for name, memory in zip(names, memories, strict=True):
             states[name] = rounds.as_before(memory)
-        places = np.delete(np.arange(len(made)), np.array([place for place, _ in rows.rejected], np.int64))
+        places = rows.accepted()
         rows.give(places, rows.times[places], made[places])
 
     def _take(

@@ -63,6 +63,11 @@ class Lists:
     def ends(self) -> NDArray[np.int64]:
         return np.cumsum(self.counts)
 
+    def of(self, key: int) -> NDArray[Any]:
+        """Returns the numbers of one key."""
+        end = int(self.counts[: key + 1].sum())
+        return self.numbers[end - int(self.counts[key]) : end]
+
     def last(self, most: int | NDArray[np.int64]) -> Lists:
         """Returns the last numbers of each list, at most so many."""
         counts = np.minimum(self.counts, most)

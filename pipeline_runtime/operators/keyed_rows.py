@@ -86,6 +86,11 @@ class KeyedRows:
             return self.counts
         return np.bincount(self.key_numbers[places], minlength=len(self.keys)).astype(np.int64)
 
+    def accepted(self) -> Places:
+        """Returns the places of all rows but those that were rejected."""
+        places = np.arange(len(self.table))
+        return np.delete(places, [place for place, _ in self.rejected]) if self.rejected else places
+
     def give(self, places: Places, times_ms: NDArray[np.int64], *columns: Any) -> None:
         """Adds output rows: for each its input row, its event time, and a column of each new field, as NumPy
         or Arrow arrays. An output row's event may not be of an earlier input row."""

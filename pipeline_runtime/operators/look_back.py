@@ -1,40 +1,195 @@
-"""The values of one key in the time before a row. In the state they are sorted by event time."""
+"""The values of a key in the time before a row. In the state they are sorted by event time, and those of the
+same time in the order in which they came."""
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
-from collections.abc import Sequence
-from math import inf
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pipeline_runtime.operators.by_key import KEPT_MAX, TooManyKept
+from pipeline_runtime.operators.key_states import Column, Joined, KeyStates, Lists, ranges
+from pipeline_runtime.operators.keyed_rows import KeyedRows, Places
 
-Point = Sequence[float]
-"""(event time in ms, value)."""
-
-
-def before(window: list[list[float]], now_ms: int, window_s: float) -> Sequence[Point]:
-    """Returns those from `window_s` before the time up to it, both included, oldest first. Older ones are
-    forgotten."""
-    start = bisect_left(window, [now_ms - window_s * 1000, -inf])
-    end = bisect_right(window, [now_ms, inf])
-    found = window[start:end]
-    if end == len(window):  # otherwise the row is late, and other rows may look back further
-        del window[:start]
-    return found
+COLUMNS = {"times_ms": Column.WHOLES, "values": Column.NUMBERS}
+"""What the state has."""
+_AT_ONCE = 1 << 20  # values of all windows together
+_INT64_MAX = 2**63 - 1
 
 
-def taken(
-    window: list[list[float]], now_ms: int, value: float, window_s: float
-) -> Sequence[Point] | TooManyKept:
-    """Keeps one more value, and returns those from `window_s` before its time up to it, oldest first. Beyond
-    KEPT_MAX it returns an error instead, and keeps everything as it was."""
-    kept = window[:] if len(window) >= KEPT_MAX else []
-    found = before(window, now_ms, window_s)
-    if len(window) >= KEPT_MAX:
+@dataclass(frozen=True)
+class Windows:
+    """What some rows look back on. The window of a row are the values from its number in `firsts` to before
+    that in `ends`, oldest first. There the row itself stands."""
+
+    places: Places
+    times_ms: NDArray[np.int64]
+    values: NDArray[np.float64]
+    firsts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+
+    def some(self, chosen: NDArray[Any] | slice) -> Windows:
+        """Returns the windows of some of the rows."""
+        return Windows(
+            self.places[chosen], self.times_ms, self.values, self.firsts[chosen], self.ends[chosen]
+        )
+
+
+def windows(rows: KeyedRows, name: str, states: KeyStates, window_s: float) -> Iterator[Windows]:
+    """Yields what each row with a value looks back on: the values that came before it, from `window_s` before
+    its event time up to it, both included.
+
+    The states then have what rows of later batches can look back on. Older values are forgotten when a row
+    comes that is not late. A row beyond KEPT_MAX is rejected, and changes nothing.
+    """
+    window_ms = math.floor(round(window_s * 1000, 6))
+    places, kept_times, kept_values = rows.valid(name), states["times_ms"], states["values"]
+    joined = Joined(kept_times.counts, rows.counts_of(places))
+    times = joined.lists(kept_times.numbers, rows.times[places])
+    values = joined.lists(kept_values.numbers, rows.array(name)[places])
+    firsts = _firsts(times, joined.new, window_ms)
+    in_turn = _in_turn(times)
+    if firsts is None:
+        in_turn[:] = False
+        firsts = joined.new
+    too_many = joined.new - firsts >= KEPT_MAX
+    key_of_row = rows.key_numbers[places]
+    in_turn[key_of_row[too_many]] = False
+
+    fast = in_turn[key_of_row]
+    found = Windows(places, times.numbers, values.numbers, firsts, joined.new).some(fast)
+    yield from _cut(found)
+    # The newest row of a key says what is kept of it.
+    kept_firsts = joined.starts.copy()
+    kept_firsts[key_of_row[fast]] = found.firsts
+    kept = _Kept(times, values, kept_firsts)
+    for key in np.flatnonzero(~in_turn & (joined.new_counts > 0)).tolist():
+        mine = np.flatnonzero(key_of_row == key)
+        one = _OneKey(kept_times.of(key).tolist(), kept_values.of(key).tolist(), window_ms)
+        yield from one.take(
+            rows, places[mine], times.numbers[joined.new[mine]], values.numbers[joined.new[mine]]
+        )
+        kept.replace(key, one)
+    states["times_ms"], states["values"] = kept.lists()
+
+
+class _Kept:
+    """What is kept of each key: the last of its times and values, or others."""
+
+    def __init__(self, times: Lists, values: Lists, firsts: NDArray[np.int64]) -> None:
+        self._times, self._values, self._firsts = times, values, firsts
+        self._others: dict[int, _OneKey] = {}
+
+    def replace(self, key: int, other: _OneKey) -> None:
+        self._others[key] = other
+
+    def lists(self) -> tuple[Lists, Lists]:
+        counts = self._times.ends - self._firsts
+        if not self._others:
+            taken = ranges(self._firsts, counts)
+            return Lists(counts, self._times.numbers[taken]), Lists(counts, self._values.numbers[taken])
+        parts = [
+            (other.times, other.values)
+            if (other := self._others.get(key)) is not None
+            else (self._times.numbers[first:end], self._values.numbers[first:end])
+            for key, (first, end) in enumerate(zip(self._firsts, self._times.ends, strict=True))
+        ]
+        times, values = zip(*parts, strict=True)
+        counts = np.array([len(each) for each in times], np.int64)
+        return (
+            Lists(counts, np.concatenate([np.asarray(each, np.int64) for each in times])),
+            Lists(counts, np.concatenate([np.asarray(each, np.float64) for each in values])),
+        )
+
+
+class _OneKey:
+    """Takes the rows of a key one by one: some are late, or there are too many."""
+
+    def __init__(self, times: list[int], values: list[float], window_ms: int) -> None:
+        self.times, self.values, self._window_ms = times, values, window_ms
+
+    def take(
+        self, rows: KeyedRows, places: Places, times_ms: NDArray[np.int64], values: NDArray[np.float64]
+    ) -> Iterator[Windows]:
+        found: list[tuple[int, int, int]] = []  # place, first and end
+        seen_times: list[int] = []
+        seen_values: list[float] = []
+        for place, now_ms, value in zip(places.tolist(), times_ms.tolist(), values.tolist(), strict=True):
+            span = self._room(now_ms)
+            if span is None:
+                error = f"there are {KEPT_MAX} values in the window already; aggregate them first"
+                rows.reject(place, TooManyKept(error))
+                continue
+            start, end = span
+            first = len(seen_times)
+            seen_times += [*self.times[start:end], now_ms]
+            seen_values += [*self.values[start:end], value]
+            found.append((place, first, len(seen_times) - 1))
+            if end == len(self.times):  # otherwise it is late, and other rows may look back further
+                del self.times[:start], self.values[:start]
+                end -= start
+            self.times.insert(end, now_ms)
+            self.values.insert(end, value)
+            if len(seen_times) >= _AT_ONCE:
+                yield _windows(found, seen_times, seen_values)
+                found, seen_times, seen_values = [], [], []
+        if found:
+            yield _windows(found, seen_times, seen_values)
+
+    def _room(self, now_ms: int) -> tuple[int, int] | None:
+        """Returns where the row's window begins and ends. Makes room for one more value. Returns None, and
+        changes nothing, if there is none."""
+        start = bisect_left(self.times, now_ms - self._window_ms)
+        end = bisect_right(self.times, now_ms)
+        if len(self.times) < KEPT_MAX:
+            return start, end
         # A row from a clock that is ahead may make all others look late.
-        del window[: bisect_left(window, [now_ms - window_s * 1000, -inf])]
-    if len(window) >= KEPT_MAX:
-        window[:] = kept
-        return TooManyKept(f"there are {KEPT_MAX} values in the window already; aggregate them first")
-    insort(window, [now_ms, value])
+        if len(self.times) - start >= KEPT_MAX:
+            return None
+        del self.times[:start], self.values[:start]
+        return 0, end - start
+
+
+def _windows(found: list[tuple[int, int, int]], times: list[int], values: list[float]) -> Windows:
+    places, firsts, ends = np.array(found, np.int64).T
+    return Windows(places, np.array(times, np.int64), np.array(values, np.float64), firsts, ends)
+
+
+def _in_turn(times: Lists) -> NDArray[np.bool_]:
+    """Returns for each list whether it rises."""
+    falls = np.flatnonzero(times.numbers[1:] < times.numbers[:-1]) + 1
+    numbers = np.searchsorted(times.ends, falls, side="right")
+    starts = times.ends - times.counts
+    found = np.ones(len(times.counts), bool)
+    found[numbers[falls != starts[numbers]]] = False
     return found
+
+
+def _firsts(times: Lists, new: NDArray[np.int64], window_ms: int) -> NDArray[np.int64] | None:
+    """Returns where the window of each new row begins, if its list rises. Returns None if times are too far
+    apart to be looked at together."""
+    if not len(times.numbers):
+        return new
+    least = int(times.numbers.min())
+    width = int(times.numbers.max()) - least + window_ms + 1
+    if width > _INT64_MAX // (len(times.counts) + 1):
+        return None
+    # Each list stands in a range of its own.
+    apart = times.numbers - least + np.repeat(np.arange(len(times.counts)) * width, times.counts)
+    return np.searchsorted(np.maximum.accumulate(apart), apart[new] - window_ms, side="left")
+
+
+def _cut(found: Windows) -> Iterator[Windows]:
+    """Yields the windows, so many at a time as may be looked at together."""
+    sizes = np.cumsum(found.ends - found.firsts + 1)
+    done = 0
+    while done < len(sizes):
+        before = int(sizes[done - 1]) if done else 0
+        end = max(int(np.searchsorted(sizes, before + _AT_ONCE, side="right")), done + 1)
+        yield found.some(slice(done, end))
+        done = end

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
 from pipeline_runtime.operators import look_back
-from pipeline_runtime.operators.by_key import EACH_KEY, KEPT_MAX, TooManyKept
+from pipeline_runtime.operators.by_key import EACH_KEY, KEPT_MAX
 from pipeline_runtime.operators.columns import NUMERIC, ColumnName, NumericColumn, SchemaCheck
-from pipeline_runtime.operators.key_columns import KeyColumns
+from pipeline_runtime.operators.key_columns import KeyArrays
+from pipeline_runtime.operators.key_states import Column, KeyStates, ranges
 from pipeline_runtime.operators.keyed_rows import KeyedRows
 from pipeline_runtime.operators.sdk import Params
 
@@ -38,14 +39,17 @@ class TrendParams(Params):
 
 
 @dataclass(frozen=True)
-class Line:
-    slope: float  # per second
-    first: float  # the line's value at the oldest point
-    last: float  # and at the newest one
-    r_squared: float | None  # 0..1; None when all values are the same
+class Lines:
+    """A line for each window."""
+
+    windows: look_back.Windows
+    slope: NDArray[np.float64]  # per second
+    first: NDArray[np.float64]  # the line's value at the oldest point
+    last: NDArray[np.float64]  # and at the newest one
+    r_squared: NDArray[np.float64]  # 0..1; NaN when all values are the same
 
 
-class Trend(KeyColumns):
+class Trend(KeyArrays):
     """Fits a line through the values of the last `window_s`, for each key, by least squares over event time
     (linear regression). There is one output row for each value, as soon as there are `min_count` values at
     two or more different times.
@@ -103,50 +107,47 @@ class Trend(KeyColumns):
             check.unique([field.name for field in fields], "params.column")
         return StreamSchema(fields=fields, key=self.params.key or schema.key)
 
-    def process_key(self, rows: KeyedRows, first: int, end: int, state: dict[str, Any]) -> None:
-        values, times_ms = rows.floats(self.params.column), rows.times_ms
-        window: list[list[float]] = state.setdefault("points", [])
-        for place in range(first, end):
-            value, now_ms = values[place], times_ms[place]
-            if value is None:
-                continue
-            past = look_back.taken(window, now_ms, value, self.params.window_s)
-            if isinstance(past, TooManyKept):
-                rows.reject(place, past)
-                continue
-            points = [*past, (now_ms, value)]
-            line = fitted(points) if len(points) >= self.params.min_count else None
-            if line is None:
-                continue
-            slope = line.slope * _SECONDS[self.params.per]
-            began_ms = int(points[0][0])
-            made = (value, slope, line.r_squared, len(points), began_ms, line.first, line.last)
-            rows.made.append((place, now_ms, *made))
+    def state_columns(self, schema: StreamSchema) -> Mapping[str, Column]:
+        return look_back.COLUMNS
+
+    def process_rows(self, rows: KeyedRows, states: KeyStates) -> None:
+        for found in look_back.windows(rows, self.params.column, states, self.params.window_s):
+            counts = found.ends - found.firsts + 1
+            lines = fitted(found.some(counts >= self.params.min_count))
+            slope, windows = lines.slope * _SECONDS[self.params.per], lines.windows
+            began_ms, values = windows.times_ms[windows.firsts], windows.values[windows.ends]
+            count = windows.ends - windows.firsts + 1
+            made = values, slope, lines.r_squared, count, began_ms, lines.first, lines.last
+            rows.give(windows.places, rows.times[windows.places], *made)
 
 
-def fitted(points: Sequence[look_back.Point]) -> Line | None:
-    """Returns the line that fits by least squares, for (ms, value) in the order of time. Returns None if all
-    have the same time, or no number can hold the line.
+def fitted(windows: look_back.Windows) -> Lines:
+    """Returns the lines that fit by least squares, each through the values of a window and that of its row.
+    There is none where all have the same time, or no number can hold the line.
 
     It computes from the first time on and about the means, so that times since 1970 cost no digits.
     """
-    count = len(points)
-    seconds = [(at_ms - points[0][0]) / 1000 for at_ms, _ in points]
-    values = [value for _, value in points]
-    try:
-        mean_s, mean = math.fsum(seconds) / count, math.fsum(values) / count
-        apart = [(s - mean_s, value - mean) for s, value in zip(seconds, values, strict=True)]
-        times = math.fsum(s * s for s, _ in apart)
-        if times == 0:
-            return None
-        if min(values) == max(values):
-            return Line(0.0, values[0], values[0], None)
-        slope = math.fsum(s * y for s, y in apart) / times
-        spread = math.fsum(y * y for _, y in apart)
-    # fsum raises these for results that are too large and for opposite infinities
-    except (OverflowError, ValueError):
-        return None
-    ends = (mean - slope * mean_s, mean + slope * (seconds[-1] - mean_s))
-    if not all(map(math.isfinite, (slope * _SECONDS[Per.DAY], spread, *ends))):
-        return None
-    return Line(slope, *ends, min(1.0, slope * slope * times / spread) if spread else None)
+    counts = windows.ends - windows.firsts + 1
+    if not len(counts):
+        return Lines(windows, *(np.empty(0) for _ in range(4)))
+    all_ = ranges(windows.firsts, counts)
+    starts = np.cumsum(counts) - counts
+
+    def total(each: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.add.reduceat(each, starts)
+
+    seconds = (windows.times_ms[all_] - np.repeat(windows.times_ms[windows.firsts], counts)) / 1000
+    values = windows.values[all_]
+    with np.errstate(all="ignore"):
+        mean_s, mean = total(seconds) / counts, total(values) / counts
+        s, y = seconds - np.repeat(mean_s, counts), values - np.repeat(mean, counts)
+        times, spread = total(s * s), total(y * y)
+        flat = np.minimum.reduceat(values, starts) == np.maximum.reduceat(values, starts)
+        own = windows.values[windows.ends]
+        slope = np.where(flat, 0.0, total(s * y) / times)
+        first = np.where(flat, own, mean - slope * mean_s)
+        last = np.where(flat, own, mean + slope * (seconds[starts + counts - 1] - mean_s))
+        r_squared = np.where(flat | (spread == 0), np.nan, np.minimum(1.0, slope * slope * times / spread))
+        fits = (times > 0) & np.isfinite(slope * _SECONDS[Per.DAY]) & np.isfinite(first) & np.isfinite(last)
+        fits &= flat | np.isfinite(spread)
+    return Lines(windows.some(fits), slope[fits], first[fits], last[fits], r_squared[fits])

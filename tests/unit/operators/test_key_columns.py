@@ -8,11 +8,12 @@ from itertools import pairwise
 from pathlib import Path
 from unittest.mock import patch
 
+import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from pipeline_runtime.batch.kept import decoded
-from pipeline_runtime.operators import keyed_rows
+from pipeline_runtime.operators import keyed_rows, look_back
 from pipeline_runtime.trial import StatesInMemory, at, processed, trial
 from tests.unit.operators.conftest import schema_of
 
@@ -105,6 +106,35 @@ def test_rounds_over_all_keys_give_what_a_loop_gives(registry, type_, params, ro
     for least in (1, 2):
         with patch.object(keyed_rows, "ROUND_KEYS_MIN", least):
             assert repr(outcome(operator, [rows])) == by_loop
+
+
+LOOKING_BACK = [
+    ("trend", {"column": "x", "window_s": 4}),
+    *(
+        ("baseline-change", {"column": "n", "window_s": 2.5, "baseline": each})
+        for each in ("first", "mean", "median", "minimum", "maximum")
+    ),
+]
+
+
+@pytest.mark.parametrize(("type_", "params"), LOOKING_BACK)
+@settings(max_examples=40)
+@given(rows=_rows, in_turn=st.booleans(), cuts=st.sets(st.integers(0, 25)))
+def test_a_look_back_is_the_same_row_by_row_and_in_small_steps(registry, type_, params, rows, in_turn, cuts):
+    operator = registry.create(type_, params)
+    operator = type(operator)(operator.resolve({"in": SCHEMA}))
+    if in_turn:
+        rows.sort(key=lambda row: row["_time"])
+    edges = sorted({0, len(rows), *(cut for cut in cuts if cut < len(rows))})
+    cut = [rows[first:end] for first, end in pairwise(edges)]
+    with patch.object(look_back, "KEPT_MAX", 4):
+        at_once = repr(outcome(operator, [rows]))
+        with patch.object(look_back, "_AT_ONCE", 3):
+            assert repr(outcome(operator, cut)) == at_once
+        with patch.object(look_back, "_in_turn", lambda times: np.zeros(len(times.counts), bool)):
+            assert repr(outcome(operator, [rows])) == at_once
+        with patch.object(look_back, "_firsts", lambda *_: None):
+            assert repr(outcome(operator, [rows])) == at_once
 
 
 def test_rows_leave_in_the_order_in_which_they_came(operator):

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
+from pipeline_runtime.batch.foreign import foreign_reason, is_enclosed, not_an_object
 from pipeline_runtime.model.schema import FieldType, StreamSchema
 
 TIMESTAMP = pa.timestamp("us", tz="UTC")
@@ -23,10 +24,10 @@ ARROW_TYPES: dict[FieldType, pa.DataType] = {
 }
 
 
-_SPACE = b" \t\r\n"  # what JSON counts as space
 _OPENS, _CLOSES = b"{}"
 _BLOCK_BYTES = 1 << 18  # what one thread parses at a time
-_REGISTRY_BYTES = 5  # a zero and four bytes that number the schema
+_RESCUED_AT_ONCE = 64  # so many values are read one by one, if one of them is unreadable
+_YEARS_US = (-62_135_596_800_000_000, 253_402_300_799_999_999)  # from the year 1 to 9999
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,11 @@ class Reject:
 
     index: int  # among the values that were decoded
     reason: str
+    raw: str | None = None  # the part of the record that is rejected, if it is not all of it
+
+
+class NotRead(ValueError):
+    """What raises it cannot read a record's text, but Arrow may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +60,12 @@ Rescue = Callable[[bytes], dict[str, Any]]
 def decode(values: pa.BinaryArray, schema: StreamSchema, rescue: Rescue | None = None) -> Decoded:
     """Parse JSON objects, one per value. Fields that the schema lacks are dropped, missing ones null.
 
-    `rescue` is given each value that Arrow does not read, and returns its row, or raises ValueError with the
-    reason why there is none. NaN then stands for no value.
+    `rescue` is given values that Arrow does not read, and some around them. It returns a value's row, the
+    same as Arrow's if that has one, or raises ValueError with the reason why there is none. It raises NotRead
+    if Arrow alone can tell. NaN then stands for no value.
 
-    The values are parsed in one go by Arrow (100 times faster than one by one); when that fails,
-    halves are tried until the unreadable ones are alone.
+    The values are parsed in one go by Arrow (100 times faster than one by one); when that fails, halves are
+    tried until the unreadable ones are alone, or among few that `rescue` is given.
     """
     target = arrow_schema(schema)
     rejects: list[Reject] = []
@@ -68,7 +75,7 @@ def decode(values: pa.BinaryArray, schema: StreamSchema, rescue: Rescue | None =
         table, kept = _by_halves(values.to_pylist(), target, rejects, rescue)
     if rescue is not None:
         table = _without_nan(table)
-    table, kept = _finite(table, kept, rejects)
+    table, kept = _holdable(table, kept, rejects)
     return Decoded(
         table, list(kept) if rejects else None, tuple(sorted(rejects, key=lambda item: item.index))
     )
@@ -102,8 +109,8 @@ def _by_halves(
         # rows as values then means one row for each.
         if (reason := foreign_reason(value)) is not None:
             rejects.append(Reject(index, reason))
-        elif (trimmed := (value or b"").strip(_SPACE))[:1] != b"{" or trimmed[-1:] != b"}":
-            rejects.append(Reject(index, "the record is not a JSON object"))
+        elif not is_enclosed(value or b"", b"{}"):
+            rejects.append(Reject(index, not_an_object(value or b"")))
         else:
             candidates.append(index)
     tables: list[pa.Table] = []
@@ -123,12 +130,16 @@ def _parse(
 ) -> None:
     if not indices:
         return
-    lines = [(values[index] or b"").replace(b"\n", b" ").replace(b"\r", b" ") for index in indices]
+    # A tab instead of a line break: it is a space between a record's parts too, and none of it in a text.
+    lines = [(values[index] or b"").replace(b"\n", b"\t").replace(b"\r", b"\t") for index in indices]
     try:
         table = _parsed(b"\n".join(lines), len(indices), max(map(len, lines)), target)
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+        if rescue is not None and len(indices) <= _RESCUED_AT_ONCE:
+            _rescued(values, indices, target, tables, kept, rejects, rescue)
+            return
         if len(indices) == 1:
-            _rescue_one(values[indices[0]] or b"", indices[0], error, target, tables, kept, rejects, rescue)
+            rejects.append(Reject(indices[0], _reason(error)))
             return
         middle = len(indices) // 2
         _parse(values, indices[:middle], target, tables, kept, rejects, rescue)
@@ -138,44 +149,42 @@ def _parse(
     kept.extend(indices)
 
 
-def _rescue_one(
-    value: bytes,
-    index: int,
-    error: pa.ArrowInvalid | UnicodeDecodeError,
+def _rescued(
+    values: Sequence[bytes | None],
+    indices: Sequence[int],
     target: pa.Schema,
     tables: list[pa.Table],
     kept: list[int],
     rejects: list[Reject],
-    rescue: Rescue | None,
+    rescue: Rescue,
 ) -> None:
-    if rescue is None:
-        rejects.append(Reject(index, _reason(error)))
-        return
-    try:
-        tables.append(pa.Table.from_pylist([rescue(value)], target))
-    except ValueError as reason:
-        rejects.append(Reject(index, str(reason)))
-    else:
+    """Reads values one by one. This must not depend on which others are there: a batch may be read again
+    with other ones."""
+    rows: list[dict[str, Any]] = []
+    for index in indices:
+        value = values[index] or b""
+        try:
+            rows.append(rescue(value))
+        except NotRead as reason:
+            alone = _alone(value, target)
+            if alone is None:
+                rejects.append(Reject(index, str(reason)))
+                continue
+            tables += [pa.Table.from_pylist(rows, target), alone]
+            rows = []
+        except ValueError as reason:
+            rejects.append(Reject(index, str(reason)))
+            continue
         kept.append(index)
+    if rows:
+        tables.append(pa.Table.from_pylist(rows, target))
 
 
-def foreign_reason(value: bytes | None) -> str | None:
-    """Why this is plainly not a JSON text in UTF-8, or None if it may be one."""
-    if value is None:
-        return "the record is a tombstone: it has a key, and no value"
-    if not value.strip(_SPACE):
-        return "the record is empty"
-    if value[:3] == b"\xef\xbb\xbf":
-        return "the record begins with a byte order mark (UTF-8), which JSON does not have"
-    if value[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return "the record begins with a byte order mark (UTF-16): only UTF-8 is read"
-    if value[0] == 0 and len(value) > _REGISTRY_BYTES:
-        schema = int.from_bytes(value[1:_REGISTRY_BYTES])
-        return (
-            f"the record begins with a schema registry's prefix (schema {schema}): it is Avro, Protobuf or"
-            " JSON of a registry's serializer, and only plain JSON is read"
-        )
-    return None
+def _alone(value: bytes, target: pa.Schema) -> pa.Table | None:
+    try:
+        return _parsed(value.replace(b"\n", b"\t").replace(b"\r", b"\t"), 1, len(value), target)
+    except (pa.ArrowInvalid, UnicodeDecodeError):
+        return None
 
 
 def _without_nan(table: pa.Table) -> pa.Table:
@@ -208,28 +217,40 @@ def _parsed(text: bytes, count: int, longest: int, target: pa.Schema) -> pa.Tabl
     return table
 
 
-def _finite(table: pa.Table, kept: Sequence[int], rejects: list[Reject]) -> tuple[pa.Table, Sequence[int]]:
-    """Without the rows that have a number which JSON cannot write, so that no later stage could read them.
+def _holdable(table: pa.Table, kept: Sequence[int], rejects: list[Reject]) -> tuple[pa.Table, Sequence[int]]:
+    """Without the rows that have a value which no later stage could read.
 
-    Arrow makes such numbers of NaN and Infinity, which it takes without quotes, and of hundreds of digits.
+    JSON cannot write a number that is not finite. Arrow makes such numbers of NaN and Infinity, which it
+    takes without quotes, and of hundreds of digits. Python has no time before the year 1 or after the year
+    9999.
     """
     wrong: dict[int, str] = {}
     for field in table.schema:
-        if not pa.types.is_floating(field.type):
+        good = _good(table[field.name], field.type)
+        if good is None or pc.all(good).as_py():  # of no rows too
             continue
-        finite = pc.fill_null(pc.is_finite(table[field.name]), True)
-        if pc.all(finite).as_py():  # of no rows too
-            continue
-        for row, good in enumerate(finite.to_pylist()):
-            if not good:
-                wrong.setdefault(row, field.name)
+        says = "is a number that no row can hold"
+        if pa.types.is_timestamp(field.type):
+            says = "is no time between the years 1 and 9999"
+        for row, is_good in enumerate(good.to_pylist()):
+            if not is_good:
+                wrong.setdefault(row, f'its field "{field.name}" {says}')
     if not wrong:
         return table, kept
-    for row, name in wrong.items():
-        reason = f"the record does not fit the stream's schema: Column(/{name}) is not a finite number"
-        rejects.append(Reject(kept[row], reason))
+    rejects += [Reject(kept[row], reason) for row, reason in wrong.items()]
     good_rows = [row for row in range(table.num_rows) if row not in wrong]
     return table.take(pa.array(good_rows, pa.int64())), [kept[row] for row in good_rows]
+
+
+def _good(values: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray | None:
+    """Returns which values are good, or None if all are for their type alone."""
+    if pa.types.is_floating(type_):
+        return pc.fill_null(pc.is_finite(values), True)
+    if pa.types.is_timestamp(type_):
+        times_us, (first_us, last_us) = values.cast(pa.int64()), _YEARS_US
+        good = pc.and_(pc.greater_equal(times_us, first_us), pc.less_equal(times_us, last_us))
+        return pc.fill_null(good, True)
+    return None
 
 
 def _reason(error: pa.ArrowInvalid | UnicodeDecodeError) -> str:

@@ -3,37 +3,50 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from math import isfinite, isnan
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pipeline_runtime.batch.decode import Reject, arrow_schema, decode, foreign_reason
-from pipeline_runtime.model.paths import value_at
-from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
-from pipeline_runtime.model.spec import ColumnReading, RecordReading, TimeReading
+from pipeline_runtime.batch.cells import KINDS, Unreadable, cell, event_time_us
+from pipeline_runtime.batch.decode import NotRead, Reject, arrow_schema, decode
+from pipeline_runtime.batch.foreign import foreign_reason, is_enclosed, not_an_object
+from pipeline_runtime.model.paths import ROOT, value_at
+from pipeline_runtime.model.schema import Field, StreamSchema
+from pipeline_runtime.model.spec import RecordReading
 
-_INTEGER_MIN, _INTEGER_MAX = -(2**63), 2**63 - 1
-_LAST_US = 253_402_300_800_000_000  # the year 10,000
-_UNIT_US = {"s": 1_000_000.0, "ms": 1000.0, "us": 1.0, "ns": 0.001}
-_KINDS = {
-    dict: "an object",
-    list: "an array",
-    str: "text",
-    bool: "true or false",
-    int: "a number",
-    float: "a number",
-}
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DIGITS_MAX = 4000  # Python makes no integer of more than 4,300
+
+VALUES_MAX = 2_000_000
+"""The most values of one record that is made Python objects, which take 20 times its bytes."""
+_PAIRS = (b"{}", b"[]")
+ROWS_TOLD_MAX = 100
+"""The most rows of one record that are dead letters of their own."""
+RAW_CHARACTERS_MAX = 1000
+"""How much of a row such a dead letter shows."""
+_ROWS_BYTES_MIN, _ROWS_BYTES_FACTOR = 1 << 20, 20
 
 
-class _Unreadable(ValueError):
-    """A record, or one of its rows, that is not as the parameters say. The message is the reason."""
+class _NotJson(Unreadable, NotRead):
+    """Python does not read the record. Arrow may: it takes what is nested more deeply."""
+
+
+class _Ambiguous(dict[str, Any]):
+    """An object that has some of its fields more than once, which only matters if one of them is read."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        self._often = {name for name, count in Counter(name for name, _ in pairs).items() if count > 1}
+
+    def get(self, name: str, default: Any = None) -> Any:
+        if name in self._often:
+            raise Unreadable(f'the record has the field "{name}" twice')
+        return super().get(name, default)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +66,7 @@ class Read:
             self.places[begin:end] - first,
             self.times_us[begin:end],
             tuple(
-                Reject(reject.index - first, reject.reason)
+                Reject(reject.index - first, reject.reason, reject.raw)
                 for reject in self.rejects
                 if first <= reject.index < last
             ),
@@ -111,27 +124,58 @@ def _mapped(
     for place, value in enumerate(values):
         try:
             whole = _parsed(value)
-            items = _items(whole, reading)
-        except _Unreadable as error:
+            items = _items(whole, value or b"", reading)
+        except Unreadable as error:
             rejects.append(Reject(place, str(error)))
             continue
+        refused = _Refused(place, reading.rows is not None)
         for number, item in enumerate(items):
             try:
                 row = _row(item, whole, schema, reading)
                 at_us = int(timestamps_ms[place]) * 1000
                 if reading.time is not None:
-                    at_us = _time_us(value_at(item, whole, reading.time.path), reading.time)
-            except _Unreadable as error:
-                which = f"row {number + 1}: " if reading.rows is not None else ""
-                rejects.append(Reject(place, f"{which}{error}"))
+                    at_us = event_time_us(value_at(item, whole, reading.time.path), reading.time)
+            except Unreadable as error:
+                refused.add(number, str(error), item)
                 continue
             rows.append(row)
             places.append(place)
             times_us.append(at_us)
+        rejects += refused.told()
     target = arrow_schema(schema)
     columns = [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in target]
     table = pa.table([pa.array(c, f.type) for c, f in zip(columns, target, strict=True)], schema=target)
     return Read(table, np.array(places, np.int64), np.array(times_us, np.int64), tuple(rejects))
+
+
+class _Refused:
+    """The rows of one record that are refused. A record of a million such rows must not become as many dead
+    letters, each with all of the record."""
+
+    def __init__(self, place: int, is_of_array: bool) -> None:
+        """`place`: that of the record. `is_of_array`: the record holds an array of rows."""
+        self._place = place
+        self._is_of_array = is_of_array
+        self._rejects: list[Reject] = []
+        self._untold = 0
+
+    def add(self, number: int, reason: str, row: Any) -> None:
+        """`number`: the row's place in the array."""
+        if not self._is_of_array:
+            self._rejects.append(Reject(self._place, reason))
+        elif len(self._rejects) < ROWS_TOLD_MAX:
+            raw = json.dumps(row, default=str)[:RAW_CHARACTERS_MAX]
+            self._rejects.append(Reject(self._place, f"row {number + 1}: {reason}", raw))
+        else:
+            self._untold += 1
+
+    def told(self) -> list[Reject]:
+        if self._untold:
+            reason = (
+                f"{self._untold:,} more rows of the record are refused. Only the first are told one by one"
+            )
+            return [*self._rejects, Reject(self._place, reason)]
+        return self._rejects
 
 
 def not_far_ahead(read: Read, reading: RecordReading, batch_time_ms: int) -> Read:
@@ -145,16 +189,26 @@ def not_far_ahead(read: Read, reading: RecordReading, batch_time_ms: int) -> Rea
         times = np.where(is_far, batch_time_ms * 1000, read.times_us)
         return Read(read.columns, read.places, times, read.rejects)
     far = [
-        Reject(
-            int(place),
-            f"its time, {_text_of(us)}, is more than {reading.ahead_s:g} s after its arrival: it would"
-            " make all rows before it late",
-        )
-        for place, us in zip(read.places[is_far], read.times_us[is_far].tolist(), strict=True)
+        reject
+        for place, found in groupby(np.flatnonzero(is_far).tolist(), lambda row: int(read.places[row]))
+        for reject in _far(read, place, list(found), reading)
     ]
     near = ~is_far
     rejects = tuple(sorted([*read.rejects, *far], key=lambda reject: reject.index))
     return Read(read.columns.filter(pa.array(near)), read.places[near], read.times_us[near], rejects)
+
+
+def _far(read: Read, place: int, found: Sequence[int], reading: RecordReading) -> list[Reject]:
+    """`found`: which rows of the record at `place` lie too far ahead."""
+    refused = _Refused(place, reading.rows is not None)
+    first = int(np.searchsorted(read.places, place))
+    for row in found:
+        reason = (
+            f"its time, {_text_of(int(read.times_us[row]))}, is more than {reading.ahead_s:g} s after its"
+            " arrival: it would make all rows before it late"
+        )
+        refused.add(row - first, reason, read.columns.slice(row, 1).to_pylist()[0])
+    return refused.told()
 
 
 def _text_of(us: int) -> str:
@@ -163,35 +217,43 @@ def _text_of(us: int) -> str:
 
 def _rows_of(value: bytes, schema: StreamSchema, reading: RecordReading) -> list[list[Any]]:
     whole = _parsed(value)
-    return [_row(item, whole, schema, reading) for item in _items(whole, reading)]
+    return [_row(item, whole, schema, reading) for item in _items(whole, value, reading)]
 
 
 def _parsed(value: bytes | None) -> Any:
     reason = foreign_reason(value)
     if reason is not None:
-        raise _Unreadable(reason)
+        raise Unreadable(reason)
     assert value is not None
+    if sum(map(value.count, (b"{", b"[", b","))) > VALUES_MAX:
+        raise _NotJson(f"the record has more than {VALUES_MAX:,} values")
     try:
-        return json.loads(value.decode(), object_pairs_hook=_object, parse_constant=_constant)
+        text = value.decode()
+        try:
+            return json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
+        except json.JSONDecodeError:
+            raise
+        except ValueError:
+            return json.loads(
+                text, object_pairs_hook=_object, parse_constant=_constant, parse_int=_long_integer
+            )
     except UnicodeDecodeError as error:
-        raise _Unreadable(f"the record is not UTF-8 text: {error.reason}") from error
+        what = f"the record is not UTF-8 text: {error.reason}"
+        raise Unreadable(what if is_enclosed(value, *_PAIRS) else not_an_object(value)) from error
     except RecursionError as error:
-        raise _Unreadable("the record is nested too deeply") from error
+        raise _NotJson("the record is nested too deeply") from error
     except json.JSONDecodeError as error:
         if error.msg == "Extra data":
-            raise _Unreadable("there is more than one JSON value in the record") from error
-        raise _Unreadable(f"the record is not JSON: {error.msg} at character {error.pos}") from error
-    except ValueError as error:
-        raise _Unreadable(str(error)) from error
+            raise _NotJson("there is more than one JSON value in the record") from error
+        if not is_enclosed(value, *_PAIRS):
+            raise Unreadable(not_an_object(value)) from error
+        why = error.msg.removesuffix(" at")
+        raise _NotJson(f"the record is not JSON: {why} at character {error.pos}") from error
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise _Unreadable(f'the record has the field "{twice}" twice')
-    return found
+    return found if len(found) == len(pairs) else _Ambiguous(pairs)
 
 
 def _constant(text: str) -> float | None:
@@ -199,113 +261,48 @@ def _constant(text: str) -> float | None:
     return None if text == "NaN" else float(text)
 
 
-def _items(whole: Any, reading: RecordReading) -> list[Any]:
-    """The record's rows, as they are written."""
+def _long_integer(text: str) -> float:
+    """Python makes no integer of more than 4,300 digits. Nobody may need the field that holds them."""
+    return int(text) if len(text) <= _DIGITS_MAX else float(text)
+
+
+def _items(whole: Any, value: bytes, reading: RecordReading) -> list[Any]:
+    """The record's rows, as they are written. `value`: the record as it came."""
     if reading.rows is None:
         if not isinstance(whole, dict):
-            raise _Unreadable("the record is not a JSON object")
+            raise Unreadable(not_an_object(value))
         return [whole]
     items = value_at(whole, whole, reading.rows) if reading.rows else whole
     if not isinstance(items, list):
-        raise _Unreadable("there is no array of rows where the parameter rows says")
+        raise Unreadable("there is no array of rows where the parameter rows says")
+    _check_size(items, whole, len(value), reading)
     return items
 
 
+def _check_size(items: Sequence[Any], whole: Any, record_bytes: int, reading: RecordReading) -> None:
+    """What stands beside the array lies in each of its rows: a long text there would make gigabytes of a
+    small record."""
+    paths = [column.path for column in reading.columns if column.path[:1] == (ROOT,)]
+    texts = [text for path in paths if isinstance(text := value_at(None, whole, path), str)]
+    size, most = sum(map(len, texts)) * len(items), max(_ROWS_BYTES_MIN, _ROWS_BYTES_FACTOR * record_bytes)
+    if size > most:
+        raise Unreadable(
+            f"the texts beside its {len(items):,} rows would take {size:,} characters, since each row has"
+            f" them: at most {most:,} are taken of a record of {record_bytes:,} bytes"
+        )
+
+
 def _row(item: Any, whole: Any, schema: StreamSchema, reading: RecordReading) -> list[Any]:
+    if not isinstance(item, dict):
+        _check_entry(item, reading)
     return [
-        _cell(value_at(item, whole, column.path), field, column)
+        cell(value_at(item, whole, column.path), field, column)
         for field, column in zip(schema.fields, reading.columns, strict=True)
     ]
 
 
-def _cell(found: Any, field: Field, column: ColumnReading) -> Any:
-    if found is None or (isinstance(found, float) and isnan(found)):
-        return None
-    if column.quoted and isinstance(found, str) and field.type is not FieldType.STRING:
-        found = _unquoted(found.strip(), field)
-    match field.type:
-        case FieldType.INTEGER if type(found) is int and _INTEGER_MIN <= found <= _INTEGER_MAX:
-            return found
-        case FieldType.NUMBER if type(found) in (int, float):
-            number = _float(found)
-            if number is not None:
-                return number
-        case FieldType.STRING if isinstance(found, str) and _is_text(found):
-            return found
-        case FieldType.BOOLEAN if isinstance(found, bool):
-            return found
-        case FieldType.TIMESTAMP if isinstance(found, str):
-            return _moment(found, field.name)
-    if found is None:
-        return None
-    kind = ""
-    if type(found) in (int, float) and field.type in _NUMERIC:
-        has_decimals = field.type is FieldType.INTEGER and type(found) is float
-        kind = "a number with decimals" if has_decimals else "a number that no row can hold"
-    kind = kind or _KINDS.get(type(found), type(found).__name__)
-    raise _Unreadable(f'its field for the column "{field.name}" is {kind}, but {field.type.words} is needed')
-
-
-_NUMERIC = (FieldType.INTEGER, FieldType.NUMBER)
-
-
-def _unquoted(text: str, field: Field) -> Any:
-    """What a text says, where the user has asked for that; the text itself if it says nothing of the kind."""
-    if text.lower() in ("", "nan", "null"):
-        return None
-    try:
-        if field.type is FieldType.INTEGER:
-            return int(text)
-        if field.type is FieldType.NUMBER:
-            return float(text)
-    except ValueError:
-        return text
-    if field.type is FieldType.BOOLEAN:
-        return {"true": True, "false": False}.get(text.lower(), text)
-    return text
-
-
-def _float(found: float) -> float | None:
-    try:
-        number = float(found)
-    except OverflowError:
-        return None
-    return number if isfinite(number) else None
-
-
-def _is_text(found: str) -> bool:
-    try:
-        found.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair, which no other program takes
-        return False
-    return True
-
-
-def _moment(text: str, name: str) -> datetime:
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise _Unreadable(f'its field for the column "{name}" is no time: {text[:60]}') from error
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
-
-
-def _time_us(found: Any, time: TimeReading) -> int:
-    """The event time that a row says, in us since 1970."""
-    if found is None:
-        raise _Unreadable("it has no event time: the field that holds it is missing or null")
-    if time.format == "iso":
-        if not isinstance(found, str):
-            raise _Unreadable(f"its event time is {_KINDS.get(type(found), 'no text')}, but text is needed")
-        since = _moment(found, "event time") - _EPOCH
-        us = (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
-    else:
-        number = _unquoted(found.strip(), _COUNTED) if isinstance(found, str) else found
-        if type(number) not in (int, float) or not isfinite(number):
-            raise _Unreadable("its event time is no number")
-        us = round(number * _UNIT_US[time.format])
-    if not 0 <= us < _LAST_US:
-        raise _Unreadable("its event time is not between the years 1970 and 9999: is its unit right?")
-    return us
-
-
-_COUNTED = Field(name="event time", type=FieldType.NUMBER)
+def _check_entry(item: Any, reading: RecordReading) -> None:
+    """An entry of the array that can have none of the fields is no row without values."""
+    steps = [column.path[0] for column in reading.columns if column.path[0] != ROOT]
+    if steps and not (isinstance(item, list) and any(isinstance(step, int) for step in steps)):
+        raise Unreadable(f"it is {KINDS[type(item)]}, and has none of the fields")

@@ -101,7 +101,9 @@ class GroupReader:
             rejects += _unread(portion, group_input, part)
             rejects += [
                 _rejected(
-                    int(records.offsets[reject.index]), records.values[reject.index].as_py(), reject.reason
+                    int(records.offsets[reject.index]),
+                    records.values[reject.index].as_py() if reject.raw is None else reject.raw.encode(),
+                    reject.reason,
                 )
                 for reject in read.rejects
             ]

@@ -172,7 +172,8 @@ class KafkaIn(TransformOperator):
     than its field. The event time is the record's timestamp, or a field of it. A record may hold an array of
     rows (`rows`); a path that begins with `$.` then reads what stands beside the array. A record that is not
     a JSON object goes to the dead letters with the reason, and so does one with a field that is not of its
-    type.
+    type. A whole number may be written as `1.0` or `1e3`. Of the rows of one record that are refused, the
+    first 100 are dead letters of their own, and one more counts the others.
 
     A time far ahead is not believed (`ahead_s`), since all rows behind it would be late. If nothing else is
     set, a field may lie up to a day ahead, because it may hold the local time of any zone. A field that is

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.integration
 
 MALFORMED: list[tuple[bytes | None, str]] = [
     (b"no json", "not a JSON object"),
-    (b'{"k":"a","v":"x"}', "is text, but a whole number is needed"),
+    (b'{"k":"a","v":"x"}', 'is the text "x", but a whole number is needed'),
     (b"", "empty"),
     (None, "tombstone"),
     (b'{"k":"a","v":1}{"k":"a","v":2}', "more than one JSON value"),

@@ -92,7 +92,7 @@ def test_numbers_in_quotes_are_numbers_where_that_is_asked() -> None:
         {"v": None, "n": None, "on": None},
     ]
     asked_not = read(values[:1], columns=[column("v", "number")])
-    assert ["text, but a number is needed" in reason for reason in reasons(asked_not)] == [True]
+    assert ["Tick that it may be written as text" in reason for reason in reasons(asked_not)] == [True]
     wrong = read([{"v": "1,5"}], columns=[column("v", "number", quoted=True)])
     assert len(wrong.rejects) == 1
 

@@ -1,0 +1,166 @@
+"""Values of JSON, as others write them, to the values of columns and event times."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from math import isfinite, isnan
+from typing import Any
+
+from pipeline_runtime.model.schema import Field, FieldType
+from pipeline_runtime.model.spec import ColumnReading, TimeReading
+
+_INTEGER_MIN, _INTEGER_MAX = -(2**63), 2**63 - 1
+_LAST_US = 253_402_300_800_000_000  # the year 10,000
+_UNIT_US = {"s": (1_000_000, 1), "ms": (1000, 1), "us": (1, 1), "ns": (1, 1000)}
+_EXACT_END = 2**53  # below it, a whole number with a point is exactly as it is written
+_NUMBER = re.compile(r"[+-]?(\d+)?(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
+_SHOWN_CHARACTERS = 60
+KINDS = {
+    dict: "an object",
+    list: "an array",
+    str: "text",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    type(None): "null",
+}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_ONE_US = timedelta(microseconds=1)
+_UTC = re.compile(r" ?(?:z|Z|UTC|GMT)$")
+"""How programs say that a time is in UTC."""
+_NUMERIC = (FieldType.INTEGER, FieldType.NUMBER)
+
+
+class Unreadable(ValueError):
+    """A record, or one of its rows, that is not as the parameters say. The message is the reason."""
+
+
+def cell(found: Any, field: Field, column: ColumnReading) -> Any:
+    if found is None or (isinstance(found, float) and isnan(found)):
+        return None
+    if column.quoted and isinstance(found, str) and field.type is not FieldType.STRING:
+        found = _unquoted(found.strip(), field.type)
+    match field.type:
+        case FieldType.INTEGER if type(found) in (int, float):
+            whole = _integer(found)
+            if whole is not None:
+                return whole
+        case FieldType.NUMBER if type(found) in (int, float):
+            number = _float(found)
+            if number is not None:
+                return number
+        case FieldType.STRING if isinstance(found, str) and _is_text(found):
+            return found
+        case FieldType.BOOLEAN if isinstance(found, bool):
+            return found
+        case FieldType.TIMESTAMP if isinstance(found, str):
+            return _moment(found, f'its field for the column "{field.name}"')
+    if found is None:
+        return None
+    raise Unreadable(_misfit(found, field, column))
+
+
+def _misfit(found: Any, field: Field, column: ColumnReading) -> str:
+    """Why a value does not fit its column."""
+    kind, hint = KINDS.get(type(found), type(found).__name__), ""
+    if isinstance(found, str):
+        if not _is_text(found):
+            kind = "text with half of a character (a lone surrogate)"
+        elif field.type is not FieldType.STRING:
+            kind = f'the text "{found[:_SHOWN_CHARACTERS]}"'
+            says_it = not column.quoted and not isinstance(_unquoted(found.strip(), field.type), str)
+            hint = ". Tick that it may be written as text" if says_it else ""
+    elif type(found) in (int, float) and field.type in _NUMERIC:
+        has_decimals = field.type is FieldType.INTEGER and isfinite(found) and found != round(found)
+        kind = "a number with decimals" if has_decimals else "a number that no row can hold"
+    needed = f"{field.type.words} is needed"
+    return f'its field for the column "{field.name}" is {kind}, but {needed}{hint}'
+
+
+def _unquoted(text: str, type_: FieldType) -> Any:
+    """What a text says, where the user has asked for that; the text itself if it says nothing of the kind."""
+    if text.lower() in ("", "nan", "null"):
+        return None
+    if type_ in _NUMERIC:
+        return _said_number(text)
+    if type_ is FieldType.BOOLEAN:
+        return {"true": True, "false": False}.get(text.lower(), text)
+    return text
+
+
+def _said_number(text: str) -> int | float | str:
+    """The number that a text says as JSON would write it, or the text. Python's own are more: 1_000 too."""
+    if not text or _NUMBER.fullmatch(text) is None:
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _integer(found: float) -> int | None:
+    """A whole number may be written as 1.0 or 1e3: many programs know no others."""
+    if isinstance(found, float):
+        if not found.is_integer() or abs(found) >= _EXACT_END:
+            return None
+        found = int(found)
+    return found if _INTEGER_MIN <= found <= _INTEGER_MAX else None
+
+
+def _float(found: float) -> float | None:
+    try:
+        number = float(found)
+    except OverflowError:
+        return None
+    return number if isfinite(number) else None
+
+
+def _is_text(found: str) -> bool:
+    try:
+        found.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair, which no other program takes
+        return False
+    return True
+
+
+def _moment(text: str, what: str) -> datetime:
+    """Returns the time in UTC. `what`: what holds it, for the reason why there is none."""
+    trimmed = _UTC.sub("Z", text.strip())
+    try:
+        found = datetime.fromisoformat(trimmed)
+        return found.astimezone(UTC) if found.tzinfo is not None else found.replace(tzinfo=UTC)
+    except (ValueError, OverflowError) as error:  # the year 1 has no time before it
+        raise Unreadable(f"{what} is no time: {text[:_SHOWN_CHARACTERS]}") from error
+
+
+def event_time_us(found: Any, time: TimeReading) -> int:
+    """The event time that a row says, in us since 1970."""
+    if found is None:
+        raise Unreadable("it has no event time: the field that holds it is missing or null")
+    if time.format == "iso":
+        if not isinstance(found, str):
+            raise Unreadable(f"its event time is {KINDS.get(type(found), 'no text')}, but text is needed")
+        us = (_moment(found, "its event time") - _EPOCH) // _ONE_US
+    else:
+        us = _counted_us(found, time)
+    if not 0 <= us < _LAST_US:
+        raise Unreadable("its event time is not between the years 1970 and 9999: is its unit right?")
+    return us
+
+
+def _counted_us(found: Any, time: TimeReading) -> int:
+    number = _said_number(found.strip()) if isinstance(found, str) else found
+    if not isinstance(number, int | float) or isinstance(number, bool):
+        raise Unreadable("its event time is no number")
+    times, parts = _UNIT_US[time.format]
+    if isinstance(number, int):
+        return number * times // parts
+    us = number * times / parts
+    if not isfinite(us):
+        raise Unreadable("its event time is no number")
+    return round(us)

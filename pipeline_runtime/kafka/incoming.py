@@ -24,6 +24,7 @@ from kafka.record.util import decode_varint
 from numpy.typing import NDArray
 
 from pipeline_runtime.kafka.arrow_batches import Rows, is_own, rows_in
+from pipeline_runtime.kafka.cut_texts import cut_texts
 from pipeline_runtime.kafka.unpacking import BATCH_BYTES_MAX, RECORD_BYTES_MIN, UNREAD, unpack, unread_body
 
 ROWS_AT_ONCE = 10_000
@@ -362,16 +363,12 @@ def _begins_of(data: memoryview, count: int, *, every: int = 1) -> list[int]:
 
 
 _1 = np.uint64(1)
-_INLINE_BYTES = 12
-_VIEWED_BYTES = 32
-"""From this mean length on it is faster to let Arrow copy the texts than to gather their bytes."""
 
 
 class _Fields:
     """The fields of many records side by side. Each field is read at `at`, where the one before ended."""
 
     def __init__(self, data: bytes, at: NDArray[np.int64]) -> None:
-        self._data = data
         self._bytes = np.frombuffer(data, np.uint8)
         self.at = at
 
@@ -399,36 +396,11 @@ class _Fields:
         end = len(self._bytes)
         if len(begins) and (lengths.max() > end or begins.min() < 0 or self.at.max() > end):
             raise IndexError("a text ends behind the data")
-        if (self.at > record_ends).any():  # texts that overlap could be far larger than the data
+        if (self.at > record_ends).any():  # so no two texts overlap
             raise CorruptRecordError("a text is longer than its record")
+        found = cut_texts(self._bytes, begins, self.at, pa.binary())
         is_null = sizes < 0
-        valid = pa.py_buffer(np.packbits(~is_null, bitorder="little")) if is_null.any() else None
-        offsets = np.concatenate([[0], np.cumsum(lengths)])
-        if offsets[-1] < _VIEWED_BYTES * len(begins):
-            places = np.arange(offsets[-1]) + np.repeat(begins - offsets[:-1], lengths)
-            data = pa.py_buffer(self._bytes[places])
-            parts = [valid, pa.py_buffer(offsets.astype(np.int32)), data]
-            return pa.Array.from_buffers(pa.binary(), len(begins), parts)
-        parts = [valid, pa.py_buffer(self._views(begins, lengths)), pa.py_buffer(self._data)]
-        return pa.Array.from_buffers(pa.binary_view(), len(begins), parts).cast(pa.binary())
-
-    def _views(self, begins: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Returns Arrow's views of texts in the data: the length, the first four bytes, the number of the
-        buffer and the place in it; or the length and the text itself, if that has at most 12 bytes.
-
-        The layout: https://arrow.apache.org/docs/format/Columnar.html#variable-size-binary-view-layout
-        """
-        views = np.zeros((len(begins), 4), np.int32)
-        views[:, 0], views[:, 3] = lengths, begins
-        as_bytes = views.view(np.uint8)
-        short = np.flatnonzero(lengths <= _INLINE_BYTES)
-        views[short, 1:] = 0
-        long = np.flatnonzero(lengths > _INLINE_BYTES)
-        as_bytes[long, 4:8] = self._bytes[begins[long, None] + np.arange(4)]
-        places = np.minimum(begins[short, None] + np.arange(_INLINE_BYTES), len(self._bytes) - 1)
-        is_inside = np.arange(_INLINE_BYTES) < lengths[short, None]
-        as_bytes[short, 4:] = self._bytes[places] * is_inside
-        return views
+        return pc.if_else(pa.array(is_null), pa.scalar(None, pa.binary()), found) if is_null.any() else found
 
 
 def _headers(data: bytes, position: int) -> tuple[Headers, int]:

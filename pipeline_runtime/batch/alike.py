@@ -1,0 +1,196 @@
+"""Parses JSON objects that are written alike, three times as fast as a parser that takes any.
+
+One program writes the records of a topic, nearly always. So each of its objects has the same fields in the
+same order, with the same spaces between them, and only the values differ. Here the first object says what
+lies between the values. If just that lies there in all others, too, the values are cut out, and Arrow makes
+columns of them.
+
+What this takes has the same meaning for any parser of JSON. It gives up where a parser would have more to
+decide: escapes, exponents, objects within objects, and fields that some of the objects lack.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from pipeline_runtime.kafka.cut_texts import cut_texts
+
+ROWS_MIN = 200
+"""Fewer objects are parsed faster by Arrow alone."""
+
+_QUOTE, _BACKSLASH, _MINUS, _POINT, _ZERO, _NULL = b'"\\-.0n'
+_TRUTHS = b"tf"  # their first letters
+_FIRST_PRINTABLE, _FIRST_NOT_ASCII = 0x20, 0x80
+_FIELD = re.compile(rb'[{,] *"([^"]*)" *: *(?:"[^"]*"|(-?[0-9.]+|true|false|null)) *')
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """What all objects have in common: `between[n]` lies before the value number n, and the last one behind
+    them all."""
+
+    names: Sequence[str]
+    are_texts: Sequence[bool]
+    between: Sequence[bytes]
+
+
+class _NotAlike(Exception):
+    """The objects have to be parsed one by one."""
+
+
+def parse_alike(values: pa.BinaryArray, target: pa.Schema) -> pa.Table | None:
+    """Returns a row for each value, with the target's columns: integers, floats, texts, booleans and times.
+    Other fields are left out. Returns None if the values are not objects that are written alike, or have
+    what does not fit."""
+    if len(values) < ROWS_MIN or values.null_count:
+        return None
+    ends = np.frombuffer(values.buffers()[1], np.int32)[values.offset : values.offset + len(values) + 1]
+    if ends[0] == ends[-1]:
+        return None
+    data = np.frombuffer(values.buffers()[2], np.uint8)[ends[0] : ends[-1]]
+    ends = ends.astype(np.int64) - ends[0]
+    try:
+        shape = _shape(data[: ends[1]].tobytes())
+        _check_letters(data)
+        cells = _cells(data, ends[:-1], ends[1:], shape)
+        found = {
+            name: _column(data, *cell, is_text, target.field(name).type if name in target.names else None)
+            for name, is_text, cell in zip(shape.names, shape.are_texts, cells, strict=True)
+        }
+    except (_NotAlike, pa.ArrowInvalid, UnicodeDecodeError):
+        return None
+    nothing = (pa.nulls(len(values), field.type) for field in target)
+    columns = [found.get(name, empty) for name, empty in zip(target.names, nothing, strict=True)]
+    return pa.table(columns, schema=target)
+
+
+def _shape(text: bytes) -> _Shape:
+    """Returns the shape of an object of texts, numbers, truth values and nulls."""
+    names: list[str] = []
+    are_texts: list[bool] = []
+    between: list[bytes] = []
+    at = before = 0
+    while text[at : at + 1] == (b"," if names else b"{"):
+        field = _FIELD.match(text, at)
+        if field is None:
+            raise _NotAlike
+        names.append(field[1].decode())
+        are_texts.append(field[2] is None)
+        begin, end = field.span(2)
+        if field[2] is None:
+            end = text.rindex(b'"', at, field.end())
+            begin = text.rindex(b'"', at, end) + 1
+        between.append(text[before:begin])
+        before, at = end, field.end()
+    if not names or text[at:] != b"}" or len(set(names)) < len(names):
+        raise _NotAlike
+    return _Shape(names, are_texts, [*between, text[before:]])
+
+
+def _check_letters(data: NDArray[np.uint8]) -> None:
+    """Raises if a letter is one that JSON does not take or that stands for others, or if this is no UTF-8."""
+    if data.min() < _FIRST_PRINTABLE or (data == _BACKSLASH).any():
+        raise _NotAlike
+    if data.max() >= _FIRST_NOT_ASCII:
+        data.tobytes().decode()
+
+
+_Places = NDArray[np.int64]
+
+
+def _cells(
+    data: NDArray[np.uint8], begins: _Places, ends: _Places, shape: _Shape
+) -> list[tuple[_Places, _Places]]:
+    """Returns where each value begins and ends, for each field. What lies between them is as in the shape.
+
+    Quotes show where it lies. Each object has as many of them, and none is within a value.
+    """
+    count = len(begins)
+    quotes = np.flatnonzero(data == _QUOTE)
+    each = sum(part.count(_QUOTE) for part in shape.between)
+    if len(quotes) != count * each:
+        raise _NotAlike
+    quotes = np.ascontiguousarray(quotes.reshape(count, each).T)
+    if (quotes[0] < begins).any() or (quotes[-1] >= ends).any():
+        raise _NotAlike
+    passed = 0
+    value_begins, value_ends = [], []
+    for number, part in enumerate(shape.between):
+        is_last = number == len(shape.names)
+        at = ends - len(part) if is_last else quotes[passed] - part.index(_QUOTE)
+        if not _lies_at(data, at, part):
+            raise _NotAlike
+        value_ends.append(at)
+        value_begins.append(at + len(part))
+        passed += part.count(_QUOTE)
+    if (value_ends[0] != begins).any():
+        raise _NotAlike
+    cells = list(zip(value_begins[:-1], value_ends[1:], strict=True))
+    if any((end < begin).any() for begin, end in cells):
+        raise _NotAlike
+    return cells
+
+
+def _lies_at(data: NDArray[np.uint8], places: _Places, part: bytes) -> bool:
+    """Returns whether these bytes lie at all of the places."""
+    size = len(part)
+    if places.min() < 0 or places.max() + size > len(data):
+        return False
+    of_all = np.ndarray((len(data) - size + 1,), np.dtype(f"V{size}"), data, strides=(1,))
+    return of_all[places].tobytes() == part * len(places)
+
+
+def _column(
+    data: NDArray[np.uint8], begins: _Places, ends: _Places, is_text: bool, type_: pa.DataType | None
+) -> pa.Array | None:
+    """Returns the values as a column, or None if nobody wants them. They are checked nevertheless."""
+    if is_text:
+        if type_ is None:
+            return None
+        if type_ != pa.string() and not pa.types.is_timestamp(type_):
+            raise _NotAlike
+        return cut_texts(data, begins, ends, pa.string()).cast(type_)
+    if (begins == ends).any():
+        raise _NotAlike
+    texts = cut_texts(data, begins, ends, pa.string())
+    if (data[begins] == _NULL).any():
+        texts = pc.if_else(pc.equal(texts, "null"), pa.scalar(None, pa.string()), texts)
+        present = pc.is_valid(texts).to_numpy(zero_copy_only=False)
+        begins, ends = begins[present], ends[present]
+    if type_ == pa.bool_() or (type_ is None and len(begins) and data[begins[0]] in _TRUTHS):
+        if not pc.all(pc.is_in(texts, pa.array(["true", "false", None]))).as_py():
+            raise _NotAlike
+        return pc.equal(texts, "true")
+    if type_ is not None and not (pa.types.is_integer(type_) or pa.types.is_floating(type_)):
+        raise _NotAlike
+    _check_numbers(texts.drop_null())
+    return texts.cast(type_ or pa.float64())
+
+
+def _check_numbers(texts: pa.StringArray) -> None:
+    """Raises unless these are numbers as JSON writes them, without an exponent. Arrow's cast takes more: it
+    has to find out by itself whether there are two points in one."""
+    if not len(texts):
+        return
+    ends = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    data = np.frombuffer(texts.buffers()[2], np.uint8)
+    begins, lasts = ends[:-1], ends[1:] - 1
+    is_digit = data - _ZERO < 10  # of what comes before the zero, the difference is above 200
+    is_negative = data[begins] == _MINUS
+    firsts = begins + is_negative
+    if not (is_digit[lasts].all() and is_digit[firsts].all() and (firsts <= lasts).all()):
+        raise _NotAlike
+    others = np.flatnonzero(~is_digit[ends[0] : ends[-1]]) + ends[0]
+    points = others[data[others] == _POINT]
+    if len(others) != len(points) + np.count_nonzero(is_negative):
+        raise _NotAlike
+    has_zero_first = (data[firsts] == _ZERO) & (firsts < lasts)
+    if has_zero_first.any() and is_digit[firsts[has_zero_first] + 1].any():
+        raise _NotAlike

@@ -7,27 +7,37 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from math import isfinite
 
 from pipeline_runtime.model.schema import FieldType
+from webapp.imports.characters import APOSTROPHES, FOREIGN, INVISIBLE, PLAIN, WIDE, in_ascii
 
 TRUE_WORDS = ("true", "yes", "on", "1", "t", "y", "ja", "wahr", "ein", "an", "j", "oui", "vrai")
 FALSE_WORDS = ("false", "no", "off", "0", "f", "n", "nein", "falsch", "aus", "non", "faux")
 INTEGER_MAX = (1 << 63) - 1
 _INTEGER = r"[+-]?[0-9]+"
 _PLAIN = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?"
-_SEPARATORS = (
-    " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
-)
+_SEPARATORS = " " + WIDE
 """What DuckDB's `trim` takes away: the separators of Unicode."""
 _AROUND = " \t\n\v\f\r"  # what DuckDB passes over, too
-_WIDE = "\u00a0\u2007\u2009\u202f"  # what programs write as a space between groups of three digits
-_SPACES = str.maketrans(_WIDE, " " * len(_WIDE))
-_BESIDE_SPACES = _AROUND + _WIDE  # between a number and its unit
-MINUS_BEHIND, PARENTHESES, MINUS_SIGN, MINUS_APART = "-", "()", "\u2212", "- "
+_SPACES = str.maketrans(WIDE, " " * len(WIDE))
+_APOSTROPHES = str.maketrans(APOSTROPHES, "'" * len(APOSTROPHES))
+OTHERWISE = "\u00b1"
+"""Stands for signs, exponents and digits that are written in another way than by ASCII: (5), 5-, - 5 and 5
+behind the sign U+2212 are -5, 1.5D+03 is 1500, and 5.- is 5. Beside a unit, they are read as well."""
+
+_REWRITES = (
+    (r"^\(([^()+-]*[0-9][^()+-]*)\)$", r"-\1"),
+    (r"^([+-]) +", r"\1"),
+    (r"([0-9])[.,]-{1,2}$", r"\1"),
+    (r"^([0-9.,][^+-]*)-$", r"-\1"),
+    ("([0-9.,]) *(?:[dDeE]|[x\u00d7\u00b7*] *10\\^?) *([+-]?[0-9]{1,3})$", r"\1e\2"),
+)
+"""For both, Python and RE2: what is written in another way, and as what it is read."""
+
 EXCEL_TEXT = '=""'
 _EXCEL_TEXT = '="[^"]*"'
-"""What may stand beside numbers and is no unit: `5-`, `(5)`, `- 5` and 5 behind the sign U+2212 are -5."""
 
 
 def read_cell(
@@ -61,50 +71,45 @@ def _stripped(text: str) -> str:
 
 
 def without_beside(text: str, beside: str) -> str:
-    """Returns the number without what stands beside it; `5-` and `(5)` as -5; another text as it is."""
+    """Returns the number without what stands beside it, with a sign and an exponent as in ASCII."""
     if not beside:
         return text
-    bare = text.strip(_BESIDE_SPACES)
     if beside == EXCEL_TEXT:
+        bare = text.strip(_AROUND + WIDE)
         return bare[2:-1] if re.fullmatch(_EXCEL_TEXT, bare) else text
-    if beside == MINUS_SIGN:
-        return bare.replace(beside, "-")
-    if beside == MINUS_APART:
-        return re.sub(rf"\A-[ {_WIDE}]+(?=[0-9.,])", "-", bare)
-    if beside == MINUS_BEHIND:
-        return f"-{bare[:-1].rstrip(_BESIDE_SPACES)}" if re.match(r"[0-9.,].*-\Z", bare) else text
-    if beside == PARENTHESES:
-        return f"-{bare[1:-1].strip(_BESIDE_SPACES)}" if re.match(r"\([0-9.,].*\)\Z", bare) else text
-    if bare.endswith(beside):
-        return bare.removesuffix(beside).rstrip(_BESIDE_SPACES)
-    if bare.startswith(beside):
-        return bare.removeprefix(beside).lstrip(_BESIDE_SPACES)
-    if bare.startswith(f"-{beside}"):
-        return "-" + bare.removeprefix(f"-{beside}").lstrip(_BESIDE_SPACES)
-    return text
+    bare = in_ascii(text).strip(_AROUND)
+    for pattern, replacement in _rewrites(beside):
+        bare = pattern.sub(replacement, bare, count=1)
+    return bare
+
+
+@lru_cache
+def _rewrites(beside: str) -> list[tuple[re.Pattern[str], str]]:
+    return [(re.compile(pattern), by) for pattern, by in _without_unit(beside) + _REWRITES]
+
+
+def _without_unit(beside: str) -> tuple[tuple[str, str], ...]:
+    """Returns what takes a unit away that stands right before or right behind a number."""
+    if beside == OTHERWISE:
+        return ()
+    unit = re.escape(in_ascii(beside))
+    return (
+        (rf"^([(+-]? *[+-]? *){unit} *", r"\1"),
+        (rf"([0-9.,)+-]) *{unit}( *[)+-]?)$", r"\1\2"),
+        (r" +$", ""),
+        (r" +\)$", ")"),
+    )
 
 
 def _without_beside_sql(cell: str, beside: str) -> str:
-    spaces = quoted(_BESIDE_SPACES)
-    bare = f"trim({cell}, {spaces})"
     if beside == EXCEL_TEXT:
+        bare = f"trim({cell}, {quoted(_AROUND + WIDE)})"
         inner = f"substr({bare}, 3, length({bare}) - 3)"
         return f"CASE WHEN regexp_full_match({bare}, {quoted(_EXCEL_TEXT)}) THEN {inner} ELSE {cell} END"
-    if beside == MINUS_SIGN:
-        return f"replace({bare}, {quoted(beside)}, '-')"
-    if beside == MINUS_APART:
-        return f"regexp_replace({bare}, '^-[ {_WIDE}]+([0-9.,])', '-\\1')"
-    if beside in (MINUS_BEHIND, PARENTHESES):
-        begin, pattern = (1, "[0-9.,].*-") if beside == MINUS_BEHIND else (2, r"\([0-9.,].*\)")
-        inner = f"trim(substr({bare}, {begin}, length({bare}) - {begin}), {spaces})"
-        return f"CASE WHEN regexp_full_match({bare}, {quoted(pattern)}) THEN '-' || {inner} ELSE {cell} END"
-    unit, size, negative = quoted(beside), len(beside), quoted(f"-{beside}")
-    return (
-        f"CASE WHEN suffix({bare}, {unit}) THEN rtrim(left({bare}, -{size}), {spaces})"
-        f" WHEN prefix({bare}, {unit}) THEN ltrim(substr({bare}, {size + 1}), {spaces})"
-        f" WHEN prefix({bare}, {negative}) THEN '-' || ltrim(substr({bare}, {size + 2}), {spaces})"
-        f" ELSE {cell} END"
-    )
+    bare = f"trim(translate({cell}, {quoted(FOREIGN + INVISIBLE)}, {quoted(PLAIN)}), {quoted(_AROUND)})"
+    for pattern, replacement in _without_unit(beside) + _REWRITES:
+        bare = f"regexp_replace({bare}, {quoted(pattern)}, {quoted(replacement)})"
+    return bare
 
 
 def plain_number(text: str, decimal: str, thousands: str) -> str | None:
@@ -112,7 +117,7 @@ def plain_number(text: str, decimal: str, thousands: str) -> str | None:
     if thousands == " ":
         text = text.translate(_SPACES).strip(_AROUND)
     elif thousands == "'":
-        text = text.replace("\u2019", "'")
+        text = text.translate(_APOSTROPHES)
     if thousands and thousands in text:
         if not re.fullmatch(grouped(decimal, thousands), text):
             return None
@@ -144,9 +149,9 @@ def sql_of(cell: str, type_: FieldType, decimal: str, thousands: str, beside: st
         cell = f"({_without_beside_sql(cell, beside)})"
     read = _whole_sql if type_ is FieldType.INTEGER else _number_sql
     if thousands == " ":
-        cell = f"translate({cell}, '{_WIDE}', '{' ' * len(_WIDE)}')"
+        cell = f"translate({cell}, '{WIDE}', '{' ' * len(WIDE)}')"
     elif thousands == "'":
-        cell = f"replace({cell}, '\u2019', {quoted(chr(39))})"
+        cell = f"translate({cell}, '{APOSTROPHES}', {quoted(chr(39) * len(APOSTROPHES))})"
     plain = f"replace({cell}, ',', '.')" if decimal == "," else cell
     value = read(plain)
     if decimal == "," and thousands != ".":

@@ -50,7 +50,10 @@ _EXACT_NAME = re.compile(
 """Names of columns whose 1.10 is not 1.1, or whose + counts."""
 
 _CODE = re.compile(r"\d{1,4}[eE]\d{1,4}", re.ASCII)
-_HEX = re.compile(r"(?:0[xX]|&[hH]|\$)[0-9A-Fa-f]+")
+_HEX = re.compile(r"(?:0[xX] ?|&[hH]|[#$]|(?:W#|B#|DW#)?16#)[0-9A-Fa-f]+|[0-9A-Fa-f]{1,16}[hH]")
+_ODD_NUMBER = re.compile(r"^\W{0,3}\d|\d[.,]\d")
+"""What has a number at its beginning, or decimals: whoever wrote it may have meant one."""
+
 _HEX_DIGITS = re.compile(r"(?:[0-9A-F]{2}){1,8}|(?:[0-9a-f]{2}){1,8}")
 _LEADING_ZERO = re.compile(r"[+-]?0\d+", re.ASCII)
 
@@ -151,6 +154,9 @@ def _texts_alone(words: Sequence[Cell]) -> Judged:
         return Judged(
             FieldType.STRING, why_text="its numbers are written in several ways", unreadable=numbers[0]
         )
+    odd = [cell for cell in words if _ODD_NUMBER.search(cell.text)]
+    if len(odd) >= DOUBT_SHARE * len(words):
+        return Judged(FieldType.STRING, why_text="its cells are no plain numbers", unreadable=odd[0])
     return Judged(FieldType.STRING)
 
 

@@ -11,14 +11,7 @@ from pydantic import JsonValue
 from pipeline_runtime.model.schema import FieldType
 from webapp.imports import column_names, column_types, number_marks, table_place
 from webapp.imports.beside import NO_UNITS, beside
-from webapp.imports.cell_text import (
-    EXCEL_TEXT,
-    MINUS_APART,
-    MINUS_BEHIND,
-    MINUS_SIGN,
-    PARENTHESES,
-    without_beside,
-)
+from webapp.imports.cell_text import EXCEL_TEXT, OTHERWISE, without_beside
 from webapp.imports.column_names import Shift, named
 from webapp.imports.column_types import Cell, Judged
 from webapp.imports.detect_time import Timed, detected_time
@@ -365,7 +358,7 @@ def _column_notes(table: Table, besides: Sequence[str], judged: Sequence[Judged]
         if at in timed.columns:
             continue
         if besides[at] and (kind.type is not FieldType.STRING or besides[at] == EXCEL_TEXT):
-            notes.append(_beside_note(name, besides[at]))
+            notes.append(_beside_note(name, besides[at], table.columns[at]))
         if kind.why_text is not None and timed.type_of(at, kind.type)[0] is FieldType.STRING:
             notes.append(f"{name} stays text: {kind.why_text}{_such_as(kind.unreadable)}.")
         if kind.sentinels:
@@ -385,17 +378,13 @@ def _such_as(cell: Cell | None) -> str:
     return f", such as {_short(cell.text)!r}" + (f" at line {cell.line}" if cell.line else "")
 
 
-def _beside_note(name: str, beside: str) -> str:
+def _beside_note(name: str, beside: str, cells: Sequence[Cell]) -> str:
     if beside == EXCEL_TEXT:
         return f'In {name}, ="001" is read as 001: Excel writes texts so.'
-    if beside == PARENTHESES:
-        return f"In {name}, a number in parentheses is below zero."
-    if beside == MINUS_BEHIND:
-        return f"In {name}, a number with a minus behind it is below zero."
-    if beside == MINUS_APART:
-        return f"In {name}, spaces behind a minus are passed over."
-    if beside == MINUS_SIGN:
-        return f"In {name}, the sign {MINUS_SIGN} is read as a minus."
+    if beside == OTHERWISE:
+        odd = next((cell for cell in cells if shape(cell.text) not in ("number", "none")), None)
+        read = f", as {without_beside(odd.text, beside)}" if odd is not None else ""
+        return f"In {name}, numbers are written in another way and read all the same{_such_as(odd)}{read}."
     return f"In {name}, {beside} stands beside each number. It is taken as the unit."
 
 

@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from webapp.imports.characters import APOSTROPHES, WIDE
+
 _PLAIN = re.compile(r"[+-]?(\d*)([.,])(\d*)(?:[eE][+-]?\d+)?", re.ASCII)
 _GROUPS = re.compile(
-    r"[+-]?\d{1,3}(?:([.,'\u2019 \u00a0\u2007\u202f\u2009])\d{3})(?:\1\d{3})*(?:([.,])\d*)?", re.ASCII
+    rf"[+-]?\d{{1,3}}(?:([.,' {APOSTROPHES}{WIDE}])\d{{3}})(?:\1\d{{3}})*(?:([.,])\d*)?", re.ASCII
 )
-_SPACES = " \u00a0\u2007\u202f\u2009"
 
 
 @dataclass
@@ -48,9 +49,9 @@ def shown(cells: Iterable[str]) -> Marks:
 
 def _take_groups(text: str, groups: re.Match[str], marks: Marks) -> None:
     separator, decimal = groups[1], groups[2]
-    if separator == "\u2019":
+    if separator in APOSTROPHES:
         separator = "'"
-    if separator in _SPACES:
+    if separator in WIDE:
         separator = " "
     if decimal:
         marks.decimals[decimal] += 1
@@ -76,8 +77,7 @@ class Decision:
     def decimal_of(self, marks: Marks) -> str:
         """Returns the decimal mark of a column, which may be another one than the table's."""
         other = "." if self.decimal == "," else ","
-        is_other = marks.decimals[other] and not marks.decimals[self.decimal] and self.thousands != other
-        return other if is_other else self.decimal
+        return other if marks.decimals[other] and not marks.decimals[self.decimal] else self.decimal
 
     def thousands_of(self, marks: Marks, decimal: str) -> str:
         """Returns what stands between the thousands of a column with this decimal mark."""

@@ -35,8 +35,8 @@ class ColumnReading(Frozen):
     decimal: Literal[".", ","] | None = None
     thousands: Literal["", ".", ",", " ", "'"] | None = None
     missing: tuple[str, ...] | None = Field(default=None, max_length=MISSING_MAX)
-    # What stands beside its numbers: a unit, `-` for a minus behind, `()` around negative ones. `=""` is what
-    # Excel writes around a text, as in ="001".
+    # What stands beside its numbers: a unit, or `±` for signs and exponents in another way, as in (5) and 5-.
+    # `=""` is what Excel writes around a text, as in ="001".
     beside: str = Field(default="", max_length=40)
     format: str | None = Field(
         default=None, max_length=120

@@ -5,30 +5,40 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from webapp.imports.units import is_unit
+from webapp.imports.characters import APOSTROPHES, MINUSES, WIDE
+from webapp.imports.units import unit_beside
 
 _NO_VALUE_WORDS = """
 nan na n/a n.a. #n/a #na null none nil \\n ? #value! #div/0! #ref! #num! missing n/v k.a.
 bad error err -nan +nan 1.#qnan -1.#ind 1.#inf inf -inf +inf infinity -infinity x over ovr ovld ol
-nodata fault invalid overflow underflow overrange underrange (null) <null> <na> #nv #n/v #wert! #zahl! #bezug!
+nodata fault invalid overflow underflow overrange underrange (null) <null> <na> #nv #n/v nd n.d. k.w. n.v.
+offline off-line fehler ung\u00fcltig st\u00f6rung
 """
-_NO_VALUE = frozenset(
-    ("", "no data", "no signal", "out of range", "over range", "under range", *_NO_VALUE_WORDS.split())
+_NO_VALUE_SENTENCES = """
+no data, no signal, out of range, over range, under range, not connected, no value, no reading, no sample
+bad input, i/o timeout, comm fail, comm error, pt created, shutdown, scan off, scan timeout, calc failed
+not connect, unit down, intf shut, out of serv, configure, no result, arc off-line, inp outrange, no input
+no good data for calculation, keine daten, kein wert, n. v., n. a., k. a., k. w., pas de valeur, sin datos
+"""
+"""What historians and loggers write. The third and fourth lines are those of PI."""
+
+_NO_VALUE = frozenset(("", *_NO_VALUE_WORDS.split(), *re.split(r",\s*|\n", _NO_VALUE_SENTENCES.strip())))
+_MARKS_ALONE = re.compile(
+    r"[-\u2013\u2014.#*_?]{1,20}|[-+]?1\.#(?:s?q?nan|ind|inf)\d*|[-+]?nan\([a-z0-9]{0,12}\)|[-+]?\u221e"
+    r"|#[^\W\d_]{2,12}(?:/0)?[!?]"  # errors of Excel, in whatever language
 )
-_MARKS_ALONE = re.compile(r"[-\u2013\u2014.#*_?]{1,20}|[-+]?1\.#(?:s?q?nan|ind|inf)\d*")
 
 _NUMBER = re.compile(
-    r"[+-]?(?:\d{1,3}(?:(?P<mark>[.,'\u2019 \u00a0\u2007\u202f\u2009])\d{3})(?:(?P=mark)\d{3})*(?:[.,]\d*)?"
+    rf"[+-]?(?:\d{{1,3}}(?:(?P<mark>[.,' {APOSTROPHES}{WIDE}])\d{{3}})(?:(?P=mark)\d{{3}})*(?:[.,]\d*)?"
     r"|\d+(?:[.,]\d*)?|[.,]\d+)"
     r"(?:[eE][+-]?\d{1,3})?",
     re.ASCII,
 )
 _NEAR_NUMBER = re.compile(
-    r"(?:[<>~≈±$€£]|CHF|EUR|USD)?[ \u00a0\u202f]*[+\u2212-]?\d[\d.,'\u2019\u00a0\u2007\u202f\u2009]*"
-    r"(?:[eE][+-]?\d+)?[ \u00a0\u202f]*(?:[%‰*!?€$£-]|[A-Za-z°µ]{1,4}[0-9]?)?|\(\d[\d.,'\u2019]*\)",
+    rf"(?:[<>~≈±$€£]|CHF|EUR|USD)?[ {WIDE}]*[+{MINUSES}-]?\d[\d.,' {APOSTROPHES}{WIDE}]*"
+    rf"(?:[eE][+-]?\d+)?[ {WIDE}]*(?:[%‰*!?€$£-]|[A-Za-z°µ]{{1,4}}[0-9]?)?|\(\d[\d.,'{APOSTROPHES}]*\)",
     re.ASCII,
 )
-_BEHIND_NUMBER = re.compile(r"[+-]?\d[\d.,'\u2019 \u00a0\u2007\u202f\u2009]*([^\d/].{0,19})", re.ASCII)
 _DATE = (
     r"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](?:\d{4}|\d{2})|\d{4}-\d{3}"
     r"|\d{1,2}[-. /]?\s?[^\W\d_]{3,10}\.?[-. ,/]*\d{2,4}|[^\W\d_]{3,10}\.? \d{1,2},? \d{4}|(?:19|20)\d{6})"
@@ -79,8 +89,7 @@ def shape(cell: str) -> str:
         return "time"
     if _NEAR_NUMBER.fullmatch(text):
         return "near"
-    behind = _BEHIND_NUMBER.fullmatch(text)
-    return "near" if behind is not None and is_unit(behind[1]) else "words"
+    return "near" if unit_beside(text) else "words"
 
 
 def is_typed(cell: str) -> bool:

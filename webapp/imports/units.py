@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from unicodedata import category
+
+from webapp.imports.characters import in_ascii
 
 _SYMBOL_WORDS = """
-% ‰ ppm ppb ppt vol% wt% rh °c degc c ° deg degree degrees celsius °f degf f fahrenheit k kelvin degk
+% ‰ %rh %rf ppm ppb ppt vol% wt% rh °c degc c ° deg degree degrees celsius °f degf f fahrenheit k kelvin degk
 v mv uv µv kv volt volts a ma ua µa ka amp amps ampere w mw kw gw watt watts va kva mva var kvar mvar
 wh kwh mwh gwh kwhr j kj mj gj ws vah kvah varh kvarh hz khz mhz ghz rpm 1/min u/min min-1 bpm
 s sec secs second seconds ms msec us µs ns min mins minute minutes h hr hrs hour hours d day days
@@ -14,15 +17,28 @@ liter litre liters litres gal nm3 sm3 nl sl g mg ug µg ng kg t to lb lbs oz
 pa hpa kpa mpa gpa bar mbar psi atm mmhg torr inhg mh2o cmh2o n kn mn knm lx lux lm cd klx
 ph db dba dbm mol mmol umol µmol nmol eq meq ohm kohm mohm ω kω µs/cm ms/cm us/cm s/m ntu fnu fts psu
 g/l mg/l ug/l µg/l sccm slm m/s km/h mph knots kt m3/h m³/h l/h l/min l/s m3/s kg/h kg/s t/h g/s
-w/m2 w/m² w/m^2 j/m2 kwh/m2 count counts cts pcs stk stück eur € $ usd
+w/m2 w/m² w/m^2 j/m2 kwh/m2 count counts cts pcs stk stück
 yyyy-mm-dd hh:mm:ss hh:mm yyyy/mm/dd dd.mm.yyyy mm/dd/yyyy dd/mm/yyyy unix ts rn utc iso8601
 - [-] () none unitless 1 bool boolean text
+"""
+_CURRENCY_WORDS = """
+aed ars aud bgn brl cad chf clp cny cop czk dkk egp eur gbp hkd huf idr ils inr jpy krw mxn myr nok nzd
+pen php pln ron rsd rub sar sek sgd thb try twd uah usd vnd zar fr fr. sfr sfr. kr kr. zł kč ft lei rs
+rs. ct cent 元 円
 """
 _AGGREGATE_WORDS = """
 smp avg max min std tot wvc inst med sample average mean maximum minimum sum last first
 """
 _SYMBOLS = frozenset(_SYMBOL_WORDS.split())
+_CURRENCIES = frozenset(_CURRENCY_WORDS.split())
 _AGGREGATES = frozenset(_AGGREGATE_WORDS.split())
+_PREFIXES = ("k", "M", "G", "T")  # 1.5k is 1500, and no unit
+_TWO_NUMBERS = re.compile(r"\d[^\W_]")  # as behind the 1 of 1h30m
+_BESIDE_NUMBER = re.compile(
+    r"[(+-]? *[+-]? *(?P<before>[^\d\s().,+-][^\d()+-]{0,7})?[+-]? *"
+    r"(?:[0-9][0-9.,'\u2019 ]*(?:[.,]-{1,2})?|[.,][0-9]+)(?:[eE][+-]?[0-9]{1,3}(?![0-9]))? *"
+    r"(?P<behind>[^\d\s.,()+/-][^()]{0,19}?)? *[)+-]?"
+)
 _PART = re.compile(r"[/·*\s^⋅.()²³⁻¹0-9+-]+")
 _BRACKETS = re.compile(r"^(?P<name>.*\S)\s*(?:\[(?P<square>[^\[\]]{1,30})\]|\((?P<round>[^()]{1,30})\))\s*$")
 _DATE_ORDER = re.compile(r"[dmy]{2,4}[-/.][dmy]{2}|hh:?mm", re.IGNORECASE)
@@ -30,12 +46,37 @@ _BEHIND = re.compile(r"^(?P<name>.*[^\s,]),\s+(?P<unit>\S.{0,20})$")
 
 
 def is_unit(text: str) -> bool:
-    """Returns whether it is a unit, such as `m3/h`, `[bar]` or `deg C`."""
-    text = text.strip().strip("[]()").strip().lower()
-    if text in _SYMBOLS:
+    """Returns whether it is a unit, such as `m3/h`, `[bar]`, `deg C` or `EUR`."""
+    text = text.strip().strip("[]()").strip()
+    if text.lower() in _SYMBOLS or re.sub("[. ]", "", text.lower()) in _SYMBOLS or is_currency(text):
         return True
-    parts = [part for part in _PART.split(text) if part]
-    return bool(parts) and len(text) <= 20 and all(part in _SYMBOLS for part in parts)
+    parts = [part for part in _PART.split(text.lower()) if part]
+    return bool(parts) and len(text) <= 20 and all(part in _SYMBOLS or is_currency(part) for part in parts)
+
+
+def is_currency(text: str) -> bool:
+    """Returns whether it is a currency, such as `€`, `US$`, `kr` or `CHF`."""
+    text = text.strip()
+    if text.lower() in _CURRENCIES:
+        return True
+    letters = text[:-1]
+    return (
+        text != "" and category(text[-1]) == "Sc" and len(letters) <= 3 and (letters.isalpha() or not letters)
+    )
+
+
+def unit_beside(text: str) -> str | None:
+    """Returns the unit that stands before or behind the number of a text such as `-1.5 bar` or `($ 5)`."""
+    found = _BESIDE_NUMBER.fullmatch(in_ascii(text).strip())
+    if found is None:
+        return None
+    before, behind = (found["before"] or "").strip(), (found["behind"] or "").strip()
+    if before and not is_currency(before) and is_currency(before.rstrip(".,")):
+        before = before.rstrip(".,")
+    if behind and not before:
+        is_one = behind not in _PREFIXES and not _TWO_NUMBERS.search(behind) and is_unit(behind)
+        return behind if is_one else None
+    return before if before and not behind and (is_currency(before) or before in "%‰") else None
 
 
 def is_aggregate(text: str) -> bool:

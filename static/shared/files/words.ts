@@ -47,10 +47,7 @@ export const ESCAPES: Options = [
 /** What may stand beside the numbers of a column, apart from a unit. */
 export const BESIDES: Options = [
   ["", "nothing"],
-  ["-", "a minus behind: 5-"],
-  ["()", "parentheses below zero: (5)"],
-  ["- ", "spaces behind a minus: - 5"],
-  ["\u2212", "the sign \u2212 for a minus"],
+  ["\u00b1", "signs written in another way: (5), 5-, \u2212 5"],
 ];
 
 /** "values", "data.rows, an array for each column": where a JSON document has its rows. */

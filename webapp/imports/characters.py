@@ -1,0 +1,30 @@
+"""Characters that programs write in numbers and times, and that mean what others of ASCII mean."""
+
+from __future__ import annotations
+
+WIDE = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+"""Spaces of Unicode: those that break no line, narrow, thin and wide ones."""
+
+MINUSES = "\u2212\u2010\u2011\u2012\u2013\u2014\ufe63\uff0d"
+APOSTROPHES = "\u2019\u2018\u02bc\u00b4`"
+INVISIBLE = (
+    "\u00ad\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff"
+)
+"""What takes no place on the screen: marks of the direction, and places where a line may break."""
+
+_ZEROS = (0xFF10, 0x0660, 0x06F0, 0x0966)  # full width, Arabic, Persian, Devanagari
+FOREIGN = (
+    WIDE
+    + MINUSES
+    + "\uff0b\uff0e\uff0c\uff1a\uff05\u066b"
+    + "".join(chr(zero + digit) for zero in _ZEROS for digit in range(10))
+)
+PLAIN = " " * len(WIDE) + "-" * len(MINUSES) + "+.,:%." + "0123456789" * len(_ZEROS)
+"""What each character of FOREIGN means."""
+
+_MEANT = str.maketrans(FOREIGN, PLAIN, INVISIBLE)
+
+
+def in_ascii(text: str) -> str:
+    """Returns the text with plain spaces, signs, points and digits, and without what cannot be seen."""
+    return text if text.isascii() else text.translate(_MEANT)

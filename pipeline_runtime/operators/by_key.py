@@ -13,6 +13,7 @@ from typing import Any
 
 from pipeline_runtime.model.schema import Field as SchemaField, StreamSchema
 from pipeline_runtime.operators.columns import SchemaCheck
+from pipeline_runtime.operators.lineage import Fits, TracedRow, has_values
 from pipeline_runtime.operators.sdk import Operator
 
 EACH_KEY = "each value of this column is treated separately; empty: the stream's key"
@@ -34,6 +35,11 @@ class KeyParameter(Operator):
     def key_field(self) -> str | None:
         key: str | None = self.params.key
         return key
+
+    def is_of_key(self, made: TracedRow) -> Fits:
+        """Returns what tells whether an input row has the key of an output row."""
+        key = self.key_field()
+        return has_values(made, {} if key is None else {key: key})
 
     def resolve(self, inputs: Mapping[str, StreamSchema]) -> Any:
         return self.params.model_copy(update={"key": self.params.key or inputs["in"].key})

@@ -13,6 +13,7 @@ from pipeline_runtime.operators.by_key import from_state, to_state
 from pipeline_runtime.operators.columns import ColumnName, SchemaCheck
 from pipeline_runtime.operators.key_columns import KeyColumns
 from pipeline_runtime.operators.keyed_rows import KeyedRows
+from pipeline_runtime.operators.lineage import Came, TracedRow, is_same, newest, up_to, whole_steps
 from pipeline_runtime.operators.sdk import Params
 
 
@@ -54,6 +55,10 @@ class CountWindowAggregate(KeyColumns):
     example = {"size": 10, "aggregates": [{"function": "avg", "column": "value", "as": "average"}]}
 
     params: CountWindowAggregateParams
+
+    def came_from(self, made: TracedRow, inputs: Mapping[str, StreamSchema]) -> Mapping[str, Came]:
+        then = newest(whole_steps(self.params.size, self.params.every))
+        return {"in": Came(None, made.time_ms, up_to(self.is_of_key(made), is_same(made, {}), then))}
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         schema = inputs["in"]

@@ -15,6 +15,7 @@ from pipeline_runtime.operators.by_key import EACH_KEY, KEPT_MAX, TooManyKept, t
 from pipeline_runtime.operators.columns import ColumnName, SchemaCheck
 from pipeline_runtime.operators.key_columns import KeyColumns
 from pipeline_runtime.operators.keyed_rows import KeyedRows
+from pipeline_runtime.operators.lineage import Came, TracedRow, named, same_row
 from pipeline_runtime.operators.sdk import OtherColumns, Params
 
 
@@ -60,6 +61,9 @@ class Deduplicate(KeyColumns):
     def columns_may_change(cls, params: Mapping[str, Any]) -> OtherColumns:
         """Without `columns`, a row's duplicates are equal in all columns that there were when it came."""
         return "more" if params.get("columns") else "none"
+
+    def came_from(self, made: TracedRow, inputs: Mapping[str, StreamSchema]) -> Mapping[str, Came]:
+        return {"in": same_row(made, named(inputs["in"].names))}
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         schema = inputs["in"]

@@ -11,6 +11,7 @@ from pipeline_runtime.model.schema import Field as SchemaField, StreamSchema
 from pipeline_runtime.operators import tables
 from pipeline_runtime.operators.columns import ExpressionText, NewColumn, SchemaCheck
 from pipeline_runtime.operators.expressions import Compiled, compile_expression
+from pipeline_runtime.operators.lineage import Came, TracedRow, named, same_row
 from pipeline_runtime.operators.sdk import ArrowTransform, OperatorContext, Params, TransformOperator
 
 
@@ -43,6 +44,11 @@ class Derive(TransformOperator):
     example = {"columns": [{"name": "total", "expression": "a + b"}]}
 
     params: DeriveParams
+
+    def came_from(self, made: TracedRow, inputs: Mapping[str, StreamSchema]) -> Mapping[str, Came]:
+        replaced = {column.name for column in self.params.columns}
+        kept = [name for name in inputs["in"].names if name not in replaced]
+        return {"in": same_row(made, named(kept))}
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         schema = inputs["in"]

@@ -17,6 +17,7 @@ from pipeline_runtime.operators.columns import NUMERIC, ColumnName, NewColumn, N
 from pipeline_runtime.operators.key_columns import KeyArrays
 from pipeline_runtime.operators.key_states import Column, Joined, KeyStates, finite, is_integer
 from pipeline_runtime.operators.keyed_rows import KeyedRows
+from pipeline_runtime.operators.lineage import Came, TracedRow, is_same, named, newest, same_row, up_to
 from pipeline_runtime.operators.sdk import Params
 
 _EXACT = 2**45
@@ -65,6 +66,13 @@ class Difference(KeyArrays):
     example = {"column": "value", "gives": "derivative", "name": "per_second"}
 
     params: DifferenceParams
+
+    def came_from(self, made: TracedRow, inputs: Mapping[str, StreamSchema]) -> Mapping[str, Came]:
+        column, names = self.params.column, named(inputs["in"].names)
+        if made.values.get(column) is None:  # it was compared with nothing
+            return {"in": same_row(made, names)}
+        then = newest(self.params.periods + 1, column)
+        return {"in": Came(None, made.time_ms, up_to(self.is_of_key(made), is_same(made, names), then))}
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         schema = inputs["in"]

@@ -15,6 +15,7 @@ from pipeline_runtime.operators.columns import SIGNALS, ColumnName, SchemaCheck,
 from pipeline_runtime.operators.key_columns import KeyArrays
 from pipeline_runtime.operators.key_states import Column, Joined, KeyStates, is_integer
 from pipeline_runtime.operators.keyed_rows import KeyedRows
+from pipeline_runtime.operators.lineage import Came, TracedRow, is_same, newest, up_to
 from pipeline_runtime.operators.sdk import Params
 
 
@@ -62,6 +63,11 @@ class EdgeDetection(KeyArrays):
     example = {"columns": ["valve"], "edges": "rising"}
 
     params: EdgeDetectionParams
+
+    def came_from(self, made: TracedRow, inputs: Mapping[str, StreamSchema]) -> Mapping[str, Came]:
+        signal = str(made.values.get("signal"))
+        is_trigger = is_same(made, {"after": signal})
+        return {"in": Came(None, made.time_ms, up_to(self.is_of_key(made), is_trigger, newest(2, signal)))}
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         schema = inputs["in"]

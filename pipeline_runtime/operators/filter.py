@@ -12,6 +12,7 @@ from pipeline_runtime.model.schema import FieldType, StreamSchema
 from pipeline_runtime.operators import tables
 from pipeline_runtime.operators.columns import ExpressionText, SchemaCheck
 from pipeline_runtime.operators.expressions import compile_expression
+from pipeline_runtime.operators.lineage import Came, TracedRow, named, same_row
 from pipeline_runtime.operators.sdk import ArrowTransform, OperatorContext, Params, TransformOperator
 
 _NO_VALUE = "the condition cannot be computed for this row"
@@ -37,6 +38,9 @@ class Filter(TransformOperator):
     example = {"condition": "value > 10"}
 
     params: FilterParams
+
+    def came_from(self, made: TracedRow, inputs: Mapping[str, StreamSchema]) -> Mapping[str, Came]:
+        return {"in": same_row(made, named(inputs["in"].names))}
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         with SchemaCheck() as check:

@@ -18,6 +18,7 @@ from pipeline_runtime.operators.columns import NUMERIC, ColumnName, NewColumn, N
 from pipeline_runtime.operators.key_columns import KeyArrays
 from pipeline_runtime.operators.key_states import Column, KeyStates
 from pipeline_runtime.operators.keyed_rows import KeyedRows, Places, Rounds
+from pipeline_runtime.operators.lineage import Came, TracedRow, everything, is_same, named, up_to
 from pipeline_runtime.operators.sdk import FileDescriber, Params
 
 _BUTTERWORTH = math.sqrt(0.5)
@@ -109,6 +110,10 @@ class FrequencyFilter(KeyArrays):
     def __init__(self, params: Any, describe_file: FileDescriber | None = None) -> None:
         super().__init__(params, describe_file)
         self._sections = sections(params)
+
+    def came_from(self, made: TracedRow, inputs: Mapping[str, StreamSchema]) -> Mapping[str, Came]:
+        is_trigger = is_same(made, named(inputs["in"].names))
+        return {"in": Came(None, made.time_ms, up_to(self.is_of_key(made), is_trigger, everything))}
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         schema = inputs["in"]

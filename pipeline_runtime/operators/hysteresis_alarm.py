@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import Field, model_validator
@@ -12,6 +12,7 @@ from pipeline_runtime.operators.by_key import EACH_KEY
 from pipeline_runtime.operators.columns import NUMERIC, ColumnName, NumericColumn, SchemaCheck
 from pipeline_runtime.operators.key_columns import KeyColumns
 from pipeline_runtime.operators.keyed_rows import KeyedRows
+from pipeline_runtime.operators.lineage import Came, TracedRow, is_same, ms_in, up_to, with_value
 from pipeline_runtime.operators.sdk import Params
 
 
@@ -83,6 +84,27 @@ class HysteresisAlarm(KeyColumns):
     example = {"column": "temperature", "raise_at": 80, "clear_at": 70, "for_s": 10}
 
     params: HysteresisAlarmParams
+
+    def came_from(self, made: TracedRow, inputs: Mapping[str, StreamSchema]) -> Mapping[str, Came]:
+        column, is_mine = self.params.column, self.is_of_key(made)
+        lasted_ms = ms_in(made.values.get("lasted")) if made.values.get("alarm") == "cleared" else 0
+
+        def then(rows: Sequence[TracedRow]) -> Sequence[TracedRow]:
+            own = with_value(rows, column)
+            raised_ms = made.time_ms - (lasted_ms or 0)
+            # The row with which the alarm was raised, then back to the first of those beyond the limit.
+            place = next(
+                (at for at, row in enumerate(own) if row.time_ms == raised_ms and self._raises(row)), 0
+            )
+            while place > 0 and self._raises(own[place - 1]):
+                place -= 1
+            return own[place:]
+
+        is_trigger = is_same(made, {column: column})
+        return {"in": Came(None, made.time_ms, up_to(is_mine, is_trigger, then))}
+
+    def _raises(self, row: TracedRow) -> bool:
+        return self._goes_on(row.values[self.params.column])
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         schema = inputs["in"]

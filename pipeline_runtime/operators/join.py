@@ -28,6 +28,7 @@ from pipeline_runtime.operators.event_time import (
     untimed,
     utc,
 )
+from pipeline_runtime.operators.lineage import ONE_OF_THEM, Came, Found, TracedRow, between, has_values, named
 from pipeline_runtime.operators.recording import arrow_type
 from pipeline_runtime.operators.sdk import BatchProcessor, OperatorContext, Params, Port, States
 from pipeline_runtime.operators.tables import with_rejects
@@ -81,6 +82,24 @@ class Join(BatchProcessor):
     example = {"left_key": "key", "right_key": "key", "within_s": 5}
 
     params: JoinParams
+
+    def came_from(self, made: TracedRow, inputs: Mapping[str, StreamSchema]) -> Mapping[str, Came]:
+        within_ms = -(-self._within_us // 1000)
+        right = {output.name: name for name, output in self.right_fields(inputs[_LEFT], inputs[_RIGHT])}
+        sides = {
+            _LEFT: named(inputs[_LEFT].names),
+            _RIGHT: {**right, self.params.left_key: self.params.right_key},
+        }
+
+        def of(names: Mapping[str, str]) -> Came:
+            def chosen(rows: Sequence[TracedRow]) -> Found:
+                near = between(rows, made.time_ms - within_ms, made.time_ms)
+                found = [row for row in near if has_values(made, names)(row)]
+                return Found(found, ONE_OF_THEM if len(found) > 1 else "")
+
+            return Came(made.time_ms - within_ms, made.time_ms, chosen)
+
+        return {port: of(names) for port, names in sides.items()}
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         left, right = inputs["left"], inputs["right"]

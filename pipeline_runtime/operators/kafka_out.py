@@ -9,6 +9,7 @@ from pydantic import Field
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.operators.columns import ColumnName, SchemaCheck
 from pipeline_runtime.operators.kafka_in import TopicName
+from pipeline_runtime.operators.lineage import Came, TracedRow, named, same_row
 from pipeline_runtime.operators.sdk import ArrowTransform, OperatorContext, Params, TransformOperator
 
 
@@ -42,6 +43,9 @@ class KafkaOut(TransformOperator):
     example = {"topic": "results"}
 
     params: KafkaOutParams
+
+    def came_from(self, made: TracedRow, inputs: Mapping[str, StreamSchema]) -> Mapping[str, Came]:
+        return {"in": same_row(made, named(inputs["in"].names))}
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         schema = inputs["in"]

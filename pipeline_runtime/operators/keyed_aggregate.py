@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ from pipeline_runtime.operators.accumulators import (
 )
 from pipeline_runtime.operators.aggregates import Aggregates, aggregate_fields, depends_on_batches
 from pipeline_runtime.operators.columns import ColumnName, SchemaCheck
+from pipeline_runtime.operators.lineage import Came, Found, TracedRow, equal
 from pipeline_runtime.operators.sdk import BatchProcessor, OperatorContext, Params, States
 
 NEWEST = Part(Kind.MAX, "_time")
@@ -63,6 +64,20 @@ class KeyedAggregate(BatchProcessor):
 
     def follows(self, inputs: Mapping[str, StreamSchema]) -> Follow:
         return "exact" if depends_on_batches(self.params.aggregates, inputs["in"]) else "coalesced"
+
+    def came_from(self, made: TracedRow, inputs: Mapping[str, StreamSchema]) -> Mapping[str, Came]:
+        is_mine = equal(made, self.params.keys)
+
+        def chosen(rows: Sequence[TracedRow]) -> Found:
+            own = [row for row in rows if is_mine(row)]
+            places = [place for place, row in enumerate(own) if row.time_ms == made.time_ms]
+            if not places:
+                return Found(())
+            newer = next((row for row in own[places[-1] + 1 :]), None)
+            is_late = newer is not None and newer.time_ms < made.time_ms
+            return Found(own[: places[-1] + 1], _SAME_BATCH if len(places) > 1 or is_late else "")
+
+        return {"in": Came(None, made.time_ms, chosen)}
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         schema = inputs["in"]
@@ -106,6 +121,9 @@ class KeyedAggregate(BatchProcessor):
 
     def readable_state(self, state: Kept, inputs: Mapping[str, StreamSchema]) -> dict[str, Any]:
         return self.accumulation(inputs["in"]).readable(state, self.output_schema(inputs))
+
+
+_SAME_BATCH = "Rows that came right behind these may have counted, too: those of one batch give one row."
 
 
 def state_key(group: Group) -> str:

@@ -13,6 +13,7 @@ from pipeline_runtime.operators.columns import NUMERIC, ColumnName, NewColumn, N
 from pipeline_runtime.operators.key_columns import KeyArrays
 from pipeline_runtime.operators.key_states import Column, Joined, KeyStates
 from pipeline_runtime.operators.keyed_rows import KeyedRows
+from pipeline_runtime.operators.lineage import Came, TracedRow, is_same, named, newest, up_to, whole_steps
 from pipeline_runtime.operators.sdk import Params
 
 SIZE_MAX = 500
@@ -56,6 +57,11 @@ class LastValues(KeyArrays):
     @property
     def _names(self) -> list[str]:
         return [f"{self.params.name}{place}" for place in range(self.params.size)]
+
+    def came_from(self, made: TracedRow, inputs: Mapping[str, StreamSchema]) -> Mapping[str, Came]:
+        then = newest(whole_steps(self.params.size, self.params.every), self.params.column)
+        is_trigger = is_same(made, named(inputs["in"].names))
+        return {"in": Came(None, made.time_ms, up_to(self.is_of_key(made), is_trigger, then))}
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         schema = inputs["in"]

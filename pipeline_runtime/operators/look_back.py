@@ -47,7 +47,7 @@ def windows(rows: KeyedRows, name: str, states: KeyStates, window_s: float) -> I
     The states then have what rows of later batches can look back on. Older values are forgotten when a row
     comes that is not late. A row beyond KEPT_MAX is rejected, and changes nothing.
     """
-    window_ms = math.floor(round(window_s * 1000, 6))
+    window_ms = window_in_ms(window_s)
     places, kept_times, kept_values = rows.valid(name), states["times_ms"], states["values"]
     joined = Joined(kept_times.counts, rows.counts_of(places))
     times = joined.lists(kept_times.numbers, rows.times[places])
@@ -76,6 +76,11 @@ def windows(rows: KeyedRows, name: str, states: KeyStates, window_s: float) -> I
         )
         kept.replace(key, one)
     states["times_ms"], states["values"] = kept.lists()
+
+
+def window_in_ms(window_s: float) -> int:
+    """Returns how far back a window reaches, in full ms."""
+    return math.floor(round(window_s * 1000, 6))
 
 
 class _Kept:

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.operators.columns import SchemaCheck
+from pipeline_runtime.operators.lineage import Came, TracedRow, named, same_row
 from pipeline_runtime.operators.sdk import ArrowTransform, OperatorContext, Params, Port, TransformOperator
 from pipeline_runtime.operators.tables import with_column
 
@@ -45,6 +46,9 @@ class Merge(TransformOperator):
     example = {}
 
     params: MergeParams
+
+    def came_from(self, made: TracedRow, inputs: Mapping[str, StreamSchema]) -> Mapping[str, Came]:
+        return {port: same_row(made, named(schema.names)) for port, schema in inputs.items()}
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         first = inputs["in1"]

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 from pipeline_runtime.model.faults import did_you_mean, listed, words_for_pattern
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
 from pipeline_runtime.operators.columns import NUMERIC, NewColumn, NumericColumn, SchemaCheck
+from pipeline_runtime.operators.lineage import Came, TracedRow, named, same_row
 from pipeline_runtime.operators.onnx_file import ModelUnreadable, Signature, Slot, read_signature
 from pipeline_runtime.operators.recording import DATA, arrow_type
 from pipeline_runtime.operators.sdk import (
@@ -181,6 +182,10 @@ class Model(TransformOperator):
             return None if self.describe_file is None else read_signature(self.describe_file(path))
         except (FileNotFoundError, ModelUnreadable) as error:
             raise SchemaMismatch("params.path", str(error)) from error
+
+    def came_from(self, made: TracedRow, inputs: Mapping[str, StreamSchema]) -> Mapping[str, Came]:
+        new = {answer.name for answer in self.params.outputs}
+        return {"in": same_row(made, named(name for name in inputs["in"].names if name not in new))}
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         schema, signature = inputs["in"], self.signature

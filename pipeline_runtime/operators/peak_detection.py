@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import Field
@@ -12,6 +12,7 @@ from pipeline_runtime.operators.by_key import EACH_KEY, from_state, to_state
 from pipeline_runtime.operators.columns import NUMERIC, ColumnName, NumericColumn, SchemaCheck
 from pipeline_runtime.operators.key_columns import KeyColumns
 from pipeline_runtime.operators.keyed_rows import KeyedRows
+from pipeline_runtime.operators.lineage import Came, Found, TracedRow, is_same, ms_in, with_value
 from pipeline_runtime.operators.sdk import Params
 
 
@@ -58,6 +59,31 @@ class PeakDetection(KeyColumns):
     example = {"column": "ecg", "height": 0.5, "distance_s": 0.2}
 
     params: PeakDetectionParams
+
+    def came_from(self, made: TracedRow, inputs: Mapping[str, StreamSchema]) -> Mapping[str, Came]:
+        column, is_mine = self.params.column, self.is_of_key(made)
+        last_ms = made.time_ms - (ms_in(made.values.get("since_last_s")) or 0)
+
+        def chosen(rows: Sequence[TracedRow]) -> Found:
+            own = with_value((row for row in rows if is_mine(row)), column)
+            peak = next((at for at, row in enumerate(own) if is_same(made, {column: column})(row)), None)
+            if peak is None:
+                return Found(())
+            # From the last row before the peak before it that was lower, to the first that shows that the
+            # peak is over.
+            last = next((at for at, row in enumerate(own[:peak]) if row.time_ms == last_ms), peak)
+            start = _lower_before(own, last, column)
+            return Found(own[start : self._over_place(own, peak) + 1], whole=start > 0)
+
+        return {"in": Came(None, None, chosen)}
+
+    def _over_place(self, rows: Sequence[TracedRow], peak: int) -> int:
+        column = self.params.column
+        for place in range(peak + 1, len(rows)):
+            changed = rows[place].values[column] != rows[place - 1].values[column]
+            if changed and self._is_over([rows[peak].time_ms], rows[place].time_ms):
+                return place
+        return len(rows)
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         schema = inputs["in"]
@@ -133,3 +159,9 @@ class PeakDetection(KeyColumns):
         # A column that an upgrade added is not known for a peak that was found before.
         also = [from_state(rest[0].get(name)) if rest else None for name in self.params.also]
         rows.made.append((place, at_ms, value, since_s, *also))
+
+
+def _lower_before(rows: Sequence[TracedRow], place: int, column: str) -> int:
+    """Returns the place of the last row before `place` whose value is another one, or 0."""
+    value = rows[place].values[column]
+    return next((at for at in range(place - 1, -1, -1) if rows[at].values[column] != value), 0)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pipeline_runtime.model.schema import FieldType, StreamSchema
 from pipeline_runtime.operators.by_key import TooManyKept
 from pipeline_runtime.operators.columns import SchemaCheck
 from pipeline_runtime.operators.keyed_rows import KeyedRows
+from pipeline_runtime.operators.lineage import Came, Found, TracedRow, is_same, named
 from pipeline_runtime.operators.recordings import AroundParams, Recorder, Recordings
 
 
@@ -38,6 +39,19 @@ class RecordAround(Recorder):
     keeps = "the rows from before an event, and the recording that is in progress"
     version = 2
     example = {"event": "alarm", "before_s": 20, "after_s": 70}
+
+    def came_from(self, made: TracedRow, inputs: Mapping[str, StreamSchema]) -> Mapping[str, Came]:
+        span, is_mine = self.events_ms(made), self.is_of_key(made)
+        is_it = is_same(made, named(inputs["in"].names))
+
+        def chosen(rows: Sequence[TracedRow]) -> Found:
+            """The row, and the events of its recording."""
+            own = [row for row in rows if is_mine(row)]
+            events = self.events_of(made, own)
+            found = [row for row in own if is_it(row) or any(row is event for event in events.rows)]
+            return Found(found, events.bound) if any(map(is_it, found)) else Found(())
+
+        return {"in": Came(*span, chosen)}
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         schema = inputs["in"]

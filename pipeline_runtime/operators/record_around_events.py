@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pipeline_runtime.model.schema import FieldType, StreamSchema
 from pipeline_runtime.operators.by_key import TooManyKept
 from pipeline_runtime.operators.columns import SchemaCheck
 from pipeline_runtime.operators.keyed_rows import KeyedRows
+from pipeline_runtime.operators.lineage import Came, Found, TracedRow, named, same_row
 from pipeline_runtime.operators.recordings import AroundParams, Recorder, Recordings
 from pipeline_runtime.operators.sdk import Port
 
@@ -40,6 +41,14 @@ class RecordAroundEvents(Recorder):
     state_params = frozenset({"event", "key"})
     keeps = "the rows from before an event, and the recordings that are in progress"
     example = {"event": "alarm", "before_s": 20, "after_s": 70}
+
+    def came_from(self, made: TracedRow, inputs: Mapping[str, StreamSchema]) -> Mapping[str, Came]:
+        span, is_mine = self.events_ms(made), self.is_of_key(made)
+
+        def events(rows: Sequence[TracedRow]) -> Found:
+            return self.events_of(made, [row for row in rows if is_mine(row)])
+
+        return {"in": same_row(made, named(inputs["in"].names)), "events": Came(*span, events)}
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         schema, events = inputs["in"], inputs["events"]

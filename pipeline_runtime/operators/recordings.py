@@ -20,6 +20,7 @@ from pipeline_runtime.operators.columns import ColumnName, FlagColumn, SchemaChe
 from pipeline_runtime.operators.event_time import DIGITS, of_sortable, sortable, utc
 from pipeline_runtime.operators.key_columns import KeySegments, key_portions
 from pipeline_runtime.operators.keyed_rows import KeyedRows
+from pipeline_runtime.operators.lineage import SAME_TIME, Found, TracedRow, between, ms_in
 from pipeline_runtime.operators.sdk import Params, States
 from pipeline_runtime.operators.waiting import Load, Row, Waiting
 
@@ -156,6 +157,24 @@ class Recorder(KeySegments):
                 states.put(_OF_KEY + key, recordings.kept())
                 for begin_ms, waiting in recordings.waiting.changed().items():
                     states.put(_slot_key(key, begin_ms), waiting and _as_kept(waiting, ports["in"]))
+
+    def events_ms(self, made: TracedRow) -> tuple[int, int]:
+        """Returns the time from the first to the last event that a recorded row may belong to, the row's own
+        time included."""
+        before_ms, after_ms = round(self.params.before_s * 1000), round(self.params.after_s * 1000)
+        first_ms = self._first_ms(made)
+        return min(first_ms, made.time_ms - after_ms), max(first_ms, made.time_ms + before_ms)
+
+    def events_of(self, made: TracedRow, rows: Sequence[TracedRow]) -> Found:
+        """Returns the events among the rows of a key by which a row was recorded: the first of its recording,
+        and those that came behind it."""
+        first_ms = self._first_ms(made)
+        events = [row for row in between(rows, *self.events_ms(made)) if row.values.get(self.params.event)]
+        places = [place for place, row in enumerate(events) if row.time_ms == first_ms]
+        return Found(events[places[-1] if places else 0 :], SAME_TIME if len(places) > 1 else "")
+
+    def _first_ms(self, made: TracedRow) -> int:
+        return made.time_ms - (ms_in(made.values.get("offset_s")) or 0)
 
     @abstractmethod
     def process_key(self, key: str, ports: Mapping[str, KeyedRows], recordings: Recordings) -> None:

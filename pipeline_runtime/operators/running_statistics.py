@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from pipeline_runtime.operators.event_time import utc
 from pipeline_runtime.operators.key_columns import KeyArrays
 from pipeline_runtime.operators.key_states import NOT_SET, Column, KeyStates, finite as all_finite
 from pipeline_runtime.operators.keyed_rows import KeyedRows, Places, Rounds
+from pipeline_runtime.operators.lineage import Came, Found, TracedRow, everything, first_place, is_same, up_to
 from pipeline_runtime.operators.sdk import Params
 
 _COLUMNS = {
@@ -71,6 +72,23 @@ class RunningStatistics(KeyArrays):
     example = {"column": "value", "every_s": 10}
 
     params: RunningStatisticsParams
+
+    def came_from(self, made: TracedRow, inputs: Mapping[str, StreamSchema]) -> Mapping[str, Came]:
+        every_ms = self._every_ms
+        if not every_ms:
+            return {
+                "in": Came(None, made.time_ms, up_to(self.is_of_key(made), is_same(made, {}), everything))
+            }
+        is_mine = self.is_of_key(made)
+
+        def chosen(rows: Sequence[TracedRow]) -> Found:
+            own = [row for row in rows if is_mine(row)]
+            # The first row from then on lets the report out. After a report it is the first that counts.
+            end = first_place(own, made.time_ms)
+            start = first_place(own, made.time_ms - every_ms) if self.params.reset else 0
+            return Found(own[start : end + 1])
+
+        return {"in": Came(made.time_ms - every_ms if self.params.reset else None, None, chosen)}
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         schema = inputs["in"]

@@ -36,6 +36,7 @@ from pydantic import BaseModel, ConfigDict
 from pipeline_runtime.model.faults import Instead
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import Follow
+from pipeline_runtime.operators.lineage import Came, TracedRow, may_be_all
 from pipeline_runtime.operators.row import OutputRow as OutputRow, Row as Row  # operators take them from here
 
 if TYPE_CHECKING:
@@ -182,6 +183,14 @@ class Operator(ABC):
     def columns_may_change(cls, params: Mapping[str, Any]) -> OtherColumns:
         """Returns `other_columns`, if that depends on parameters."""
         return cls.other_columns
+
+    def came_from(self, made: TracedRow, inputs: Mapping[str, StreamSchema]) -> Mapping[str, Came]:
+        """Returns for each connected input which rows the output row `made` came from (see lineage.py).
+
+        Given to a new operator, those rows make that row again. Columns of `made` may be missing. Without
+        this method, all rows up to the time of `made` may have been used.
+        """
+        return {port: Came(None, made.time_ms, may_be_all) for port in inputs}
 
     @abstractmethod
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline_runtime.model.schema import COLUMNS_MAX, StreamSchema
 from pipeline_runtime.operators.columns import ColumnName, NewColumn, SchemaCheck
+from pipeline_runtime.operators.lineage import Came, TracedRow, same_row
 from pipeline_runtime.operators.sdk import ArrowTransform, OperatorContext, Params, TransformOperator
 
 
@@ -45,6 +46,9 @@ class Select(TransformOperator):
     example = {"columns": [{"column": "value", "as": "power"}]}
 
     params: SelectParams
+
+    def came_from(self, made: TracedRow, inputs: Mapping[str, StreamSchema]) -> Mapping[str, Came]:
+        return {"in": same_row(made, {item.name: item.column for item in self.params.columns})}
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         schema = inputs["in"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +14,7 @@ from pipeline_runtime.model.schema import Field as SchemaField, FieldType, Strea
 from pipeline_runtime.operators.accumulators import column_of, readable
 from pipeline_runtime.operators.columns import ColumnName, SchemaCheck
 from pipeline_runtime.operators.event_time import DIGITS, sortable, utc
+from pipeline_runtime.operators.lineage import Came, Found, TracedRow, equal, ms_of
 from pipeline_runtime.operators.sdk import BatchProcessor, OperatorContext, Params, States
 
 TICK_S_MIN, TICK_S_MAX = 1.0, 5.0
@@ -67,6 +68,18 @@ class SilenceAlarm(BatchProcessor):
 
     def ticks_s(self) -> float:
         return min(max(self.params.for_s / 10, TICK_S_MIN), TICK_S_MAX)
+
+    def came_from(self, made: TracedRow, inputs: Mapping[str, StreamSchema]) -> Mapping[str, Came]:
+        is_mine = equal(made, () if self.params.key is None else (self.params.key,))
+        since_ms = ms_of(made.values.get("since")) or made.time_ms
+
+        def chosen(rows: Sequence[TracedRow]) -> Found:
+            own = [row for row in rows if is_mine(row)]
+            before = [row for row in own if row.time_ms <= since_ms][-1:]
+            after = [row for row in own if since_ms < row.time_ms <= made.time_ms][:1]
+            return Found([*before, *after], _BY_ARRIVAL, whole=bool(before))
+
+        return {"in": Came(None, made.time_ms, chosen)}
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         key = self.params.key
@@ -143,6 +156,12 @@ class SilenceAlarm(BatchProcessor):
             return state
         _, at_ms, raised = state
         return {"came": f"{utc(at_ms * 1000)} UTC", "alarm": "raised" if raised else None}
+
+
+_BY_ARRIVAL = (
+    "An alarm about silence goes by when rows came here. "
+    "These are the rows around the silence by their own time."
+)
 
 
 def _waits(last_ms: int, name: str) -> str:

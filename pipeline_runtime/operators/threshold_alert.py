@@ -15,6 +15,7 @@ from pipeline_runtime.model.schema import Field as SchemaField, FieldType, Strea
 from pipeline_runtime.model.texts import texts
 from pipeline_runtime.operators.columns import NUMERIC, NumericColumn, SchemaCheck
 from pipeline_runtime.operators.expressions.calls import STRICT
+from pipeline_runtime.operators.lineage import Came, TracedRow, named, same_row
 from pipeline_runtime.operators.sdk import ArrowTransform, OperatorContext, Params, TransformOperator
 
 
@@ -93,6 +94,9 @@ class ThresholdAlert(TransformOperator):
     example = {"columns": ["variation"], "operator": ">", "limit": 30}
 
     params: ThresholdAlertParams
+
+    def came_from(self, made: TracedRow, inputs: Mapping[str, StreamSchema]) -> Mapping[str, Came]:
+        return {"in": same_row(made, named(inputs["in"].names))}
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         schema = inputs["in"]

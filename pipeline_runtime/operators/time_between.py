@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right, insort
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import Field, model_validator
@@ -13,6 +13,7 @@ from pipeline_runtime.operators.by_key import EACH_KEY, KEPT_MAX, TooManyKept
 from pipeline_runtime.operators.columns import ColumnName, SchemaCheck
 from pipeline_runtime.operators.key_columns import KeyColumns
 from pipeline_runtime.operators.keyed_rows import KeyedRows
+from pipeline_runtime.operators.lineage import Came, Found, TracedRow, first_place, ms_of
 from pipeline_runtime.operators.sdk import Params
 
 DAY_S = 86_400
@@ -80,6 +81,27 @@ class TimeBetween(KeyColumns):
     example = {"column": "signal", "first": "bm05", "second": "bm08", "within_s": 10}
 
     params: TimeBetweenParams
+
+    def came_from(self, made: TracedRow, inputs: Mapping[str, StreamSchema]) -> Mapping[str, Came]:
+        is_mine, outcome = self.is_of_key(made), made.values.get("outcome")
+        within_ms, debounce_ms, delay_ms = (
+            round(each * 1000) for each in (self.params.within_s, self.params.debounce_s, self.params.delay_s)
+        )
+        from_ms = made.time_ms
+        if outcome == "matched":
+            from_ms = ms_of(made.values.get("first_at")) or from_ms
+        elif outcome == "duplicate":
+            from_ms -= debounce_ms
+        until_ms = made.time_ms + delay_ms + (within_ms + 1 if outcome == "unanswered" else 0)
+
+        def chosen(rows: Sequence[TracedRow]) -> Found:
+            own = [row for row in rows if is_mine(row) and row.time_ms >= from_ms]
+            places = [place for place, row in enumerate(own) if row.time_ms == made.time_ms]
+            # It was reported with the first row that is so much later, and not before it came.
+            end = max([first_place(own, until_ms), *places])
+            return Found(own[: end + 1])
+
+        return {"in": Came(from_ms, None, chosen)}
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         schema = inputs["in"]

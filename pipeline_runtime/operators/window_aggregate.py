@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -33,6 +33,7 @@ from pipeline_runtime.operators.event_time import (
     untimed,
     utc,
 )
+from pipeline_runtime.operators.lineage import Came, Found, TracedRow, between, equal, in_time, ms_of
 from pipeline_runtime.operators.panes import (
     DAY_US,
     HOUR_US,
@@ -191,6 +192,19 @@ class WindowAggregate(BatchProcessor):
     example = {"size_s": 1, "aggregates": [{"function": "avg", "column": "value", "as": "average"}]}
 
     params: WindowAggregateParams
+
+    def came_from(self, made: TracedRow, inputs: Mapping[str, StreamSchema]) -> Mapping[str, Came]:
+        is_mine, delay_ms = equal(made, self.params.keys), -(-self.delay_us // 1000)
+        end_ms = ms_of(made.values.get("window_end")) or made.time_ms
+        start_ms = ms_of(made.values.get("window_start"))
+        if start_ms is None:
+            start_ms = end_ms - self.params.size_us // 1000
+
+        def chosen(rows: Sequence[TracedRow]) -> Found:
+            came = in_time(rows, end_ms + delay_ms)  # others came too late for this window
+            return Found([row for row in between(came, start_ms, end_ms - 1) if is_mine(row)])
+
+        return {"in": Came(start_ms, end_ms + delay_ms, chosen)}
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         schema = inputs["in"]

@@ -1566,6 +1566,38 @@ export interface TokenOut {
   last_used_at: string | null;
 }
 
+/** Where a row came from, from its element back to the sources. */
+export interface Trace {
+  stream: string;
+  element: string;
+  title: string;
+  columns: Field[] | null;
+  record: PeekedRecord;
+  steps: TracedStep[];
+  ends: TraceEnd[];
+}
+
+/** A source to which the trace leads. */
+export interface TraceEnd {
+  element: string;
+  title: string;
+  message: string;
+}
+
+/** The rows that an element made the row of, or some rows behind it. */
+export interface TracedStep {
+  element: string;
+  title: string;
+  port: string;
+  stream: string;
+  source_title: string;
+  columns: Field[];
+  records: PeekedRecord[];
+  count: number;
+  kept: boolean;
+  notes: string[];
+}
+
 export interface UpgradeFailed {
   message: string;
   at: string | null;

@@ -69,6 +69,8 @@ export type {
   StreamSchema,
   Template,
   TemplatePage,
+  Trace,
+  TracedStep,
   Validation,
   VersionItem,
   WhyHere,

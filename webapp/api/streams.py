@@ -20,6 +20,7 @@ from webapp.monitoring.streams import (
     value_of,
 )
 from webapp.monitoring.thinning import Drawn, Row, thinned
+from webapp.monitoring.trace import Trace, trace_of
 
 router = Router(tags=["streams"])
 CURVE_ROWS_MAX = 30_000
@@ -88,6 +89,23 @@ def queue(
     `from_ms`, returns the first ones from that time on. One request looks through some ten thousand records.
     """
     return queue_of(name, stream, reader, Wanted(**asked.model_dump()))
+
+
+@router.get("/pipelines/{name}/streams/{stream}/trace", response=Trace)
+def trace_row(
+    request: HttpRequest,
+    name: str,
+    stream: str,
+    partition: int = Query(ge=0, le=100_000),
+    offset: int = Query(ge=0, le=2**63 - 1),
+) -> Trace:
+    """Returns where a row of a stream (`element` or `element.port`) came from: at each element the rows of
+    its inputs from which it made the rows behind it, back to the sources.
+
+    Given to a new element, these rows make the row again. `notes` say where there may be others, and what
+    topics no longer hold. From 20 rows of each stream it goes further back.
+    """
+    return trace_of(name, stream, partition, offset)
 
 
 @router.get("/pipelines/{name}/streams/{stream}/curve", response=Curve)

@@ -6,6 +6,7 @@ import { cellText, columnsOf, newestFirst, rowOf } from "../../shared/rows/cells
 import { RowTable } from "../../shared/rows/table";
 import type { PeekRecord } from "../../shared/types";
 import { Problem, Skeleton, useLoaded, Warning } from "../../shared/ui/parts";
+import { tracing, useTrace } from "./trace";
 
 export const streamPath = (pipeline: string, element: string, what: "peek" | "dead-letters", limit: number) =>
   `/pipelines/${encodeURIComponent(pipeline)}/streams/${encodeURIComponent(element)}/${what}?limit=${limit}`;
@@ -55,20 +56,34 @@ export function Records({ pipeline, element }: { pipeline: string; element: stri
       {records.length === 0 ? (
         <Nothing text="There are no records yet. They appear here as soon as the element writes one." />
       ) : (
-        <RecordTable records={records} />
+        <RecordTable records={records} pipeline={pipeline} stream={element} />
       )}
     </div>
   );
 }
 
+interface RecordTableProps {
+  records: PeekRecord[];
+  columns?: string[] | undefined;
+  /** whose rows they are */
+  pipeline: string;
+  stream: string;
+}
+
 /** Records, newest first. */
-export function RecordTable({ records, columns: wanted }: { records: PeekRecord[]; columns?: string[] }) {
+export function RecordTable({ records, columns: wanted, pipeline, stream }: RecordTableProps) {
+  const { trace, dialog } = useTrace(pipeline);
   const columns = columnsOf(
     records,
     wanted?.map((name) => ({ name })),
   );
   const rows = newestFirst(records).map((record) => rowOf(record, columns));
-  return <RowTable label="Records" columns={columns} rows={rows} keyed />;
+  return (
+    <>
+      <RowTable label="Records" columns={columns} rows={rows} keyed onTrace={tracing(stream, trace)} />
+      {dialog}
+    </>
+  );
 }
 
 interface Dead {

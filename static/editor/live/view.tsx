@@ -47,7 +47,7 @@ function TableView({ pipeline, source, params }: Props & { source: string }) {
   const columns = Array.isArray(params.columns) ? params.columns.map(String) : undefined;
   return (
     <Shown pipeline={pipeline} source={source} records={data?.records} error={error}>
-      {(records) => <RecordTable records={records} columns={columns} />}
+      {(records) => <RecordTable records={records} columns={columns} pipeline={pipeline} stream={source} />}
     </Shown>
   );
 }

@@ -1,5 +1,6 @@
 /** The table of rows: of a preview, a stream, a queue, dead letters and an imported file. */
 import type { ReactNode } from "react";
+import { CornerUpLeft } from "lucide-react";
 import { typeWords } from "../column-types";
 import { exact, instant, moment } from "../format";
 import { cellText, isNumber, type RowColumn, type ShownRow } from "./cells";
@@ -15,6 +16,8 @@ interface Props {
   keyed?: boolean;
   /** opens a row; its time is the button */
   onOpen?: (row: ShownRow) => void;
+  /** shows where a row came from */
+  onTrace?: ((row: ShownRow) => void) | undefined;
   /** the row that is open */
   open?: string | null;
   /** stands above the first row to which it belongs */
@@ -28,6 +31,7 @@ export function RowTable({
   timed = true,
   keyed = false,
   onOpen,
+  onTrace,
   open,
   divider,
 }: Props) {
@@ -77,6 +81,7 @@ export function RowTable({
             >
               {timed && (
                 <td className="muted num">
+                  {onTrace && <Trace row={row} onTrace={onTrace} />}
                   <Time row={row} onOpen={onOpen} />
                   {row.reason != null && <span className="rowtable__reason">{row.reason}</span>}
                 </td>
@@ -92,6 +97,21 @@ export function RowTable({
         </tbody>
       </table>
     </div>
+  );
+}
+
+function Trace({ row, onTrace }: { row: ShownRow; onTrace: (row: ShownRow) => void }) {
+  const then = instant(row.at);
+  return (
+    <button
+      type="button"
+      className="rowtable__trace"
+      title="Where did this row come from?"
+      aria-label={`Where did the row of ${then === null ? "no time" : moment(then)} come from?`}
+      onClick={() => onTrace(row)}
+    >
+      <CornerUpLeft aria-hidden="true" />
+    </button>
   );
 }
 

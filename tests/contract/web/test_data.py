@@ -432,3 +432,38 @@ def test_without_kafka_a_peek_says_who_is_away(caller: Call, deployment: Deploym
     )
     problem = assert_problem(caller("viewer").get(f"/pipelines/{PIPELINE}/streams/variation/peek"), 503)
     assert "Kafka" in problem["detail"]
+
+
+def test_a_row_is_traced_through_a_group_to_the_readings_that_it_was_made_from(
+    caller: Call, records: KafkaSettings, deployment: Deployment
+) -> None:
+    readings, alerts = stream_topic(deployment.pk, "readings"), stream_topic(deployment.pk, "alerts")
+    ensure_topics(records, [Topic(readings), Topic(alerts)])
+    transactions = Transactions(records, f"trace.{deployment.pk}")
+    transactions.initialise()
+    window = {
+        "window_start": "1970-01-01T00:00:02Z",
+        "window_end": "1970-01-01T00:00:03Z",
+        "mf01_average": 40.0,
+    }
+    sent = [
+        OutgoingRecord(readings, json.dumps({"mf01": n}).encode(), None, time_ms)
+        for n, time_ms in enumerate([1900, 2000, 2500, 2999, 3000, 4000])
+    ]
+    transactions.commit([*sent, OutgoingRecord(alerts, json.dumps(window).encode(), None, 3000)])
+    transactions.close()
+    await_records(records, readings, 6)
+    await_records(records, alerts, 1)
+    viewer, path = caller("viewer"), f"/pipelines/{PIPELINE}/streams/alerts/trace"
+    trace = viewer.get(f"{path}?partition=0&offset=0").json()
+    assert (trace["element"], trace["record"]["value"]) == ("alerts", window)
+    inside, window_rows = trace["steps"]
+    assert (inside["element"], inside["stream"], inside["kept"]) == ("alerts", "variation.out", False)
+    assert (window_rows["element"], window_rows["stream"]) == ("variation", "readings.out")
+    assert [record["value"]["mf01"] for record in window_rows["records"]] == [1, 2, 3]
+    assert (window_rows["count"], window_rows["notes"]) == (3, [])
+    assert [end["element"] for end in trace["ends"]] == ["readings"]
+    # one that is not there, and what cannot be meant
+    assert_problem(viewer.get(f"{path}?partition=0&offset=99"), 404)
+    assert_problem(viewer.get(f"{path}?partition=7&offset=0"), 404)
+    assert_problem(viewer.get(f"{path}?partition=-1&offset=0"), 422)

@@ -1,0 +1,133 @@
+/** Where a row came from: at each element the rows from which it was made, back to the sources. */
+import { useState, type ReactNode } from "react";
+import { ArrowLeft } from "lucide-react";
+import { get } from "../../shared/api";
+import { columnsOf, rowOf, type ShownRow } from "../../shared/rows/cells";
+import { RowTable } from "../../shared/rows/table";
+import type { PeekRecord, Trace, TracedStep } from "../../shared/types";
+import { Dialog } from "../../shared/ui/dialog";
+import { Problem, Skeleton, useLoaded } from "../../shared/ui/parts";
+import { placeOf, stepWords, tracePath, type RowPlace } from "./trace-words";
+import "./trace.css";
+
+type Follow = (place: RowPlace) => void;
+
+/** Opens the trace of a row of a stream, and the dialog that shows it. */
+export function useTrace(pipeline: string): { trace: Follow; dialog: ReactNode } {
+  const [path, setPath] = useState<RowPlace[]>([]);
+  const dialog = (
+    <TraceDialog
+      pipeline={pipeline}
+      path={path}
+      onFollow={(place) => setPath([...path, place])}
+      onBack={() => setPath(path.slice(0, -1))}
+      onClose={() => setPath([])}
+    />
+  );
+  return { trace: (place) => setPath([place]), dialog };
+}
+
+/** What a table needs to trace its rows, which are those of one stream. */
+export const tracing =
+  (stream: string, follow: Follow) =>
+  ({ record }: ShownRow) => {
+    if (record) follow(placeOf(stream, record));
+  };
+
+interface Props {
+  pipeline: string;
+  /** the rows that were traced one after another; the last one is shown */
+  path: readonly RowPlace[];
+  onFollow: Follow;
+  onBack: () => void;
+  onClose: () => void;
+}
+
+function TraceDialog({ pipeline, path, onFollow, onBack, onClose }: Props) {
+  const place = path.at(-1);
+  return (
+    <Dialog
+      open={place !== undefined}
+      onClose={onClose}
+      size="xl"
+      title="Where this row came from"
+      footer={
+        path.length > 1 && (
+          <button type="button" className="button" onClick={onBack}>
+            <ArrowLeft aria-hidden="true" />
+            Back to the row before
+          </button>
+        )
+      }
+    >
+      {place && <Traced pipeline={pipeline} place={place} onFollow={onFollow} />}
+    </Dialog>
+  );
+}
+
+function Traced({ pipeline, place, onFollow }: { pipeline: string; place: RowPlace; onFollow: Follow }) {
+  const path = tracePath(pipeline, place);
+  const { data, error, reload } = useLoaded(path, (signal) => get<Trace>(path, signal));
+  if (error !== undefined && !data) return <Problem error={error} onRetry={reload} />;
+  if (!data) return <Skeleton lines={8} />;
+  return (
+    <ol className="trace">
+      <li className="trace__step">
+        <h3>{data.title}</h3>
+        <p className="muted small">The row.</p>
+        <Rows title={data.title} records={[data.record]} columns={data.columns ?? undefined} />
+      </li>
+      {data.steps.map((step) => (
+        <Step key={`${step.element}.${step.port}`} step={step} onFollow={onFollow} />
+      ))}
+      {data.ends.map((end) => (
+        <li key={end.element} className="trace__step">
+          <h3>{end.title}</h3>
+          <p className="muted small">{end.message}</p>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function Step({ step, onFollow }: { step: TracedStep; onFollow: Follow }) {
+  return (
+    <li className="trace__step">
+      <h3>{step.title}</h3>
+      <p className="muted small">{stepWords(step)}</p>
+      {step.notes.map((note) => (
+        <p key={note} className="field__help">
+          {note}
+        </p>
+      ))}
+      {step.records.length > 0 && (
+        <Rows
+          title={step.source_title}
+          records={[...step.records].reverse()}
+          columns={step.columns}
+          onTrace={tracing(step.stream, onFollow)}
+        />
+      )}
+    </li>
+  );
+}
+
+interface RowsProps {
+  title: string;
+  records: readonly PeekRecord[];
+  columns: Trace["columns"] | undefined;
+  onTrace?: (row: ShownRow) => void;
+}
+
+function Rows({ title, records, columns: known, onTrace }: RowsProps) {
+  const columns = columnsOf(records, known ?? undefined);
+  return (
+    <RowTable
+      label={`Rows of ${title}`}
+      columns={columns}
+      rows={records.map((record) => rowOf(record, columns))}
+      keyed
+      onTrace={onTrace}
+    />
+  );
+}

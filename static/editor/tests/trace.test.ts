@@ -18,7 +18,7 @@ const step = (change: Partial<TracedStep> = {}): TracedStep => ({
 
 test("a step says from how many rows of which element a row was made", () => {
   expect(stepWords(step())).toBe("From 1 row of Readings.");
-  expect(stepWords(step({ count: 1340 }))).toBe("From 1,340 rows of Readings. The newest 1 are shown.");
+  expect(stepWords(step({ count: 300 }))).toBe("From 300 rows of Readings. The newest 1 are shown.");
   expect(stepWords(step({ count: 0, records: [] }))).toBe("No row of Readings was found.");
   expect(stepWords(step({ kept: false }))).toBe("From rows of Readings, which runs as one with it.");
 });

@@ -263,6 +263,11 @@ class Rounds:
         self._firsts = (rows.ends - rows.counts)[self._order]
         self._round = 0
 
+    @property
+    def has_many_keys(self) -> bool:
+        """Whether there are rounds at all. Else each key comes in `rest`."""
+        return len(self._counts) >= ROUND_KEYS_MIN
+
     def sorted(self, values: NDArray[Any]) -> NDArray[Any]:
         """Returns a copy of a column of the states, in the order of the keys."""
         return values[self._order]
@@ -275,9 +280,12 @@ class Rounds:
 
     def __iter__(self) -> Iterator[Places]:
         """Yields the places of a round's rows. The keys are as many of the first."""
-        while (keys := self._keys()) >= ROUND_KEYS_MIN:
-            yield self._firsts[:keys] + self._round
-            self._round += 1
+        keys = len(self._counts)
+        rounds = int(self._counts[ROUND_KEYS_MIN - 1]) if self.has_many_keys else 0
+        ended = np.searchsorted(self._counts[::-1], np.arange(rounds), side="right")
+        for number, with_rows in enumerate((keys - ended).tolist()):
+            self._round = number + 1
+            yield self._firsts[:with_rows] + number
 
     def rest(self) -> Iterator[tuple[int, int, int]]:
         """Yields the number of each key that has rows left, the first of them, and the place after the

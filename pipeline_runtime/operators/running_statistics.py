@@ -29,6 +29,8 @@ _COLUMNS = {
     "maximum": Column.NUMBER,
     "due_ms": Column.WHOLE,
 }
+_NEVER = 2**63 - 1
+_NEW = {"count": 0.0, "mean": 0.0, "squares": 0.0, "minimum": np.inf, "maximum": -np.inf}
 
 
 class RunningStatisticsParams(Params):
@@ -107,10 +109,8 @@ class RunningStatistics(KeyArrays):
     def process_rows(self, rows: KeyedRows, states: KeyStates) -> None:
         rounds = Rounds(rows)
         found = {name: rounds.sorted(states[name]) for name in _COLUMNS}
-        values = rows.array(self.params.column)
-        for places in rounds:
-            some = {name: column[: len(places)] for name, column in found.items()}
-            self._take(rows, some, places, values[places])
+        if rounds.has_many_keys:
+            found = self._take_rounds(rows, rounds, found)
         for key, first, end in rounds.rest():
             self._take_all(rows, found, key, first, end)
         for name, column in found.items():
@@ -120,27 +120,46 @@ class RunningStatistics(KeyArrays):
     def _every_ms(self) -> int:
         return max(round(self.params.every_s * 1000), 1) if self.params.every_s else 0
 
+    def _take_rounds(
+        self, rows: KeyedRows, rounds: Rounds, states: Mapping[str, NDArray[Any]]
+    ) -> dict[str, NDArray[Any]]:
+        """Takes a row of each of many keys at a time. Returns the new states."""
+        found, values = _counting(states), rows.array(self.params.column)
+        is_given = None if not np.isnan(values).any() else ~np.isnan(values)
+        some = found
+        with np.errstate(all="ignore"):
+            for places in rounds:
+                if len(places) < len(some["count"]):
+                    some = {name: column[: len(places)] for name, column in found.items()}
+                given = True if is_given is None else is_given[places]
+                self._take(rows, some, places, values[places], given)
+        return _kept(found)
+
     def _take(
-        self, rows: KeyedRows, state: dict[str, NDArray[Any]], places: Places, values: NDArray[np.float64]
+        self,
+        rows: KeyedRows,
+        state: Mapping[str, NDArray[Any]],
+        places: Places,
+        values: NDArray[np.float64],
+        given: NDArray[np.bool_] | bool,
     ) -> None:
-        """Takes a row of each of some keys."""
+        """Takes a row of each of some keys. `given`: which of them have a value."""
         every_ms, now_ms, due_ms = self._every_ms, rows.times[places], state["due_ms"]
-        is_due = (due_ms != NOT_SET) & (now_ms >= due_ms)
+        is_due = now_ms >= due_ms
         if is_due.any():
             # The next event sets the next time, so a key that is silent for a year has no reports to catch
             # up on.
             due = np.flatnonzero(is_due)
             rows.give(places[due], due_ms[due], *_reports({name: each[due] for name, each in state.items()}))
-            due_ms[due] = NOT_SET
+            due_ms[due] = _NEVER
             if self.params.reset:
-                for name in ("count", "mean", "squares"):
-                    state[name][due] = 0
-                state["minimum"][due] = state["maximum"][due] = np.nan
-        _add(state, values)
-        if every_ms:
-            np.copyto(due_ms, (now_ms // every_ms + 1) * every_ms, where=due_ms == NOT_SET)
-        else:
+                for name, new in _NEW.items():
+                    state[name][due] = new
+        _add(state, values, given)
+        if not every_ms:
             rows.give(places, now_ms, *_reports(state))
+        elif due_ms.max() == _NEVER:
+            np.copyto(due_ms, (now_ms // every_ms + 1) * every_ms, where=due_ms == _NEVER)
 
     def _take_all(
         self, rows: KeyedRows, state: dict[str, NDArray[Any]], key: int, first: int, end: int
@@ -204,27 +223,51 @@ class Statistics:
         return self.count, mean, deviation, finite(self.minimum), finite(self.maximum)
 
 
-def _add(state: Mapping[str, NDArray[Any]], values: NDArray[np.float64]) -> None:
-    """Does as Statistics.add, with a value for each key. NaN is ignored."""
-    given = ~np.isnan(values)
-    count, mean, least, most = (state[name] for name in ("count", "mean", "minimum", "maximum"))
-    with np.errstate(all="ignore"):
-        np.add(count, 1, out=count, where=given)
-        delta = values - mean
-        np.add(mean, delta / count, out=mean, where=given)
-        squares = delta * (values - mean)
-        np.add(state["squares"], squares, out=state["squares"], where=given)
-        np.copyto(least, values, where=given & ~(values >= least))
-        np.copyto(most, values, where=given & ~(values <= most))
+def _counting(states: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Returns states in a form in which a new value takes few steps: counts are floats, the minimum of no
+    values is infinite, and a report that is not due is due at the end of time."""
+    least, most, due_ms = (states[name] for name in ("minimum", "maximum", "due_ms"))
+    return {
+        **states,
+        "count": states["count"].astype(np.float64),
+        "minimum": np.where(np.isnan(least), np.inf, least),
+        "maximum": np.where(np.isnan(most), -np.inf, most),
+        "due_ms": np.where(due_ms == NOT_SET, _NEVER, due_ms),
+    }
+
+
+def _kept(counting: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Does the opposite of `_counting`."""
+    due_ms = counting["due_ms"]
+    return {
+        **counting,
+        "count": counting["count"].astype(np.int64),
+        "minimum": all_finite(counting["minimum"]),
+        "maximum": all_finite(counting["maximum"]),
+        "due_ms": np.where(due_ms == _NEVER, NOT_SET, due_ms),
+    }
+
+
+def _add(
+    state: Mapping[str, NDArray[Any]], values: NDArray[np.float64], given: NDArray[np.bool_] | bool
+) -> None:
+    """Does as Statistics.add, with a value for each key. Those that are not given are NaN."""
+    count, mean, squares, least, most = (state[name] for name in _NEW)
+    np.add(count, 1.0, out=count, where=given)
+    delta = values - mean
+    np.add(mean, delta / count, out=mean, where=given)
+    delta *= values - mean
+    np.add(squares, delta, out=squares, where=given)
+    np.copyto(least, values, where=values < least)
+    np.copyto(most, values, where=values > most)
 
 
 def _reports(state: Mapping[str, NDArray[Any]]) -> list[NDArray[Any]]:
     """Does as Statistics.report."""
-    count = state["count"].copy()
-    with np.errstate(all="ignore"):
-        variance = np.where(count > 1, state["squares"] / (count - 1), np.nan)
+    count = state["count"]
+    variance = np.where(count > 1, state["squares"] / (count - 1), np.nan)
     mean = np.where(count > 0, state["mean"], np.nan)
     return [
-        count,
+        count.astype(np.int64),
         *map(all_finite, (mean, np.sqrt(all_finite(variance)), state["minimum"], state["maximum"])),
     ]

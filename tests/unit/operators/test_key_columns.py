@@ -88,6 +88,7 @@ def test_however_batches_are_cut_the_output_and_the_state_are_the_same(registry,
 ROUNDS = [
     *OPERATORS[:2],
     ("running-statistics", {"column": "x", "every_s": 2}),
+    ("running-statistics", {"column": "x", "every_s": 2, "reset": True}),
     *(each for each in OPERATORS if each[0] == "frequency-filter"),
     (
         "frequency-filter",
@@ -96,7 +97,7 @@ ROUNDS = [
 ]
 
 
-@pytest.mark.parametrize(("type_", "params"), ROUNDS, ids=[type_ for type_, _ in ROUNDS])
+@pytest.mark.parametrize(("type_", "params"), ROUNDS, ids=str)
 @settings(max_examples=40)
 @given(rows=_rows)
 def test_rounds_over_all_keys_give_what_a_loop_gives(registry, type_, params, rows):

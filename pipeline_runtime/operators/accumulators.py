@@ -106,9 +106,12 @@ class Accumulation:
 
     def results(self, kept: Sequence[Kept], outputs: StreamSchema) -> dict[str, pa.Array]:
         """Returns the aggregates' columns, with the types of `outputs`."""
+        parts = dict(
+            zip(self.parts, zip(*kept, strict=True) if kept else [()] * len(self.parts), strict=True)
+        )
         return {
             item.name: _array(
-                [_result(item.function, self._values(item, each)) for each in kept],
+                _results(item.function, {part.kind: parts[part] for part in self._of[item]}),
                 _type(outputs, item.name),
             )
             for item in self._aggregates
@@ -121,9 +124,6 @@ class Accumulation:
 
     def value(self, part: Part, kept: Kept) -> Any:
         return kept[self.parts.index(part)]
-
-    def _values(self, aggregate: Aggregate, kept: Kept) -> Mapping[Kind, Any]:
-        return {part.kind: self.value(part, kept) for part in self._of[aggregate]}
 
 
 def readable(group: Group) -> str:
@@ -232,37 +232,43 @@ def _merged_moments(one: Sequence[float], other: Sequence[float]) -> list[float]
     return [count, mean, squares_a + squares_b + apart * apart * count_a * count_b / count]
 
 
-def _result(function: Function, of: Mapping[Kind, Any]) -> Any:
-    """Returns None when the result is no number that JSON can hold, or there is nothing to make it from."""
-    value = _value(function, of)
-    if function in (Function.FIRST, Function.LAST, Function.MIN, Function.MAX):
-        return value
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _value(function: Function, of: Mapping[Kind, Any]) -> Any:
+def _results(function: Function, of: Mapping[Kind, Sequence[Any]]) -> Sequence[Any]:
+    """Returns the result for each group. It is None if it is no number that JSON can hold, or if there is
+    nothing to make it from. `of` has the groups' values of each part."""
     match function:
-        case Function.COUNT:
-            return of.get(Kind.ROWS, of.get(Kind.COUNT))
-        case Function.SUM if Kind.SUM in of:
-            total = of[Kind.SUM]
-            return total if total is not None and -(2**63) <= total <= _INT64_MAX else None
-        case Function.SUM:
-            return of[Kind.TOTAL]
-        case Function.AVG:
-            return of[Kind.TOTAL] / of[Kind.COUNT] if of[Kind.COUNT] else None
-        case Function.RELATIVE_VARIATION:
-            average = of[Kind.TOTAL] / of[Kind.COUNT] if of[Kind.COUNT] else 0
-            return (float(of[Kind.MAX]) - float(of[Kind.MIN])) / average * 100 if average else None
-        case Function.STDDEV:
-            count, _, squares = of[Kind.MOMENTS] or (0, 0, 0)
-            return math.sqrt(squares / (count - 1)) if count > 1 else None
         case Function.FIRST | Function.LAST:
             [found] = of.values()
-            return None if found is None else found[-1]
+            return [None if each is None else each[-1] for each in found]
         case Function.MIN | Function.MAX:
             [found] = of.values()
             return found
+        case Function.COUNT:
+            return of[Kind.ROWS] if Kind.ROWS in of else of[Kind.COUNT]
+        case Function.SUM if Kind.SUM in of:
+            return [None if each is None else _whole(each) for each in of[Kind.SUM]]
+        case Function.SUM:
+            made = of[Kind.TOTAL]
+        case Function.AVG:
+            made = _averages(of)
+        case Function.RELATIVE_VARIATION:
+            ends = zip(of[Kind.MIN], of[Kind.MAX], _averages(of), strict=True)
+            made = [(float(most) - float(least)) / mean * 100 if mean else None for least, most, mean in ends]
+        case Function.STDDEV:
+            made = [_deviation(*(each or (0, 0, 0))) for each in of[Kind.MOMENTS]]
+    return [each if each is None or math.isfinite(each) else None for each in made]
+
+
+def _averages(of: Mapping[Kind, Sequence[Any]]) -> list[float | None]:
+    both = zip(of[Kind.TOTAL], of[Kind.COUNT], strict=True)
+    return [total / count if count else None for total, count in both]
+
+
+def _whole(total: int) -> int | None:
+    return total if -(2**63) <= total <= _INT64_MAX else None
+
+
+def _deviation(count: int, _: float, squares: float) -> float | None:
+    return math.sqrt(squares / (count - 1)) if count > 1 else None
 
 
 def _type(outputs: StreamSchema, name: str) -> pa.DataType:

@@ -411,10 +411,13 @@ class _Panes:
 # The keys of the states: the number of a pane and what its rows have in common, in the order of the panes.
 
 
+_as_json = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would make an encoder for each key
+
+
 def state_key(group: Group) -> str:
     """Returns the state's key from a pane's number and the values of its keys."""
     return f"{sortable(int(group[0]))}{_keys_text(group)}"
 
 
 def _keys_text(group: Group) -> str:
-    return json.dumps(group[1:], ensure_ascii=False)
+    return _as_json(group[1:])

@@ -282,6 +282,13 @@ IN_ANSWERS = (
         "Look at both, merge them, and save or deploy again. The editor offers that.",
     ),
     KnownError(
+        "wall-overtaken",
+        "Somebody else saved the wall meanwhile",
+        "You saved a wall that you had opened before somebody else saved it.",
+        "The saved wall is unchanged, and is in the answer. Yours is in your browser.",
+        "Load the saved wall, make your change again, and save.",
+    ),
+    KnownError(
         "upgrade-refused",
         "This version cannot take over from the one that runs",
         "A change cannot be made while the pipeline runs. `faults` names each element and the reason.",

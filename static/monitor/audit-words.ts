@@ -75,6 +75,12 @@ const ACTIONS: Record<string, (detail: Detail, entry: AuditEntry) => string> = {
         ? "switched the policy off"
         : "changed the policy",
   "policy.delete": () => "deleted the policy",
+  "wall.create": () => "created the wall",
+  "wall.save": (_, { times }) =>
+    times === 1 ? "changed the wall" : `changed the wall (${plural(times, "save")})`,
+  "wall.delete": () => "deleted the wall",
+  "wall.share": ({ link }) => `made the link ${text(link)} to the wall`,
+  "wall.revoke": ({ link }) => `revoked the link ${text(link)} to the wall`,
   "file.upload": ({ size }) => `uploaded it${typeof size === "number" ? `, ${bytes(size)}` : ""}`,
   "file.import": () => "ordered its import",
   "file.import_again": () => "ordered its import with another reading",
@@ -111,6 +117,7 @@ export const AUDIT_KINDS: readonly [string, string][] = [
   ["node", "Nodes"],
   ["map", "Map"],
   ["policy", "Policies"],
+  ["wall", "Walls"],
   ["file", "Files"],
   ["user", "Accounts"],
   ["token", "Access tokens"],

@@ -30,6 +30,12 @@ export interface Allowed {
   note: string | null;
 }
 
+export interface Annotation {
+  at: string;
+  text: string;
+  by?: string;
+}
+
 /** No node runs more than `most` groups of `pipeline`. Without `most`, half of them, rounded up. */
 export interface Apart {
   kind: "apart";
@@ -104,6 +110,21 @@ export interface Change {
 export interface ChangedElement {
   id: string;
   changes: Change[];
+}
+
+export interface ChartTile {
+  id: string;
+  title?: string;
+  x: number;
+  y: number;
+  w: number;
+  h: number;
+  low?: number | null;
+  high?: number | null;
+  kind: "chart";
+  series: Series[];
+  range_s?: number;
+  annotations?: Annotation[];
 }
 
 export interface Checkpoint {
@@ -198,7 +219,7 @@ export interface CurveColumns {
   marks?: string[];
 }
 
-/** Which rows it draws, and on how many pixels. */
+/** Which rows a chart draws, and on how many pixels. */
 export interface CurveSpan {
   pixels?: number;
   window_ms?: number;
@@ -459,6 +480,29 @@ export interface Field {
 /** The type of a column. */
 export type FieldType = "integer" | "number" | "string" | "boolean" | "timestamp";
 
+export interface FigureState {
+  at: string | null;
+  value: number | string | boolean | null;
+  every_s: number | null;
+  points: [number, number][];
+}
+
+/** The newest value of a column. */
+export interface FigureTile {
+  id: string;
+  title?: string;
+  x: number;
+  y: number;
+  w: number;
+  h: number;
+  low?: number | null;
+  high?: number | null;
+  kind: "figure";
+  series: Series;
+  unit?: string;
+  decimals?: number | null;
+}
+
 export interface FileColumn {
   name: string;
   type: string;
@@ -712,6 +756,10 @@ export interface LatencyAbove {
   for_s: number;
 }
 
+export interface LinkIn {
+  name?: string;
+}
+
 export type LiveBody = SnapshotMessage | NodesMessage | PipelinesMessage | ElementsMessage | HandoverMessage | OperationMessage | EventMessage;
 
 export interface LiveElement {
@@ -917,6 +965,10 @@ export interface NewPipeline {
   document?: Record<string, unknown> | null;
 }
 
+export interface NewWall {
+  title: string;
+}
+
 export interface Node {
   name: string;
   up: boolean;
@@ -1110,6 +1162,34 @@ export interface PhaseEntry {
   bytes: number;
   note: string;
   behind?: number | null;
+}
+
+export interface PictureElement {
+  id: string;
+  title: string;
+  category: string;
+  x: number;
+  y: number;
+  inputs: string[];
+  status: string;
+}
+
+export interface PictureState {
+  title: string;
+  status: string;
+  elements: PictureElement[];
+}
+
+/** A pipeline as it is drawn, with the states of its elements. */
+export interface PictureTile {
+  id: string;
+  title?: string;
+  x: number;
+  y: number;
+  w: number;
+  h: number;
+  kind: "picture";
+  pipeline: string;
 }
 
 export interface Pipeline {
@@ -1393,6 +1473,18 @@ export interface Restore {
   rewind?: boolean;
 }
 
+/** A curve, or a figure. */
+export interface Series {
+  pipeline: string;
+  element: string;
+  output?: string;
+  column: string;
+  key?: string | null;
+  by?: string | null;
+  axis?: "left" | "right";
+  compare_yesterday?: boolean;
+}
+
 /**
  * When a site appears, the parts of `pipeline` that are copied to sites get a copy there; an empty
  * `pipeline` means each. A site appears when a node there takes elements for `for_s` without a break. A site
@@ -1419,6 +1511,16 @@ export interface SnapshotData {
 export interface SnapshotMessage {
   type: "snapshot";
   data: SnapshotData;
+}
+
+/** An element whose rows a tile shows. */
+export interface SourceState {
+  pipeline: string;
+  element: string;
+  title: string;
+  status: string | null;
+  last_row_at: string | null;
+  problem: string | null;
 }
 
 /**
@@ -1497,6 +1599,22 @@ export interface StreamSchema {
   key?: string | null;
 }
 
+/** The newest rows of a stream. */
+export interface TableTile {
+  pipeline: string;
+  element: string;
+  output?: string;
+  id: string;
+  title?: string;
+  x: number;
+  y: number;
+  w: number;
+  h: number;
+  kind: "table";
+  columns: string[];
+  rows?: number;
+}
+
 export interface Template {
   name: string;
   title: string;
@@ -1521,11 +1639,28 @@ export interface TemplatePage {
   elements: Record<string, string>;
 }
 
+export interface TextTile {
+  id: string;
+  title?: string;
+  x: number;
+  y: number;
+  w: number;
+  h: number;
+  kind: "text";
+  text: string;
+}
+
 export interface Throughput {
   sources: string[];
   step_ms: number;
   until_ms: number;
   rows_per_s: (number | null)[];
+}
+
+export interface TileState {
+  sources: SourceState[];
+  figure: FigureState | null;
+  picture: PictureState | null;
 }
 
 /**
@@ -1646,6 +1781,55 @@ export interface VersionItem {
   note: string;
   created_at: string;
   created_by: string | null;
+}
+
+export interface Wall {
+  id: string;
+  title: string;
+  revision: number;
+  tiles: (ChartTile | FigureTile | TableTile | PictureTile | TextTile)[];
+  changed_at: string;
+  changed_by: string | null;
+}
+
+export interface WallIn {
+  title: string;
+  tiles: (ChartTile | FigureTile | TableTile | PictureTile | TextTile)[];
+}
+
+export interface WallItem {
+  id: string;
+  title: string;
+  tiles: number;
+  changed_at: string;
+  changed_by: string | null;
+}
+
+/** A link that shows the wall to whoever has its secret. */
+export interface WallLink {
+  id: number;
+  name: string;
+  created_at: string;
+  created_by: string | null;
+  last_used_at: string | null;
+  ends_at: string;
+}
+
+export interface WallLinkMade {
+  id: number;
+  name: string;
+  created_at: string;
+  created_by: string | null;
+  last_used_at: string | null;
+  ends_at: string;
+  secret: string;
+}
+
+/** What a wall shows beside curves and rows, by the ids of its tiles. */
+export interface WallState {
+  at: string;
+  revision: number;
+  tiles: Record<string, TileState>;
 }
 
 export interface WatchWish {

@@ -10,7 +10,7 @@ class Role(models.TextChoices):
     """Each role may do everything that the role before it may do."""
 
     VIEWER = "viewer", "Viewer: sees everything, changes nothing"
-    OPERATOR = "operator", "Operator: moves, restores, pauses; cordons and drains nodes"
+    OPERATOR = "operator", "Operator: moves, restores, pauses; cordons and drains nodes; changes walls"
     EDITOR = "editor", "Editor: draws, deploys and undeploys pipelines, uploads files"
     ADMIN = "admin", "Admin: accounts, enrolment and removal of nodes"
 

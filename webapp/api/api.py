@@ -23,6 +23,7 @@ from webapp.api import (
     preview,
     streams,
     templates,
+    walls,
 )
 from webapp.api.authentication import SessionAuth, TokenAuth
 from webapp.api.json_body import PlainJsonParser, unreadable
@@ -51,6 +52,7 @@ for router in (
     nodes.router,
     map.router,
     policies.router,
+    walls.router,
     files.router,
 ):
     api.add_router("", router)

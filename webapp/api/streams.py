@@ -6,10 +6,10 @@ from django.http import HttpRequest
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from pipeline_runtime.kafka.clients import KafkaSettings
-from pipeline_runtime.kafka.peek import RangeRead, peek, read_new, read_span, read_window
+from pipeline_runtime.kafka.peek import peek
 from pipeline_runtime.kafka.queue import Wanted
 from pipeline_runtime.model.ids import dead_letter_topic
+from webapp.monitoring.curves import TIME_MS_MAX, CurveSpan, curve_of
 from webapp.monitoring.schemas import Curve, DeadLetters, Peeked, Queue
 from webapp.monitoring.streams import (
     asked_of_kafka,
@@ -17,16 +17,11 @@ from webapp.monitoring.streams import (
     queue_of,
     record_json,
     stream_of,
-    value_of,
 )
-from webapp.monitoring.thinning import Drawn, Row, thinned
+from webapp.monitoring.thinning import Drawn
 from webapp.monitoring.trace import Trace, trace_of
 
 router = Router(tags=["streams"])
-CURVE_ROWS_MAX = 30_000
-"""The most rows that are read for one answer to a chart."""
-TIME_MS_MAX = 253_402_300_799_999
-"""The end of the year 9999."""
 
 
 class CurveColumns(Schema):
@@ -35,26 +30,6 @@ class CurveColumns(Schema):
     columns: list[str] = Field(default=[], max_length=50)
     by: str | None = Field(default=None, max_length=200)
     marks: list[str] = Field(default=[], max_length=10)
-
-
-class CurveSpan(Schema):
-    """Which rows it draws, and on how many pixels."""
-
-    pixels: int = Field(default=600, ge=50, le=4000)
-    window_ms: int = Field(default=300_000, ge=1, le=31 * 86_400_000)  # as a chart may show
-    from_ms: int | None = Field(default=None, ge=0, le=TIME_MS_MAX)
-    to_ms: int | None = Field(default=None, ge=0, le=TIME_MS_MAX)
-    after: str = Field(default="", max_length=2000, pattern=r"^(\d{1,5}:\d{1,18}(,\d{1,5}:\d{1,18})*)?$")
-
-    @property
-    def length_ms(self) -> int:
-        held = self.from_ms is not None and self.to_ms is not None and not self.after
-        return max(1, self.to_ms - self.from_ms) if held else self.window_ms  # type: ignore[operator]
-
-    @property
-    def offsets(self) -> dict[int, int]:
-        parts = (part.partition(":") for part in self.after.split(","))
-        return {int(partition): int(offset) for partition, _, offset in parts}
 
 
 class QueueLook(Schema):
@@ -118,17 +93,7 @@ def curve_of_stream(
     time. Else those of its newest `window_ms`.
     """
     _, source, topic = stream_of(name, stream)
-    read = asked_of_kafka(lambda kafka: _read_span(kafka, topic, span))
-    rows = [Row(record.timestamp_ms, record.key or "", value_of(record)) for record in read.records]
-    drawn = Drawn(tuple(columns.columns), columns.by, tuple(columns.marks))
-    kept = thinned(rows, drawn, span.length_ms, span.pixels)
-    return {
-        "stream": source,
-        "records": [record_json(read.records[index]) for index in kept],
-        "rows": len(rows),
-        "left_out": read.left_out,
-        "cursor": ",".join(f"{partition}:{end}" for partition, end in sorted(read.ends.items())),
-    }
+    return curve_of(source, topic, Drawn(tuple(columns.columns), columns.by, tuple(columns.marks)), span)
 
 
 @router.get("/pipelines/{name}/streams/{stream}/dead-letters", response=DeadLetters)
@@ -141,11 +106,3 @@ def dead_letters(
     return {
         "records": [record_json(each) for each in asked_of_kafka(lambda kafka: peek(kafka, topic, limit))]
     }
-
-
-def _read_span(kafka: KafkaSettings, topic: str, span: CurveSpan) -> RangeRead:
-    if span.after:
-        return read_new(kafka, topic, span.offsets, CURVE_ROWS_MAX)
-    if span.from_ms is not None and span.to_ms is not None:
-        return read_span(kafka, topic, span.from_ms, span.to_ms, CURVE_ROWS_MAX)
-    return read_window(kafka, topic, span.window_ms, CURVE_ROWS_MAX)

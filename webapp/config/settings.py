@@ -52,6 +52,7 @@ INSTALLED_APPS = [
     "webapp.operations",
     "webapp.policies",
     "webapp.monitoring",
+    "webapp.walls",
     "webapp.api",
 ]
 MIDDLEWARE = [

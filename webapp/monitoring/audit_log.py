@@ -10,7 +10,7 @@ from django.db.models import Q
 from webapp.audit.models import AuditRecord
 from webapp.monitoring.schemas import AuditEntry
 
-AUTOSAVE = "pipeline.save"
+AUTOSAVES = ("pipeline.save", "wall.save")
 PAUSE = timedelta(minutes=30)
 """After such a pause, further saves are another sitting."""
 READ_MAX = 20_000
@@ -27,7 +27,7 @@ def audit_entries(
 ) -> list[AuditEntry]:
     """Returns entries, newest first. `kind` is the first word of the actions, such as pipeline.
 
-    With `fold`, saves of one draft by one person are one entry, if nothing else was done to that pipeline in
+    With `fold`, saves of one draft or wall by one person are one entry, if nothing else was done to it in
     between. Then the newest READ_MAX lines are looked through.
     """
     rows = AuditRecord.objects.all()
@@ -51,9 +51,11 @@ def folded(
     """Folds `rows`, which are newest first and by all people, since what another person did also ends a
     sitting. An entry's `times` says how many saves it stands for, and `since` when the first was."""
     entries: list[AuditEntry] = []
-    sittings: dict[str, tuple[AuditRecord, AuditEntry]] = {}  # pipeline -> its oldest save so far, its entry
+    # of a pipeline or a wall: its oldest save so far, its entry
+    sittings: dict[tuple[bool, str], tuple[AuditRecord, AuditEntry]] = {}
     for row in rows:
-        of = row.target.partition("/")[0]
+        # A wall may be called as a pipeline is.
+        of = (row.action.startswith("wall."), row.target.partition("/")[0])
         later = sittings.get(of)
         if later is not None and _one_sitting(later[0], row):
             later[1]["times"] += 1
@@ -69,13 +71,13 @@ def folded(
             break
         entry = _entry(row)
         entries.append(entry)
-        if row.action == AUTOSAVE:
+        if row.action in AUTOSAVES:
             sittings[of] = (row, entry)
     return entries
 
 
 def _one_sitting(later: AuditRecord, row: AuditRecord) -> bool:
-    same = row.action == AUTOSAVE and row.username == later.username
+    same = row.action == later.action and row.username == later.username
     return same and later.at - row.at <= PAUSE
 
 

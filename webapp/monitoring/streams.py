@@ -19,6 +19,7 @@ from pipeline_runtime.operators.registry import OperatorUnknown, default_registr
 from webapp.backends.kafka import kafka_settings
 from webapp.moments import iso_of_ms
 from webapp.monitoring.schemas import PeekedRecord as PeekedJson, Queue
+from webapp.pipelines.models import Pipeline
 from webapp.pipelines.selectors import pipeline_named
 from webapp.pipelines.shape import element_of
 from webapp.placements.models import Deployment
@@ -33,21 +34,41 @@ Read = TypeVar("Read")
 def stream_of(name: str, stream: str) -> tuple[Deployment, str, str]:
     """Returns the deployment, the stream (`element.port`) and its topic. `stream` may be an element alone.
     One without an output stands for what it reads."""
-    deployment, element = deployed_element(name, stream.partition(".")[0])
+    pipeline, deployment = _deployed(name)
+    return deployment, *stream_in(deployment, pipeline.title, stream)
+
+
+def stream_in(deployment: Deployment, title: str, stream: str) -> tuple[str, str]:
+    """Returns a stream of the deployment and its topic. `title` is the pipeline's."""
+    element = _element_in(deployment, title, stream.partition(".")[0])
     source = stream if "." in stream else _shown_source(deployment, element)
-    return deployment, source, stream_topic(deployment.pk, *parse_reference(source))
+    return source, stream_topic(deployment.pk, *parse_reference(source))
 
 
 def deployed_element(name: str, id: str) -> tuple[Deployment, dict[str, Any]]:
     """Returns the deployment and the element in its document."""
+    pipeline, deployment = _deployed(name)
+    return deployment, _element_in(deployment, pipeline.title, id)
+
+
+def not_deployed(title: str) -> Conflict:
+    """Returns the error that says so of a pipeline."""
+    return Conflict(f'"{title}" is not deployed, so it has no streams to look at.')
+
+
+def _deployed(name: str) -> tuple[Pipeline, Deployment]:
     pipeline = pipeline_named(name)
     deployment = active_deployment(pipeline)
     if deployment is None:
-        raise Conflict(f'"{pipeline.title}" is not deployed, so it has no streams to look at.')
+        raise not_deployed(pipeline.title)
+    return pipeline, deployment
+
+
+def _element_in(deployment: Deployment, title: str, id: str) -> dict[str, Any]:
     found = element_of(deployment.version.document, id)
     if found is None:
-        raise Missing(f'There is no element "{id}" in the deployed version of "{pipeline.title}".')
-    return deployment, found
+        raise Missing(f'There is no element "{id}" in the deployed version of "{title}".')
+    return found
 
 
 def asked_of_kafka(read: Callable[[KafkaSettings], Read]) -> Read:

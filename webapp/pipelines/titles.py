@@ -32,8 +32,9 @@ def titled(document: dict[str, Any], title: str) -> dict[str, Any]:
     return {**document, "metadata": metadata}
 
 
-def name_from(title: str, taken: Collection[str]) -> str:
-    """Returns a name for what people call `title`, which none of `taken` has.
+def name_from(title: str, taken: Collection[str], otherwise: str = "pipeline") -> str:
+    """Returns a name for what people call `title`, which none of `taken` has. Without a letter or digit in
+    the title, the name begins with `otherwise`.
 
     >>> name_from("Fräsen Überwachung", [])
     'fraesen-ueberwachung'
@@ -41,7 +42,7 @@ def name_from(title: str, taken: Collection[str]) -> str:
     # Composed first: a decomposed ä is an a and an accent.
     spelled = unicodedata.normalize("NFC", title).lower().translate(_SPELLED)
     plain = unicodedata.normalize("NFKD", spelled).encode("ascii", "ignore").decode()
-    stem = re.sub(r"[^a-z0-9]+", "-", plain).strip("-") or "pipeline"
+    stem = re.sub(r"[^a-z0-9]+", "-", plain).strip("-") or otherwise
     names = (stem[: NAME_MAX - len(end)].rstrip("-") + end for end in _ends())
     return next(name for name in names if name not in taken)
 

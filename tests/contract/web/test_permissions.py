@@ -88,6 +88,17 @@ ENDPOINTS: list[tuple[str, str, Any, str]] = [
     ("PATCH", "/policies/1", {"enabled": False}, "operator"),
     ("DELETE", "/policies/1", None, "operator"),
     ("POST", "/policies/dry-run", {"rule": RULE}, "operator"),
+    ("GET", "/walls", None, "viewer"),
+    ("GET", "/walls/hall", None, "viewer"),
+    ("GET", "/walls/hall/state", None, "viewer"),
+    ("GET", "/walls/hall/tiles/t/curve", None, "viewer"),
+    ("GET", "/walls/hall/tiles/t/rows", None, "viewer"),
+    ("GET", "/walls/hall/links", None, "operator"),
+    ("POST", "/walls", {"title": "Hall"}, "operator"),
+    ("PUT", "/walls/hall", {"title": "Hall", "tiles": []}, "operator"),
+    ("DELETE", "/walls/hall", None, "operator"),
+    ("POST", "/walls/hall/links", {"name": "screen"}, "operator"),
+    ("DELETE", "/walls/hall/links/1", None, "operator"),
     ("POST", "/pipelines", {"name": "another"}, "editor"),
     ("POST", "/templates/numbers-average/pipelines", {"mark": True}, "editor"),
     ("PUT", P, {"document": {}}, "editor"),
@@ -153,6 +164,8 @@ def test_the_table_has_every_endpoint_that_changes_something() -> None:
                 path.replace("/templates/{name}", "/templates/numbers-average")
                 .replace("{name}", PIPELINE if "/pipelines" in path else "edge-a")
                 .replace("/policies/{id}", "/policies/1")
+                .replace("/walls/{id}", "/walls/hall")
+                .replace("{link}", "1")
                 .replace("{id}", NOBODYS if "/handovers" in path else "power")
                 .replace("{number}", "1")
                 .replace("{username}", "viewer-user")
@@ -196,6 +209,13 @@ def test_the_table_has_every_endpoint_that_changes_something() -> None:
         ("POST", "/policies", BUSY | {"name": "a/b"}, 422),
         ("POST", "/policies", BUSY | {"rule": RULE | {"for_s": 5}}, 422),
         ("POST", "/policies/dry-run", {"rule": RULE | {"for_s": 1}}, 422),
+        ("GET", "/walls/nowhere", None, 404),
+        ("GET", "/walls/nowhere/state", None, 404),
+        ("POST", "/walls", {"title": " "}, 422),
+        ("POST", "/walls", {"title": "x" * 81}, 422),
+        ("PUT", "/walls/nowhere", {"title": "x", "tiles": []}, 428),
+        ("DELETE", "/walls/nowhere", None, 404),
+        ("POST", "/walls/nowhere/links", {"name": "x"}, 404),
         ("POST", "/nodes", {"name": "Not A Name"}, 422),
         ("POST", "/pipelines", {"name": PIPELINE}, 409),
         ("POST", "/pipelines", {"name": "No Name!"}, 422),

@@ -89,7 +89,10 @@ class Migration(migrations.Migration):
                     models.CharField(
                         choices=[
                             ("viewer", "Viewer: sees everything, changes nothing"),
-                            ("operator", "Operator: moves, restores, pauses; cordons and drains nodes"),
+                            (
+                                "operator",
+                                "Operator: moves, restores, pauses; cordons and drains nodes; changes walls",
+                            ),
                             ("editor", "Editor: draws, deploys and undeploys pipelines, uploads files"),
                             ("admin", "Admin: accounts, enrolment and removal of nodes"),
                         ],

@@ -1,0 +1,359 @@
+"""Walls over REST: made, saved, deleted; and links, which show one wall to people without an account."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from pipeline_runtime.kafka.admin import Topic, ensure_topics
+from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
+from pipeline_runtime.model.ids import stream_topic
+from tests.contract.web.conftest import PIPELINE, PREFIX, Caller, audited
+from tests.contract.web.test_data import await_records
+from tests.contract.web.test_permissions import ENDPOINTS, assert_problem
+from webapp.accounts.models import User
+from webapp.placements.models import Deployment
+from webapp.walls import actions
+from webapp.walls.models import Wall, WallLink
+
+Call = Callable[[str | None], Caller]
+SERIES = {"pipeline": PIPELINE, "element": "variation", "column": "mf01"}
+PLACE = {"x": 0, "y": 0, "w": 6, "h": 4}
+CHART: dict[str, Any] = {"id": "t", "kind": "chart", "series": [SERIES], **PLACE}
+FIGURE: dict[str, Any] = {"id": "f", "kind": "figure", "series": SERIES, **PLACE}
+TABLE: dict[str, Any] = {
+    "id": "rows",
+    "kind": "table",
+    "pipeline": PIPELINE,
+    "element": "variation",
+    "columns": ["mf01"],
+    "rows": 2,
+    **PLACE,
+}
+PICTURE: dict[str, Any] = {"id": "p", "kind": "picture", "pipeline": PIPELINE, **PLACE}
+TEXT: dict[str, Any] = {"id": "note", "kind": "text", "text": "Hall 1", **PLACE}
+NOTE = {"at": "2026-11-20T12:00:00Z", "text": "new bearing", "by": "somebody else"}
+
+
+def made(caller: Call, title: str = "Hall", *tiles: dict[str, Any]) -> dict[str, Any]:
+    response = caller("operator").post("/walls", {"title": title})
+    assert response.status_code == 201, response.content
+    found: dict[str, Any] = response.json()
+    return saved(caller, found, *tiles) if tiles else found
+
+
+def saved(caller: Call, wall: dict[str, Any], *tiles: dict[str, Any]) -> dict[str, Any]:
+    response = put(caller, wall["id"], wall["revision"], title=wall["title"], tiles=tiles)
+    assert response.status_code == 200, response.content
+    found: dict[str, Any] = response.json()
+    return found
+
+
+def put(caller: Call, id: str, revision: int, **body: Any) -> Any:
+    return caller("operator").put(f"/walls/{id}", body, **{"If-Match": f'"{revision}"'})
+
+
+# --- walls --------------------------------------------------------------------------------------
+def test_a_wall_has_the_id_of_its_first_title_and_is_listed(caller: Call) -> None:
+    wall = made(caller, " Fräsen  Halle 1 ")
+    assert (wall["id"], wall["title"], wall["revision"]) == ("fraesen-halle-1", "Fräsen Halle 1", 1)
+    assert made(caller, "警報")["id"] == "wall"
+    assert_problem(caller("operator").post("/walls", {"title": "FRÄSEN halle 1"}), 409)
+    renamed = put(caller, wall["id"], 1, title="Other", tiles=[TEXT]).json()
+    assert (renamed["id"], renamed["title"], renamed["revision"]) == ("fraesen-halle-1", "Other", 2)
+    assert [(each["title"], each["tiles"]) for each in caller("viewer").get("/walls").json()] == [
+        ("Other", 1),
+        ("警報", 0),
+    ]
+    assert caller("operator").delete("/walls/wall").status_code == 204
+    assert_problem(caller("operator").delete("/walls/wall"), 404)
+    assert [audited(f"wall.{action}") for action in ("create", "save", "delete")] == [2, 1, 1]
+
+
+def test_a_save_of_an_older_revision_is_refused_and_the_same_save_changes_nothing(caller: Call) -> None:
+    wall = made(caller, "Hall", TEXT)
+    again = put(caller, "hall", wall["revision"], title="Hall", tiles=wall["tiles"])
+    assert (again.status_code, again.headers["ETag"]) == (200, f'"{wall["revision"]}"')
+    problem = assert_problem(put(caller, "hall", 1, title="Hall", tiles=[]), 409)
+    assert (problem["code"], problem["revision"]) == ("wall-overtaken", wall["revision"])
+    assert problem["theirs"] == wall
+    assert_problem(caller("operator").put("/walls/hall", {"title": "Hall", "tiles": []}), 428)
+    assert caller("viewer").get("/walls/hall").json() == wall
+    assert audited("wall.save") == 1
+
+
+def test_each_kind_of_tile_comes_back_as_it_was_saved(caller: Call) -> None:
+    tiles = [CHART | {"annotations": [NOTE], "low": 1, "high": 2.5}, FIGURE, TABLE, PICTURE, TEXT]
+    wall = made(caller, "Hall", *tiles)
+    for tile, stored in zip(tiles, wall["tiles"], strict=True):
+        assert {name: stored[name] for name in tile if name not in ("series", "annotations")} == {
+            name: value for name, value in tile.items() if name not in ("series", "annotations")
+        }
+    [series] = wall["tiles"][0]["series"]
+    assert series == SERIES | {
+        "output": "",
+        "key": None,
+        "by": None,
+        "axis": "left",
+        "compare_yesterday": False,
+    }
+    assert saved(caller, wall, *wall["tiles"]) == wall
+
+
+def test_an_annotation_says_who_wrote_it_whatever_is_sent(caller: Call) -> None:
+    wall = made(caller, "Hall", CHART | {"annotations": [NOTE]})
+    [note] = wall["tiles"][0]["annotations"]
+    assert note["by"] == "operator-user"
+    more = wall["tiles"][0] | {"annotations": [note, NOTE | {"text": "later"}]}
+    response = caller("editor").put(
+        "/walls/hall", {"title": "Hall", "tiles": [more]}, **{"If-Match": f'"{wall["revision"]}"'}
+    )
+    assert [each["by"] for each in response.json()["tiles"][0]["annotations"]] == [
+        "operator-user",
+        "editor-user",
+    ]
+
+
+WRONG: dict[str, Any] = {
+    "no place": {"id": "a", "kind": "text", "text": ""},
+    "beyond the right edge": TEXT | {"x": 20, "w": 5},
+    "outside": TEXT | {"x": 24},
+    "too far down": TEXT | {"y": 201},
+    "no width": TEXT | {"w": 0},
+    "a kind that is not there": TEXT | {"kind": "video"},
+    "a field that is not there": TEXT | {"html": "<b>"},
+    "too long a text": TEXT | {"text": "x" * 2001},
+    "an id with a slash": TEXT | {"id": "a/b"},
+    "no series": CHART | {"series": []},
+    "too many series": CHART | {"series": [SERIES] * 9},
+    "too long a range": CHART | {"range_s": 32 * 86_400},
+    "too short a range": CHART | {"range_s": 59},
+    "limits that cross": FIGURE | {"low": 2, "high": 2},
+    "an output that is no port": FIGURE | {"series": SERIES | {"output": "a.b"}},
+    "too many annotations": CHART | {"annotations": [NOTE] * 51},
+    "too long an annotation": CHART | {"annotations": [NOTE | {"text": "x" * 121}]},
+    "a time without a zone": CHART | {"annotations": [NOTE | {"at": "2026-11-20T12:00:00"}]},
+    "too many columns": TABLE | {"columns": ["a"] * 13},
+    "too many rows": TABLE | {"rows": 51},
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_tile_that_is_wrong_is_refused_with_its_place(caller: Call, what: str) -> None:
+    wall = made(caller)
+    faults = assert_problem(put(caller, "hall", 1, title="Hall", tiles=[WRONG[what]]), 422)["faults"]
+    assert all(fault["path"].startswith("tiles.0") for fault in faults)
+    assert caller("viewer").get("/walls/hall").json() == wall
+
+
+def test_a_wall_has_bounds(caller: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    made(caller)
+    tiles = [TEXT | {"id": f"t{n}"} for n in range(61)]
+    assert_problem(put(caller, "hall", 1, title="Hall", tiles=tiles), 422)
+    assert put(caller, "hall", 1, title="Hall", tiles=tiles[:60]).status_code == 200
+    assert_problem(put(caller, "hall", 2, title="Hall", tiles=[TEXT, TEXT]), 422)  # two of one id
+    monkeypatch.setattr(actions, "CHARACTERS_MAX", 50)
+    assert_problem(put(caller, "hall", 2, title="Hall", tiles=[TEXT]), 422)
+    monkeypatch.setattr(actions, "WALLS_MAX", 1)
+    assert_problem(caller("operator").post("/walls", {"title": "More"}), 409)
+    monkeypatch.setattr(actions, "LINKS_MAX", 0)
+    assert_problem(caller("operator").post("/walls/hall/links", {"name": "x"}), 409)
+
+
+# --- what it shows ------------------------------------------------------------------------------
+@pytest.fixture
+def rows(kafka: str, settings: Any, deployment: Deployment) -> None:
+    """Three rows of one machine and one of another, in the stream that the tiles show."""
+    settings.FOGLINE = settings.FOGLINE.model_copy(update={"kafka": kafka})
+    broker, topic = KafkaSettings(kafka), stream_topic(deployment.pk, "variation")
+    ensure_topics(broker, [Topic(topic)])
+    transactions = Transactions(broker, f"walls.{deployment.pk}")
+    transactions.initialise()
+    sent = [(b"a", 1), (b"b", 7), (b"a", 2), (b"a", 4)]
+    transactions.commit(
+        [
+            OutgoingRecord(topic, json.dumps({"mf01": n, "secret": n}).encode(), key, 1000 * (at + 1))
+            for at, (key, n) in enumerate(sent)
+        ]
+    )
+    transactions.close()
+    await_records(broker, topic, 4)
+
+
+def seen(response: Any) -> list[tuple[Any, Any]]:
+    assert response.status_code == 200, response.content
+    return [(record["key"], record["value"]) for record in response.json()["records"]]
+
+
+@pytest.mark.usefixtures("rows")
+def test_tiles_show_the_columns_that_they_name_and_nothing_else(caller: Call) -> None:
+    of_a = SERIES | {"key": "a"}
+    gone = FIGURE | {"id": "gone", "series": SERIES | {"pipeline": "gone"}}
+    tiles = [CHART | {"series": [SERIES, of_a]}, FIGURE | {"series": of_a}, TABLE, PICTURE, gone]
+    made(caller, "Hall", *tiles)
+    shown = by_link(caller, "hall")
+    t = "/walls/hall/tiles"
+    whole = [(None, {"mf01": n}) for n in (1, 7, 2, 4)]
+    assert seen(shown.get(f"{t}/t/curve?window_ms=60000")) == whole
+    assert seen(shown.get(f"{t}/t/curve?series=1&window_ms=60000")) == [whole[0], *whole[2:]]
+    assert seen(shown.get(f"{t}/t/curve?from_ms=1000&to_ms=2000")) == whole[:2]
+    assert seen(shown.get(f"{t}/rows/rows")) == whole[2:]
+    for wrong in (f"{t}/t/curve?series=2", f"{t}/t/curve?series=8", f"{t}/rows/curve", f"{t}/t/rows"):
+        assert_problem(shown.get(wrong), 422)
+    assert_problem(shown.get(f"{t}/nothing/rows"), 404)
+    found = shown.get("/walls/hall/state").json()["tiles"]
+    figure = found["f"]["figure"]
+    assert (figure["value"], figure["at"]) == (4, "1970-01-01T00:00:04+00:00")
+    assert (figure["every_s"], figure["points"]) == (1.5, [[1000, 1], [3000, 2], [4000, 4]])
+    assert [source["status"] for source in found["t"]["sources"]] == ["running"] * 2
+    assert found["gone"]["sources"][0]["problem"] == 'There is no pipeline "gone".'
+    assert "secret" not in json.dumps(found)
+
+
+@pytest.mark.usefixtures("deployment")
+def test_a_picture_has_no_parameters(caller: Call) -> None:
+    made(caller, "Hall", PICTURE)
+    picture = by_link(caller, "hall").get("/walls/hall/state").json()["tiles"]["p"]["picture"]
+    assert picture["title"] == PIPELINE
+    [power] = [element for element in picture["elements"] if element["id"] == "power"]
+    assert power == {
+        "id": "power",
+        "title": "power",
+        "category": "state",
+        "x": 0,
+        "y": 0,
+        "inputs": ["readings"],
+        "status": "running",
+    }
+    assert "demo:debs2012" not in json.dumps(picture)
+
+
+# --- links --------------------------------------------------------------------------------------
+def linked(caller: Call, wall: str) -> dict[str, Any]:
+    response = caller("operator").post(f"/walls/{wall}/links", {"name": "screen"})
+    assert response.status_code == 201, response.content
+    found: dict[str, Any] = response.json()
+    return found
+
+
+def with_secret(secret: str) -> Caller:
+    return Caller(Client(headers={"Authorization": f"Bearer {secret}"}))
+
+
+def by_link(caller: Call, wall: str) -> Caller:
+    return with_secret(linked(caller, wall)["secret"])
+
+
+def test_a_link_shows_its_wall_and_names_nobody(caller: Call) -> None:
+    made(caller, "Hall", CHART | {"annotations": [NOTE]})
+    made(caller, "Other")
+    shown = by_link(caller, "hall")
+    wall = shown.get("/walls/hall").json()
+    assert (wall["title"], wall["changed_by"]) == ("Hall", None)
+    assert [note["by"] for note in wall["tiles"][0]["annotations"]] == [""]
+    assert "operator-user" not in json.dumps(shown.get("/walls/hall/state").json())
+    for part in ("", "/state", "/tiles/t/curve", "/tiles/t/rows"):
+        assert_problem(shown.get(f"/walls/other{part}"), 403)
+
+
+@pytest.mark.usefixtures("deployment")
+def test_a_link_opens_nothing_but_four_ways_to_look_at_its_wall(caller: Call) -> None:
+    made(caller, "Hall", CHART)
+    shown = by_link(caller, "hall")
+    opened = {
+        (method, path.split("?")[0])
+        for method, path, body, _ in ENDPOINTS
+        if shown.call(method, path, body).status_code != 401
+    }
+    looks = ("", "/state", "/tiles/t/curve", "/tiles/t/rows")
+    assert opened == {("GET", f"/walls/hall{part}") for part in looks}
+    assert shown.http.get("/").status_code == 302
+
+
+def test_a_secret_is_shown_once_and_is_neither_stored_nor_logged(
+    caller: Call, caplog: pytest.LogCaptureFixture
+) -> None:
+    made(caller)
+    with caplog.at_level(logging.DEBUG):
+        link = linked(caller, "hall")
+        with_secret(link["secret"]).get("/walls/hall")
+        with_secret(link["secret"] + "x").get("/walls/hall")
+    assert link["secret"].startswith("fogline_wall_")
+    assert link["secret"] not in caplog.text
+    assert "secret" not in caller("operator").get("/walls/hall/links").json()[0]
+    stored = [value for row in WallLink.objects.values() for value in row.values()]
+    assert link["secret"] not in stored
+
+
+def test_a_revoked_link_opens_nothing(caller: Call) -> None:
+    made(caller)
+    link = linked(caller, "hall")
+    shown = with_secret(link["secret"])
+    assert shown.get("/walls/hall").status_code == 200
+    assert caller("operator").delete(f"/walls/hall/links/{link['id']}").status_code == 204
+    assert "revoked" in assert_problem(shown.get("/walls/hall"), 401)["detail"]
+    assert_problem(caller("operator").delete(f"/walls/hall/links/{link['id']}"), 404)
+    assert caller("operator").get("/walls/hall/links").json() == []
+    assert [audited(f"wall.{action}") for action in ("share", "revoke")] == [1, 1]
+
+
+def test_a_link_is_revoked_at_its_own_wall_alone(caller: Call) -> None:
+    made(caller)
+    made(caller, "Other")
+    link = linked(caller, "hall")
+    assert_problem(caller("operator").delete(f"/walls/other/links/{link['id']}"), 404)
+    assert with_secret(link["secret"]).get("/walls/hall").status_code == 200
+
+
+def test_a_link_ends_after_30_days_without_use(caller: Call) -> None:
+    made(caller)
+    link = linked(caller, "hall")
+    shown = with_secret(link["secret"])
+
+    def last(**ago: int) -> None:
+        WallLink.objects.update(last_used_at=timezone.now() - timedelta(**ago))
+
+    last(days=29, hours=23)
+    assert shown.get("/walls/hall").status_code == 200
+    used = WallLink.objects.get().last_used_at
+    assert used is not None
+    assert timezone.now() - used < timedelta(hours=1)
+    last(minutes=50)
+    noted = WallLink.objects.get().last_used_at
+    assert shown.get("/walls/hall").status_code == 200
+    assert WallLink.objects.get().last_used_at == noted  # written at most once an hour
+    last(days=30)
+    assert_problem(shown.get("/walls/hall"), 401)
+    assert caller("operator").get("/walls/hall/links").json() == []
+    WallLink.objects.update(last_used_at=None, created_at=timezone.now() - timedelta(days=30))
+    assert_problem(shown.get("/walls/hall"), 401)  # it was never used
+    linked(caller, "hall")
+    assert WallLink.objects.count() == 1  # the ended one is gone
+
+
+def test_a_link_ends_with_its_wall(caller: Call) -> None:
+    made(caller)
+    shown = by_link(caller, "hall")
+    caller("operator").delete("/walls/hall")
+    made(caller)  # another wall of the same id
+    assert_problem(shown.get("/walls/hall"), 401)
+
+
+def test_a_link_counts_also_where_somebody_has_signed_in(caller: Call, users: dict[str, User]) -> None:
+    made(caller)
+    made(caller, "Other")
+    secret = linked(caller, "hall")["secret"]
+    signed_in = caller("operator").http
+    answer = signed_in.get(f"{PREFIX}/walls/other", headers={"Authorization": f"Bearer {secret}"})
+    assert answer.status_code == 403
+    answer = signed_in.get(f"{PREFIX}/walls/other", headers={"Authorization": "Bearer fogline_wall_x"})
+    assert answer.status_code == 401
+    assert Wall.objects.count() == 2

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class WallsConfig(AppConfig):
+    name = "webapp.walls"
+    label = "walls"

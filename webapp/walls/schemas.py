@@ -1,0 +1,102 @@
+"""Responses about walls."""
+
+from __future__ import annotations
+
+from typing_extensions import TypedDict
+
+from webapp.json_types import Number
+from webapp.walls.tiles import Tile
+
+
+class WallItem(TypedDict):
+    id: str
+    title: str
+    tiles: int
+    changed_at: str
+    changed_by: str | None
+
+
+class Wall(TypedDict):
+    id: str
+    title: str
+    revision: int
+    tiles: list[Tile]
+    changed_at: str
+    changed_by: str | None
+    """null for a link, which is told of nobody's account"""
+
+
+class WallLink(TypedDict):
+    """A link that shows the wall to whoever has its secret."""
+
+    id: int
+    name: str
+    created_at: str
+    created_by: str | None
+    last_used_at: str | None
+    """to within an hour"""
+    ends_at: str
+    """unless it is used before"""
+
+
+class WallLinkMade(WallLink):
+    secret: str
+    """shown this once"""
+
+
+class SourceState(TypedDict):
+    """An element whose rows a tile shows."""
+
+    pipeline: str
+    element: str
+    title: str
+    status: str | None
+    """null if it is not there"""
+    last_row_at: str | None
+    """when it last committed a batch with rows; null if it never did"""
+    problem: str | None
+    """why there is nothing to show"""
+
+
+class FigureState(TypedDict):
+    at: str | None
+    """the row's own time"""
+    value: Number | str | bool | None
+    every_s: Number | None
+    """how far apart rows usually are in their own time; null if that is not known"""
+    points: list[tuple[int, Number]]
+    """the newest rows: time in ms since 1970, and value"""
+
+
+class PictureElement(TypedDict):
+    id: str
+    title: str
+    category: str
+    """of its operator; empty if nobody knows it"""
+    x: Number
+    y: Number
+    inputs: list[str]
+    """the streams that it reads: `element` or `element.port`"""
+    status: str
+
+
+class PictureState(TypedDict):
+    title: str
+    status: str
+    elements: list[PictureElement]
+
+
+class TileState(TypedDict):
+    sources: list[SourceState]
+    """one for each series"""
+    figure: FigureState | None
+    picture: PictureState | None
+
+
+class WallState(TypedDict):
+    """What a wall shows beside curves and rows, by the ids of its tiles."""
+
+    at: str
+    revision: int
+    """of the wall that this is about"""
+    tiles: dict[str, TileState]

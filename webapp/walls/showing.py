@@ -1,0 +1,242 @@
+"""What the tiles of a wall show: states, newest values, curves and rows. Only what the wall says: of each row
+the columns of its tile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from itertools import pairwise
+from statistics import median
+from typing import Any
+
+from pipeline_runtime.kafka.peek import PeekedRecord, peek
+from pipeline_runtime.model.plain_data import exact
+from pipeline_runtime.operators.registry import OperatorUnknown, default_registry
+from webapp.moments import iso_of_ms
+from webapp.monitoring.board import Board
+from webapp.monitoring.curves import CurveSpan, curve_of
+from webapp.monitoring.schemas import Curve, LiveElement, Peeked, PeekedRecord as PeekedJson
+from webapp.monitoring.streams import (
+    asked_of_kafka,
+    not_deployed,
+    record_json,
+    stream_in,
+    stream_of,
+    value_of,
+)
+from webapp.monitoring.thinning import Drawn
+from webapp.pipelines.models import Pipeline
+from webapp.pipelines.shape import elements_of
+from webapp.placements.models import Deployment
+from webapp.problems import Invalid, Missing, Problem
+from webapp.walls import schemas
+from webapp.walls.models import Wall
+from webapp.walls.selectors import tile_of, tiles_of
+from webapp.walls.tiles import ChartTile, FigureTile, PictureTile, Series, Stream, TableTile, Tile, streams_of
+
+FIGURE_ROWS = 120
+"""How many of a stream's newest rows a figure is made of."""
+TEXT_MAX = 200
+"""characters of a text as a figure"""
+
+
+class _Shown:
+    """The pipelines of a wall, read once for all its tiles."""
+
+    def __init__(self, tiles: Iterable[Tile]) -> None:
+        names = {stream.pipeline for tile in tiles for stream in streams_of(tile)}
+        names |= {tile.pipeline for tile in tiles if isinstance(tile, PictureTile)}
+        rows = Pipeline.objects.filter(name__in=names).select_related("updated_by")
+        self.board = Board(rows)
+        self.pipelines = {row.name: row for row in self.board.pipelines}
+        self._sources: dict[tuple[str, str], tuple[str, str]] = {}
+        self._newest: dict[str, list[PeekedRecord]] = {}
+
+    def stream(self, wanted: Stream) -> tuple[str, str]:
+        """Returns the stream (`element.port`) and its topic. Raises Missing and Conflict."""
+        asked = (wanted.pipeline, wanted.stream)
+        if asked not in self._sources:
+            row = self.pipelines.get(wanted.pipeline)
+            if row is None:
+                raise Missing(f'There is no pipeline "{wanted.pipeline}".')
+            deployment = self.board.deployment(row)
+            if deployment is None or deployment.status not in Deployment.ACTIVE:
+                raise not_deployed(row.title)
+            self._sources[asked] = stream_in(deployment, row.title, wanted.stream)
+        return self._sources[asked]
+
+    def element(self, pipeline: str, id: str) -> LiveElement | None:
+        row = self.pipelines.get(pipeline)
+        found = self.board.elements(row) if row is not None else ()
+        return next((element for element in found if element["id"] == id), None)
+
+    def newest(self, topic: str) -> list[PeekedRecord]:
+        if topic not in self._newest:
+            self._newest[topic] = asked_of_kafka(lambda kafka: peek(kafka, topic, FIGURE_ROWS))
+        return self._newest[topic]
+
+
+def state_of(wall: Wall) -> schemas.WallState:
+    """Returns what all tiles show beside curves and rows."""
+    tiles = tiles_of(wall)
+    shown = _Shown(tiles)
+    return {
+        "at": datetime.now(UTC).isoformat(),
+        "revision": wall.revision,
+        "tiles": {tile.id: _tile_state(tile, shown) for tile in tiles},
+    }
+
+
+def _tile_state(tile: Tile, shown: _Shown) -> schemas.TileState:
+    found: schemas.TileState = {
+        "sources": [_source(stream, shown) for stream in streams_of(tile)],
+        "figure": None,
+        "picture": None,
+    }
+    if isinstance(tile, FigureTile) and found["sources"][0]["problem"] is None:
+        try:
+            found["figure"] = _figure(tile.series, shown)
+        except Problem as problem:
+            found["sources"][0]["problem"] = problem.detail
+    if isinstance(tile, PictureTile):
+        found["picture"] = _picture(tile.pipeline, shown)
+    return found
+
+
+def _source(stream: Stream, shown: _Shown) -> schemas.SourceState:
+    element, problem = None, None
+    try:
+        # A view stands for what it reads.
+        source, _ = shown.stream(stream)
+        element = shown.element(stream.pipeline, source.partition(".")[0])
+    except Problem as found:
+        problem = found.detail
+    return {
+        "pipeline": stream.pipeline,
+        "element": stream.element,
+        "title": element["title"] if element else stream.element,
+        "status": element["status"] if element else None,
+        "last_row_at": element["last_row_at"] if element else None,
+        "problem": problem,
+    }
+
+
+def _figure(series: Series, shown: _Shown) -> schemas.FigureState:
+    _, topic = shown.stream(series)
+    found = [
+        (record.timestamp_ms, value[series.column])
+        for record in shown.newest(topic)
+        if (value := chosen(record, series)) is not None
+    ]
+    times = sorted({at for at, _ in found})
+    gaps = [after - before for before, after in pairwise(times)]
+    at, value = found[-1] if found else (None, None)
+    return {
+        "at": iso_of_ms(at),
+        "value": _cell(value),
+        "every_s": round(median(gaps) / 1000, 3) if gaps else None,
+        "points": [(at, number) for at, number in found if _is_number(number)],
+    }
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, str):
+        return value[:TEXT_MAX]
+    return exact(value) if isinstance(value, int | float) else None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _picture(name: str, shown: _Shown) -> schemas.PictureState | None:
+    """Returns None if there is no such pipeline. Parameters are not part of it: they may hold secrets."""
+    pipeline = shown.pipelines.get(name)
+    if pipeline is None:
+        return None
+    deployment = shown.board.deployment(pipeline)
+    document = deployment.version.document if deployment else pipeline.draft
+    live = {element["id"]: element for element in shown.board.elements(pipeline)}
+    return {
+        "title": pipeline.title,
+        "status": shown.board.item(pipeline)["status"],
+        "elements": [_drawn(element, live[element["id"]]) for element in elements_of(document)],
+    }
+
+
+def _drawn(element: Mapping[str, Any], live: LiveElement) -> schemas.PictureElement:
+    ui = element.get("ui")
+    place = ui if isinstance(ui, Mapping) else {}
+    return {
+        "id": live["id"],
+        "title": live["title"],
+        "category": _category(element.get("type")),
+        "x": place["x"] if _is_number(place.get("x")) else 0,
+        "y": place["y"] if _is_number(place.get("y")) else 0,
+        "inputs": list(_inputs(element)),
+        "status": live["status"],
+    }
+
+
+def _category(type_: Any) -> str:
+    try:
+        return str(default_registry().get(type_).category)
+    except (OperatorUnknown, TypeError):
+        return ""
+
+
+def _inputs(element: Mapping[str, Any]) -> Iterable[str]:
+    """A draft may have anything there."""
+    inputs = element.get("inputs")
+    for source in inputs.values() if isinstance(inputs, Mapping) else ():
+        yield from (
+            each for each in (source if isinstance(source, list) else [source]) if isinstance(each, str)
+        )
+
+
+# -- curves and rows ---------------------------------------------------------------------------------
+
+
+def curve_of_tile(wall: Wall, tile_id: str, index: int, span: CurveSpan) -> Curve:
+    """Returns the rows that a chart or a figure needs for one of its series. Raises Missing, Invalid,
+    Conflict and BackendAway."""
+    tile = tile_of(wall, tile_id)
+    if not isinstance(tile, ChartTile | FigureTile):
+        raise Invalid(f"The tile {tile_id} has no curve: it is a {tile.kind}.", faults=[_fault("tile")])
+    series = tile.series if isinstance(tile, ChartTile) else [tile.series]
+    if index >= len(series):
+        raise Invalid(f"The tile {tile_id} has {len(series)} series.", faults=[_fault("series")])
+    one = series[index]
+    _, source, topic = stream_of(one.pipeline, one.stream)
+    found = curve_of(source, topic, Drawn((one.column,), one.by), span, lambda record: chosen(record, one))
+    return {**found, "records": [_only(record, one.columns) for record in found["records"]]}
+
+
+def rows_of_tile(wall: Wall, tile_id: str) -> Peeked:
+    """Returns the newest rows of a table. Raises Missing, Invalid, Conflict and BackendAway."""
+    tile = tile_of(wall, tile_id)
+    if not isinstance(tile, TableTile):
+        raise Invalid(f"The tile {tile_id} has no rows: it is a {tile.kind}.", faults=[_fault("tile")])
+    _, source, topic = stream_of(tile.pipeline, tile.stream)
+    read = asked_of_kafka(lambda kafka: peek(kafka, topic, tile.rows))
+    return {"stream": source, "records": [_only(record_json(each), tile.columns) for each in read]}
+
+
+def chosen(record: PeekedRecord, series: Series) -> dict[str, Any] | None:
+    """Returns the columns of a record that a series shows, or None if it shows nothing of it."""
+    if series.key is not None and record.key != series.key:
+        return None
+    value = value_of(record)
+    if not isinstance(value, dict) or value.get(series.column) is None:
+        return None
+    return {name: value[name] for name in series.columns if name in value}
+
+
+def _only(record: PeekedJson, columns: Iterable[str]) -> PeekedJson:
+    value = record["value"]
+    kept = {name: value[name] for name in columns if name in value} if isinstance(value, dict) else {}
+    return {**record, "key": None, "value": kept}
+
+
+def _fault(path: str) -> Any:
+    return {"element": None, "path": path, "message": "is not one of the wall's", "code": "invalid"}

@@ -197,6 +197,8 @@ class SliceRead(Request[None]):
     rejects: Sequence[Reject]
     ended: bool  # the partition says that nothing follows
     seen: Sequence[str] = ()  # of a user's own topic: the columns that have a value in a row
+    newest_ms: int | None = None  # of a user's own topic: the newest event time of a row
+    arrived_ms: int = 0  # when the slice's rows count as arrived: the time of their batch
 
     def answered_by(self, keeper: GateKeeper) -> None:
         keeper.slice_read(self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -180,14 +180,19 @@ class _Refused:
 
 def not_far_ahead(read: Read, reading: RecordReading, batch_time_ms: int) -> Read:
     """Returns the rows without those whose time lies further ahead of their arrival than the parameters
-    allow, or with the arrival as their time. `batch_time_ms` stands for the arrival."""
-    limit_us = batch_time_ms * 1000 + round(reading.ahead_s * 1_000_000)
+    allow, or with the arrival as their time. `batch_time_ms` stands for the arrival.
+
+    A record may have no timestamp, for which -1 stands. Its row takes the arrival as its time, too.
+    """
+    arrived_us = batch_time_ms * 1000
+    if (read.times_us < 0).any():
+        read = replace(read, times_us=np.where(read.times_us < 0, arrived_us, read.times_us))
+    limit_us = arrived_us + round(reading.ahead_s * 1_000_000)
     is_far = read.times_us > limit_us
     if not is_far.any():
         return read
     if reading.ahead == "arrival":
-        times = np.where(is_far, batch_time_ms * 1000, read.times_us)
-        return Read(read.columns, read.places, times, read.rejects)
+        return replace(read, times_us=np.where(is_far, arrived_us, read.times_us))
     far = [
         reject
         for place, found in groupby(np.flatnonzero(is_far).tolist(), lambda row: int(read.places[row]))

@@ -91,6 +91,7 @@ class GroupReader:
         rows, size, ended = 0, 0, False
         rejects: list[Reject] = []
         seen: set[str] = set()
+        newest_ms: int | None = None
         for portion in self._portions(group_input, part):
             records, read = portion.records, portion.read
             if group_input.reading is not None:
@@ -107,9 +108,10 @@ class GroupReader:
                 )
                 for reject in read.rejects
             ]
-            if group_input.external:
+            if group_input.external and len(read.places):
                 names = read.columns.column_names
                 seen.update(name for name in names if read.columns[name].null_count < len(read.places))
+                newest_ms = max(newest_ms or 0, int(read.times_us.max()) // 1000)
             if len(read.places):
                 yield _rows(
                     group_input,
@@ -120,7 +122,8 @@ class GroupReader:
                     offset=pa.array(records.offsets[read.places]),
                 )
         # The order in which they are committed must not depend on how the records came here.
-        self._report(part, rows, size, sorted(rejects, key=lambda reject: reject.offset), ended, seen)
+        in_order = sorted(rejects, key=lambda reject: reject.offset)
+        self._report(part, rows, size, in_order, ended, seen, newest_ms)
 
     def _portions(self, group_input: GroupInput, part: Slice) -> Iterator[Portion]:
         assert group_input.topic is not None
@@ -180,9 +183,20 @@ class GroupReader:
         rejects: list[Reject],
         ended: bool,
         seen: Iterable[str] = (),
+        newest_ms: int | None = None,
     ) -> None:
         """Tell the gate what is not in the rows, before the task ends: it is committed with them."""
-        read = SliceRead(part.input, part.partition, rows, size, rejects, ended, sorted(seen))
+        read = SliceRead(
+            part.input,
+            part.partition,
+            rows,
+            size,
+            rejects,
+            ended,
+            sorted(seen),
+            newest_ms,
+            part.batch_time_ms,
+        )
         if self.is_planned:
             self._gate.ask(read)  # nothing else that this task asks for comes behind it
         else:

@@ -6,17 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pipeline_runtime.journal.positions import last_positions
-from pipeline_runtime.journal.records import Commit, Ends, Record
+from pipeline_runtime.journal.records import TOPIC_IDS, Commit, Ends, Record
 from pipeline_runtime.kafka.clients import TopicPartition
+from pipeline_runtime.kafka.topics import Seen, TopicSeen
+from pipeline_runtime.model.ids import position_key
 
 
 @dataclass(frozen=True)
 class Input:
-    """A partition that a group reads. `key` is its name in a boundary's ends."""
+    """A partition of Fogline's own that a group reads. `key` is its name in a boundary's ends."""
 
     key: str
     at: TopicPartition
-    ours: bool  # Fogline's own topic: its last offset is always a commit marker
 
 
 @dataclass(frozen=True)
@@ -28,16 +29,18 @@ class Processed:
     rows_per_offset: float
 
 
-def processed(journal_end: int, records: Iterable[Record], inputs: Sequence[Input]) -> Processed:
-    """Returns where the journal's last batch ends, and how many of the offsets that were read were rows."""
+def processed(journal_end: int, records: Iterable[Record], topics: Iterable[str]) -> Processed:
+    """Returns where the journal's last batch ends, and how many of the offsets that were read in these topics
+    were rows."""
     found = list(records)
     rows = offsets = 0
     before: Ends = {}
-    keys = [each.key for each in inputs]
+    read = tuple(topics)
     for record in found:
         if isinstance(record, Commit):
             ends = record.boundary.ends
-            moved = sum(ends[key] - before[key] for key in keys if key in ends and key in before)
+            keys = [key for key in ends if key.rpartition("-")[0] in read and key in before]
+            moved = sum(ends[key] - before[key] for key in keys)
             if before and moved > 0:
                 rows, offsets = rows + record.rows_in, offsets + moved
             before = ends
@@ -46,9 +49,10 @@ def processed(journal_end: int, records: Iterable[Record], inputs: Sequence[Inpu
 
 
 def waiting_rows(
-    known: Processed, inputs: Sequence[Input], newest: Mapping[TopicPartition, int]
+    known: Processed, inputs: Sequence[Input], newest: Mapping[TopicPartition, int], outside: Seen
 ) -> int | None:
-    """Returns how many rows wait, or None if the journal does not say where an input was read last.
+    """Returns how many rows wait, or None if the journal does not say where an input was read last, or if a
+    topic does not exist. `outside`: the users' own topics that the group reads.
 
     Commit markers among the offsets are left out by their usual share.
     """
@@ -56,6 +60,22 @@ def waiting_rows(
     for each in inputs:
         if each.key not in known.ends:
             return None
-        behind = newest[each.at] - known.ends[each.key] - (1 if each.ours else 0)
+        behind = newest[each.at] - known.ends[each.key] - 1  # the last offset is always a commit marker
         rows += round(max(0, behind) * known.rows_per_offset)
+    for topic, now in outside.items():
+        if now is None or position_key(topic, 0) not in known.ends:
+            return None
+        rows += round(_waiting_outside(known.ends, topic, now) * known.rows_per_offset)
     return rows
+
+
+def _waiting_outside(ends: Ends, topic: str, now: TopicSeen) -> int:
+    """Returns how many offsets are left of a user's own topic. Others may have created it again, extended or
+    trimmed it: what is left of it counts, and not where it was read last alone."""
+    known_id = ends.get(TOPIC_IDS, {}).get(topic)
+    is_another = known_id and now.id and known_id != now.id
+    waiting = 0
+    for partition, (first, end) in enumerate(zip(now.first, now.end, strict=True)):
+        at = first if is_another else ends.get(position_key(topic, partition), first)
+        waiting += end - max(first, at) if at <= end else end - first
+    return waiting

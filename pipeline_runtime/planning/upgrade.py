@@ -18,7 +18,13 @@ from pipeline_runtime.model.names import listed_and, mention, with_names
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import ElementSpec, Frozen, GroupSpec
 from pipeline_runtime.operators.registry import Registry
-from pipeline_runtime.operators.sdk import Operator, OtherColumns, SinkOperator, SourceOperator
+from pipeline_runtime.operators.sdk import (
+    DataFrameOperator,
+    Operator,
+    OtherColumns,
+    SinkOperator,
+    SourceOperator,
+)
 from pipeline_runtime.planning.plan import topics
 from pipeline_runtime.planning.reconnect import Reconnections, reconnections
 from pipeline_runtime.planning.regroup import NewInput, element_of, elements_of, producer_of
@@ -224,24 +230,29 @@ def _graph_difference(
         # Spark's query would read its source a different number of times, and would then refuse its own
         # checkpoint.
         return "its group has other output streams than before"
-    keeps = any(_keeps(registry.get(element.type)) for element in new.elements)
-    others = keeps and was.inputs.keys() != is_.inputs.keys()
+    others = _keeps(registry.get(is_.type)) and was.inputs.keys() != is_.inputs.keys()
     if _inner_inputs(old, was) != _inner_inputs(new, is_) or others:
         return "its inputs are connected differently inside its group"
-    counts = _counts(old, new)
-    if keeps and counts[0] != counts[1]:  # Spark would refuse its own checkpoint here too
-        return f"its group read {counts[0]} streams of other groups, and would now read {counts[1]}"
+    keeps = any(_keeps(registry.get(element.type)) for element in new.elements)
+    if keeps and begins_another_query(old, new, registry):
+        counts = _counts(old, new)
+        return (
+            f"its group read {counts[0]} streams of other groups, and would now read {counts[1]}, for which"
+            " Spark cannot go on from the state that it keeps of the group"
+        )
     return None
 
 
-def begins_another_query(old: GroupSpec, new: GroupSpec) -> bool:
-    """Returns whether a group that goes on reads more or fewer streams of other groups.
+def begins_another_query(old: GroupSpec, new: GroupSpec, registry: Registry) -> bool:
+    """Returns whether Spark's own checkpoint is of no use to a group that goes on.
 
-    Spark's own checkpoint is of no use then. A group without state starts a fresh query where it stands, and
-    loses nothing. Any other group is refused.
+    Spark plans the batches of a group with a DataFrame of a user's, and reads each of its streams for itself.
+    So the group cannot read more or fewer streams of other groups than before. A group without state starts a
+    fresh query where it stands, and loses nothing. Any other such group is refused.
     """
     counts = _counts(old, new)
-    return counts[0] != counts[1]
+    is_planned = any(issubclass(registry.get(element.type), DataFrameOperator) for element in new.elements)
+    return is_planned and counts[0] != counts[1]
 
 
 def _counts(*groups: GroupSpec) -> list[int]:

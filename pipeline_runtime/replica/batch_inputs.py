@@ -14,6 +14,7 @@ from pipeline_runtime.model.names import listed_and
 from pipeline_runtime.replica.fields_seen import ROWS_LOOKED_AT, FieldsSeen
 from pipeline_runtime.replica.input_offsets import InputOffsets, slices_between
 from pipeline_runtime.replica.outputs import RejectedRecord
+from pipeline_runtime.replica.times_seen import TimesSeen
 
 
 class BatchInputs:
@@ -36,6 +37,13 @@ class BatchInputs:
         self._note = note
         self._fields = {
             group_input.index: FieldsSeen(group_input.schema.names)
+            for group_input in inputs
+            if group_input.reading is not None
+        }
+        self._times = {
+            group_input.index: TimesSeen(
+                str(group_input.topic), is_field=group_input.reading.time is not None
+            )
             for group_input in inputs
             if group_input.reading is not None
         }
@@ -143,8 +151,13 @@ class BatchInputs:
         return part if records is None else replace(part, records=[pack(record) for record in records])
 
     def noted(self, read: SliceRead) -> None:
-        """Tells of columns that nothing is read into."""
+        """Tells of columns that nothing is read into, and of times that are likely to be wrong."""
         fields, group_input = self._fields.get(read.input), self._inputs[read.input]
+        times = self._times.get(read.input)
+        if times is not None and read.newest_ms is not None:
+            told = times.add(read.newest_ms, read.arrived_ms)
+            if told is not None:
+                self._note(told)
         missing = fields.add(read.rows, read.seen) if fields is not None else ()
         if missing:
             names = listed_and([f'"{name}"' for name in missing])

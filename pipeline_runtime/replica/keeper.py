@@ -62,7 +62,8 @@ class ReplicaKeeper:
 
     def slice_read(self, read: SliceRead) -> None:
         ended = [self._inputs.position(read)] if read.ended else []
-        self._inputs.noted(read)
+        if self._state.permit is not None:  # its copies read the same rows, and need not tell of them again
+            self._inputs.noted(read)
         self._inputs.offsets.measured(read.rows, read.size)
         self._state.task_has_read((read.input, read.partition), read.rows, self._inputs.rejected(read), ended)
 

@@ -164,13 +164,14 @@ def test_it_may_begin_without_its_state_in_another_stream(kafka: str, node: Node
 
 def merging(spec: GroupSpec, *producers: str) -> GroupSpec:
     """The same merge of these streams."""
-    [element], stream = spec.elements, spec.inputs[0]
+    element, *behind = spec.elements
+    stream = spec.inputs[0]
     sources = [f"{producer}.out" for producer in producers]
     inputs = {f"in{number}": source for number, source in enumerate(sources, 1)}
     streams = [(source, stream_topic(spec.deployment, source.removesuffix(".out"))) for source in sources]
     return spec.model_copy(
         update={
-            "elements": (element.model_copy(update={"inputs": inputs}),),
+            "elements": (element.model_copy(update={"inputs": inputs}), *behind),
             "inputs": tuple(
                 stream.model_copy(update={"source": source, "topic": topic}) for source, topic in streams
             ),
@@ -224,5 +225,58 @@ def test_a_merge_reads_more_streams_and_then_fewer_each_row_once(kafka: str, nod
     late.send(5)
     wait_until(lambda: merged() == all_of(first, second, late), "without the first")
     assert {commit.epoch for commit in deployed.commits("sums")} == {1}
+    for group in deployed.specs:
+        deployed.assert_journal_lawful(group)
+
+
+@pytest.mark.full
+def test_a_state_goes_on_behind_a_merge_that_reads_more_streams_and_then_fewer(
+    kafka: str, node: Node
+) -> None:
+    names = ["events", "others", "late"]
+    topics = [create_topic(kafka) for _ in names]
+    sources = [{**events(topic), "id": name} for name, topic in zip(names, topics, strict=True)]
+    merge = {"id": "merged", "type": "merge", "inputs": {"in1": "events", "in2": "others"}}
+    deployed = Deployed(kafka, [*sources, merge, sums("merged")], {"both": ["merged", "sums"]})
+    feeds = [Rows(kafka, topic, step) for topic, step in zip(topics, (1, 50, 1000), strict=True)]
+    replicas = deployed.run(node)
+    for replica in replicas.values():
+        owning(replica)
+
+    def send(*counts: int) -> None:
+        for feed, count in zip(feeds, counts, strict=True):
+            if count:
+                feed.send(count)
+
+    def totals() -> dict[str, int]:
+        return {key: values[-1] for key, values in by_key(deployed.records("sums")).items()}
+
+    def of_all(*read: Rows) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for row in (row for feed in read for row in feed.sent):
+            found[row["k"]] = found.get(row["k"], 0) + row["v"]
+        return found
+
+    send(9, 6, 4)
+    wait_until(lambda: totals() == of_all(*feeds[:2]), "both streams")
+    replicas["both"].stop(STOP_S)
+    spec = merging(deployed.specs["both"], *names)
+    owner = node.start(spec)
+    tell(owner, order=ClaimOrder(id="more", over=Epoch(1), starts=((f"{spec.inputs[2].topic}-0", 0),)))
+    owning(owner)
+    send(3, 0, 2)
+    wait_until(lambda: totals() == of_all(*feeds), lambda: f"the third as well: {totals()} {of_all(*feeds)}")
+    owner.stop(STOP_S)
+    left = of_all(feeds[0])
+    spec = merging(deployed.specs["both"], "others", "late")
+    owner = node.start(spec)
+    epoch = max(claim.epoch for claim in deployed.claims("both"))
+    tell(owner, order=ClaimOrder(id="fewer", over=Epoch(epoch)))
+    owning(owner)
+    send(0, 5, 5)
+    wait_until(
+        lambda: totals() == {key: total + left[key] for key, total in of_all(*feeds[1:]).items()},
+        "what the first stream has given stays in the sums",
+    )
     for group in deployed.specs:
         deployed.assert_journal_lawful(group)

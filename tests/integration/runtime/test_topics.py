@@ -66,8 +66,10 @@ def admin(kafka: str) -> Iterator[KafkaAdminClient]:
 class Fed:
     """A topic of numbers, and what a pipeline has read of them."""
 
-    def __init__(self, kafka: str, *, keeps_state: bool = False, **params: Any) -> None:
-        self.kafka, self.topic = kafka, create_topic(kafka)
+    def __init__(
+        self, kafka: str, *, keeps_state: bool = False, partitions_of_topic: int = 1, **params: Any
+    ) -> None:
+        self.kafka, self.topic = kafka, create_topic(kafka, partitions_of_topic)
         columns = [{"name": "n", "type": "integer"}]
         source = {"id": "plant", "type": "kafka-in", "params": {"topic": self.topic, "columns": columns}}
         source["params"] |= params  # type: ignore[index]
@@ -238,6 +240,8 @@ def test_a_record_that_kafka_refuses_is_a_dead_letter_and_the_rows_around_it_go_
     reasons = [letter["reason"] for letter in deployed.dead_letters("out")]
     assert ["4,194,304" in reason for reason in reasons] == [True, False]
     assert "60 minutes ahead" in reasons[1]
+    [note] = replica.status().notes
+    assert "120 minutes after its arrival" in note.message or "2.0 hours after" in note.message
     assert replica.status().error is None
 
 

@@ -279,6 +279,14 @@ def test_no_event_time_stops_an_element(written: str, format: str) -> None:
     assert "time" in reject.reason
 
 
+def test_a_record_without_a_timestamp_takes_the_time_of_its_arrival() -> None:
+    given = KafkaInParams.model_validate({"topic": "t", "columns": [COLUMNS[0]]})
+    schema, times_ms = KafkaIn(given).output_schema({}), np.array([-1, NOW_MS - 5, -86_400_000])
+    found = read_outside(pa.array([b'{"n":1}'] * 3, pa.binary()), times_ms, schema, given.reading())
+    times_us = not_far_ahead(found, given.reading(), NOW_MS).times_us
+    assert times_us.tolist() == [NOW_MS * 1000, (NOW_MS - 5) * 1000, NOW_MS * 1000]
+
+
 def test_each_of_a_million_refused_rows_is_counted_and_the_first_are_told() -> None:
     """A dead letter for each, with all of the record, would take a node's memory."""
     count = 300_000

@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from pipeline_runtime.model.document import parse_document
+from pipeline_runtime.operators.registry import Registry
+from pipeline_runtime.operators.sdk import DataFrameOperator, Params as NoParams
 from pipeline_runtime.planning.plan import plan_groups
 from pipeline_runtime.planning.upgrade import (
     begins_another_query,
@@ -284,23 +286,68 @@ def test_a_group_keeps_its_streams(plan, changes, elements):
     assert obsolete_topics(old, new) == ()
 
 
-def test_what_keeps_nothing_may_read_more_streams_or_fewer(plan, changes, source, keep, window):
-    def merged(*streams: str, groups: Any = ()):
-        merge = {"id": "m", "type": "merge", "inputs": {f"in{n}": id for n, id in enumerate(streams, 1)}}
-        return plan(source("a"), source("b"), source("c"), merge, window("w", "m"), groups=groups)
+@pytest.fixture
+def merged(pipeline, source, window):
+    """A merge of some of three sources, and what reads it."""
 
-    two, three = merged("a", "b"), merged("a", "b", "c")
+    def make(*streams: str, registry: Registry, reader: Any = None, groups: Any = ()):
+        merge = {"id": "m", "type": "merge", "inputs": {f"in{n}": id for n, id in enumerate(streams, 1)}}
+        elements = [source("a"), source("b"), source("c"), merge, reader or window("w", "m")]
+        return plan_groups(parse_document(pipeline(*elements, groups=groups)), "dep", registry, {})
+
+    return make
+
+
+TOGETHER = [{"id": "g", "elements": ["m", "w"]}]
+
+
+def test_a_group_may_read_more_streams_or_fewer(registry, changes, merged):
+    two, three = (merged(*streams, registry=registry) for streams in (("a", "b"), ("a", "b", "c")))
     for old, new in ((two, three), (three, two)):
         assert group_changes(old, new).changed == tuple(group for group in new if group.group == "m")
         assert {id for id, change in changes(old, new).items() if change.change != "unchanged"} == {"m"}
         [was], [is_] = ([group for group in each if group.group == "m"] for each in (old, new))
-        assert begins_another_query(was, is_)
+        assert not begins_another_query(was, is_, registry)
     assert changes(two, three)["m"].change == "upgraded"
     assert changes(two, three)["m"].reason == "it now reads c, from the next row on"
-    # What keeps a state in the same query would lose it.
-    together = [{"id": "g", "elements": ["m", "w"]}]
-    grouped = [merged("a", "b", groups=together), merged("a", "b", "c", groups=together)]
-    assert changes(*grouped)["m"].change == "incompatible"
+
+
+def test_what_keeps_a_state_goes_on_beside_an_element_that_reads_more_streams(registry, changes, merged):
+    grouped = [
+        merged(*streams, registry=registry, groups=TOGETHER) for streams in (("a", "b"), ("a", "b", "c"))
+    ]
+    for old, new in (grouped, reversed(grouped)):
+        found = changes(old, new)
+        assert {id: found[id].change for id in ("m", "w")} == {"m": "upgraded", "w": "upgraded"}
+        assert not begins_another_query(old[-1], new[-1], registry)
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_what_spark_plans_cannot_go_on_from_its_state_with_other_streams(registry, merged, keeps):
+    class Planned(DataFrameOperator):
+        """Written for Spark."""
+
+        type, title, summary, category, icon = "planned", "Planned", "Is planned", "transform", "bomb"
+        Params, stateful = NoParams, keeps
+
+        def output_schema(self, inputs):
+            return inputs["in"]
+
+        def transform(self, inputs, ctx):
+            return inputs["in"]
+
+    known = {type_: registry.get(type_) for type_ in ("generator", "merge")}
+    registry = Registry({**known, "planned": Planned})
+    reader = {"id": "w", "type": "planned", "inputs": {"in": "m"}}
+    old, new = (
+        merged(*streams, registry=registry, reader=reader, groups=TOGETHER)
+        for streams in (("a", "b"), ("a", "b", "c"))
+    )
+    assert begins_another_query(old[-1], new[-1], registry)
+    found = {change.element: change for change in element_changes(old, new, registry)}
+    assert found["w"].change == ("incompatible" if keeps else "upgraded")
+    if keeps:
+        assert "read 2 streams of other groups, and would now read 3" in str(found["w"].reason)
 
 
 def test_an_operator_whose_code_changed_is_told_apart(plan, changes, elements):

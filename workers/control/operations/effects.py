@@ -20,6 +20,7 @@ from pipeline_runtime.model.document import PipelineDocument
 from pipeline_runtime.model.faults import DocumentInvalid
 from pipeline_runtime.model.ids import document_group
 from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.placement.choose import Placed, place
 from pipeline_runtime.planning.plan import topics
 from pipeline_runtime.planning.regroup import elements_of
@@ -227,7 +228,7 @@ def order_group(
     if changes or _is_down(placement):
         fresh = any(element.id in restart for element in spec.elements)
         was = GroupSpec.model_validate(placement.spec)
-        _ask_again(placement, spec, fresh=fresh or begins_another_query(was, spec))
+        _ask_again(placement, spec, fresh=fresh or begins_another_query(was, spec, default_registry()))
         announce()
 
 

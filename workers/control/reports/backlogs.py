@@ -16,6 +16,7 @@ from pipeline_runtime.journal.backlog import Input, Processed, processed, waitin
 from pipeline_runtime.journal.reader import read_once
 from pipeline_runtime.kafka.clients import KafkaConnectionError, KafkaError, KafkaTimeoutError, TopicPartition
 from pipeline_runtime.kafka.ends import TopicEnds
+from pipeline_runtime.kafka.topics import TopicLook
 from pipeline_runtime.kafka.transactions import Doubtful
 from pipeline_runtime.model.spec import GroupSpec
 from webapp.audit.announcements import announce
@@ -31,13 +32,16 @@ STANDS = ("failed", "silent", "stalled", "starting", "restoring")
 """Statuses in which no replica says how many rows wait."""
 
 
-def inputs_of(spec: GroupSpec) -> list[Input]:
-    return [
-        Input(key, TopicPartition(item.topic, partition), not item.external)
-        for item in group_inputs(spec)
-        if item.topic is not None
+def inputs_of(spec: GroupSpec) -> tuple[list[Input], set[str]]:
+    """Returns the partitions of Fogline's own that the group reads, and the users' own topics."""
+    read = [item for item in group_inputs(spec) if item.topic is not None]
+    ours = [
+        Input(key, TopicPartition(item.topic, partition))
+        for item in read
+        if not item.external
         for partition, key in enumerate(item.end_keys())
     ]
+    return ours, {str(item.topic) for item in read if item.external}
 
 
 class Backlogs:
@@ -47,6 +51,7 @@ class Backlogs:
     def __init__(self, context: ControlContext) -> None:
         self._context = context
         self._ends = TopicEnds(context.kafka)
+        self._topics = TopicLook(context.kafka)
         self._known: dict[str, Processed] = {}  # by journal
         self._away = False  # the broker has not answered in this look
         self._thread = threading.Thread(target=self._run, name="backlogs", daemon=True)
@@ -66,6 +71,7 @@ class Backlogs:
                 # Nothing depends on it: the figures are older, or missing.
                 log.warning("rows that wait were not counted this time: %s", error)
         self._ends.close()
+        self._topics.close()
 
     def look(self) -> None:
         """Counts once."""
@@ -102,16 +108,17 @@ class Backlogs:
 
     def _asked(self, spec: GroupSpec) -> int | None:
         """Raises KafkaError and Doubtful."""
-        inputs, journal = inputs_of(spec), TopicPartition(spec.journal, 0)
-        if not inputs:
+        (inputs, outside), journal = inputs_of(spec), TopicPartition(spec.journal, 0)
+        if not inputs and not outside:
             return 0
         newest = self._ends.ask([journal, *(each.at for each in inputs)])
         end = newest[journal]
         known = self._known.get(spec.journal)
         if known is None or known.journal_end != end:
-            known = processed(end, read_once(self._context.kafka, spec.journal), inputs)
+            topics = {each.at.topic for each in inputs} | outside
+            known = processed(end, read_once(self._context.kafka, spec.journal), topics)
             self._known[spec.journal] = known
-        return waiting_rows(known, inputs, newest)
+        return waiting_rows(known, inputs, newest, self._topics.ask(outside) if outside else {})
 
 
 def stands_still(facts: GroupFacts) -> bool:

@@ -158,13 +158,13 @@ class OpenTopic:
         while monotonic() < deadline and any(self._consumer.position(tp) < ends[tp] for tp in self._tps):
             for tp, batch in self._consumer.poll(_POLL_MS).items():
                 records += [
-                    _peeked(record) for record in batch if record.offset < ends[tp] and not record.headers
+                    peeked(record) for record in batch if record.offset < ends[tp] and not record.headers
                 ]
         records.sort(key=lambda record: (record.timestamp_ms, record.partition, record.offset))
         return records
 
 
-def _peeked(record: Any) -> PeekedRecord:
+def peeked(record: Any) -> PeekedRecord:
     return PeekedRecord(
         record.partition,
         record.offset,

@@ -49,3 +49,37 @@ class WallLink(models.Model):
     @property
     def ends_at(self) -> datetime:
         return (self.last_used_at or self.created_at) + LINK_ENDS_AFTER
+
+
+class KeptSeries(models.Model):
+    """A series of which a history is kept, since a chart shows more of it than a topic can be asked for."""
+
+    id = models.CharField(primary_key=True, max_length=64)  # webapp.walls.kept.series_id
+    topic = models.CharField(max_length=200)
+    positions = models.JSONField(default=dict)  # by partition: where the history ends
+    newest_ms = models.BigIntegerField(null=True)  # the greatest time of its rows
+    left_out = models.BigIntegerField(default=0)  # rows that were too many to read
+    unused_since = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class KeptBlock(models.Model):
+    """300 steps of a history: webapp.walls.history."""
+
+    series = models.ForeignKey(KeptSeries, on_delete=models.CASCADE, related_name="blocks")
+    part = models.CharField(max_length=200, blank=True)
+    step_ms = models.IntegerField()
+    start_ms = models.BigIntegerField()
+    cells = models.BinaryField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["series", "part", "step_ms", "start_ms"], name="one_block_per_place"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.series_id} {self.part} {self.step_ms} {self.start_ms}"

@@ -18,20 +18,18 @@ from webapp.monitoring.curves import CurveSpan, curve_of
 from webapp.monitoring.schemas import Curve, LiveElement, Peeked, PeekedRecord as PeekedJson
 from webapp.monitoring.streams import (
     asked_of_kafka,
-    not_deployed,
     record_json,
-    stream_in,
     stream_of,
     value_of,
 )
 from webapp.monitoring.thinning import Drawn
-from webapp.pipelines.models import Pipeline
 from webapp.pipelines.shape import elements_of
-from webapp.placements.models import Deployment
-from webapp.problems import Invalid, Missing, Problem
+from webapp.problems import BackendAway, Invalid, Problem
 from webapp.walls import schemas
+from webapp.walls.kept import kept_curve
 from webapp.walls.models import Wall
 from webapp.walls.selectors import tile_of, tiles_of
+from webapp.walls.sources import Sources
 from webapp.walls.tiles import ChartTile, FigureTile, PictureTile, Series, Stream, TableTile, Tile, streams_of
 
 FIGURE_ROWS = 120
@@ -46,24 +44,15 @@ class _Shown:
     def __init__(self, tiles: Iterable[Tile]) -> None:
         names = {stream.pipeline for tile in tiles for stream in streams_of(tile)}
         names |= {tile.pipeline for tile in tiles if isinstance(tile, PictureTile)}
-        rows = Pipeline.objects.filter(name__in=names).select_related("updated_by")
-        self.board = Board(rows)
-        self.pipelines = {row.name: row for row in self.board.pipelines}
-        self._sources: dict[tuple[str, str], tuple[str, str]] = {}
+        self._sources = Sources(names)
+        self.pipelines = self._sources.pipelines
+        self.board = Board(self.pipelines.values())
         self._newest: dict[str, list[PeekedRecord]] = {}
+        self._away: BackendAway | None = None
 
     def stream(self, wanted: Stream) -> tuple[str, str]:
         """Returns the stream (`element.port`) and its topic. Raises Missing and Conflict."""
-        asked = (wanted.pipeline, wanted.stream)
-        if asked not in self._sources:
-            row = self.pipelines.get(wanted.pipeline)
-            if row is None:
-                raise Missing(f'There is no pipeline "{wanted.pipeline}".')
-            deployment = self.board.deployment(row)
-            if deployment is None or deployment.status not in Deployment.ACTIVE:
-                raise not_deployed(row.title)
-            self._sources[asked] = stream_in(deployment, row.title, wanted.stream)
-        return self._sources[asked]
+        return self._sources.stream(wanted)
 
     def element(self, pipeline: str, id: str) -> LiveElement | None:
         row = self.pipelines.get(pipeline)
@@ -71,8 +60,15 @@ class _Shown:
         return next((element for element in found if element["id"] == id), None)
 
     def newest(self, topic: str) -> list[PeekedRecord]:
+        """Raises BackendAway, for further figures without asking Kafka once more."""
+        if self._away is not None:
+            raise self._away
         if topic not in self._newest:
-            self._newest[topic] = asked_of_kafka(lambda kafka: peek(kafka, topic, FIGURE_ROWS))
+            try:
+                self._newest[topic] = asked_of_kafka(lambda kafka: peek(kafka, topic, FIGURE_ROWS))
+            except BackendAway as away:
+                self._away = away
+                raise
         return self._newest[topic]
 
 
@@ -208,6 +204,9 @@ def curve_of_tile(wall: Wall, tile_id: str, index: int, span: CurveSpan) -> Curv
         raise Invalid(f"The tile {tile_id} has {len(series)} series.", faults=[_fault("series")])
     one = series[index]
     _, source, topic = stream_of(one.pipeline, one.stream)
+    kept = kept_curve(source, topic, one, span)
+    if kept is not None:
+        return kept
     found = curve_of(source, topic, Drawn((one.column,), one.by), span, lambda record: chosen(record, one))
     return {**found, "records": [_only(record, one.columns) for record in found["records"]]}
 

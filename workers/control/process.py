@@ -33,6 +33,7 @@ from workers.control.desired import DesiredSender
 from workers.control.imports.keeper import ImportKeeper
 from workers.control.reports.backlogs import Backlogs
 from workers.control.reports.ingest import Ingest
+from workers.control.walls import WallHistories
 from workers.control.work import Work
 from workers.stopping import Stopping, failed_by_threads, set_by_signals, wait_for
 
@@ -75,6 +76,7 @@ class ControlProcess:
         self._desired = DesiredSender(self.context)
         self._trimmer = Trimmer(self.context, settings.trim_s)
         self._imports = ImportKeeper(self.context, directory)
+        self._walls = WallHistories(self.context)
         register_commands(app, self.context, self.work)
         self._commands = messages.CommandReceiver(app, "control", threads=4)
 
@@ -99,6 +101,7 @@ class ControlProcess:
         self.work.start()
         self._trimmer.start()
         self._imports.start()
+        self._walls.start()
         self._commands.start()
 
     def close(self) -> None:
@@ -114,6 +117,7 @@ class ControlProcess:
         self._desired.join(2.0)
         self._trimmer.join(2.0)
         self._imports.join(3.0)
+        self._walls.join(3.0)
         self._store.close()
         self._lock_file.close()
         log.info("control has stopped; what was under way goes on at the next start")

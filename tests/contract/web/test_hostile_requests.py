@@ -23,6 +23,7 @@ from webapp.backends import node_questions
 from webapp.pipelines import files
 from webapp.pipelines.models import DataFile, Pipeline
 from webapp.placements.models import Deployment
+from webapp.walls.models import Wall
 
 Call = Callable[[str | None], Caller]
 JSON = "application/json"
@@ -103,6 +104,7 @@ def concrete(path: str) -> str:
         path.replace("{name}", PIPELINE if "/pipelines" in path else "edge-a")
         .replace("/policies/{id}", "/policies/1")
         .replace("/walls/{id}", "/walls/hall")
+        .replace("{tile}", "t")
         .replace("{link}", "1")
         .replace("{id}", NOBODYS if re.search("handovers|operations", path) else "power")
         .replace("{stream}", "power")
@@ -128,6 +130,9 @@ def admin(caller: Call, deployment: Deployment, settings: Any) -> Client:
     settings.FOGLINE = settings.FOGLINE.model_copy(
         update={"kafka": "127.0.0.1:1", "kafka_security": security}
     )
+    series = {"pipeline": PIPELINE, "element": "power", "column": "mf01"}
+    chart = {"id": "t", "kind": "chart", "series": [series], "x": 0, "y": 0, "w": 1, "h": 1}
+    Wall.objects.create(id="hall", title="Hall", tiles=[chart])
     client = caller("admin").http
     client.raise_request_exception = False
     return client

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,15 +17,18 @@ from django.utils import timezone
 
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.kafka.peek import newest_offsets, peek
 from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
 from pipeline_runtime.model.ids import stream_topic
 from tests.contract.web.conftest import PIPELINE, PREFIX, Caller, audited
-from tests.contract.web.test_data import await_records
 from tests.contract.web.test_permissions import ENDPOINTS, assert_problem
+from tests.waiting import PATIENCE_S, wait_until
 from webapp.accounts.models import User
+from webapp.moments import iso_of_ms
 from webapp.placements.models import Deployment
-from webapp.walls import actions
-from webapp.walls.models import Wall, WallLink
+from webapp.walls import actions, showing
+from webapp.walls.models import KeptBlock, KeptSeries, Wall, WallLink
+from workers.control.walls import WallHistories
 
 Call = Callable[[str | None], Caller]
 SERIES = {"pipeline": PIPELINE, "element": "variation", "column": "mf01"}
@@ -169,23 +175,33 @@ def test_a_wall_has_bounds(caller: Call, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 # --- what it shows ------------------------------------------------------------------------------
-@pytest.fixture
-def rows(kafka: str, settings: Any, deployment: Deployment) -> None:
-    """Three rows of one machine and one of another, in the stream that the tiles show."""
-    settings.FOGLINE = settings.FOGLINE.model_copy(update={"kafka": kafka})
-    broker, topic = KafkaSettings(kafka), stream_topic(deployment.pk, "variation")
-    ensure_topics(broker, [Topic(topic)])
-    transactions = Transactions(broker, f"walls.{deployment.pk}")
+def send(broker: KafkaSettings, topic: str, rows: list[tuple[bytes, float, int]]) -> None:
+    """Commits rows (key, value, time in ms)."""
+    transactions = Transactions(broker, f"walls.{topic}")
     transactions.initialise()
-    sent = [(b"a", 1), (b"b", 7), (b"a", 2), (b"a", 4)]
     transactions.commit(
         [
-            OutgoingRecord(topic, json.dumps({"mf01": n, "secret": n}).encode(), key, 1000 * (at + 1))
-            for at, (key, n) in enumerate(sent)
+            OutgoingRecord(topic, json.dumps({"mf01": n, "secret": n}).encode(), key, at_ms)
+            for key, n, at_ms in rows
         ]
     )
     transactions.close()
-    await_records(broker, topic, 4)
+    newest = rows[-1][2]
+    wait_until(
+        lambda: [each.timestamp_ms for each in peek(broker, topic, 1)] == [newest], f"{topic} to be readable"
+    )
+
+
+@pytest.fixture
+def topic(kafka: str, settings: Any, deployment: Deployment, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The topic of the stream that the tiles show, with three rows of one machine and one of another."""
+    settings.FOGLINE = settings.FOGLINE.model_copy(update={"kafka": kafka})
+    monkeypatch.setattr(showing, "peek", partial(peek, timeout_s=PATIENCE_S))
+    name = stream_topic(deployment.pk, "variation")
+    ensure_topics(KafkaSettings(kafka), [Topic(name)])
+    rows = [(b"a", 1, 1000), (b"b", 7, 2000), (b"a", 2, 3000), (b"a", 4, 4000)]
+    send(KafkaSettings(kafka), name, [(key, float(n), at_ms) for key, n, at_ms in rows])
+    return name
 
 
 def seen(response: Any) -> list[tuple[Any, Any]]:
@@ -193,7 +209,7 @@ def seen(response: Any) -> list[tuple[Any, Any]]:
     return [(record["key"], record["value"]) for record in response.json()["records"]]
 
 
-@pytest.mark.usefixtures("rows")
+@pytest.mark.usefixtures("topic")
 def test_tiles_show_the_columns_that_they_name_and_nothing_else(caller: Call) -> None:
     of_a = SERIES | {"key": "a"}
     gone = FIGURE | {"id": "gone", "series": SERIES | {"pipeline": "gone"}}
@@ -218,6 +234,72 @@ def test_tiles_show_the_columns_that_they_name_and_nothing_else(caller: Call) ->
     assert "secret" not in json.dumps(found)
 
 
+def test_a_chart_of_an_hour_is_drawn_from_what_is_kept_and_goes_on_in_the_topic(
+    caller: Call, kafka: str, topic: str
+) -> None:
+    by = SERIES | {"by": "secret"}
+    made(caller, "Hall", CHART | {"range_s": 3600, "series": [SERIES, SERIES | {"key": "a"}, by]})
+    broker, path, hour = KafkaSettings(kafka), "/walls/hall/tiles/t/curve", 3_600_000
+    send(broker, topic, [(b"a", float(n % 7), 1_000_000 + 100 * n) for n in range(2000)])
+    context: Any = SimpleNamespace(kafka=broker, closing=threading.Event())
+
+    def kept_all() -> WallHistories:
+        """A keeper that has read and stored all of the topic."""
+        keeper = WallHistories(context)
+        _, end = newest_offsets(broker, topic, 1)[0]
+
+        def is_read() -> bool:
+            keeper.look()
+            # Behind the last row lies the marker of its commit.
+            return all(kept.positions.get(0, 0) >= end - 1 for kept in keeper._kept.values())
+
+        wait_until(is_read, "the stream to be read")
+        keeper.flush()
+        return keeper
+
+    keeper = kept_all()
+    assert KeptSeries.objects.count() == 3
+    viewer = caller("viewer")
+    whole = viewer.get(f"{path}?window_ms={hour}&pixels=4000").json()
+    assert whole["rows"] == 2004
+    assert seen(viewer.get(f"{path}?after={whole['cursor']}")) == []  # exactly all of it
+    of_a = viewer.get(f"{path}?series=1&window_ms={hour}&pixels=4000").json()
+    assert of_a["rows"] == 2003
+    curves = viewer.get(f"{path}?series=2&window_ms={hour}&pixels=4000").json()["records"]
+    assert {each["value"]["secret"] for each in curves} == {f"{n}.0" for n in (*range(7), 7)}
+    keeper._begin_again()
+
+    # Another keeper reads on where the history ends, and counts no row twice.
+    send(broker, topic, [(b"b", 50.0, 1_400_000)])
+    kept_all()._begin_again()
+    again = viewer.get(f"{path}?window_ms={hour}&pixels=4000").json()
+    assert (again["rows"], again["left_out"]) == (2005, 0)
+    assert again["records"][-1]["value"] == {"mf01": 50}
+
+    # The least, the greatest and the last row of each second, and nothing that is no row.
+    old = viewer.get(f"{path}?from_ms=1000000&to_ms=1099999&pixels=4000").json()
+    expected = set()
+    for begin in range(0, 1000, 10):
+        second = range(begin, begin + 10)
+        expected |= {min(second, key=lambda n: n % 7), max(second, key=lambda n: n % 7), second[-1]}
+    assert old["rows"] == 1000
+    drawn = {each["at"]: each["value"]["mf01"] for each in old["records"]}
+    assert drawn == {iso_of_ms(1_000_000 + 100 * n): n % 7 for n in expected}
+
+
+def test_a_history_that_no_chart_shows_goes_a_day_later(transactional_db: None) -> None:
+    series = KeptSeries.objects.create(id="x", topic="t")
+    KeptBlock.objects.create(series=series, part="", step_ms=1000, start_ms=0, cells=b"")
+    context: Any = SimpleNamespace(kafka=None, closing=threading.Event())
+    WallHistories(context).look()
+    assert KeptSeries.objects.get().unused_since is not None
+    WallHistories(context).look()
+    assert KeptBlock.objects.count() == 1
+    KeptSeries.objects.update(unused_since=timezone.now() - timedelta(days=1, seconds=1))
+    WallHistories(context).look()
+    assert KeptSeries.objects.count() == KeptBlock.objects.count() == 0
+
+
 @pytest.mark.usefixtures("deployment")
 def test_a_picture_has_no_parameters(caller: Call) -> None:
     made(caller, "Hall", PICTURE)
@@ -234,6 +316,20 @@ def test_a_picture_has_no_parameters(caller: Call) -> None:
         "status": "running",
     }
     assert "demo:debs2012" not in json.dumps(picture)
+
+
+@pytest.mark.usefixtures("deployment")
+def test_without_kafka_a_wall_shows_the_rest_and_says_why(caller: Call, settings: Any) -> None:
+    away = {"kafka": "127.0.0.1:1", "kafka_security": {"bootstrap_timeout_ms": 200}}
+    settings.FOGLINE = settings.FOGLINE.model_copy(update=away)
+    other = FIGURE | {"id": "other", "series": SERIES | {"element": "power"}}
+    made(caller, "Hall", FIGURE, other, PICTURE)
+    found = caller("viewer").get("/walls/hall/state").json()["tiles"]
+    for id in ("f", "other"):
+        [source] = found[id]["sources"]
+        assert (found[id]["figure"], source["status"]) == (None, "running")
+        assert "Kafka does not answer" in source["problem"]
+    assert found["p"]["picture"]["status"] == "running"
 
 
 # --- links --------------------------------------------------------------------------------------

@@ -81,8 +81,9 @@ AT_ELEMENTS = (
         " the element lags behind, or somebody deleted the rows.",
         "Everything up to the last committed batch is kept. No later row is processed in place of the"
         " missing ones.",
-        "Choose to go on behind the gap. It says how many records that leaves out. Give the topic a longer"
-        " retention, or set the element's `gap` to `skip`: then it goes on by itself, with an event.",
+        "Choose to go on behind the gap. The choice says how many records it leaves out. Give the topic a"
+        ' longer retention. Or set the element\'s "Records deleted before they were read" to "Go on behind'
+        ' them": then it goes on by itself, with an event.',
     ),
     KnownError(
         "state-outdated",
@@ -125,7 +126,7 @@ AT_ELEMENTS = (
         "A topic has another number of partitions than the element reads",
         "Somebody added partitions to the topic, or its element was told another number.",
         _COMMITTED,
-        "Choose to go on with the new partitions. Or set the element's parameter `partitions` to the number"
+        "Choose to go on with the new partitions. Or set the element's Partitions to the number"
         " that the message names, or leave it empty to read all of them, and deploy again.",
     ),
     KnownError(

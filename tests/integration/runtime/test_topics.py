@@ -16,6 +16,7 @@ from kafka.admin import KafkaAdminClient, NewPartitions, NewTopic
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.topics import TopicLook
 from pipeline_runtime.model.desired import Role
+from pipeline_runtime.model.ids import stream_topic
 from pipeline_runtime.replica.host import ReplicaHost
 from pipeline_runtime.replica.replica import Replica
 from tests.chosen import chosen
@@ -29,9 +30,11 @@ from tests.integration.runtime.engine import (
     end_clients,
     owning,
     produce,
+    read_all,
     values,
     wait_for_status,
 )
+from tests.unit.batch.test_outside_cases import COLUMNS, REFUSED, ROW, ROWS
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.integration
@@ -285,3 +288,61 @@ def test_a_follower_takes_nothing_for_committed_rows_that_are_gone(
     other.stop_all()
     if happens == "deleted":
         create(admin, fed.topic)  # which ends the task that still waits for its rows
+
+
+def test_a_topic_may_come_back_with_fewer_partitions(kafka: str, node: Node, admin: KafkaAdminClient) -> None:
+    """Also while nobody reads it."""
+    fed = Fed(kafka, partitions_of_topic=3)
+    for partition in range(3):
+        fed.fill(partition, partition=partition)
+    replica = fed.run(node)
+    wait_until(lambda: sorted(fed.read()) == [0, 1, 2], "the first rows")
+    replica.stop(STOP_S)
+    delete(admin, kafka, fed.topic)
+    create(admin, fed.topic)
+    fed.fill(10, 11)
+    again = node.own(fed.spec, over=1)
+    error = stands(again, "topic-recreated")
+    assert "2 records wait" in error.ways[0].cost
+    tell(again, accepts=(error.ways[0].id,))
+    wait_until(lambda: sorted(fed.read()) == [0, 1, 2, 10, 11], lambda: f"the new rows: {fed.read()}")
+    admin.create_partitions({fed.topic: NewPartitions(2)})
+    end_clients()
+    fed.fill(12, partition=1)
+    wait_until(lambda: sorted(fed.read()) == [0, 1, 2, 10, 11, 12], lambda: f"its partition: {fed.read()}")
+    assert again.status().error is None
+    fed.deployed.assert_journal_lawful("all")
+
+
+def test_what_is_no_row_stops_nothing_whatever_it_is(kafka: str, node: Node) -> None:
+    """The cases of tests/unit/batch, through a broker, with records of no key, no timestamp, and of aborted
+    transactions between them."""
+    rows = {name: value for name, (value, _) in ROWS.items() if len(value) < 900_000}
+    topic = create_topic(kafka)
+    source = {"id": "plant", "type": "kafka-in", "params": {"topic": topic, "columns": COLUMNS}}
+    deployed = Deployed(kafka, [source], {"all": ["plant"]})
+    sender = KafkaProducer(bootstrap_servers=kafka, transactional_id=f"outside-{topic}")
+    sender.init_transactions()
+    for number, (value, _) in enumerate([*REFUSED.values(), *((value, "") for value in rows.values())]):
+        sender.begin_transaction()
+        sender.send(topic, b'{"n":666}', timestamp_ms=-1)
+        sender.abort_transaction()
+        sender.begin_transaction()
+        sender.send(topic, value, key=None if number % 2 else b"\xff", timestamp_ms=-1)
+        sender.commit_transaction()
+    sender.close()
+    began_ms = int(time() * 1000)
+    replica = node.own(deployed.specs["all"])
+    wait_until(
+        lambda: len(deployed.records("plant")) == len(rows),
+        lambda: f"{len(rows)} rows: {len(deployed.records('plant'))} {replica.status().error}",
+    )
+    expected = [ROW | ROWS[name][1] for name in rows]
+    assert deployed.records("plant") == expected
+    reasons = [letter["reason"] for letter in deployed.dead_letters("plant")]
+    assert len(reasons) == len(REFUSED)
+    for reason, (_, said) in zip(reasons, REFUSED.values(), strict=True):
+        assert said in reason
+    assert replica.status().error is None
+    times_ms = [record.timestamp for record in read_all(kafka, stream_topic(deployed.id, "plant"))]
+    assert min(times_ms) >= began_ms, "a record without a timestamp has the time of its arrival"

@@ -231,6 +231,22 @@ MUTANTS = (
         "    if pipeline.draft_revision < revision:\n",
         ("tests/contract/web/test_pipelines.py",),
     ),
+    Mutant(
+        "links of walls",
+        "a link opens every wall",
+        "webapp/walls/links.py",
+        "    if link.wall_id != wall:",
+        "    if False:",
+        ("tests/contract/web/test_walls.py::test_a_link_shows_its_wall_and_names_nobody",),
+    ),
+    Mutant(
+        "histories of walls",
+        "a row that comes late takes the place of the newest one",
+        "webapp/walls/history.py",
+        "        if point.at_ms >= self.last.at_ms:",
+        "        if True:",
+        ("tests/unit/web/test_wall_history.py",),
+    ),
 )
 
 

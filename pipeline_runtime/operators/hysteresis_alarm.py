@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from pydantic import Field, model_validator
 
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
 from pipeline_runtime.operators.by_key import EACH_KEY
 from pipeline_runtime.operators.columns import NUMERIC, ColumnName, NumericColumn, SchemaCheck
-from pipeline_runtime.operators.key_columns import KeyColumns
+from pipeline_runtime.operators.key_columns import KeySegments, key_portions
 from pipeline_runtime.operators.keyed_rows import KeyedRows
 from pipeline_runtime.operators.lineage import Came, TracedRow, is_same, ms_in, up_to, with_value
-from pipeline_runtime.operators.sdk import Params
+from pipeline_runtime.operators.sdk import Params, States
 
 
 class HysteresisAlarmParams(Params):
@@ -52,7 +54,7 @@ class HysteresisAlarmParams(Params):
         return self
 
 
-class HysteresisAlarm(KeyColumns):
+class HysteresisAlarm(KeySegments):
     """Raises an alarm when a value has been too high (or too low) for some time, and clears it when the value
     is back.
 
@@ -104,7 +106,7 @@ class HysteresisAlarm(KeyColumns):
         return {"in": Came(None, made.time_ms, up_to(is_mine, is_trigger, then))}
 
     def _raises(self, row: TracedRow) -> bool:
-        return self._goes_on(row.values[self.params.column])
+        return bool(self._goes_on(row.values[self.params.column]))
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         schema = inputs["in"]
@@ -122,48 +124,71 @@ class HysteresisAlarm(KeyColumns):
             check.unique([field.name for field in fields], "params.column")
         return StreamSchema(fields=fields, key=self.params.key or schema.key)
 
-    def process_key(self, rows: KeyedRows, first: int, end: int, state: dict[str, Any]) -> None:
+    def process_keys(self, ports: Mapping[str, KeyedRows], states: States) -> None:
+        rows = ports["in"]
+        values = rows.array(self.params.column)  # a null is NaN, which is on no side
+        beyond, back = (np.flatnonzero(side(values)).tolist() for side in (self._goes_on, self._ended))
+        for some in key_portions(rows.spans):
+            for key, stored in zip(some, states.get(some), strict=True):
+                states.put(key, self._taken(rows, *rows.spans[key], beyond, back, stored or {}))
+
+    def _taken(
+        self,
+        rows: KeyedRows,
+        first: int,
+        end: int,
+        beyond: Sequence[int],
+        back: Sequence[int],
+        state: Mapping[str, Any],
+    ) -> dict[str, Any]:
+        """Takes the rows of one key, and returns its new state. `beyond` and `back` are places of the rows
+        that can raise an alarm and clear one. What lies between is passed over."""
         above, values, times_ms = self.params.above, rows.floats(self.params.column), rows.times_ms
         if state.get("above", above) != above:
-            state.clear()  # from now on it is about the other side
+            state = {}  # from now on it is about the other side
         raised_ms, since_ms, worst = state.get("raised_ms"), state.get("since_ms"), state.get("worst")
-        for place in range(first, end):
+        place = first
+        while place < end:
+            before, place = place, _next(back if raised_ms is not None else beyond, place, end)
+            passed = [value for value in values[before:place] if value is not None]
+            if passed:
+                since_ms = None
+                worst = None if raised_ms is None else self._farthest(passed, worst)
+            if place == end:
+                break
             value, now_ms = values[place], times_ms[place]
-            if value is None:
-                continue
+            assert value is not None, "a null is on no side"
             if raised_ms is None:
-                if not self._goes_on(value):
-                    since_ms = worst = None
-                    continue
-                worst, least_s = self._farther(value, worst), self.params.for_s
-            else:
-                if not self._ended(value):
-                    since_ms, worst = None, self._farther(value, worst)
-                    continue
-                least_s = self.params.clear_for_s
+                worst = self._farthest([value], worst)
             since_ms = now_ms if since_ms is None else min(now_ms, since_ms)
-            if now_ms - since_ms < least_s * 1000:
-                continue
-            if raised_ms is None:
-                rows.made.append((place, now_ms, "raised", value, since_ms, None, worst))
-                raised_ms = now_ms
-            else:
-                lasted_s = max(0, now_ms - raised_ms) / 1000
-                rows.made.append((place, now_ms, "cleared", value, since_ms, lasted_s, worst))
-                raised_ms = worst = None
-            since_ms = None
+            least_s = self.params.for_s if raised_ms is None else self.params.clear_for_s
+            if now_ms - since_ms >= least_s * 1000:
+                if raised_ms is None:
+                    rows.made.append((place, now_ms, "raised", value, since_ms, None, worst))
+                    raised_ms = now_ms
+                else:
+                    lasted_s = max(0, now_ms - raised_ms) / 1000
+                    rows.made.append((place, now_ms, "cleared", value, since_ms, lasted_s, worst))
+                    raised_ms = worst = None
+                since_ms = None
+            place += 1
         kept = {"above": above, "raised_ms": raised_ms, "since_ms": since_ms, "worst": worst}
-        state.clear()
-        state.update({name: each for name, each in kept.items() if each is not None})
+        return {name: each for name, each in kept.items() if each is not None}
 
-    def _goes_on(self, value: float) -> bool:
-        """Returns whether the value is beyond the limit that raises the alarm."""
+    def _goes_on(self, value: Any) -> Any:
+        """Returns whether the value, or each of an array, is beyond the limit that raises the alarm."""
         return value > self.params.raise_at if self.params.above else value < self.params.raise_at
 
-    def _ended(self, value: float) -> bool:
+    def _ended(self, value: Any) -> Any:
         return value <= self.params.clear_at if self.params.above else value >= self.params.clear_at
 
-    def _farther(self, one: float, other: float | None) -> float:
-        if other is None:
-            return one
-        return max(one, other) if self.params.above else min(one, other)
+    def _farthest(self, values: Sequence[float], worst: float | None) -> float:
+        """Returns which of the values and the one before them is farthest, of equal ones the last."""
+        found = [*reversed(values), *([] if worst is None else [worst])]
+        return max(found) if self.params.above else min(found)
+
+
+def _next(places: Sequence[int], place: int, end: int) -> int:
+    """Returns the first of the places from `place` on, or `end`."""
+    at = bisect_left(places, place)
+    return min(places[at], end) if at < len(places) else end

@@ -102,3 +102,46 @@ def test_it_equals_a_plain_oracle(values, for_s, clear_for_s):
     assert [(row["alarm"], row["_time"]) for row in found] == [
         (alarm, at(second)) for alarm, second in oracle(values, for_s, clear_for_s)
     ]
+
+
+def row_by_row(values, *, raise_at, clear_at, for_s, clear_for_s):
+    """The alarms of (second, value), as the operator's words say it: one row after the other."""
+    above = clear_at <= raise_at
+    farther = max if above else min
+    raised = since = worst = None
+    for second, value in values:
+        is_beyond = value > raise_at if above else value < raise_at
+        is_back = value <= clear_at if above else value >= clear_at
+        if raised is not None and not is_back:
+            since, worst = None, farther(value, worst)
+        elif raised is None and not is_beyond:
+            since = worst = None
+        else:
+            worst = worst if raised is not None else value if worst is None else farther(value, worst)
+            since = second if since is None else min(since, second)
+            if second - since >= (for_s if raised is None else clear_for_s):
+                yield "cleared" if raised is not None else "raised", second, value, since, worst
+                raised, worst, since = (second, worst, None) if raised is None else (None, None, None)
+
+
+_values = st.none() | st.sampled_from([-2.0, -1.0, -0.0, 0.0, 0.5, 1.0, 2.0, 3.0])
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 12), _values), max_size=30),
+    st.sampled_from([(1, 0), (0, 1), (0.5, 0.5)]),
+    st.sampled_from([(0, 0), (0, 2), (3, 0), (1, 1)]),
+)
+def test_what_can_be_passed_over_changes_nothing(given, limits, times):
+    if limits[0] == limits[1] and not any(times):
+        return  # refused: it would flap
+    said = dict(zip(("raise_at", "clear_at", "for_s", "clear_for_s"), (*limits, *times), strict=True))
+    found = keyed_output(
+        HysteresisAlarm(HysteresisAlarmParams(column="x", **said)),
+        [(second, {"x": value}) for second, value in given],
+    )
+    expected = row_by_row([each for each in given if each[1] is not None], **said)
+    assert [(row["alarm"], row["_time"], row["since"], repr((row["x"], row["worst"]))) for row in found] == [
+        (alarm, at(second), at(since), repr((value, worst)))
+        for alarm, second, value, since, worst in expected
+    ]

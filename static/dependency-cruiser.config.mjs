@@ -12,17 +12,18 @@ export default {
     },
     {
       name: "shared-below-views",
-      comment: "What both views share imports none of them.",
+      comment: "What the views share imports none of them.",
       severity: "error",
       from: { path: layer("shared") },
-      to: { path: layer("(bundle|editor|monitor)") },
+      to: { path: layer("(bundle|editor|monitor|walls)") },
     },
     {
       name: "views-apart",
-      comment: "The editor and the monitor do not import each other: what both need is in shared/.",
+      comment:
+        "The editor, the monitor and the walls do not import each other: what several need is in shared/.",
       severity: "error",
-      from: { path: layer("(editor|monitor)") },
-      to: { path: layer("(bundle|editor|monitor)"), pathNot: layer("$1") },
+      from: { path: layer("(editor|monitor|walls)") },
+      to: { path: layer("(bundle|editor|monitor|walls)"), pathNot: layer("$1") },
     },
     {
       name: "no-unknown-imports",
@@ -33,7 +34,7 @@ export default {
     },
   ],
   options: {
-    includeOnly: "^(bundle|editor|monitor|shared)/",
+    includeOnly: "^(bundle|editor|monitor|shared|walls)/",
     tsPreCompilationDeps: true,
     tsConfig: { fileName: "tsconfig.json" },
     enhancedResolveOptions: { extensions: [".ts", ".tsx", ".d.ts", ".json", ".css"] },

@@ -10,7 +10,7 @@ import { elementsOf, emptyDocument, groupOf, locate } from "../shared/document";
 import * as edits from "./edits";
 import type { Mark, StreamMark } from "./difference";
 import { boxes, sized, toEdges, toNodes, type CardNode, type FlowNode, type StreamEdge } from "./flow";
-import * as past from "./history";
+import * as past from "../shared/history";
 import { arranged, type Arrangement, type Point } from "./places";
 
 type Mode = "edit" | "live";

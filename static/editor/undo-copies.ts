@@ -6,7 +6,7 @@
 import { mayAct, page } from "../shared/page";
 import type { DocElement, PipelineDocument } from "../shared/types";
 import { elementsOf } from "../shared/document";
-import { mapped, start, type History } from "./history";
+import { mapped, start, type History } from "../shared/history";
 import { stable } from "./merge";
 import { repinned, repinsOf } from "./pins";
 import { useEditor } from "./store";

@@ -8,7 +8,8 @@ import { OperatorIcon } from "../shared/ui/icons";
 import { Markdown } from "../shared/ui/markdown";
 import { Problem, Skeleton, useLoaded } from "../shared/ui/parts";
 import { Frame, Section } from "../shared/ui/frame";
-import { PipelinePicture } from "./pipeline-picture";
+import { drawnOf } from "../shared/pipeline-picture";
+import { PipelinePicture } from "../shared/ui/pipeline-picture";
 import { UseButtons, UseProblem, useUse } from "./template-actions";
 import { withOperators } from "./template-data";
 import { Facts } from "./template-facts";
@@ -47,7 +48,7 @@ function Shown({ template, operators }: { template: Template; operators: Operato
   return (
     <>
       <div className="card template-picture" tabIndex={0} role="region" aria-label="Picture of the pipeline">
-        <PipelinePicture title={title} document={document} operators={operators} named />
+        <PipelinePicture title={title} elements={drawnOf(document, operators)} named />
       </div>
       <div className="template-words">
         <section>

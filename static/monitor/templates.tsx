@@ -5,7 +5,8 @@ import { mount } from "../shared/mount";
 import type { Operator, Template } from "../shared/types";
 import { Problem, Skeleton, useLoaded } from "../shared/ui/parts";
 import { Frame } from "../shared/ui/frame";
-import { PipelinePicture } from "./pipeline-picture";
+import { drawnOf } from "../shared/pipeline-picture";
+import { PipelinePicture } from "../shared/ui/pipeline-picture";
 import { withOperators } from "./template-data";
 import { DeployButton, UseProblem, useUse } from "./template-actions";
 import { Facts } from "./template-facts";
@@ -52,7 +53,7 @@ function Card({ template, operators }: { template: Template; operators: Readonly
   return (
     <article className="card gallery__card">
       <div className="gallery__picture">
-        <PipelinePicture title={title} document={document} operators={operators} />
+        <PipelinePicture title={title} elements={drawnOf(document, operators)} />
       </div>
       <div className="gallery__text">
         <h2>

@@ -4,6 +4,13 @@ import type { Problem, User } from "./types";
 
 const PREFIX = "/api/v1";
 
+/** The secret of a link, with which each request is made in place of a session. */
+let link: string | null = null;
+
+export function askByLink(secret: string): void {
+  link = secret;
+}
+
 /** A request that failed: `problem` is what the server said, or what we can say when it said nothing. */
 export class ApiError extends Error {
   constructor(public readonly problem: Problem) {
@@ -87,7 +94,8 @@ function sendForm<T>(
 
 async function send<T>(method: string, path: string, options: RequestOptions): Promise<T> {
   const headers: Record<string, string> = { Accept: "application/json", ...options.headers };
-  if (method !== "GET") headers["X-CSRFToken"] = page.csrf;
+  if (link !== null) headers.Authorization = `Bearer ${link}`;
+  else if (method !== "GET") headers["X-CSRFToken"] = page.csrf;
   if (options.body !== undefined) headers["Content-Type"] = "application/json";
   let response: Response;
   let text: string;
@@ -97,7 +105,7 @@ async function send<T>(method: string, path: string, options: RequestOptions): P
       headers,
       body: options.form ?? (options.body === undefined ? undefined : JSON.stringify(options.body)),
       signal: options.signal,
-      credentials: "same-origin",
+      credentials: link === null ? "same-origin" : "omit",
       keepalive: options.keepalive,
     });
     text = await response.text();

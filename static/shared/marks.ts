@@ -5,7 +5,7 @@ import { pauseTold } from "./pause";
 import type { Span } from "./time-range";
 import type { AttentionLine, Handover, LogEvent } from "./types";
 
-export type MarkKind = "handover" | "deployment" | "checkpoint" | "fault";
+export type MarkKind = "handover" | "deployment" | "checkpoint" | "fault" | "note";
 
 export interface Mark {
   /** ms since the epoch */

@@ -11,18 +11,18 @@ import { Toasts } from "./ui/toast";
 import "./ui/dialog.css";
 import "./ui/ui.css";
 
-/** Put a view into `#root`, with what every view needs around it. */
-export function mount(view: ReactNode): void {
+/** Put a view into `#root`, with what every view needs around it. `byLink`: nobody is signed in. */
+export function mount(view: ReactNode, { byLink = false } = {}): void {
   const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.content;
   if (nonce) setNonce(nonce);
   const root = document.getElementById("root");
   if (!root) return;
   startClock();
-  live.start();
+  if (!byLink) live.start();
   createRoot(root).render(
     <StrictMode>
       <TooltipProvider delayDuration={350}>
-        <SignedOut />
+        {!byLink && <SignedOut />}
         <Boundary>{view}</Boundary>
         <ConfirmHost />
         <Toasts />

@@ -10,6 +10,7 @@ interface PageProps {
   element?: string;
   template?: string;
   node?: string;
+  wall?: string;
   id?: string;
 }
 

@@ -10,6 +10,7 @@ import {
   LayoutTemplate,
   Plus,
   Scale,
+  LayoutDashboard,
   Server,
   SunMoon,
   TerminalSquare,
@@ -205,6 +206,11 @@ function Actions() {
         </Item>
       )}
       {operates && (
+        <Item value="New wall" run={go("/walls/?new=1")} icon={<Plus aria-hidden="true" />}>
+          New wall
+        </Item>
+      )}
+      {operates && (
         <Item value="New policy" run={go("/policies/?new=1")} icon={<Plus aria-hidden="true" />}>
           New policy
         </Item>
@@ -261,6 +267,14 @@ function Pages() {
         icon={<FileUp aria-hidden="true" />}
       >
         Files
+      </Item>
+      <Item
+        value="Walls"
+        keywords={["dashboard", "full screen", "monitor", "kiosk"]}
+        run={go("/walls/")}
+        icon={<LayoutDashboard aria-hidden="true" />}
+      >
+        Walls
       </Item>
       <Item value="Nodes" run={go("/nodes/")} icon={<Server aria-hidden="true" />}>
         Nodes

@@ -85,4 +85,5 @@ wireTheme();
 wireCollapse();
 nameLinks();
 wireMenu();
-if (document.getElementById("root")?.dataset.view) void startApp();
+// a page that a link shows has no rail, and nothing to jump to
+if (document.getElementById("rail") && document.getElementById("root")?.dataset.view) void startApp();

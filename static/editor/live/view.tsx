@@ -8,7 +8,7 @@ import { Problem, Skeleton, useLoaded } from "../../shared/ui/parts";
 import { RangeBar } from "../../shared/ui/range";
 import { useEditor } from "../store";
 import { Nothing, RecordTable, Stale, streamPath, type Peeked } from "./records";
-import { toldRows, useCurve, type Gathered } from "./curve";
+import { columnQuery, toldRows, useCurve, type Gathered } from "../../shared/curve";
 import { asList, streamChart, WINDOW_S } from "./stream-chart";
 
 const HEIGHT = 300;
@@ -54,13 +54,12 @@ function TableView({ pipeline, source, params }: Props & { source: string }) {
 
 function ChartView({ pipeline, element, source, params, height = HEIGHT }: Props & { source: string }) {
   const held = useTimeRange((state) => state.held);
-  const asked = {
-    columns: asList(params.columns),
-    by: asList(params.by)[0] ?? null,
-    marks: asList(params.marks),
+  const { gathered, error } = useCurve({
+    path: curvePath(pipeline, source),
+    query: columnQuery(asList(params.columns), asList(params.by)[0] ?? null, asList(params.marks)),
     window_ms: Math.ceil(1000 * (Number(params.window_s) || WINDOW_S)),
-  };
-  const { gathered, error } = useCurve(pipeline, source, asked, held);
+    held,
+  });
   return (
     <Shown
       pipeline={pipeline}
@@ -83,6 +82,9 @@ function ChartView({ pipeline, element, source, params, height = HEIGHT }: Props
     </Shown>
   );
 }
+
+const curvePath = (pipeline: string, source: string): string =>
+  `/pipelines/${encodeURIComponent(pipeline)}/streams/${encodeURIComponent(source)}/curve`;
 
 interface ShownProps {
   pipeline: string;

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { PipelineDocument } from "../../shared/types";
 import { elementsOf } from "../../shared/document";
 import { changeElement, moveElements } from "../edits";
-import { mapped, push, start, undo } from "../history";
+import { mapped, push, start, undo } from "../../shared/history";
 import { elsewhereMark, homeWords, waysHome, repinned, repinsOf, repinWords } from "../pins";
 import { DOCUMENT } from "../../shared/tests/documents";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { elementsOf } from "../../shared/document";
 import { changeElement, moveElements } from "../edits";
-import { push, redo, start, undo, type History } from "../history";
+import { push, redo, start, undo, type History } from "../../shared/history";
 import { pack, unpack } from "../undo-copies";
 import { DOCUMENT } from "../../shared/tests/documents";
 

@@ -31,6 +31,8 @@ export interface Line {
   /** 1 to 7: the place in the chart scale */
   series?: number;
   dash?: boolean;
+  /** the side on which its scale stands; left if it is not said */
+  axis?: "left" | "right";
   /** the values as they were written, where a number would lose digits */
   texts?: (string | null)[];
 }
@@ -54,9 +56,15 @@ export interface ChartData {
   span_ms?: number;
   /** a horizontal line, such as an alert's */
   limit?: number;
+  /** what the lines of the left axis should stay between: what lies beyond is shaded */
+  band?: { low?: number | undefined; high?: number | undefined };
+  /** the size of its words, px; 11 where it is not said */
+  text_px?: number;
 }
 
 export const HEIGHT = 170;
+const TEXT = 11;
+const textOf = ({ text_px = TEXT }: Pick<ChartData, "text_px">): number => text_px;
 
 /** How each kind of mark looks: by colour and shape. */
 export const MARKS: Record<MarkKind, { word: string; colour: string; symbol: string; glyph: string }> = {
@@ -64,6 +72,7 @@ export const MARKS: Record<MarkKind, { word: string; colour: string; symbol: str
   deployment: { word: "deployment", colour: "--standby", symbol: "triangle-down", glyph: "▼" },
   checkpoint: { word: "checkpoint", colour: "--ink-3", symbol: "line-ns-open", glyph: "|" },
   fault: { word: "fault", colour: "--failed", symbol: "square", glyph: "■" },
+  note: { word: "note", colour: "--ink-2", symbol: "star", glyph: "★" },
 };
 
 const CONFIG = {
@@ -123,10 +132,11 @@ function lineTraces(place: HTMLElement, chart: Drawn): Trace[] {
     name: line.name,
     x: points[index]?.x.map((time) => new Date(time)) ?? [],
     y: points[index]?.y ?? [],
+    ...(line.axis === "right" ? { yaxis: "y3" } : {}),
     connectgaps: false,
     line: {
       color: colour(place, `--series-${line.series ?? index + 1}`),
-      width: 1.8,
+      width: (1.8 * textOf(chart)) / TEXT,
       dash: line.dash ? "dot" : "solid",
     },
     hovertemplate: hover(chart, line),
@@ -199,10 +209,68 @@ const markLine = (place: HTMLElement, mark: Mark) => ({
   line: { color: colour(place, MARKS[mark.kind].colour), width: 1, dash: "dot" },
 });
 
+const linesOf = (chart: Drawn, side: "left" | "right"): Line[] =>
+  chart.lines.filter(({ axis = "left" }) => axis === side);
+
+/** The ends of the left axis of a chart with a band: its limits are always in sight. */
+function bandRange(chart: Drawn): [number, number] {
+  const { low, high } = chart.band ?? {};
+  const values = linesOf(chart, "left").flatMap((line) => line.values);
+  const [least, greatest] = extentOf([...values, low, high]) ?? [0, 1];
+  const room = (greatest - least || Math.abs(greatest) || 1) * 0.08;
+  return [least - room, greatest + room];
+}
+
+const shaded = (y0: number, y1: number, fillcolor: string) => ({
+  type: "rect",
+  xref: "paper",
+  layer: "below",
+  x0: 0,
+  x1: 1,
+  y0,
+  y1,
+  fillcolor,
+  line: { width: 0 },
+});
+
+/** What lies beyond the limits, shaded, with a line at each limit. */
+function bandShapes(place: HTMLElement, chart: Drawn): Layout[] {
+  const { low, high } = chart.band ?? {};
+  const [bottom, top] = bandRange(chart);
+  const soft = colour(place, "--failed-soft");
+  const edge = colour(place, "--failed");
+  return [
+    ...(high === undefined ? [] : [shaded(high, top, soft), limitLine(high, edge)]),
+    ...(low === undefined ? [] : [shaded(bottom, low, soft), limitLine(low, edge)]),
+  ];
+}
+
+/** The words of notes, at the top of their lines. */
+const noteWords = (place: HTMLElement, chart: Drawn): Layout[] =>
+  (chart.marks ?? [])
+    .filter(({ kind }) => kind === "note")
+    .map((mark) => ({
+      x: new Date(mark.t),
+      y: 1,
+      yref: "paper",
+      yanchor: "top",
+      xanchor: "left",
+      xshift: 6,
+      align: "left",
+      showarrow: false,
+      text: wrapped(mark.text),
+      font: { color: colour(place, "--ink-2"), size: textOf(chart) },
+      bgcolor: colour(place, "--surface"),
+    }));
+
 /** A flat line at 0 needs an axis to lie on. */
-function yRange(chart: Drawn): Layout {
+function yRange(chart: Drawn, side: "left" | "right"): Layout {
+  if (chart.band && side === "left") {
+    const [from, to] = bandRange(chart);
+    return { range: [from, to], tickformat: tickFormat(from, to), automargin: true };
+  }
   if (chart.scale === "ratio") return { range: [0, 1.04], tickformat: ".0%", tickvals: [0, 0.5, 1] };
-  const [least, greatest] = extentOf(chart.lines.flatMap((line) => line.values)) ?? [0, 0];
+  const [least, greatest] = extentOf(linesOf(chart, side).flatMap((line) => line.values)) ?? [0, 0];
   const from = chart.zero === false ? least : Math.min(0, least);
   const form = { tickformat: tickFormat(from, greatest), automargin: true };
   return chart.zero !== false && greatest === 0 ? { ...form, range: [0, 1], nticks: 2 } : form;
@@ -222,21 +290,31 @@ function xRange({ times, span_ms }: Drawn, held: Span | null): Layout {
 function layout(place: HTMLElement, chart: Drawn, held: Span | null): Layout {
   const ink = colour(place, "--ink-3");
   const line = colour(place, "--border");
-  const axis = { color: ink, gridcolor: line, zerolinecolor: line, tickfont: { size: 11 } };
+  const text = textOf(chart);
+  const axis = { color: ink, gridcolor: line, zerolinecolor: line, tickfont: { size: text } };
+  // time alone is zoomed: the other axes fit what is shown of it
+  const upright = {
+    ...axis,
+    fixedrange: true,
+    rangemode: chart.zero === false ? "normal" : "tozero",
+    nticks: 4,
+  };
   const marked = (chart.marks ?? []).filter((mark) => !isMinor(mark));
   return {
     height: chart.height ?? HEIGHT,
-    margin: { l: 46, r: 8, t: 6, b: 22 },
+    margin: { l: (46 * text) / TEXT, r: 8, t: 6, b: 2 * text },
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
-    font: { family: getComputedStyle(document.body).fontFamily, size: 11, color: ink },
+    font: { family: getComputedStyle(document.body).fontFamily, size: text, color: ink },
     showlegend: false,
     hovermode: "x unified",
     dragmode: "zoom",
     shapes: [
       ...(chart.limit === undefined ? [] : [limitLine(chart.limit, colour(place, "--failed"))]),
+      ...(chart.band ? bandShapes(place, chart) : []),
       ...marked.map((mark) => markLine(place, mark)),
     ],
+    annotations: noteWords(place, chart),
     hoverlabel: {
       bgcolor: colour(place, "--surface-raised"),
       bordercolor: line,
@@ -254,15 +332,11 @@ function layout(place: HTMLElement, chart: Drawn, held: Span | null): Layout {
         { dtickrange: [86_400_000, null], value: "%-d %b" },
       ],
     },
-    // time alone is zoomed: the other axis fits what is shown of it
-    yaxis: {
-      ...axis,
-      fixedrange: true,
-      rangemode: chart.zero === false ? "normal" : "tozero",
-      nticks: 4,
-      ...yRange(chart),
-    },
+    yaxis: { ...upright, ...yRange(chart, "left") },
     yaxis2: { overlaying: "y", range: [0, 1], fixedrange: true, visible: false },
+    ...(linesOf(chart, "right").length > 0
+      ? { yaxis3: { ...upright, overlaying: "y", side: "right", showgrid: false, ...yRange(chart, "right") } }
+      : {}),
   };
 }
 
@@ -272,6 +346,13 @@ export function spanIn(change: Record<string, unknown>): Span | null {
   const [from, to] = Array.isArray(range) ? range : [change["xaxis.range[0]"], change["xaxis.range[1]"]];
   const span = { from: localTime(from), to: localTime(to) };
   return span.from < span.to ? span : null;
+}
+
+/** The time of a click on a chart; null when it met no point. */
+export function timeIn(click: Record<string, unknown>): number | null {
+  const [point] = Array.isArray(click.points) ? (click.points as { x?: unknown }[]) : [];
+  const time = localTime(point?.x);
+  return Number.isNaN(time) ? null : time;
 }
 
 /** Plotly writes times as "2026-11-23 04:12:33.1234", of the browser's zone. */

@@ -6,7 +6,16 @@ import { instant, toTheSecond } from "../format";
 import { marksAt } from "../marks";
 import { follow, hold, useTimeRange } from "../time-range";
 import { flagKey, Legend, lineKey } from "./chart-legend";
-import { draw, HEIGHT, loadPlotly, spanIn, type ChartData, type Drawn, type Plotly } from "./chart-plot";
+import {
+  draw,
+  HEIGHT,
+  loadPlotly,
+  spanIn,
+  timeIn,
+  type ChartData,
+  type Drawn,
+  type Plotly,
+} from "./chart-plot";
 import { drawings } from "./draw-queue";
 import "./plotly.css";
 import "./chart.css";
@@ -18,6 +27,8 @@ interface Props extends ChartData {
   of: string;
   /** what it leaves out, in words */
   note?: string;
+  /** what a click on a time of it does, ms since the epoch */
+  onPick?: ((time: number) => void) | undefined;
 }
 
 /** Charts beside one another, as the width allows, each on a card. */
@@ -159,6 +170,11 @@ function Plot({ hidden, ...props }: Props & { hidden: ReadonlySet<string> }) {
         if (span) hold(span);
       });
       plot.on("plotly_doubleclick", () => follow());
+      plot.removeAllListeners("plotly_click");
+      plot.on("plotly_click", (click) => {
+        const time = timeIn(click);
+        if (time !== null) props.onPick?.(time);
+      });
     };
     // new figures can wait; what the user did cannot
     const wish = `${held?.from} ${held?.to} ${props.span_ms} ${theme} ${width} ${[...hidden].join()}`;

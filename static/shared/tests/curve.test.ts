@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { PeekRecord } from "../../shared/types";
-import { Gathering, toldRows } from "../live/curve";
+import type { PeekRecord } from "../types";
+import { Gathering, toldRows } from "../curve";
 
 const T0 = Date.parse("2026-11-20T12:00:00Z");
 const record = (second: number): PeekRecord => ({

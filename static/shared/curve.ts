@@ -1,16 +1,9 @@
 /** The rows that a live chart draws: asked for once, then only what is new. */
 import { useEffect, useRef, useState } from "react";
-import { get } from "../../shared/api";
-import { instant, plural } from "../../shared/format";
-import type { Span } from "../../shared/time-range";
-import type { PeekRecord } from "../../shared/types";
-import type { Peeked } from "./records";
-
-interface Answer extends Peeked {
-  rows: number;
-  left_out: number;
-  cursor: string;
-}
+import { get } from "./api";
+import { instant, plural } from "./format";
+import type { Span } from "./time-range";
+import type { Curve, PeekRecord } from "./types";
 
 export interface Gathered {
   /** oldest first */
@@ -21,11 +14,17 @@ export interface Gathered {
   left_out: number;
 }
 
-interface Asked {
-  columns: string[];
-  by: string | null;
-  marks: string[];
+/** What is asked for: where, and which of its rows. */
+export interface CurveAsk {
+  /** of the route, without its query */
+  path: string;
+  /** more of the query */
+  query: [string, string][];
   window_ms: number;
+  /** a range of time that stays; null follows the stream */
+  held: Span | null;
+  /** how often what is new is asked for, ms; else each second */
+  every_ms?: number;
 }
 
 const EVERY_MS = 1000;
@@ -34,13 +33,25 @@ const PIXELS = 800;
 
 const atOf = (record: PeekRecord): number => instant(record.at) ?? 0;
 
-function queryOf({ columns, by, marks, window_ms }: Asked, more: Record<string, string>): string {
-  const query = new URLSearchParams({ pixels: String(PIXELS), window_ms: String(window_ms), ...more });
-  for (const column of columns) query.append("columns", column);
-  for (const mark of marks) query.append("marks", mark);
-  if (by) query.set("by", by);
-  return query.toString();
+function addressOf({ path, query, window_ms, held }: CurveAsk, cursor: string): string {
+  const asked = new URLSearchParams({ pixels: String(PIXELS), window_ms: String(window_ms) });
+  for (const [name, value] of query) asked.append(name, value);
+  if (held) {
+    asked.set("from_ms", String(Math.floor(held.from)));
+    asked.set("to_ms", String(Math.ceil(held.to)));
+  } else if (cursor) asked.set("after", cursor);
+  return `${path}?${asked.toString()}`;
 }
+
+/** The query for columns of a stream: a curve for each, or for each value of `by`. */
+export const columnQuery = (columns: string[], by: string | null, marks: string[]): [string, string][] => [
+  ...columns.map((column): [string, string] => ["columns", column]),
+  ...marks.map((mark): [string, string] => ["marks", mark]),
+  ...(by ? [["by", by] satisfies [string, string]] : []),
+];
+
+/** Tells one question from another. */
+export const curveKey = (ask: CurveAsk): string => addressOf(ask, "");
 
 /** What one answer stands for, and the times between which it lies. */
 interface Part {
@@ -64,7 +75,7 @@ export class Gathering {
   private seen = new Map<string, PeekRecord>();
   private parts: Part[] = [];
 
-  add(answer: Pick<Answer, "records" | "rows" | "left_out">, window_ms: number): Gathered {
+  add(answer: Pick<Curve, "records" | "rows" | "left_out">, window_ms: number): Gathered {
     for (const record of answer.records) this.seen.set(`${record.partition}/${record.offset}`, record);
     const records = [...this.seen.values()].sort((a, b) => atOf(a) - atOf(b));
     const newest = records.length ? atOf(records[records.length - 1] as PeekRecord) : 0;
@@ -88,48 +99,54 @@ export class Gathering {
   }
 }
 
-/** `held`: a range of time that stays; null follows the stream. */
-export function useCurve(pipeline: string, source: string | null, asked: Asked, held: Span | null) {
+/** Asks until the returned function is called: once for a range that stays, else on and on for what is new. */
+export function followCurve(
+  ask: CurveAsk,
+  take: (gathered: Gathered) => void,
+  fail: (error: unknown) => void,
+): () => void {
+  const gathering = new Gathering();
+  let over = false;
+  let timer = 0;
+  let cursor = "";
+  const next = async () => {
+    try {
+      const answer = await get<Curve>(addressOf(ask, cursor));
+      if (over) return;
+      cursor = answer.cursor;
+      take(ask.held ? answer : gathering.add(answer, ask.window_ms));
+    } catch (problem) {
+      if (!over) fail(problem);
+    }
+    // the next question only after the answer: a slow server is not asked twice
+    const seen = document.visibilityState === "visible";
+    const wait = Math.max(ask.every_ms ?? EVERY_MS, seen ? 0 : EVERY_UNSEEN_MS);
+    if (!over && !ask.held) timer = window.setTimeout(() => void next(), wait);
+  };
+  void next();
+  return () => {
+    over = true;
+    window.clearTimeout(timer);
+  };
+}
+
+/** What one curve shows; null for `ask` asks nothing. */
+export function useCurve(ask: CurveAsk | null) {
   const [gathered, setGathered] = useState<Gathered | null>(null);
   const [error, setError] = useState<unknown>(null);
-  const key = `${pipeline} ${source} ${queryOf(asked, {})} ${held?.from} ${held?.to}`;
-  const last = useRef(asked);
-  last.current = asked;
+  const last = useRef(ask);
+  last.current = ask;
+  const key = ask && curveKey(ask);
   useEffect(() => {
-    if (!source) return;
-    const path = `/pipelines/${encodeURIComponent(pipeline)}/streams/${encodeURIComponent(source)}/curve?`;
-    const gathering = new Gathering();
-    let over = false;
-    let timer = 0;
-    let cursor = "";
-    const more = (): Record<string, string> =>
-      held
-        ? { from_ms: String(Math.floor(held.from)), to_ms: String(Math.ceil(held.to)) }
-        : cursor
-          ? { after: cursor }
-          : {};
-    const ask = async () => {
-      try {
-        const answer = await get<Answer>(path + queryOf(last.current, more()));
-        if (over) return;
-        cursor = answer.cursor;
-        setGathered(
-          held ? { ...answer, records: answer.records } : gathering.add(answer, last.current.window_ms),
-        );
+    if (!last.current) return;
+    return followCurve(
+      last.current,
+      (now) => {
+        setGathered(now);
         setError(null);
-      } catch (problem) {
-        if (!over) setError(problem);
-      }
-      // the next question only after the answer: a slow server is not asked twice
-      const seen = document.visibilityState === "visible";
-      if (!over && !held) timer = window.setTimeout(() => void ask(), seen ? EVERY_MS : EVERY_UNSEEN_MS);
-    };
-    void ask();
-    return () => {
-      over = true;
-      window.clearTimeout(timer);
-    };
-    // eslint-disable-next-line react-hooks/exhaustive-deps
+      },
+      setError,
+    );
   }, [key]);
   return { gathered, error };
 }

@@ -1,15 +1,15 @@
 import { describe, expect, test } from "vitest";
-import { DOCUMENT, OPERATORS } from "../../shared/tests/documents";
-import type { PipelineDocument } from "../../shared/types";
-import { BOX, pictureOf } from "../template-picture";
-import { elementsOf } from "../../shared/document";
+import { DOCUMENT, OPERATORS } from "./documents";
+import type { PipelineDocument } from "../types";
+import { BOX, drawnOf, pictureOf } from "../pipeline-picture";
+import { elementsOf } from "../document";
 
 const numbers = (path: string) => [...path.matchAll(/-?[\d.]+/g)].map(([number]) => Number(number));
 
 describe("the picture of a pipeline", () => {
   test("has a box for each element where it lies, with its name and kind", () => {
-    const { boxes } = pictureOf(DOCUMENT, OPERATORS);
-    expect(boxes.map(({ id, name, category, x, y }) => [id, name, category, x, y])).toEqual([
+    const { boxes } = pictureOf(drawnOf(DOCUMENT, OPERATORS));
+    expect(boxes.map(({ id, title, category, x, y }) => [id, title, category, x, y])).toEqual([
       ["readings", "readings", "sources", 0, 0],
       ["big", "big", "transform", 320, 0],
       ["file", "file", "sinks", 640, 0],
@@ -17,8 +17,8 @@ describe("the picture of a pipeline", () => {
   });
 
   test("a stream leads from the right side of one box to the left side of the other", () => {
-    const { streams } = pictureOf(DOCUMENT, OPERATORS);
-    expect(streams.map(({ key }) => key)).toEqual(["readings>big.in", "big>file.in"]);
+    const { streams } = pictureOf(drawnOf(DOCUMENT, OPERATORS));
+    expect(streams.map(({ key }) => key)).toEqual(["readings>big.0", "big>file.0"]);
     const path = numbers(streams[0]?.path ?? "");
     expect(path.slice(0, 2)).toEqual([BOX.width, BOX.height / 2]);
     expect(path.slice(-2)).toEqual([320, BOX.height / 2]);
@@ -35,7 +35,7 @@ describe("the picture of a pipeline", () => {
         ],
       },
     };
-    const { streams } = pictureOf(joined, OPERATORS);
+    const { streams } = pictureOf(drawnOf(joined, OPERATORS));
     const ends = streams.filter(({ key }) => key.includes(">both")).map(({ path }) => numbers(path).at(-1));
     expect(ends).toHaveLength(2);
     expect(new Set(ends).size).toBe(2);
@@ -47,13 +47,13 @@ describe("the picture of a pipeline", () => {
       { id: "far", type: "filter", ui: { x: -500, y: -300 } },
       { id: "placeless", type: "unknown" },
     ];
-    const { boxes, view } = pictureOf({ ...DOCUMENT, spec: { elements } }, OPERATORS);
+    const { boxes, view } = pictureOf(drawnOf({ ...DOCUMENT, spec: { elements } }, OPERATORS));
     for (const { x, y } of boxes) {
       expect(x).toBeGreaterThan(view.x);
       expect(y).toBeGreaterThan(view.y);
       expect(x + BOX.width).toBeLessThan(view.x + view.width);
       expect(y + BOX.height).toBeLessThan(view.y + view.height);
     }
-    expect(pictureOf({ ...DOCUMENT, spec: { elements: [] } }, OPERATORS).view.width).toBeGreaterThan(0);
+    expect(pictureOf([]).view.width).toBeGreaterThan(0);
   });
 });

@@ -1,17 +1,23 @@
-/** A document as a small drawing: boxes where its elements lie, lines for its streams. Pure. */
-import { displayName, elementsOf, parseReference } from "../shared/document";
-import type { Operator, PipelineDocument } from "../shared/types";
+/** A pipeline as a small drawing: boxes where its elements lie, lines for its streams. Pure. */
+import { displayName, elementsOf, parseReference } from "./document";
+import type { Operator, PipelineDocument } from "./types";
 
-export interface Box {
+/** An element as a picture shows it. */
+export interface DrawnElement {
   id: string;
-  name: string;
+  title: string;
+  /** of its operator */
   category: string | undefined;
   x: number;
   y: number;
+  /** the streams that it reads: `element` or `element.port` */
+  inputs: string[];
+  /** of what runs */
+  status?: string;
 }
 
 export interface Picture {
-  boxes: Box[];
+  boxes: readonly DrawnElement[];
   /** paths of SVG, each from the right side of a box to the left side of another */
   streams: { key: string; path: string }[];
   /** what all of it takes, with room around */
@@ -24,39 +30,45 @@ const ROOM = 12;
 const STEP = 300;
 const BEND_MIN = 30;
 
-export function pictureOf(document: PipelineDocument, operators: ReadonlyMap<string, Operator>): Picture {
-  const boxes = elementsOf(document).map((element, index) => {
+/** The elements of a document: those without a place stand in a row. */
+export const drawnOf = (
+  document: PipelineDocument,
+  operators: ReadonlyMap<string, Operator>,
+): DrawnElement[] =>
+  elementsOf(document).map((element, index) => {
     const operator = operators.get(element.type);
     return {
       id: element.id,
-      name: displayName(element, operator),
+      title: displayName(element, operator),
       category: operator?.category,
       x: element.ui?.x ?? index * STEP,
       y: element.ui?.y ?? 0,
+      inputs: Object.values(element.inputs ?? {}),
     };
   });
+
+export function pictureOf(boxes: readonly DrawnElement[]): Picture {
   const byId = new Map(boxes.map((box) => [box.id, box]));
-  const streams = elementsOf(document).flatMap((element) => {
-    const inputs = Object.entries(element.inputs ?? {});
-    return inputs.flatMap(([port, reference], index) => {
-      const [from, to] = [byId.get(parseReference(reference).element), byId.get(element.id)];
-      if (!from || !to) return [];
-      const share = (index + 1) / (inputs.length + 1);
-      return [{ key: `${reference}>${element.id}.${port}`, path: pathOf(from, to, share) }];
-    });
-  });
+  const streams = boxes.flatMap((to) =>
+    to.inputs.flatMap((reference, index) => {
+      const from = byId.get(parseReference(reference).element);
+      if (!from) return [];
+      const share = (index + 1) / (to.inputs.length + 1);
+      return [{ key: `${reference}>${to.id}.${index}`, path: pathOf(from, to, share) }];
+    }),
+  );
   return { boxes, streams, view: viewOf(boxes) };
 }
 
 /** `share`: how far down the box that it leads to. */
-function pathOf(from: Box, to: Box, share: number): string {
+function pathOf(from: DrawnElement, to: DrawnElement, share: number): string {
   const [x1, y1] = [from.x + BOX.width, from.y + BOX.height / 2];
   const [x2, y2] = [to.x, to.y + BOX.height * share];
   const bend = Math.max(BEND_MIN, (x2 - x1) / 2);
   return `M${x1},${y1} C${x1 + bend},${y1} ${x2 - bend},${y2} ${x2},${y2}`;
 }
 
-function viewOf(boxes: readonly Box[]): Picture["view"] {
+function viewOf(boxes: readonly DrawnElement[]): Picture["view"] {
   const x = Math.min(0, ...boxes.map((box) => box.x)) - ROOM;
   const y = Math.min(...boxes.map((box) => box.y), Infinity);
   const top = (Number.isFinite(y) ? y : 0) - ROOM;

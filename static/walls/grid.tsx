@@ -1,0 +1,97 @@
+/** The tiles on their grid: dragged and sized by mouse and finger, moved by keyboard too. */
+import { useMemo, type KeyboardEvent } from "react";
+import GridLayout, { useContainerWidth, verticalCompactor, type Layout } from "react-grid-layout";
+import type { Tile } from "../shared/types";
+import { TileCard, type TileActions } from "./tile";
+import { arranged, COLUMNS, inOrder, layoutOf, placeWords, resized, stepped, without } from "./tiles";
+import { change, current, useWall } from "./wall-store";
+import "./grid.css";
+
+/** Below this width tiles stand one below the other, px. */
+const PHONE_PX = 640;
+/** A row is so much of a column high: a wall keeps its shape on any screen. */
+const ROW = { share: 0.75, least: 30 };
+const MARGIN = 8;
+
+export function WallGrid({ tiles, actions }: { tiles: readonly Tile[]; actions: TileActions | null }) {
+  const { width, containerRef, mounted } = useContainerWidth();
+  const layout = useMemo(() => layoutOf(tiles), [tiles]);
+  const column = width / COLUMNS;
+  const phone = width < PHONE_PX;
+  return (
+    <div ref={containerRef} className="wall-grid" data-editing={!!actions}>
+      {mounted && phone && (
+        <div className="wall-grid__column">
+          {inOrder(tiles).map((tile) => (
+            <Placed key={tile.id} tile={tile} actions={actions} />
+          ))}
+        </div>
+      )}
+      {mounted && !phone && (
+        <GridLayout
+          width={width}
+          layout={layout}
+          compactor={verticalCompactor}
+          gridConfig={{
+            cols: COLUMNS,
+            rowHeight: Math.max(ROW.least, column * ROW.share - MARGIN),
+            margin: [MARGIN, MARGIN],
+            containerPadding: [0, 0],
+          }}
+          dragConfig={{ enabled: !!actions, handle: ".wall-tile__head", cancel: ".wall-tile__menu" }}
+          resizeConfig={{ enabled: !!actions, handles: ["se"] }}
+          onDragStop={keep}
+          onResizeStop={keep}
+        >
+          {tiles.map((tile) => (
+            <div key={tile.id}>
+              <Placed tile={tile} actions={actions} />
+            </div>
+          ))}
+        </GridLayout>
+      )}
+    </div>
+  );
+}
+
+function keep(layout: Layout): void {
+  const { tiles } = current();
+  const next = arranged(tiles, layout);
+  if (next !== tiles) change({ tiles: next });
+}
+
+const STEPS = { ArrowLeft: "left", ArrowRight: "right", ArrowUp: "up", ArrowDown: "down" } as const;
+
+/** By keyboard: arrows move it, with Shift they size it, Enter changes it, Delete removes it. */
+function useKeys(tile: Tile, actions: TileActions | null) {
+  return (event: KeyboardEvent<HTMLElement>) => {
+    if (!actions || event.target !== event.currentTarget) return;
+    const step = STEPS[event.key as keyof typeof STEPS];
+    const { tiles } = current();
+    if (step) {
+      const next = (event.shiftKey ? resized : stepped)(tiles, tile.id, step);
+      if (next !== tiles) change({ tiles: next }, `place ${tile.id}`);
+    } else if (event.key === "Enter") actions.edit(tile);
+    else if (event.key === "Delete") change({ tiles: without(tiles, tile.id) });
+    else return;
+    event.preventDefault();
+  };
+}
+
+function Placed({ tile, actions }: { tile: Tile; actions: TileActions | null }) {
+  const onKeyDown = useKeys(tile, actions);
+  if (!actions) return <TileCard tile={tile} actions={null} />;
+  return (
+    <div
+      className="wall-grid__place"
+      role="group"
+      tabIndex={0}
+      aria-label={`Tile ${tile.title || tile.id}, ${placeWords(tile)}. Arrow keys move it, with Shift they change its size.`}
+      aria-keyshortcuts="ArrowLeft ArrowRight ArrowUp ArrowDown Enter Delete"
+      onKeyDown={onKeyDown}
+      onFocus={() => useWall.setState({ selected: tile.id })}
+    >
+      <TileCard tile={tile} actions={actions} />
+    </div>
+  );
+}

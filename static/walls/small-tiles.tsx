@@ -1,0 +1,96 @@
+/** What the tiles other than charts show. */
+import { TriangleAlert } from "lucide-react";
+import type { CSSProperties } from "react";
+import { get } from "../shared/api";
+import { columnsOf, newestFirst, rowOf } from "../shared/rows/cells";
+import { RowTable } from "../shared/rows/table";
+import type { FigureTile, Peeked, PictureTile, TableTile, TextTile, TileState } from "../shared/types";
+import { Problem, Skeleton, useLoaded } from "../shared/ui/parts";
+import { PipelinePicture } from "../shared/ui/pipeline-picture";
+import { Spark } from "../shared/ui/spark";
+import { figureText, verdictOf } from "./age";
+import { useWall, wallPath } from "./wall-store";
+
+const ROWS_EVERY_MS = 2000;
+
+export function FigureBody({ tile, state }: { tile: FigureTile; state: TileState | undefined }) {
+  if (!state?.figure) return <Skeleton lines={1} height={40} />;
+  const { value, points } = state.figure;
+  const text = figureText(value, tile.decimals);
+  const verdict = verdictOf(value, tile.low, tile.high);
+  const limit = verdict === "high" ? `above ${tile.high}` : verdict === "low" ? `below ${tile.low}` : null;
+  const length = text.length + (tile.unit ? 0.7 * (tile.unit.length + 1) : 0);
+  return (
+    <div className="wall-figure" data-verdict={verdict ?? undefined}>
+      <span className="wall-figure__value num" style={{ "--letters": Math.max(3, length) } as CSSProperties}>
+        {text}
+        {tile.unit && <span className="wall-figure__unit"> {tile.unit}</span>}
+      </span>
+      {limit && (
+        <span className="wall-figure__limit">
+          <TriangleAlert aria-hidden="true" />
+          {limit}
+        </span>
+      )}
+      {points.length > 1 && (
+        <span className="wall-figure__spark">
+          <Spark
+            values={sparkValues(points.map(([, each]) => each))}
+            label={`The last ${points.length} values of ${tile.series.column}`}
+          />
+        </span>
+      )}
+    </div>
+  );
+}
+
+/** From the least to the greatest: a curve that is far from 0 still shows how it goes. */
+function sparkValues(values: number[]): number[] {
+  const least = Math.min(...values);
+  const span = Math.max(...values) - least;
+  return span === 0 ? values.map(() => 0.5) : values.map((value) => (value - least) / span);
+}
+
+export function TableBody({ tile }: { tile: TableTile }) {
+  const wall = useWall((state) => state.wall.id);
+  const saved = useWall((state) => state.wall.tiles.find(({ id }) => id === tile.id));
+  const asked =
+    saved?.kind === "table" ? JSON.stringify([saved.pipeline, saved.element, saved.columns, saved.rows]) : "";
+  const { data, error } = useLoaded(
+    `rows ${tile.id} ${asked}`,
+    (signal) =>
+      asked ? get<Peeked>(`${wallPath(wall)}/tiles/${tile.id}/rows`, signal) : Promise.resolve(undefined),
+    ROWS_EVERY_MS,
+  );
+  if (!data) return error ? <Problem error={error} /> : <Skeleton lines={4} />;
+  if (data.records.length === 0) return <p className="wall-none">There is no row yet.</p>;
+  const columns = columnsOf(
+    data.records,
+    tile.columns.map((name) => ({ name })),
+  );
+  return (
+    <div className="wall-table">
+      <RowTable
+        label={tile.title || "Rows"}
+        columns={columns}
+        rows={newestFirst(data.records).map((record) => rowOf(record, columns))}
+      />
+    </div>
+  );
+}
+
+export function PictureBody({ state }: { tile: PictureTile; state: TileState | undefined }) {
+  if (!state) return <Skeleton lines={2} height={40} />;
+  if (!state.picture) return <p className="wall-none">There is no such pipeline any more.</p>;
+  const { title, elements } = state.picture;
+  return (
+    <div className="wall-picture">
+      <PipelinePicture title={title} elements={elements} named />
+    </div>
+  );
+}
+
+export function TextBody({ tile }: { tile: TextTile }) {
+  const size = tile.text.length < 40 ? "large" : tile.text.length < 200 ? "middle" : "small";
+  return <p className={`wall-text wall-text--${size}`}>{tile.text}</p>;
+}

@@ -1,0 +1,190 @@
+/** A tile: its name, how old it is, and what it shows. */
+import { useEffect, useRef, useState, type ReactNode, type RefObject } from "react";
+import { Clock, EllipsisVertical, MessageSquarePlus, Pencil, Trash2 } from "lucide-react";
+import { exact, plural } from "../shared/format";
+import type { ChartTile, Tile, TileState } from "../shared/types";
+import { Menu } from "../shared/ui/menu";
+import { ageOf, ageWords, type Age } from "./age";
+import { ChartBody, chartGap } from "./chart-tile";
+import { useTileCurves } from "./curves";
+import { seriesName } from "./series";
+import { FigureBody, PictureBody, TableBody, TextBody } from "./small-tiles";
+import { useTileState } from "./wall-state";
+import { useWall } from "./wall-store";
+
+export interface TileActions {
+  edit: (tile: Tile) => void;
+  /** a note on a chart, at a time if one was clicked: ms since the epoch */
+  note: (tile: ChartTile, at: number | null) => void;
+  remove: (tile: Tile) => void;
+}
+
+interface Props<T extends Tile> {
+  tile: T;
+  /** null: it is only looked at */
+  actions: TileActions | null;
+}
+
+export function TileCard({ tile, actions }: Props<Tile>) {
+  return tile.kind === "chart" ? (
+    <ChartCard tile={tile} actions={actions} />
+  ) : (
+    <PlainCard tile={tile} actions={actions} />
+  );
+}
+
+function PlainCard({ tile, actions }: Props<Exclude<Tile, ChartTile>>) {
+  const { state, now } = useTileState(tile.id);
+  const every = state?.figure?.every_s;
+  const age = ageOf(state?.sources ?? [], every == null ? null : 1000 * every, now);
+  const body =
+    tile.kind === "figure" ? (
+      <FigureBody tile={tile} state={state} />
+    ) : tile.kind === "table" ? (
+      <TableBody tile={tile} />
+    ) : tile.kind === "picture" ? (
+      <PictureBody tile={tile} state={state} />
+    ) : (
+      <TextBody tile={tile} />
+    );
+  return (
+    <Frame tile={tile} actions={actions} age={age} state={state}>
+      {body}
+    </Frame>
+  );
+}
+
+function ChartCard({ tile, actions }: Props<ChartTile>) {
+  const wall = useWall((state) => state.wall.id);
+  const saved = useWall((state) => state.wall.tiles.find(({ id }) => id === tile.id));
+  const curves = useTileCurves(wall, saved?.kind === "chart" ? saved : undefined);
+  const { state, now } = useTileState(tile.id);
+  const place = useRef<HTMLDivElement>(null);
+  const height = useHeight(place);
+  return (
+    <Frame
+      tile={tile}
+      actions={actions}
+      age={ageOf(state?.sources ?? [], chartGap(curves), now)}
+      state={state}
+    >
+      <div ref={place} className="wall-chart">
+        {height > 0 && (
+          <ChartBody
+            tile={tile}
+            state={state}
+            curves={curves}
+            height={height}
+            onPick={actions ? (at) => actions.note(tile, at) : undefined}
+          />
+        )}
+      </div>
+    </Frame>
+  );
+}
+
+/** How high it is, px. */
+function useHeight(place: RefObject<HTMLElement | null>): number {
+  const [height, setHeight] = useState(0);
+  useEffect(() => {
+    const target = place.current;
+    if (!target) return;
+    const size = new ResizeObserver(() => setHeight(Math.round(target.clientHeight)));
+    size.observe(target);
+    return () => size.disconnect();
+  }, [place]);
+  return height;
+}
+
+/** What people call a tile: its title, else what it shows. */
+export function tileName(tile: Tile, state: TileState | undefined): string {
+  if (tile.title) return tile.title;
+  const titles = new Map(state?.sources.map((each) => [`${each.pipeline}/${each.element}`, each.title]));
+  if (tile.kind === "chart")
+    return tile.series.map((each) => seriesName(each, tile.series, titles)).join(", ");
+  if (tile.kind === "figure") return seriesName(tile.series, [tile.series], titles);
+  if (tile.kind === "table") return state?.sources[0]?.title ?? tile.element;
+  return tile.kind === "picture" ? (state?.picture?.title ?? tile.pipeline) : "";
+}
+
+interface FrameProps extends Props<Tile> {
+  age: Age;
+  state: TileState | undefined;
+  children: ReactNode;
+}
+
+function Frame({ tile, actions, age, state, children }: FrameProps) {
+  const name = tileName(tile, state);
+  const problems = [...new Set(state?.sources.flatMap(({ problem }) => problem ?? []))];
+  const aged = age.aged || problems.length > 0;
+  const bare = tile.kind === "text" && !tile.title && !actions;
+  return (
+    <article className="wall-tile" data-kind={tile.kind} data-aged={aged} aria-label={name || "Text"}>
+      {!bare && (
+        <header className="wall-tile__head">
+          <h2 className="wall-tile__name ellipsis" title={name}>
+            {name}
+          </h2>
+          <AgeMark age={age} state={state} />
+          {actions && <TileMenu tile={tile} name={name} actions={actions} />}
+        </header>
+      )}
+      {problems.map((problem) => (
+        <p key={problem} className="wall-tile__problem">
+          {problem}
+        </p>
+      ))}
+      <div className="wall-tile__body">{children}</div>
+    </article>
+  );
+}
+
+function AgeMark({ age, state }: { age: Age; state: TileState | undefined }) {
+  if (!state || state.sources.length === 0) return null;
+  if (age.ms === null) return <span className="wall-age">no row yet</span>;
+  const since = Math.min(...state.sources.map(({ last_row_at }) => Date.parse(last_row_at ?? "")));
+  const words = ageWords(age.ms);
+  return (
+    <span className="wall-age num" data-aged={age.aged} title={`Newest row: ${exact(since)}`}>
+      {age.aged && <Clock aria-hidden="true" />}
+      {age.aged ? `no row for ${words}` : words}
+    </span>
+  );
+}
+
+function TileMenu({ tile, name, actions }: { tile: Tile; name: string; actions: TileActions }) {
+  const notes = tile.kind === "chart" ? (tile.annotations?.length ?? 0) : 0;
+  return (
+    <Menu
+      trigger={
+        // it must not begin to drag the tile
+        <button
+          type="button"
+          className="button button--quiet button--icon button--small wall-tile__menu"
+          aria-label={`Actions of ${name || "this text"}`}
+        >
+          <EllipsisVertical aria-hidden="true" />
+        </button>
+      }
+      entries={[
+        { title: "Change", icon: <Pencil aria-hidden="true" />, run: () => actions.edit(tile) },
+        ...(tile.kind === "chart"
+          ? [
+              {
+                title: notes > 0 ? `Notes (${plural(notes, "note")})` : "Add a note",
+                icon: <MessageSquarePlus aria-hidden="true" />,
+                run: () => actions.note(tile, null),
+              },
+            ]
+          : []),
+        "line" as const,
+        {
+          title: "Remove",
+          icon: <Trash2 aria-hidden="true" />,
+          danger: true,
+          run: () => actions.remove(tile),
+        },
+      ]}
+    />
+  );
+}

@@ -23,11 +23,13 @@ from webapp.nodes.models import Node
 from webapp.pipelines.models import Pipeline
 from webapp.pipelines.templates import template_page
 from webapp.problems import Missing
+from webapp.walls.models import Wall
 
 THEMES = ("light", "dark")
 RAIL = (  # section, address, title
     ("overview", "/", "Overview"),
     ("pipelines", "/pipelines/", "Pipelines"),
+    ("walls", "/walls/", "Walls"),
     ("templates", "/templates/", "Templates"),
     ("files", "/files/", "Files"),
     ("nodes", "/nodes/", "Nodes"),
@@ -41,6 +43,7 @@ SECTION_OF_VIEW = {
     "handover": "pipelines",
     "node": "nodes",
     "template": "templates",
+    "wall": "walls",
 }
 
 
@@ -136,6 +139,23 @@ def handover(request: HttpRequest, id: UUID) -> HttpResponse:
     return view_page(
         request, "handover", f"Handover of {found.deployment.name_of(found.element)}", id=str(id)
     )
+
+
+@page
+def wall(request: HttpRequest, id: str) -> HttpResponse:
+    found = Wall.objects.filter(pk=id).first()
+    if found is None:
+        raise Http404(f'There is no wall "{id}".')
+    return view_page(request, "wall", found.title, wall=id)
+
+
+@never_cache
+@require_safe
+def shared_wall(request: HttpRequest, id: str) -> HttpResponse:
+    """Shows a wall to whoever has the secret of a link, which stands behind the # of the address, so that it
+    comes neither here nor into a log. The page itself knows nothing: it is the same for each id."""
+    props = json.dumps({"wall": id, "version": settings.FOGLINE_VERSION})
+    return render(request, "shared.html", {"view": "shared-wall", "title": "Wall", "props": props})
 
 
 # --- errors -------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from django.test import Client
 from tests.contract.web.conftest import PASSWORD, PIPELINE, Caller
 from webapp.handovers.models import Handover
 from webapp.placements.models import Deployment
+from webapp.walls.models import Wall
 
 Call = Callable[[str | None], Caller]
 PAGES = [
@@ -29,6 +30,8 @@ PAGES = [
     "/nodes/cloud",
     "/map/",
     "/policies/",
+    "/walls/",
+    "/walls/hall",
     "/events/",
     "/errors/",
     "/errors/no-node",
@@ -45,6 +48,9 @@ VIEWS = [
     "node",
     "map",
     "policies",
+    "walls",
+    "wall",
+    "shared-wall",
     "events",
     "handover",
     "shell",
@@ -60,6 +66,11 @@ def bundle(tmp_path: Path, settings: Any) -> None:
     path = tmp_path / "manifest.json"
     path.write_text(json.dumps(entries))
     settings.VITE_MANIFEST = path
+
+
+@pytest.fixture(autouse=True)
+def hall(transactional_db: None) -> None:
+    Wall.objects.create(id="hall", title="Hall")
 
 
 def props(response: Any) -> dict[str, Any]:
@@ -105,11 +116,12 @@ def test_each_view_loads_its_entry_and_knows_what_it_shows(caller: Call, deploym
     assert (element["pipeline"], element["element"]) == (PIPELINE, "power")
     assert props(http.get("/templates/machine-power"))["template"] == "machine-power"
     assert props(http.get("/nodes/cloud"))["node"] == "cloud"
+    assert props(http.get("/walls/hall"))["wall"] == "hall"
     assert props(http.get(f"/handovers/{handover.pk}"))["id"] == str(handover.pk)
 
 
 @pytest.mark.usefixtures("deployment", "bundle")
-@pytest.mark.parametrize("path", [*PAGES, "/accounts/login/", "/nowhere"])
+@pytest.mark.parametrize("path", [*PAGES, "/walls/hall/shared", "/accounts/login/", "/nowhere"])
 def test_a_browser_runs_only_what_comes_from_here(caller: Call, path: str) -> None:
     headers = caller("viewer" if path != "/accounts/login/" else None).http.get(path).headers
     policy = dict(part.strip().split(" ", 1) for part in headers["Content-Security-Policy"].split(";"))
@@ -120,6 +132,18 @@ def test_a_browser_runs_only_what_comes_from_here(caller: Call, path: str) -> No
     assert headers["X-Frame-Options"] == "DENY"
     assert headers["X-Content-Type-Options"] == "nosniff"
     assert headers["Referrer-Policy"] == "same-origin"
+
+
+@pytest.mark.usefixtures("bundle")
+def test_the_page_of_a_link_is_for_everybody_and_knows_nothing(caller: Call) -> None:
+    for caller_of in (None, "viewer"):
+        there, gone = (caller(caller_of).http.get(f"/walls/{id}/shared") for id in ("hall", "gone"))
+        assert (there.status_code, gone.status_code) == (200, 200)
+        assert set(props(there)) == {"wall", "version"}
+        assert b"viewer-user" not in there.content
+        assert b'id="rail"' not in there.content
+        assert b"data-view" not in there.content
+        assert "no-store" in there.headers["Cache-Control"]
 
 
 @pytest.mark.usefixtures("bundle")

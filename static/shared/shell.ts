@@ -85,5 +85,4 @@ wireTheme();
 wireCollapse();
 nameLinks();
 wireMenu();
-// a page that a link shows has no rail, and nothing to jump to
-if (document.getElementById("rail") && document.getElementById("root")?.dataset.view) void startApp();
+if (document.getElementById("root")?.dataset.view) void startApp();

@@ -7,6 +7,7 @@ import { Chart } from "../shared/ui/chart";
 import { Problem, Skeleton } from "../shared/ui/parts";
 import { usualGap } from "./age";
 import type { useTileCurves } from "./curves";
+import { isTold } from "./small-tiles";
 import { RANGE_S, wallChart } from "./series";
 
 /** Its words grow with the tile: px. */
@@ -55,6 +56,7 @@ export function ChartBody({ tile, state, curves, height, onPick }: Props) {
     [chart, height, text_px, held, tile.range_s],
   );
   const answered = curves.today.some(Boolean);
+  if (!answered && isTold(state)) return null;
   if (!answered) return curves.error ? <Problem error={curves.error} /> : <Skeleton lines={3} height={40} />;
   const told = curves.today.map((gathered) => gathered && toldRows(gathered, [])).filter(Boolean);
   const note = [

@@ -5,7 +5,7 @@ import { instant } from "../shared/format";
 import { useTimeRange, type Span } from "../shared/time-range";
 import type { ChartTile } from "../shared/types";
 import { DAY_MS, everyOf, RANGE_S } from "./series";
-import { wallPath } from "./wall-store";
+import { wallPath } from "../shared/wall-tiles";
 
 interface Curves {
   /** by the places of what was asked; undefined where there is no answer yet */

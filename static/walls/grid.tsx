@@ -2,10 +2,16 @@
 import { useMemo, type KeyboardEvent } from "react";
 import GridLayout, { useContainerWidth, verticalCompactor, type Layout } from "react-grid-layout";
 import type { Tile } from "../shared/types";
+import { COLUMNS } from "../shared/wall-tiles";
 import { TileCard, type TileActions } from "./tile";
-import { arranged, COLUMNS, inOrder, layoutOf, placeWords, resized, stepped, without } from "./tiles";
+import { arranged, inOrder, layoutOf, placeWords, resized, stepped, without } from "./tiles";
 import { change, current, useWall } from "./wall-store";
 import "./grid.css";
+
+// with an element of this id, react-draggable adds no style of its own: grid.css has it
+const mark = document.createElement("template");
+mark.id = "react-draggable-style-el";
+document.head.append(mark);
 
 /** Below this width tiles stand one below the other, px. */
 const PHONE_PX = 640;

@@ -9,7 +9,7 @@ import { Dialog } from "../shared/ui/dialog";
 import { Text } from "../shared/ui/field";
 import { Ago, Problem, Skeleton, useLoaded } from "../shared/ui/parts";
 import { toast, toastError } from "../shared/ui/toast";
-import { wallPath } from "./wall-store";
+import { wallPath } from "../shared/wall-tiles";
 
 const NAME_MAX = 60;
 

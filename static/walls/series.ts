@@ -115,7 +115,7 @@ export function wallChart(
     const first = colour;
     colour += today.length;
     const coloured = today.map((curve, place) => ({ ...curve, colour: first + place }));
-    const yesterday = before[index] ? curvesOf(series, name, before[index], DAY_MS) : [];
+    const yesterday = before[index]?.records.length ? curvesOf(series, name, before[index], DAY_MS) : [];
     // the day before has the colour of today
     const dashed = yesterday.map((curve) => {
       const same = coloured.find((each) => `${each.name}, the day before` === curve.name);

@@ -8,7 +8,8 @@ import type { Wall } from "../shared/types";
 import { Problem, Skeleton, useLoaded } from "../shared/ui/parts";
 import { Board } from "./board";
 import { useWallState } from "./wall-state";
-import { follow, open, useWall, wallPath } from "./wall-store";
+import { wallPath } from "../shared/wall-tiles";
+import { follow, open, useWall } from "./wall-store";
 import "./walls.css";
 
 const id = page.wall ?? "";

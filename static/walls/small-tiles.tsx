@@ -9,12 +9,17 @@ import { Problem, Skeleton, useLoaded } from "../shared/ui/parts";
 import { PipelinePicture } from "../shared/ui/pipeline-picture";
 import { Spark } from "../shared/ui/spark";
 import { figureText, verdictOf } from "./age";
-import { useWall, wallPath } from "./wall-store";
+import { wallPath } from "../shared/wall-tiles";
+import { useWall } from "./wall-store";
 
 const ROWS_EVERY_MS = 2000;
 
+/** Whether the tile says already why there is nothing. */
+export const isTold = (state: TileState | undefined): boolean =>
+  state?.sources.some(({ problem }) => problem !== null) ?? false;
+
 export function FigureBody({ tile, state }: { tile: FigureTile; state: TileState | undefined }) {
-  if (!state?.figure) return <Skeleton lines={1} height={40} />;
+  if (!state?.figure) return isTold(state) ? null : <Skeleton lines={1} height={40} />;
   const { value, points } = state.figure;
   const text = figureText(value, tile.decimals);
   const verdict = verdictOf(value, tile.low, tile.high);
@@ -51,7 +56,7 @@ function sparkValues(values: number[]): number[] {
   return span === 0 ? values.map(() => 0.5) : values.map((value) => (value - least) / span);
 }
 
-export function TableBody({ tile }: { tile: TableTile }) {
+export function TableBody({ tile, state }: { tile: TableTile; state: TileState | undefined }) {
   const wall = useWall((state) => state.wall.id);
   const saved = useWall((state) => state.wall.tiles.find(({ id }) => id === tile.id));
   const asked =
@@ -62,6 +67,7 @@ export function TableBody({ tile }: { tile: TableTile }) {
       asked ? get<Peeked>(`${wallPath(wall)}/tiles/${tile.id}/rows`, signal) : Promise.resolve(undefined),
     ROWS_EVERY_MS,
   );
+  if (!data && isTold(state)) return null;
   if (!data) return error ? <Problem error={error} /> : <Skeleton lines={4} />;
   if (data.records.length === 0) return <p className="wall-none">There is no row yet.</p>;
   const columns = columnsOf(

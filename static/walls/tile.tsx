@@ -41,7 +41,7 @@ function PlainCard({ tile, actions }: Props<Exclude<Tile, ChartTile>>) {
     tile.kind === "figure" ? (
       <FigureBody tile={tile} state={state} />
     ) : tile.kind === "table" ? (
-      <TableBody tile={tile} />
+      <TableBody tile={tile} state={state} />
     ) : tile.kind === "picture" ? (
       <PictureBody tile={tile} state={state} />
     ) : (

@@ -4,7 +4,7 @@ import { get } from "../shared/api";
 import { useNow } from "../shared/clock";
 import type { TileState, WallState } from "../shared/types";
 import { useLoaded } from "../shared/ui/parts";
-import { wallPath } from "./wall-store";
+import { wallPath } from "../shared/wall-tiles";
 
 const EVERY_MS = 2000;
 

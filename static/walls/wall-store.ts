@@ -9,6 +9,7 @@ import { create } from "zustand";
 import { ApiError, get, problemText, request } from "../shared/api";
 import * as past from "../shared/history";
 import type { Problem, Tile, Wall } from "../shared/types";
+import { wallPath } from "../shared/wall-tiles";
 
 const QUIET_MS = 700;
 const RETRY_MS = 4000;
@@ -30,6 +31,8 @@ type Save =
 interface WallStore {
   /** as the server has it */
   wall: Wall;
+  /** what of ours the server has: it writes it in its own way */
+  saved: Content;
   history: past.History<Content>;
   save: Save;
   editing: boolean;
@@ -42,27 +45,38 @@ const NOTHING: Wall = { id: "", title: "", revision: 0, tiles: [], changed_at: "
 
 export const useWall = create<WallStore>(() => ({
   wall: NOTHING,
+  saved: contentOf(NOTHING),
   history: past.start(contentOf(NOTHING)),
   save: { state: "saved" },
   editing: false,
   selected: null,
 }));
 
-export const wallPath = (id: string): string => `/walls/${encodeURIComponent(id)}`;
 export const current = (): Content => useWall.getState().history.present;
 
-const same = (a: Content, b: Content): boolean =>
-  JSON.stringify(contentOf(a)) === JSON.stringify(contentOf(b));
+const DEFAULTS: readonly unknown[] = [null, "", false, "left"];
+
+/** A content without what is as good as not there, in one order: the server adds what we left out. */
+const plain = (content: Content): string =>
+  JSON.stringify(contentOf(content), (_, value: unknown) => {
+    if (DEFAULTS.includes(value)) return undefined;
+    if (Array.isArray(value)) return value.length > 0 ? (value as unknown[]) : undefined;
+    if (typeof value !== "object") return value;
+    return Object.fromEntries(Object.entries(value as object).sort(([a], [b]) => (a < b ? -1 : 1)));
+  });
+
+const same = (a: Content, b: Content): boolean => a === b || plain(a) === plain(b);
 
 /** Whether the server lacks something that is shown. */
-export const pending = (): boolean => !same(current(), useWall.getState().wall);
+export const pending = (): boolean => !same(current(), useWall.getState().saved);
 
 let timer = 0;
 let running: Promise<void> | null = null;
 
 /** Shows a wall as the server has it. */
 export function open(wall: Wall): void {
-  useWall.setState({ wall, history: past.start(contentOf(wall)), save: { state: "saved" } });
+  const content = contentOf(wall);
+  useWall.setState({ wall, saved: content, history: past.start(content), save: { state: "saved" } });
 }
 
 /** A step of the user. Changes of the same `subject` soon after each other are one step. */
@@ -109,15 +123,22 @@ async function saveNow(): Promise<void> {
   const { wall } = useWall.getState();
   useWall.setState({ save: { state: "saving" } });
   try {
-    taken(await put(wall, current(), false));
+    const sent = current();
+    taken(await put(wall, sent, false), sent);
   } catch (error) {
     failed(error);
   }
 }
 
-function taken(wall: Wall): void {
-  useWall.setState({ wall });
-  if (!pending()) return useWall.setState({ save: { state: "saved" } });
+/** `sent`: what of ours the wall was made of. */
+function taken(wall: Wall, sent: Content): void {
+  useWall.setState({ wall, saved: sent });
+  if (!pending()) {
+    // as the server wrote it, with the names of those who wrote notes
+    const content = contentOf(wall);
+    const history = { ...useWall.getState().history, present: content };
+    return useWall.setState({ saved: content, history, save: { state: "saved" } });
+  }
   useWall.setState({ save: { state: "dirty" } });
   later(QUIET_MS);
 }
@@ -125,7 +146,7 @@ function taken(wall: Wall): void {
 function failed(error: unknown): void {
   const theirs =
     error instanceof ApiError ? (error.problem as Problem & { theirs?: Wall }).theirs : undefined;
-  if (theirs && same(theirs, current())) return taken(theirs); // only the answer was lost
+  if (theirs && same(theirs, current())) return taken(theirs, current()); // only the answer was lost
   if (theirs) return useWall.setState({ save: { state: "conflict", theirs } });
   useWall.setState({ save: { state: "failed", why: problemText(error) } });
   // what the server refuses outright does not get better by itself
@@ -152,6 +173,7 @@ export function resolve(choice: "ours" | "theirs"): void {
   const present = choice === "ours" ? history.present : contentOf(save.theirs);
   useWall.setState({
     wall: save.theirs,
+    saved: contentOf(save.theirs),
     save: { state: choice === "ours" ? "dirty" : "saved" },
     history: past.push(history, present, Date.now()),
   });
@@ -165,7 +187,8 @@ export async function follow(revision: number): Promise<void> {
   const newer = await get<Wall>(wallPath(wall.id));
   const now = useWall.getState();
   if (now.save.state !== "saved" || newer.revision <= now.wall.revision) return;
-  useWall.setState({ wall: newer, history: past.push(now.history, contentOf(newer), Date.now()) });
+  const content = contentOf(newer);
+  useWall.setState({ wall: newer, saved: content, history: past.push(now.history, content, Date.now()) });
 }
 
 /** Keeps the page from going while something is not saved, and sends it on its way. */

@@ -10,11 +10,12 @@ import { Frame } from "../shared/ui/frame";
 import { Menu } from "../shared/ui/menu";
 import { Problem, Skeleton, useLoaded } from "../shared/ui/parts";
 import { toastError } from "../shared/ui/toast";
+import { freeId, placed, TILES_MAX, wallPath } from "../shared/wall-tiles";
 import { Board, EmptyWall } from "./board";
 import { LinksDialog } from "./links-dialog";
 import { NoteDialog } from "./note-dialog";
 import { TileDialog } from "./tile-dialog";
-import { freeId, placed, TILES_MAX, without } from "./tiles";
+import { without } from "./tiles";
 import { useWallState } from "./wall-state";
 import {
   change,
@@ -27,7 +28,6 @@ import {
   resolve,
   undo,
   useWall,
-  wallPath,
 } from "./wall-store";
 import { NO_WISH, wishOf } from "./wish";
 import "./walls.css";
@@ -187,21 +187,23 @@ function Actions({ onAdd, onShare, onFull }: { onAdd: () => void; onShare: () =>
           </button>
         ))}
       {!editing && (
-        <button type="button" className="button" onClick={onFull}>
-          <Expand aria-hidden="true" />
-          Full screen
-        </button>
+        <>
+          <button type="button" className="button" onClick={onFull}>
+            <Expand aria-hidden="true" />
+            Full screen
+          </button>
+          <button
+            type="button"
+            className="button"
+            disabled={!!locked}
+            title={locked ?? undefined}
+            onClick={onShare}
+          >
+            <Share2 aria-hidden="true" />
+            Share
+          </button>
+        </>
       )}
-      <button
-        type="button"
-        className="button"
-        disabled={!!locked}
-        title={locked ?? undefined}
-        onClick={onShare}
-      >
-        <Share2 aria-hidden="true" />
-        Share
-      </button>
       {editing ? (
         <>
           <button

@@ -12,7 +12,7 @@ import { Dialog } from "../shared/ui/dialog";
 import { Text } from "../shared/ui/field";
 import { Frame } from "../shared/ui/frame";
 import { Ago, Problem, Skeleton, useLoaded } from "../shared/ui/parts";
-import { wallPath } from "./wall-store";
+import { wallPath } from "../shared/wall-tiles";
 import "./walls.css";
 
 const ASKED = takeNew();

@@ -24,7 +24,7 @@ const rowOf = (record: PeekRecord): Row =>
 const naturally = new Intl.Collator("en", { numeric: true }).compare;
 
 /** The columns to draw: those that the parameters name, else all numbers. */
-function chartColumns(records: readonly PeekRecord[], params: Params): string[] {
+export function chartColumns(records: readonly PeekRecord[], params: Params): string[] {
   const first = records.map(rowOf).find((row) => row !== null);
   const known = asList(params.columns).filter((name) => first && name in first);
   if (known.length > 0) return known;

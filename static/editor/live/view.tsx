@@ -9,7 +9,9 @@ import { RangeBar } from "../../shared/ui/range";
 import { useEditor } from "../store";
 import { Nothing, RecordTable, Stale, streamPath, type Peeked } from "./records";
 import { columnQuery, toldRows, useCurve, type Gathered } from "../../shared/curve";
+import { AddToWall } from "./add-to-wall";
 import { asList, streamChart, WINDOW_S } from "./stream-chart";
+import { chartTile, tableTile } from "./wall-tile";
 
 const HEIGHT = 300;
 
@@ -47,7 +49,14 @@ function TableView({ pipeline, source, params }: Props & { source: string }) {
   const columns = Array.isArray(params.columns) ? params.columns.map(String) : undefined;
   return (
     <Shown pipeline={pipeline} source={source} records={data?.records} error={error}>
-      {(records) => <RecordTable records={records} columns={columns} pipeline={pipeline} stream={source} />}
+      {(records) => (
+        <div className="stack stack--tight">
+          <span>
+            <AddToWall pipeline={pipeline} tile={tableTile(pipeline, source, columns, rows, records)} />
+          </span>
+          <RecordTable records={records} columns={columns} pipeline={pipeline} stream={source} />
+        </div>
+      )}
     </Shown>
   );
 }
@@ -72,6 +81,7 @@ function ChartView({ pipeline, element, source, params, height = HEIGHT }: Props
         gathered && (
           <StreamChart
             gathered={gathered}
+            pipeline={pipeline}
             source={source}
             params={params}
             of={`${pipeline} ${element}`}
@@ -119,13 +129,14 @@ function Shown({ pipeline, source, records, error, bar, children }: ShownProps) 
 
 interface ChartProps {
   gathered: Gathered;
+  pipeline: string;
   source: string;
   params: Record<string, unknown>;
   of: string;
   height: number;
 }
 
-function StreamChart({ gathered, source, params, of, height }: ChartProps) {
+function StreamChart({ gathered, pipeline, source, params, of, height }: ChartProps) {
   const held = useTimeRange((state) => state.held);
   const fields = useEditor((state) => state.schemas[`${source}.out`]?.fields);
   const chart = useMemo(
@@ -134,7 +145,10 @@ function StreamChart({ gathered, source, params, of, height }: ChartProps) {
   );
   return (
     <div className="stack stack--tight">
-      <RangeBar follows={false} />
+      <div className="row row--between row--wrap">
+        <RangeBar follows={false} />
+        <AddToWall pipeline={pipeline} tile={chartTile(pipeline, source, params, gathered.records)} />
+      </div>
       <Chart {...chart} of={of} note={toldRows(gathered, chart.omitted)} />
     </div>
   );

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Tile } from "../../shared/types";
-import { arranged, COLUMNS, freeId, inOrder, placed, resized, settled, stepped, without } from "../tiles";
+import { COLUMNS, freeId, placed } from "../../shared/wall-tiles";
+import { arranged, inOrder, resized, settled, stepped, without } from "../tiles";
 
 const text = (id: string, x: number, y: number, w = 6, h = 3): Tile => ({
   id,

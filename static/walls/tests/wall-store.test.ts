@@ -46,6 +46,23 @@ test("undo is saved too", async () => {
   expect(server.tiles).toEqual([]);
 });
 
+test("what the server adds by itself is no change, and is taken over", async () => {
+  const written = { ...tile("a"), title: "", decimals: null } as Tile;
+  change({ tiles: [tile("a")] });
+  const answered = globalThis.fetch;
+  vi.stubGlobal("fetch", async (path: string, init: RequestInit) => {
+    const answer = await answered(path, init);
+    server = { ...server, tiles: [written] };
+    return new Response(JSON.stringify(server), { status: answer.status });
+  });
+  await flush();
+  expect(state()).toBe("saved");
+  expect(current().tiles).toEqual([written]);
+  change({ tiles: [{ ...written }] });
+  await flush();
+  expect(sent).toHaveLength(1);
+});
+
 test("nothing is sent when nothing has changed", async () => {
   change({ tiles: [] });
   await flush();

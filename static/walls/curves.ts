@@ -15,7 +15,7 @@ interface Curves {
 
 const NONE: Curves = { gathered: [], error: null };
 
-/** Follows all of them; null for one asks nothing. `turn`: another value begins anew. */
+/** Follows all of them; null for one asks nothing. `turn`: another value begins from the start. */
 function useCurves(asks: readonly (CurveAsk | null)[], turn: string): Curves {
   const [curves, setCurves] = useState<Curves>(NONE);
   const last = useRef(asks);

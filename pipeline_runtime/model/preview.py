@@ -34,6 +34,8 @@ class PreviewQuestion(Frozen):
     reads: dict[str, str]
     # The rows of streams that are given instead of being made: "element.port" -> rows.
     given: dict[str, tuple[SampleRow, ...]] = {}
+    # Whether the answer is to have the rows that come to the element as they are, so that they can be given.
+    sample: bool = False
 
 
 class PreviewRow(Frozen):
@@ -78,4 +80,5 @@ class PreviewAnswer(Frozen):
     newest: bool = False  # the shown rows are the newest ones; else they are the first
     read: int = 0  # rows that were read from outside
     whole: bool = False  # the sources have no more rows
+    sample: dict[str, tuple[SampleRow, ...]] = {}  # by port: the rows that came first, if they were asked for
     lost: dict[str, int] = {}  # elements before it -> their dead letters

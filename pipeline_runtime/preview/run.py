@@ -74,7 +74,10 @@ class _Run:
         self._whole = self._newest = False
         schemas = {source: each for spec in question.groups for source, each in spec.schemas.items()}
         nothing = StreamSchema(fields=())
-        self._inputs = {source: ShownRows(schemas.get(source, nothing)) for source in question.reads.values()}
+        self._inputs = {
+            source: ShownRows(schemas.get(source, nothing), sample=question.sample)
+            for source in question.reads.values()
+        }
         self._output = ShownRows(schemas.get(self._source, nothing))
         self._letters = ShownLetters()
         self._lost: dict[str, int] = {}
@@ -219,8 +222,14 @@ class _Run:
             newest=self._newest,
             read=self._read,
             whole=self._whole and not self._newest,
+            sample=self._sample(),
             lost=self._lost,
         )
+
+    def _sample(self) -> dict[str, tuple[SampleRow, ...]]:
+        if not self._question.sample:
+            return {}
+        return {port: self._inputs[source].as_sample() for port, source in self._question.reads.items()}
 
 
 def _records(rows: Sequence[SampleRow], key: str | None) -> list[list[Any]]:

@@ -11,7 +11,15 @@ import pyarrow as pa
 from pipeline_runtime.batch.rows import in_ms
 from pipeline_runtime.kafka.json_rows import json_texts
 from pipeline_runtime.model.plain_data import exact
-from pipeline_runtime.model.preview import CELL_MAX, SHOWN_MAX, PreviewLetter, PreviewRow, PreviewStream
+from pipeline_runtime.model.preview import (
+    CELL_MAX,
+    SAMPLE_ROWS_MAX,
+    SHOWN_MAX,
+    PreviewLetter,
+    PreviewRow,
+    PreviewStream,
+    SampleRow,
+)
 from pipeline_runtime.model.schema import StreamSchema
 
 _RAW_MAX = 2_000
@@ -19,11 +27,12 @@ _REASON_MAX = 500
 
 
 class ShownRows:
-    """Rows of one stream."""
+    """Rows of one stream: as many as are shown, or as a sample may have."""
 
-    def __init__(self, schema: StreamSchema) -> None:
+    def __init__(self, schema: StreamSchema, *, sample: bool = False) -> None:
         self.schema = schema
         self.newest = False
+        self._most = SAMPLE_ROWS_MAX if sample else SHOWN_MAX
         self.count = 0
         self._rows: list[tuple[str | None, int, dict[str, Any]]] = []
 
@@ -52,15 +61,16 @@ class ShownRows:
         self._keep(found)
 
     def _wanted(self, rows: pa.Table) -> pa.Table:
-        return rows.slice(max(0, rows.num_rows - SHOWN_MAX)) if self.newest else rows.slice(0, SHOWN_MAX)
+        return rows.slice(max(0, rows.num_rows - self._most)) if self.newest else rows.slice(0, self._most)
 
     def _keep(self, found: Any) -> None:
         rows = [*self._rows, *found]
-        self._rows = rows[-SHOWN_MAX:] if self.newest else rows[:SHOWN_MAX]
+        self._rows = rows[-self._most :] if self.newest else rows[: self._most]
 
     def answer(self, letters: Sequence[PreviewLetter] = ()) -> PreviewStream:
         """`letters` are those of the element that has read the rows: they say which it could not take."""
         names = self.schema.names
+        shown = self._rows[-SHOWN_MAX:] if self.newest else self._rows[:SHOWN_MAX]
         refused = [(letter.reason, row) for letter in letters if (row := _row_of(letter)) is not None]
         return PreviewStream(
             columns=names,
@@ -71,10 +81,14 @@ class ShownRows:
                     values=tuple(shown_value(values.get(name)) for name in names),
                     reason=next((reason for reason, row in refused if _is_of(row, values)), None),
                 )
-                for key, time_ms, values in self._rows
+                for key, time_ms, values in shown
             ),
             count=self.count,
         )
+
+    def as_sample(self) -> tuple[SampleRow, ...]:
+        """Returns the rows as they are."""
+        return tuple(SampleRow(time_ms=time_ms, values=values) for _, time_ms, values in self._rows)
 
 
 class ShownLetters:

@@ -5,6 +5,7 @@ import { plural } from "../shared/format";
 import type { DeployChange, PipelineDocument } from "../shared/types";
 import { Dialog, DialogAction } from "../shared/ui/dialog";
 import { CHANGE_WORDS, deployRefusal, grouped, isFirst, problemWords, untouched } from "./deploy-changes";
+import { differs, ExpectedNote, useExpected } from "./preview/expected";
 import { findElement, nameOfId } from "../shared/document";
 import { current, select, setMode, useEditor } from "./store";
 
@@ -54,6 +55,7 @@ interface PreviewProps {
 }
 
 function Preview({ changes, what, answer }: PreviewProps) {
+  const expected = useExpected(what.document);
   const [agreed, setAgreed] = useState<ReadonlySet<string>>(new Set());
   const first = isFirst(changes);
   const operators = useEditor((state) => state.operators);
@@ -78,13 +80,14 @@ function Preview({ changes, what, answer }: PreviewProps) {
             Cancel
           </button>
           <DialogAction
-            title={first ? "Deploy" : "Deploy changes"}
+            title={deployTitle(first, differs(expected))}
             refused={refused}
             run={() => answer([...agreed])}
           />
         </>
       }
     >
+      <ExpectedNote checks={expected} />
       {first ? (
         <Places changes={changes} document={what.document} />
       ) : (
@@ -120,6 +123,9 @@ function Preview({ changes, what, answer }: PreviewProps) {
     </Dialog>
   );
 }
+
+const deployTitle = (first: boolean, anyway: boolean): string =>
+  `${first ? "Deploy" : "Deploy changes"}${anyway ? " anyway" : ""}`;
 
 function showInEditor(each: DeployChange): void {
   setMode("edit");

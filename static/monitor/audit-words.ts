@@ -49,6 +49,9 @@ const ACTIONS: Record<string, (detail: Detail, entry: AuditEntry) => string> = {
   "element.checkpoint": () => "asked for a checkpoint",
   "element.place": ({ site }) =>
     site ? `set the place of its user to ${text(site)}` : "removed the place of its user",
+  "element.pin_rows": ({ rows }) => `pinned ${plural(Number(rows), "row")} to it`,
+  "element.unpin_rows": () => "unpinned its rows",
+  "element.expect_rows": ({ rows }) => `expects ${plural(Number(rows), "row")} of it`,
   "element.keep_standby": ({ node }) => `ordered a standby on ${text(node)}`,
   "element.drop_standby": ({ nodes }) =>
     `dropped its standby${Array.isArray(nodes) ? ` on ${listed(nodes.map(String))}` : ""}`,

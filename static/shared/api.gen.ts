@@ -101,6 +101,12 @@ export interface BroughtBack {
   refused: NotBroughtBack[];
 }
 
+export interface CellDifference {
+  name: string;
+  expected: unknown;
+  found: unknown;
+}
+
 export interface Change {
   path: string;
   from: unknown;
@@ -339,6 +345,10 @@ export interface Draft {
   document: Record<string, unknown>;
 }
 
+export interface DraftIn {
+  document?: Record<string, unknown> | null;
+}
+
 /** In groups. */
 export interface DrainProgress {
   moved: number;
@@ -420,6 +430,7 @@ export interface ElementPreview {
   read: number;
   whole: boolean;
   lost: PreviewLoss[];
+  pinned: PinnedRows | null;
 }
 
 export interface ElementsMessage {
@@ -451,6 +462,11 @@ export interface EventMessage {
   data: LogEvent;
 }
 
+export interface ExpectIn {
+  document?: Record<string, unknown> | null;
+  node?: string | null;
+}
+
 /** A median of what was measured, or a typical value. */
 export interface Expected {
   ms: number;
@@ -458,6 +474,17 @@ export interface Expected {
   most_ms: number;
   basis: "group" | "node" | "pipeline" | "typical";
   n: number;
+}
+
+/** Whether an element makes of its pinned rows what is expected. */
+export interface ExpectedCheck {
+  element: string;
+  title: string;
+  columns: string[];
+  differences: RowDifference[];
+  letters_expected: number;
+  letters_found: number;
+  trouble: string | null;
 }
 
 export interface Fault {
@@ -1192,6 +1219,22 @@ export interface PictureTile {
   pipeline: string;
 }
 
+export interface PinIn {
+  document?: Record<string, unknown> | null;
+  node?: string | null;
+  rows?: "source" | "running";
+}
+
+/** The rows that are pinned to an element. */
+export interface PinnedRows {
+  rows: number;
+  at: string;
+  by: string | null;
+  expects: boolean;
+  differences: RowDifference[];
+  letters_expected: number | null;
+}
+
 export interface Pipeline {
   id: number;
   name: string;
@@ -1471,6 +1514,13 @@ export interface Restore {
   target?: string | null;
   checkpoint?: number | null;
   rewind?: boolean;
+}
+
+/** A row that is not the one that is expected at its place. */
+export interface RowDifference {
+  place: number;
+  kind: "differs" | "missing" | "unexpected";
+  cells: CellDifference[];
 }
 
 /** A curve, or a figure. */

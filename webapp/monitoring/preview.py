@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from time import monotonic
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
 from pipeline_runtime.model.document import parse_document
 from pipeline_runtime.model.faults import DocumentInvalid
-from pipeline_runtime.model.preview import PreviewAnswer, PreviewStream, Refusal
+from pipeline_runtime.model.preview import PreviewAnswer, PreviewStream, Refusal, SampleRow
 from pipeline_runtime.model.schema import Field, StreamSchema
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.planning.path import from_running, path_document, reads_of, running_streams
@@ -26,8 +26,13 @@ from webapp.pipelines.shape import element_of, elements_of, names_of
 from webapp.placements.selectors import active_deployment, specs_of
 from webapp.problems import BackendAway, Conflict, Invalid
 
-Rows = Literal["source", "running"]
-"""Where the rows come from: the pipeline's own sources, or the streams of what runs."""
+Rows = Literal["source", "running", "pinned"]
+"""Where the rows come from: the pipeline's own sources, the streams of what runs, or the rows that are pinned
+to the element."""
+
+
+Given = Mapping[str, Sequence[SampleRow]]
+"""Rows of each input of an element, by port."""
 
 
 class PreviewRowOut(TypedDict):
@@ -69,6 +74,37 @@ class PreviewTrouble(TypedDict):
     next: str
 
 
+class CellDifference(TypedDict):
+    name: str
+    """the column; "time" and "key" stand for those of the row"""
+    expected: Any
+    found: Any
+
+
+class RowDifference(TypedDict):
+    """A row that is not the one that is expected at its place."""
+
+    place: int
+    """from 1"""
+    kind: Literal["differs", "missing", "unexpected"]
+    cells: list[CellDifference]
+    """of a row that differs"""
+
+
+class PinnedRows(TypedDict):
+    """The rows that are pinned to an element."""
+
+    rows: int
+    at: str
+    by: str | None
+    expects: bool
+    """whether it is said what the element is to make of them"""
+    differences: list[RowDifference]
+    """of the output from what is expected, if this is a preview on these rows"""
+    letters_expected: int | None
+    """dead letters; null if nothing is expected"""
+
+
 class ElementPreview(TypedDict):
     node: str
     ms: int
@@ -88,11 +124,34 @@ class ElementPreview(TypedDict):
     """whether these were all rows that the sources have"""
     lost: list[PreviewLoss]
     """rows that elements before it could not take"""
+    pinned: PinnedRows | None
+    """null if no rows are pinned to it"""
 
 
-def preview_element(
+@dataclass(frozen=True)
+class Asked:
+    """A question about an element of a draft, and where to ask it."""
+
+    id: str
+    node: str
+    groups: tuple[GroupSpec, ...]
+    reads: dict[str, str]
+    names: Mapping[str, str]
+
+    def answer(self, *, given: Given | None = None, sample: bool = False) -> PreviewAnswer:
+        """`given`: by port, the rows that come to the element instead of its own. Raises BackendAway."""
+        if given is None:
+            return ask_preview(
+                self.node, element=self.id, groups=self.groups, reads=self.reads, sample=sample
+            )
+        own = tuple(each for each in self.groups if each.group == self.id)
+        rows = {self.reads[port]: each for port, each in given.items() if port in self.reads}
+        return ask_preview(self.node, element=self.id, groups=own, reads=self.reads, given=rows)
+
+
+def asked(
     actor: User, pipeline: Pipeline, document: dict[str, Any], id: str, rows: Rows, node: str | None
-) -> ElementPreview:
+) -> Asked:
     """Raises Missing, Invalid with the faults that are in the way, Conflict and BackendAway."""
     require(actor, Role.EDITOR, "preview pipelines")
     if element_of(document, id) is None:
@@ -101,12 +160,14 @@ def preview_element(
     groups = _planned(document, id, names[id])
     if rows == "running":
         groups = _running(pipeline, groups, id, names[id])
-    place, reads = _node(document, groups, node), reads_of(document, id)
-    began_s = monotonic()
-    answer = ask_preview(place, element=id, groups=groups, reads=reads)
-    shown = _shown(answer, id, reads, groups, names)
-    shown["node"], shown["trouble"] = place, _trouble(answer, names, place)
-    shown["ms"] = round((monotonic() - began_s) * 1000)
+    return Asked(id, _node(document, groups, node), groups, reads_of(document, id), names)
+
+
+def shown_preview(question: Asked, answer: PreviewAnswer, took_s: float) -> ElementPreview:
+    """Returns an answer as it is sent."""
+    shown = _shown(answer, question.id, question.reads, question.groups, question.names)
+    shown["node"], shown["trouble"] = question.node, _trouble(answer, question.names, question.node)
+    shown["ms"] = round(took_s * 1000)
     return shown
 
 
@@ -213,6 +274,7 @@ def _shown(
         "letters_count": answer.letters_count,
         "read": answer.read,
         "whole": answer.whole,
+        "pinned": None,
         "lost": [
             {"element": each, "title": names.get(each, each), "count": count}
             for each, count in answer.lost.items()

@@ -61,6 +61,26 @@ class PipelineVersion(models.Model):
         return f"{self.pipeline.name} version {self.number}"
 
 
+class PinnedSample(models.Model):
+    """Rows that are kept with a draft to preview an element on, and what it is expected to make of them."""
+
+    pipeline = models.ForeignKey(Pipeline, on_delete=models.CASCADE, related_name="samples")
+    element = models.CharField(max_length=60)
+    inputs = models.JSONField()  # by port: rows, each as model.preview.SampleRow
+    expected = models.JSONField(null=True)  # Expected, or null if nothing is expected yet
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["element"]
+        constraints = [models.UniqueConstraint(fields=["pipeline", "element"], name="one_sample_per_element")]
+
+    def __str__(self) -> str:
+        return f"{self.pipeline.name}/{self.element}"
+
+
 class DataFile(models.Model):
     """An uploaded file with one reading. Several may share an original, each read in another way.
 

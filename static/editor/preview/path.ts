@@ -2,6 +2,9 @@
 import { elementsOf, parseReference } from "../../shared/document";
 import type { ElementPreview, PipelineDocument } from "../../shared/types";
 
+/** The rows on which an element is previewed. */
+export type Rows = "source" | "running" | "pinned";
+
 /** A text that differs exactly when the preview may: moving or naming a card asks no node again. */
 export function pathKey(document: PipelineDocument, id: string): string {
   const byId = new Map(elementsOf(document).map((element) => [element.id, element]));

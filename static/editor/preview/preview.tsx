@@ -8,7 +8,8 @@ import type { DocElement, ElementPreview } from "../../shared/types";
 import { Problem, Skeleton, useLoaded, Warning } from "../../shared/ui/parts";
 import { Tabs, type Tab } from "../../shared/ui/tabs";
 import { current, useEditor } from "../store";
-import { isOnItsWay, pathKey } from "./path";
+import { isOnItsWay, pathKey, type Rows } from "./path";
+import { Pinned } from "./pinned";
 import { PreviewLetters, PreviewTable } from "./table";
 import "./preview.css";
 
@@ -16,19 +17,21 @@ import "./preview.css";
 const QUIET_MS = 500;
 const AGAIN_MS = 2000;
 
-type Rows = "source" | "running";
-
 export function PreviewTab({ element }: { element: DocElement }) {
   const name = useEditor((state) => state.name);
   const document = useEditor((state) => state.history.present);
   const runs = useLive((state) => !!state.pipelines.find((each) => each.name === name)?.deployment);
-  const [rows, setRows] = useState<Rows>("source");
+  const [wanted, setRows] = useState<Rows>("source");
+  const [node, setNode] = useState<string | null>(null);
   const key = useStill(pathKey(document, element.id));
-  const { shown, error, busy, reload } = usePreview(name, element.id, key, runs ? rows : "source");
+  const rows = wanted === "running" && !runs ? "source" : wanted;
+  const { shown, error, busy, reload } = usePreview(name, element.id, key, rows, node);
+  const hasPinned = rows === "pinned" || !!shown?.pinned;
+  const showRows = (next: Rows) => (next === rows ? reload() : setRows(next));
   return (
     <div className="stack preview" aria-busy={busy}>
       <div className="row row--between row--wrap">
-        {runs ? (
+        {runs || hasPinned ? (
           <select
             className="select preview__rows"
             aria-label="Rows"
@@ -36,11 +39,13 @@ export function PreviewTab({ element }: { element: DocElement }) {
             onChange={(event) => setRows(event.target.value as Rows)}
           >
             <option value="source">Rows of the sources</option>
-            <option value="running">Newest rows of what runs</option>
+            {runs && <option value="running">Newest rows of what runs</option>}
+            {hasPinned && <option value="pinned">Pinned rows</option>}
           </select>
         ) : (
           <span className="muted small">Nothing is deployed or written.</span>
         )}
+        <NodeSelect value={node} onChange={setNode} />
         <button type="button" className="button button--small" onClick={reload} aria-disabled={busy}>
           <RefreshCw aria-hidden="true" />
           {busy ? "Asking a node…" : "Refresh"}
@@ -49,7 +54,31 @@ export function PreviewTab({ element }: { element: DocElement }) {
       {error !== undefined && <Problem error={error} onRetry={reload} />}
       {error === undefined && !shown && <Skeleton lines={8} />}
       {shown && error === undefined && <Found preview={shown} />}
+      {shown && error === undefined && (
+        <Pinned element={element.id} rows={rows} node={node} preview={shown} onRows={showRows} />
+      )}
     </div>
+  );
+}
+
+/** On which node the preview runs. */
+function NodeSelect({ value, onChange }: { value: string | null; onChange: (node: string | null) => void }) {
+  const nodes = useLive((state) => state.nodes);
+  if (nodes.length < 2) return null;
+  return (
+    <select
+      className="select preview__rows"
+      aria-label="Node of the preview"
+      value={value ?? ""}
+      onChange={(event) => onChange(event.target.value || null)}
+    >
+      <option value="">On any node</option>
+      {nodes.map(({ name }) => (
+        <option key={name} value={name}>
+          On {name}
+        </option>
+      ))}
+    </select>
   );
 }
 
@@ -64,13 +93,13 @@ function useStill(text: string): string {
 }
 
 /** The rows of the draft before stay until those of the new one are here. */
-function usePreview(pipeline: string, element: string, key: string, rows: Rows) {
+function usePreview(pipeline: string, element: string, key: string, rows: Rows, node: string | null) {
   const last = useRef<ElementPreview | undefined>(undefined);
   const [again, setAgain] = useState(false);
   const path = `/pipelines/${encodeURIComponent(pipeline)}/elements/${encodeURIComponent(element)}/preview`;
   const { data, error, reload } = useLoaded(
-    `preview ${element} ${rows} ${key}`,
-    (signal) => request<ElementPreview>("POST", path, { body: { document: current(), rows }, signal }),
+    `preview ${element} ${rows} ${node} ${key}`,
+    (signal) => request<ElementPreview>("POST", path, { body: { document: current(), rows, node }, signal }),
     again ? AGAIN_MS : undefined,
   );
   useEffect(() => setAgain(isOnItsWay(data)), [data]);

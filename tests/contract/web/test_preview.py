@@ -19,9 +19,10 @@ from pipeline_runtime.model.preview import (
     PreviewRow,
     PreviewStream,
     Refusal,
+    SampleRow,
 )
 from pipeline_runtime.wire import tasks
-from tests.contract.web.conftest import PIPELINE, Caller
+from tests.contract.web.conftest import PIPELINE, Caller, audited
 from tests.contract.web.test_permissions import assert_problem
 from tests.waiting import PATIENCE_S
 from webapp.backends import node_questions
@@ -178,3 +179,90 @@ def test_without_a_node_or_an_answer_it_is_said_so(
         in assert_problem(caller("editor").post(f"{E}/power/preview", {"node": "cloud"}), 503)["detail"]
     )
     assert "No node" in assert_problem(caller("editor").post(f"{E}/power/preview"), 503)["detail"]
+
+
+def output_of(*values: float) -> PreviewAnswer:
+    rows = tuple(PreviewRow(key=None, time_ms=1000, values=(None, None, value)) for value in values)
+    return ANSWER.model_copy(
+        update={
+            "output": PreviewStream(
+                columns=("window_start", "window_end", "mf01_average"), rows=rows, count=len(rows)
+            ),
+            "sample": {"in": (SampleRow(time_ms=1000, values={"mf01": 1.5}),)},
+            "letters_count": 0,
+        }
+    )
+
+
+def test_rows_are_pinned_expected_and_checked(
+    caller: Call, pipeline: Pipeline, nodes: dict[str, Node], real_redis: redis.Redis, redis_url: str
+) -> None:
+    editor, power = caller("editor"), f"{E}/power"
+    draft = pipeline.draft
+    for each in draft["spec"]["elements"]:
+        each["node"] = "cloud"
+    body = {"document": draft}
+
+    def told(answer: PreviewAnswer, call: Callable[[], Any]) -> tuple[Any, PreviewQuestion]:
+        with node(real_redis, redis_url, "cloud", answer) as asked:
+            response = call()
+        assert response.status_code == 200, response.content
+        return response.json(), asked[0]
+
+    assert_problem(editor.post(f"{power}/preview", {**body, "rows": "pinned"}), 404)
+    assert_problem(editor.put(f"{power}/expected-rows", body), 404)
+    pinned, question = told(output_of(1, 2), lambda: editor.put(f"{power}/pinned-rows", body))
+    assert (pinned["rows"], pinned["expects"], pinned["by"], question.sample) == (
+        1,
+        False,
+        "editor-user",
+        True,
+    )
+    assert editor.post(f"/pipelines/{PIPELINE}/check-expected", body).json() == []
+    expected, question = told(output_of(1, 2), lambda: editor.put(f"{power}/expected-rows", body))
+    # only the element itself runs, on the pinned rows
+    assert [group.group for group in question.groups] == ["power"]
+    assert question.given == {"readings.out": (SampleRow(time_ms=1000, values={"mf01": 1.5}),)}
+    assert (expected["expects"], expected["differences"]) == (True, [])
+
+    def check(answer: PreviewAnswer) -> Any:
+        [found], _ = told(answer, lambda: editor.post(f"/pipelines/{PIPELINE}/check-expected", body))
+        return found
+
+    same = check(output_of(1, 2))
+    assert (same["element"], same["differences"], same["trouble"]) == ("power", [], None)
+    cell = {"name": "mf01_average", "expected": 2.0, "found": 2.5}
+    other = check(output_of(1, 2.5, 3))["differences"]
+    assert other == [
+        {"place": 2, "kind": "differs", "cells": [cell]},
+        {"place": 3, "kind": "unexpected", "cells": []},
+    ]
+    assert [each["kind"] for each in check(output_of(1))["differences"]] == ["missing"]
+    assert check(ANSWER.model_copy(update={"refused": "busy"}))["trouble"]
+    shown, _ = told(output_of(1), lambda: editor.post(f"{power}/preview", {**body, "rows": "pinned"}))
+    assert [each["place"] for each in shown["pinned"]["differences"]] == [2]
+    # an element that is no longer drawn is not checked
+    gone = {
+        **draft,
+        "spec": {"elements": [each for each in draft["spec"]["elements"] if each["id"] != "power"]},
+    }
+    assert editor.post(f"/pipelines/{PIPELINE}/check-expected", {"document": gone}).json() == []
+
+    told(output_of(3), lambda: editor.put(f"{power}/pinned-rows", body))  # forgets what was expected
+    assert editor.post(f"/pipelines/{PIPELINE}/check-expected", body).json() == []
+    assert editor.delete(f"{power}/pinned-rows").status_code == 204
+    assert_problem(editor.post(f"{power}/preview", {**body, "rows": "pinned"}), 404)
+    counts = [audited(f"element.{each}") for each in ("pin_rows", "expect_rows", "unpin_rows")]
+    assert counts == [2, 1, 1]
+
+
+def test_what_cannot_be_pinned_is_refused(
+    caller: Call, pipeline: Pipeline, nodes: dict[str, Node], real_redis: redis.Redis, redis_url: str
+) -> None:
+    editor, body = caller("editor"), {"node": "cloud"}
+    assert_problem(editor.put(f"{E}/readings/pinned-rows", body), 422)
+    long = SampleRow(time_ms=1, values={"mf01": "x" * 300_000})
+    for sample, status in (({"in": ()}, 409), ({"in": (long,)}, 422)):
+        with node(real_redis, redis_url, "cloud", ANSWER.model_copy(update={"sample": sample})):
+            assert_problem(editor.put(f"{E}/power/pinned-rows", body), status)
+    assert not pipeline.samples.exists()

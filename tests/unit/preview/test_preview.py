@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from pipeline_runtime.model.preview import SHOWN_MAX, SampleRow
+from pipeline_runtime.model.preview import SAMPLE_ROWS_MAX, SHOWN_MAX, SampleRow
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.operators.filter import Filter
 from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.operators.sdk import DataFrameOperator, Params
 from pipeline_runtime.preview import run as module
-from tests.unit.preview.previewing import GENERATOR, TOPIC, draft, previewed, rows
+from pipeline_runtime.preview.run import preview
+from tests.unit.preview.previewing import (
+    GENERATOR,
+    NO_KAFKA,
+    NOW_MS,
+    TOPIC,
+    draft,
+    previewed,
+    question,
+    rows,
+)
 
 LATE = {"id": "late", "type": "filter", "inputs": {"in": "in"}, "params": {"condition": "n >= 3000"}}
 RATIO = {
@@ -157,3 +168,21 @@ def test_an_alarm_of_silence_is_raised_by_the_clock_of_the_source() -> None:
     silence = {"id": "s", "type": "silence-alarm", "inputs": {"in": "in"}, "params": {"for_s": 30}}
     answer = previewed(draft(source, silence), "s")
     assert [row["alarm"] for row in rows(answer)] == ["raised", "cleared", "raised", "cleared"]
+
+
+def test_a_sample_of_the_rows_that_come_gives_the_same_rows_again_without_what_is_before() -> None:
+    tail = {**RATIO, "inputs": {"in": "late"}}
+    document = draft(GENERATOR, LATE, tail)
+    asked = question(document, "ratio", sample=True)
+    answer = preview(asked, NO_KAFKA, {}, Path("/nonexistent"), NOW_MS)
+    assert SHOWN_MAX <= len(answer.sample["in"]) <= SAMPLE_ROWS_MAX
+    alone = tuple(spec for spec in asked.groups if spec.group == "ratio")
+    given = {"late.out": answer.sample["in"]}
+    again = preview(
+        asked.model_copy(update={"groups": alone, "given": given, "sample": False}),
+        NO_KAFKA,
+        {},
+        Path("/nonexistent"),
+        NOW_MS,
+    )
+    assert (rows(again), again.sample) == (rows(answer), {})

@@ -145,4 +145,42 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
+        migrations.CreateModel(
+            name="PinnedSample",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("element", models.CharField(max_length=60)),
+                ("inputs", models.JSONField()),
+                ("expected", models.JSONField(null=True)),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "pipeline",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="samples",
+                        to="pipelines.pipeline",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["element"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("pipeline", "element"), name="one_sample_per_element")
+                ],
+            },
+        ),
     ]

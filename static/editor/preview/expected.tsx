@@ -1,0 +1,45 @@
+/** Before a deployment: whether elements make of their pinned rows what is expected. */
+import { post, problemText } from "../../shared/api";
+import type { ExpectedCheck, PipelineDocument } from "../../shared/types";
+import { useLoaded, Warning } from "../../shared/ui/parts";
+import { useEditor } from "../store";
+import { checkWords } from "./pinned-words";
+
+export interface Checks {
+  checks: ExpectedCheck[] | undefined;
+  error: unknown;
+}
+
+export function useExpected(document: PipelineDocument): Checks {
+  const pipeline = useEditor((state) => state.name);
+  const path = `/pipelines/${encodeURIComponent(pipeline)}/check-expected`;
+  const { data, error } = useLoaded(path, () => post<ExpectedCheck[]>(path, { document }));
+  return { checks: data, error };
+}
+
+export const differs = ({ checks, error }: Checks): boolean =>
+  error !== undefined || !!checks?.some((check) => check.trouble !== null || checkWords(check).length > 0);
+
+export function ExpectedNote({ checks: { checks, error } }: { checks: Checks }) {
+  if (error !== undefined)
+    return <Warning>What is expected of pinned rows could not be checked: {problemText(error)}</Warning>;
+  if (!checks) return <p className="muted small">Pinned rows are being checked…</p>;
+  if (checks.length === 0) return null;
+  const wrong = checks.filter((check) => check.trouble !== null || checkWords(check).length > 0);
+  if (wrong.length === 0) return <p className="muted small">Pinned rows give what is expected.</p>;
+  return (
+    <Warning>
+      {wrong.map((check) => (
+        <div key={check.element}>
+          <b>{check.title}</b>{" "}
+          {check.trouble === null ? "makes other rows than expected." : `was not checked: ${check.trouble}`}
+          <ul className="plain-list">
+            {checkWords(check).map((line) => (
+              <li key={line}>{line}</li>
+            ))}
+          </ul>
+        </div>
+      ))}
+    </Warning>
+  );
+}

@@ -87,7 +87,9 @@ function Preview({ changes, what, answer }: PreviewProps) {
         </>
       }
     >
-      <ExpectedNote checks={expected} />
+      <div className="deploy__expected">
+        <ExpectedNote checks={expected} />
+      </div>
       {first ? (
         <Places changes={changes} document={what.document} />
       ) : (

@@ -12,6 +12,7 @@ import { Figure, Problem, Skeleton, useLoaded, WaitingFigure } from "../../share
 import type { StreamEdge } from "../flow";
 import { LIMIT, NO_SEARCH, queuePath, queueWords, searches, type Search } from "./queue-words";
 import { Nothing, Stale } from "./records";
+import { tracing, useTrace } from "./trace";
 
 const SETTLED_MS = 300;
 const EVERY_MS = 2000;
@@ -64,7 +65,9 @@ function Rows({ pipeline, edge }: { pipeline: string; edge: StreamEdge }) {
   const [held, setHeld] = useState(false);
   const [open, setOpen] = useState<ShownRow | null>(null);
   const asked = useSettled(search);
-  const path = queuePath(pipeline, `${edge.source}.${edge.sourceHandle ?? "out"}`, edge.target, asked);
+  const stream = `${edge.source}.${edge.sourceHandle ?? "out"}`;
+  const { trace, dialog } = useTrace(pipeline);
+  const path = queuePath(pipeline, stream, edge.target, asked);
   const still = held || open !== null || searches(asked);
   const { data, error, reload } = useLoaded(
     path,
@@ -97,8 +100,11 @@ function Rows({ pipeline, edge }: { pipeline: string; edge: StreamEdge }) {
       {error !== undefined && !data && <Problem error={error} onRetry={reload} />}
       {error === undefined && !data && <Skeleton lines={6} />}
       {data && <Stale error={error} />}
-      {data && <Table queue={data} columns={columns} open={open} onOpen={setOpen} />}
+      {data && (
+        <Table queue={data} columns={columns} open={open} onOpen={setOpen} onTrace={tracing(stream, trace)} />
+      )}
       {open && <WholeRow row={open} columns={columns} onClose={() => setOpen(null)} />}
+      {dialog}
     </div>
   );
 }
@@ -108,10 +114,11 @@ interface TableProps {
   columns: RowColumn[];
   open: ShownRow | null;
   onOpen: (row: ShownRow | null) => void;
+  onTrace: (row: ShownRow) => void;
 }
 
 /** What waits lies on top, the next row to be read lowest, as in the tables with the newest row first. */
-function Table({ queue, columns, open, onOpen }: TableProps) {
+function Table({ queue, columns, open, onOpen, onTrace }: TableProps) {
   if (queue.records.length === 0) return <Nothing text="There are no such rows." />;
   const newest = [...queue.records].reverse();
   const rows = newest.map((record): ShownRow => ({
@@ -126,6 +133,7 @@ function Table({ queue, columns, open, onOpen }: TableProps) {
       columns={columns}
       rows={rows}
       keyed
+      onTrace={onTrace}
       open={open?.id ?? null}
       onOpen={(row) => onOpen(row.id === open?.id ? null : row)}
       divider={queue.known && first && at > 0 ? { before: first.id, words: "Read" } : undefined}

@@ -21,11 +21,10 @@ export function tracePath(pipeline: string, { stream, partition, offset }: RowPl
   return `/pipelines/${encodeURIComponent(pipeline)}/streams/${encodeURIComponent(stream)}/trace?${asked}`;
 }
 
-/** From how many rows of which element it was made, as one sentence. */
-export function stepWords({ records, count: all, kept, source_title: source }: TracedStep): string {
-  if (!kept) return `From rows of ${source}, which runs as one with it.`;
-  if (all === 0) return `No row of ${source} was found.`;
-  if (all > records.length)
-    return `From ${plural(all, "row")} of ${source}. The newest ${count(records.length)} are shown.`;
-  return `From ${plural(all, "row")} of ${source}.`;
+/** How many rows of an element these are, and which element made the rows above from them. */
+export function stepWords({ records, count: all, kept, title }: TracedStep): string {
+  if (!kept) return `It runs as one with ${title}, so its rows are kept nowhere.`;
+  if (all === 0) return "None of its rows was found.";
+  const shown = all > records.length ? ` The newest ${count(records.length)} are shown.` : "";
+  return `${plural(all, "row")}, from which ${title} made what is above.${shown}`;
 }

@@ -2,6 +2,7 @@
 import { useState, type ReactNode } from "react";
 import { ArrowLeft } from "lucide-react";
 import { get } from "../../shared/api";
+import { parseReference } from "../../shared/document";
 import { columnsOf, rowOf, type ShownRow } from "../../shared/rows/cells";
 import { RowTable } from "../../shared/rows/table";
 import type { PeekRecord, Trace, TracedStep } from "../../shared/types";
@@ -49,7 +50,7 @@ function TraceDialog({ pipeline, path, onFollow, onBack, onClose }: Props) {
     <Dialog
       open={place !== undefined}
       onClose={onClose}
-      size="xl"
+      size="l"
       title="Where this row came from"
       footer={
         path.length > 1 && (
@@ -74,27 +75,38 @@ function Traced({ pipeline, place, onFollow }: { pipeline: string; place: RowPla
     <ol className="trace">
       <li className="trace__step">
         <h3>{data.title}</h3>
-        <p className="muted small">The row.</p>
+        <p className="muted small">The row. {endOf(data, data.stream)}</p>
         <Rows title={data.title} records={[data.record]} columns={data.columns ?? undefined} />
       </li>
       {data.steps.map((step) => (
-        <Step key={`${step.element}.${step.port}`} step={step} onFollow={onFollow} />
-      ))}
-      {data.ends.map((end) => (
-        <li key={end.element} className="trace__step">
-          <h3>{end.title}</h3>
-          <p className="muted small">{end.message}</p>
-        </li>
+        <Step
+          key={`${step.element}.${step.port}`}
+          step={step}
+          end={endOf(data, step.stream)}
+          onFollow={onFollow}
+        />
       ))}
     </ol>
   );
 }
 
-function Step({ step, onFollow }: { step: TracedStep; onFollow: Follow }) {
+/** Where the rows of a source come from. */
+const endOf = ({ ends }: Trace, stream: string): string | undefined =>
+  ends.find(({ element }) => element === parseReference(stream).element)?.message;
+
+interface StepProps {
+  step: TracedStep;
+  end: string | undefined;
+  onFollow: Follow;
+}
+
+function Step({ step, end, onFollow }: StepProps) {
   return (
     <li className="trace__step">
-      <h3>{step.title}</h3>
-      <p className="muted small">{stepWords(step)}</p>
+      <h3>{step.source_title}</h3>
+      <p className="muted small">
+        {stepWords(step)} {end}
+      </p>
       {step.notes.map((note) => (
         <p key={note} className="field__help">
           {note}

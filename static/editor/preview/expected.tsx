@@ -3,7 +3,8 @@ import { post, problemText } from "../../shared/api";
 import type { ExpectedCheck, PipelineDocument } from "../../shared/types";
 import { useLoaded, Warning } from "../../shared/ui/parts";
 import { useEditor } from "../store";
-import { checkWords } from "./pinned-words";
+import { checkWords, fewLines } from "./pinned-words";
+import "./preview.css";
 
 export interface Checks {
   checks: ExpectedCheck[] | undefined;
@@ -34,7 +35,7 @@ export function ExpectedNote({ checks: { checks, error } }: { checks: Checks }) 
           <b>{check.title}</b>{" "}
           {check.trouble === null ? "makes other rows than expected." : `was not checked: ${check.trouble}`}
           <ul className="plain-list">
-            {checkWords(check).map((line) => (
+            {fewLines(checkWords(check)).map((line) => (
               <li key={line}>{line}</li>
             ))}
           </ul>

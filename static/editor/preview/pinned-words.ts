@@ -21,6 +21,12 @@ export function letterWords(expected: number | null, found: number): string | nu
     : `${plural(found, "dead letter")}, expected ${expected}.`;
 }
 
+const LINES = 5;
+
+/** The first lines, and how many others there are. */
+export const fewLines = (lines: readonly string[]): string[] =>
+  lines.length <= LINES + 1 ? [...lines] : [...lines.slice(0, LINES), `${lines.length - LINES} more differ.`];
+
 /** All that differs, one sentence each. */
 export const checkWords = (check: ExpectedCheck): string[] => [
   ...check.differences.map(differenceWords),

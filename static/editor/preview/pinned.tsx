@@ -7,7 +7,7 @@ import { Warning } from "../../shared/ui/parts";
 import { toastError } from "../../shared/ui/toast";
 import { current, useEditor } from "../store";
 import type { Rows } from "./path";
-import { differenceWords, letterWords, pinnedWords } from "./pinned-words";
+import { differenceWords, fewLines, letterWords, pinnedWords } from "./pinned-words";
 
 interface Props {
   element: string;
@@ -95,7 +95,10 @@ export function Pinned({ element, rows, node, preview, onRows }: Props) {
 
 function Differences({ pinned, dead }: { pinned: PinnedRows; dead: number }) {
   const letters = letterWords(pinned.letters_expected, dead);
-  const lines = [...pinned.differences.map(differenceWords), ...(letters === null ? [] : [letters])];
+  const lines = fewLines([
+    ...pinned.differences.map(differenceWords),
+    ...(letters === null ? [] : [letters]),
+  ]);
   if (lines.length === 0) return null;
   return (
     <Warning>

@@ -53,10 +53,10 @@ export function PreviewTab({ element }: { element: DocElement }) {
       </div>
       {error !== undefined && <Problem error={error} onRetry={reload} />}
       {error === undefined && !shown && <Skeleton lines={8} />}
-      {shown && error === undefined && <Found preview={shown} />}
       {shown && error === undefined && (
         <Pinned element={element.id} rows={rows} node={node} preview={shown} onRows={showRows} />
       )}
+      {shown && error === undefined && <Found preview={shown} />}
     </div>
   );
 }

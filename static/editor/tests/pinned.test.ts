@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { ExpectedCheck, PinnedRows } from "../../shared/types";
-import { checkWords, differenceWords, letterWords, pinnedWords } from "../preview/pinned-words";
+import { checkWords, differenceWords, fewLines, letterWords, pinnedWords } from "../preview/pinned-words";
 
 const differs = {
   place: 3,
@@ -15,6 +15,12 @@ test("a difference names the row, the column and both values", () => {
   expect(differenceWords(differs)).toBe("Row 3: most is 4, expected 3; unit is W, expected no value.");
   expect(differenceWords({ place: 5, kind: "missing", cells: [] })).toBe("Row 5 is missing.");
   expect(differenceWords({ place: 6, kind: "unexpected", cells: [] })).toBe("Row 6 is not expected.");
+});
+
+test("of many differences the first are said, and how many more there are", () => {
+  const lines = Array.from({ length: 9 }, (_, place) => `Row ${place}`);
+  expect(fewLines(lines)).toEqual([...lines.slice(0, 5), "4 more differ."]);
+  expect(fewLines(lines.slice(0, 6))).toEqual(lines.slice(0, 6));
 });
 
 test("dead letters count, too", () => {

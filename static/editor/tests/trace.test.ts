@@ -16,11 +16,13 @@ const step = (change: Partial<TracedStep> = {}): TracedStep => ({
   ...change,
 });
 
-test("a step says from how many rows of which element a row was made", () => {
-  expect(stepWords(step())).toBe("From 1 row of Readings.");
-  expect(stepWords(step({ count: 300 }))).toBe("From 300 rows of Readings. The newest 1 are shown.");
-  expect(stepWords(step({ count: 0, records: [] }))).toBe("No row of Readings was found.");
-  expect(stepWords(step({ kept: false }))).toBe("From rows of Readings, which runs as one with it.");
+test("a step says how many rows there are and which element made a row from them", () => {
+  expect(stepWords(step())).toBe("1 row, from which Average made what is above.");
+  expect(stepWords(step({ count: 300 }))).toBe(
+    "300 rows, from which Average made what is above. The newest 1 are shown.",
+  );
+  expect(stepWords(step({ count: 0, records: [] }))).toBe("None of its rows was found.");
+  expect(stepWords(step({ kept: false }))).toBe("It runs as one with Average, so its rows are kept nowhere.");
 });
 
 test("a row is asked for by the place where it lies", () => {

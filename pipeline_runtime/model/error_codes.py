@@ -93,8 +93,10 @@ AT_ELEMENTS = (
         " created the topic again.",
         "Everything up to the last committed batch is kept. The copy has emitted nothing, and has processed"
         " no other rows in place of the missing ones.",
-        "Nothing: the node takes the newest checkpoint by itself. If that is too old as well, it tries again"
-        " when there is a newer one, 5 times.",
+        "Nothing at first: the node takes the newest checkpoint by itself, 5 times. If that is too old as"
+        " well, restore the element on the node that ran it last, when that is back: the newest state is on"
+        " its disk. If that node is gone for good, undeploy the pipeline and deploy it again: the element"
+        " then begins without a state.",
     ),
     KnownError(
         "topic-recreated",

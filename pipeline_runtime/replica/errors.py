@@ -49,7 +49,7 @@ def explain(error: BaseException, trace: str, at_ms: int, *, follows: bool = Fal
     """
     text = text_of(error)
     inner = [match for match in _PYTHON_ERROR.findall(text) if not match[0].startswith("pyspark")]
-    message = f"{inner[-1][0]}: {inner[-1][1]}" if inner else text.splitlines()[0][:500]
+    message = _in_words(*inner[-1]) if inner else text.splitlines()[0][:500]
     code = _code_of(error, text)
     if code == "rows-gone" and follows:
         code = "state-outdated"
@@ -63,6 +63,11 @@ def explain(error: BaseException, trace: str, at_ms: int, *, follows: bool = Fal
         damaged=code in _DAMAGED,
         ways=getattr(error, "ways", ()),
     )
+
+
+def _in_words(name: str, text: str) -> str:
+    """Returns what an error says. Those of Fogline's own need no name: their text is for people."""
+    return text if name.rpartition(".")[2] in _CODES else f"{name}: {text}"
 
 
 def _code_of(error: BaseException, text: str) -> str:

@@ -20,6 +20,16 @@ again, people should see that."""
 _FINAL_PHASES = ("fenced", "failed", "retired", "refused")
 OUTDATED = "state-outdated"
 """The code of an error that says nothing against the disk: a checkpoint that comes later may end it."""
+NONE_IS_NEW_ENOUGH = (
+    "No checkpoint is new enough, and the rows behind the newest one are deleted. When the node that ran the "
+    "element last is back, restore it there: the newest state is on its disk. If that node is gone for good, "
+    "undeploy the pipeline and deploy it again: the element then begins without a state."
+)
+STAYS_DOWN = (
+    "It failed 5 times in 10 minutes and stays down. Mend the cause, then restart this node, or restore the "
+    "element on another one. If its parameters are the cause, change them and deploy again. Each of these "
+    "ways goes on from its state."
+)
 TOO_LONG = "batch-too-long"
 """The code of an error after which nothing is tried again: the same batch would take as long."""
 
@@ -131,13 +141,8 @@ class SlotState:
         if error.code == TOO_LONG:
             failures = replace(failures, for_good=True)
         elif failures.gave_up:
-            error = error.model_copy(
-                update={
-                    "next": "It failed 5 times in 10 minutes and stays down. Mend the cause, then restart "
-                    "this node, or restore the element on another one. If its parameters are the cause, "
-                    "change them and deploy again. Each of these ways goes on from its state."
-                }
-            )
+            next_step = NONE_IS_NEW_ENOUGH if error.code == OUTDATED else STAYS_DOWN
+            error = error.model_copy(update={"next": next_step})
         return replace(self, error=error, phase="failed", failures=failures)
 
 

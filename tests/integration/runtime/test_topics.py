@@ -290,6 +290,7 @@ def test_a_follower_takes_nothing_for_committed_rows_that_are_gone(
         create(admin, fed.topic)  # which ends the task that still waits for its rows
 
 
+@pytest.mark.full
 def test_a_topic_may_come_back_with_fewer_partitions(kafka: str, node: Node, admin: KafkaAdminClient) -> None:
     """Also while nobody reads it."""
     fed = Fed(kafka, partitions_of_topic=3)

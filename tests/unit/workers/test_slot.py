@@ -390,14 +390,17 @@ def test_a_state_that_is_too_old_is_replaced_again_and_again(node: Node) -> None
     outdated = ReplicaError.of("state-outdated", "t-0 begins at 9", 0, damaged=True)
     node.want(owner(source=CheckpointSource(url="http://other", token="t", seq=None)))
     wait_until(lambda: is_owner(node))
-    for failures in (1, 2):
+    for failures in (1, 2, 3, 4, 5):
         node.replicas[-1].end("failed", outdated)
         node.slot.wake()
         wait_until(lambda n=failures: len(node.slot.failures.at_ms) == n)
         error = node.slot.status().error
         assert error is not None
+        if failures == 5:
+            assert "the newest state is on its disk" in error.next
+            break
         assert "newest checkpoint instead" in error.next
-        node.pass_ms(2000)
+        node.pass_ms(1000 * 2**failures)
         wait_until(lambda: is_owner(node))
         assert len(node.fetched) == 1 + failures
 

@@ -59,12 +59,14 @@ class Destinations:
     schemas: Mapping[str, StreamSchema]
     topics: frozenset[str]  # the streams that leave the group
     sinks: frozenset[str]  # the streams that sinks of the group write
-    own_topics: frozenset[str] = frozenset()  # those of `topics` that only Fogline reads
+    # How many partitions each of `topics` has that only Fogline reads.
+    own_partitions: Mapping[str, int] = field(default_factory=dict)
 
     @staticmethod
     def of(spec: GroupSpec) -> Destinations:
         topics = frozenset(output.source for output in spec.outputs)
-        own = topics - {output.source for output in spec.outputs if not is_own(output.topic)}
+        outputs = {output.source: output for output in spec.outputs}
+        own = {source: each.partitions for source, each in outputs.items() if is_own(each.topic)}
         return Destinations(spec.schemas, topics, frozenset(sink_streams(spec).values()), own)
 
 
@@ -96,9 +98,10 @@ class OutputBuilder:
     def _add_for_topic(self, source: str, rows: pa.Table, schema: StreamSchema) -> None:
         keys, times_ms = rows["_key"], in_ms(rows["_time"]).cast(pa.int64())
         fields = rows.select(schema.names)
+        partitions = self._destinations.own_partitions.get(source)
         if (
-            source in self._destinations.own_topics
-            and rows.num_rows >= ROWS_MIN
+            partitions is not None
+            and rows.num_rows >= ROWS_MIN * partitions
             and largest_row_bytes(rows.select([*schema.names, "_key"])) <= ROW_BYTES_MAX
         ):
             self._rows[source] = fields.append_column(KEY, keys).append_column(TIME_MS, times_ms)

@@ -128,8 +128,8 @@ class GroupReader:
     def _portions(self, group_input: GroupInput, part: Slice) -> Iterator[Portion]:
         assert group_input.topic is not None
         if part.records is not None:
-            if part.records:
-                yield Portion.of(unpack(part.records), group_input)
+            for records in unpack(part.records, group_input.topic):
+                yield Portion.of(records.between(part.start, part.end), group_input)
             return
         reader = self._partitions.get((group_input.topic, part.partition))
         if reader is None:

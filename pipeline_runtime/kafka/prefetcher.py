@@ -19,8 +19,8 @@ from typing import Any
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import CorruptRecordError, KafkaError, OffsetOutOfRangeError
 
-from pipeline_runtime.kafka.arrow_batches import RecordByRecord
 from pipeline_runtime.kafka.clients import KafkaSettings, close_spent, open_consumer
+from pipeline_runtime.kafka.whole_batches import ManyWhole, WholeBatch
 
 log = logging.getLogger(__name__)
 
@@ -42,28 +42,31 @@ class Portions:
         self._consumer = consumer
         self._bytes_max = bytes_max
         self._left = bytes_max
+        self._rows_left = 0
         portions = self
 
-        class InPortions(RecordByRecord):
+        class InPortions(ManyWhole):
             """What one fetch has brought of a partition."""
 
             def take(self, n: int | None = None) -> list[Any]:
                 found: list[Any] = []
-                while portions._left > 0 and (n is None or len(found) < n):
+                while portions._left > 0 and portions._rows_left > 0 and (n is None or len(found) < n):
                     one = super().take(1)
                     if not one:
                         return found
                     found += one
                     portions._left -= size_of(one[0])
-                if portions._left <= 0:
+                    portions._rows_left -= rows_of(one[0])
+                if portions._left <= 0 or portions._rows_left <= 0:
                     consumer.pause(self.topic_partition)
                 return found
 
         consumer._fetcher.PartitionRecords = InPortions
 
     def poll(self, timeout_ms: int, rows_max: int) -> dict[TopicPartition, list[Any]]:
-        """Returns the next records: at most `rows_max`, and no more once they have so many bytes."""
-        self._left = self._bytes_max
+        """Returns the next records and whole batches, and no more once they have `rows_max` rows, or so many
+        bytes."""
+        self._left, self._rows_left = self._bytes_max, rows_max
         if paused := self._consumer.paused():
             self._consumer.resume(*paused)
         got: dict[TopicPartition, list[Any]] = self._consumer.poll(timeout_ms, max_records=rows_max)
@@ -71,8 +74,34 @@ class Portions:
 
 
 def size_of(record: Any) -> int:
-    """Returns how many bytes a record's key and value have."""
+    """Returns how many bytes a record's key and value have, or a whole batch."""
+    if isinstance(record.value, WholeBatch):
+        return len(record.value.batch._buffer)
     return len(record.key or b"") + len(record.value or b"")
+
+
+def first_offset_of(record: Any) -> int:
+    """Returns a record's offset, or that of the first one of a whole batch."""
+    return int(record.value.batch.base_offset if isinstance(record.value, WholeBatch) else record.offset)
+
+
+def rows_of(record: Any) -> int:
+    """Returns how many records a whole batch has, or 1."""
+    return int(record.value.batch.records_count) if isinstance(record.value, WholeBatch) else 1
+
+
+@dataclass(slots=True)
+class _Held:
+    """A record, or a whole batch."""
+
+    at_s: float  # when it was fetched
+    record: Any
+    first: int  # the offset of the first row that has not been passed
+    next: int  # the offset behind its last row
+
+    @property
+    def rows(self) -> int:
+        return self.next - self.first
 
 
 @dataclass
@@ -80,16 +109,16 @@ class _Partition:
     tp: TopicPartition
     first: int  # all committed records from here to `next` are in `records`
     next: int
-    records: deque[tuple[float, Any]] = field(default_factory=deque)  # (time when it was fetched, record)
+    records: deque[_Held] = field(default_factory=deque)
     seek: bool = True
     looked: bool = False  # the broker has said where the topic ends
     watched: bool = False  # all that lay in the topic was fetched, so what comes now has just arrived
     watched_from: int = 0  # nobody knows when the records before this offset had arrived
 
     def end(self, by_s: float) -> int:
-        came = (record for at_s, record in reversed(self.records) if at_s <= by_s)
+        came = (held for held in reversed(self.records) if held.at_s <= by_s)
         newest = next(came, None)
-        return self.first if newest is None else newest.offset + 1
+        return self.first if newest is None else newest.next
 
     def restart(self, offset: int) -> None:
         self.first = self.next = offset
@@ -178,7 +207,7 @@ class Prefetcher:
     def oldest_at_s(self) -> float | None:
         """Returns when the oldest record that still waits was fetched (monotonic)."""
         with self._lock:
-            return min((part.records[0][0] for part in self._parts.values() if part.records), default=None)
+            return min((part.records[0].at_s for part in self._parts.values() if part.records), default=None)
 
     def held(self, ends: Mapping[str, int]) -> dict[str, tuple[int, int, int]]:
         """Returns for each partition how many records from `ends` on are here, and the offsets between which
@@ -186,7 +215,7 @@ class Prefetcher:
         with self._lock:
             return {
                 key: (
-                    sum(1 for _, record in part.records if record.offset >= ends.get(key, 0)),
+                    sum(max(0, each.next - max(each.first, ends.get(key, 0))) for each in part.records),
                     max(part.first, ends.get(key, 0)),
                     max(part.next, ends.get(key, 0)),
                 )
@@ -198,13 +227,13 @@ class Prefetcher:
         if one lay in its topic already when this thread came to it."""
         with self._lock:
             waiting = [part for part in self._parts.values() if part.records]
-            if any(part.records[0][1].offset < part.watched_from for part in waiting):
+            if any(part.records[0].first < part.watched_from for part in waiting):
                 return None
-            return min((part.records[0][0] for part in waiting), default=None)
+            return min((part.records[0].at_s for part in waiting), default=None)
 
     def records(self, key: str, start: int, end: int, wait_s: float = 0) -> list[Any] | None:
         """Returns all committed records with start <= offset < end, or None if they are not all here and do
-        not arrive within `wait_s`."""
+        not arrive within `wait_s`. In place of many it returns a whole batch, which may have others too."""
         with self._lock:
             part = self._parts.get(key)
             if part is None or start < part.first or end - start > AHEAD_ROWS_MAX:
@@ -212,7 +241,7 @@ class Prefetcher:
             self._lock.wait_for(lambda: end <= part.next or self._held or self.full or self._closing, wait_s)
             if end > part.next:
                 return None
-            return [record for _, record in part.records if start <= record.offset < end]
+            return [held.record for held in part.records if start < held.next and held.first < end]
 
     def passed(self, ends: Mapping[str, Any], ids: Mapping[str, str] = MappingProxyType({})) -> None:
         """Drops records before `ends`, which the group has processed. A group that begins elsewhere, maybe in
@@ -222,13 +251,16 @@ class Prefetcher:
             for key, part in self._parts.items():
                 end = ends[key]
                 if moved or not part.first <= end <= part.next:
-                    for _, record in part.records:
-                        self._count(record, -1)
+                    for held in part.records:
+                        self._count(held, -1)
                     part.restart(end)
                     self._gone = False
                     continue
-                while part.records and part.records[0][1].offset < end:
-                    self._count(part.records.popleft()[1], -1)
+                while part.records and part.records[0].next <= end:
+                    self._count(part.records.popleft(), -1)
+                if part.records and part.records[0].first < end:
+                    self._rows -= end - part.records[0].first
+                    part.records[0].first = end
                 part.first = max(part.first, end)
             self._lock.notify_all()
 
@@ -242,12 +274,13 @@ class Prefetcher:
     @staticmethod
     def _is_much(got: Mapping[Any, list[Any]]) -> bool:
         """Whether a poll may have left records in the topics."""
-        sizes = [size_of(record) for records in got.values() for record in records]
-        return len(sizes) >= AHEAD_ROWS_MAX or sum(sizes) >= AHEAD_BYTES_MAX // 2
+        found = [record for records in got.values() for record in records]
+        rows, size = sum(map(rows_of, found)), sum(map(size_of, found))
+        return rows >= AHEAD_ROWS_MAX or size >= AHEAD_BYTES_MAX // 2
 
-    def _count(self, record: Any, sign: int) -> None:
-        self._rows += sign
-        self._bytes += sign * size_of(record)
+    def _count(self, held: _Held, sign: int) -> None:
+        self._rows += sign * held.rows
+        self._bytes += sign * size_of(held.record)
 
     def _run(self) -> None:
         while not self._closing:
@@ -312,8 +345,9 @@ class Prefetcher:
                     continue  # the group passed these records meanwhile
                 for record in got.get(part.tp, ()):
                     if record.offset >= part.first:
-                        part.records.append((now_s, record))
-                        self._count(record, 1)
+                        first = max(part.first, first_offset_of(record))
+                        part.records.append(_Held(now_s, record, first, record.offset + 1))
+                        self._count(part.records[-1], 1)
                 answered = consumer.highwater(part.tp) is not None
                 part.took(consumer.position(part.tp), answered=answered, all_of_it=not self._is_much(got))
             self._lock.notify_all()

@@ -1,4 +1,4 @@
-"""A consumer that gives whole batches, as they lie in the topic, and no records.
+"""Consumers that give whole batches, as they lie in the topic: all of them, or those of many rows.
 
 Everything before that is kafka-python's: fetching, retries, checksums, and finding transactions that were
 aborted. This uses internals of kafka-python.
@@ -13,6 +13,9 @@ from kafka import KafkaConsumer
 from kafka.consumer.fetcher import Fetcher
 from kafka.errors import CorruptRecordError
 from kafka.record.default_records import DefaultRecordBatch
+
+from pipeline_runtime.kafka.arrow_batches import BODY_BYTES_MAX, ROWS_MIN, WrittenOut, is_own
+from pipeline_runtime.kafka.unpacking import unpack
 
 
 def read_whole_batches(consumer: KafkaConsumer) -> None:
@@ -56,11 +59,41 @@ class _Batch:
     def __next__(self) -> Any:
         return next(self._batch)  # the control batch says whether a transaction ends here
 
-    def __iter__(self) -> Iterator[_AsRecord]:
-        yield _AsRecord(self._batch)
+    def __iter__(self) -> Iterator[WholeBatch]:
+        yield WholeBatch(self._batch)
 
 
-class _AsRecord:
+class ManyWhole(Fetcher.PartitionRecords):
+    """Returns a committed batch of many rows in one of Fogline's own topics as if it were one record, whose
+    value is a WholeBatch. All else is record by record."""
+
+    def __init__(self, fetch_offset: int, partition: Any, records: Any, **options: Any) -> None:
+        some_whole = _SomeWhole(records) if is_own(partition.topic) else records
+        super().__init__(fetch_offset, partition, some_whole, **options)
+
+
+class _SomeWhole:
+    """Takes the place of MemoryRecords."""
+
+    def __init__(self, records: Any) -> None:
+        self._records = records
+
+    def next_batch(self) -> Any:
+        batch = self._records.next_batch()
+        return batch if batch is None or batch.magic < 2 else _WholeIfMany(batch)
+
+
+class _WholeIfMany(_Batch):
+    def __iter__(self) -> Iterator[Any]:
+        batch = self._batch
+        if batch.records_count >= ROWS_MIN:
+            unpack(batch)
+            if len(batch._buffer) - batch._pos <= BODY_BYTES_MAX:
+                return iter((WholeBatch(batch),))
+        return iter(WrittenOut(batch))
+
+
+class WholeBatch:
     """Takes the place of a DefaultRecord: the batch's last one, since kafka-python goes on after its
     offset."""
 
@@ -72,7 +105,7 @@ class _AsRecord:
         self.size_in_bytes = batch.size_in_bytes
 
     @property
-    def value(self) -> _AsRecord:
+    def value(self) -> WholeBatch:
         return self
 
     def __len__(self) -> int:

@@ -8,6 +8,8 @@ from time import monotonic
 from typing import Any
 from uuid import uuid4
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
@@ -15,12 +17,14 @@ from pipeline_runtime.batch.inputs import GroupInput
 from pipeline_runtime.journal.reader import JournalTail, JournalTrimmed
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.ahead import pack, unpack
+from pipeline_runtime.kafka.arrow_batches import Rows
 from pipeline_runtime.kafka.clients import KafkaError, KafkaSettings, open_admin, open_consumer
 from pipeline_runtime.kafka.partition_reader import PartitionReader
 from pipeline_runtime.kafka.prefetcher import AHEAD_ROWS_MAX, Prefetcher
 from pipeline_runtime.kafka.reading import TopicEnd
 from pipeline_runtime.kafka.topics import TopicLook
-from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
+from pipeline_runtime.kafka.transactions import OutgoingRecord, OutgoingRows, Transactions
+from pipeline_runtime.model.ids import OWN_TOPICS
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.replica.input_offsets import InputOffsets
 from tests.ports import free_ports
@@ -33,9 +37,9 @@ KEY = "in-0"
 class Setting:
     """A topic of one partition, who writes to it, and its prefetcher."""
 
-    def __init__(self, kafka: str) -> None:
+    def __init__(self, kafka: str, topic: str = "") -> None:
         self.settings = KafkaSettings(kafka)
-        self.topic = f"tail-{uuid4().hex[:8]}"
+        self.topic = topic or f"tail-{uuid4().hex[:8]}"
         ensure_topics(self.settings, [Topic(self.topic)])
         self.writer = Transactions(self.settings, f"writer-{self.topic}")
         self.writer.initialise()
@@ -229,7 +233,7 @@ def test_records_that_unpack_to_very_much_are_left_out_here_and_in_tasks_and_few
     reader = PartitionReader(setting.settings, setting.topic, 0)
     [by_task] = reader.read(0, 3)
     reader.close()
-    found = unpack([pack(record) for record in ahead[:3]])
+    [found] = unpack([pack(record) for record in ahead[:3]], setting.topic)
     for records in (found, by_task):
         assert records.values.to_pylist() == [b"before", None, b"behind"]
         assert list(records.unread) == [1]
@@ -327,3 +331,29 @@ def test_a_transaction_that_is_kept_open_hides_nothing(setting: Setting) -> None
     # Its partition was known: written and ended, nothing else.
     assert armed.requests - before == 2
     armed.close()
+
+
+def test_many_rows_of_an_own_topic_are_kept_whole_and_counted_row_by_row(kafka: str) -> None:
+    setting = Setting(kafka, f"{OWN_TOPICS}d.{uuid4().hex[:8]}.out")
+    try:
+        rows = Rows(
+            pa.nulls(300, pa.binary()), np.arange(300, dtype=np.int64), pa.table({"n": list(range(300))})
+        )
+        setting.writer.commit([OutgoingRows(setting.topic, rows)])
+        setting.write(2)
+        prefetcher = setting.prefetcher
+        prefetcher.follow({KEY: 10})
+        setting.wait_until(lambda: prefetcher.ends() == {KEY: 303})
+        assert prefetcher.held({KEY: 10})[KEY][:2] == (292, 10)
+        found = prefetcher.records(KEY, 20, 302)
+        assert found is not None
+        [whole, one] = unpack([pack(record) for record in found], setting.topic)
+        assert whole.between(20, 302).rows.equals(rows.fields.slice(20))
+        assert one.values.to_pylist() == [b"0"]
+        prefetcher.passed({KEY: 200})
+        assert prefetcher.held({KEY: 200})[KEY][:2] == (102, 200)
+        assert prefetcher.row_bytes() > 0
+        prefetcher.passed({KEY: 304})
+        assert (prefetcher._rows, prefetcher._bytes) == (0, 0)
+    finally:
+        setting.close()

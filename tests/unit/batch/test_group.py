@@ -8,8 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from kafka import TopicPartition
+from kafka.record.memory_records import MemoryRecords
 
 from pipeline_runtime.batch import portions
 from pipeline_runtime.batch.decode import TIMESTAMP
@@ -26,14 +29,19 @@ from pipeline_runtime.batch.gate_messages import (
 from pipeline_runtime.batch.group import GroupWork, run_batches
 from pipeline_runtime.batch.output import BatchOutput, unpacked
 from pipeline_runtime.batch.reader import GroupReader
+from pipeline_runtime.kafka.ahead import pack
+from pipeline_runtime.kafka.arrow_batches import ROWS_MIN, RecordByRecord, Rows
 from pipeline_runtime.kafka.incoming import Records
 from pipeline_runtime.kafka.partition_reader import PartitionReader, fetch_bytes
+from pipeline_runtime.kafka.prefetcher import first_offset_of
+from pipeline_runtime.kafka.whole_batches import ManyWhole
 from pipeline_runtime.model.document import parse_document
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.operators.sdk import DataFrameOperator, OperatorContext, Params
 from pipeline_runtime.planning.plan import plan_groups
+from tests.unit.kafka.test_arrow_batches import json_log_of, log_of
 
 _NOW_MS = 2_000_000_000_000  # the rows have come before
 
@@ -224,7 +232,11 @@ def made_of(spec: GroupSpec, directory: Path, *inputs: list[list[Any]]) -> dict[
     """What comes of one batch of these records of its inputs, by where it goes: key and row; for a sink the
     row alone; dead letters."""
     gate: Any = Gate(spec, directory)
-    slices = [Slice(index, _NOW_MS, 0, 0, len(records), records) for index, records in enumerate(inputs)]
+    ends = [max((offset for offset, *_ in records), default=0) + 1 for records in inputs]
+    slices = [
+        Slice(index, _NOW_MS, 0, 0, end, records)
+        for index, (end, records) in enumerate(zip(ends, inputs, strict=True))
+    ]
     gate._granted = [slices, None]
     run_batches(gate, GroupWork(gate, GroupReader(gate)), 1, 0)
     found: dict[str, list[Any]] = {}
@@ -368,3 +380,42 @@ def test_what_all_partitions_of_a_task_fetch_together_is_bounded(
         assert sum(fetches) <= 64 << 20
         assert min(fetches) >= 256 << 10
     assert fetch_bytes(1) == 8 << 20
+
+
+@pytest.mark.parametrize("as_columns", [True, False])
+def test_what_was_read_ahead_whole_gives_what_its_records_give(tmp_path: Path, as_columns: bool) -> None:
+    """The slice begins and ends within batches."""
+    spec = spec_of(GENERATOR, FILTER, together=False)
+    [item] = spec.inputs
+    partition = TopicPartition(item.topic, 0)
+    several = [generated(100), generated(ROWS_MIN - 1, 100), generated(100, 99 + ROWS_MIN)]
+    log = log_of(several, 1 << 18) if as_columns else json_log_of(several)
+    start, end = 10, 150 + ROWS_MIN
+    made = []
+    for taken_by in (RecordByRecord, ManyWhole):
+        records = taken_by(start, partition, MemoryRecords(log)).take()
+        packed = [pack(each) for each in records if first_offset_of(each) < end]
+        gate: Any = Gate(spec, tmp_path)
+        gate._granted = [[Slice(0, _NOW_MS, 0, start, end, packed)], None]
+        run_batches(gate, GroupWork(gate, GroupReader(gate)), 1, 0)
+        [output] = gate.made
+        assert output.letters.num_rows == 0
+        assert [read.rows for read in gate.read] == [end - start]
+        made.append(output.rows["some.out"])
+    by_record, whole = made
+    assert whole.num_rows == sum(n % 2 == 0 for n in range(start, end))
+    assert whole.combine_chunks().equals(by_record.combine_chunks())
+
+
+def generated(count: int, first: int = 0) -> Rows:
+    """Rows of the generator's stream."""
+    numbers = range(first, first + count)
+    fields = pa.table(
+        {
+            "key": pa.array([f"k{n % 3}" for n in numbers]),
+            "n": pa.array(numbers, pa.int64()),
+            "x": pa.array([n / 4 if n % 2 == 0 else -1.0 for n in numbers]),
+        }
+    )
+    keys = pa.array([b"k%d" % (n % 3) for n in numbers], pa.binary())
+    return Rows(keys, np.array([1_700_000_000_000 + n for n in numbers], np.int64), fields)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +20,7 @@ from pipeline_runtime.kafka.arrow_batches import BODY_BYTES_MAX, ROWS_MAX, Recor
 from pipeline_runtime.kafka.incoming import Polled, Records
 from pipeline_runtime.kafka.narrow import packed, unpacked
 from pipeline_runtime.kafka.outgoing import fill
+from pipeline_runtime.kafka.record_batches import Body, bodies
 from pipeline_runtime.kafka.whole_batches import WholeBatches
 
 OWN, USERS = TopicPartition("fl.d.a.out", 0), TopicPartition("readings", 0)
@@ -122,15 +124,23 @@ def rows(count: int, first: int = 0) -> Rows:
 
 def log_of(several: list[Rows], bytes_max: int, zstd: int = 4) -> bytes:
     """The rows as a broker has them."""
+    return _log_of((body for one in several for body in encoded(one, bytes_max)), zstd)
+
+
+def json_log_of(several: list[Rows], zstd: int = 4) -> bytes:
+    """The rows as JSON, as a broker has them, in a batch for each of `several`."""
+    return _log_of((body for one in several for body in bodies(one.as_json(), 1 << 20)), zstd)
+
+
+def _log_of(made: Iterable[Body], zstd: int) -> bytes:
     log, offset = b"", 0
-    for one in several:
-        for body in encoded(one, bytes_max):
-            batch = ProducerBatch(OWN, MemoryRecordsBuilder(2, zstd, 1 << 20))
-            fill(batch, body)
-            batch.records.close()
-            made = bytearray(batch.records.buffer())
-            made[:8] = offset.to_bytes(8, "big")
-            log, offset = log + bytes(made), offset + body.count
+    for body in made:
+        batch = ProducerBatch(OWN, MemoryRecordsBuilder(2, zstd, 1 << 20))
+        fill(batch, body)
+        batch.records.close()
+        written = bytearray(batch.records.buffer())
+        written[:8] = offset.to_bytes(8, "big")
+        log, offset = log + bytes(written), offset + body.count
     return log
 
 

@@ -28,3 +28,14 @@ _MEANT = str.maketrans(FOREIGN, PLAIN, INVISIBLE)
 def in_ascii(text: str) -> str:
     """Returns the text with plain spaces, signs, points and digits, and without what cannot be seen."""
     return text if text.isascii() else text.translate(_MEANT)
+
+
+def unwrapped(text: str) -> str:
+    """Returns a text in ASCII's characters without what programs put around a time: `="..."`, `[...]`."""
+    text = in_ascii(text).strip()
+    if text[:1] not in ("=", "[", "'"):
+        return text
+    for begin, end in (('="', '"'), ("[", "]"), ("'", "'"), ("'", "")):
+        if text.startswith(begin) and text.endswith(end) and len(text) > len(begin) + len(end):
+            return text[len(begin) : len(text) - len(end)]
+    return text

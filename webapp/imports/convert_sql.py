@@ -14,7 +14,7 @@ from pipeline_runtime.model.schema import FieldType
 from webapp.imports.cell_text import quoted, read_cell, sql_of
 from webapp.imports.convert_text import ROW_BYTES_MAX
 from webapp.imports.reading import ColumnReading, Reading, Source
-from webapp.imports.time_text import COUNTED, OR, time_reader
+from webapp.imports.time_text import ABOVE, COUNTED, OR, time_reader
 
 THREADS = 2
 MEMORY_MB = 200
@@ -62,6 +62,8 @@ class Query:
         reading = self.reading
         if any(missing(reading, column) != missing(reading, None) for column in self.plain):
             return frozenset()
+        if any(moment.format.startswith(ABOVE) for moment in self.moments):
+            return frozenset()  # an empty cell says that the date stands above, and would be null
         others = {source for moment in self.moments for source in moment.sources}
         others |= {column.source for column in self.plain if not self._is_number(column)}
         return frozenset(column.source for column in self.plain) - others

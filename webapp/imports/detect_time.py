@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from pipeline_runtime.model.schema import FieldType
 from webapp.imports import clock, time_columns
-from webapp.imports.reading import Choice, Question, TimeReading
+from webapp.imports.reading import Choice, Question, TimeReading, asked_if_several
 from webapp.imports.time_columns import NO_DATE, TimeFound
 from webapp.imports.time_formats import dates_in
 from webapp.imports.time_text import (
@@ -219,7 +219,7 @@ def _year_question(
     text = f"The times name no year. In which year was {first}?"
     if reading.newest_first:
         text += " It is the newest row."
-    return [Question(id="time.year", text=text, choices=tuple(choices[:YEARS_MAX]))] if choices[1:] else []
+    return asked_if_several("time.year", text, choices[:YEARS_MAX])
 
 
 def _date_question(
@@ -300,9 +300,10 @@ def _order_question(found: TimeFound, columns: Sequence[Sequence[str]]) -> list[
         moment = time_reader(each)(text)
         example = clock.in_words(moment[0]) if moment is not None else ""
         order = ", ".join(_ORDERS[part] for part in _order(_that_reads(each, text)))
+        counts = "a count of seconds" if each in COUNTED else order
         choices.append(
             Choice(
-                title=f"{order}: {text} is {example}".capitalize(),
+                title=f"{counts}: {text} is {example}".capitalize(),
                 example=example,
                 changes={"time.format": each},
             )
@@ -310,7 +311,9 @@ def _order_question(found: TimeFound, columns: Sequence[Sequence[str]]) -> list[
     return [
         Question(
             id="time.order",
-            text=f"In which order do day, month and year stand in {text}?",
+            text=f"What is {text}?"
+            if {*found.formats} & {*COUNTED}
+            else f"In which order do day, month and year stand in {text}?",
             choices=tuple(choices),
         )
     ]

@@ -118,6 +118,13 @@ class Question(Frozen):
     choices: tuple[Choice, ...] = Field(min_length=2)
 
 
+def asked_if_several(
+    id: str, text: str, choices: Sequence[Choice], line: int | None = None
+) -> list[Question]:
+    """Returns the question, or none if there are fewer than two choices: then nothing is to be decided."""
+    return [Question(id=id, text=text, line=line, choices=tuple(choices))] if len(choices) > 1 else []
+
+
 class Detection(Frozen):
     """`notes` are the guesses in words, one sentence each. With questions, nothing is imported."""
 
@@ -130,10 +137,8 @@ class Detection(Frozen):
 
     def asking(self, id: str, text: str, choices: Sequence[Choice], line: int | None = None) -> Detection:
         """Returns it with this question before the others, unless there are fewer than two choices."""
-        if len(choices) < 2:
-            return self
-        question = Question(id=id, text=text, line=line, choices=tuple(choices))
-        return self.model_copy(update={"questions": (question, *self.questions)})
+        asked = asked_if_several(id, text, choices, line)
+        return self.model_copy(update={"questions": (*asked, *self.questions)})
 
 
 class ColumnReport(Frozen):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from webapp.imports.characters import APOSTROPHES, MINUSES, WIDE
+from webapp.imports.characters import APOSTROPHES, MINUSES, WIDE, unwrapped
 from webapp.imports.units import unit_beside
 
 _NO_VALUE_WORDS = """
@@ -43,7 +43,7 @@ _DATE = (
     r"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](?:\d{4}|\d{2})|\d{4}-\d{3}"
     r"|\d{1,2}[-. /]?\s?[^\W\d_]{3,10}\.?[-. ,/]*\d{2,4}|[^\W\d_]{3,10}\.? \d{1,2},? \d{4}|(?:19|20)\d{6})"
 )
-_CLOCK = r"(?:\d{1,2}:\d{2}(?::\d{2}(?:[.,:]\d{1,9})?)?(?: ?[AaPp]\.? ?[Mm]\.?)?)"
+_CLOCK = r"(?:\d{1,2}:\d{2}(?::\d{2}(?:[.,:]\d{1,9})?)?(?: ?[AaPp](?:\.? ?[Mm]\.?)?)?)"
 _CLOCK_DIGITS = r"(?:\d{4}(?:\d{2}(?:[.,]\d+)?)?)"
 _ZONE = (
     r"(?: ?(?:Z|UTC|GMT|[A-Z]{3,4}|[+-]\d{2}(?::?\d{2})?))?"
@@ -58,7 +58,9 @@ _TIME = re.compile(
     rf"(?:{_CLOCK}|{_CLOCK_DIGITS}|\d{{1,2}}\.\d{{2}}(?:\.\d{{2}})?){_ZONE})?"
     rf"|(?:19|20)\d{{6}}T?{_CLOCK_DIGITS}{_ZONE}"
     rf"|{_WEEKDAY}[A-Z][a-z]{{2}} +\d{{1,2}} {_CLOCK} \d{{4}}"
-    rf"|{_WEEKDAY}{_WITHOUT_YEAR}{_CLOCK}|\d{{4}}-?W\d{{2}}(?:-?\d)?"
+    rf"|{_WEEKDAY}{_WITHOUT_YEAR}{_CLOCK}|\d{{4}}-?W\d{{2}}(?:-?\d)?|(?:19|20)\d{{8}}:\d{{2}}"
+    rf"|{_CLOCK},? (?:- )?{_DATE}|\d{{4}}\. ?\d{{1,2}}\. ?\d{{1,2}}\. {_CLOCK}"
+    r"|\d{4}年\d{1,2}月\d{1,2}日.*"
 )
 _CLOCK_ALONE = re.compile(_CLOCK)
 
@@ -83,9 +85,10 @@ def shape(cell: str) -> str:
             if re.fullmatch(r"(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])\d{4}(?:\d{2})?", text)
             else "number"
         )
-    if _CLOCK_ALONE.fullmatch(text):
+    bare = unwrapped(text)
+    if _CLOCK_ALONE.fullmatch(bare):
         return "clock"
-    if _TIME.fullmatch(text):
+    if _TIME.fullmatch(bare):
         return "time"
     if _NEAR_NUMBER.fullmatch(text):
         return "near"

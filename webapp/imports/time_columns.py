@@ -10,8 +10,10 @@ from itertools import pairwise
 from webapp.imports.clock import is_zone, zone_named
 from webapp.imports.shapes import is_no_value
 from webapp.imports.time_formats import (
+    BY_NAME,
     CLOCK_DIGITS,
     CLOCKS,
+    LEAP,
     formats_below_dates,
     formats_of,
     has_day,
@@ -21,10 +23,18 @@ from webapp.imports.time_formats import (
     range_formats_of,
     with_clock,
 )
-from webapp.imports.time_text import ABBREVIATIONS, ABOVE, LABVIEW_EPOCH_S, MONTHS, RANGE, time_reader
+from webapp.imports.time_text import (
+    ABBREVIATIONS,
+    ABOVE,
+    COUNTED,
+    LABVIEW_EPOCH_S,
+    MONTHS,
+    RANGE,
+    time_reader,
+)
 
 _NAMES = re.compile(
-    r"time|zeit|date|datum|stamp|uhr|^ts$|^t$|^dt$|^utc|^tmst|moment|heure|fecha|hora|^mst$|^gmt|^cet$|^hour$|^hh:?mm|^hhmm|^hrmn$|^clock$|^sec|elapsed"
+    r"time|zeit|date|datum|stamp|uhr|^ts$|^t$|^dt$|^utc|^tmst|moment|heure|fecha|hora|^mst$|^gmt|^cet$|^yyyy|^hour$|^hh:?mm|^hhmm|^hrmn$|^clock$|^sec|elapsed"
 )
 _NOT_NAMES = re.compile(
     r"(?<!zeits)temp|batch|runtime|lifetime|duration|dauer|timeout|update|candidate|between|interval"
@@ -39,12 +49,29 @@ _EPOCHS = (
     ("epoch_ns", 631_152_000_000_000_000, 4_102_444_800_000_000_000),
 )
 _FAR_S = 2_051_222_400  # the year 2035
+_COUNT = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
 _SHORT_DATES = "%y%m%d%H%M"
+_TICKS = (("filetime", 1.2e17, 1.5e17), ("dotnet_ticks", 6.3e17, 6.6e17))
 _EXCEL_DAYS = (20_000.0, 80_000.0)
+_FAR_DAYS = 49_310  # the year 2035 in Excel
 _MATLAB_DAYS = (700_000.0, 780_000.0)
-_MONTHS = re.compile("monat|month|mois|mes$|mese|maand|quart|period")
-_MONTH_AND_YEAR = re.compile(r"(?:0[1-9]|1[0-2])\.(?:19|20)\d\d")
-_DATES = re.compile("dat|tag|day|fecha|giorno|jour|dia")
+_JULIAN_DAYS = (2_440_000.0, 2_480_000.0)
+_MONTHS = re.compile("monat|month|mois|mes$|mese|maand|quart|period|zeitraum")
+_WEEKS = re.compile("woche|week|semaine|^kw$|^cw$|wk")
+_YEARS = re.compile("year|jahr|^ann|^a\u00f1o|^anno$|^yr$|^yyyy$")
+_DATES = re.compile("dat|tag|day|fecha|giorno|jour|dia|doy|^yyyymm")
+_MONTH, _CENTURY = "(?:0[1-9]|1[0-2])", "(?:19|20)"
+_DIGITS_OF_DATES = {
+    "%Y%m%d%H": rf"{_CENTURY}\d\d{_MONTH}(?:0[1-9]|[12]\d|3[01])(?:[01]\d|2[0-4])",
+    "%Y%j": rf"{_CENTURY}\d\d[0-3]\d\d",
+    "%Y%m": rf"{_CENTURY}\d\d{_MONTH}",
+    "%Y.%j": rf"{_CENTURY}\d\d\.[0-3]\d\d",
+    "%Y.%m": rf"{_CENTURY}\d\d\.{_MONTH}",
+    "%m.%Y": rf"{_MONTH}\.{_CENTURY}\d\d",
+    "%Y": rf"{_CENTURY}\d\d",
+}
+"""Numbers that may be dates, where the name of their column says so."""
+
 _PARTS = {
     "%Y": r"^(year|jahr|yyyy|yr)$",
     "%m": r"^(month|monat|mm|mo|mon)$",
@@ -117,7 +144,8 @@ def _with_what_follows(found: TimeFound, filled: Sequence[Sequence[str]]) -> Tim
     cells = filled[at] if at < len(filled) else ()
     if (
         not cells
-        or re.search(r"%[zZp]|epoch|excel|\|", found.format)
+        or found.format in COUNTED
+        or re.search(r"%[zZp]|\|", found.format)
         or found.format.startswith((ABOVE, RANGE))
         or len(cells) < len(filled[found.columns[0]])
     ):
@@ -157,20 +185,19 @@ def _alone(at: int, name: str, cells: Sequence[str], more: Sequence[str], decima
         return []
     hint = is_hint(name)
     numbers = _counts(cells, decimal)
+    if (formats := _in_digits(name, cells, hint)) and numbers is not None:
+        return [TimeFound((at,), formats, 3.0 + hint)]
     if numbers is not None:
         kind = _counted(name, numbers, hint)
         if kind == "epoch_s" and min(numbers) > _FAR_S:
             kind = _counted_otherwise(cells, numbers)
         if kind is not None:
             return [TimeFound((at,), (kind,), 2.0 + hint + (1.0 if _rises(numbers) else 0.0))]
-    are_months = numbers is not None and _are_months(name, cells)
-    if numbers is not None and not are_months and not _are_digits_of_dates(name, cells[:5]):
-        return []
+    if numbers is not None and not (hint and _are_digits_of_dates(name, cells[:5])):
+        return []  # a plain number such as 20240501 is a date only where its name says so
     formats = _formats(name, cells, more)
     if not formats:
         return []
-    if numbers is not None and not hint and not are_months:
-        return []  # a plain number such as 20240501 is a date only where its name says so
     best, doubt = likeliest(formats, cells, name)
     chosen = (best, *(each for each in formats if each != best)) if doubt else (best,)
     clock = 1.0 if (best == "iso" and ":" in cells[0]) or re.search("%[HI]", best) else 0.0
@@ -185,7 +212,7 @@ def _alone(at: int, name: str, cells: Sequence[str], more: Sequence[str], decima
 def _formats(name: str, cells: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
     """Returns the formats of a column of times: of one way to write them, else of two, or of ranges."""
     texts = [*cells, *more]
-    formats = formats_of(texts)
+    formats = _by_name(name, formats_of(texts))
     if formats and not any(map(has_day, formats)):
         # Months are no times where 01/2022 is the number of an order.
         times = [moment[0] for cell in cells if (moment := time_reader(formats[0])(cell)) is not None]
@@ -201,9 +228,47 @@ def _formats(name: str, cells: Sequence[str], more: Sequence[str]) -> tuple[str,
     return formats or range_formats_of(texts)
 
 
-def _are_months(name: str, cells: Sequence[str]) -> bool:
-    """Whether numbers such as 01.2024 are months, by their column's name."""
-    return _MONTHS.search(name.lower()) is not None and all(map(_MONTH_AND_YEAR.fullmatch, cells))
+def _by_name(name: str, formats: Sequence[str]) -> tuple[str, ...]:
+    """Returns the formats that a column of this name may have: 5/2022 is a week only where it says so."""
+    low = name.lower()
+    if _WEEKS.search(low):
+        weeks = tuple(each for each in formats if "%V" in each)
+        return weeks or tuple(formats)
+    of_time = bool(is_hint(name) or _DATES.search(low) or _MONTHS.search(low))
+    kept = tuple(
+        each
+        for each in formats
+        if (of_time or (each not in BY_NAME and (not each.startswith(LEAP) or re.search("%[HIb]", each))))
+        and not (each in BY_NAME and "%V" in each)
+    )
+    years = tuple(each for each in kept if not each.startswith(LEAP))
+    return years if years and _MONTHS.search(low) else kept
+
+
+def _in_digits(name: str, cells: Sequence[str], hint: float) -> tuple[str, ...]:
+    """Returns the formats of numbers that are dates by the name of their column: 202101, 2021051, 2021.
+
+    If the name says no more than that they are times, and they are of one year, they may be seconds.
+    """
+    low = name.lower().strip()
+    by_name = _MONTHS.search(low) or _DATES.search(low) or _YEARS.search(low)
+    if not hint and not by_name:
+        return ()
+    for form, pattern in _DIGITS_OF_DATES.items():
+        if not all(re.fullmatch(pattern, cell) for cell in cells):
+            continue
+        read = time_reader(form)
+        times = [float(moment[0]) for cell in cells if (moment := read(cell)) is not None]
+        steady = _rises(times) or _rises([-each for each in times])
+        if len(times) < len(cells) or not steady or len(set(times)) < 2:
+            continue
+        if form == "%Y" and not _YEARS.search(low):
+            return (form, "epoch_s") if hint else ()
+        years = len({cell[:4] for cell in cells})
+        sure = by_name or form in ("%Y%m%d%H", "%m.%Y") or years > 1
+        others = [each for each in formats_of(cells) if "%d" in each] if form == "%Y%m" else []
+        return (form, *others) if sure else (form, "epoch_s")
+    return ()
 
 
 def is_hint(name: str) -> float:
@@ -229,16 +294,17 @@ def _are_digits_of_dates(name: str, cells: Sequence[str]) -> bool:
 
 
 def _counts(cells: Sequence[str], decimal: str) -> list[float] | None:
-    try:
-        return [float(cell.replace(",", ".") if decimal == "," else cell) for cell in cells]
-    except ValueError:
-        return None
+    texts = [cell.replace(",", ".") if decimal == "," else cell for cell in cells]
+    return [float(text) for text in texts] if all(map(_COUNT.fullmatch, texts)) else None
 
 
 def _counted(name: str, numbers: Sequence[float], hint: float) -> str | None:
     """Returns the format of a column of counts, if it is one of times."""
     low, high = min(numbers), max(numbers)
     steady = _rises(numbers) or _rises([-each for each in numbers])
+    for kind, least, most in _TICKS:
+        if least <= low and high <= most and hint and steady:
+            return kind
     for kind, least, most in _EPOCHS:
         if least <= low and high <= most and (hint or (steady and len(numbers) > 2)):
             return kind
@@ -246,7 +312,9 @@ def _counted(name: str, numbers: Sequence[float], hint: float) -> str | None:
         return None
     fraction = any(each % 1 for each in numbers)
     if _EXCEL_DAYS[0] <= low and high <= _EXCEL_DAYS[1] and (fraction or _DATES.search(name.lower())):
-        return "excel_days"
+        return "modified_julian_days" if low > _FAR_DAYS or "mjd" in name.lower() else "excel_days"
+    if _JULIAN_DAYS[0] <= low and high <= _JULIAN_DAYS[1]:
+        return "julian_days"
     if _MATLAB_DAYS[0] <= low and high <= _MATLAB_DAYS[1] and _DATES.search(name.lower()):
         return "matlab_days"
     if low >= 0 and high < _EPOCHS[0][1]:
@@ -274,7 +342,7 @@ def _dates_and_clocks(
         each
         for each in found
         if len(each.columns) == 1
-        and not re.search("%[HI]|epoch|excel", each.format)
+        and not (each.format in COUNTED or re.search("%[HI]", each.format))
         and _is_date(filled[each.columns[0]])
     ]
     pairs = []

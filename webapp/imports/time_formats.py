@@ -8,8 +8,20 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from itertools import chain, islice, pairwise, product
 
+from webapp.imports.characters import unwrapped
 from webapp.imports.shapes import shape
-from webapp.imports.time_text import ABOVE, BETWEEN, BETWEEN_MAX, OR, RANGE, clock_of, time_reader
+from webapp.imports.time_text import (
+    ABOVE,
+    BETWEEN,
+    BETWEEN_MAX,
+    OFFSET,
+    OR,
+    QUARTER,
+    RANGE,
+    WEEK,
+    clock_of,
+    time_reader,
+)
 
 _DATES: tuple[str, ...] = (
     *("%d.%m.%Y", "%d.%m.%y", "%d. %b %Y", "%d/%m/%Y", "%m/%d/%Y", "%d/%m/%y", "%m/%d/%y", "%y/%m/%d"),
@@ -25,27 +37,40 @@ _DATES: tuple[str, ...] = (
         "%Y%m%d",
     ),
     *("%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%d/%b/%Y", "%b %d, %Y", "%b %d %Y", "%Y-%j", "%Y-%b-%d", "%d%b%Y"),
-    *("%b %d %H:%M:%S %Y", "%d%m%Y", "%m%d%Y", "%y%m%d", "%d%m%y"),
-    *("%G-W%V-%u", "%G-W%V", "%GW%V%u", "KW%V/%G", "KW %V/%G"),
+    *("%b %d %H:%M:%S %Y", "%b %d %H:%M:%S %Z %Y", "%d%m%Y", "%m%d%Y", "%y%m%d", "%d%m%y"),
+    *("%d %b %y", "%d%b%y", "%d de %b de %Y", "%Y. %m. %d.", "%Y.%m.%d.", "%Y年%m月%d日"),
+    *("%Y%m%d%H", "%Y%m%d%H:%M", "%Y/%j", "%Y.%j", "%Y:%j", "%Y %j", "%j/%Y", "%j-%Y", "%y-%j"),
+    *("%G-W%V-%u", "%G-W%V", "%GW%V%u", "KW%V/%G", "KW%V %G", "KW%V-%G", "KW%V, %G"),
+    *("%GKW%V", "%G-KW%V", "%G KW%V", "%G/KW%V", "%V. KW%G", "%VKW%G"),
 )
 _MONTHS = (
     *("%m/%Y", "%m.%Y", "%m-%Y", "%Y-%m", "%Y/%m", "%Y.%m"),
     *("%b %Y", "%b-%Y", "%b/%Y", "%b-%y", "%b %y", "%Y-%b", "%Y %b"),
-    *("Q%q/%Y", "Q%q %Y", "Q%q-%Y", "%Y-Q%q", "%Y/Q%q", "%Y Q%q", "%YQ%q", "%q. Quartal %Y", "%qQ%Y"),
+    *("%b/%y", "%b'%y", "%b%Y", "%b%y", "%YM%m", "%Y M%m", "M%m/%Y", "%m %Y", "%Y_%m", "%m/%y", "%y-%b"),
+    *("Q%q/%Y", "Q%q %Y", "Q%q-%Y", "%Y-Q%q", "%Y/Q%q", "%Y Q%q", "%YQ%q", "%q. Q%Y", "%qQ%Y"),
+    *("Q%q.%Y", "Q%q, %Y", "Q%q/%y", "Q%q %y", "Q%q-%y", "Q%q'%y", "%qQ%y", "%V/%G", "%G/%V", "%G-%V"),
 )
-"""Dates that name no day: those of months and quarters."""
+"""Dates that name no day: those of months and quarters. A week may be written as a month is."""
+
+BY_NAME = ("%j/%Y", "%j-%Y", "%y-%j", "%m/%y", "%y-%b", "%m %Y", "%V/%G", "%G/%V", "%G-%V")
+"""What may as well be the number of an order or a part: a date only in a column whose name says so."""
+
+_DAYS_WITHOUT_YEAR = ("%d-%b", "%b-%d", "%b %d", "%d. %b", "%d.%m.")
 
 _DIGITS = ("%Y%m%d", "%d%m%Y", "%m%d%Y", "%y%m%d", "%d%m%y")
 _WITHOUT_YEAR = ("%b %d", "%d %b", "%d. %b", "%d-%b", "%d.%m.", "%m-%d")
 LEAP = "{2024} "
 """What formats of times without a year begin with, before anybody has said the year."""
 
-_JOINS = (" ", "T", ":", "_", "-", ", ", " - ", "")
+_JOINS = (" ", "T", ":", "_", "-", "/", ".", ", ", " - ", "")
 _CLOCKS = (
     *("%H:%M:%S", "%H:%M", "%I:%M:%S %p", "%I:%M %p", "%I:%M:%S%p", "%I:%M%p"),
-    *("%H:%M:%S:%f", "%H%M%S", "%H%M", "%H.%M.%S", "%H.%M", "%Hh%M"),
+    *("%H:%M:%S:%f", "%H%M%S", "%H%M", "%H.%M.%S", "%H.%M", "%Hh%M", "%H-%M-%S"),
+    *("%I.%M.%S.%f %p", "%I.%M.%S %p"),
 )
-_ZONES = ("", "%z", " %z", " %Z", "%Z")
+_CLOCKS_BEFORE = ("%H:%M:%S", "%H:%M", "%I:%M:%S %p", "%I:%M %p")
+_JOINS_BEHIND_CLOCK = (" ", ", ", " - ")
+_ZONES = ("", "%z", " %z", " %Z", "%Z", " (%Z)", " Uhr")
 _WEEKDAY = re.compile(
     r"(?:mon|tue|wed|thu|fri|sat|sun|mo|di|mi|do|fr|sa|so)[a-z]{0,7}(\.?,? +)(?=\w)", re.IGNORECASE
 )
@@ -64,9 +89,11 @@ _FORMS = {
     },
     **{
         "%S": r"\d{1,2}(?:[.,]\d{1,9})?",
-        "%p": r"[AaPp]\.? ?[Mm]\.?",
+        "%p": r"[AaPp](?:\.? ?[Mm]\.?)?",
         "%Z": r"[A-Z]{3,4}",
-        "%z": r"(?:Z|[+-]\d\d(?::?\d\d)?)",
+        "%z": OFFSET.replace("?P<z>", "?:"),
+        "KW": WEEK,
+        "Q": QUARTER,
     },
 }
 _DATE_IN_TEXT = re.compile(
@@ -83,6 +110,7 @@ FAMILIES_MAX, WAYS_MAX = 3, 6
 @lru_cache(maxsize=4096)
 def _reads(text: str) -> tuple[str, ...]:
     """Returns the formats in which this text is a time, the likeliest first."""
+    text = unwrapped(text)
     if time_reader("iso")(text) is not None:
         return ("iso",)
     weekday = _WEEKDAY.match(text)
@@ -91,7 +119,9 @@ def _reads(text: str) -> tuple[str, ...]:
         return tuple(_behind_weekday(each, before) for each in _reads(text[weekday.end() :]))
     found = tuple(each for each in _that_may_read(text, _DATES) if time_reader(each)(text) is not None)
     without_day = (each for each in _MONTHS if _form(each).fullmatch(text))
-    without_year = (some for some in _that_may_read(text, _WITHOUT_YEAR) if re.search("%[HI]", some))
+    clocked = (some for some in _that_may_read(text, _WITHOUT_YEAR) if re.search("%[HI]", some))
+    days = (each for each in _DAYS_WITHOUT_YEAR if _form(each).fullmatch(text))
+    without_year = chain(clocked, days)
     others = chain(without_day, (LEAP + each for each in without_year))
     return found or tuple(each for each in others if time_reader(each)(text) is not None)
 
@@ -102,7 +132,12 @@ def in_parts(text: str) -> tuple[str, ...]:
 
 
 def _that_may_read(text: str, dates: Sequence[str]) -> Iterator[str]:
-    """Yields the formats whose form the text has: a date, and a time of day behind it."""
+    """Yields the formats whose form the text has: a date, and a time of day behind it or before it."""
+    for clock, join in product(_CLOCKS_BEFORE, _JOINS_BEHIND_CLOCK):
+        time = _form(clock + join).match(text)
+        if time is not None:
+            behind = text[time.end() :]
+            yield from (f"{clock}{join}{date}" for date in dates if _form(date).fullmatch(behind))
     for date in dates:
         found = _form(date).match(text)
         if found is None:
@@ -131,7 +166,7 @@ def _behind_weekday(pattern: str, before: str) -> str:
 def _form(pattern: str) -> re.Pattern[str]:
     """Returns a quick look that rules most formats out. Parts with nothing between have all their digits."""
     parts = []
-    for token in re.findall(r"(?:%[YymdHIMSj]){2,}|%.|\s+|.", pattern):
+    for token in re.findall(r"(?:%[YymdHIMSj]){2,}|%.|KW|\s+|.", pattern):
         if token.startswith("%") and len(token) > 2:
             digits = sum(4 if part == "Y" else 3 if part == "j" else 2 for part in token[1::2])
             parts.append(rf"\d{{{digits}}}" + (r"(?:[.,]\d{1,9})?" if token.endswith("S") else ""))
@@ -139,7 +174,7 @@ def _form(pattern: str) -> re.Pattern[str]:
             parts.append(_FORMS[token])
         else:
             parts.append(r"\s+" if token.isspace() else re.escape(token))
-    return re.compile("".join(parts))
+    return re.compile("".join(parts), re.IGNORECASE)
 
 
 def dates_in(text: str) -> list[tuple[str, str]]:
@@ -204,7 +239,7 @@ def _most_of(texts: Sequence[str]) -> tuple[str, ...]:
     """Returns the formats with a day that read most of the texts, if they read several or all of them."""
     places: dict[str, set[int]] = {}
     for place, text in enumerate(texts[:READ_MAX]):
-        for each in _reads(text.strip()):
+        for each in _sure(_reads(text.strip())):
             if has_day(each) and not each.startswith("{"):
                 places.setdefault(each, set()).add(place)
     most = max(places.values(), key=len, default=set())
@@ -228,7 +263,11 @@ def range_formats_of(texts: Sequence[str]) -> tuple[str, ...]:
 def _begin_of(text: str) -> str:
     middles = islice(BETWEEN.finditer(text), BETWEEN_MAX)
     begins = (text[: middle.start()].strip() for middle in middles)
-    return next((begin for begin in begins if any(map(has_day, _reads(begin)))), "")
+    return next((begin for begin in begins if any(has_day(each) for each in _sure(_reads(begin)))), "")
+
+
+def _sure(formats: Sequence[str]) -> list[str]:
+    return [each for each in formats if each not in BY_NAME]
 
 
 def with_clock(time_format: str, clock: str) -> str:

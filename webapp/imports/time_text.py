@@ -1,13 +1,15 @@
 """What a text says about when: the one meaning of a time's format, for the preview and the import.
 
 A format is `iso`; `epoch_s`, `epoch_ms`, `epoch_us` or `epoch_ns`; `labview_s` (seconds since 1904, in
-UTC); `excel_days` or `matlab_days`; or a pattern of strptime. In a pattern, `%S` may have a fraction, `24:00`
-is the next midnight, `%b` and `%B` are names of months in English, German, French, Spanish, Italian or Dutch,
-and `seconds_of_day` is the seconds since the midnight of the date. `%a` is the name of a day, which says
-nothing. `%Z` is what the zone is called then, such as CEST. A run of spaces counts as one. `%G` and `%V` are
-a year and a week of ISO 8601, and `%u` a day of that week, else Monday. `%q` is a quarter. A month or a
-quarter without a day begins on its first day. `%j` may have a fraction of a day. `hhmm` is 5 for 00:05. The
-name of a zone behind ISO 8601 says nothing here. ` | ` stands between formats of which one reads the text.
+UTC); `filetime` (tenths of microseconds since 1601, in UTC) or `dotnet_ticks` (since the year 1);
+`excel_days`, `matlab_days`, `julian_days` or `modified_julian_days`; or a pattern of strptime. In a pattern,
+`%S` may have a fraction, `24:00` is the next midnight, `%b` and `%B` are names of months in English, German,
+French, Spanish, Italian or Dutch, and `seconds_of_day` is the seconds since the midnight of the date. `%a` is
+the name of a day, which says nothing. `%Z` is what the zone is called then, such as CEST. A run of spaces
+counts as one. `%G` and `%V` are a year and a week of ISO 8601, and `%u` a day of that week, else Monday. `KW`
+is any word for a week. `%q` is a quarter, and `Q` any word for one. A year, a month or a quarter without a
+day begins on its first day. `%j` may have a fraction of a day. `hhmm` is 5 for 00:05. The name of a zone
+behind ISO 8601 says nothing here. ` | ` stands between formats of which one reads the text.
 
 What stands in braces before a format says what the text lacks. `{2024}` is for times without a year:
 `year_of` gives that of the first row. `{2024-05-01}` is for times of day: `date_of` gives the date of the
@@ -25,6 +27,8 @@ from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from itertools import islice
 
+from webapp.imports.characters import in_ascii, unwrapped
+
 DAY_US = 86_400_000_000
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  local times are counted from it
 _YEAR_1_US, _YEAR_10000_US = -62_135_596_800_000_000, 253_402_300_800_000_000
@@ -32,14 +36,20 @@ TEXT_MAX = 120
 
 _EPOCHS_US = {"epoch_s": Decimal(1_000_000), "epoch_ms": Decimal(1000), "epoch_us": Decimal(1)}
 _EPOCHS_US["epoch_ns"] = Decimal("0.001")
+_TENTHS_BEFORE_1970 = {"filetime": 116_444_736_000_000_000, "dotnet_ticks": 621_355_968_000_000_000}
 LABVIEW_EPOCH_S = 2_082_844_800
 """Seconds from 1904, when LabVIEW begins to count, to 1970."""
 
-_DAYS_BEFORE_1970 = {"excel_days": 25_569, "matlab_days": 719_529}
-COUNTED = (*_EPOCHS_US, "labview_s", *_DAYS_BEFORE_1970)
+_DAYS_BEFORE_1970 = {
+    "excel_days": Decimal(25_569),
+    "matlab_days": Decimal(719_529),
+    "julian_days": Decimal("2440587.5"),
+    "modified_julian_days": Decimal(40_587),
+}
+COUNTED = (*_EPOCHS_US, "labview_s", *_TENTHS_BEFORE_1970, *_DAYS_BEFORE_1970)
 """Formats that are a count of seconds or days."""
 
-COUNTED_IN_UTC = (*_EPOCHS_US, "labview_s")
+COUNTED_IN_UTC = (*_EPOCHS_US, "labview_s", "filetime")
 
 _NUMBER = re.compile(r"[+-]?(?:\d{1,20}(?:\.\d{0,18})?|\.\d{1,18})(?:[eE][+-]?\d{1,2})?", re.ASCII)
 _ZONE_NAME = r"[A-Za-z][A-Za-z0-9_+-]{1,20}(?:/[A-Za-z0-9_+-]{1,20}){0,2}"
@@ -79,6 +89,11 @@ _HOURS_EAST = _HOURS_EAST_WORDS.split()
 ABBREVIATIONS = {word: int(hours) for word, hours in zip(_HOURS_EAST[::2], _HOURS_EAST[1::2], strict=True)}
 """Hours from UTC of what stands behind a time."""
 
+WEEK = r"(?:KW|CW|WK|WEEK|WOCHE|SEMAINE|SEM|W|S)\.?[ -]?"
+QUARTER = r"(?:QUARTAL|QUARTER|QTR|TRIMESTRE|TRIM|Q|T)\.? ?"
+OFFSET = r"\(?(?:(?:GMT|UTC) ?)?(?P<z>Z|[+-]\d{1,2}(?::?\d\d)?)\)?(?: ?\([^()]{2,40}\)| [A-Z]{3,4})?"
+"""+02:00, GMT+2 or (UTC+2), with the zone's name behind it."""
+
 _PARTS = {
     "%Y": r"(?P<Y>\d{4})",
     "%y": r"(?P<y>\d\d)",
@@ -94,9 +109,11 @@ _PARTS = {
     "%q": r"(?P<q>[1-4])",
     "%S": r"(?P<S>[0-5]\d|\d)",
     "%f": r"(?P<f>\d{1,9})",
-    "%p": r"(?P<p>[AaPp]\.? ?[Mm]\.?)",
+    "%p": r"(?P<p>[AaPp](?:\.? ?[Mm]\.?)?)",
     "%b": r"(?P<b>[^\W\d_]{3,12})\.?",
-    "%z": r"(?P<z>Z|[+-]\d\d(?::?\d\d)?)",
+    "%z": OFFSET,
+    "KW": WEEK,
+    "Q": QUARTER,
     "%Z": r"(?P<z>" + "|".join(sorted(ABBREVIATIONS, key=len, reverse=True)) + r")",
     "%a": r"[^\W\d_]{2,10}\.?",
     "hhmm": r"(?P<hhmm>\d{1,4})",
@@ -106,7 +123,7 @@ _PARTS = {
 _PARTS["%B"] = _PARTS["%b"]
 _SECOND_WITH_FRACTION = _PARTS["%S"] + r"(?:[.,](?P<f>\d{1,9}))?"
 _GIVEN = re.compile(r"\{([12]\d{3})(?:-(\d\d)-(\d\d))?\} *")
-_TOKENS = re.compile(r"%.|seconds_of_day|hhmm|\s+|[^%\s]", re.DOTALL)
+_TOKENS = re.compile(r"%.|seconds_of_day|hhmm|KW|\s+|[^%\s]", re.DOTALL)
 ABOVE, RANGE, RANGE_END, OR = "{above} ", "{range} ", "{range end} ", " | "
 _CLOCK = re.compile(r"%[HI]|hhmm|seconds_of_day")
 _DATE_PART = re.compile(r"%[YymdbBjGVuq]")
@@ -127,6 +144,9 @@ def time_reader(time_format: str) -> Callable[[str], Parsed]:
         return lambda text: _read_count(text, _EPOCHS_US[time_format], 0, utc=True)
     if time_format == "labview_s":
         return lambda text: _read_count(text, Decimal(1_000_000), LABVIEW_EPOCH_S, utc=True)
+    if time_format in _TENTHS_BEFORE_1970:
+        offset, in_utc = _TENTHS_BEFORE_1970[time_format], time_format in COUNTED_IN_UTC
+        return lambda text: _read_count(text, Decimal("0.1"), offset, utc=in_utc)
     if time_format in _DAYS_BEFORE_1970:
         return lambda text: _read_days(text, _DAYS_BEFORE_1970[time_format])
     if time_format.startswith(ABOVE):
@@ -238,22 +258,21 @@ def _compiled(time_format: str, year_given: bool, date_given: bool) -> re.Patter
         else:
             parts.append(re.escape(part))
     try:
-        pattern = re.compile("".join(parts), re.ASCII if not {"%a", "%b", "%B"} & set(tokens) else 0)
+        own = re.IGNORECASE if {"%a", "%b", "%B"} & set(tokens) else re.ASCII | re.IGNORECASE
+        pattern = re.compile("".join(parts), own)
     except re.error as error:
         raise ValueError("a time format may contain each part only once") from error
     names = pattern.groupindex
-    dated = (year_given or "Y" in names or "y" in names) and (
-        "j" in names or "m" in names or "b" in names or "q" in names
-    )
+    dated = "Y" in names or ((year_given or "y" in names) and names.keys() & {"j", "m", "b", "q"})
     if date_given and not {"H", "I", "hhmm", "seconds"} & names.keys():
         raise ValueError("a time format with a date before it needs a time of day")
     if not date_given and not dated and not ("G" in names and "V" in names):
-        raise ValueError("a time format needs a year and a month")
+        raise ValueError("a time format needs a year of four digits, or a year and a month")
     return pattern
 
 
-def _read_count(text: str, unit_us: Decimal, offset: int, utc: bool) -> Parsed:
-    text = text.strip()
+def _read_count(text: str, unit_us: Decimal, offset: int | Decimal, utc: bool) -> Parsed:
+    text = in_ascii(text).strip()
     if not _NUMBER.fullmatch(text):
         return None
     try:
@@ -263,14 +282,14 @@ def _read_count(text: str, unit_us: Decimal, offset: int, utc: bool) -> Parsed:
     return (micros, utc) if _YEAR_1_US <= micros < _YEAR_10000_US else None
 
 
-def _read_days(text: str, days_before_1970: int) -> Parsed:
+def _read_days(text: str, days_before_1970: Decimal) -> Parsed:
     """To the millisecond: a day with nine decimals, as programs write it, is no more exact than 86 us."""
     found = _read_count(text, Decimal(DAY_US) / 1000, days_before_1970, utc=False)
     return None if found is None else (found[0] * 1000, False)
 
 
 def _read_iso(text: str) -> Parsed:
-    found = _ISO.fullmatch(text.strip())
+    found = _ISO.fullmatch(unwrapped(text))
     if found is None:
         return None
     year, month, day, hour, minute, second, fraction, zone = found.groups()
@@ -283,7 +302,7 @@ def _read_pattern(
 ) -> Parsed:
     if len(text) > TEXT_MAX:
         return None
-    found = pattern.fullmatch(text.strip())
+    found = pattern.fullmatch(unwrapped(text))
     if found is None:
         return None
     said = found.groupdict()
@@ -319,7 +338,8 @@ def _date(said: dict[str, str | None], year_given: int | None) -> tuple[int, int
             return None
         return monday.year, monday.month, monday.day
     year = int(said["Y"] or 0) if said.get("Y") else year_given or _century(int(said.get("y") or 0))
-    month = int(said.get("m") or 0) or MONTHS.get((said.get("b") or "").lower(), 1 if said.get("j") else 0)
+    named = said.get("b")
+    month = MONTHS.get(named.lower(), 0) if named else int(said.get("m") or 1)
     if said.get("q"):
         month = 3 * int(said["q"] or 1) - 2
     return year, month, int(said.get("d") or 1)
@@ -349,12 +369,12 @@ def _joined(year: int, month: int, day: int, clock_us: int | None, zone: str | N
 
 
 def _offset_us(zone: str | None) -> int | None:
-    if zone is None or zone == "Z":
+    if zone is None or zone in "Zz":
         return 0
-    if zone in ABBREVIATIONS:
-        return ABBREVIATIONS[zone] * 3_600_000_000
-    digits = zone[1:].replace(":", "").ljust(4, "0")
-    hours, minutes = int(digits[:2]), int(digits[2:])
+    if zone.upper() in ABBREVIATIONS:
+        return ABBREVIATIONS[zone.upper()] * 3_600_000_000
+    digits = zone[1:].replace(":", "")
+    hours, minutes = (int(digits[:-2]), int(digits[-2:])) if len(digits) > 2 else (int(digits), 0)
     if hours > 18 or minutes > 59:
         return None
     return (hours * 60 + minutes) * 60_000_000 * (-1 if zone[0] == "-" else 1)

@@ -350,7 +350,7 @@ def test_a_cancelled_import_leaves_nothing(imported, tmp_path):
         ({"encoding": "utf-99"}, "no encoding 'utf-99'"),
         ({"encoding": "zip"}, "no encoding 'zip'"),
         ({"time": TimeReading(columns=(0,), format="iso", zone="Berlin")}, "no time zone 'Berlin'"),
-        ({"time": TimeReading(columns=(0,), format="%H:%M")}, "needs a year and a month"),
+        ({"time": TimeReading(columns=(0,), format="%H:%M")}, "needs a year"),
     ],
 )
 def test_a_reading_that_cannot_be_carried_out_is_refused(tmp_path, changed, what):

@@ -35,6 +35,7 @@ def table(header: str, row: str) -> str:
         ("Uhrzeit;Datum;v", "{clock};{date};{n}"),
         ("Zeit;v", "{date} {clock};{n}"),
         ("Datum;Stunde;v", "{date};{at.hour};{n}"),
+        ("Datum;Uhrzeit;v", "{date};{clock};{n}.5"),
     ],
 )
 def test_a_date_in_the_first_row_of_a_day_holds_for_the_rows_below(

@@ -133,7 +133,12 @@ def detected_parquet(head: Head) -> Detection:
     types = [FieldType(kind) for _, kind in head.columns]
     texts = [["" if row[at] is None else str(row[at]) for row in head.rows] for at in range(len(sources))]
     return _with_time(
-        Reading(kind="parquet"), sources, names, types, texts, ["The file is Parquet, with types of its own."]
+        Reading(kind="parquet"),
+        sources,
+        names,
+        types,
+        texts,
+        ["The file is Parquet, with types of its own.", *head.notes],
     )
 
 

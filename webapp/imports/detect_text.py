@@ -289,7 +289,7 @@ def _asked_for_decimals(
     if header is None:
         return found
     below = [row for row in rows if row.number >= found.reading.first_line]
-    names = len([cell for cell in header.cells if cell.strip()])
+    names = max((at for at, cell in enumerate(header.cells, 1) if cell.strip()), default=0)
     ways = ways_of(below, names)
     if not ways:
         return found

@@ -95,9 +95,12 @@ def read_parquet_head(path: Path) -> Head:
         batch = next(file.iter_batches(batch_size=ROWS_KEPT), None)
     except (pa.ArrowInvalid, OSError) as error:
         raise ImportFault(f"The Parquet file cannot be read: {error}.", None, "Write it again.") from error
-    columns = tuple(
-        (field.name, kind.value) for field in schema if (kind := _type_of(field.type)) is not None
-    )
+    kinds = {field.name: _type_of(field.type) for field in schema}
+    for name in _beyond_integers(file):
+        kinds[name] = FieldType.STRING
+    columns = tuple((name, kind.value) for name, kind in kinds.items() if kind is not None)
+    left_out = [name for name, kind in kinds.items() if kind is None]
+    notes = (f"Left out, since no value of theirs is one cell: {', '.join(left_out[:LETTERS_SHOWN])}.",)
     rows: tuple[tuple[object, ...], ...] = ()
     if batch is not None:
         texts = [
@@ -105,7 +108,21 @@ def read_parquet_head(path: Path) -> Head:
             for name, _ in columns
         ]
         rows = tuple(zip(*texts, strict=True)) if texts else ()
-    return Head(kind="parquet", columns=columns, rows=rows)
+    return Head(kind="parquet", columns=columns, rows=rows, notes=notes if left_out else ())
+
+
+def _beyond_integers(file: pq.ParquetFile) -> list[str]:
+    """Returns the columns of whole numbers without a sign whose values do not fit into 63 bits."""
+    found = []
+    paths = [file.metadata.schema.column(at).path for at in range(file.metadata.num_columns)]
+    for field in file.schema_arrow:
+        if field.type == pa.uint64():
+            at = paths.index(field.name)
+            groups = (file.metadata.row_group(n).column(at) for n in range(file.num_row_groups))
+            known = [group.statistics for group in groups]
+            if any(each is None or not each.has_min_max or each.max >= 1 << 63 for each in known):
+                found.append(field.name)
+    return found
 
 
 def _type_of(type_: pa.DataType) -> FieldType | None:
@@ -119,4 +136,6 @@ def _type_of(type_: pa.DataType) -> FieldType | None:
         return FieldType.NUMBER
     if pa.types.is_timestamp(type_) or pa.types.is_date(type_):
         return FieldType.TIMESTAMP
+    if pa.types.is_time(type_):
+        return FieldType.STRING  # a time of day, as DuckDB writes it
     return FieldType.STRING if pa.types.is_string(type_) or pa.types.is_large_string(type_) else None

@@ -42,12 +42,15 @@ _BESIDE_NUMBER = re.compile(
 _PART = re.compile(r"[/·*\s^⋅.()²³⁻¹0-9+-]+")
 _BRACKETS = re.compile(r"^(?P<name>.*\S)\s*(?:\[(?P<square>[^\[\]]{1,30})\]|\((?P<round>[^()]{1,30})\))\s*$")
 _DATE_ORDER = re.compile(r"[dmy]{2,4}[-/.][dmy]{2}|hh:?mm", re.IGNORECASE)
+_DATE_LETTERS = re.compile(r"[dDMyYHhmsSat:./, -]+")  # dd.MM.yyyy HH:mm
 _BEHIND = re.compile(r"^(?P<name>.*[^\s,]),\s+(?P<unit>\S.{0,20})$")
 
 
 def is_unit(text: str) -> bool:
     """Returns whether it is a unit, such as `m3/h`, `[bar]`, `deg C` or `EUR`."""
     text = text.strip().strip("[]()").strip()
+    if _DATE_ORDER.search(text) and _DATE_LETTERS.fullmatch(text):
+        return True
     if text.lower() in _SYMBOLS or re.sub("[. ]", "", text.lower()) in _SYMBOLS or is_currency(text):
         return True
     parts = [part for part in _PART.split(text.lower()) if part]

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import gzip
 import json
+from datetime import date, time
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.unit.imports.kinds import TIMES, imported
 from webapp.imports import json_document
 from webapp.imports.answer import changed
 from webapp.imports.convert import convert
+from webapp.imports.detect import look
 from webapp.imports.faults import ImportFault
 
 ROWS = [{"time": time, "a": {"b": n + 0.5}, "s": f"x,{n}\n"} for n, time in enumerate(TIMES)]
@@ -120,3 +124,17 @@ def test_lines_of_json_among_which_some_are_no_objects_are_still_such(tmp_path: 
     data = "null\n" + "".join(f'{{"t": "2024-05-01T00:{n:02d}:00Z", "v": {n}}}\n' for n in range(30))
     found = imported(tmp_path / "file", data)
     assert (found.names, found.report.rows, found.report.first_dead) == (["t", "v"], 31, (1, "null"))
+
+
+def test_times_of_day_and_large_numbers_of_parquet_are_kept_and_lists_are_named(tmp_path: Path) -> None:
+    columns = {
+        "day": pa.array([date(2024, 5, 1)] * 3, pa.date32()),
+        "count": pa.array([(1 << 63) + n for n in range(3)], pa.uint64()),
+        "clock": pa.array([time(8, n) for n in range(3)], pa.time64("us")),
+        "list": pa.array([[1]] * 3),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "table")
+    found = look(tmp_path / "table", "table")
+    types = {column.name: column.type.value for column in found.detection.reading.columns}
+    assert types == {"day": "timestamp", "count": "string", "clock": "string"}
+    assert "Left out, since no value of theirs is one cell: list." in found.detection.notes

@@ -179,6 +179,17 @@ def test_remarks_behind_cells_that_spaces_divide(tmp_path: Path, row: str, remar
     assert imported(tmp_path / "file", lines("", row) + f"\n{remark}\n").report.dead == 0
 
 
+@pytest.mark.parametrize("written", ["[dd.MM.yyyy HH:mm]", "dd/MM/yyyy HH:mm:ss"])
+def test_how_times_are_written_stands_among_the_units(tmp_path: Path, written: str) -> None:
+    found = imported(tmp_path / "file", lines(f"Date and time,Power\n{written},[W]", "{time},{n}.5"))
+    assert (found.names, found.reading.columns[1].unit) == (["Date and time", "Power"], "W")
+
+
+def test_a_column_without_a_name_and_without_values_makes_no_comma_a_decimal_one(tmp_path: Path) -> None:
+    data = "#group,false,false,true\n" + lines(",result,table,_time,_value", ",,0,{time},{n}.5")
+    assert imported(tmp_path / "file", data).column("value")[:2] == [0.5, 1.5]
+
+
 def test_units_such_as_1_min_are_no_row(tmp_path: Path) -> None:
     found = imported(tmp_path / "file", lines("time\tspeed\n\t1/min", "{time}\t14{n:02d}"))
     assert found.reading.columns[1].unit == "1/min"

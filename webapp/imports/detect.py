@@ -48,6 +48,8 @@ _OTHER_KINDS = {
     b"%pdf": "a PDF document",
     b"{\\rtf": "a text document",
     b"\xd0\xcf\x11\xe0": "a workbook of an old Excel (.xls)",
+    b"\x1f\x8b": "packed twice. Unpack it once",
+    b"pk\x03\x04": "an archive within another. Unpack it once",
     b"7z\xbc\xaf": "an archive of 7-Zip. Unpack it first",
     b"rar!": "a RAR archive. Unpack it first",
 }

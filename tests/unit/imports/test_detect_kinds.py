@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -284,6 +285,7 @@ def test_an_encoding_that_nothing_says_is_asked(looked: Looked, encoding: str, h
         (b"<?xml version='1.0'?><a/>", "XML"),
         (b"<!DOCTYPE html><html></html>", "web page"),
         (b"%PDF-1.7 ...", "PDF"),
+        (gzip.compress(gzip.compress(b"time,v\n" * 9)), "packed twice"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 500, "Excel"),
         (
             b",".join(b"c%d" % at for at in range(2001)) + b"\n" + b",".join([b"1"] * 2001) + b"\n",

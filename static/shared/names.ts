@@ -12,12 +12,8 @@ export const nameFault = (name: string): string | null =>
 export const TITLE_MAX = 120;
 
 /** What is wrong with what people call a pipeline; null when nothing is. Any letters are allowed. */
-export const titleFault = (title: string): string | null =>
-  title.trim() === ""
-    ? "Enter a name."
-    : title.trim().length > TITLE_MAX
-      ? `Use at most ${TITLE_MAX} characters.`
-      : null;
+export const titleFault = (title: string, max = TITLE_MAX): string | null =>
+  title.trim() === "" ? "Enter a name." : title.trim().length > max ? `Use at most ${max} characters.` : null;
 
 const SITE = /^[A-Za-z0-9][A-Za-z0-9 ._-]*$/;
 

@@ -2,6 +2,8 @@
 import type { Tile } from "./types";
 
 export const COLUMNS = 24;
+/** Characters of a wall's title. */
+export const WALL_TITLE_MAX = 80;
 export const TILES_MAX = 60;
 /** The greatest height of a tile: rows. */
 export const H_MAX = 50;

@@ -85,6 +85,17 @@ export function change(next: Partial<Content>, subject: string | null = null): v
   step(past.push(history, { ...history.present, ...next }, Date.now(), subject));
 }
 
+/** A new title, saved at once. Returns why the server refused it: then the old title stays. */
+export async function retitle(title: string): Promise<string | null> {
+  const { history } = useWall.getState();
+  change({ title });
+  await flush();
+  const { save } = useWall.getState();
+  if (save.state !== "failed") return null;
+  step(history);
+  return save.why;
+}
+
 export const undo = (): void => step(past.undo(useWall.getState().history));
 export const redo = (): void => step(past.redo(useWall.getState().history));
 
@@ -150,7 +161,7 @@ function failed(error: unknown): void {
   if (theirs) return useWall.setState({ save: { state: "conflict", theirs } });
   useWall.setState({ save: { state: "failed", why: problemText(error) } });
   // what the server refuses outright does not get better by itself
-  const hopeless = error instanceof ApiError && [400, 403, 404, 413, 422].includes(error.status);
+  const hopeless = error instanceof ApiError && [400, 403, 404, 409, 413, 422].includes(error.status);
   if (!hopeless) later(RETRY_MS);
 }
 

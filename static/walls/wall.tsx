@@ -1,6 +1,16 @@
 /** A wall: looked at, on a whole screen too, and changed. */
 import { useEffect, useRef, useState } from "react";
-import { EllipsisVertical, Expand, Pencil, Plus, Redo2, Share2, Trash2, Undo2 } from "lucide-react";
+import {
+  EllipsisVertical,
+  Expand,
+  Pencil,
+  Plus,
+  Redo2,
+  Share2,
+  TextCursorInput,
+  Trash2,
+  Undo2,
+} from "lucide-react";
 import { get, del } from "../shared/api";
 import { mount } from "../shared/mount";
 import { page, roleReason } from "../shared/page";
@@ -16,6 +26,7 @@ import { LinksDialog } from "./links-dialog";
 import { NoteDialog } from "./note-dialog";
 import { TileDialog } from "./tile-dialog";
 import { without } from "./tiles";
+import { TitleDialog } from "./title-dialog";
 import { useWallState } from "./wall-state";
 import {
   change,
@@ -51,7 +62,10 @@ function WallPage() {
 }
 
 type Asking =
-  { kind: "tile"; tile: Tile | null } | { kind: "note"; tile: string; at: number | null } | { kind: "links" };
+  | { kind: "tile"; tile: Tile | null }
+  | { kind: "note"; tile: string; at: number | null }
+  | { kind: "links" }
+  | { kind: "title" };
 
 function Loaded() {
   const { title, tiles } = useWall((state) => state.history.present);
@@ -63,6 +77,9 @@ function Loaded() {
   useEffect(() => {
     if (revision !== undefined) void follow(revision).catch(() => undefined);
   }, [revision]);
+  useEffect(() => {
+    document.title = `${title} · Fogline`;
+  }, [title]);
   useKeys(editing);
   const actions = editing
     ? {
@@ -84,6 +101,7 @@ function Loaded() {
         <Actions
           onAdd={add}
           onShare={() => setAsking({ kind: "links" })}
+          onTitle={() => setAsking({ kind: "title" })}
           onFull={() =>
             void screen.current
               ?.requestFullscreen()
@@ -109,6 +127,7 @@ function Loaded() {
 
 function Dialogs({ asking, onClose }: { asking: Asking | null; onClose: () => void }) {
   const tiles = useWall((state) => state.history.present.tiles);
+  if (asking?.kind === "title") return <TitleDialog onClose={onClose} />;
   if (asking?.kind === "links") return <LinksDialog wall={id} onClose={onClose} />;
   if (asking?.kind === "note") {
     const tile = tiles.find((each) => each.id === asking.tile);
@@ -148,7 +167,12 @@ function hang(tile: Tile): void {
   void flush();
 }
 
-function Actions({ onAdd, onShare, onFull }: { onAdd: () => void; onShare: () => void; onFull: () => void }) {
+function Actions({
+  onAdd,
+  onShare,
+  onFull,
+  onTitle,
+}: Record<"onAdd" | "onShare" | "onFull" | "onTitle", () => void>) {
   const { past, future, present } = useWall((state) => state.history);
   const editing = useWall((state) => state.editing);
   const locked = roleReason("operator");
@@ -236,12 +260,12 @@ function Actions({ onAdd, onShare, onFull }: { onAdd: () => void; onShare: () =>
           Change
         </button>
       )}
-      <More locked={locked} />
+      <More locked={locked} onTitle={onTitle} />
     </>
   );
 }
 
-function More({ locked }: { locked: string | null }) {
+function More({ locked, onTitle }: { locked: string | null; onTitle: () => void }) {
   const remove = async () => {
     const agreed = await confirm({
       title: `Delete ${current().title}?`,
@@ -265,6 +289,12 @@ function More({ locked }: { locked: string | null }) {
         </button>
       }
       entries={[
+        {
+          title: "Change the title",
+          icon: <TextCursorInput aria-hidden="true" />,
+          disabled: locked,
+          run: onTitle,
+        },
         {
           title: "Delete the wall",
           icon: <Trash2 aria-hidden="true" />,

@@ -5,14 +5,14 @@ import { takeNew } from "../shared/address";
 import { get, post, problemText } from "../shared/api";
 import { plural } from "../shared/format";
 import { mount } from "../shared/mount";
-import { TITLE_MAX, titleFault } from "../shared/names";
+import { titleFault } from "../shared/names";
 import { roleReason } from "../shared/page";
 import type { Wall, WallItem } from "../shared/types";
 import { Dialog } from "../shared/ui/dialog";
 import { Text } from "../shared/ui/field";
 import { Frame } from "../shared/ui/frame";
 import { Ago, Problem, Skeleton, useLoaded } from "../shared/ui/parts";
-import { wallPath } from "../shared/wall-tiles";
+import { WALL_TITLE_MAX, wallPath } from "../shared/wall-tiles";
 import "./walls.css";
 
 const ASKED = takeNew();
@@ -71,7 +71,7 @@ function NewWall({ onClose }: { onClose: () => void }) {
   const [title, setTitle] = useState("");
   const [fault, setFault] = useState("");
   const [busy, setBusy] = useState(false);
-  const wrong = title === "" ? null : titleFault(title);
+  const wrong = title === "" ? null : titleFault(title, WALL_TITLE_MAX);
   const ready = title !== "" && !wrong && !busy;
   const make = async () => {
     if (!ready) return;
@@ -114,7 +114,7 @@ function NewWall({ onClose }: { onClose: () => void }) {
         fault={wrong ?? fault}
         alert={!!fault}
         placeholder="Hall 3"
-        maxLength={TITLE_MAX}
+        maxLength={WALL_TITLE_MAX}
         autoFocus
       />
     </Dialog>

@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Tile, Wall } from "../../shared/types";
-import { change, current, flush, follow, open, resolve, undo, useWall } from "../wall-store";
+import { change, current, flush, follow, open, resolve, retitle, undo, useWall } from "../wall-store";
 
 const tile = (text: string): Tile => ({ id: "text-1", kind: "text", text, x: 0, y: 0, w: 6, h: 3 });
 const WALL: Wall = { id: "hall", title: "Hall", revision: 3, tiles: [], changed_at: "", changed_by: null };
+const TAKEN = "Taken";
 let server: Wall;
 let sent: string[];
 
@@ -15,6 +16,7 @@ beforeEach(() => {
     if (method === "GET") return answer(200, server);
     sent.push(String(body));
     const revision = Number((headers as Record<string, string>)["If-Match"]?.replaceAll('"', ""));
+    if (String(body).includes(TAKEN)) return answer(409, { title: "Conflict", status: 409, detail: "taken" });
     if (revision !== server.revision)
       return answer(409, { title: "Overtaken", status: 409, theirs: server, revision: server.revision });
     server = { ...server, ...(JSON.parse(String(body)) as Partial<Wall>), revision: revision + 1 };
@@ -108,4 +110,15 @@ test("what somebody else saves is shown, unless something of ours waits", async 
   server = { ...server, revision: 6, title: "Theirs again" };
   await follow(6);
   expect(current().title).toBe("Ours");
+});
+
+test("a title that is refused leaves the old one, and later changes are saved", async () => {
+  expect(await retitle("Hall 4")).toBeNull();
+  expect(server.title).toBe("Hall 4");
+  expect(await retitle(TAKEN)).toMatch("taken");
+  expect(current().title).toBe("Hall 4");
+  change({ tiles: [tile("a")] });
+  await flush();
+  expect(state()).toBe("saved");
+  expect(server).toMatchObject({ title: "Hall 4", tiles: [tile("a")] });
 });

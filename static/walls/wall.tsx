@@ -317,6 +317,7 @@ function Saved() {
       </span>
     );
   if (!editing && save.state === "saved") return null;
+  if (save.state === "conflict") return <span className="badge badge--warning">Not saved</span>;
   return <span className="muted small">{save.state === "saved" ? "Saved" : "Saving…"}</span>;
 }
 

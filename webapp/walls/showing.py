@@ -145,6 +145,10 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+_STEP = 300
+"""from one element without a place to the next; a box is 240 wide"""
+
+
 def _picture(name: str, shown: _Shown) -> schemas.PictureState | None:
     """Returns None if there is no such pipeline. Parameters are not part of it: they may hold secrets."""
     pipeline = shown.pipelines.get(name)
@@ -156,18 +160,21 @@ def _picture(name: str, shown: _Shown) -> schemas.PictureState | None:
     return {
         "title": pipeline.title,
         "status": shown.board.item(pipeline)["status"],
-        "elements": [_drawn(element, live[element["id"]]) for element in elements_of(document)],
+        "elements": [
+            _drawn(element, live[element["id"]], index) for index, element in enumerate(elements_of(document))
+        ],
     }
 
 
-def _drawn(element: Mapping[str, Any], live: LiveElement) -> schemas.PictureElement:
+def _drawn(element: Mapping[str, Any], live: LiveElement, index: int) -> schemas.PictureElement:
+    """An element without a place stands in a row with the others, as in other pictures of pipelines."""
     ui = element.get("ui")
     place = ui if isinstance(ui, Mapping) else {}
     return {
         "id": live["id"],
         "title": live["title"],
         "category": _category(element.get("type")),
-        "x": place["x"] if _is_number(place.get("x")) else 0,
+        "x": place["x"] if _is_number(place.get("x")) else index * _STEP,
         "y": place["y"] if _is_number(place.get("y")) else 0,
         "inputs": list(_inputs(element)),
         "status": live["status"],

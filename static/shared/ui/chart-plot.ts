@@ -245,23 +245,27 @@ function bandShapes(place: HTMLElement, chart: Drawn): Layout[] {
   ];
 }
 
-/** The words of notes, at the top of their lines. */
-const noteWords = (place: HTMLElement, chart: Drawn): Layout[] =>
-  (chart.marks ?? [])
+/** The words of notes, at the top of their lines: in the later half before the line, where there is room. */
+function noteWords(place: HTMLElement, chart: Drawn, held: Span | null): Layout[] {
+  const { range } = xRange(chart, held) as { range?: [Date, Date] };
+  const [from, to] = range ?? [new Date(chart.times[0] ?? NaN), new Date(chart.times.at(-1) ?? NaN)];
+  const middle = (from.getTime() + to.getTime()) / 2;
+  return (chart.marks ?? [])
     .filter(({ kind }) => kind === "note")
     .map((mark) => ({
       x: new Date(mark.t),
       y: 1,
       yref: "paper",
       yanchor: "top",
-      xanchor: "left",
-      xshift: 6,
-      align: "left",
+      ...(mark.t > middle
+        ? { xanchor: "right", xshift: -8, align: "right" }
+        : { xanchor: "left", xshift: 8 }),
       showarrow: false,
       text: wrapped(mark.text),
       font: { color: colour(place, "--ink-2"), size: textOf(chart) },
       bgcolor: colour(place, "--surface"),
     }));
+}
 
 /** A flat line at 0 needs an axis to lie on. */
 function yRange(chart: Drawn, side: "left" | "right"): Layout {
@@ -314,7 +318,7 @@ function layout(place: HTMLElement, chart: Drawn, held: Span | null): Layout {
       ...(chart.band ? bandShapes(place, chart) : []),
       ...marked.map((mark) => markLine(place, mark)),
     ],
-    annotations: noteWords(place, chart),
+    annotations: noteWords(place, chart, held),
     hoverlabel: {
       bgcolor: colour(place, "--surface-raised"),
       bordercolor: line,

@@ -318,6 +318,21 @@ def test_a_picture_has_no_parameters(caller: Call) -> None:
     assert "demo:debs2012" not in json.dumps(picture)
 
 
+@pytest.mark.django_db
+def test_elements_without_a_place_stand_in_a_row(caller: Call) -> None:
+    elements = [{"id": id, "type": "generator", "params": {"rate": 1}} for id in ("a", "b")]
+    document = {
+        "apiVersion": "fogline/v1",
+        "kind": "Pipeline",
+        "metadata": {"name": "row"},
+        "spec": {"elements": elements},
+    }
+    assert caller("editor").post("/pipelines", {"name": "row", "document": document}).status_code == 201
+    made(caller, "Hall", PICTURE | {"pipeline": "row"})
+    picture = caller("viewer").get("/walls/hall/state").json()["tiles"]["p"]["picture"]
+    assert [(element["x"], element["y"]) for element in picture["elements"]] == [(0, 0), (300, 0)]
+
+
 @pytest.mark.usefixtures("deployment")
 def test_without_kafka_a_wall_shows_the_rest_and_says_why(caller: Call, settings: Any) -> None:
     away = {"kafka": "127.0.0.1:1", "kafka_security": {"bootstrap_timeout_ms": 200}}

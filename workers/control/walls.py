@@ -7,8 +7,6 @@ history ends, and no row counts twice.
 
 from __future__ import annotations
 
-import logging
-import threading
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,7 +15,7 @@ from math import isfinite
 from time import monotonic
 from typing import Any
 
-from django.db import close_old_connections, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from pipeline_runtime.kafka.clients import TopicPartition
@@ -31,8 +29,7 @@ from webapp.walls.models import KeptBlock, KeptSeries
 from webapp.walls.sources import Sources
 from webapp.walls.tiles import Series
 from workers.control.context import ControlContext
-
-log = logging.getLogger(__name__)
+from workers.control.periodic import Periodic
 
 EACH_S = 1.0
 FLUSH_S = 10.0
@@ -79,32 +76,18 @@ def _fits(number: float) -> bool:
         return False
 
 
-class WallHistories:
+class WallHistories(Periodic):
+    """If it fails, what was not stored is read again."""
+
+    name, failure = "walls", "the histories of walls were not kept this time"
+
     def __init__(self, context: ControlContext) -> None:
-        self._context = context
+        super().__init__(context, EACH_S)
         self._follower: Follower | None = None
         self._kept: dict[str, _Kept] = {}
         self._flush_at_s = 0.0
-        self._thread = threading.Thread(target=self._run, name="walls", daemon=True)
 
-    def start(self) -> None:
-        self._thread.start()
-
-    def join(self, timeout_s: float) -> None:
-        self._thread.join(timeout_s)
-
-    def _run(self) -> None:
-        while not self._context.closing.wait(EACH_S):
-            try:
-                close_old_connections()
-                self.look()
-            except Exception as error:
-                # Nothing depends on it. What was not stored is read again.
-                log.warning("the histories of walls were not kept this time: %s", error)
-                self._begin_again()
-        self._begin_again()
-
-    def _begin_again(self) -> None:
+    def let_go(self) -> None:
         self._kept = {}
         self._flush_at_s = 0.0
         if self._follower is not None:
@@ -144,7 +127,7 @@ class WallHistories:
         wanted = _wanted()
         _forget_unused(wanted)
         if not wanted:
-            self._begin_again()
+            self.let_go()
             return
         if self._follower is None:
             self._follower = Follower(self._context.kafka)

@@ -267,11 +267,11 @@ def test_a_chart_of_an_hour_is_drawn_from_what_is_kept_and_goes_on_in_the_topic(
     assert of_a["rows"] == 2003
     curves = viewer.get(f"{path}?series=2&window_ms={hour}&pixels=4000").json()["records"]
     assert {each["value"]["secret"] for each in curves} == {f"{n}.0" for n in (*range(7), 7)}
-    keeper._begin_again()
+    keeper.let_go()
 
     # Another keeper reads on where the history ends, and counts no row twice.
     send(broker, topic, [(b"b", 50.0, 1_400_000)])
-    kept_all()._begin_again()
+    kept_all().let_go()
     again = viewer.get(f"{path}?window_ms={hour}&pixels=4000").json()
     assert (again["rows"], again["left_out"]) == (2005, 0)
     assert again["records"][-1]["value"] == {"mf01": 50}

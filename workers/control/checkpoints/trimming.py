@@ -7,11 +7,9 @@ which topic, and where every replica stands. `checkpoint.trimming` decides.
 from __future__ import annotations
 
 import logging
-import threading
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from django.db import close_old_connections
 from django.utils import timezone
 
 from pipeline_runtime.checkpoint.errors import CheckpointError
@@ -25,7 +23,7 @@ from pipeline_runtime.model.spec import GroupSpec
 from webapp.moments import ms_of_moment
 from webapp.nodes.models import Node
 from webapp.placements.models import Deployment, ExtraReplica, GroupPlacement, Replica
-from workers.control.context import ControlContext
+from workers.control.periodic import Periodic
 
 log = logging.getLogger(__name__)
 
@@ -36,25 +34,16 @@ If its local state is too old afterwards, it starts from a checkpoint.
 """
 
 
-class Trimmer:
-    """A thread that trims each `every_s`; with 0 it never does."""
+class Trimmer(Periodic):
+    """If it fails, topics stay a little longer, until the next time."""
 
-    def __init__(self, context: ControlContext, every_s: float) -> None:
-        self._context = context
-        self._every_s = every_s
-        self._thread = threading.Thread(target=self._run, name="trim", daemon=True)
+    name, failure = "trim", "nothing was trimmed this time"
 
-    def start(self) -> None:
-        if self._every_s:
-            self._thread.start()
-
-    def join(self, timeout_s: float) -> None:
-        if self._thread.ident is not None:
-            self._thread.join(timeout_s)
+    def look(self) -> None:
+        self.trim()
 
     def trim(self) -> dict[Point, int]:
         """Trims once. Returns how many offsets were deleted of each partition."""
-        close_old_connections()
         groups = []
         active = GroupPlacement.objects.filter(deployment__status__in=Deployment.ACTIVE)
         # After an upgrade that failed to connect elements otherwise, others may go on from any row.
@@ -64,14 +53,6 @@ class Trimmer:
         for (topic, partition), count in sorted(trimmed.items()):
             log.info("%s-%d: %d offsets that no checkpoint needs were trimmed", topic, partition, count)
         return trimmed
-
-    def _run(self) -> None:
-        while not self._context.closing.wait(self._every_s):
-            try:
-                self.trim()
-            except Exception as error:
-                # Nothing depends on it: topics stay a little longer until the next time.
-                log.warning("nothing was trimmed this time: %s", error, exc_info=True)
 
     def _group(self, placement: GroupPlacement) -> TrimGroup:
         spec = GroupSpec.model_validate(placement.spec)

@@ -7,9 +7,6 @@ ends, which is what was processed, and where its input topics end.
 from __future__ import annotations
 
 import logging
-import threading
-
-from django.db import close_old_connections
 
 from pipeline_runtime.batch.inputs import group_inputs
 from pipeline_runtime.journal.backlog import Input, Processed, processed, waiting_rows
@@ -24,6 +21,7 @@ from webapp.handovers.facts import group_facts
 from webapp.placements.group_state import GroupFacts, status_of
 from webapp.placements.models import Deployment, GroupPlacement
 from workers.control.context import ControlContext
+from workers.control.periodic import Periodic
 
 log = logging.getLogger(__name__)
 
@@ -44,32 +42,20 @@ def inputs_of(spec: GroupSpec) -> tuple[list[Input], set[str]]:
     return ours, {str(item.topic) for item in read if item.external}
 
 
-class Backlogs:
+class Backlogs(Periodic):
     """A thread that writes `GroupPlacement.backlog_rows` of groups that do not process, and clears it when
-    they do."""
+    they do. If it fails, the figures are older, or missing."""
+
+    name, failure = "backlogs", "rows that wait were not counted this time"
 
     def __init__(self, context: ControlContext) -> None:
-        self._context = context
+        super().__init__(context, EACH_S)
         self._ends = TopicEnds(context.kafka)
         self._topics = TopicLook(context.kafka)
         self._known: dict[str, Processed] = {}  # by journal
         self._away = False  # the broker has not answered in this look
-        self._thread = threading.Thread(target=self._run, name="backlogs", daemon=True)
 
-    def start(self) -> None:
-        self._thread.start()
-
-    def join(self, timeout_s: float) -> None:
-        self._thread.join(timeout_s)
-
-    def _run(self) -> None:
-        while not self._context.closing.wait(EACH_S):
-            try:
-                close_old_connections()
-                self.look()
-            except Exception as error:
-                # Nothing depends on it: the figures are older, or missing.
-                log.warning("rows that wait were not counted this time: %s", error)
+    def let_go(self) -> None:
         self._ends.close()
         self._topics.close()
 

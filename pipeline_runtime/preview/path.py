@@ -68,8 +68,8 @@ class PathElement:
             if rows is None or not rows.num_rows:
                 continue
             first = self._offsets.get(item.source, 0)
-            self._offsets[item.source] = first + rows.num_rows
-            slices.append(Slice(item.index, now_ms, records=_packed(rows, first)))
+            self._offsets[item.source] = end = first + rows.num_rows
+            slices.append(Slice(item.index, now_ms, 0, first, end, _packed(rows, first)))
         return slices
 
     def run(self, slices: Sequence[Slice]) -> tuple[dict[str, pa.Table], list[tuple[str, str]]]:

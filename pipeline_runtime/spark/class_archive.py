@@ -86,7 +86,7 @@ class _Rows:
             return None
         self._read = token
         rows = [[token, token * 1000, b"a", b'{"sensor": "a", "value": %d}' % token, []]]
-        return [Slice(input=0, batch_time_ms=token * 1000, records=rows)]
+        return [Slice(0, token * 1000, 0, token, token + 1, rows)]
 
     def slice_read(self, read: SliceRead) -> None: ...
 

@@ -113,7 +113,7 @@ def look_at_pages(axe: Axe, handover: str) -> None:
     shown = {
         "/": page.get_by_role("heading", name="Latest"),
         "/pipelines/": page.get_by_role("row").filter(has_text="watched"),
-        "/walls/": page.get_by_role("heading", name="Walls"),
+        "/walls/": page.get_by_role("heading", name="Walls", exact=True),
         "/templates/": page.locator(".gallery__card").last,
         "/templates/additive-control": page.get_by_role("heading", name="Element by element"),
         "/nodes/": page.get_by_role("row").filter(has_text="edge-a"),

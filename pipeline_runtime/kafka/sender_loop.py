@@ -14,6 +14,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import inf
 from time import monotonic
 from typing import Any
 
@@ -30,6 +31,9 @@ class SenderLoop:
         self._sender = sender = producer._sender
         self._client = sender._client
         self._turn = sender.run_once
+        self._until_s = inf  # how long somebody waits (monotonic)
+        self._poll = self._client.poll
+        self._client.poll = self._poll_for_a_while
         self._running = threading.Lock()  # held by the thread that runs the loop
         self._resumed = threading.Event()  # the producer's own thread is to run it
         self._resumed.set()
@@ -59,6 +63,7 @@ class SenderLoop:
         if not self._running.acquire(blocking=False):
             self._client.wakeup()
             self._running.acquire()
+        self._until_s = deadline_s
         try:
             while not is_done():
                 if monotonic() > deadline_s:
@@ -66,6 +71,7 @@ class SenderLoop:
                 self._turn_safely()
             return True
         finally:
+            self._until_s = inf
             self._running.release()
             if self._needed:
                 self._resumed.set()
@@ -91,6 +97,14 @@ class SenderLoop:
             self._turn()
         except Exception:  # as kafka-python's own thread does
             log.exception("a producer's loop failed, and goes on")
+
+    def _poll_for_a_while(self, timeout_ms: float | None = None, future: Any = None) -> None:
+        """Replaces the client's poll. kafka-python polls without an end when it has nothing to send.
+
+        It does so also while a request has to be sent again, since its connection was lost. Nothing wakes it.
+        """
+        most_ms = 1000 * max(0.0, min(_TICK_S, self._until_s - monotonic()))
+        self._poll(timeout_ms=most_ms if timeout_ms is None else min(timeout_ms, most_ms), future=future)
 
     def _metadata_of(self, topic: str, wait_ms: float) -> Any:
         """Replaces KafkaProducer._wait_on_metadata, which waits for the producer's own thread."""

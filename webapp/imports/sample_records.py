@@ -14,7 +14,7 @@ from python_calamine import SheetVisibleEnum
 from pipeline_runtime.model.schema import FieldType
 from webapp.imports.faults import ImportFault
 from webapp.imports.sample import CHOICES_MAX, Head
-from webapp.imports.sheet_marks import column_letters, hidden_in, runs
+from webapp.imports.sheet_marks import column_letters, hidden_in, notes_on_values, runs
 from webapp.imports.sheets import merged_down, open_workbook, sheet_rows
 
 ROWS_KEPT = 200
@@ -64,6 +64,7 @@ def _with_marks(
     merged = merged_down(workbook, head.sheet)
     rows, columns = hidden_in(path, head.sheet)
     notes = [] if head.sheet in shown else ["The sheet is hidden in the workbook."]
+    notes += notes_on_values(path, head.sheet)
     if merged:
         notes.append("Cells are merged. In the table, each line of such a cell has its value.")
     if rows:

@@ -17,6 +17,9 @@ HIDDEN_MAX = 100_000
 _BLOCK, _TAG_MAX = 1 << 20, 4 << 10
 _HIDDEN = re.compile(rb"<(?:\w+:)?(row|col)\b([^>]*?\bhidden=\"(?:1|true)\"[^>]*)>")
 _ATTRIBUTE = re.compile(r"([\w:]+)=\"([^\"]*)\"")
+# Excel saves an empty text as the value of a formula, with the type str.
+_UNSAVED = re.compile(rb"<c\b(?![^>]*\bt=\"str\")[^>]*><f\b[^>]*?(?:/>|>[^<]*</f>)(?:<v\s*/>|<v></v>)?</c>")
+_DAYS_OF_1904 = re.compile(rb"<(?:\w+:)?workbookPr\b[^>]*\bdate1904=\"(?:1|true)\"")
 _NUMBER = re.compile(rb"\b(r|min|max)=\"(\d{1,7})\"")
 
 
@@ -63,6 +66,27 @@ def hidden_in(path: Path, sheet: str) -> tuple[list[int], list[int]]:
                 if len(rows) + len(columns) >= HIDDEN_MAX:
                     break
     return sorted(set(rows)), sorted(set(columns))
+
+
+def notes_on_values(path: Path, sheet: str) -> list[str]:
+    """Returns what the cells alone do not show: formulas without a value, and days that count from 1904."""
+    notes: list[str] = []
+    with zipfile.ZipFile(path) as archive:
+        part = _part_of(archive, sheet)
+        if part is None:
+            return notes
+        with archive.open(part) as file:
+            if any(_UNSAVED.search(block) for block in iter(lambda: file.read(_BLOCK), b"")):
+                notes.append(
+                    "Formulas without a saved value are read as empty cells. "
+                    "Open the workbook in Excel and save it to have their values."
+                )
+        if _DAYS_OF_1904.search(archive.read("xl/workbook.xml")):
+            notes.append(
+                "The workbook counts days from 1904. Cells with a date format are read so, "
+                "but plain numbers that are read as days count from 1900."
+            )
+    return notes
 
 
 def _tags(file: IO[bytes]) -> Iterator[re.Match[bytes]]:

@@ -56,5 +56,14 @@ def cell_text(value: Any) -> str:
     if isinstance(value, date | time):
         return value.isoformat()
     if isinstance(value, timedelta):
-        return str((datetime(2000, 1, 1) + value).time())  # noqa: DTZ001  a time of day
+        return _duration_text(value)
     return str(value)
+
+
+def _duration_text(value: timedelta) -> str:
+    """Returns 26:30:00 or -01:00:00: hours are not cut at a day, as in Excel's [h]:mm:ss."""
+    seconds, micros = divmod(abs(value) // timedelta(microseconds=1), 1_000_000)
+    hours, seconds = divmod(seconds, 3600)
+    fraction = f".{micros:06}" if micros else ""
+    sign = "-" if value < timedelta() else ""
+    return f"{sign}{hours:02}:{seconds // 60:02}:{seconds % 60:02}{fraction}"

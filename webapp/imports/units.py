@@ -82,6 +82,10 @@ def unit_beside(text: str) -> str | None:
     return before if before and not behind and (is_currency(before) or before in "%‰") else None
 
 
+_ITEM = re.compile(r"\S\[\d+\]$", re.ASCII)
+"""The place of an item in a list, as in `d.pos[1]`."""
+
+
 def is_aggregate(text: str) -> bool:
     """Returns whether it says how a logger made its values: `Avg`, `Smp`."""
     return text.strip().lower() in _AGGREGATES
@@ -89,6 +93,8 @@ def is_aggregate(text: str) -> bool:
 
 def without_unit(header: str) -> tuple[str, str | None]:
     """Returns the name and the unit of `Temperature [deg C]`, `BV (Volts)` or `Temp, °C`."""
+    if _ITEM.search(header):
+        return header, None
     found = _BRACKETS.match(header)
     if found:
         unit = found["square"] or found["round"]

@@ -119,6 +119,10 @@ export const TIME_FORMATS: Options = [
   ["excel_days", "days since 1900, as in Excel"],
   ["matlab_days", "days since the year 0, as in MATLAB"],
   ["labview_s", "seconds since 1904, as in LabVIEW"],
+  ["filetime", "tenths of microseconds since 1601, as in Windows"],
+  ["dotnet_ticks", "tenths of microseconds since the year 1, as in .NET"],
+  ["julian_days", "Julian days"],
+  ["modified_julian_days", "modified Julian days, since 1858-11-17"],
 ];
 
 export const MARKS: readonly (readonly [TimeReading["marks"], string])[] = [

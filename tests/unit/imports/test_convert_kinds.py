@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -224,6 +224,51 @@ def test_a_workbook_is_looked_at(tmp_path):
     reading = look(tmp_path / "book", "book.xlsx").detection.reading
     assert (reading.kind, reading.header_line, reading.first_line) == ("xlsx", 1, 2)
     assert [(each.name, each.type) for each in reading.columns] == [("when", "timestamp"), ("n", "integer")]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (5400, "01:30:00"),
+        (86_399, "23:59:59"),
+        (95_400, "26:30:00"),
+        (360_000, "100:00:00"),
+        (-3600, "-01:00:00"),
+        (0.25, "00:00:00.250000"),
+    ],
+)
+def test_a_duration_in_a_cell_keeps_its_days_and_its_sign(seconds, text):
+    assert sheets.cell_text(timedelta(seconds=seconds)) == text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("<v>1</v>", "<f>A2*2</f>", "Formulas without a saved value"),
+        ("<v>1</v>", "<f>A2*2</f><v></v>", "Formulas without a saved value"),
+        ("<v>1</v>", "<f>A2*2</f><v>1</v>", None),
+        ('<c r="B2"><v>1</v>', '<c r="B2" t="str"><f>""</f><v></v>', None),
+        ("<sheets>", '<workbookPr date1904="1"/><sheets>', "counts days from 1904"),
+        ("<sheets>", '<workbookPr date1904="0"/><sheets>', None),
+    ],
+)
+def test_what_the_cells_of_a_workbook_do_not_show_is_said(tmp_path, old, new, said):
+    made = io.BytesIO()
+    given = workbook([["when", "n"], *([f"2024-05-01 0{hour}:00:00", 1] for hour in range(3))])
+    with zipfile.ZipFile(io.BytesIO(given)) as book, zipfile.ZipFile(made, "w") as archive:
+        for name in book.namelist():
+            archive.writestr(name, book.read(name).decode().replace(old, new, 1))
+    (tmp_path / "book").write_bytes(made.getvalue())
+    notes = " ".join(look(tmp_path / "book", "book.xlsx").detection.notes)
+    marks = ("Formulas without a saved value", "counts days from 1904")
+    assert [mark for mark in marks if mark in notes] == ([said] if said else [])
+
+
+def test_items_of_lists_in_json_lines_have_their_place_in_their_name(tmp_path):
+    lines = "".join(f'{{"n": {n}, "d": {{"pos": [{n}, {n}.5]}}}}\n' for n in range(3))
+    (tmp_path / "a").write_text(lines)
+    columns = look(tmp_path / "a", "a.jsonl").detection.reading.columns
+    assert [column.name for column in columns] == ["n", "d.pos[0]", "d.pos[1]"]
 
 
 def test_a_sheet_as_people_make_it(tmp_path):

@@ -12,6 +12,7 @@ import {
   placesText,
   reportWords,
   spanWords,
+  TIME_FORMATS,
   usersOf,
 } from "../words";
 import { QUESTION } from "./fixtures";
@@ -112,3 +113,10 @@ test("the time that is left goes by the pace so far", () => {
   expect(leftMs(25, 100, 5000)).toBe(15_000);
   expect([leftMs(0, 100, 5000), leftMs(100, 100, 5000), leftMs(1, 100, 500)]).toEqual([null, null, null]);
 });
+
+test.each(["filetime", "dotnet_ticks", "julian_days", "modified_julian_days", "excel_days", "matlab_days"])(
+  "the format %s can be chosen, in words",
+  (format) => {
+    expect(TIME_FORMATS.find(([value]) => value === format)?.[1]).toMatch(/days|since/);
+  },
+);

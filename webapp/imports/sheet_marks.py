@@ -15,11 +15,13 @@ Merged = tuple[int, int, int]
 
 HIDDEN_MAX = 100_000
 _BLOCK, _TAG_MAX = 1 << 20, 4 << 10
-_HIDDEN = re.compile(rb"<(?:\w+:)?(row|col)\b([^>]*?\bhidden=\"(?:1|true)\"[^>]*)>")
+_HIDDEN = re.compile(rb"<(?:\w+:)?(row|col)\b([^<>]*?\bhidden=\"(?:1|true)\"[^<>]*)>")
 _ATTRIBUTE = re.compile(r"([\w:]+)=\"([^\"]*)\"")
 # Excel saves an empty text as the value of a formula, with the type str.
-_UNSAVED = re.compile(rb"<c\b(?![^>]*\bt=\"str\")[^>]*><f\b[^>]*?(?:/>|>[^<]*</f>)(?:<v\s*/>|<v></v>)?</c>")
-_DAYS_OF_1904 = re.compile(rb"<(?:\w+:)?workbookPr\b[^>]*\bdate1904=\"(?:1|true)\"")
+_UNSAVED = re.compile(
+    rb"<c\b(?![^<>]*\bt=\"str\")[^<>]*><f\b[^<>]*?(?:/>|>[^<]*</f>)(?:<v\s*/>|<v></v>)?</c>"
+)
+_DAYS_OF_1904 = re.compile(rb"<(?:\w+:)?workbookPr\b[^<>]*\bdate1904=\"(?:1|true)\"")
 _NUMBER = re.compile(rb"\b(r|min|max)=\"(\d{1,7})\"")
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from webapp.imports.ahead import ahead
 from webapp.imports.convert_plain import divided
-from webapp.imports.convert_sql import Query, csv_cells, typed
+from webapp.imports.convert_sql import THREADS, Query, connected, csv_cells, typed
 from webapp.imports.convert_text import (
     ROW_BYTES_MAX,
     Counted,
@@ -54,11 +54,11 @@ class Batch:
 def text_batches(
     path: Path, reading: Reading, query: Query, connection: duckdb.DuckDBPyConnection, directory: Path
 ) -> Generator[Batch, None, None]:
-    """Yields the rows of delimited text in their order. Raises ImportFault."""
+    """Yields the rows of delimited text in their order. Raises ImportFault. `connection` has one thread."""
     width = _width(path, reading)
     file = directory / "piece.csv"
     counted = Counted(path)
-    with counted.file:
+    with counted.file, closing(connected(directory, THREADS)) as of_files:
         blocks = in_lines(in_utf8(unpacked(counted, reading), reading.encoding), reading)
         found = ((piece, last, counted.done) for piece, last in _with_last(pieces(blocks, reading)))
         with closing(ahead(found)) as prepared:
@@ -66,7 +66,7 @@ def text_batches(
                 table = _without_file(piece, reading, query, connection, width)
                 if table is None:
                     file.write_bytes(piece.data)
-                    table = _typed(piece, last, reading, query, connection, file, width)
+                    table = _typed(piece, last, reading, query, connection, of_files, file, width)
                 lines = lines_of(piece, table.num_rows)
                 refused = over_width(reading, width)
                 yield Batch(table, refused, done, counted.size, lines, piece.text, piece.ended)
@@ -113,32 +113,35 @@ def _typed(
     reading: Reading,
     query: Query,
     connection: duckdb.DuckDBPyConnection,
+    of_files: duckdb.DuckDBPyConnection,
     file: Path,
     width: int,
 ) -> pa.Table:
     names: dict[Source, str] = {n: f"c{n}" for n in range(width)}
     over = f"CASE WHEN c{width} IS NULL THEN false ELSE trim(c{width}) <> '' END AS over"
 
-    def ask(cells: str, short: str, numbers: frozenset[Source] = frozenset()) -> pa.Table:
+    def ask(
+        asked: duckdb.DuckDBPyConnection, cells: str, short: str, numbers: frozenset[Source] = frozenset()
+    ) -> pa.Table:
         whole = f"(SELECT *, {over}, {short} AS short FROM {cells})"  # noqa: S608  no text of the file
-        return typed(connection, query, whole, names, ", over, short", numbers)
+        return typed(asked, query, whole, names, ", over, short", numbers)
 
     try:
         # The footer is in the last piece. Only there does it matter whether a row is short.
         if query.numbers and not last and b"_" not in piece.data:
             cells = csv_cells(file, reading, width, piece.quoted_lines, query.numbers)
-            table = ask(cells, "false", query.numbers)
+            table = ask(of_files, cells, "false", query.numbers)
             if _all_finite(table):
                 return table
     except duckdb.ConversionException:
         pass  # some cell is no number: all cells are read as texts, to see which
     try:
-        return ask(csv_cells(file, reading, width, piece.quoted_lines), f"c{width - 1} IS NULL")
+        return ask(of_files, csv_cells(file, reading, width, piece.quoted_lines), f"c{width - 1} IS NULL")
     except duckdb.Error:
         # DuckDB refuses what Python's own module reads: some mistakes with quotes.
         connection.register("cells", _by_hand(piece, reading, width))
         try:
-            return ask("cells", f"c{width - 1} IS NULL")
+            return ask(connection, "cells", f"c{width - 1} IS NULL")
         finally:
             connection.unregister("cells")
 

@@ -247,11 +247,15 @@ def _listed(texts: tuple[str, ...]) -> str:
     return "(" + ", ".join(quoted(text) for text in texts) + ")" if texts else ""
 
 
-def connected(directory: Path) -> duckdb.DuckDBPyConnection:
-    """Returns a database in memory that reads files of this directory alone and loads no extension."""
+def connected(directory: Path, threads: int = 1) -> duckdb.DuckDBPyConnection:
+    """Returns a database in memory that reads files of this directory alone and loads no extension.
+
+    With several threads, a table of Arrow's with several pieces loses the order of its rows in a query like
+    those of `Query`. What `read_csv` reads keeps it.
+    """
     connection = duckdb.connect(
         config={
-            "threads": THREADS,
+            "threads": threads,
             "memory_limit": f"{MEMORY_MB}MB",
             "temp_directory": str(directory),
             "autoinstall_known_extensions": False,

@@ -15,7 +15,9 @@ import {
   type LeafProps,
 } from "./leaves";
 import { ChoiceControl } from "./choices";
+import { ConditionControl } from "./condition-field";
 import { FileField } from "./file-field";
+import { Tool } from "./tool";
 import {
   blank,
   drawnElsewhere,
@@ -23,6 +25,7 @@ import {
   fieldOf,
   fieldsOf,
   folded,
+  isCondition,
   resolve,
   variantOf,
   variantTitle,
@@ -203,7 +206,7 @@ function Control(props: LeafProps) {
     case "json":
       return <JsonControl {...props} />;
     default:
-      return <TextControl {...props} />;
+      return isCondition(props.field) ? <ConditionControl {...props} /> : <TextControl {...props} />;
   }
 }
 
@@ -291,20 +294,6 @@ function ListItem({ field, value, onChange, onUp, onDown, onRemove }: ItemProps)
         </span>
       )}
     </div>
-  );
-}
-
-function Tool({ label, icon, run }: { label: string; icon: React.ReactNode; run: () => void }) {
-  return (
-    <button
-      type="button"
-      className="button button--quiet button--icon button--small"
-      aria-label={label}
-      title={label}
-      onClick={run}
-    >
-      {icon}
-    </button>
   );
 }
 

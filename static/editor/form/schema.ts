@@ -239,6 +239,10 @@ export function wantsColumn(field: Field): boolean {
   return (field.kind === "string" || field.kind === "list") && COLUMN_NAME.test(field.name);
 }
 
+/** Whether a text is an expression that is true or false: the form then offers rows. */
+export const isCondition = ({ schema, name }: Field): boolean =>
+  schema.format === "expression" && /^(.+_)?(condition|where|when)$/.test(name);
+
 /** The variant of a union that a value has: by its discriminating constants, else by its type. */
 export function variantOf(value: unknown, variants: JsonSchema[]): number {
   const byConstant = variants.findIndex((variant) => {

@@ -20,6 +20,7 @@ import {
 import "@xyflow/react/dist/style.css";
 import { toast } from "../shared/ui/toast";
 import { CanvasTools } from "./canvas-tools";
+import { ContextMenu, openMenu } from "./context-menu";
 import { ElementCard, GroupBox } from "./card";
 import type { Mend } from "./columns";
 import { judge } from "./connect";
@@ -140,6 +141,7 @@ export function Canvas({ onOpen }: { onOpen: () => void }) {
     <div ref={place} className="canvas" style={style} {...drop} data-mode={mode} data-look={look}>
       {view && <Drawing view={view} editable={editable} look={look} onOpen={onOpen} />}
       <QuickAdd />
+      <ContextMenu editable={editable} />
     </div>
   );
 }
@@ -200,6 +202,10 @@ function Drawing({
           onReconnect={(edge, connection) => takeConnection(connection, edge)}
           isValidConnection={isValidConnection}
           onNodeClick={takeClick}
+          onNodeContextMenu={(event, node) => openMenu(event, "card", node)}
+          onSelectionContextMenu={(event, [node]) => node && openMenu(event, "card", node)}
+          onEdgeContextMenu={(event, edge) => openMenu(event, "stream", edge)}
+          onPaneContextMenu={(event) => openMenu(event, "canvas")}
           onNodeDoubleClick={editable ? startRenaming : onOpen}
           nodesDraggable={editable}
           nodesConnectable={editable}

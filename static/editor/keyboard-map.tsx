@@ -10,6 +10,7 @@ const MORE: Row[] = [
   ["On a port: choose what to connect it to", "Enter"],
   ["Move the selected elements; with Shift in larger steps", "← ↑ → ↓"],
   ["Select several", "Shift click"],
+  ["Open the menu of an element, a stream or the canvas", "Right click, or Shift F10"],
   ["Pan", "drag"],
 ];
 

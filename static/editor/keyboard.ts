@@ -360,6 +360,20 @@ function refusal(needs: Binding["needs"], selected: number): string | null {
   ]!;
 }
 
+/** What a menu offers: the bindings with these ids that can be used in this mode, in this order. */
+export function offered(ids: readonly string[], editable: boolean, selected: number): Offered[] {
+  return ids.flatMap((id) => {
+    const binding = BINDINGS.find((each) => each.id === id);
+    if (!binding || (binding.edits && !editable)) return [];
+    return [{ ...binding, disabled: refusal(binding.needs, selected) }];
+  });
+}
+
+type Offered = Binding & {
+  /** why not now */
+  disabled: string | null;
+};
+
 /** One for each element that can be added, by what it does. */
 function addCommands(operators: Iterable<Operator>, add: (type: string) => void): Command[] {
   return [...operators].map(({ type, title, summary }) => ({

@@ -69,7 +69,7 @@ function Groups({ condition, change }: GroupsProps) {
     <Join word={word} label={label} readOnly={readOnly} swap={() => change(swapped(condition))} />
   );
   const add = (group: number) => {
-    focusOn(`[data-row="${group}.${groups[group]?.length ?? 0}"] :is(select, input)`);
+    focusOn(`[data-row="${group}.${groups[group]?.length ?? 0}"] .condition__row :is(select, input)`);
     change(withNewRow(condition, group, columns));
   };
   const first = groups.map((_, at) => groups.slice(0, at).flat().length);

@@ -1,4 +1,4 @@
-import { useContext } from "react";
+import { useContext, useState } from "react";
 import { Columns3, Pencil, Plus, Trash2, X } from "lucide-react";
 import { comparisonsFor, comparisonWords, valuesOf, type Row, type Value } from "./condition";
 import { columnOf, comparable, emptyValue, withColumn, withComparison } from "./condition-rows";
@@ -56,16 +56,19 @@ interface ChoiceProps {
   onChange: (value: string) => void;
 }
 
-/** A list to choose from; a field to type in if nothing is known. */
+/** A list to choose from; a field to type in if nothing is known, or was not when somebody came to it. */
 function Choice({ label, value, options, foreign, onChange }: ChoiceProps) {
   const { readOnly } = useContext(Context);
-  if (options.length === 0)
+  const [typing, setTyping] = useState(false);
+  if (options.length === 0 || typing)
     return (
       <input
         className="input"
         aria-label={label}
         value={value}
         readOnly={readOnly}
+        onFocus={() => setTyping(true)}
+        onBlur={() => setTyping(false)}
         onChange={(event) => onChange(event.target.value)}
       />
     );

@@ -92,6 +92,12 @@ def value_of(record: PeekedRecord) -> Any:
         return record.value
 
 
+def fields_of(record: PeekedRecord) -> dict[str, Any]:
+    """Returns a record's columns, or none if it is no row."""
+    value = value_of(record)
+    return value if isinstance(value, dict) else {}
+
+
 def record_json(record: PeekedRecord) -> PeekedJson:
     """Returns a record as every table of rows shows it."""
     return {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
 
 from typing_extensions import TypedDict
 
@@ -16,7 +15,7 @@ from pipeline_runtime.operators.lineage import TracedRow
 from pipeline_runtime.operators.registry import OperatorUnknown, default_registry
 from pipeline_runtime.planning.lineage import ROWS_MAX, Looked, TracedStream, trace
 from webapp.monitoring.schemas import PeekedRecord as PeekedJson
-from webapp.monitoring.streams import asked_of_kafka, columns_of, record_json, stream_of, value_of
+from webapp.monitoring.streams import asked_of_kafka, columns_of, fields_of, record_json, stream_of
 from webapp.placements.models import Deployment
 from webapp.placements.selectors import specs_of
 from webapp.problems import Missing
@@ -121,9 +120,7 @@ def _end(deployment: Deployment, element: ElementSpec) -> TraceEnd:
 
 
 def _traced(record: PeekedRecord) -> TracedRow:
-    value = value_of(record)
-    values = cast(Mapping[str, Any], value) if isinstance(value, dict) else {}
-    return TracedRow(record.timestamp_ms, values, record.key, record.partition, record.offset)
+    return TracedRow(record.timestamp_ms, fields_of(record), record.key, record.partition, record.offset)
 
 
 def _step(

@@ -18,9 +18,9 @@ from webapp.monitoring.curves import CurveSpan, curve_of
 from webapp.monitoring.schemas import Curve, LiveElement, Peeked, PeekedRecord as PeekedJson
 from webapp.monitoring.streams import (
     asked_of_kafka,
+    fields_of,
     record_json,
     stream_of,
-    value_of,
 )
 from webapp.monitoring.thinning import Drawn
 from webapp.pipelines.shape import elements_of
@@ -232,8 +232,8 @@ def chosen(record: PeekedRecord, series: Series) -> dict[str, Any] | None:
     """Returns the columns of a record that a series shows, or None if it shows nothing of it."""
     if series.key is not None and record.key != series.key:
         return None
-    value = value_of(record)
-    if not isinstance(value, dict) or value.get(series.column) is None:
+    value = fields_of(record)
+    if value.get(series.column) is None:
         return None
     return {name: value[name] for name in series.columns if name in value}
 

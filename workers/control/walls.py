@@ -21,7 +21,7 @@ from django.utils import timezone
 from pipeline_runtime.kafka.clients import TopicPartition
 from pipeline_runtime.kafka.follower import Follower
 from pipeline_runtime.kafka.peek import PeekedRecord
-from pipeline_runtime.model.plain_data import NotPlainData, read_json
+from webapp.monitoring.streams import fields_of
 from webapp.problems import Problem
 from webapp.walls.history import Block, History, Place, Point, packed, unpacked
 from webapp.walls.kept import SERIES_MAX, part_of, places_of, series_id, wanted_series
@@ -107,7 +107,7 @@ class WallHistories(Periodic):
         for kept in self._kept.values():
             by_topic.setdefault(kept.row.topic, []).append(kept)
         for tp, record in self._follower.read(ROWS_MAX, EACH_S):
-            value = _value(record)
+            value = fields_of(record)
             for kept in by_topic.get(tp.topic, ()):
                 kept.take(record, value)
 
@@ -224,11 +224,3 @@ def _store(kept: _Kept) -> None:
     )
     for place in history.dropped:
         row.blocks.filter(part=place.part, step_ms=place.step_ms, start_ms=place.start_ms).delete()
-
-
-def _value(record: PeekedRecord) -> Mapping[str, Any]:
-    try:
-        value = read_json(record.value)
-    except NotPlainData:
-        return {}
-    return value if isinstance(value, dict) else {}

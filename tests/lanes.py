@@ -13,6 +13,7 @@ last lane has only what the others leave. What a lane says stays in `build/tests
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -36,7 +37,7 @@ _REASON_CHARACTERS = 300
 _LAST_LINES = 200
 _LINES_OF_WHY = 10
 _REFERENCE_ROUNDS = 10_000_000
-_ALL_FULL = "\npytestmark = pytest.mark.full\n"
+_ALL_FULL = re.compile(r"^pytestmark = .*\bpytest\.mark\.full\b", re.MULTILINE)
 
 
 @dataclass
@@ -224,13 +225,13 @@ def why(last: list[str]) -> list[str]:
 
 
 def failures_in(results: Path) -> list[str]:
-    """Each test that failed, with the first line of why; [] where pytest did not come to write any."""
+    """Each test that failed, with how its reason begins; [] where pytest did not come to write any."""
     if not results.exists():
         return []
     found = []
     for case in ElementTree.parse(results).iter("testcase"):
         for wrong in (*case.findall("failure"), *case.findall("error")):
-            why = (wrong.get("message") or "").strip().partition("\n")[0][:_REASON_CHARACTERS]
+            why = " ".join((wrong.get("message") or "").split())[:_REASON_CHARACTERS]
             found.append(f"{case.get('classname')}::{case.get('name')}: {why}")
     return found
 
@@ -245,7 +246,7 @@ def misplaced(all_results: list[Path], tests: Path = PROJECT / "tests", *, full:
     there = {
         ".".join(path.relative_to(tests.parent).with_suffix("").parts)
         for path in tests.rglob("test_*.py")
-        if full or _ALL_FULL not in path.read_text()
+        if full or not _ALL_FULL.search(path.read_text())
     }
     twice = [f"{module} ran in {lanes_of_it} lanes" for module, lanes_of_it in ran.items() if lanes_of_it > 1]
     return sorted([*twice, *(f"{module} ran in no lane" for module in there - ran.keys())])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.dashboard import Dashboard
+from tests.browser.dashboard import SLOW_MS, Dashboard
 from tests.running import RunningFogline
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
@@ -42,7 +42,8 @@ def test_what_an_element_makes_of_pinned_rows_is_checked_before_a_deployment(
         dashboard.card("doubled").click()
         page.get_by_role("tab", name="Preview").click()
         page.get_by_label("Node of the preview").select_option("edge-b")
-        page.get_by_role("button", name="Pin these rows").click()
+        # a node's first preview has to load what it computes with
+        page.get_by_role("button", name="Pin these rows").click(timeout=SLOW_MS)
         expect(page.get_by_text("Nothing is expected of them yet.")).to_be_visible()
         page.get_by_role("button", name="Expect these rows").click()
         expect(page.get_by_text("The rows are as expected.")).to_be_visible()

@@ -34,14 +34,14 @@ def test_failures_errors_and_skips_are_counted_apart(tmp_path: Path) -> None:
     assert lanes.counts_of(tmp_path / "none.xml") == Counts()
 
 
-def test_each_test_that_failed_is_named_with_the_first_line_of_why(tmp_path: Path) -> None:
+def test_each_test_that_failed_is_named_with_how_its_reason_begins(tmp_path: Path) -> None:
     path = tmp_path / "a.xml"
     path.write_text(
         '<testsuites><testsuite><testcase classname="tests.unit.test_a" name="test_it">'
         '<failure message="AssertionError: still waiting&#10;for it">all of it</failure></testcase>'
         '<testcase classname="tests.unit.test_a" name="test_other"/></testsuite></testsuites>'
     )
-    assert lanes.failures_in(path) == ["tests.unit.test_a::test_it: AssertionError: still waiting"]
+    assert lanes.failures_in(path) == ["tests.unit.test_a::test_it: AssertionError: still waiting for it"]
     assert lanes.failures_in(tmp_path / "none.xml") == []
 
 
@@ -51,6 +51,7 @@ def test_a_module_that_ran_in_two_lanes_or_in_none_is_named(tmp_path: Path) -> N
         (tests / name).parent.mkdir(parents=True, exist_ok=True)
         (tests / name).touch()
     (tests / "web/test_long.py").write_text("import pytest\n\npytestmark = pytest.mark.full\n")
+    (tests / "web/test_both.py").write_text("pytestmark = [pytest.mark.browser, pytest.mark.full]\n")
     one, two = tmp_path / "one.xml", tmp_path / "two.xml"
     case = '<testcase classname="tests.{}" name="test_it"/>'
     for path, modules in ((one, ["unit.test_a", "unit.test_a", "web.test_c"]), (two, ["web.test_c"])):

@@ -139,7 +139,7 @@ def drag_back(dashboard: Dashboard, card: Locator, target: str) -> None:
     expect(dashboard.told_moves).to_contain_text(f"{NAME} runs on {target}. Pause: ", timeout=SLOW_MS)
     strip = card.locator(".move-strip")
     expect(strip).to_contain_text(re.compile(r"Pause (none|(at most )?[\d.]+ m?s)"))
-    expect(strip.get_by_role("button", name=re.compile(f"^Move {NAME} back to "))).to_be_visible()
+    expect(strip.get_by_role("button", name=re.compile(f"^Move back {NAME} to "))).to_be_visible()
 
 
 def element(fogline: RunningFogline, pipeline: str, id: str) -> dict[str, object]:

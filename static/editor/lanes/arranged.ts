@@ -10,7 +10,17 @@ import { CARD, type Point } from "../places";
 import { shown, takeNodeChanges, useEditor } from "../store";
 import { drop } from "./dropping";
 import { frameAt, laneAt, laneLayout, type Frame, type Ghost, type Lane, type LaneLayout } from "./layout";
-import { draftLane, laneHeads, liveLane, shadowsOf, siteLane, underWay } from "./lies";
+import {
+  deadNodes,
+  draftLane,
+  laneHeads,
+  lastMove,
+  leftNode,
+  liveLane,
+  shadowsOf,
+  siteLane,
+  underWay,
+} from "./lies";
 import { hang, hangOver, keepLayout, useLanes, type Hanging } from "./store";
 import { movable, unitsOf, type Unit } from "./units";
 
@@ -18,12 +28,13 @@ export type LaneFlowNode = Node<{ lane: Lane }, "lane">;
 export type FrameFlowNode = Node<{ frame: Frame }, "frame">;
 export type GhostFlowNode = Node<{ ghost: Ghost; handover: Handover | null }, "ghost">;
 export type AnyNode = FlowNode | LaneFlowNode | FrameFlowNode | GhostFlowNode;
-/** From an element that moves to what has arrived of it. */
+/** From an element that moves to what has arrived of it, or from the dead node that it left to where it runs. */
 export interface Thread {
   id: string;
   from: Point;
   to: Point;
-  handover: Handover;
+  /** null: it has arrived */
+  handover: Handover | null;
 }
 
 const STILL = {
@@ -54,18 +65,23 @@ function useLayout(cards: readonly CardNode[], document: PipelineDocument) {
       drawn: data.element.ui ?? position,
     }));
     const moves = new Map<string, Handover>();
+    const dead = deadNodes(nodes);
+    const stranded = new Set(
+      live ? elements.filter(({ node }) => node !== null && dead.has(node)).map(({ id }) => id) : [],
+    );
     const shadows = live
       ? cards.flatMap(({ id }) => {
           const element = running.get(id);
           if (!element) return [];
           const handover = underWay(handovers, pipeline, element);
           if (handover) moves.set(id, handover);
-          return shadowsOf(element, handover, planned.get(id) ?? null);
+          const left = leftNode(lastMove(handovers, pipeline, element), element, dead);
+          return shadowsOf(element, handover, planned.get(id) ?? null, left);
         })
       : [];
     const heads = laneHeads(nodes, new Set(placed.map(({ lane }) => lane)), !live);
     const key = JSON.stringify([heads, placed, shadows]);
-    return { key, heads, placed, shadows, moves };
+    return { key, heads, placed, shadows, moves, stranded };
   }, [cards, document, elements, nodes, handovers, live, pipeline, planned]);
 }
 
@@ -137,8 +153,8 @@ export function useArranged(nodes: readonly FlowNode[]): Arranged | null {
   const { heads, placed, shadows } = still.current;
   const layout = useMemo(() => laneLayout(heads, placed, shadows), [heads, placed, shadows]);
   const drawn = useMemo(
-    () => (on ? laneNodes(layout, cards, document, found.moves, live) : []),
-    [on, layout, cards, document, found.moves, live],
+    () => (on ? laneNodes(layout, cards, document, found, live) : []),
+    [on, layout, cards, document, found, live],
   );
   const resting = useKept(drawn, sameNode);
   const kept = useMemo(() => (held ? hanging(resting, held, document) : resting), [resting, held, document]);
@@ -155,7 +171,14 @@ function laneNodes(
   layout: LaneLayout,
   cards: readonly CardNode[],
   document: PipelineDocument,
-  moves: ReadonlyMap<string, Handover>,
+  {
+    moves,
+    stranded,
+  }: {
+    moves: ReadonlyMap<string, Handover>;
+    /** what lies on a node that is dead */
+    stranded: ReadonlySet<string>;
+  },
   live: boolean,
 ): AnyNode[] {
   const { elements } = useLive.getState();
@@ -165,6 +188,7 @@ function laneNodes(
   const inLanes = cards.map((card): CardNode => ({
     ...card,
     position: layout.cards[card.id] ?? card.position,
+    className: stranded.has(card.id) ? "stranded" : "",
     draggable: may && (!live || movable(byId.get(card.id))),
   }));
   const place = ({ x, y, width, height }: { x: number; y: number; width: number; height: number }) => ({
@@ -214,17 +238,20 @@ function hanging(nodes: readonly AnyNode[], held: Held, document: PipelineDocume
   return nodes.map((node) => hung.get(node.id) ?? node);
 }
 
-/** From each element that moves to what has arrived of it: from middle to middle, edge to edge. */
+/** Below a card its last move is written: px of the canvas. */
+const STRIP = 26;
+
+/** From middle to middle, edge to edge. */
 function threadsOf(layout: LaneLayout, moves: ReadonlyMap<string, Handover>): Thread[] {
   return layout.ghosts.flatMap((ghost) => {
-    const handover = ghost.role === "moving" ? moves.get(ghost.element) : undefined;
+    const handover = (ghost.role === "moving" && moves.get(ghost.element)) || null;
     const card = layout.cards[ghost.element];
-    if (!handover || !card) return [];
+    if ((!handover && ghost.role !== "left") || !card) return [];
     const down = ghost.y > card.y;
-    const x = card.x + CARD.width / 2;
-    const from = { x, y: down ? card.y + CARD.height : card.y };
-    const to = { x: ghost.x + ghost.width / 2, y: down ? ghost.y : ghost.y + ghost.height };
-    return [{ id: ghost.element, from, to, handover }];
+    const atCard = { x: card.x + CARD.width / 2, y: down ? card.y + CARD.height + STRIP : card.y };
+    const atGhost = { x: ghost.x + ghost.width / 2, y: down ? ghost.y : ghost.y + ghost.height };
+    const [from, to] = handover ? [atCard, atGhost] : [atGhost, atCard];
+    return [{ id: ghost.id, from, to, handover }];
   });
 }
 

@@ -230,6 +230,7 @@ export const GhostCard = memo(function GhostCard({ data: { ghost, handover } }: 
 function ghostWords(role: string, element: LiveElement, node: string, handover: Handover | null): string {
   if (role === "planned") return "would go here";
   if (role === "backup") return "backup";
+  if (role === "left") return `restored on ${element.node ?? "another node"}`;
   if (role === "moving" && handover) {
     const { bytes_copied, begun } = handover;
     const far = bytes_copied

@@ -96,7 +96,7 @@ function BackLink({ handover, id }: { handover: Handover; id: string }) {
         type="button"
         className="link"
         aria-disabled={!!refused}
-        aria-label={`Move ${nameOf(element)} back to ${back.target}`}
+        aria-label={`Move back ${nameOf(element)} to ${back.target}`}
         onClick={() => !refused && void moveBack(pipeline, element, back)}
       >
         <Undo2 aria-hidden="true" /> Move back
@@ -138,27 +138,38 @@ function AcrossLabel(props: EdgeProps<Stream>) {
   );
 }
 
-/** From what moves to what has arrived of it, with the phase. */
+/** From what moves to what has arrived of it, with the phase, and from a dead node to where its elements went. */
 export const Threads = memo(function Threads({ threads }: { threads: readonly Thread[] }) {
   if (threads.length === 0) return null;
   return (
     <ViewportPortal>
       <svg className="threads" aria-hidden="true">
-        {threads.map(({ id, from, to }) => (
-          <path key={id} d={`M${from.x},${from.y}L${to.x},${to.y}`} />
+        <marker id="thread-arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="4" orient="auto">
+          <path d="M0,0L8,4L0,8z" fill="context-stroke" />
+        </marker>
+        {threads.map(({ id, from, to, handover }) => (
+          <path
+            key={id}
+            data-arrived={handover === null}
+            d={`M${from.x},${from.y}L${to.x},${to.y}`}
+            markerEnd="url(#thread-arrow)"
+          />
         ))}
       </svg>
-      {threads.map(({ id, from, to, handover }) => (
-        <span
-          key={id}
-          className="threads__phase"
-          style={{
-            transform: `translate(-50%, -50%) translate(${(from.x + to.x) / 2}px, ${(from.y + to.y) / 2}px)`,
-          }}
-        >
-          {shortPhase(handover)}
-        </span>
-      ))}
+      {threads.map(
+        ({ id, from, to, handover }) =>
+          handover && (
+            <span
+              key={id}
+              className="threads__phase"
+              style={{
+                transform: `translate(-50%, -50%) translate(${(from.x + to.x) / 2}px, ${(from.y + to.y) / 2}px)`,
+              }}
+            >
+              {shortPhase(handover)}
+            </span>
+          ),
+      )}
     </ViewportPortal>
   );
 });

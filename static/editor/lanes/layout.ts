@@ -25,9 +25,9 @@ export interface Placed {
   drawn: Point;
 }
 
-export type GhostRole = "moving" | "planned" | "standby" | "backup";
+export type GhostRole = "moving" | "planned" | "standby" | "backup" | "left";
 
-/** What a node has of an element that another node owns. */
+/** What a node has, or had, of an element that another node owns. */
 export interface Shadow {
   element: string;
   lane: string;

@@ -1,6 +1,7 @@
 /** In which lane each element lies, and what other nodes have of it. Pure. */
 import { activePhase } from "../../shared/handovers";
 import { standbyNodes } from "../../shared/replicas";
+import { mayRun } from "../../shared/status";
 import type { ClusterNode, DocElement, Handover, LiveElement } from "../../shared/types";
 import type { GhostRole, LaneHead, Shadow } from "./layout";
 
@@ -61,11 +62,15 @@ export function laneHeads(
 
 const compare = (a: string, b: string): number => a.localeCompare(b, "en", { numeric: true });
 
-/** What other nodes have of an element: each node once, with what matters most there. */
+/**
+ * What other nodes have of an element: each node once, with what matters most there. `left`: the dead node from
+ * which it was restored.
+ */
 export function shadowsOf(
   element: LiveElement,
   handover: Handover | undefined,
   planned: string | null,
+  left: string | null,
 ): Shadow[] {
   const found = new Map<string, GhostRole>();
   const add = (node: string, role: GhostRole) => {
@@ -73,6 +78,7 @@ export function shadowsOf(
   };
   if (handover && handover.outcome === null) add(handover.target, "moving");
   if (planned !== null) add(planned, "planned");
+  if (left !== null) add(left, "left");
   for (const node of standbyNodes(element)) add(node, "standby");
   for (const node of element.checkpoint?.where ?? []) add(node, "backup");
   return [...found].map(([node, role]) => ({ element: element.id, lane: nodeLane(node), role }));
@@ -104,6 +110,20 @@ export function lastMove(
   element: LiveElement,
 ): Handover | undefined {
   return handovers.find((handover) => handover.outcome !== null && concerns(handover, pipeline, element));
+}
+
+/** The nodes that run nothing now, as far as is known. */
+export const deadNodes = (nodes: readonly ClusterNode[]): ReadonlySet<string> =>
+  new Set(nodes.filter((node) => !mayRun(node)).map(({ name }) => name));
+
+/** The dead node from which an element was restored; null when it came to its node otherwise. */
+export function leftNode(
+  last: Handover | undefined,
+  element: LiveElement,
+  dead: ReadonlySet<string>,
+): string | null {
+  if (!last || last.kind !== "restoration" || last.outcome !== "done") return null;
+  return last.target === element.node && dead.has(last.origin ?? "") ? last.origin : null;
 }
 
 /** How much of the state the target has, 0 to 1. */

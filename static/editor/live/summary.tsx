@@ -97,7 +97,7 @@ export function LiveSummary({ pipeline }: { pipeline: string }) {
 function NodeLane({ node, elements }: { node: string; elements: LiveElement[] }) {
   const operators = useEditor((state) => state.operators);
   return (
-    <section className="lane" aria-label={node || "Without a node"}>
+    <section className="lane" aria-label={node ? `Runs on ${node}` : "Runs on no node"}>
       <h3 className="lane__head">
         {node ? <a href={`/nodes/${encodeURIComponent(node)}`}>{node}</a> : "In the dashboard"}
         <span className="muted small">{plural(elements.length, "element")}</span>

@@ -10,7 +10,16 @@ import {
   type Placed,
   type Shadow,
 } from "../lanes/layout";
-import { draftLane, filledShare, laneHeads, liveLane, nodeLane, shadowsOf } from "../lanes/lies";
+import {
+  deadNodes,
+  draftLane,
+  filledShare,
+  laneHeads,
+  leftNode,
+  liveLane,
+  nodeLane,
+  shadowsOf,
+} from "../lanes/lies";
 import { ended, next, type Move } from "../lanes/moves";
 import { pinned } from "../lanes/dropping";
 import { unitsOf } from "../lanes/units";
@@ -172,9 +181,25 @@ describe("in which lane an element lies", () => {
       checkpoint: { seq: 1, at: null, bytes: 1, where: ["edge-a", "edge-c", "edge-d"] },
     });
     const roles = Object.fromEntries(
-      shadowsOf(power, handover({ target: "edge-b" }), null).map(({ lane, role }) => [lane, role]),
+      shadowsOf(power, handover({ target: "edge-b" }), null, null).map(({ lane, role }) => [lane, role]),
     );
     expect(roles).toEqual({ "node edge-b": "moving", "node edge-c": "standby", "node edge-d": "backup" });
+  });
+
+  test("a dead node shows what was restored elsewhere until it runs again", () => {
+    const power = element({ node: "edge-b" });
+    const restored = handover({ kind: "restoration", outcome: "done", origin: "edge-a", target: "edge-b" });
+    const dead = deadNodes([
+      node("edge-a", { up: false, silent_at: "2026-11-20T12:00:00Z" }),
+      node("edge-b"),
+    ]);
+    expect(leftNode(restored, power, dead)).toBe("edge-a");
+    expect(shadowsOf(power, undefined, null, "edge-a")).toEqual([
+      { element: power.id, lane: "node edge-a", role: "left" },
+    ]);
+    expect(leftNode(restored, power, deadNodes([node("edge-a")]))).toBeNull();
+    expect(leftNode({ ...restored, kind: "migration" }, power, dead)).toBeNull();
+    expect(leftNode(restored, element({ node: "edge-c" }), dead)).toBeNull();
   });
 
   test("a ghost fills with what was copied, and is full once nothing is to be copied any more", () => {

@@ -62,6 +62,12 @@ export function verdictOf(
 const DIGITS = 4;
 
 /** A figure as it is read from afar: few digits, or as many decimals as its tile asks for. */
+const CELL_DIGITS = 6;
+
+/** A number with as many digits as can be read from afar. A whole number keeps all of them. */
+export const legible = (value: unknown): unknown =>
+  typeof value === "number" && !Number.isInteger(value) ? Number(value.toPrecision(CELL_DIGITS)) : value;
+
 export function figureText(value: unknown, decimals: number | null | undefined): string {
   if (value === null || value === undefined) return "–";
   if (typeof value === "boolean") return value ? "yes" : "no";

@@ -8,7 +8,7 @@ import type { FigureTile, Peeked, PictureTile, TableTile, TextTile, TileState } 
 import { Problem, Skeleton, useLoaded } from "../shared/ui/parts";
 import { PipelinePicture } from "../shared/ui/pipeline-picture";
 import { Spark } from "../shared/ui/spark";
-import { figureText, verdictOf } from "./age";
+import { figureText, legible, verdictOf } from "./age";
 import { wallPath } from "../shared/wall-tiles";
 import { useWall } from "./wall-store";
 
@@ -79,7 +79,10 @@ export function TableBody({ tile, state }: { tile: TableTile; state: TileState |
       <RowTable
         label={tile.title || "Rows"}
         columns={columns}
-        rows={newestFirst(data.records).map((record) => rowOf(record, columns))}
+        rows={newestFirst(data.records).map((record) => {
+          const row = rowOf(record, columns);
+          return { ...row, values: row.values.map(legible) };
+        })}
       />
     </div>
   );

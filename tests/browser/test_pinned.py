@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.axe import Axe
 from tests.browser.dashboard import SLOW_MS, Dashboard
 from tests.running import RunningFogline
 
@@ -35,7 +36,7 @@ DOCUMENT: dict[str, Any] = {
 def test_what_an_element_makes_of_pinned_rows_is_checked_before_a_deployment(
     dashboard: Dashboard, fogline: RunningFogline
 ) -> None:
-    page = dashboard.page
+    page, axe = dashboard.page, Axe(dashboard.page)
     with fogline.client() as client:
         client.post("/api/v1/pipelines", json={"name": NAME, "document": DOCUMENT}).raise_for_status()
         page.goto(f"/pipelines/{NAME}")
@@ -47,6 +48,7 @@ def test_what_an_element_makes_of_pinned_rows_is_checked_before_a_deployment(
         expect(page.get_by_text("Nothing is expected of them yet.")).to_be_visible()
         page.get_by_role("button", name="Expect these rows").click()
         expect(page.get_by_text("The rows are as expected.")).to_be_visible()
+        axe.look("pinned rows")
 
         page.get_by_role("button", name="Deploy", exact=True).click()
         dialog = page.get_by_role("dialog")
@@ -61,5 +63,7 @@ def test_what_an_element_makes_of_pinned_rows_is_checked_before_a_deployment(
         page.goto(f"/pipelines/{NAME}")
         page.get_by_role("button", name="Deploy", exact=True).click()
         expect(dialog.get_by_text("Row 2: double is 3, expected 2.")).to_be_visible()
+        axe.look("rows that differ before a deployment")
         expect(dialog.get_by_role("button", name="Deploy anyway")).to_be_visible()
         dialog.get_by_role("button", name="Cancel").click()
+        axe.expect_nothing()

@@ -91,6 +91,8 @@ def test_a_wall_is_arranged_kept_and_shown_by_a_link_until_it_is_revoked(
     chart = page.locator('.wall-tile[data-kind="chart"]')
     expect(figure.locator(".wall-figure__value")).to_have_text(re.compile(r"^-?\d"))
     expect(chart.locator(".js-plotly-plot")).to_be_visible()
+    add_tile(page, "Table", "n", "value")
+    expect(page.locator(".wall-table tbody tr").first).to_be_visible()
     axe.look("a wall that is changed")
     arrange(page, figure, chart)
     expect(page.get_by_text("Saved", exact=True)).to_be_visible()
@@ -99,6 +101,10 @@ def test_a_wall_is_arranged_kept_and_shown_by_a_link_until_it_is_revoked(
     expect(chart.locator(".js-plotly-plot")).to_be_visible()
     page.get_by_role("button", name="Change", exact=True).click()
     assert [place_of(figure), place_of(chart)] == places
+
+    page.get_by_role("button", name="Done").click()
+    axe.look("a wall")
+    page.get_by_role("button", name="Change", exact=True).click()
 
     link = made_link(page)
     axe.look("the links of a wall")

@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router, Status
 from pydantic import Field
@@ -34,6 +35,7 @@ from webapp.placements import undeployed
 from webapp.placements.schemas import DeployPlan
 from webapp.placements.selectors import active_deployment
 from webapp.problems import Fault, Invalid, PreconditionRequired
+from webapp.walls.actions import follow_rename
 
 router = Router(tags=["pipelines"])
 
@@ -134,8 +136,11 @@ def save_draft(request: HttpRequest, response: HttpResponse, name: str, body: Dr
 
 @router.post("/pipelines/{name}/rename", response=Pipeline)
 def rename_pipeline(request: HttpRequest, response: HttpResponse, name: str, body: NewName) -> Pipeline:
-    """Renames the pipeline with its draft and its versions. Answers 409 while it is deployed."""
-    pipeline = undeployed.rename_pipeline(actor(request), name, body.name)
+    """Renames the pipeline with its draft and its versions, also where walls show it. Answers 409 while it is
+    deployed."""
+    with transaction.atomic():
+        pipeline = undeployed.rename_pipeline(actor(request), name, body.name)
+        follow_rename(name, body.name)
     response.headers["ETag"] = etag(pipeline.draft_revision)
     return pipeline_json(pipeline)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from django.db import transaction
 
@@ -71,6 +71,28 @@ def save(actor: User, id: str, title: str, tiles: Sequence[Tile], revision: int)
         wall.save()
         audit(actor, "wall.save", id, revision=wall.revision)
     return wall
+
+
+@transaction.atomic
+def follow_rename(before: str, after: str) -> None:
+    """Lets the tiles of all walls name a pipeline by its new id. Who has such a wall open merges it."""
+    for wall in Wall.objects.select_for_update():
+        tiles = [_renamed(tile, before, after) for tile in wall.tiles]
+        if tiles != wall.tiles:
+            wall.tiles = tiles
+            wall.revision += 1
+            wall.save()
+
+
+def _renamed(part: dict[str, Any], before: str, after: str) -> dict[str, Any]:
+    """Returns a tile, or a series of one, with the new id wherever the pipeline had the one before."""
+    found = {**part, "pipeline": after} if part.get("pipeline") == before else {**part}
+    series = part.get("series")
+    if isinstance(series, list):
+        found["series"] = [_renamed(one, before, after) for one in series]
+    elif isinstance(series, dict):
+        found["series"] = _renamed(series, before, after)
+    return found
 
 
 @transaction.atomic

@@ -1,6 +1,6 @@
 /** A stream between two elements: what its reader has read last, what waits, and any row of it. */
 import { useEffect, useState } from "react";
-import { ArrowRight } from "lucide-react";
+import { ArrowRight, CornerUpLeft } from "lucide-react";
 import { get } from "../../shared/api";
 import { bytes, millis, rate } from "../../shared/format";
 import { useElement, useName } from "../../shared/live";
@@ -67,6 +67,7 @@ function Rows({ pipeline, edge }: { pipeline: string; edge: StreamEdge }) {
   const asked = useSettled(search);
   const stream = `${edge.source}.${edge.sourceHandle ?? "out"}`;
   const { trace, dialog } = useTrace(pipeline);
+  const follow = tracing(stream, trace);
   const path = queuePath(pipeline, stream, edge.target, asked);
   const still = held || open !== null || searches(asked);
   const { data, error, reload } = useLoaded(
@@ -100,10 +101,20 @@ function Rows({ pipeline, edge }: { pipeline: string; edge: StreamEdge }) {
       {error !== undefined && !data && <Problem error={error} onRetry={reload} />}
       {error === undefined && !data && <Skeleton lines={6} />}
       {data && <Stale error={error} />}
-      {data && (
-        <Table queue={data} columns={columns} open={open} onOpen={setOpen} onTrace={tracing(stream, trace)} />
+      {data && <Table queue={data} columns={columns} open={open} onOpen={setOpen} onTrace={follow} />}
+      {open && (
+        <WholeRow
+          row={open}
+          columns={columns}
+          onClose={() => setOpen(null)}
+          actions={
+            <button type="button" className="button button--small" onClick={() => follow(open)}>
+              <CornerUpLeft aria-hidden="true" />
+              Where did it come from?
+            </button>
+          }
+        />
       )}
-      {open && <WholeRow row={open} columns={columns} onClose={() => setOpen(null)} />}
       {dialog}
     </div>
   );

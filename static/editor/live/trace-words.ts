@@ -1,5 +1,5 @@
 /** What the trace of a row asks and says. Pure. */
-import { count, plural } from "../../shared/format";
+import { count, instant, plural } from "../../shared/format";
 import type { PeekRecord, TracedStep } from "../../shared/types";
 
 /** A row by the place where it lies. */
@@ -15,6 +15,24 @@ export const placeOf = (stream: string, { partition, offset }: PeekRecord): RowP
   partition,
   offset,
 });
+
+/**
+ * The row of a chart at a time, or the nearest to it; of several at one time the one with a mark. Columns that are
+ * true are `marks`.
+ */
+export function rowAt(
+  records: readonly PeekRecord[],
+  time: number,
+  marks: readonly string[],
+): PeekRecord | undefined {
+  const far = (record: PeekRecord) => Math.abs((instant(record.at) ?? Infinity) - time);
+  const marked = ({ value }: PeekRecord) =>
+    marks.some((name) => (value as Record<string, unknown> | null)?.[name] === true);
+  return records.reduce<PeekRecord | undefined>((best, record) => {
+    if (!best || far(record) < far(best)) return record;
+    return far(record) === far(best) && marked(record) && !marked(best) ? record : best;
+  }, undefined);
+}
 
 export function tracePath(pipeline: string, { stream, partition, offset }: RowPlace): string {
   const asked = new URLSearchParams({ partition: String(partition), offset: String(offset) });

@@ -11,6 +11,8 @@ import { Nothing, RecordTable, Stale, streamPath, type Peeked } from "./records"
 import { columnQuery, toldRows, useCurve, type Gathered } from "../../shared/curve";
 import { AddToWall } from "./add-to-wall";
 import { asList, streamChart, WINDOW_S } from "./stream-chart";
+import { useTrace } from "./trace";
+import { placeOf, rowAt } from "./trace-words";
 import { chartTile, tableTile } from "./wall-tile";
 
 const HEIGHT = 300;
@@ -143,13 +145,20 @@ function StreamChart({ gathered, pipeline, source, params, of, height }: ChartPr
     () => ({ ...streamChart(gathered.records, params, fields, held), height }),
     [gathered, params, fields, held, height],
   );
+  const { trace, dialog } = useTrace(pipeline);
+  const pick = (time: number) => {
+    const row = rowAt(gathered.records, time, asList(params.marks));
+    if (row) trace(placeOf(source, row));
+  };
   return (
     <div className="stack stack--tight">
       <div className="row row--between row--wrap">
         <RangeBar follows={false} />
         <AddToWall pipeline={pipeline} tile={chartTile(pipeline, source, params, gathered.records)} />
       </div>
-      <Chart {...chart} of={of} note={toldRows(gathered, chart.omitted)} />
+      <Chart {...chart} of={of} note={toldRows(gathered, chart.omitted)} onPick={pick} />
+      <p className="muted small">Click a point or a mark to see the rows that it was made from.</p>
+      {dialog}
     </div>
   );
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { TracedStep } from "../../shared/types";
-import { placeOf, stepWords, tracePath } from "../live/trace-words";
+import { placeOf, rowAt, stepWords, tracePath } from "../live/trace-words";
 
 const step = (change: Partial<TracedStep> = {}): TracedStep => ({
   element: "average",
@@ -30,4 +30,20 @@ test("a row is asked for by the place where it lies", () => {
   expect(tracePath("my plant", place)).toBe(
     "/pipelines/my%20plant/streams/readings.out/trace?partition=2&offset=7",
   );
+});
+
+test("a click in a chart means the nearest row, and of several at one time the one with the mark", () => {
+  const row = (offset: number, s: number, alarm: boolean) => ({
+    partition: 0,
+    offset,
+    at: `2026-11-28T12:00:0${s}Z`,
+    key: null,
+    value: { alarm },
+  });
+  const rows = [row(1, 1, false), row(2, 3, false), row(3, 3, true), row(4, 3, false)];
+  const at = (s: number) => Date.parse("2026-11-28T12:00:00Z") + 1000 * s;
+  expect(rowAt(rows, at(1.2), ["alarm"])?.offset).toBe(1);
+  expect(rowAt(rows, at(3), ["alarm"])?.offset).toBe(3);
+  expect(rowAt(rows, at(3), [])?.offset).toBe(2);
+  expect(rowAt([], at(3), [])).toBeUndefined();
 });

@@ -84,6 +84,27 @@ def test_a_wall_has_the_id_of_its_first_title_and_is_listed(caller: Call) -> Non
     assert [audited(f"wall.{action}") for action in ("create", "save", "delete")] == [2, 1, 1]
 
 
+def test_tiles_follow_a_pipeline_that_gets_another_id(caller: Call) -> None:
+    caller("editor").post("/pipelines", {"name": "press"})
+    of_press = {**SERIES, "pipeline": "press"}
+    tiles = [
+        {**CHART, "series": [of_press, SERIES]},
+        {**FIGURE, "series": of_press},
+        {**TABLE, "pipeline": "press"},
+        {**PICTURE, "pipeline": "press"},
+        TEXT,
+    ]
+    wall = made(caller, "Hall", *tiles)
+    other = made(caller, "Other", TABLE)
+    assert caller("editor").post("/pipelines/press/rename", {"name": "press-2"}).status_code == 200
+    found = caller("viewer").get(f"/walls/{wall['id']}").json()
+    chart, figure, table, picture, _ = found["tiles"]
+    assert [each["pipeline"] for each in chart["series"]] == ["press-2", PIPELINE]
+    assert [each["pipeline"] for each in (figure["series"], table, picture)] == ["press-2"] * 3
+    assert found["revision"] == wall["revision"] + 1
+    assert caller("viewer").get(f"/walls/{other['id']}").json() == other
+
+
 def test_a_save_of_an_older_revision_is_refused_and_the_same_save_changes_nothing(caller: Call) -> None:
     wall = made(caller, "Hall", TEXT)
     again = put(caller, "hall", wall["revision"], title="Hall", tiles=wall["tiles"])

@@ -166,10 +166,14 @@ def record_by_record(log: bytes, start: int, partition: TopicPartition = OWN) ->
     return taken
 
 
-@pytest.mark.parametrize("bytes_max", [1, 20_000, 1 << 18])
-@pytest.mark.parametrize(("start", "end"), [(0, 12_500), (0, 1), (777, 5_001), (12_499, 12_500)])
-def test_rows_are_read_as_columns_and_record_by_record(bytes_max: int, start: int, end: int) -> None:
-    counts = (2_500, 10_000)
+@pytest.mark.parametrize(
+    ("bytes_max", "counts"), [(1, (25, 100)), (20_000, (2_500, 10_000)), (1 << 18, (2_500, 10_000))]
+)
+@pytest.mark.parametrize("part", [(0.0, 1.0), (0.0, 0.008), (0.064, 0.4), (0.992, 1.0)])
+def test_rows_are_read_as_columns_and_record_by_record(
+    bytes_max: int, counts: tuple[int, int], part: tuple[float, float]
+) -> None:
+    start, end = (round(sum(counts) * at) for at in part)
     log = log_of([rows(counts[0]), rows(counts[1], first=counts[0])], bytes_max)
     expected = rows(sum(counts))
 

@@ -19,6 +19,7 @@ NODE_SYNC = "fogline.node.sync"  # (NodeDesired as JSON)
 NODE_CHECKPOINT = "fogline.node.checkpoint"  # (group id)
 NODE_LOOK = "fogline.node.look"  # (KeptQuestion as JSON); from web
 NODE_PREVIEW = "fogline.node.preview"  # (PreviewQuestion as JSON); from web
+NODE_LOG = "fogline.node.log"  # (LogQuestion as JSON); from web
 
 COMMAND_EXPIRES_S = 30
 """How long a command to control may wait, by one machine's clock. A command to a node never expires: a node

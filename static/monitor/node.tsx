@@ -16,6 +16,7 @@ import { drainRefusal, loadNow, NOT_HEARD } from "../shared/status";
 import { spanOf, useTimeRange, within } from "../shared/time-range";
 import type { ClusterNode, NodePoint } from "../shared/types";
 import { ChartCards, type ChartData } from "../shared/ui/chart";
+import { NodeLogLines } from "../shared/ui/node-log";
 import { NodeAlerts } from "../shared/ui/node-alerts";
 import { Ago, Figure, Problem, Skeleton, StatusMark, useLoaded, Warning } from "../shared/ui/parts";
 import { MarkLegend, RangeBar } from "../shared/ui/range";
@@ -69,6 +70,9 @@ function NodePage() {
       <Elements node={node} />
       <IfItFails node={node} />
       <NodeEvents name={name} />
+      <Section title="Log">
+        <NodeLogLines path={`/nodes/${encodeURIComponent(name)}/log`} about="anything" />
+      </Section>
     </Frame>
   );
 }

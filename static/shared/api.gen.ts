@@ -1064,6 +1064,22 @@ export interface NodeLoad {
   on_battery?: boolean | null;
 }
 
+/** What a node has logged, as it keeps it in memory. */
+export interface NodeLog {
+  node: string;
+  at: string;
+  since: string | null;
+  matching: number;
+  lines: NodeLogLine[];
+}
+
+export interface NodeLogLine {
+  at: string | null;
+  level: string;
+  logger: string;
+  text: string;
+}
+
 export interface NodePoint {
   t: number;
   cpu_ratio?: number | null;

@@ -54,6 +54,8 @@ export type {
   NodeFailure,
   NodeForecast,
   NodeLoad,
+  NodeLog,
+  NodeLogLine,
   NodePoint,
   Operation,
   OtherNode,

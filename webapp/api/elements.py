@@ -5,6 +5,7 @@ from ninja import Query, Router, Status
 from pydantic import Field
 
 from pipeline_runtime.model.kept import LIMIT_MAX
+from pipeline_runtime.model.node_log import LINES_MAX, SEARCH_MAX, Level
 from webapp.api.accounts import Body
 from webapp.api.authentication import actor
 from webapp.api.streaming import in_thread
@@ -15,10 +16,12 @@ from webapp.handovers.schemas import Forecast, Ordered
 from webapp.handovers.selectors import forecast as handover_forecast, handover_json
 from webapp.monitoring.board import element_list, element_named
 from webapp.monitoring.kept import kept_page
+from webapp.monitoring.node_log import element_log
 from webapp.monitoring.schemas import (
     ElementHistory,
     KeptPage,
     LiveElement,
+    NodeLog,
     Requested,
     WhyHere,
 )
@@ -188,6 +191,20 @@ def state(
     and one request looks through some thousand of them. `after` is the `next` of the page before.
     """
     return kept_page(pipeline_named(name), id, key, after, limit)
+
+
+@router.get(PATH + "/log", response=NodeLog)
+def log(
+    request: HttpRequest,
+    name: str,
+    id: str,
+    search: str = Query("", max_length=SEARCH_MAX),
+    level: Level = "DEBUG",
+    limit: int = Query(200, ge=1, le=LINES_MAX),
+) -> NodeLog:
+    """Returns the newest lines about the element's group in the log of the node that runs it, oldest first.
+    `level` is the least severe that is wanted."""
+    return element_log(actor(request), pipeline_named(name), id, search, level, limit)
 
 
 @router.get(PATH + "/checkpoints", response=Checkpoints)

@@ -4,15 +4,18 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.http import HttpRequest
-from ninja import Router, Status
+from ninja import Query, Router, Status
 from pydantic import Field
 
+from pipeline_runtime.model.node_log import LINES_MAX, SEARCH_MAX, Level
 from webapp.api.accounts import Body
 from webapp.api.authentication import actor, bearer_secret
 from webapp.handovers import node_removal
 from webapp.handovers.schemas import NodeFailure
 from webapp.monitoring.if_it_fails import if_node_fails
+from webapp.monitoring.node_log import node_log
 from webapp.monitoring.nodes import all_nodes, one_node
+from webapp.monitoring.schemas import NodeLog
 from webapp.monitoring.selectors import node_history
 from webapp.nodes import actions
 from webapp.nodes.schemas import Admission, Invited, Node, NodeHistory
@@ -92,6 +95,19 @@ def history(request: HttpRequest, name: str) -> NodeHistory:
     """Returns the points of the node's curves, oldest first."""
     node_named(name)
     return {"points": node_history(name)}
+
+
+@router.get("/nodes/{name}/log", response=NodeLog)
+def log(
+    request: HttpRequest,
+    name: str,
+    search: str = Query("", max_length=SEARCH_MAX),
+    level: Level = "DEBUG",
+    limit: int = Query(200, ge=1, le=LINES_MAX),
+) -> NodeLog:
+    """Returns the newest lines that the node has logged since it started, oldest first. `level` is the least
+    severe that is wanted."""
+    return node_log(actor(request), name, search, level, limit)
 
 
 @router.get("/nodes/{name}/failure", response=NodeFailure)

@@ -1,4 +1,4 @@
-"""Asks a node about an element's state, or for a preview, and waits for the answer.
+"""Asks a node about an element's state, its log, or for a preview, and waits for the answer.
 
     web  --fogline.node.look, queue node.<name>-->  node  --RPUSH fogline:answer:<id>-->  web
 
@@ -16,9 +16,10 @@ from kombu.exceptions import OperationalError
 from pydantic import BaseModel, ValidationError
 
 from pipeline_runtime.model.kept import KeptAnswer, KeptQuestion
+from pipeline_runtime.model.node_log import LogAnswer, LogQuestion
 from pipeline_runtime.model.preview import PreviewAnswer, PreviewQuestion
 from pipeline_runtime.wire.keys import node_answer
-from pipeline_runtime.wire.tasks import NODE_LOOK, NODE_PREVIEW, node_queue
+from pipeline_runtime.wire.tasks import NODE_LOG, NODE_LOOK, NODE_PREVIEW, node_queue
 from webapp.backends.commands import sender
 from webapp.problems import BackendAway
 
@@ -44,6 +45,11 @@ def ask_kept(node: str, **question: Any) -> KeptAnswer:
 def ask_preview(node: str, **question: Any) -> PreviewAnswer:
     """Takes a PreviewQuestion's fields except its id. Raises BackendAway."""
     return _ask(node, NODE_PREVIEW, PreviewQuestion(id=uuid4().hex, **question), PreviewAnswer, PREVIEW_S)
+
+
+def ask_log(node: str, **question: Any) -> LogAnswer:
+    """Takes a LogQuestion's fields except its id. Raises BackendAway."""
+    return _ask(node, NODE_LOG, LogQuestion(id=uuid4().hex, **question), LogAnswer, ANSWER_S)
 
 
 def _ask(node: str, task: str, asked: _Question, kind: type[Answer], answer_s: int) -> Answer:

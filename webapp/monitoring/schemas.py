@@ -289,6 +289,28 @@ class KeptPage(TypedDict):
     """keys that were looked through, if that is why there are no more entries"""
 
 
+class NodeLogLine(TypedDict):
+    at: str | None
+    level: str
+    logger: str
+    text: str
+    """the message, and below it the traceback if there is one"""
+
+
+class NodeLog(TypedDict):
+    """What a node has logged, as it keeps it in memory."""
+
+    node: str
+    at: str
+    """when it was read"""
+    since: str | None
+    """the node keeps no line from before this time"""
+    matching: int
+    """how many lines match; the answer has the newest of these"""
+    lines: list[NodeLogLine]
+    """oldest first"""
+
+
 class PeekedRecord(TypedDict):
     offset: int
     partition: int

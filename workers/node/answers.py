@@ -10,6 +10,7 @@ import redis
 from pydantic import BaseModel, ValidationError
 
 from pipeline_runtime.model.kept import KeptAnswer, KeptQuestion
+from pipeline_runtime.model.node_log import LogAnswer, LogQuestion
 from pipeline_runtime.wire.keys import ANSWER_LASTS_S, node_answer
 
 log = logging.getLogger(__name__)
@@ -37,6 +38,20 @@ class Answers:
             log.error("%s: its state could not be looked at: %s", asked.group, type(error).__name__)
             answer = KeptAnswer(refused="failed")
         self.give(asked.id, answer)
+
+    def log_lines(self, question: dict[str, Any], answer: Callable[[LogQuestion], LogAnswer]) -> None:
+        """Answers what this node has logged."""
+        try:
+            asked = LogQuestion.model_validate(question)
+        except ValidationError as error:
+            log.warning("ignored a question that cannot be read: %d faults", error.error_count())
+            return
+        try:
+            answered = answer(asked)
+        except Exception as error:
+            log.error("the log could not be looked at: %s", type(error).__name__)
+            answered = LogAnswer(failed=True)
+        self.give(asked.id, answered)
 
     def give(self, question: str, answer: BaseModel) -> None:
         """Hands an answer to whoever asked the question with this id."""

@@ -8,15 +8,18 @@ from typing import Any
 from celery import Celery
 
 from pipeline_runtime.model.desired import read_desired
-from pipeline_runtime.wire.tasks import NODE_CHECKPOINT, NODE_LOOK, NODE_PREVIEW, NODE_SYNC
+from pipeline_runtime.wire.tasks import NODE_CHECKPOINT, NODE_LOG, NODE_LOOK, NODE_PREVIEW, NODE_SYNC
 from workers.node.agent import Agent
 from workers.node.answers import Answers
 from workers.node.previews import Previews
+from workers.node.recent_log import RecentLog
 
 log = logging.getLogger(__name__)
 
 
-def register_commands(app: Celery, agent: Agent, answers: Answers, previews: Previews) -> None:
+def register_commands(
+    app: Celery, agent: Agent, answers: Answers, previews: Previews, recent: RecentLog
+) -> None:
     @app.task(name=NODE_SYNC, shared=False)
     def sync(desired: dict[str, Any]) -> None:
         try:
@@ -35,6 +38,10 @@ def register_commands(app: Celery, agent: Agent, answers: Answers, previews: Pre
     @app.task(name=NODE_LOOK, shared=False)
     def look(question: dict[str, Any]) -> None:
         answers.look(question, agent.look)
+
+    @app.task(name=NODE_LOG, shared=False)
+    def log_lines(question: dict[str, Any]) -> None:
+        answers.log_lines(question, recent.answer)
 
     @app.task(name=NODE_PREVIEW, shared=False)
     def preview(question: dict[str, Any]) -> None:

@@ -29,6 +29,7 @@ from pathlib import Path
 from signal import SIGHUP, SIGINT, SIGTERM
 from time import monotonic
 from typing import IO, Any
+from urllib.parse import urlsplit
 
 from pipeline_runtime import __version__
 from pipeline_runtime.checkpoint.errors import ServiceUnavailable
@@ -55,6 +56,7 @@ from workers.node.links import LinkProbe
 from workers.node.load import LoadMeter
 from workers.node.output import CommittedFile, add_output_route, committed_output
 from workers.node.previews import Previews
+from workers.node.recent_log import RecentLog
 from workers.node.runtime import NodeRuntime, RunningReplica
 from workers.stopping import Stopping, failed_by_threads, set_by_signals, wait_for
 
@@ -81,6 +83,8 @@ class NodeProcess:
         self.identity = identity
         identity.directory.mkdir(parents=True, exist_ok=True)
         self._lock_file = _lock(identity.directory)  # 1.
+        self._recent = RecentLog(_secrets(identity))
+        logging.getLogger().addHandler(self._recent)
         self._run_id = new_run_id()
         self._stopping = Stopping()
         self._asked = threading.Event()  # to stop, by a first signal
@@ -124,7 +128,7 @@ class NodeProcess:
         app = celery_app(f"fogline-{identity.name}", identity.redis_url, node_queue(identity.name))
         answers = Answers(identity.redis_url)
         self._previews = Previews(identity.kafka, self._files.paths, answers.give)
-        register_commands(app, self._agent, answers, self._previews)
+        register_commands(app, self._agent, answers, self._previews, self._recent)
         self._commands = CommandReceiver(app, identity.name, threads=4)
 
     def run(self) -> int:
@@ -182,6 +186,7 @@ class NodeProcess:
             closing.join(max(0.5, STOP_S - (monotonic() - started)))
         self._lock_file.close()
         log.info("node %s: stopped after %.1f s", self.identity.name, monotonic() - started)
+        logging.getLogger().removeHandler(self._recent)
 
     def _start_spark(self) -> None:
         try:
@@ -289,6 +294,11 @@ class NodeProcess:
             links=self._links.links(),
             broker=self._links.broker(),
         )
+
+
+def _secrets(identity: Identity) -> tuple[str, ...]:
+    passwords = (urlsplit(identity.redis_url).password, identity.kafka.security.get("sasl_plain_password"))
+    return (identity.cluster_key, *(str(password) for password in passwords if password))
 
 
 def _lock(directory: Path) -> IO[Any]:

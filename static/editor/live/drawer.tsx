@@ -15,6 +15,7 @@ import { ErrorCode } from "../../shared/ui/error-code";
 import { HandoverCard } from "../../shared/ui/handover";
 import { OperatorIcon } from "../../shared/ui/icons";
 import { Ago, Figure, StatusMark, WaitingFigure } from "../../shared/ui/parts";
+import { NodeLogLines } from "../../shared/ui/node-log";
 import { Resizer } from "../../shared/ui/resizer";
 import { Tabs, type Tab } from "../../shared/ui/tabs";
 import { displayName, findElement, parseReference } from "../../shared/document";
@@ -404,6 +405,11 @@ export function detailTabs({ pipeline, element, operator, ask }: Shown, source: 
           <PastHandovers pipeline={pipeline} element={element} />
         </>
       ),
+    },
+    {
+      id: "log",
+      title: "Log",
+      content: <NodeLogLines path={`${elementPath(pipeline, element.id)}/log`} about="this element" />,
     },
   ];
 }

@@ -1,5 +1,5 @@
 /** A stream between two elements: what its reader has read last, what waits, and any row of it. */
-import { useEffect, useState } from "react";
+import { useState } from "react";
 import { ArrowRight, CornerUpLeft } from "lucide-react";
 import { get } from "../../shared/api";
 import { bytes, millis, rate } from "../../shared/format";
@@ -7,6 +7,7 @@ import { useElement, useName } from "../../shared/live";
 import { columnsOf, rowOf, type RowColumn, type ShownRow } from "../../shared/rows/cells";
 import { RowTable } from "../../shared/rows/table";
 import { WholeRow } from "../../shared/rows/whole";
+import { useSettled } from "../../shared/settled";
 import type { Queue } from "../../shared/types";
 import { Figure, Problem, Skeleton, useLoaded, WaitingFigure } from "../../shared/ui/parts";
 import type { StreamEdge } from "../flow";
@@ -14,7 +15,6 @@ import { LIMIT, NO_SEARCH, queuePath, queueWords, searches, type Search } from "
 import { Nothing, Stale } from "./records";
 import { tracing, useTrace } from "./trace";
 
-const SETTLED_MS = 300;
 const EVERY_MS = 2000;
 
 export function QueuePanel({ pipeline, edge }: { pipeline: string; edge: StreamEdge }) {
@@ -185,14 +185,4 @@ function SearchFields({ search, onChange }: { search: Search; onChange: (search:
       />
     </div>
   );
-}
-
-/** The search when the user has stopped typing. */
-function useSettled(search: Search): Search {
-  const [settled, setSettled] = useState(search);
-  useEffect(() => {
-    const timer = window.setTimeout(() => setSettled(search), SETTLED_MS);
-    return () => window.clearTimeout(timer);
-  }, [search]);
-  return settled;
 }

@@ -1,14 +1,14 @@
 /** The state of an element, key by key. It is read on request, because it changes with each batch. */
-import { useEffect, useRef, useState } from "react";
+import { useRef, useState } from "react";
 import { get } from "../../shared/api";
 import { instant, moment } from "../../shared/format";
+import { useSettled } from "../../shared/settled";
 import type { KeptKey, KeptPage } from "../../shared/types";
 import { Ago, Problem, Skeleton, useLoaded } from "../../shared/ui/parts";
 import { compact, keptPath, keysSay, keyText, noneSays, unfolded } from "./kept";
 import { Nothing, Stale } from "./records";
 import "./state.css";
 
-const SETTLED_MS = 300;
 const SEARCH_LENGTH_MAX = 200;
 
 interface Place {
@@ -33,16 +33,6 @@ export function KeptState({ pipeline, element }: Place) {
       <Found pipeline={pipeline} element={element} search={search} />
     </div>
   );
-}
-
-/** The text of an input when the user has stopped typing. */
-function useSettled(text: string): string {
-  const [settled, setSettled] = useState(text);
-  useEffect(() => {
-    const timer = window.setTimeout(() => setSettled(text), SETTLED_MS);
-    return () => window.clearTimeout(timer);
-  }, [text]);
-  return settled;
 }
 
 function Found({ pipeline, element, search }: Place & { search: string }) {

@@ -1,5 +1,6 @@
 /** What a person decides about a file, with what the server shows of it. */
 import { useEffect, useMemo, useRef, useState } from "react";
+import { useSettled } from "../settled";
 import { useLoaded } from "../ui/parts";
 import { previewOf } from "./files";
 import { NO_CHANGES, readingOf, type Changes } from "./reading";
@@ -69,14 +70,4 @@ function useLast<T>(value: T | null): T | null {
     if (value !== null) last.current = value;
   }, [value]);
   return value ?? last.current;
-}
-
-/** The value once it has stayed the same for a while, so that typing asks the server once. */
-function useSettled(value: string, pause_ms: number): string {
-  const [settled, setSettled] = useState(value);
-  useEffect(() => {
-    const timer = window.setTimeout(() => setSettled(value), pause_ms);
-    return () => window.clearTimeout(timer);
-  }, [value, pause_ms]);
-  return settled;
 }

@@ -48,6 +48,8 @@ ENDPOINTS: list[tuple[str, str, Any, str]] = [
     ("GET", "/nodes", None, "viewer"),
     ("GET", "/nodes/edge-a", None, "viewer"),
     ("GET", "/nodes/edge-a/history", None, "viewer"),
+    ("GET", "/nodes/edge-a/log", None, "operator"),
+    ("GET", f"{E}/log", None, "operator"),
     ("GET", "/map", None, "viewer"),
     ("GET", "/map/latencies", None, "viewer"),
     ("GET", "/map/rates", None, "viewer"),

@@ -26,6 +26,7 @@ from workers.node.answers import Answers
 from workers.node.commands import register_commands
 from workers.node.desired_store import DesiredStore
 from workers.node.previews import Previews
+from workers.node.recent_log import RecentLog
 from workers.node.runtime import NodeRuntime
 
 DOCUMENT = """
@@ -103,7 +104,7 @@ def start(tmp_path: Path) -> Iterator[Callable[[], tuple[Node, Agent, Callable[[
         agent.start()
         agents.append(agent)
         app = Celery("node", set_as_current=False)
-        register_commands(app, agent, Answers("redis://127.0.0.1:1"), NO_PREVIEWS)
+        register_commands(app, agent, Answers("redis://127.0.0.1:1"), NO_PREVIEWS, RecentLog())
 
         def sync(desired: dict[str, Any]) -> None:
             app.tasks[NODE_SYNC](json.loads(json.dumps(desired)))  # as it comes over the wire

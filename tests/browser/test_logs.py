@@ -1,0 +1,55 @@
+"""A node's log: on its page, and at an element the lines about it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.axe import Axe
+from tests.browser.dashboard import SLOW_MS, Dashboard
+from tests.running import RunningFogline
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
+
+NAME = "logged"
+DOCUMENT = {
+    "apiVersion": "fogline/v1",
+    "kind": "Pipeline",
+    "metadata": {"name": NAME},
+    "spec": {"elements": [{"id": "numbers", "type": "generator", "params": {"rate": 5}, "node": "edge-b"}]},
+}
+
+
+def test_the_log_is_read_and_searched_on_a_nodes_page_and_at_an_element(
+    dashboard: Dashboard, fogline: RunningFogline
+) -> None:
+    page = dashboard.page
+    axe = Axe(page)
+    with fogline.client() as client:
+        client.post("/api/v1/pipelines", json={"name": NAME, "document": DOCUMENT}).raise_for_status()
+        client.post(f"/api/v1/pipelines/{NAME}/deploy").raise_for_status()
+
+    page.goto("/nodes/edge-b")
+    log = page.get_by_role("region", name="Log of edge-b")
+    expect(log.get_by_text("Spark is up")).to_be_visible()
+    axe.look("a node's page with its log")
+    search = page.get_by_role("searchbox", name="Search the log")
+    search.fill("SPARK IS UP")
+    expect(log.get_by_role("listitem")).to_have_count(1)
+    page.get_by_label("Level").select_option("Errors only")
+    expect(page.get_by_text("No line matches.")).to_be_visible()
+
+    page.goto(f"/pipelines/{NAME}?mode=live&element=numbers")
+    dashboard.expect_status("numbers", "running")
+    dashboard.open_tab("Log")
+    panel = dashboard.live_panel
+    lines = panel.get_by_role("region", name="Log of edge-b").get_by_role("listitem")
+    expect(lines.first).to_be_visible(timeout=SLOW_MS)
+    axe.look("the log at an element")
+    about = re.compile(r"\.numbers\b")
+    texts = lines.all_inner_texts()
+    assert texts
+    assert [text for text in texts if not about.search(text)] == []
+    axe.expect_nothing()

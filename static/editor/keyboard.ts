@@ -6,6 +6,7 @@ import { toast } from "../shared/ui/toast";
 import { moveElements } from "./edits";
 import { startMove } from "./lanes/keys";
 import { layout } from "./layout";
+import { openColumns } from "./outline/panel";
 import { askSites } from "./near-sources-dialog";
 import { CARD, type Arrangement } from "./places";
 import { chooseForSelected } from "./quick-add";
@@ -263,6 +264,14 @@ const LOOKING: Binding[] = [
     keys: "Esc",
     match: plain("Escape"),
     run: () => store.select([]),
+    edits: false,
+  },
+  {
+    id: "columns",
+    title: "Show the columns of all elements",
+    keys: "K",
+    match: plain("k"),
+    run: openColumns,
     edits: false,
   },
   { id: "fit", title: "Zoom to fit", keys: "F", match: plain("f"), run: showAll, edits: false },

@@ -28,6 +28,7 @@ import { SelectedActions } from "./live/commands";
 import { LivePanel } from "./live/drawer";
 import { NameDialog } from "./name-dialog";
 import { NearSourcesDialog } from "./near-sources-dialog";
+import { ColumnsPanel } from "./outline/panel";
 import { Palette } from "./palette";
 import { Problems } from "./problems";
 import { current, open, select, showDeployed, shown, useEditor } from "./store";
@@ -210,6 +211,7 @@ function useWhatRuns(): void {
 function Workspace() {
   const mode = useEditor((state) => state.mode);
   const versions = useVersions((state) => state.looked !== null);
+  const columns = useEditor((state) => state.columnsOpen);
   const selected = useEditor((state) => state.selected);
   const empty = useEditor((state) => elementsOf(shown(state)).length === 0);
   const flow = useReactFlow();
@@ -243,10 +245,18 @@ function Workspace() {
       }, 80);
   }, [flow]);
   return (
-    <div className="editor" data-mode={versions ? "versions" : mode}>
+    <div
+      className="editor"
+      data-mode={versions ? "versions" : mode}
+      data-columns={(columns && !versions) || undefined}
+    >
       <Header />
       <div className="workspace">
-        {versions ? <VersionList /> : mode === "edit" && <Palette onAdd={add} />}
+        {versions ? (
+          <VersionList />
+        ) : (
+          mode === "edit" && (columns ? <ColumnsPanel /> : <Palette onAdd={add} />)
+        )}
         <div className="stage">
           <Canvas onOpen={goToInspector} />
           {versions && <VersionBanner />}

@@ -4,6 +4,7 @@ import {
   AlignStartHorizontal,
   AlignStartVertical,
   AlignVerticalDistributeCenter,
+  Columns3,
   Copy,
   Keyboard,
   Layers,
@@ -18,6 +19,7 @@ import { Tip } from "../shared/ui/parts";
 import { displayName, elementsOf, groupOf, groupsOf, pipelineTitle } from "../shared/document";
 import { showKeyboardMap } from "./keyboard";
 import type { Arrangement } from "./places";
+import { openColumns } from "./outline/panel";
 import { askSites } from "./near-sources-dialog";
 import {
   arrangeSelected,
@@ -68,6 +70,11 @@ export function PipelinePanel() {
           />
         </label>
         <Outline document={document} />
+        <button type="button" className="button" onClick={openColumns}>
+          <Columns3 aria-hidden="true" />
+          Columns of all elements
+          <kbd className="kbd">K</kbd>
+        </button>
         <button type="button" className="button" onClick={showKeyboardMap}>
           <Keyboard aria-hidden="true" />
           Keyboard map

@@ -49,6 +49,8 @@ interface EditorState {
   checked: PipelineDocument | null;
   schemas: Readonly<Record<string, StreamSchema>>;
   problemsOpen: boolean;
+  /** the columns of all elements are shown in place of the elements to add */
+  columnsOpen: boolean;
   /** a field to focus once the inspector shows it */
   focusPath: string | null;
   /** the fields that the user has been to: see touched.ts */
@@ -76,6 +78,7 @@ export const useEditor = create<EditorState>(() => ({
   checked: null,
   schemas: {},
   problemsOpen: false,
+  columnsOpen: false,
   focusPath: null,
   touched: NONE,
   renaming: null,

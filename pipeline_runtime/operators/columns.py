@@ -59,6 +59,14 @@ ExpressionText = Annotated[
     AfterValidator(_syntax),
 ]
 
+ConditionText = Annotated[
+    str,
+    Field(min_length=1, max_length=2000, json_schema_extra={"format": "expression", "x-result": "boolean"}),
+    AfterValidator(_syntax),
+]
+"""An expression that is true or false; `SchemaCheck.expression` with FieldType.BOOLEAN checks it. An editor
+offers rows of comparisons to build it."""
+
 NUMERIC = (FieldType.INTEGER, FieldType.NUMBER)
 
 NumericColumn = Annotated[

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from pipeline_runtime.model.schema import FieldType, StreamSchema
 from pipeline_runtime.operators import tables
-from pipeline_runtime.operators.columns import ExpressionText, SchemaCheck
+from pipeline_runtime.operators.columns import ConditionText, SchemaCheck
 from pipeline_runtime.operators.expressions import compile_expression
 from pipeline_runtime.operators.lineage import Came, TracedRow, named, same_row
 from pipeline_runtime.operators.sdk import ArrowTransform, OperatorContext, Params, TransformOperator
@@ -19,7 +19,7 @@ _NO_VALUE = "the condition cannot be computed for this row"
 
 
 class FilterParams(Params):
-    condition: ExpressionText = Field(description="for example: power > 100 and state = 'on'")
+    condition: ConditionText = Field(description="for example: power > 100 and state = 'on'")
 
 
 class Filter(TransformOperator):

@@ -83,8 +83,11 @@ class Roles:
 
     def set(self, role: Role, phase: str) -> None:
         with self._state.changed:  # so that a status has both of them, or none
+            is_new = (self.role, self.phase) != (role, phase)
             self.role, self.phase = role, phase
         self._changed()
+        if is_new:
+            log.info("%s: %s, %s", self._group, role.value, phase)
 
     @property
     def ended(self) -> bool:

@@ -3,6 +3,7 @@ import { Plus } from "lucide-react";
 import { readCondition, writeCondition, type Condition } from "./condition";
 import { ConditionRow } from "./condition-row";
 import { isComplete, lackOf, swapped, withNewRow, withRow } from "./condition-rows";
+import { halfFilled, keepHalf } from "./half-filled";
 import { Context, TextControl, type LeafProps } from "./leaves";
 import "./condition.css";
 
@@ -23,15 +24,19 @@ const read = (text: string, before: Condition | null): Held => {
 /** A condition as rows, with its expression below them. A change of either changes the other. */
 export function ConditionControl(props: LeafProps) {
   const { field, value, onChange } = props;
-  const { readOnly } = useContext(Context);
+  const { readOnly, element } = useContext(Context);
   const text = typeof value === "string" ? value : "";
-  const [held, setHeld] = useState(() => read(text, null));
+  const [held, setHeld] = useState((): Held => {
+    const half = halfFilled(element, field.path, text);
+    return half ? { text, condition: half, why: null } : read(text, null);
+  });
   const [typing, setTyping] = useState(false);
   if (held.text !== text) setHeld(read(text, held.condition));
 
   const change = (next: Condition) => {
     // a condition that lacks a row would let other rows through, so it waits for all of them
     const written = isComplete(next) ? writeCondition(next) : text;
+    keepHalf(element, field.path, written, next);
     setHeld({ text: written, condition: next, why: null });
     if (written !== text)
       onChange(written || (field.nullable ? null : field.required ? "" : undefined), field.path);

@@ -240,8 +240,8 @@ export function wantsColumn(field: Field): boolean {
 }
 
 /** Whether a text is an expression that is true or false: the form then offers rows. */
-export const isCondition = ({ schema, name }: Field): boolean =>
-  schema.format === "expression" && /^(.+_)?(condition|where|when)$/.test(name);
+export const isCondition = ({ schema }: Field): boolean =>
+  schema.format === "expression" && schema["x-result"] === "boolean";
 
 /** The variant of a union that a value has: by its discriminating constants, else by its type. */
 export function variantOf(value: unknown, variants: JsonSchema[]): number {

@@ -59,7 +59,7 @@ class RecentLog(logging.Handler):
 
 
 def matching(lines: list[LogLine], question: LogQuestion) -> list[LogLine]:
-    """Returns the lines of the level that name the group, or one of its topics, and have the searched text."""
+    """Returns the lines of the level that name the group or a topic of it, and have the searched text."""
     levels = logging.getLevelNamesMapping()
     least = levels[question.level]
     named = re.compile(rf"(?<![\w-]){re.escape(question.group)}(?![\w-])") if question.group else None

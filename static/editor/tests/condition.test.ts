@@ -1,3 +1,4 @@
+import { random } from "../../shared/tests/random";
 import { describe, expect, test } from "vitest";
 import type { SchemaField } from "../../shared/types";
 import {
@@ -54,17 +55,6 @@ describe("an expression as rows", () => {
     expect(writeCondition({ inner: "and", groups: [[row]] })).toBe(`\`${name}\` is null`);
   });
 });
-
-/** Random numbers that are the same at each run (mulberry32). */
-function random(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
-  };
-}
 
 const STRANGE = [
   "a",

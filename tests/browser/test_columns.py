@@ -62,5 +62,5 @@ def test_where_a_column_comes_from_is_found_and_leads_to_its_element(
     )
     expect(panel).to_be_visible()
     panel.get_by_role("button", name="Close the columns").click()
-    expect(page.get_by_role("button", name="Filter")).to_be_visible()
+    expect(page.get_by_role("button", name="Filter", exact=True)).to_be_visible()
     axe.expect_nothing()

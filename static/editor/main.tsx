@@ -1,13 +1,13 @@
 import { useEffect, useRef, useState } from "react";
 import { ReactFlowProvider, useReactFlow } from "@xyflow/react";
-import { FilePlus2 } from "lucide-react";
+import { FilePlus2, Upload } from "lucide-react";
 import { remember } from "../shared/address";
 import { get } from "../shared/api";
 import { Asker } from "../shared/asker";
 import { ImportHost } from "../shared/files/import-dialog";
 import { live, useLive } from "../shared/live";
 import { mount } from "../shared/mount";
-import { page } from "../shared/page";
+import { mayAct, page } from "../shared/page";
 import type { Operator, Pipeline, PipelineItem, PipelineVersion } from "../shared/types";
 import { Problem, Skeleton, useLoaded } from "../shared/ui/parts";
 import { toast } from "../shared/ui/toast";
@@ -33,6 +33,7 @@ import { Palette } from "./palette";
 import { Problems } from "./problems";
 import { current, open, select, showDeployed, shown, useEditor } from "./store";
 import { startKeeping, takeHistory } from "./undo-copies";
+import { addForFile } from "./uploading";
 import { startValidation, useFileStates } from "./validation";
 import { VersionBanner, VersionDetails, VersionList } from "./versions/panel";
 import { lookAtAddress, useVersions } from "./versions/store";
@@ -279,6 +280,7 @@ function Workspace() {
 }
 
 function EmptyCanvas() {
+  const chooser = useRef<HTMLInputElement>(null);
   return (
     <div className="stage__empty">
       <FilePlus2 aria-hidden="true" />
@@ -287,6 +289,26 @@ function EmptyCanvas() {
         Drag a source from the left, then the steps for its rows, then a sink. Connect the right edge of one
         to the left edge of the next.
       </p>
+      {mayAct("editor") && (
+        <>
+          <p>Or begin with your data: drop a file here, or</p>
+          <button type="button" className="button" onClick={() => chooser.current?.click()}>
+            <Upload aria-hidden="true" />
+            Start with a file
+          </button>
+          <input
+            ref={chooser}
+            type="file"
+            hidden
+            aria-label="File to start with"
+            onChange={(event) => {
+              const file = event.target.files?.[0];
+              if (file) addForFile(file, { x: 0, y: 0 });
+              event.target.value = "";
+            }}
+          />
+        </>
+      )}
     </div>
   );
 }

@@ -1,6 +1,7 @@
 """Starts a Fogline with the demo in a temporary directory, and takes the pictures of docs/images.
 
-`make pictures` takes all; `make pictures PARTS="tutorial"` takes some of: views, migration, tutorial.
+`make pictures` takes all; `make pictures PARTS="tutorial"` takes some of: views, drag, pages, tutorial.
+`pages` also takes pictures of other sizes, for whoever changes those pages, into build/pictures.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from typing import Any
 from playwright.sync_api import StorageState, expect, sync_playwright
 
 from tests.browser.dashboard import Dashboard
-from tests.pictures import demo, tutorial
+from tests.pictures import demo, pages, tutorial
 from tests.running import PROJECT, RunningFogline
 from tests.waiting import wait_until
 
 IMAGES = PROJECT / "docs" / "images"
-PARTS = ("views", "migration", "tutorial")
+LOOKS = PROJECT / "build" / "pictures"
+PARTS = ("views", "drag", "pages", "tutorial")
 _NODES = ("edge-a", "edge-b", "cloud")
 _WINDOW = {"width": 1600, "height": 1000}  # cards are drawn with all that they say
 _FIRST_MINUTE_S = 300.0
@@ -46,12 +48,14 @@ def main(parts: list[str]) -> None:
     ):
         if "tutorial" in parts:
             tutorial.walk(open_window, IMAGES)
-        if {"views", "migration"} & set(parts):
+        if {"views", "drag", "pages"} & set(parts):
             _wait_for_the_first_minute(fogline)
         if "views" in parts:
             demo.views(open_window, IMAGES)
-        if "migration" in parts:
-            demo.migration(open_window, IMAGES / "migration.webp")
+        if "drag" in parts:
+            demo.drag(open_window, IMAGES / "drag.webp")
+        if "pages" in parts:
+            pages.pages(open_window, fogline, IMAGES, LOOKS)
     print(f"The pictures are in {IMAGES}: {', '.join(parts)}. Look at them before you commit them.")
 
 

@@ -59,6 +59,24 @@ class Camera:
         self.hold(160)
         self._page.mouse.up()
 
+    def drag(self, card: Locator, to: Locator) -> None:
+        """Takes hold of a card and brings it over a place, where it hangs."""
+        (x, y), (to_x, to_y) = _middle(card), _middle(to)
+        for step in range(1, 5):
+            self._page.mouse.move(*self._between(x, y, step / 4))
+            self.hold(70)
+        self._at = (x, y)
+        self._page.mouse.down()
+        self.hold(250)
+        for step in range(1, 11):
+            self._page.mouse.move(*self._between(to_x, to_y, step / 10))
+            self.hold(60)
+        self._at = (to_x, to_y)
+
+    def drop(self) -> None:
+        self._page.mouse.up()
+        self.hold(160)
+
     def record(self, done: Callable[[], bool], seconds_max: float) -> None:
         """Adds frames at their own pace until `done` says so."""
         end = time.monotonic() + seconds_max
@@ -88,6 +106,12 @@ class Camera:
 
     def _between(self, x: float, y: float, part: float) -> tuple[float, float]:
         return self._at[0] + (x - self._at[0]) * part, self._at[1] + (y - self._at[1]) * part
+
+
+def _middle(target: Locator) -> tuple[float, float]:
+    box = target.bounding_box()
+    assert box is not None, f"{target} is not visible"
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
 def without_repetition(frames: list[tuple[Image.Image, int]]) -> list[tuple[Image.Image, int]]:

@@ -1,3 +1,4 @@
+import { useState } from "react";
 import { cancelImport, fileOf } from "../../shared/files/files";
 import { Bar } from "../../shared/files/bar";
 import { FirstRows } from "../../shared/files/first-rows";
@@ -9,6 +10,7 @@ import { isLongJump, jumpWords, reportWords } from "../../shared/files/words";
 import { Skeleton, useLoaded, Warning } from "../../shared/ui/parts";
 import { toastError } from "../../shared/ui/toast";
 import { setFile } from "../uploading";
+import { WizardDialog } from "../wizard/dialog";
 
 /** What a table file is: on its way, waiting for a decision, or read, with its first rows. */
 export function TableState({
@@ -78,11 +80,21 @@ export function TableState({
         </>
       );
     default:
-      return <Imported file={file} onOpen={open} />;
+      return <Imported file={file} source={readOnly ? null : element} onOpen={open} />;
   }
 }
 
-function Imported({ file, onOpen }: { file: StoredFile; onOpen: () => void }) {
+function Imported({
+  file,
+  source,
+  onOpen,
+}: {
+  file: StoredFile;
+  /** the element that plays it; null: nothing can be drawn */
+  source: string | null;
+  onOpen: () => void;
+}) {
+  const [asked, setAsked] = useState(false);
   const { data } = useLoaded(`imported ${file.id}`, (signal) => fileOf(file.id, signal));
   if (!data?.report) return <Skeleton lines={4} />;
   const { report, reading } = data;
@@ -107,6 +119,20 @@ function Imported({ file, onOpen }: { file: StoredFile; onOpen: () => void }) {
             </button>
           </Warning>
         )}
+      {source !== null && reading && (
+        <span>
+          <button
+            type="button"
+            className="button button--primary button--small"
+            onClick={() => setAsked(true)}
+          >
+            What do you want of it?
+          </button>
+        </span>
+      )}
+      {asked && source !== null && (
+        <WizardDialog source={source} columns={reading?.columns ?? []} onClose={() => setAsked(false)} />
+      )}
       <FirstRows file={data} />
     </>
   );

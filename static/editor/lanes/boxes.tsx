@@ -22,7 +22,7 @@ import { Menu } from "../../shared/ui/menu";
 import { Ago, Meter, StatusMark } from "../../shared/ui/parts";
 import { useEditor } from "../store";
 import type { FrameFlowNode, GhostFlowNode, LaneFlowNode } from "./arranged";
-import { goingTo, nodeOf } from "./dropping";
+import { goingTo, liesOn, nodeOf } from "./dropping";
 import type { Lane } from "./layout";
 import { filledShare } from "./lies";
 import { useLanes, type Hanging } from "./store";
@@ -33,7 +33,7 @@ function takes(lane: Lane, { hanging }: { hanging: Hanging | null }, live: boole
   const over = hanging.over === lane.key ? " lane--over" : "";
   if (!live) return lane.kind === "views" ? "" : ` lane--takes${over}`;
   const node = nodeOf(lane.key);
-  if (node === null) return "";
+  if (node === null || liesOn(hanging.units, node)) return "";
   return goingTo(hanging.units, node).length > 0 ? ` lane--takes${over}` : over && ` lane--refuses${over}`;
 }
 

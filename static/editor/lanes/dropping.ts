@@ -28,6 +28,10 @@ export function unitRefusal(unit: Unit, target: string): string | null {
   return refused ?? (node ? nodeRefusal(node, element.node) : "That node is no longer registered.");
 }
 
+/** Whether all of it runs on the node already. */
+export const liesOn = (units: readonly Unit[], node: string): boolean =>
+  units.every(({ lead }) => elementNow(lead)?.node === node);
+
 const nameOfId = (id: string): string => {
   const element = elementNow(id);
   return element ? nameOf(element) : id;

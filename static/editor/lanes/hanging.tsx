@@ -11,7 +11,7 @@ import { nameOf } from "../../shared/status";
 import type { Forecast, LiveElement } from "../../shared/types";
 import { useEditor } from "../store";
 import { focusCard } from "../view";
-import { confirmMoves, goingTo, nodeOf, unitRefusal, wordsOf } from "./dropping";
+import { confirmMoves, goingTo, liesOn, nodeOf, unitRefusal, wordsOf } from "./dropping";
 import type { Lane } from "./layout";
 import { choose, letGo, setAtOnce, useLanes, type Hanging } from "./store";
 import type { Unit } from "./units";
@@ -102,7 +102,9 @@ function Panel({ hanging, lanes }: { hanging: Hanging; lanes: readonly Lane[] })
             />
           ))}
         {target === null && <p className="hanging__note">Hold it over the lane of a node.</p>}
-        {refused && <p className="hanging__refused">{refused}</p>}
+        {refused && target !== null && (
+          <p className={liesOn(units, target) ? "hanging__note" : "hanging__refused"}>{refused}</p>
+        )}
         {first && units.length === 1 && target !== null && !refused && (
           <p className="hanging__note">{noteOf(pipeline, elementOf(first))}</p>
         )}

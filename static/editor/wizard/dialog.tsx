@@ -1,0 +1,124 @@
+/** "What do you want of it?": a file's averages and alarms, drawn by one answer. */
+import { useState } from "react";
+import { useLive } from "../../shared/live";
+import { pipelineTitle } from "../../shared/document";
+import { roleReason } from "../../shared/page";
+import { wallPath } from "../../shared/wall-tiles";
+import { Dialog, DialogAction } from "../../shared/ui/dialog";
+import { Choice, Text } from "../../shared/ui/field";
+import { toast, toastError } from "../../shared/ui/toast";
+import { commit, current, useEditor } from "../store";
+import { makeWall, tilesOf } from "./wall";
+import { faultOf, firstWish, made, measured, naming, type Column, type Wish } from "./wish";
+
+const SIZES: [string, string][] = [
+  ["10", "10 seconds"],
+  ["60", "1 minute"],
+  ["300", "5 minutes"],
+  ["3600", "1 hour"],
+];
+
+interface Props {
+  /** the element that plays the file */
+  source: string;
+  columns: readonly Column[];
+  onClose: () => void;
+}
+
+export function WizardDialog({ source, columns, onClose }: Props) {
+  const [wish, setWish] = useState(() => firstWish(columns));
+  const set = (more: Partial<Wish>) => setWish((old) => ({ ...old, ...more }));
+  const nodes = useLive((state) => state.nodes);
+  const noWall = roleReason("operator");
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title="What do you want of it?"
+      footer={
+        <>
+          <button type="button" className="button" onClick={onClose}>
+            Cancel
+          </button>
+          <DialogAction
+            title="Draw it"
+            refused={faultOf(wish)}
+            run={() => {
+              draw(source, { ...wish, wall: wish.wall && !noWall });
+              onClose();
+            }}
+          />
+        </>
+      }
+    >
+      <div className="stack">
+        <Choice
+          label="Average of"
+          value={wish.column}
+          options={measured(columns).map(({ name, unit }) => [name, unit ? `${name}, ${unit}` : name])}
+          onChange={(column) => set({ column })}
+        />
+        <Choice
+          label="For each"
+          value={wish.by}
+          options={[
+            ["", "All rows together"],
+            ...naming(columns).map(({ name }): [string, string] => [name, name]),
+          ]}
+          onChange={(by) => set({ by })}
+        />
+        <Choice
+          label="In each"
+          value={String(wish.size_s)}
+          options={SIZES}
+          onChange={(size) => set({ size_s: Number(size) })}
+        />
+        <Text
+          label="Alarm above"
+          value={wish.above}
+          number
+          placeholder="No alarm"
+          onChange={(above) => set({ above })}
+        />
+        <Text label="For as many seconds" value={wish.for_s} number onChange={(for_s) => set({ for_s })} />
+        <Choice
+          label="Runs on"
+          value={wish.node}
+          options={[["", "Fogline chooses"], ...nodes.map(({ name }): [string, string] => [name, name])]}
+          onChange={(node) => set({ node })}
+        />
+        <label className="check">
+          <input
+            type="checkbox"
+            checked={wish.wall && !noWall}
+            disabled={!!noWall}
+            title={noWall ?? undefined}
+            onChange={(event) => set({ wall: event.target.checked })}
+          />
+          Show it on a wall
+        </label>
+      </div>
+    </Dialog>
+  );
+}
+
+/** One step of the draft, which can be undone; the wall stays. */
+function draw(source: string, wish: Wish): void {
+  const drawn = made(current(), source, wish);
+  commit(drawn.document);
+  const pipeline = useEditor.getState().name;
+  const told = { tone: "done" as const, title: "It is drawn", text: "Deploy it, and it runs." };
+  if (!wish.wall) {
+    toast(told);
+    return;
+  }
+  makeWall(pipelineTitle(drawn.document), tilesOf(pipeline, wish, drawn))
+    .then((wall) =>
+      toast({
+        ...told,
+        text: `Deploy it, and it runs. The wall ${wall.title} shows it then.`,
+        actions: [{ title: "Open the wall", run: () => window.location.assign(wallPath(wall.id)) }],
+      }),
+    )
+    .catch((error: unknown) => toastError("It is drawn, but its wall was not made", error));
+}

@@ -1,0 +1,58 @@
+/** The wall of what was made of a file. */
+import { get, post, request } from "../../shared/api";
+import type { Tile, Wall, WallItem } from "../../shared/types";
+import { freeId, placed, wallPath, WALL_TITLE_MAX } from "../../shared/wall-tiles";
+import { averageName, numberIn, type Made, type Wish } from "./wish";
+
+const HOUR_S = 3600;
+const NOWHERE = { id: "", x: 0, y: 0, w: 0, h: 0 };
+
+/** Pure: the averages as a chart, below it the pipeline as it is drawn, and the alarms beside them. */
+export function tilesOf(pipeline: string, wish: Wish, { average, alarm }: Made): readonly Tile[] {
+  const limit = numberIn(wish.above);
+  const chart: Tile = {
+    ...NOWHERE,
+    kind: "chart",
+    title: `Average ${wish.column}`,
+    series: [{ pipeline, element: average, column: averageName(wish), by: wish.by || null }],
+    range_s: HOUR_S,
+    high: Number.isNaN(limit) ? null : limit,
+  };
+  const alarms: Tile[] = alarm
+    ? [
+        {
+          ...NOWHERE,
+          kind: "table",
+          title: "Alarms",
+          pipeline,
+          element: alarm,
+          columns: [...(wish.by ? [wish.by] : []), "alarm", "since", "worst"],
+          rows: 10,
+        },
+      ]
+    : [];
+  const picture: Tile = { ...NOWHERE, kind: "picture", pipeline };
+  return [chart, ...alarms, picture].reduce<readonly Tile[]>(
+    (tiles, tile) => placed(tiles, { ...tile, id: freeId(tiles, tile.kind) }),
+    [],
+  );
+}
+
+/** Pure: a title that no wall has. */
+export function freeTitle(wanted: string, walls: readonly Pick<WallItem, "title">[]): string {
+  const taken = new Set(walls.map(({ title }) => title.toLowerCase()));
+  const base = wanted.slice(0, WALL_TITLE_MAX - 4);
+  for (let number = 1; ; number += 1) {
+    const title = number === 1 ? base : `${base} ${number}`;
+    if (!taken.has(title.toLowerCase())) return title;
+  }
+}
+
+export async function makeWall(title: string, tiles: readonly Tile[]): Promise<Wall> {
+  const walls = await get<WallItem[]>("/walls");
+  const wall = await post<Wall>("/walls", { title: freeTitle(title, walls) });
+  return request<Wall>("PUT", wallPath(wall.id), {
+    body: { title: wall.title, tiles },
+    headers: { "If-Match": `"${wall.revision}"` },
+  });
+}

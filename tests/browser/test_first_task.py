@@ -1,0 +1,130 @@
+"""What somebody new to it wants of a file, and how many clicks and typed fields that takes.
+
+The task: of a CSV file with umlauts the average of each minute for each machine, an alarm when a value is
+above 80 for 30 s, both on a wall, all of it on edge-b.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.browser.axe import Axe
+from tests.browser.dashboard import SLOW_MS, Dashboard
+from tests.running import RunningFogline
+
+# the first test of a run waits for the whole start too
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
+
+TITLE = "Fräserei"
+CLICKS_MAX = 15
+FIELDS_MAX = 8
+# in the system's own dialog: the file, and Open
+CHOOSING_A_FILE = 2
+# a choice: the list, and the entry
+CHOOSING = 2
+
+
+class Hands:
+    """Does what a person does by mouse and keyboard, and counts it."""
+
+    def __init__(self) -> None:
+        self.clicks = 0
+        self.fields = 0
+
+    def click(self, target: Locator) -> None:
+        target.click()
+        self.clicks += 1
+
+    def type(self, field: Locator, text: str, *, clicked: bool = True) -> None:
+        if clicked:
+            self.click(field)
+        field.press("ControlOrMeta+a")
+        field.press_sequentially(text)
+        self.fields += 1
+
+    def choose(self, field: Locator, option: str) -> None:
+        field.select_option(option)
+        self.clicks += CHOOSING
+
+    def upload(self, button: Locator, file: Path) -> None:
+        with button.page.expect_file_chooser() as chooser:
+            self.click(button)
+        chooser.value.set_files(file)
+        self.clicks += CHOOSING_A_FILE
+
+
+@pytest.fixture
+def measured(tmp_path: Path) -> Path:
+    """Ten minutes of two machines, as a German program writes them. One is too hot after a minute."""
+    lines = ["Zeit;Maschine;Temperatur [°C]"]
+    begin = datetime(2026, 11, 28, 10, tzinfo=UTC)
+    for second in range(0, 600, 5):
+        at = f"{begin + timedelta(seconds=second):%d.%m.%Y %H:%M:%S}"
+        lines += [f"{at};Fräse Süd;{61 + second % 7},5", f"{at};Presse;{85 if second >= 60 else 70},25"]
+    path = tmp_path / "Messwerte.csv"
+    path.write_bytes("\r\n".join([*lines, ""]).encode("cp1252"))
+    return path
+
+
+@pytest.fixture
+def no_wall(fogline: RunningFogline) -> Iterator[None]:
+    yield
+    with fogline.client() as client:
+        for wall in client.get("/api/v1/walls").json():
+            client.delete(f"/api/v1/walls/{wall['id']}").raise_for_status()
+
+
+@pytest.mark.usefixtures("no_wall")
+def test_averages_and_an_alarm_of_a_file_are_on_a_wall_after_15_clicks_and_8_typed_fields(
+    dashboard: Dashboard, measured: Path
+) -> None:
+    page, hands, axe = dashboard.page, Hands(), Axe(dashboard.page)
+    page.goto("/")
+    hands.click(page.get_by_role("navigation", name="Main").get_by_role("link", name="Pipelines"))
+    hands.click(page.get_by_role("button", name="New pipeline").first)
+    dialog = page.get_by_role("dialog", name="New pipeline")
+    hands.type(dialog.get_by_label("Name"), TITLE, clicked=False)  # it has the focus
+    hands.click(dialog.get_by_role("button", name="Create pipeline"))
+    start = page.get_by_role("button", name="Start with a file")
+    expect(start).to_be_visible()
+    axe.look("an empty canvas")
+    hands.upload(start, measured)
+    hands.click(dashboard.inspector.get_by_role("button", name="What do you want of it?"))
+
+    wish = page.get_by_role("dialog", name="What do you want of it?")
+    axe.look("what is wanted of a file")
+    expect(wish.get_by_label("Average of")).to_have_value("Temperatur")
+    expect(wish.get_by_label("For each")).to_have_value("Maschine")
+    expect(wish.get_by_label("In each")).to_have_value("60")
+    hands.type(wish.get_by_label("Alarm above"), "80")
+    hands.type(wish.get_by_label("For as many seconds"), "30")
+    hands.choose(wish.get_by_label("Runs on"), "edge-b")
+    hands.click(wish.get_by_role("button", name="Draw it"))
+    expect(wish).to_have_count(0)
+    expect(dashboard.problems).to_contain_text("No problems")
+    link = dashboard.toast.filter(has_text="It is drawn").get_by_role("button", name="Open the wall")
+    expect(link).to_be_visible()
+    axe.look("what was drawn of a file")
+    hands.click(dashboard.deploy_button)
+    hands.click(page.get_by_role("dialog", name=re.compile("^Deploy ")).get_by_role("button", name="Deploy"))
+    dashboard.expect_status("window-aggregate", "running")
+    expect(dashboard.card("hysteresis-alarm")).to_contain_text("edge-b")
+    hands.click(page.get_by_role("button", name="Open the wall"))
+
+    expect(page.get_by_role("heading", name=TITLE, level=1)).to_be_visible()
+    chart = page.locator('.wall-tile[data-kind="chart"]')
+    table = page.locator('.wall-tile[data-kind="table"]')
+    alarm = table.get_by_role("row").filter(has_text="Presse")
+    # the recording is played as fast as it was recorded
+    expect(alarm.first).to_contain_text("raised", timeout=SLOW_MS)
+    expect(chart).to_contain_text("Fräse Süd", timeout=SLOW_MS)
+    axe.look("the wall of a file")
+    axe.expect_nothing()
+    assert hands.clicks <= CLICKS_MAX
+    assert hands.fields <= FIELDS_MAX

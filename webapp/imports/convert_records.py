@@ -157,7 +157,7 @@ def _sheet(path: Path, reading: Reading) -> Iterator[list[str]]:
     sheet = reading.sheet if reading.sheet is not None else next(iter(names), "")
     if sheet not in names:
         raise ImportFault(f"The workbook has no sheet {sheet!r}.", ", ".join(names[:10]), "Choose a sheet.")
-    return filled_down(sheet_rows(workbook, sheet), merged_down(workbook, sheet), reading.first_line)
+    return filled_down(sheet_rows(path, workbook, sheet), merged_down(workbook, sheet), reading.first_line)
 
 
 def _sheet_batch(

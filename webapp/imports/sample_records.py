@@ -14,6 +14,7 @@ from python_calamine import SheetVisibleEnum
 from pipeline_runtime.model.schema import FieldType
 from webapp.imports.faults import ImportFault
 from webapp.imports.sample import CHOICES_MAX, Head
+from webapp.imports.sheet_cells import cells_in
 from webapp.imports.sheet_marks import column_letters, hidden_in, notes_on_values, runs
 from webapp.imports.sheets import merged_down, open_workbook, sheet_rows
 
@@ -32,12 +33,13 @@ def read_sheet_head(path: Path) -> Head:
             raise ImportFault("The workbook has no sheet.", None, "Upload one with a table.")
         shown = [each.name for each in workbook.sheets_metadata if each.visible == SheetVisibleEnum.Visible]
         names = sorted(names, key=lambda name: name not in shown)
-        beginnings = ((name, _first_rows(workbook, name)) for name in names)
+        beginnings = ((name, _first_rows(path, workbook, name)) for name in names)
         chosen, rows = next((each for each in beginnings if len(each[1]) > 1), (names[0], ()))
-        rows = rows or _first_rows(workbook, chosen)
+        rows = rows or _first_rows(path, workbook, chosen)
         sheets = tuple([chosen, *(name for name in names if name != chosen)][:CHOICES_MAX])
         heads = [
-            Head(kind="xlsx", sheet=name, rows=_shortened(_first_rows(workbook, name))) for name in sheets[1:]
+            Head(kind="xlsx", sheet=name, rows=_shortened(_first_rows(path, workbook, name)))
+            for name in sheets[1:]
         ]
         others = tuple(_with_marks(head, workbook, path, shown) for head in heads)
     except (python_calamine.CalamineError, OSError, ValueError) as error:
@@ -64,7 +66,7 @@ def _with_marks(
     merged = merged_down(workbook, head.sheet)
     rows, columns = hidden_in(path, head.sheet)
     notes = [] if head.sheet in shown else ["The sheet is hidden in the workbook."]
-    notes += notes_on_values(path, head.sheet)
+    notes += [*notes_on_values(path, head.sheet), *cells_in(path, head.sheet).notes]
     if merged:
         notes.append("Cells are merged. In the table, each line of such a cell has its value.")
     if rows:
@@ -81,10 +83,12 @@ def _shortened(rows: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]
     return tuple(cells for cells, end in zip(rows, ends, strict=True) if end <= OTHER_CHARACTERS_MAX)
 
 
-def _first_rows(workbook: python_calamine.CalamineWorkbook, sheet: str) -> tuple[tuple[str, ...], ...]:
+def _first_rows(
+    path: Path, workbook: python_calamine.CalamineWorkbook, sheet: str
+) -> tuple[tuple[str, ...], ...]:
     return tuple(
         tuple(cell[:CELL_CHARACTERS_MAX] for cell in cells[:2_000])
-        for cells in sheet_rows(workbook, sheet, ROWS_KEPT)
+        for cells in sheet_rows(path, workbook, sheet, ROWS_KEPT)
     )
 
 

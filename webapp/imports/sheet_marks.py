@@ -55,7 +55,7 @@ def hidden_in(path: Path, sheet: str) -> tuple[list[int], list[int]]:
     rows: list[int] = []
     columns: list[int] = []
     with zipfile.ZipFile(path) as archive:
-        part = _part_of(archive, sheet)
+        part = part_of(archive, sheet)
         if part is None:
             return rows, columns
         with archive.open(part) as file:
@@ -74,7 +74,7 @@ def notes_on_values(path: Path, sheet: str) -> list[str]:
     """Returns what the cells alone do not show: formulas without a value, and days that count from 1904."""
     notes: list[str] = []
     with zipfile.ZipFile(path) as archive:
-        part = _part_of(archive, sheet)
+        part = part_of(archive, sheet)
         if part is None:
             return notes
         with archive.open(part) as file:
@@ -100,16 +100,16 @@ def _tags(file: IO[bytes]) -> Iterator[re.Match[bytes]]:
         held = data[max(end, len(data) - _TAG_MAX) :]
 
 
-def _part_of(archive: zipfile.ZipFile, sheet: str) -> str | None:
+def part_of(archive: zipfile.ZipFile, sheet: str) -> str | None:
     """Returns the file of the archive that holds the sheet."""
     names = archive.namelist()
     if "xl/workbook.xml" not in names or "xl/_rels/workbook.xml.rels" not in names:
         return None
     targets = {
         each.get("Id"): each.get("Target", "")
-        for each in _elements(archive.read("xl/_rels/workbook.xml.rels"), "Relationship")
+        for each in elements(archive.read("xl/_rels/workbook.xml.rels"), "Relationship")
     }
-    for each in _elements(archive.read("xl/workbook.xml"), "sheet"):
+    for each in elements(archive.read("xl/workbook.xml"), "sheet"):
         target = targets.get(each.get("r:id"), "")
         if each.get("name") == sheet and target:
             part = target.lstrip("/") if target.startswith("/") else f"xl/{target}"
@@ -117,7 +117,8 @@ def _part_of(archive: zipfile.ZipFile, sheet: str) -> str | None:
     return None
 
 
-def _elements(data: bytes, name: str) -> Iterator[dict[str, str]]:
+def elements(data: bytes, name: str) -> Iterator[dict[str, str]]:
+    """Yields the attributes of each element with the name."""
     for tag in re.findall(rf"<(?:\w+:)?{name}\b([^>]*)>", data.decode(errors="replace")):
         yield {key: unescape(value) for key, value in _ATTRIBUTE.findall(tag)}
 

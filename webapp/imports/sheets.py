@@ -5,12 +5,14 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from python_calamine import CalamineWorkbook
 
 from webapp.imports.faults import ImportFault
+from webapp.imports.sheet_cells import SheetCells, as_written, can_be_either, cells_in
 from webapp.imports.sheet_marks import Merged
 
 WORKBOOK_BYTES_MAX = 256 << 20
@@ -39,11 +41,67 @@ def merged_down(workbook: CalamineWorkbook, sheet: str) -> list[Merged]:
     return [(top + 1, bottom + 1, left) for (top, left), (bottom, _) in ranges if bottom > top]
 
 
-def sheet_rows(workbook: CalamineWorkbook, sheet: str, rows_max: int | None = None) -> Iterator[list[str]]:
-    """Yields the cells of each row, from the sheet's first line: dates as ISO 8601, empty ones as ""."""
+def sheet_rows(
+    path: Path, workbook: CalamineWorkbook, sheet: str, rows_max: int | None = None
+) -> Iterator[list[str]]:
+    """Returns the cells of each row, from the sheet's first line: dates as ISO 8601, empty ones as "".
+
+    Raises ImportFault, before anything of the sheet is read, if its cells reach too far.
+    """
+    texts = _Texts(path, sheet, cells_in(path, sheet))
     rows = workbook.get_sheet_by_name(sheet).to_python(skip_empty_area=False, nrows=rows_max)
-    for row in rows:
-        yield [cell_text(value) for value in row]
+    return (
+        [texts.of(value, line, column) for column, value in enumerate(row)]
+        for line, row in enumerate(rows, 1)
+    )
+
+
+class _Texts:
+    """The texts of a sheet's cells, which are asked for in their order."""
+
+    def __init__(self, path: Path, sheet: str, cells: SheetCells) -> None:
+        self._cells = cells
+        self._written = as_written(path, sheet)
+        self._next: tuple[int, int, str] | None = (0, 0, "")
+
+    def of(self, value: Any, line: int, column: int) -> str:
+        if isinstance(value, str):
+            # Excel marks a text so that looks like a number. Nothing reads it as one.
+            return f"'{value}" if column in self._cells.doubtful and can_be_either(value) else value
+        if isinstance(value, bool):
+            return cell_text(value)
+        if isinstance(value, int | float):
+            return self._number(value, line, column)
+        if isinstance(value, date | time) and _may_be_no_date(value):
+            return self._date(value, line, column)
+        return cell_text(value)
+
+    def _number(self, value: int | float, line: int, column: int) -> str:
+        behind = self._cells.behind.get(column)
+        if behind == "%":
+            return f"{cell_text(float(Decimal(repr(value)).scaleb(2)))} %"
+        text = cell_text(value)
+        if abs(value) >= 1e15:
+            text = self._as_written(line, column) or text
+        return f"{text} {behind}" if behind else text
+
+    def _date(self, value: date | time, line: int, column: int) -> str:
+        written = self._as_written(line, column)
+        if written is None:
+            return cell_text(value)
+        return written if written.startswith("-") else cell_text(value).replace("1900-02-28", "1900-02-29")
+
+    def _as_written(self, line: int, column: int) -> str | None:
+        while self._next is not None and self._next[:2] < (line, column):
+            self._next = next(self._written, None)
+        return self._next[2] if self._next is not None and self._next[:2] == (line, column) else None
+
+
+def _may_be_no_date(value: date | time) -> bool:
+    """Day 60 is read as 28 February 1900, and a negative number with a date's format as midnight."""
+    if isinstance(value, time):
+        return value == time()
+    return (value.year, value.month, value.day) == (1900, 2, 28)
 
 
 def cell_text(value: Any) -> str:

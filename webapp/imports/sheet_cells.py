@@ -1,0 +1,216 @@
+"""What the reader of workbooks does not tell of a sheet's cells.
+
+It tells not how far they reach, what their number formats show, which texts stand among numbers, and which
+digits were written. The sheet's XML does. Attributes are expected in the order in which Excel, LibreOffice,
+openpyxl and XlsxWriter write them.
+"""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import IO
+
+from webapp.imports.faults import ImportFault
+from webapp.imports.sheet_marks import column_letters, elements, part_of
+from webapp.imports.units import unit_beside
+
+CELLS_MAX = 20_000_000
+"""So many cells a sheet may have from A1 to its last one: they are read as a whole, empty ones too."""
+
+_BLOCK, _CELL_BYTES_MAX = 1 << 20, 1 << 18
+_LETTERS_SHOWN = 8
+_C, _F, _V = rb"<(?:\w+:)?c", rb"<(?:\w+:)?f", rb"<(?:\w+:)?v>"
+_FORMULA = rb"(?:" + _F + rb"\b[^<>]*?(?:/>|>[^<]*</(?:\w+:)?f>))?"
+_REFERENCE = re.compile(_C + rb"\b[^<>]*?\br=\"([A-Z]{1,3})")
+_LINE = re.compile(rb"<(?:\w+:)?row\b[^<>]*?\br=\"(\d{1,7})\"")
+_PLACE = rb" r=\"([A-Z]{1,3})(\d{1,7})\"(?: s=\"\d{1,6}\")?"
+_NUMBER = re.compile(
+    _C + rb" r=\"([A-Z]{1,3})\d{1,7}\"(?: s=\"(\d{1,6})\")?(?: t=\"n\")?>" + _FORMULA + _V + rb"[-.\d]"
+)
+_WRITTEN = re.compile(
+    _C + _PLACE + rb"(?: t=\"n\")?>" + _FORMULA + _V + rb"(-?\d{16,}|60(?:\.\d*)?|-[\d.]+(?:[eE][+-]?\d+)?)<"
+)
+_ROUNDED = re.compile(
+    _C + _PLACE + rb"(?: t=\"n\")?>" + _FORMULA + _V + rb"(-?[\d.]+[eE]\+(?:1[5-9]|[2-9]\d|\d{3}))<"
+)
+_BETWEEN = rb"\">" + _FORMULA + rb"(?:<(?:\w+:)?(?:v|is|t)[^<>]*>)+([^<]{1,40})<"
+_TEXT = re.compile(_C + _PLACE + rb" t=\"(?:str|inlineStr)" + _BETWEEN)
+_SHARED_CELL = re.compile(_C + _PLACE + rb" t=\"s" + _BETWEEN)
+_SHARED = re.compile(rb"<(?:\w+:)?si>(.*?)</(?:\w+:)?si>", re.DOTALL)
+_SHARED_TEXT = re.compile(rb"<(?:\w+:)?t(?: [^<>]*)?>([^<]*)<")
+# 1.234 is 1.234 or 1234; 0.123 and 1.234.567 are one number each.
+_EITHER = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}", re.ASCII)
+_PERCENT_FORMATS = ("9", "10")
+_UNIT = rb"(?:\"([^\"]{1,12})\"|\[\$([^\]-]{1,6})(?:-[0-9A-Fa-f]+)?\])".decode()
+_BEHIND = re.compile(rf"[0#?][\s\\]*{_UNIT}$")
+_BEFORE = re.compile(rf"^{_UNIT}[\s\\]*[#0?]")
+_SPACE = re.compile(r"_.|\*.")  # as wide as a character; a character that fills the cell
+
+
+@dataclass(frozen=True)
+class SheetCells:
+    """Columns count from 0. `behind` is what a column's format shows behind each number: % or a unit.
+    `doubtful` are columns of numbers with texts that can be read in two ways."""
+
+    behind: Mapping[int, str] = field(default_factory=dict)
+    doubtful: frozenset[int] = frozenset()
+    notes: tuple[str, ...] = ()
+
+
+def cells_in(path: Path, sheet: str) -> SheetCells:
+    """Raises ImportFault if the cells reach so far that they cannot be read."""
+    return _cells_in(path, path.stat().st_mtime_ns, sheet)
+
+
+@lru_cache(maxsize=32)  # a look reads the beginning of each sheet more than once
+def _cells_in(path: Path, modified_ns: int, sheet: str) -> SheetCells:
+    with zipfile.ZipFile(path) as archive:
+        part = part_of(archive, sheet)
+        if part is None:
+            return SheetCells()
+        formats = _formats(archive)
+        either = _texts_that_are_either(archive)
+        columns: set[bytes] = set()
+        styles: set[tuple[bytes, bytes]] = set()
+        texts: dict[bytes, str] = {}
+        rounded: dict[bytes, str] = {}
+        last = 0
+        with archive.open(part) as file:
+            for block in _blocks(file):
+                columns.update(_REFERENCE.findall(block))
+                styles.update(_NUMBER.findall(block))
+                last = max(last, *map(int, _LINE.findall(block)), 0)
+                for letters, line, number in _ROUNDED.findall(block):
+                    rounded.setdefault(letters, f"{number.decode()} in {letters.decode()}{line.decode()}")
+                said = [
+                    (each[1], each[2], each[3].decode(errors="replace")) for each in _TEXT.finditer(block)
+                ]
+                for each in _SHARED_CELL.finditer(block) if either else ():
+                    said.append((each[1], each[2], either.get(each[3], "")))
+                for letters, line, text in said:
+                    if letters not in texts and can_be_either(text):
+                        texts[letters] = f"'{text}' in {letters.decode()}{line.decode()}"
+    _refuse_if_far(sheet, last, columns)
+    shown: dict[bytes, set[str]] = {}
+    for letters, style in styles:
+        shown.setdefault(letters, set()).add(formats.get(int(style or b"0"), ""))
+    behind = {letters: next(iter(each)) for letters, each in shown.items() if len(each) == 1 and each != {""}}
+    doubtful = {letters: text for letters, text in texts.items() if letters in shown}
+    some = [letters for letters, each in shown.items() if "%" in each and len(each) > 1]
+    return SheetCells(
+        {_number_of(letters): text for letters, text in behind.items()},
+        frozenset(map(_number_of, doubtful)),
+        tuple(_notes(doubtful, rounded, some)),
+    )
+
+
+def as_written(path: Path, sheet: str) -> Iterator[tuple[int, int, str]]:
+    """Yields (line from 1, column from 0, text) of numbers that lose something when they are read.
+
+    They have 16 or more digits, are negative, which no date is, or are day 60, which no calendar has.
+    """
+    with zipfile.ZipFile(path) as archive:
+        part = part_of(archive, sheet)
+        if part is None:
+            return
+        with archive.open(part) as file:
+            for block in _blocks(file):
+                for letters, line, text in _WRITTEN.findall(block):
+                    yield int(line), _number_of(letters), text.decode()
+
+
+def can_be_either(text: str) -> bool:
+    """Returns whether it is one number with a decimal mark and another one with a mark between thousands."""
+    return _EITHER.fullmatch(text.strip()) is not None
+
+
+def _refuse_if_far(sheet: str, last: int, columns: set[bytes]) -> None:
+    width = max(map(_number_of, columns), default=-1) + 1
+    if last * width > CELLS_MAX:
+        raise ImportFault(
+            f"The sheet reaches to {column_letters(width)}{last}. Those are {last * width:,} cells; at most "
+            f"{CELLS_MAX:,} are possible.",
+            sheet,
+            "Delete the rows and columns behind the table, also empty ones, and save the workbook. "
+            "Or save the table as CSV.",
+        )
+
+
+def _notes(
+    doubtful: Mapping[bytes, str], rounded: Mapping[bytes, str], some_percent: list[bytes]
+) -> Iterator[str]:
+    for letters, text in sorted(doubtful.items())[:_LETTERS_SHOWN]:
+        yield (
+            f"Column {letters.decode()} holds numbers, and texts that can be read in two ways, "
+            f"such as {text}. Such texts stay without a value. Make them numbers in the workbook."
+        )
+    for letters, text in sorted(rounded.items())[:_LETTERS_SHOWN]:
+        yield (
+            f"Column {letters.decode()} holds numbers of more than 15 digits, such as {text}. "
+            "A workbook keeps no further digits. Save identifiers as text."
+        )
+    if some_percent:
+        letters_of = ", ".join(sorted(each.decode() for each in some_percent)[:_LETTERS_SHOWN])
+        yield f"Only some cells of {letters_of} show percent. All are read as they are saved: 5 % is 0.05."
+
+
+def _blocks(file: IO[bytes]) -> Iterator[bytes]:
+    """Yields the file in pieces that divide no cell."""
+    held = b""
+    while block := file.read(_BLOCK):
+        data = held + block
+        cut = max(data.rfind(b"<c "), data.rfind(b"<", 0, max(0, data.rfind(b":c "))))
+        if cut <= 0:
+            cut = len(data)
+        yield data[:cut]
+        held = data[cut:] if len(data) - cut < _CELL_BYTES_MAX else b""
+    yield held
+
+
+def _number_of(letters: bytes) -> int:
+    number = 0
+    for letter in letters:
+        number = number * 26 + letter - 64
+    return number - 1
+
+
+def _texts_that_are_either(archive: zipfile.ZipFile) -> dict[bytes, str]:
+    """Returns the shared texts that can be read in two ways, by their numbers."""
+    if "xl/sharedStrings.xml" not in archive.namelist():
+        return {}
+    found = {}
+    for number, each in enumerate(_SHARED.finditer(archive.read("xl/sharedStrings.xml"))):
+        text = b"".join(_SHARED_TEXT.findall(each[1])).decode(errors="replace")
+        if can_be_either(text):
+            found[b"%d" % number] = text.strip()
+    return found
+
+
+def _formats(archive: zipfile.ZipFile) -> dict[int, str]:
+    """Returns what each style shows behind numbers: %, a unit or nothing."""
+    if "xl/styles.xml" not in archive.namelist():
+        return {}
+    data = archive.read("xl/styles.xml")
+    codes = {each.get("numFmtId", ""): each.get("formatCode", "") for each in elements(data, "numFmt")}
+    begin, end = data.find(b"cellXfs"), data.rfind(b"cellXfs")
+    styles = elements(data[begin:end], "xf")
+    return {
+        number: _shown_behind(each.get("numFmtId", ""), codes.get(each.get("numFmtId", ""), ""))
+        for number, each in enumerate(styles)
+    }
+
+
+def _shown_behind(id: str, code: str) -> str:
+    if id in _PERCENT_FORMATS:
+        return "%"
+    first = _SPACE.sub("", code.partition(";")[0]).strip()
+    if first.endswith("%") and re.search(r"[0#?]", first):
+        return "%"
+    found = _BEHIND.search(first) or _BEFORE.match(first)
+    unit = (found[1] or found[2]).strip() if found else ""
+    return unit if unit and unit_beside(f"1 {unit}") == unit else ""

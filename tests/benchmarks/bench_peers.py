@@ -10,7 +10,8 @@ slots, one for each core; else they have one. It needs a JDK.
 
 `python` is keyed statistics: on Fogline as a user's row by row Python, on the others the Java of `keyed`.
 `chain` is three elements: on Fogline and Kafka Streams each in a group or sub-topology of its own, with a
-topic to the next; on Flink all in one job.
+topic to the next; on Flink all in one job. `chain-in-one` is the same, but on Fogline all are in one group:
+no topics between them, as on Flink.
 `latency` is that of a row for each row, from the time the event was due to when a `read_committed` consumer
 in another process has the result: at 1,000/s, and at half of what the slowest system took of that work in
 this run. All have processed some events before.

@@ -22,6 +22,7 @@ _WORKS = {
     "python": "the same, a user's Python (theirs: Java)",
     "difference": "a keyed row for each row",
     "chain": "a chain of three",
+    "chain-in-one": "the same chain, on Fogline in one group",
     "partitions": "keyed statistics, 4 partitions",
 }
 

@@ -28,6 +28,7 @@ _AGGREGATES = [
 _DERIVE = {"type": "derive", "params": {"columns": [{"name": "double", "expression": "value * 2"}]}}
 _DIFFERENCE = {"type": "difference", "params": {"column": "value", "name": "made"}}
 _FILTER = {"type": "filter", "params": {"condition": "n % 10 = 0"}}
+_CHAIN = [_DERIVE, _DIFFERENCE, _FILTER]
 _STATISTICS = {"type": "running-statistics", "params": {"column": "value", "every_s": 1}}
 
 
@@ -38,15 +39,17 @@ def _window(**more: float) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Work:
-    """`elements`: of Fogline, one after another, each in a group of its own. The source is in the first
-    group, and in the last the sink, which writes JSON to a topic of the user's own. `program`: what the
-    others' programs call it. `identity`: a column of the output that rises within each key."""
+    """`elements`: of Fogline, one after another, each in a group of its own, or with `one_group` all in one.
+    The source is in the first group, and in the last the sink, which writes JSON to a topic of the user's
+    own. `program`: what the others' programs call it. `identity`: a column of the output that rises within
+    each key."""
 
     elements: Sequence[dict[str, Any]]
     program: str
     expected: Callable[[Iterable[Event]], list[Output]]
     identity: str = "n"
     partitions: int = 1
+    one_group: bool = False
 
     @property
     def threads(self) -> int:
@@ -71,6 +74,8 @@ class Work:
     @property
     def groups(self) -> list[dict[str, Any]]:
         names = [[f"work-{number}"] for number in range(len(self.elements))]
+        if self.one_group:
+            names = [[id for [id] in names]]
         names[0].insert(0, "input")
         names[-1].append("output")
         return [{"id": f"group-{number}", "elements": each} for number, each in enumerate(names)]
@@ -122,7 +127,8 @@ WORKS = {
     "keyed": Work([_STATISTICS], "keyed", events.reported, "count"),
     "python": Work([{"type": user_operator.TYPE, "params": {}}], "keyed", events.reported, "count"),
     "difference": Work([_DIFFERENCE], "difference", differed),
-    "chain": Work([_DERIVE, _DIFFERENCE, _FILTER], "chain", chained),
+    "chain": Work(_CHAIN, "chain", chained),
+    "chain-in-one": Work(_CHAIN, "chain", chained, one_group=True),
     "partitions": Work([_STATISTICS], "keyed", events.reported, "count", PARTITIONS),
 }
 

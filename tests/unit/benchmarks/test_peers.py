@@ -57,11 +57,14 @@ def test_the_last_windows_may_be_open_and_no_other_fault_is_let_through(
     assert works._judged(work, fault(closed), slid(EVENTS), len(EVENTS)) == verdict
 
 
-def test_each_element_of_a_chain_has_a_group_of_its_own() -> None:
+def test_each_element_of_a_chain_has_a_group_of_its_own_or_all_have_one() -> None:
     assert [each["elements"] for each in WORKS["chain"].groups] == [
         ["input", "work-0"],
         ["work-1"],
         ["work-2", "output"],
+    ]
+    assert [each["elements"] for each in WORKS["chain-in-one"].groups] == [
+        ["input", "work-0", "work-1", "work-2", "output"],
     ]
     assert [each["elements"] for each in WORKS["map"].groups] == [["input", "work-0", "output"]]
 

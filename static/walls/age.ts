@@ -68,6 +68,22 @@ const CELL_DIGITS = 6;
 export const legible = (value: unknown): unknown =>
   typeof value === "number" && !Number.isInteger(value) ? Number(value.toPrecision(CELL_DIGITS)) : value;
 
+/** With milliseconds, as the first column of each table. */
+const TIME_LETTERS = 12;
+/** As wide as the room around a cell. */
+const ROOM_LETTERS = 3;
+
+/** How many letters the widest row of a table may have: by them its letters are as large as fit. */
+export function lettersOf(
+  columns: readonly { name: string }[],
+  rows: readonly { values: readonly unknown[] }[],
+): number {
+  const widths = columns.map(({ name }, place) =>
+    Math.max(name.length, ...rows.map(({ values }) => String(values[place] ?? "").length)),
+  );
+  return [TIME_LETTERS, ...widths].reduce((sum, width) => sum + width + ROOM_LETTERS, 0);
+}
+
 export function figureText(value: unknown, decimals: number | null | undefined): string {
   if (value === null || value === undefined) return "–";
   if (typeof value === "boolean") return value ? "yes" : "no";

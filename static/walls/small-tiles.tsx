@@ -8,7 +8,7 @@ import type { FigureTile, Peeked, PictureTile, TableTile, TextTile, TileState } 
 import { Problem, Skeleton, useLoaded } from "../shared/ui/parts";
 import { PipelinePicture } from "../shared/ui/pipeline-picture";
 import { Spark } from "../shared/ui/spark";
-import { figureText, legible, verdictOf } from "./age";
+import { figureText, legible, lettersOf, verdictOf } from "./age";
 import { wallPath } from "../shared/wall-tiles";
 import { useWall } from "./wall-store";
 
@@ -74,16 +74,13 @@ export function TableBody({ tile, state }: { tile: TableTile; state: TileState |
     data.records,
     tile.columns.map((name) => ({ name })),
   );
+  const rows = newestFirst(data.records).map((record) => {
+    const row = rowOf(record, columns);
+    return { ...row, values: row.values.map(legible) };
+  });
   return (
-    <div className="wall-table">
-      <RowTable
-        label={tile.title || "Rows"}
-        columns={columns}
-        rows={newestFirst(data.records).map((record) => {
-          const row = rowOf(record, columns);
-          return { ...row, values: row.values.map(legible) };
-        })}
-      />
+    <div className="wall-table" style={{ "--letters": lettersOf(columns, rows) } as CSSProperties}>
+      <RowTable label={tile.title || "Rows"} columns={columns} rows={rows} />
     </div>
   );
 }

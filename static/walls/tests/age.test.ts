@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ageOf, ageWords, figureText, usualGap, verdictOf } from "../age";
+import { ageOf, ageWords, figureText, legible, lettersOf, usualGap, verdictOf } from "../age";
 
 const NOW = Date.parse("2026-11-28T12:00:00Z");
 const heard = (seconds: number) => ({
@@ -59,4 +59,12 @@ test("a figure has few digits, or those that were asked for", () => {
     "yes",
     "on",
   ]);
+});
+
+test("a table's numbers keep six digits, whole ones all, and its letters count what its widest row holds", () => {
+  expect(legible(12964.123456)).toBe(12964.1);
+  expect(legible(0.000123456789)).toBe(0.000123457);
+  expect(legible(123456789)).toBe(123456789);
+  expect(legible("12.3456789")).toBe("12.3456789");
+  expect(lettersOf([{ name: "n" }], [{ values: [12964.1] }, { values: [null] }])).toBe(12 + 3 + 7 + 3);
 });

@@ -65,6 +65,9 @@ _DIGITS_OF_DATES = {
     "%Y%m%d%H": rf"{_CENTURY}\d\d{_MONTH}(?:0[1-9]|[12]\d|3[01])(?:[01]\d|2[0-4])",
     "%Y%j": rf"{_CENTURY}\d\d[0-3]\d\d",
     "%Y%m": rf"{_CENTURY}\d\d{_MONTH}",
+    "%G%V": rf"{_CENTURY}\d\d(?:0[1-9]|[1-4]\d|5[0-3])",
+    # No year after 2034: from 36,526 on they are days of this century in Excel.
+    "%y%j": r"(?:[0-2]\d|3[0-4])[0-3]\d\d",
     "%Y.%j": rf"{_CENTURY}\d\d\.[0-3]\d\d",
     "%Y.%m": rf"{_CENTURY}\d\d\.{_MONTH}",
     "%m.%Y": rf"{_MONTH}\.{_CENTURY}\d\d",
@@ -251,11 +254,12 @@ def _in_digits(name: str, cells: Sequence[str], hint: float) -> tuple[str, ...]:
     If the name says no more than that they are times, and they are of one year, they may be seconds.
     """
     low = name.lower().strip()
-    by_name = _MONTHS.search(low) or _DATES.search(low) or _YEARS.search(low)
+    of_weeks = _WEEKS.search(low)
+    by_name = of_weeks or _MONTHS.search(low) or _DATES.search(low) or _YEARS.search(low)
     if not hint and not by_name:
         return ()
     for form, pattern in _DIGITS_OF_DATES.items():
-        if not all(re.fullmatch(pattern, cell) for cell in cells):
+        if (of_weeks and "%V" not in form) or not all(re.fullmatch(pattern, cell) for cell in cells):
             continue
         read = time_reader(form)
         times = [float(moment[0]) for cell in cells if (moment := read(cell)) is not None]
@@ -264,7 +268,7 @@ def _in_digits(name: str, cells: Sequence[str], hint: float) -> tuple[str, ...]:
             continue
         if form == "%Y" and not _YEARS.search(low):
             return (form, "epoch_s") if hint else ()
-        years = len({cell[:4] for cell in cells})
+        years = len({cell[: 2 if form.startswith("%y") else 4] for cell in cells})
         sure = by_name or form in ("%Y%m%d%H", "%m.%Y") or years > 1
         others = [each for each in formats_of(cells) if "%d" in each] if form == "%Y%m" else []
         return (form, *others) if sure else (form, "epoch_s")

@@ -73,7 +73,8 @@ READ: list[tuple[str, Sequence[datetime], Write]] = [
     *(("time", DAYS, by(each)) for each in ("%Y-%j", "%Y/%j", "%j/%Y", "%y-%j", "%d %b %y")),
     *(("time", MINUTES, by(each)) for each in ("%Y/%j/%H:%M:%S", "%Y:%j:%H:%M:%S", "%Y.%j.%H.%M.%S")),
     *(("MESS_DATUM", HOURS, by(each)) for each in ("%Y%m%d%H", "%Y%m%d%H:00")),
-    *(("Tag", DAYS, by(each)) for each in ("%Y%j", "%Y.%j")),
+    *(("Tag", DAYS, by(each)) for each in ("%Y%j", "%Y.%j", "%y%j")),
+    ("Woche", WEEKS, by("%G%V")),
     ("Jahr", YEARS, by("%Y")),
     *(
         ("time", MINUTES, by(each))
@@ -133,8 +134,16 @@ def test_a_time_is_read_however_it_is_written(
     assert all(near), (found[:3], meant[:3])
 
 
-@pytest.mark.parametrize("texts", [[f"2021{n:02d}" for n in range(1, 13)], [str(2000 + n) for n in range(9)]])
-def test_numbers_that_may_be_months_years_or_seconds_are_asked(tmp_path: Path, texts: list[str]) -> None:
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [f"2021{n:02d}" for n in range(1, 13)],
+        [f"2021{n:02d}" for n in range(1, 53)],
+        [f"24{n:03d}" for n in range(100, 130)],
+        [str(2000 + n) for n in range(9)],
+    ],
+)
+def test_numbers_that_may_be_dates_or_seconds_are_asked(tmp_path: Path, texts: list[str]) -> None:
     _, [question] = shown(tmp_path, "time", texts)
     assert question.id == "time.order"
     assert any("seconds" in choice.title for choice in question.choices)

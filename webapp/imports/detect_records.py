@@ -13,6 +13,7 @@ from webapp.imports import time_columns
 from webapp.imports.column_names import named
 from webapp.imports.detect_time import detected_time
 from webapp.imports.dialect import lines_of
+from webapp.imports.faults import ImportFault
 from webapp.imports.json_document import first_of_keys, json_lines, twice_in
 from webapp.imports.reading import COLUMNS_MAX, ColumnReading, Detection, Reading
 from webapp.imports.sample import Head
@@ -23,13 +24,29 @@ LINES_JUDGED, LINES_CHARACTERS = 20, 200_000
 NUMBERS_SHARE, NOTES_MAX = 0.9, 20
 _ITEMS_MAX = 8  # of an array that become columns
 _DEPTH_MAX = 6
+_TOO_DEEP, _TOO_DEEP_CHARACTERS = 900, 20_000
 
 
 def is_json_lines(text: str) -> bool:
-    """Whether most of its first lines are JSON objects."""
+    """Whether most of its first lines are JSON objects. Raises ImportFault if something is wrong with most."""
     begin = text.lstrip()[:LINES_CHARACTERS].split("\n")[:LINES_JUDGED]
     some = [line.strip() for line in begin if line.strip()]
-    return sum(map(_is_object, some)) * 2 > len(some[:-1] or some)
+    if sum(map(_is_object, some)) * 2 > len(some[:-1] or some):
+        return True
+    some = some[:-1] or some  # the last one may be cut
+    if sum(_is_object(line.removesuffix(",")) for line in some) * 2 > len(some):
+        raise ImportFault(
+            "The lines are JSON objects with commas behind them. That is neither JSON lines nor JSON.",
+            "line 1",
+            "Put [ before the first line and ] behind the last one, without the last comma.",
+        )
+    if sum(map(_is_too_deep, some)) * 2 > len(some):
+        raise ImportFault(
+            "The JSON of most lines is nested too deep to be read.",
+            "line 1",
+            f"Write it with at most {_DEPTH_MAX} levels.",
+        )
+    return False
 
 
 def _is_object(line: str) -> bool:
@@ -39,6 +56,11 @@ def _is_object(line: str) -> bool:
         return isinstance(json.loads(line), dict)
     except (ValueError, RecursionError):
         return False
+
+
+def _is_too_deep(line: str) -> bool:
+    """Also one that was cut, as long lines are."""
+    return line.startswith("{") and line[:_TOO_DEEP_CHARACTERS].count("{") > _TOO_DEEP
 
 
 def detected_json_document(head: Head, text: str, encoding: str, records: str) -> Detection:

@@ -126,6 +126,16 @@ def test_lines_of_json_among_which_some_are_no_objects_are_still_such(tmp_path: 
     assert (found.names, found.report.rows, found.report.first_dead) == (["t", "v"], 31, (1, "null"))
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [('{"n": 1},', "objects with commas behind them"), ('{"a":' * 50_000 + "1" + "}" * 50_000, "too deep")],
+)
+def test_what_is_nearly_json_lines_is_refused_with_the_reason(tmp_path: Path, line: str, said: str) -> None:
+    (tmp_path / "a.jsonl").write_text((line + "\n") * 5)
+    with pytest.raises(ImportFault, match=said):
+        look(tmp_path / "a.jsonl", "a.jsonl")
+
+
 def test_times_of_day_and_large_numbers_of_parquet_are_kept_and_lists_are_named(tmp_path: Path) -> None:
     columns = {
         "day": pa.array([date(2024, 5, 1)] * 3, pa.date32()),

@@ -28,7 +28,7 @@ _TOO_DEEP, _TOO_DEEP_CHARACTERS = 900, 20_000
 
 
 def is_json_lines(text: str) -> bool:
-    """Whether most of its first lines are JSON objects. Raises ImportFault if something is wrong with most."""
+    """Whether most of its first lines are JSON objects. Raises ImportFault if most are spoiled ones."""
     begin = text.lstrip()[:LINES_CHARACTERS].split("\n")[:LINES_JUDGED]
     some = [line.strip() for line in begin if line.strip()]
     if sum(map(_is_object, some)) * 2 > len(some[:-1] or some):

@@ -56,7 +56,7 @@ def test_a_condition_is_built_of_rows_and_written_as_an_expression(
         # a row that lacks something is there again after a look at another element
         dashboard.select("numbers")
         dashboard.select("high")
-        expect(dashboard.inspector).to_contain_text("Type a number.")
+        expect(dashboard.inspector).to_contain_text("Type a text.")
         dashboard.field("Column of row 2").select_option("key")
         dashboard.field("Comparison of row 2").select_option("is one of")
         dashboard.field("Value of row 2").fill("it's")

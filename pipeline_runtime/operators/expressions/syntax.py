@@ -228,9 +228,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 def with_column(text: str, old: str, new: str) -> str:
     """Returns the expression with the column `new` wherever it reads the column `old`."""
-    name = (
-        new if _PLAIN_NAME.fullmatch(new) and new.lower() not in _KEYWORDS else f"`{new.replace('`', '``')}`"
-    )
+    name = new if _is_plain(new) else f"`{new.replace('`', '``')}`"
     tokens = list(_tokens(text))
     pieces, at = [], 0
     for token, after in pairwise(tokens):
@@ -241,6 +239,12 @@ def with_column(text: str, old: str, new: str) -> str:
             pieces += [text[at:start], name]
             at = start + len(token.text)
     return "".join([*pieces, text[at:]])
+
+
+def _is_plain(name: str) -> bool:
+    """Returns whether the name needs no quotes. `now` does, as it is refused even without parentheses."""
+    taken = name.lower() in _KEYWORDS or name.lower() in NOT_REPEATABLE
+    return _PLAIN_NAME.fullmatch(name) is not None and not taken
 
 
 class _Parser:

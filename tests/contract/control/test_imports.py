@@ -107,12 +107,20 @@ def test_what_it_says_is_the_result_and_what_it_cannot_do_is_said(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    "does", ["os._exit(7)", "print('no JSON', flush=True)", "print('[1]', flush=True)", "say(other=1)"]
+    ("does", "ended"),
+    [
+        ("os._exit(7)", "exit code 7"),
+        ("os.abort()", "signal SIGABRT"),
+        ("print('no JSON', flush=True)", "exit code"),
+        ("print('[1]', flush=True)", "exit code"),
+        ("say(other=1)", "exit code"),
+    ],
 )
-def test_a_process_without_a_result_is_a_failure_in_words(tmp_path: Path, does: str) -> None:
+def test_a_process_without_a_result_is_a_failure_in_words(tmp_path: Path, does: str, ended: str) -> None:
     found = run(tmp_path, does)
     assert isinstance(found, Failed)
-    assert "ended without a result" in found.trouble["what"]
+    assert f"ended without a result ({ended}" in found.trouble["what"]
+    assert "The uploaded file is kept" in found.trouble["next"]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,13 @@
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from pipeline_runtime.operators.expressions import ExpressionInvalid, columns_of, compile_expression, parse
+from pipeline_runtime.operators.expressions import (
+    ExpressionInvalid,
+    columns_of,
+    compile_expression,
+    parse,
+    with_column,
+)
 from pipeline_runtime.operators.expressions.types import column_types
 from tests.oracles.expressions import FailedError, value_of
 from tests.unit.operators.conftest import evaluated, schema_of
@@ -212,3 +218,9 @@ def meant(compiled, rows):
 @pytest.mark.parametrize("text", ["(" * 36 + "b" + " between b and b)" * 36, "i" + " % 7 + i" * 45 + " > 0"])
 def test_the_work_does_not_double_with_each_level(text):
     assert evaluated(compile_expression(text, ROW_SCHEMA), ROW_SCHEMA, ROWS)[0] is True
+
+
+@pytest.mark.parametrize("new", ["now", "RAND", "uuid", "case", "a b", "a`b", "abs", "x"])
+def test_an_expression_reads_another_column_whatever_its_name_is(new):
+    changed = with_column("old + abs(`old`) > 1", "old", new)
+    assert columns_of(parse(changed)) == (new,)

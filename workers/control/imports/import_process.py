@@ -11,6 +11,7 @@ import logging
 import os
 import queue
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -186,11 +187,20 @@ def _crashed(process: subprocess.Popen[bytes]) -> Failed:
     log.error("python -m webapp.imports ended without a result, exit code %s", code)
     return Failed(
         {
-            "what": f"The process that reads it ended without a result (exit code {code}).",
+            "what": f"The process that reads it ended without a result ({_end_in_words(code)}).",
             "where": None,
-            "next": "Try again. If that does not help, the log of the control process says more.",
+            "next": "The uploaded file is kept. Try again. If it ends again, save the table as CSV in the "
+            "program that it is from, and upload that. The log of the control process says more.",
         }
     )
+
+
+def _end_in_words(code: int | str) -> str:
+    """Returns "signal SIGABRT" if a library or the machine has ended it, or "exit code 7"."""
+    if isinstance(code, int) and code < 0:
+        with suppress(ValueError):
+            return f"signal {signal.Signals(-code).name}"
+    return f"exit code {code}"
 
 
 def _trouble(error: Any) -> FileTrouble:

@@ -171,6 +171,24 @@ def _first_number(cells: list[str]) -> str:
     return numbers[0] if len(numbers) >= NUMBERS_SHARE * len(some) > 0 else ""
 
 
+def _with_time_of_day(
+    best: int, names: list[str], types: list[FieldType], texts: list[list[str]]
+) -> list[JsonValue]:
+    """Returns the column of times, and the one with the time of day if it holds dates alone."""
+    clocks = [at for at, type_ in enumerate(types) if type_ is FieldType.STRING and _are_clocks(texts[at])]
+    if not clocks or any(len(text) > len("2024-05-01") for text in texts[best]):
+        return [best]
+    some = sorted([best, *clocks])
+    found = time_columns.find([names[at] for at in some], [texts[at] for at in some], ".", [[] for _ in some])
+    chosen = [] if found is None else [some[at] for at in found.columns]
+    return [*chosen] if best in chosen else [best]
+
+
+def _are_clocks(cells: list[str]) -> bool:
+    shapes = {shape(cell) for cell in cells}
+    return "clock" in shapes and shapes <= {"clock", "none"}
+
+
 def _with_time(
     reading: Reading,
     sources: list[str],
@@ -188,7 +206,7 @@ def _with_time(
         names,
         list(range(1, max(map(len, texts), default=0) + 1)),
         ".",
-        {} if best is None else {"time.columns": [best]},
+        {} if best is None else {"time.columns": _with_time_of_day(best, names, types, texts)},
     )
     time = timed.reading
     if time is not None:

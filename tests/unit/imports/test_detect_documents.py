@@ -148,3 +148,33 @@ def test_times_of_day_and_large_numbers_of_parquet_are_kept_and_lists_are_named(
     types = {column.name: column.type.value for column in found.detection.reading.columns}
     assert types == {"day": "timestamp", "count": "string", "clock": "string"}
     assert "Left out, since no value of theirs is one cell: list." in found.detection.notes
+
+
+@pytest.mark.parametrize("day", [pa.date32(), pa.date64()])
+@pytest.mark.parametrize("clock", [pa.time32("s"), pa.time64("ns"), pa.string()])
+def test_a_date_and_a_time_of_day_of_parquet_are_one_time(
+    tmp_path: Path, day: pa.DataType, clock: pa.DataType
+) -> None:
+    clocks = [time(8, n) for n in range(30)]
+    columns = {
+        "date": pa.array([date(2024, 5, 1 + n // 10) for n in range(30)], day),
+        "v": list(range(30)),
+        "time": pa.array(map(str, clocks) if clock == pa.string() else clocks, clock),
+    }
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table(columns), sink)
+    found = imported(tmp_path / "table.pq", sink.getvalue().to_pybytes())
+    assert [found.times[n] for n in (0, 9, 10, 29)] == [
+        *("2024-05-01T08:00:00+00:00", "2024-05-01T08:09:00+00:00"),
+        *("2024-05-02T08:10:00+00:00", "2024-05-03T08:29:00+00:00"),
+    ]
+    assert found.column("date")[10] == "2024-05-02T00:00:00+00:00"
+
+
+def test_a_date_of_parquet_stays_alone_beside_what_is_no_time_of_day(tmp_path: Path) -> None:
+    columns = {"date": [date(2024, 5, 1 + n) for n in range(30)], "v": [f"{n} of 30" for n in range(30)]}
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table(columns), sink)
+    assert (
+        imported(tmp_path / "table.pq", sink.getvalue().to_pybytes()).times[1] == "2024-05-02T00:00:00+00:00"
+    )

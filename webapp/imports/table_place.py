@@ -15,6 +15,7 @@ from webapp.imports.units import is_aggregate, is_unit
 FITS_SHARE = 0.6  # of the typed cells of a row, for it to be one of the table
 ROWS_AHEAD = 3
 FOOTER_MAX = 60
+_END_OF_HEADER = "***End_of_Header***"
 _TIMES_SHARE = 0.9
 _TYPED_SHARE = 0.6  # of a column's cells, for it to be a column of data
 
@@ -46,7 +47,7 @@ def found(
 
     `rows` are without comments. `comments` are looked at for names if no row above the table has them.
     """
-    filled = [row for row in rows if row.cells]
+    filled = _below_headers([row for row in rows if row.cells])
     width = _width(filled)
     body = [row for row in filled if first is not None and row.number >= first] or filled
     typed = _typed_columns(
@@ -85,6 +86,17 @@ def found(
         names=names,
         unit_cells=unit_row.cells if unit_row is not None else (),
     )
+
+
+def _below_headers(rows: Sequence[Line]) -> Sequence[Line]:
+    """Returns the rows behind the headers of a LabVIEW measurement. It has two, without rows in between."""
+    begin = 0
+    for at, row in enumerate(rows):
+        if row.cells[0].strip() == _END_OF_HEADER:
+            begin = at + 1
+        elif begin and shape(row.cells[0]) == "number":
+            break
+    return rows[begin:] or rows
 
 
 def _width(rows: Sequence[Line]) -> int:

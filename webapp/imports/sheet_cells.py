@@ -26,8 +26,8 @@ _BLOCK, _CELL_BYTES_MAX = 1 << 20, 1 << 18
 _LETTERS_SHOWN = 8
 _C, _F, _V = rb"<(?:\w+:)?c", rb"<(?:\w+:)?f", rb"<(?:\w+:)?v>"
 _FORMULA = rb"(?:" + _F + rb"\b[^<>]*?(?:/>|>[^<]*</(?:\w+:)?f>))?"
-_REFERENCE = re.compile(_C + rb"\b[^<>]*?\br=\"([A-Z]{1,3})")
-_LINE = re.compile(rb"<(?:\w+:)?row\b[^<>]*?\br=\"(\d{1,7})\"")
+_REFERENCE = re.compile(_C + rb"\b[^<>]*?\br=[\"']([A-Za-z]{1,3})(\d{1,7})")
+_LINE = re.compile(rb"<(?:\w+:)?row\b[^<>]*?\br=[\"'](\d{1,7})")
 _PLACE = rb" r=\"([A-Z]{1,3})(\d{1,7})\"(?: s=\"\d{1,6}\")?"
 _NUMBER = re.compile(
     _C + rb" r=\"([A-Z]{1,3})\d{1,7}\"(?: s=\"(\d{1,6})\")?(?: t=\"n\")?>" + _FORMULA + _V + rb"[-.\d]"
@@ -82,9 +82,11 @@ def _cells_in(path: Path, modified_ns: int, sheet: str) -> SheetCells:
         last = 0
         with archive.open(part) as file:
             for block in _blocks(file):
-                columns.update(_REFERENCE.findall(block))
+                places = _REFERENCE.findall(block)
+                columns.update(letters.upper() for letters, _ in places)
                 styles.update(_NUMBER.findall(block))
-                last = max(last, *map(int, _LINE.findall(block)), 0)
+                lines = {*_LINE.findall(block), *(line for _, line in places)}
+                last = max(last, *map(int, lines), 0)
                 for letters, line, number in _ROUNDED.findall(block):
                     rounded.setdefault(letters, f"{number.decode()} in {letters.decode()}{line.decode()}")
                 said = [

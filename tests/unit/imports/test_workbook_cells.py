@@ -128,9 +128,18 @@ def test_days_that_are_none_are_no_dates(tmp_path: Path, day: float, said: str) 
     assert found.times[6] == "1900-03-07T00:00:00+00:00"
 
 
-def test_a_cell_far_away_is_told_before_anything_is_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "row",
+    [
+        '<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>',
+        '<row><c r="XFD1048576"><v>1</v></c></row>',
+        "<row r='1048576'><c r='XFD1048576'><v>1</v></c></row>",
+        '<row r="40"><c s="0" r="XFD1048576" t="n"><v>1</v></c></row>',
+    ],
+)
+def test_a_cell_far_away_is_told_before_anything_is_read(tmp_path: Path, row: str) -> None:
     book = workbook([["when", "x"], *([time, n] for n, time in enumerate(TIMES))])
-    far = '<row r="1048576"><c r="XFD1048576"><v>1</v></c></row></sheetData>'
+    far = f"{row}</sheetData>"
     made = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(book)) as given, zipfile.ZipFile(made, "w") as archive:
         for name in given.namelist():

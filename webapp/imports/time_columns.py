@@ -23,6 +23,7 @@ from webapp.imports.time_formats import (
     range_formats_of,
     with_clock,
 )
+from webapp.imports.time_parts import parts_without_names
 from webapp.imports.time_text import (
     ABBREVIATIONS,
     ABOVE,
@@ -478,7 +479,8 @@ def _parts_apart(names: Sequence[str], columns: Sequence[Sequence[str]]) -> list
     """Returns a time whose year, month, day and so on have columns of their own."""
     places = {part: _place_of(part, names) for part in _PARTS}
     if places["%Y"] is None:
-        return []
+        parts = parts_without_names(names, columns)
+        return [TimeFound(tuple(range(len(parts))), (" ".join(parts),), 7.0)] if parts else []
     if places["%m"] is not None and places["%d"] is not None:
         chosen = ["%Y", "%m", "%d"]
     elif places["%j"] is not None:

@@ -79,6 +79,14 @@ MUTANTS = (
     ),
     Mutant(
         "reading ahead",
+        "whoever stops the thread closes a reader that it still uses",
+        "pipeline_runtime/batch/reading_ahead.py",
+        "            self._changed.wait_for(lambda: not self._is_reading)\n            self._failure = None",
+        "            self._failure = None",
+        ("tests/unit/batch/test_reading_ahead.py",),
+    ),
+    Mutant(
+        "reading ahead",
         "a batch takes what was read ahead although only a part of its rows is there",
         "pipeline_runtime/batch/portions.py",
         "if not self._ahead or self._ahead[-1][0] < end:",

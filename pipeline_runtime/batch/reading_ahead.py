@@ -14,7 +14,7 @@ from pipeline_runtime.batch.portions import PortionReader, read_ahead
 
 class ReadingAhead:
     """The thread begins with the first call of `go_on`, and ends with `stop`. It uses the readers that it was
-    given last, but not between `pause` and `go_on`."""
+    given last, but not between `pause` or `stop` and `go_on`."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -33,7 +33,6 @@ class ReadingAhead:
                 return
             self._given, self._is_paused = (list(readers), list(held)), False
             if self._thread is None:
-                self._changed.wait_for(lambda: not self._is_reading)  # the one before it
                 self._thread = threading.Thread(target=self._run, name="reading ahead", daemon=True)
                 self._thread.start()
             self._changed.notify_all()
@@ -47,11 +46,14 @@ class ReadingAhead:
             self._raise()
 
     def stop(self) -> None:
-        """The thread ends, as soon as it reads nothing any more. The next `go_on` begins another one."""
+        """Returns when the thread reads nothing any more, as `pause` does. So its readers may be closed. The
+        next `go_on` begins another thread."""
         with self._changed:
             self._thread = None
-            self._given, self._is_paused, self._failure = None, True, None
+            self._given, self._is_paused = None, True
             self._changed.notify_all()
+            self._changed.wait_for(lambda: not self._is_reading)
+            self._failure = None
 
     def _raise(self) -> None:
         if self._failure is not None:

@@ -123,7 +123,7 @@ def test_what_the_thread_raises_is_raised_by_the_batch(
         thread.go_on([], [reader])
 
 
-def test_behind_a_stop_nothing_is_read_and_another_thread_may_begin(
+def test_a_stop_waits_for_what_is_being_read_and_another_thread_may_begin(
     monkeypatch: pytest.MonkeyPatch, thread: ReadingAhead
 ) -> None:
     partition = Gated([4, 4, 4])
@@ -131,8 +131,19 @@ def test_behind_a_stop_nothing_is_read_and_another_thread_may_begin(
     thread.go_on([reader], [reader])
     assert partition.inside.wait(30)
     former = thread._thread
-    thread.stop()
+    was_inside: list[bool] = []
+
+    def stops() -> None:
+        thread.stop()
+        was_inside.append(partition.inside.is_set())
+
+    other = threading.Thread(target=stops)
+    other.start()
+    wait_until(lambda: bool(thread._changed._waiters or was_inside), "the stop to wait")
+    assert not was_inside, "whoever stops would close a reader that is in use"
     partition.may.release()
+    other.join(30)
+    assert was_inside == [False]
     assert former is not None
     former.join(30)
     assert not former.is_alive()
@@ -140,6 +151,31 @@ def test_behind_a_stop_nothing_is_read_and_another_thread_may_begin(
     partition.may.release(3)
     thread.go_on([reader], [reader])
     wait_until(lambda: reader.ahead()[0] == 12, "another thread to read the rest")
+
+
+def test_what_the_thread_raises_at_a_stop_is_nothing_to_the_next_batches(
+    monkeypatch: pytest.MonkeyPatch, thread: ReadingAhead
+) -> None:
+    partition = Gated([4])
+    reader = begun(monkeypatch, partition)
+    read = reader.read_one_ahead
+
+    def fails() -> None:
+        read()
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(reader, "read_one_ahead", fails)
+    thread.go_on([reader], [reader])
+    assert partition.inside.wait(30)
+    former = thread._thread
+    other = threading.Thread(target=thread.stop)
+    other.start()
+    wait_until(lambda: thread._is_paused, "the stop to be asked for")
+    partition.may.release()
+    other.join(30)
+    assert former is not None
+    former.join(30)
+    assert thread._failure is None
 
 
 def test_a_thread_that_is_full_goes_on_once_a_batch_has_taken_its_rows(

@@ -15,13 +15,14 @@ from pipeline_runtime.model.faults import (
     pydantic_faults,
     words_for_pattern,
 )
-from pipeline_runtime.model.plain_data import NotJson, NotPlainData, read_json, shown, unfit
+from pipeline_runtime.model.plain_data import DEPTH_MAX, NotJson, NotPlainData, read_json, shown, unfit
 from pipeline_runtime.model.spec import LATENCY_MS_MAX, LATENCY_MS_MIN, Frozen
 
 API_VERSION: Final = "fogline/v1"
 DOCUMENT_BYTES_MAX = 1_000_000
 ELEMENTS_MAX = 500
 INPUTS_MAX = 50  # per element
+YAML_VALUES_MAX = 50_000  # reading these takes some seconds
 NAME_MAX = 40
 TITLE_MAX = 120
 NAME_PATTERN = words_for_pattern(
@@ -250,13 +251,28 @@ def _invalid_text(message: str) -> DocumentInvalid:
 
 class _PlainLoader(yaml.SafeLoader):
     """YAML with the meaning of JSON: no aliases (a small text could grow without bound), no dates, and no key
-    twice (the second would win silently)."""
+    twice (the second would win silently). Depth and number of values have a bound."""
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(stream)
+        self._depth = self._values = 0
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
             event = self.peek_event()
             raise yaml.composer.ComposerError(None, None, "aliases are not allowed", event.start_mark)
-        return super().compose_node(parent, index)
+        self._depth += 1
+        self._values += 1
+        for count, most, what in (
+            (self._depth, DEPTH_MAX, "levels: it is nested too deeply"),
+            (self._values, YAML_VALUES_MAX, "values: it is too large"),
+        ):
+            if count > most:
+                start = self.peek_event().start_mark
+                raise yaml.composer.ComposerError(None, None, f"more than {most:,} {what}", start)
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         seen: set[Any] = set()

@@ -1,41 +1,32 @@
-/** Import and export of a pipeline as a file. The YAML library is loaded when it is needed. */
+/** Import and export of a pipeline as a file. The server reads and writes YAML: it knows the names of files. */
+import { post } from "../shared/api";
 import { download } from "../shared/download";
-import type { PipelineDocument } from "../shared/types";
+import { askFiles, type Chosen } from "../shared/files/missing-files";
+import type { PipelineDocument, ReadPipeline } from "../shared/types";
 
-async function toYaml(document: PipelineDocument): Promise<string> {
-  const { stringify } = await import("yaml");
-  return stringify(document, { lineWidth: 110, aliasDuplicateObjects: false });
+/** The saved draft as YAML, with its files by their names. */
+export function exportYaml(name: string): void {
+  const link = window.document.createElement("a");
+  link.href = `/api/v1/pipelines/${encodeURIComponent(name)}/export`;
+  link.download = `${name}.yaml`;
+  link.click();
 }
 
-export async function exportDocument(document: PipelineDocument, kind: "yaml" | "json"): Promise<void> {
-  const name = document.metadata.name;
-  if (kind === "yaml") download(`${name}.yaml`, "application/yaml", await toYaml(document));
-  else download(`${name}.json`, "application/json", JSON.stringify(document, null, 2));
+export function exportJson(document: PipelineDocument): void {
+  download(`${document.metadata.name}.json`, "application/json", JSON.stringify(document, null, 2));
 }
 
-/** The document in a YAML or JSON text; throws with what is wrong in words. */
-export async function parseText(text: string): Promise<PipelineDocument> {
-  const { parse } = await import("yaml");
-  let data: unknown;
-  try {
-    data = parse(text, { maxAliasCount: 0, schema: "core" });
-  } catch (error) {
-    throw new Error(
-      `This is neither YAML nor JSON: ${error instanceof Error ? error.message.split("\n")[0] : ""}`,
-    );
+/** The document in a YAML or JSON text. Asks for files that it names and that are not here; null if the user
+ * cancels. Throws ApiError with what is wrong in the text. */
+export async function readText(text: string): Promise<PipelineDocument | null> {
+  let chosen: Chosen = {};
+  for (;;) {
+    const { document, missing } = await post<ReadPipeline>("/documents/read", { text, files: chosen });
+    if (missing.length === 0) return document as unknown as PipelineDocument;
+    const more = await askFiles(missing);
+    if (!more) return null;
+    chosen = { ...chosen, ...more };
   }
-  const document = data as Partial<PipelineDocument> | null;
-  if (!document || typeof document !== "object" || document.kind !== "Pipeline" || !document.metadata?.name) {
-    throw new Error("This is not a pipeline: it needs kind: Pipeline and metadata.name.");
-  }
-  const elements = document.spec?.elements;
-  if (
-    elements !== undefined &&
-    (!Array.isArray(elements) || elements.some((element) => typeof element?.id !== "string"))
-  ) {
-    throw new Error("spec.elements must be a list of elements with an id each.");
-  }
-  return { ...document, spec: { ...document.spec, elements: elements ?? [] } } as PipelineDocument;
 }
 
 export function chooseFile(accept: string): Promise<File | null> {

@@ -32,7 +32,7 @@ import { autosave } from "./autosave";
 import { deploy, deployBusy, runAgain, undeploy, useDeploy } from "./deploy";
 import { pipelineTitle, withTitle } from "../shared/document";
 import { ElsewhereMark } from "./elsewhere";
-import { chooseFile, exportDocument, parseText } from "./files";
+import { chooseFile, exportJson, exportYaml, readText } from "./files";
 import { dropAllCopies, renameCopies } from "../shared/local-copies";
 import { adopt, commit, current, setMode, useEditor } from "./store";
 import { askName } from "./name-dialog";
@@ -182,11 +182,22 @@ function SaveMark() {
   }
 }
 
+async function saveYaml(): Promise<void> {
+  if (await autosave.flush()) exportYaml(current().metadata.name);
+  else
+    toast({
+      tone: "error",
+      title: "Not exported as YAML",
+      text: "The server writes YAML from the saved draft, and yours is not saved. Export it as JSON, or save it first.",
+    });
+}
+
 async function importFile(): Promise<void> {
   const file = await chooseFile(".yaml,.yml,.json");
   if (!file) return;
   try {
-    const document = await parseText(await file.text());
+    const document = await readText(await file.text());
+    if (!document) return;
     closeVersions();
     const metadata = { ...document.metadata, name: current().metadata.name };
     adopt(withTitle({ ...document, metadata }, pipelineTitle(current())));
@@ -297,8 +308,8 @@ function PipelineMenu({ deployed }: { deployed: boolean }) {
         { title: "Versions", icon: <History />, run: () => openVersions() },
         { title: "Duplicate", icon: <FileUp />, disabled: locked, run: () => void duplicate() },
         "line",
-        { title: "Export as YAML", icon: <Download />, run: () => void exportDocument(current(), "yaml") },
-        { title: "Export as JSON", icon: <Download />, run: () => void exportDocument(current(), "json") },
+        { title: "Export as YAML", icon: <Download />, run: () => void saveYaml() },
+        { title: "Export as JSON", icon: <Download />, run: () => exportJson(current()) },
         { title: "Import a file", icon: <FileUp />, disabled: locked, run: () => void importFile() },
         "line",
         {
@@ -328,7 +339,7 @@ export function useHeaderCommands(): Command[] {
       { id: "edit-mode", title: "Edit the draft", run: editDraft },
       { id: "versions", title: "Versions: view, compare, restore", run: () => openVersions() },
       { id: "live-mode", title: "Watch it live", run: () => setMode("live") },
-      { id: "export-yaml", title: "Export as YAML", run: () => void exportDocument(current(), "yaml") },
+      { id: "export-yaml", title: "Export as YAML", run: () => void saveYaml() },
       { id: "import", title: "Import a file", disabled: roleReason("editor"), run: () => void importFile() },
     ],
     [deployed],

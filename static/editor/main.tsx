@@ -26,6 +26,7 @@ import { autoLayout, goToInspector, useEditorCommands, useKeyboard } from "./key
 import { KeyboardMap } from "./keyboard-map";
 import { SelectedActions } from "./live/commands";
 import { LivePanel } from "./live/drawer";
+import { MissingFiles } from "../shared/files/missing-files";
 import { NameDialog } from "./name-dialog";
 import { NearSourcesDialog } from "./near-sources-dialog";
 import { ColumnsPanel } from "./outline/panel";
@@ -275,6 +276,7 @@ function Workspace() {
       <KeyboardMap />
       <SelectedActions />
       <ImportHost />
+      <MissingFiles />
     </div>
   );
 }

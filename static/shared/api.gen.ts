@@ -946,6 +946,12 @@ export interface Migrate {
   strategy?: string | null;
 }
 
+export interface MissingFile {
+  name: string;
+  elements: string[];
+  choices: string[];
+}
+
 /** What a move to a node takes and changes. */
 export interface MoveCost {
   bytes: number | null;
@@ -1466,6 +1472,11 @@ export interface QueuedRecord {
   waits: boolean;
 }
 
+export interface ReadPipeline {
+  document: Record<string, unknown>;
+  missing: MissingFile[];
+}
+
 export interface Reading {
   kind?: "text" | "json-lines" | "parquet" | "xlsx";
   compression?: "" | "gzip" | "bzip2" | "xz" | "zstd" | "zip";
@@ -1703,6 +1714,11 @@ export interface TemplatePage {
   document: PipelineDocument;
   text: string;
   elements: Record<string, string>;
+}
+
+export interface Text {
+  text: string;
+  files?: Record<string, string>;
 }
 
 export interface TextTile {

@@ -11,6 +11,8 @@ import type {
 } from "./api.gen";
 
 export type {
+  MissingFile,
+  ReadPipeline,
   Allowed,
   Annotation,
   AttentionLine,

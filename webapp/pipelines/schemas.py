@@ -194,3 +194,16 @@ class Operator(TypedDict):
     follow_depends: bool
     """it may differ with other parameters or input types"""
     version: int
+
+
+class MissingFile(TypedDict):
+    name: str
+    elements: list[str]
+    """the elements that name it"""
+    choices: list[str]
+    """references of the uploads with that name; empty if there is none"""
+
+
+class ReadPipeline(TypedDict):
+    document: dict[str, Any]
+    missing: list[MissingFile]

@@ -106,6 +106,7 @@ ENDPOINTS: list[tuple[str, str, Any, str]] = [
     ("POST", "/walls/hall/links", {"name": "screen"}, "operator"),
     ("DELETE", "/walls/hall/links/1", None, "operator"),
     ("POST", "/pipelines", {"name": "another"}, "editor"),
+    ("POST", "/documents/read", {"text": "kind: Pipeline"}, "editor"),
     ("POST", "/templates/numbers-average/pipelines", {"mark": True}, "editor"),
     ("PUT", P, {"document": {}}, "editor"),
     ("POST", f"{P}/versions", {"note": "x"}, "editor"),

@@ -1,0 +1,73 @@
+"""A pipeline goes out as YAML and comes back, with a file that is not here any more by that name."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.axe import Axe
+from tests.browser.dashboard import Dashboard
+from tests.running import RunningFogline
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
+
+NAME = "carried"
+
+
+def test_a_pipeline_is_exported_and_imported_and_a_missing_file_is_chosen(
+    dashboard: Dashboard, fogline: RunningFogline, tmp_path: Path
+) -> None:
+    page = dashboard.page
+    with fogline.client() as client:
+        sent = client.post("/api/v1/files", files={"file": ("machines.csv", b"power\n1.5\n2.5\n")})
+        reference = sent.raise_for_status().json()["reference"]
+        element = {"id": "readings", "type": "csv-replay", "params": {"path": reference}}
+        document: dict[str, Any] = {
+            "apiVersion": "fogline/v1",
+            "kind": "Pipeline",
+            "metadata": {"name": NAME},
+            "spec": {"elements": [element]},
+        }
+        client.post("/api/v1/pipelines", json={"name": NAME, "document": document}).raise_for_status()
+    page.goto(f"/pipelines/{NAME}")
+    expect(dashboard.card("readings")).to_be_visible()
+
+    with page.expect_download() as download:
+        choose(dashboard, "Export as YAML")
+    text = Path(download.value.path()).read_text(encoding="utf-8")
+    assert "path: file:machines.csv\n" in text
+
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text(text + "kind: Pipeline\n")
+    bring_in(dashboard, wrong)
+    line = len(text.splitlines()) + 1
+    expect(page.get_by_text(f'line {line}, column 1: "kind" is there twice')).to_be_visible()
+
+    other = tmp_path / "other.yaml"
+    other.write_text(text.replace("machines.csv", "gone.csv").replace("id: readings", "id: imported"))
+    bring_in(dashboard, other)
+    dialog = page.get_by_role("dialog", name="Which files does it read?")
+    expect(dialog.get_by_text("It is not here. Used by imported.")).to_be_visible()
+    Axe(page).look("the files that an imported pipeline names")
+    dialog.get_by_label("gone.csv", exact=True).select_option(reference)
+    dialog.get_by_role("button", name="Import").click()
+    expect(dialog).to_be_hidden()
+    expect(dashboard.card("imported")).to_be_visible()
+    expect(dashboard.card("readings")).to_be_hidden()
+    dashboard.select("imported")
+    expect(dashboard.inspector.get_by_text(re.compile("^machines.csv, .*, ready$"))).to_be_attached()
+
+
+def choose(dashboard: Dashboard, entry: str) -> None:
+    dashboard.page.get_by_role("button", name=re.compile("pipeline menu$")).click()
+    dashboard.page.get_by_role("menuitem", name=entry).click()
+
+
+def bring_in(dashboard: Dashboard, file: Path) -> None:
+    with dashboard.page.expect_file_chooser() as chooser:
+        choose(dashboard, "Import a file")
+    chooser.value.set_files(file)

@@ -1,8 +1,8 @@
 import { memo, useContext, type KeyboardEvent } from "react";
 import { Handle, Position, useConnection, type NodeProps } from "@xyflow/react";
-import { CircleAlert, CircleDashed, Layers, Pin } from "lucide-react";
+import { CircleAlert, CircleDashed, Layers, MailX, Pin } from "lucide-react";
 import { useNow } from "../shared/clock";
-import { capitalised, count, rate } from "../shared/format";
+import { capitalised, count, plural, rate } from "../shared/format";
 import { shortPhase } from "../shared/handovers";
 import { useElement, useHandover } from "../shared/live";
 import { quietOf } from "../shared/quiet";
@@ -63,7 +63,10 @@ export const ElementCard = memo(function ElementCard({ id, data, selected }: Nod
         {mark ? (
           <DiffMark mark={mark} />
         ) : live ? (
-          <LiveStatus id={id} />
+          <>
+            {!simple && <LettersMark id={id} />}
+            <LiveStatus id={id} />
+          </>
         ) : faulty ? (
           !simple && <FaultMark faults={faults} />
         ) : drafted && faults.length > 0 && !simple ? (
@@ -157,6 +160,30 @@ function LiveStatus({ id }: { id: string }) {
     id,
   );
   return <StatusDot status={element?.status ?? "draft"} />;
+}
+
+/** How many rows the element could not take. */
+function LettersMark({ id }: { id: string }) {
+  const element = useElement(
+    useEditor((state) => state.name),
+    id,
+  );
+  const letters = element?.dead_letters_total ?? 0;
+  if (letters === 0) return null;
+  const words = plural(letters, "dead letter");
+  // only a group's letters are counted, not those of each element in it
+  const whose =
+    element && element.group !== null && element.group !== id
+      ? "an element that runs as one with it, or it itself,"
+      : "it";
+  return (
+    <Tip text={`${words}: rows that ${whose} could not take. Select it to see why`}>
+      <span className="el-card__letters num" role="img" aria-label={words}>
+        <MailX aria-hidden="true" />
+        {count(letters)}
+      </span>
+    </Tip>
+  );
 }
 
 function LiveFigures({ id, isSink }: { id: string; isSink: boolean }) {

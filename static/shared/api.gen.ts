@@ -234,8 +234,13 @@ export interface CurveSpan {
   after?: string;
 }
 
+/** Dead letters, oldest first, and how many there are of each reason. */
 export interface DeadLetters {
   records: PeekedRecord[];
+  groups: LetterGroup[];
+  groups_left_out: number;
+  looked: number;
+  more: boolean;
 }
 
 export interface Decision {
@@ -781,6 +786,20 @@ export interface LatencyAbove {
   element: string;
   ms: number;
   for_s: number;
+}
+
+/** The dead letters of one reason. */
+export interface LetterGroup {
+  reason: string;
+  count: number;
+  newest: PeekedRecord;
+}
+
+/** Which dead letters are wanted. */
+export interface LettersLook {
+  limit?: number;
+  text?: string;
+  reason?: string;
 }
 
 export interface LinkIn {

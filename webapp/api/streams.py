@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from django.http import HttpRequest
+from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Query, Router, Schema
 from pydantic import Field
 
 from pipeline_runtime.kafka.peek import peek
 from pipeline_runtime.kafka.queue import Wanted
 from pipeline_runtime.model.ids import dead_letter_topic
+from webapp.api.streaming import in_thread
 from webapp.monitoring.curves import TIME_MS_MAX, CurveSpan, curve_of
+from webapp.monitoring.letters import LOOKED_MAX, REASON_MAX, Format, grouped, letters_file
 from webapp.monitoring.schemas import Curve, DeadLetters, Peeked, Queue
 from webapp.monitoring.streams import (
     asked_of_kafka,
@@ -39,6 +41,14 @@ class QueueLook(Schema):
     key: str = Field(default="", max_length=1000)
     text: str = Field(default="", max_length=1000)
     from_ms: int | None = Field(default=None, ge=0, le=TIME_MS_MAX)
+
+
+class LettersLook(Schema):
+    """Which dead letters are wanted."""
+
+    limit: int = Field(default=20, ge=1, le=500)
+    text: str = Field(default="", max_length=1000)
+    reason: str = Field(default="", max_length=REASON_MAX)
 
 
 @router.get("/pipelines/{name}/streams/{stream}/peek", response=Peeked)
@@ -97,12 +107,25 @@ def curve_of_stream(
 
 
 @router.get("/pipelines/{name}/streams/{stream}/dead-letters", response=DeadLetters)
-def dead_letters(
-    request: HttpRequest, name: str, stream: str, limit: int = Query(20, ge=1, le=500)
-) -> DeadLetters:
-    """Returns the newest dead letters of an element: what it could not process, each with the reason."""
+def dead_letters(request: HttpRequest, name: str, stream: str, asked: Query[LettersLook]) -> DeadLetters:
+    """Returns the newest dead letters of an element: what it could not process, grouped by reason.
+
+    With `text`, only those in which it stands. With `reason`, the records are those of that group. The newest
+    thousand letters are looked at.
+    """
     deployment, element = deployed_element(name, stream.partition(".")[0])
     topic = dead_letter_topic(deployment.pk, element["id"])
-    return {
-        "records": [record_json(each) for each in asked_of_kafka(lambda kafka: peek(kafka, topic, limit))]
-    }
+    return grouped(asked_of_kafka(lambda kafka: peek(kafka, topic, LOOKED_MAX)), **asked.model_dump())
+
+
+@router.get("/pipelines/{name}/streams/{stream}/dead-letters/file")
+def dead_letters_file(
+    request: HttpRequest, name: str, stream: str, format: Format = "csv"
+) -> StreamingHttpResponse:
+    """Returns the dead letters of an element as CSV or JSON lines, oldest first: those of the newest 100,000
+    offsets."""
+    id = stream.partition(".")[0]
+    parts = letters_file(name, id, format)
+    kind, ending = ("text/csv", "csv") if format == "csv" else ("application/x-ndjson", "jsonl")
+    headers = {"content-disposition": f'attachment; filename="{name}-{id}-dead-letters.{ending}"'}
+    return StreamingHttpResponse(in_thread(parts), content_type=kind, headers=headers)

@@ -320,12 +320,33 @@ class PeekedRecord(TypedDict):
     """a whole number beyond 2^53 is a text, since a browser would lose digits of it"""
 
 
-class DeadLetters(TypedDict):
+class Records(TypedDict):
     records: list[PeekedRecord]
 
 
-class Peeked(DeadLetters):
+class Peeked(Records):
     stream: str
+
+
+class LetterGroup(TypedDict):
+    """The dead letters of one reason."""
+
+    reason: str
+    count: int
+    newest: PeekedRecord
+
+
+class DeadLetters(Records):
+    """Dead letters, oldest first, and how many there are of each reason."""
+
+    groups: list[LetterGroup]
+    """the most frequent reason first"""
+    groups_left_out: int
+    """reasons that are not listed"""
+    looked: int
+    """the newest letters, of which all this is"""
+    more: bool
+    """whether there may be older letters"""
 
 
 class QueuedRecord(PeekedRecord):

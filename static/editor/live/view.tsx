@@ -7,7 +7,7 @@ import { Chart } from "../../shared/ui/chart";
 import { Problem, Skeleton, useLoaded } from "../../shared/ui/parts";
 import { RangeBar } from "../../shared/ui/range";
 import { useEditor } from "../store";
-import { Nothing, RecordTable, Stale, streamPath, type Peeked } from "./records";
+import { Nothing, peekPath, RecordTable, Stale, type Peeked } from "./records";
 import { columnQuery, toldRows, useCurve, type Gathered } from "../../shared/curve";
 import { AddToWall } from "./add-to-wall";
 import { asList, streamChart, WINDOW_S } from "./stream-chart";
@@ -45,7 +45,7 @@ function TableView({ pipeline, source, params }: Props & { source: string }) {
   const rows = Math.min(500, Number(params.rows) || TABLE_ROWS);
   const { data, error } = useLoaded(
     `table ${pipeline} ${source} ${rows}`,
-    (signal) => get<Peeked>(streamPath(pipeline, source, "peek", rows), signal),
+    (signal) => get<Peeked>(peekPath(pipeline, source, rows), signal),
     TABLE_EVERY_MS,
   );
   const columns = Array.isArray(params.columns) ? params.columns.map(String) : undefined;

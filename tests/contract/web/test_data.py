@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import json
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.test import AsyncClient
 
 from pipeline_runtime.checkpoint.manifest import Manifest
@@ -297,6 +300,64 @@ def test_the_newest_records_of_a_stream_and_its_dead_letters_can_be_seen(caller:
     assert letter["value"]["reason"] == "not a number"
     assert_problem(viewer.get(f"{streams}/nothing/peek"), 404)
     assert_problem(viewer.get(f"{streams}/variation/peek?limit=0"), 422)
+
+
+@pytest.fixture
+def letters(records: KafkaSettings, deployment: Deployment) -> None:
+    """Three more dead letters of power: two with another reason, and one that is no letter at all."""
+    dead = dead_letter_topic(deployment.pk, "power")
+    sent = [
+        {"reason": "too late", "raw": raw, "input": f"in.out partition 0 offset {n}"}
+        for n, raw in enumerate(["a,1", 'b,"2"'])
+    ]
+    transactions = Transactions(records, f"letters.{deployment.pk}")
+    transactions.initialise()
+    transactions.commit(
+        [*(OutgoingRecord(dead, json.dumps(each).encode()) for each in sent), OutgoingRecord(dead, b"broken")]
+    )
+    transactions.close()
+    await_records(records, dead, 4)
+
+
+@pytest.mark.usefixtures("letters")
+def test_dead_letters_are_grouped_by_reason_and_searched(caller: Call) -> None:
+    viewer, path = caller("viewer"), f"/pipelines/{PIPELINE}/streams/power/dead-letters"
+
+    def reasons(found: Any) -> list[tuple[str, int]]:
+        return [(group["reason"], group["count"]) for group in found["groups"]]
+
+    whole = viewer.get(path).json()
+    assert reasons(whole) == [("too late", 2), ("not a number", 1), ("No reason given", 1)]
+    assert whole["groups"][0]["newest"]["value"]["raw"] == 'b,"2"'
+    assert (len(whole["records"]), whole["looked"], whole["more"]) == (4, 4, False)
+    late = viewer.get(f"{path}?{urlencode({'reason': 'too late', 'limit': 1})}").json()
+    assert [record["value"]["raw"] for record in late["records"]] == ['b,"2"']
+    assert reasons(viewer.get(f"{path}?text=X,Y").json()) == [("not a number", 1)]
+    assert_problem(viewer.get(f"{path}?limit=501"), 422)
+    assert_problem(viewer.get(f"{path}?text={'x' * 1001}"), 422)
+
+
+@pytest.mark.usefixtures("letters")
+def test_dead_letters_are_a_file_of_csv_or_of_json_lines(caller: Call) -> None:
+    viewer, path = caller("viewer"), f"/pipelines/{PIPELINE}/streams/power/dead-letters/file"
+
+    def file_of(format: str) -> str:
+        response = viewer.get(f"{path}?format={format}")
+        assert response.status_code == 200
+        assert "attachment" in response["content-disposition"]
+        return async_to_sync(joined)(response.streaming_content)
+
+    lines = [json.loads(line) for line in file_of("json-lines").splitlines()]
+    rows = list(csv.DictReader(io.StringIO(file_of("csv"))))
+    raws = ["x,y", "a,1", 'b,"2"', "broken"]
+    assert [line["raw"] for line in lines] == [row["raw"] for row in rows] == raws
+    assert [row["reason"] for row in rows] == ["not a number", "too late", "too late", ""]
+    assert lines[2]["input"] == rows[2]["input"] == "in.out partition 0 offset 1"
+    assert_problem(viewer.get(f"{path}?format=exe"), 422)
+
+
+async def joined(parts: AsyncIterator[bytes]) -> str:
+    return b"".join([part async for part in parts]).decode()
 
 
 def test_the_queue_of_a_stream_says_what_its_reader_has_read_and_what_waits(

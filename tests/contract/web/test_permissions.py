@@ -43,6 +43,8 @@ ENDPOINTS: list[tuple[str, str, Any, str]] = [
     ("GET", f"{E}/history", None, "viewer"),
     ("GET", f"{P}/elements/alerts/state", None, "viewer"),
     ("GET", f"{P}/streams/nothing/queue?reader=power", None, "viewer"),
+    ("GET", f"{P}/streams/nothing/dead-letters", None, "viewer"),
+    ("GET", f"{P}/streams/nothing/dead-letters/file", None, "viewer"),
     ("GET", "/handovers", None, "viewer"),
     ("GET", "/operations", None, "viewer"),
     ("GET", "/nodes", None, "viewer"),

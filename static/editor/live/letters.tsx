@@ -1,0 +1,133 @@
+/** What an element could not take: its dead letters, grouped by reason, and as a file. */
+import { useState } from "react";
+import { Download } from "lucide-react";
+import { get } from "../../shared/api";
+import { plural } from "../../shared/format";
+import { cellText } from "../../shared/rows/cells";
+import { useSettled } from "../../shared/settled";
+import type { DeadLetters as Letters, LetterGroup, PeekRecord } from "../../shared/types";
+import { Ago, Problem, Skeleton, useLoaded } from "../../shared/ui/parts";
+import { filePath, letterOf, lettersPath, lettersWords } from "./letters-words";
+import { Nothing, Stale } from "./records";
+import "./letters.css";
+
+const EVERY_MS = 3000;
+
+interface Of {
+  pipeline: string;
+  element: string;
+}
+
+export function DeadLetters({ pipeline, element }: Of) {
+  const [text, setText] = useState("");
+  const settled = useSettled(text);
+  const path = lettersPath(pipeline, element, settled);
+  const { data, error, reload } = useLoaded(path, (signal) => get<Letters>(path, signal), EVERY_MS);
+  if (data?.looked === 0)
+    return (
+      <Nothing text="There are none. A row that cannot be read or processed, or that arrives too late, is put here with the reason. It never stops the pipeline." />
+    );
+  return (
+    <div className="stack stack--tight">
+      <input
+        className="input"
+        type="search"
+        aria-label="Text in the dead letters"
+        placeholder="Text in the dead letters"
+        maxLength={1000}
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+      />
+      <span className="muted small" role="status">
+        {data ? lettersWords(data) : ""}
+      </span>
+      {error !== undefined && !data && <Problem error={error} onRetry={reload} />}
+      {error === undefined && !data && <Skeleton lines={4} />}
+      {data && <Stale error={error} />}
+      <ul className="letters" aria-label="Reasons">
+        {data?.groups.map((group) => (
+          <li key={group.reason}>
+            <Group group={group} path={lettersPath(pipeline, element, settled, group.reason)} />
+          </li>
+        ))}
+      </ul>
+      <Files pipeline={pipeline} element={element} />
+    </div>
+  );
+}
+
+/** The letters of one reason. `path`: where its newest ones are. */
+function Group({ group, path }: { group: LetterGroup; path: string }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <GroupHead group={group} />
+      {open ? <Rows path={path} /> : <Letter record={group.newest} />}
+      {group.count > 1 && (
+        <button
+          type="button"
+          className="button button--small"
+          aria-expanded={open}
+          onClick={() => setOpen(!open)}
+        >
+          {open ? "Only the newest row" : "More rows"}
+        </button>
+      )}
+    </>
+  );
+}
+
+function Rows({ path }: { path: string }) {
+  const { data, error, reload } = useLoaded(path, (signal) => get<Letters>(path, signal), EVERY_MS);
+  if (!data) return error === undefined ? <Skeleton lines={3} /> : <Problem error={error} onRetry={reload} />;
+  return (
+    <ul className="letters__rows" aria-label="The newest rows" tabIndex={0}>
+      {[...data.records].reverse().map((record) => (
+        <li key={`${record.partition}/${record.offset}`}>
+          <Letter record={record} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function GroupHead({ group }: { group: LetterGroup }) {
+  return (
+    <div className="letters__head">
+      <b>{group.reason}</b>
+      <span className="muted small num">
+        {plural(group.count, "row")} · <Ago at={group.newest.at} prefix="newest " />
+      </span>
+    </div>
+  );
+}
+
+function Letter({ record }: { record: PeekRecord }) {
+  const { raw, place } = letterOf(record);
+  return (
+    <>
+      <code className="code">{cellText(raw)}</code>
+      {place && <span className="muted small">from {place}</span>}
+    </>
+  );
+}
+
+function Files({ pipeline, element }: Of) {
+  const link = (format: "csv" | "json-lines", words: string) => (
+    <a
+      className="button button--small"
+      href={filePath(pipeline, element, format)}
+      title="All dead letters, of more than 100,000 the newest"
+      download
+    >
+      <Download aria-hidden="true" />
+      {words}
+    </a>
+  );
+  return (
+    <div className="row" role="group" aria-label="Download the dead letters">
+      {link("csv", "CSV")}
+      {link("json-lines", "JSON lines")}
+    </div>
+  );
+}

@@ -2,13 +2,13 @@
 import { useEffect, useState } from "react";
 import { Tabs } from "../ui/tabs";
 import { Problem, Skeleton } from "../ui/parts";
-import { bytes, plural } from "../format";
 import { Choices } from "../ui/choices";
 import { ColumnBar } from "./column-bar";
 import { fixTable } from "./fix";
 import { LineBar } from "./line-bar";
 import { Options } from "./options";
 import { LinesPane } from "./lines-pane";
+import { Notes } from "./notes";
 import { RowsPane } from "./rows-pane";
 import { useTogether } from "./together";
 import { Trouble } from "./trouble";
@@ -29,18 +29,7 @@ export function Decide({ file, decision }: { file: FileDetail; decision: Decisio
       )}
       <Questions decision={decision} />
       <Options decision={decision} />
-      {detection.notes.length > 0 && (
-        <details className="form-more import__notes">
-          <summary>
-            What was found in the {bytes(file.size)} ({plural(detection.notes.length, "note")})
-          </summary>
-          <ul>
-            {detection.notes.map((note) => (
-              <li key={note}>{note}</li>
-            ))}
-          </ul>
-        </details>
-      )}
+      <Notes size={file.size} notes={detection.notes} />
       {Boolean(error) && <Problem error={error} onRetry={retry} />}
       {!preview && !error && <Skeleton lines={8} />}
       {preview && (

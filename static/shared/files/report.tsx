@@ -9,6 +9,7 @@ import { roleReason } from "../page";
 import { FirstRows } from "./first-rows";
 import { importAgain } from "./files";
 import { closeImport } from "./import-store";
+import { Notes } from "./notes";
 import type { FileDetail, Report, TimeReading } from "./types";
 import { isLongJump, jumpWords, reportWords, spanWords } from "./words";
 
@@ -58,6 +59,7 @@ export function ReportView({
           </Warning>
         )}
         <Columns file={file} report={report} />
+        {file.detection && <Notes size={file.size} notes={file.detection.notes} />}
         <FirstRows file={file} />
       </div>
     </Dialog>

@@ -14,7 +14,7 @@ from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError
 from kafka.net.compat import KafkaNetClient
 from kafka.protocol.consumer import IsolationLevel, OffsetSpec
 
-from pipeline_runtime.kafka.arrow_batches import RecordByRecord
+from pipeline_runtime.kafka.arrow_batches import BODY_BYTES_MAX, RecordByRecord
 from pipeline_runtime.kafka.decoders import generate_one_at_a_time
 from pipeline_runtime.kafka.transport import write_at_once
 from pipeline_runtime.kafka.unpacking import unpack_within_bounds
@@ -182,7 +182,9 @@ def open_producer(kafka: KafkaSettings, transactional_id: str) -> KafkaProducer:
         "linger_ms": 0,
         # Lines between sites are slow, and JSON is long: docs/decisions/0033-compressed-streams.md
         "compression_type": "zstd",
-        "batch_size": 256 * 1024,
+        # kafka-python sends a partition's next batch once the one before it was answered: many rows are to
+        # be few batches. One reads whole what has no more bytes.
+        "batch_size": BODY_BYTES_MAX,
         "max_request_size": REQUEST_BYTES_MAX,
         "transaction_timeout_ms": TRANSACTION_TIMEOUT_MS,
         # No caller waits longer for a commit than the broker keeps its transaction.

@@ -255,6 +255,29 @@ def test_far_from_the_broker_a_commit_waits_for_two_answers(
     ends.close()
 
 
+def test_so_many_rows_as_are_read_whole_are_one_request(kafka: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    transactions, topic = opened(kafka, f"tx-{uuid4().hex[:8]}"), new_topic(kafka, 1)
+    client = transactions._producer._sender._client
+    send, sent = client.send, []
+
+    def noted(node: Any, request: Any, **options: Any) -> Any:
+        sent.append(type(request).__name__)
+        return send(node, request, **options)
+
+    monkeypatch.setattr(client, "send", noted)
+
+    def writes_of(rows: int) -> int:
+        columns = columns_of([OutgoingRecord(topic, b"x" * 90, b"key", 1) for _ in range(rows)])
+        sent.clear()
+        transactions.commit([OutgoingRows(topic, columns)])
+        return sum(name.startswith("ProduceRequest") for name in sent)
+
+    assert writes_of(4_500) == 1, "about 470,000 bytes"
+    assert writes_of(9_000) == 2
+    assert len(read(kafka, topic, 1)[0]) == 13_500
+    transactions.close()
+
+
 def test_an_owner_that_is_taken_over_between_two_commits_is_fenced(
     kafka: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

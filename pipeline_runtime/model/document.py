@@ -23,6 +23,10 @@ DOCUMENT_BYTES_MAX = 1_000_000
 ELEMENTS_MAX = 500
 INPUTS_MAX = 50  # per element
 YAML_VALUES_MAX = 50_000  # reading these takes some seconds
+NOTES_MAX = 100
+NOTE_TEXT_MAX = 2000
+NOTE_SIDE_MIN, NOTE_SIDE_MAX = 60, 6000
+PLACE_MAX = 1_000_000
 NAME_MAX = 40
 TITLE_MAX = 120
 NAME_PATTERN = words_for_pattern(
@@ -85,9 +89,26 @@ class Group(Frozen):
     ui: dict[str, Any] | None = None
 
 
+class Note(Frozen):
+    """What people write or frame on the canvas. Nothing runs otherwise because of it.
+
+    Lengths and places are those of the canvas. What lies in a frame moves with it.
+    """
+
+    id: Name
+    kind: Literal["note", "frame"]
+    text: str = Field(default="", max_length=NOTE_TEXT_MAX)  # of a frame: its title
+    colour: Literal["grey", "blue", "orange", "green", "pink", "yellow"] = "grey"
+    x: StrictInt = Field(ge=-PLACE_MAX, le=PLACE_MAX)
+    y: StrictInt = Field(ge=-PLACE_MAX, le=PLACE_MAX)
+    width: StrictInt = Field(ge=NOTE_SIDE_MIN, le=NOTE_SIDE_MAX)
+    height: StrictInt = Field(ge=NOTE_SIDE_MIN, le=NOTE_SIDE_MAX)
+
+
 class Spec(Frozen):
     elements: tuple[Element, ...] = Field(default=(), max_length=ELEMENTS_MAX)
     groups: tuple[Group, ...] = Field(default=(), max_length=ELEMENTS_MAX)
+    notes: tuple[Note, ...] = Field(default=(), max_length=NOTES_MAX)  # the runtime ignores them
 
 
 class PipelineDocument(Frozen):
@@ -174,6 +195,7 @@ def refusals(data: Any) -> list[Fault]:
 _PARTS_MAX = {
     "elements": {"inputs": INPUTS_MAX, "apart": ELEMENTS_MAX},
     "groups": {"elements": ELEMENTS_MAX},
+    "notes": {},
 }
 
 
@@ -184,7 +206,7 @@ def _counts(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], in
         items = _part(spec, name)
         if not isinstance(items, list | tuple):
             continue
-        yield ("spec", name), len(items), ELEMENTS_MAX
+        yield ("spec", name), len(items), NOTES_MAX if name == "notes" else ELEMENTS_MAX
         for index, item in enumerate(items):
             for below, most in _PARTS_MAX[name].items():
                 part = _part(item, below)
@@ -201,6 +223,7 @@ _KNOWN_NAMES = (
     *Metadata.model_fields,
     *Spec.model_fields,
     *Element.model_fields,
+    *Note.model_fields,
     *CopyOf.model_fields,
 )
 

@@ -31,6 +31,7 @@ _PLACES = {
     "metadata.description": "Description",
     "spec.elements": "Elements",
     "spec.groups": "Groups",
+    "spec.notes": "Notes",
 }
 
 

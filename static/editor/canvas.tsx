@@ -33,6 +33,7 @@ import { LaneCard, LaneStream, LinesContext, Threads } from "./lanes/drawn";
 import { useLines } from "./lanes/lines";
 import { ArrangementSwitch, LanePanels } from "./lanes/panels";
 import "./lanes/lanes.css";
+import { Notes } from "./notes/layer";
 import { DRAG_TYPE } from "./palette";
 import { CARD } from "./places";
 import { chooseTaker, QuickAdd } from "./quick-add";
@@ -236,6 +237,7 @@ function Drawing({
           />
           <CanvasTools editable={editable} />
           <ArrangementSwitch />
+          {!arranged && <Notes />}
           {arranged && <Threads threads={arranged.threads} />}
           {arranged && <LanePanels lanes={arranged.layout.lanes} />}
           <RefusalHint />

@@ -21,7 +21,7 @@ const SECTIONS: Record<Kind, string[][]> = {
   ],
   stream: [["delete"]],
   canvas: [
-    ["search", "paste", "arrange"],
+    ["search", "note", "frame", "paste", "arrange"],
     ["undo", "redo"],
     ["all", "fit", "keys"],
   ],

@@ -6,6 +6,7 @@ import { toast } from "../shared/ui/toast";
 import { moveElements } from "./edits";
 import { startMove } from "./lanes/keys";
 import { layout } from "./layout";
+import { putNote } from "./notes/adding";
 import { openColumns } from "./outline/panel";
 import { askSites } from "./near-sources-dialog";
 import { CARD, type Arrangement } from "./places";
@@ -191,6 +192,22 @@ const EDITING: Binding[] = [
 ];
 
 const PLACING: Binding[] = [
+  {
+    id: "note",
+    title: "Add a note",
+    keys: "N",
+    match: plain("n"),
+    run: (flow) => putNote("note", flow),
+    edits: true,
+  },
+  {
+    id: "frame",
+    title: "Add a frame",
+    keys: "Shift N",
+    match: plain("N"),
+    run: (flow) => putNote("frame", flow),
+    edits: true,
+  },
   {
     id: "arrange",
     title: "Arrange the elements",

@@ -2,6 +2,7 @@
 import type { DocElement, DocGroup, PipelineDocument } from "../shared/types";
 import { elementsOf, groupsOf } from "../shared/document";
 import { freshId, renameElement } from "./edits";
+import { mergeNotes, notesOf, withNotes } from "./notes/notes";
 
 export type Side = "mine" | "theirs";
 
@@ -80,8 +81,12 @@ export function mergeDocuments(
     (settled(all) ?? { value: chosen({ key: "metadata", kind: "metadata", ...all }, all) }).value ??
     yours.metadata;
   const { groups: _, ...spec } = yours.spec ?? {};
+  const notes = mergeNotes(notesOf(base), notesOf(yours), notesOf(theirs));
   return {
-    document: { ...yours, metadata, spec: { ...spec, elements, ...(groups.length ? { groups } : {}) } },
+    document: withNotes(
+      { ...yours, metadata, spec: { ...spec, elements, ...(groups.length ? { groups } : {}) } },
+      notes,
+    ),
     conflicts,
     renamed,
   };

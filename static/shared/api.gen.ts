@@ -341,9 +341,26 @@ export interface DocMetadata {
   description?: string | null;
 }
 
+/**
+ * What people write or frame on the canvas. Nothing runs otherwise because of it.
+ *
+ * Lengths and places are those of the canvas. What lies in a frame moves with it.
+ */
+export interface DocNote {
+  id: string;
+  kind: "note" | "frame";
+  text?: string;
+  colour?: "grey" | "blue" | "orange" | "green" | "pink" | "yellow";
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
 export interface DocSpec {
   elements?: DocElement[];
   groups?: DocGroup[];
+  notes?: DocNote[];
 }
 
 export interface Draft {

@@ -31,6 +31,7 @@ export type {
   DeployPlan,
   DocElement,
   DocGroup,
+  DocNote,
   DryRun,
   ElementCost,
   ElementError,

@@ -157,7 +157,7 @@ def _check_draft(name: str, document: dict[str, Any]) -> None:
         message = f'the document is called "{called}", the pipeline "{name}"'
         faults.append({"element": None, "path": "metadata.name", "message": message, "code": "name"})
     spec = document.get("spec", {})
-    for key in ("elements", "groups"):
+    for key in ("elements", "groups", "notes"):
         items = spec.get(key, []) if isinstance(spec, dict) else None
         if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
             message = "must be a list of objects"

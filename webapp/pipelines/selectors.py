@@ -35,8 +35,8 @@ def version_of(pipeline: Pipeline, number: int) -> PipelineVersion:
 
 
 def document_key(document: Any) -> str:
-    """Equal for documents that would run in the same way, wherever the editor drew things and whatever people
-    call them."""
+    """Equal for documents that would run in the same way, wherever the editor drew things, whatever people
+    call them, and whatever they note beside them."""
     if isinstance(document, dict):
         document = json.loads(json.dumps(document))
         if isinstance(document.get("metadata"), dict):
@@ -47,6 +47,7 @@ def document_key(document: Any) -> str:
                 if isinstance(item, dict):
                     item.pop("ui", None)
         if isinstance(spec, dict):
+            spec.pop("notes", None)
             for empty in [key for key, value in spec.items() if value in ([], None)]:
                 spec.pop(empty)
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()

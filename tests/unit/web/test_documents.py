@@ -22,6 +22,13 @@ def test_where_an_element_was_drawn_makes_no_difference() -> None:
     assert left["spec"]["elements"][0]["ui"] == {"x": 1, "y": 2}
 
 
+def test_a_note_makes_no_difference_to_what_runs() -> None:
+    left, right = document({"id": "a", "type": "filter"}), document({"id": "a", "type": "filter"})
+    right["spec"]["notes"] = [{"id": "n", "kind": "note", "text": "why", "x": 1, "y": 2}]
+    assert document_key(left) == document_key(right)
+    assert difference(left, right) == {"added": [], "removed": [], "changed": [], "groups": None}
+
+
 def test_a_parameter_makes_a_difference_and_is_named() -> None:
     left = document({"id": "a", "params": {"rate": 1, "path": "x"}}, {"id": "gone"})
     right = document({"id": "a", "params": {"rate": 2, "path": "x"}}, {"id": "new"})

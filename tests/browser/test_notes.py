@@ -53,7 +53,7 @@ def test_notes_and_frames_are_kept_with_the_pipeline_and_change_nothing_that_run
         )
 
         # what lies in the frame moves with it, and back by one undo
-        move = page.get_by_role("button", name="Move the frame")
+        move = page.get_by_role("button", name="Move the frame", exact=True)
         move.focus()
         page.keyboard.press("ArrowDown")
         wait_until(lambda: [each["ui"]["y"] for each in saved()["elements"]] == [16, 0], "the move")

@@ -26,7 +26,7 @@ test("a stream is deleted only while one draws, and the canvas always has what o
   expect(ids("stream", true, 0)).toEqual([["delete"]]);
   expect(ids("stream", false, 0)).toEqual([]);
   expect(ids("canvas", true, 0)).toEqual([
-    ["search", "paste", "arrange"],
+    ["search", "note", "frame", "paste", "arrange"],
     ["undo", "redo"],
     ["all", "fit", "keys"],
   ]);

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import redis
 from pydantic import BaseModel, ValidationError
@@ -14,6 +14,7 @@ from pipeline_runtime.model.node_log import LogAnswer, LogQuestion
 from pipeline_runtime.wire.keys import ANSWER_LASTS_S, node_answer
 
 log = logging.getLogger(__name__)
+Question = TypeVar("Question", bound=BaseModel)
 
 
 class Answers:
@@ -27,10 +28,8 @@ class Answers:
 
     def look(self, question: dict[str, Any], look: Callable[[KeptQuestion], KeptAnswer]) -> None:
         """Answers what an element keeps."""
-        try:
-            asked = KeptQuestion.model_validate(question)
-        except ValidationError as error:
-            log.warning("ignored a question that cannot be read: %d faults", error.error_count())
+        asked = _read(KeptQuestion, question)
+        if asked is None:
             return
         try:
             answer = look(asked)
@@ -41,10 +40,8 @@ class Answers:
 
     def log_lines(self, question: dict[str, Any], answer: Callable[[LogQuestion], LogAnswer]) -> None:
         """Answers what this node has logged."""
-        try:
-            asked = LogQuestion.model_validate(question)
-        except ValidationError as error:
-            log.warning("ignored a question that cannot be read: %d faults", error.error_count())
+        asked = _read(LogQuestion, question)
+        if asked is None:
             return
         try:
             answered = answer(asked)
@@ -64,3 +61,12 @@ class Answers:
             pipe.execute()
         except redis.RedisError as error:
             log.warning("an answer was not sent because Redis is away: %s", error)
+
+
+def _read(kind: type[Question], question: dict[str, Any]) -> Question | None:
+    """Returns the question, or None if it cannot be read, so that nobody can be answered."""
+    try:
+        return kind.model_validate(question)
+    except ValidationError as error:
+        log.warning("ignored a question that cannot be read: %d faults", error.error_count())
+        return None

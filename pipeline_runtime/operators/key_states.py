@@ -30,6 +30,7 @@ class Column(Enum):
     COUNT = "a whole number, 0 for a new key"
     NUMBERS = "some numbers"
     WHOLES = "some whole numbers"
+    DIGESTS = "some digests, see row_digests"
 
 
 _TYPES: Mapping[Column, Any] = {
@@ -39,6 +40,7 @@ _TYPES: Mapping[Column, Any] = {
     Column.COUNT: np.dtype("<i8"),
     Column.NUMBERS: np.dtype("<f8"),
     Column.WHOLES: np.dtype("<i8"),
+    Column.DIGESTS: np.dtype("V16"),
 }
 _NEW: Mapping[Column, Any] = {
     Column.NUMBER: float("nan"),
@@ -47,9 +49,11 @@ _NEW: Mapping[Column, Any] = {
     Column.COUNT: 0,
     Column.NUMBERS: b"",
     Column.WHOLES: b"",
+    Column.DIGESTS: b"",
 }
 
-_LISTS = (Column.NUMBERS, Column.WHOLES)
+_LISTS = (Column.NUMBERS, Column.WHOLES, Column.DIGESTS)
+_INT64_MAX = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,45 @@ class Lists:
         """Returns the last numbers of each list, at most so many."""
         counts = np.minimum(self.counts, most)
         return Lists(counts, self.numbers[ranges(self.ends - counts, counts)])
+
+    def chosen(self, which: NDArray[np.bool_]) -> Lists:
+        """Returns of each list the numbers that are chosen."""
+        before = np.concatenate([[0], np.cumsum(which)])
+        ends = self.ends
+        return Lists(before[ends] - before[ends - self.counts], self.numbers[which])
+
+    def replaced(self, others: Mapping[int, Any]) -> Lists:
+        """Returns the lists with others in place of some of them."""
+        if not others:
+            return self
+        starts, type_ = self.ends - self.counts, self.numbers.dtype
+        parts = [
+            np.array(others[place], type_) if place in others else self.numbers[first:end]
+            for place, (first, end) in enumerate(zip(starts.tolist(), self.ends.tolist(), strict=True))
+        ]
+        return Lists(np.array([len(part) for part in parts], np.int64), np.concatenate(parts))
+
+    def in_turn(self) -> NDArray[np.bool_]:
+        """Returns for each list whether no number is less than the one before."""
+        falls = np.flatnonzero(self.numbers[1:] < self.numbers[:-1]) + 1
+        ends = self.ends
+        lists = np.searchsorted(ends, falls, side="right")
+        found = np.ones(len(self.counts), bool)
+        found[lists[falls != (ends - self.counts)[lists]]] = False
+        return found
+
+    def apart(self, reach: int) -> NDArray[np.int64] | None:
+        """Returns whole numbers in which each list stands in a range of its own, more than `reach` from the
+        others, so that one search finds a place in each list. Returns None if there is no room for that."""
+        if not len(self.numbers):
+            return self.numbers
+        least = int(self.numbers.min())
+        width = int(self.numbers.max()) - least + reach + 1
+        if width > _INT64_MAX // (len(self.counts) + 1):
+            return None
+        found: NDArray[np.int64] = self.numbers - least
+        found += np.repeat(np.arange(len(self.counts)) * width, self.counts)
+        return found
 
 
 class Joined:
@@ -150,7 +193,8 @@ def readable(columns: Mapping[str, Column], state: Sequence[Any]) -> dict[str, A
     found: dict[str, Any] = {}
     for (name, column), value in zip(columns.items(), state, strict=True):
         if column in _LISTS:
-            found[name] = np.frombuffer(value, _TYPES[column]).tolist()
+            listed = np.frombuffer(value, _TYPES[column]).tolist()
+            found[name] = [each.hex() for each in listed] if column is Column.DIGESTS else listed
         else:
             found[name] = None if value == NOT_SET or math.isnan(value) else value
     return found

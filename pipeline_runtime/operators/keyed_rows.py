@@ -55,19 +55,23 @@ class KeyedRows:
     @cached_property
     def times(self) -> NDArray[np.int64]:
         """The event times in ms."""
-        return self._sorted(self.table["_time"].cast(pa.int64()).to_numpy() // 1000)
+        return self.by_place(self.table["_time"].cast(pa.int64()).to_numpy() // 1000)
 
     @cached_property
     def key_numbers(self) -> NDArray[np.int64]:
         """Which of `keys` each row has."""
         return np.repeat(np.arange(len(self.keys)), self.counts)
 
+    def by_place(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Returns what there is for each row of the table, in the order of the places."""
+        return values if self._order is None else values[self._order]
+
     def valid(self, name: str) -> Places:
         """Returns the places of the rows that have a value in that column."""
         column = self.table[name]
         if not column.null_count:
             return np.arange(len(column))
-        return np.flatnonzero(self._sorted(column.is_valid().to_numpy()))
+        return np.flatnonzero(self.by_place(column.is_valid().to_numpy()))
 
     def array(self, name: str, type_: pa.DataType | None = None) -> NDArray[Any]:
         """Returns a column of numbers, as floats if no other type is asked for. A null float is NaN; nulls of
@@ -78,7 +82,7 @@ class KeyedRows:
             column = column.cast(type_, safe=False)
         if column.null_count and not pa.types.is_floating(type_):
             column = column.fill_null(pa.scalar(0, type_))
-        return self._sorted(column.to_numpy())
+        return self.by_place(column.to_numpy())
 
     def counts_of(self, places: Places) -> NDArray[np.int64]:
         """Returns how many of these rows each key has."""
@@ -244,10 +248,7 @@ class KeyedRows:
         if column.null_count or not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
             taken = column if self._order is None else column.take(pa.array(self._order))
             return taken.to_pylist()  # type: ignore[no-any-return]
-        return self._sorted(column.to_numpy()).tolist()  # type: ignore[no-any-return]
-
-    def _sorted(self, values: NDArray[Any]) -> NDArray[Any]:
-        return values if self._order is None else values[self._order]
+        return self.by_place(column.to_numpy()).tolist()  # type: ignore[no-any-return]
 
 
 class Rounds:

@@ -19,7 +19,6 @@ from pipeline_runtime.operators.keyed_rows import KeyedRows, Places
 COLUMNS = {"times_ms": Column.WHOLES, "values": Column.NUMBERS}
 """What the state has."""
 _AT_ONCE = 1 << 20  # values of all windows together
-_INT64_MAX = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ def windows(rows: KeyedRows, name: str, states: KeyStates, window_s: float) -> I
     times = joined.lists(kept_times.numbers, rows.times[places])
     values = joined.lists(kept_values.numbers, rows.array(name)[places])
     firsts = _firsts(times, joined.new, window_ms)
-    in_turn = _in_turn(times)
+    in_turn = times.in_turn()
     if firsts is None:
         in_turn[:] = False
         firsts = joined.new
@@ -67,49 +66,26 @@ def windows(rows: KeyedRows, name: str, states: KeyStates, window_s: float) -> I
     # The newest row of a key says what is kept of it.
     kept_firsts = joined.starts.copy()
     kept_firsts[key_of_row[fast]] = found.firsts
-    kept = _Kept(times, values, kept_firsts)
+    others: dict[int, _OneKey] = {}
     for key in np.flatnonzero(~in_turn & (joined.new_counts > 0)).tolist():
         mine = np.flatnonzero(key_of_row == key)
-        one = _OneKey(kept_times.of(key).tolist(), kept_values.of(key).tolist(), window_ms)
-        yield from one.take(
+        others[key] = _OneKey(kept_times.of(key).tolist(), kept_values.of(key).tolist(), window_ms)
+        yield from others[key].take(
             rows, places[mine], times.numbers[joined.new[mine]], values.numbers[joined.new[mine]]
         )
-        kept.replace(key, one)
-    states["times_ms"], states["values"] = kept.lists()
+    counts = times.ends - kept_firsts
+    kept = ranges(kept_firsts, counts)
+    states["times_ms"] = Lists(counts, times.numbers[kept]).replaced(
+        {key: other.times for key, other in others.items()}
+    )
+    states["values"] = Lists(counts, values.numbers[kept]).replaced(
+        {key: other.values for key, other in others.items()}
+    )
 
 
 def window_in_ms(window_s: float) -> int:
     """Returns how far back a window reaches, in full ms."""
     return math.floor(round(window_s * 1000, 6))
-
-
-class _Kept:
-    """What is kept of each key: the last of its times and values, or others."""
-
-    def __init__(self, times: Lists, values: Lists, firsts: NDArray[np.int64]) -> None:
-        self._times, self._values, self._firsts = times, values, firsts
-        self._others: dict[int, _OneKey] = {}
-
-    def replace(self, key: int, other: _OneKey) -> None:
-        self._others[key] = other
-
-    def lists(self) -> tuple[Lists, Lists]:
-        counts = self._times.ends - self._firsts
-        if not self._others:
-            taken = ranges(self._firsts, counts)
-            return Lists(counts, self._times.numbers[taken]), Lists(counts, self._values.numbers[taken])
-        parts = [
-            (other.times, other.values)
-            if (other := self._others.get(key)) is not None
-            else (self._times.numbers[first:end], self._values.numbers[first:end])
-            for key, (first, end) in enumerate(zip(self._firsts, self._times.ends, strict=True))
-        ]
-        times, values = zip(*parts, strict=True)
-        counts = np.array([len(each) for each in times], np.int64)
-        return (
-            Lists(counts, np.concatenate([np.asarray(each, np.int64) for each in times])),
-            Lists(counts, np.concatenate([np.asarray(each, np.float64) for each in values])),
-        )
 
 
 class _OneKey:
@@ -165,27 +141,12 @@ def _windows(found: list[tuple[int, int, int]], times: list[int], values: list[f
     return Windows(places, np.array(times, np.int64), np.array(values, np.float64), firsts, ends)
 
 
-def _in_turn(times: Lists) -> NDArray[np.bool_]:
-    """Returns for each list whether it rises."""
-    falls = np.flatnonzero(times.numbers[1:] < times.numbers[:-1]) + 1
-    numbers = np.searchsorted(times.ends, falls, side="right")
-    starts = times.ends - times.counts
-    found = np.ones(len(times.counts), bool)
-    found[numbers[falls != starts[numbers]]] = False
-    return found
-
-
 def _firsts(times: Lists, new: NDArray[np.int64], window_ms: int) -> NDArray[np.int64] | None:
     """Returns where the window of each new row begins, if its list rises. Returns None if times are too far
     apart to be looked at together."""
-    if not len(times.numbers):
-        return new
-    least = int(times.numbers.min())
-    width = int(times.numbers.max()) - least + window_ms + 1
-    if width > _INT64_MAX // (len(times.counts) + 1):
-        return None
-    # Each list stands in a range of its own.
-    apart = times.numbers - least + np.repeat(np.arange(len(times.counts)) * width, times.counts)
+    apart = times.apart(window_ms)
+    if apart is None or not len(apart):
+        return None if apart is None else new
     return np.searchsorted(np.maximum.accumulate(apart), apart[new] - window_ms, side="left")
 
 

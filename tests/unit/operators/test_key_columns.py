@@ -14,6 +14,7 @@ from hypothesis import given, settings, strategies as st
 
 from pipeline_runtime.batch.kept import decoded
 from pipeline_runtime.operators import keyed_rows, look_back
+from pipeline_runtime.operators.key_states import Lists
 from pipeline_runtime.trial import StatesInMemory, at, processed, trial
 from tests.unit.operators.conftest import schema_of
 
@@ -132,7 +133,7 @@ def test_a_look_back_is_the_same_row_by_row_and_in_small_steps(registry, type_, 
         at_once = repr(outcome(operator, [rows]))
         with patch.object(look_back, "_AT_ONCE", 3):
             assert repr(outcome(operator, cut)) == at_once
-        with patch.object(look_back, "_in_turn", lambda times: np.zeros(len(times.counts), bool)):
+        with patch.object(Lists, "in_turn", lambda times: np.zeros(len(times.counts), bool)):
             assert repr(outcome(operator, [rows])) == at_once
         with patch.object(look_back, "_firsts", lambda *_: None):
             assert repr(outcome(operator, [rows])) == at_once

@@ -17,6 +17,7 @@ from webapp.imports.detect_records import (
     detected_json_lines,
     detected_parquet,
     is_json_lines,
+    is_too_deep,
 )
 from webapp.imports.detect_table import Facts, detected_table
 from webapp.imports.detect_text import ENCODINGS, detected_text
@@ -175,6 +176,8 @@ def _no_table(data: bytes) -> str | None:
             return kind
     if data[257:262] == _TAR:
         return "a tar archive. Unpack it first"
+    if re.match(rb"[\[{]\s*[\[{]", begin) and is_too_deep(data.decode(errors="replace")):
+        return "one JSON document that is nested too deep to be read. Write it with fewer levels"
     if re.match(rb"\[\s*[\[{]|\{\s*\n", begin):
         return "one JSON document, and has no array of records"
     return None
@@ -202,15 +205,16 @@ def _with_encoding_question(
 
 def _of_cells(head: Head, fixed: Mapping[str, JsonValue]) -> Detection:
     base = Reading(kind="xlsx", sheet=head.sheet, delimiter="\t")
+    days = "excel_days_1904" if head.days_from == 1904 else "excel_days"
     texts = [tuple(map(str, row)) for row in head.rows]
-    found = detected_table(Facts(base, _lines(texts), [], []), fixed)
+    found = detected_table(Facts(base, _lines(texts), [], [], days), fixed)
     if head.merged:
         rows = [*filled_down(iter(texts), head.merged, found.reading.first_line)]
         # Lines stay what they are, though cells have values now.
         lines = {
             place: getattr(found.reading, place) for place in ("header_line", "units_line", "first_line")
         }
-        found = detected_table(Facts(base, _lines(rows), [], []), {**lines, **fixed})
+        found = detected_table(Facts(base, _lines(rows), [], [], days), {**lines, **fixed})
     return found.model_copy(update={"notes": (*head.notes, *found.notes)})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -14,7 +15,7 @@ from webapp.imports.column_names import named
 from webapp.imports.detect_time import detected_time
 from webapp.imports.dialect import lines_of
 from webapp.imports.faults import ImportFault
-from webapp.imports.json_document import first_of_keys, json_lines, twice_in
+from webapp.imports.json_document import depth_of, first_of_keys, json_lines, twice_in
 from webapp.imports.reading import COLUMNS_MAX, ColumnReading, Detection, Reading
 from webapp.imports.sample import Head
 from webapp.imports.shapes import is_no_value, shape
@@ -23,8 +24,11 @@ LINES_READ = 1_000
 LINES_JUDGED, LINES_CHARACTERS = 20, 200_000
 NUMBERS_SHARE, NOTES_MAX = 0.9, 20
 _ITEMS_MAX = 8  # of an array that become columns
+_LOST_SHOWN = 8
 _DEPTH_MAX = 6
 _TOO_DEEP, _TOO_DEEP_CHARACTERS = 900, 20_000
+_ONE_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_DATE, _MIDNIGHT = "%Y-%m-%d", " 00:00:00"
 
 
 def is_json_lines(text: str) -> bool:
@@ -60,7 +64,11 @@ def _is_object(line: str) -> bool:
 
 def _is_too_deep(line: str) -> bool:
     """Also one that was cut, as long lines are."""
-    return line.startswith("{") and line[:_TOO_DEEP_CHARACTERS].count("{") > _TOO_DEEP
+    return line.startswith("{") and is_too_deep(line)
+
+
+def is_too_deep(text: str) -> bool:
+    return depth_of(text[:_TOO_DEEP_CHARACTERS]) > _TOO_DEEP
 
 
 def detected_json_document(head: Head, text: str, encoding: str, records: str) -> Detection:
@@ -93,6 +101,7 @@ def document_lines(head: Head, text: str, records: str) -> list[str]:
 def detected_json_lines(head: Head, text: str, encoding: str) -> Detection:
     """Returns the columns that the first lines have, nested ones by their path: `a.b`, `a[0].b`."""
     values: dict[str, list[Any]] = {}
+    lost: dict[str, None] = {}
     rows, notes = 0, ["The file has JSON lines."]
     for number, line in enumerate(lines_of(text, cut=not head.whole)[:LINES_READ], 1):
         try:
@@ -105,9 +114,13 @@ def detected_json_lines(head: Head, text: str, encoding: str) -> Detection:
             for path, value in leaves(record, "", 0):
                 if len(values) < COLUMNS_MAX or path in values:
                     values.setdefault(path, [None] * rows).append(value)
+            if len(lost) < _LOST_SHOWN:
+                lost |= dict.fromkeys(left_out(record))
             rows += 1
             for each in values.values():
                 each.extend([None] * (rows - len(each)))
+    if lost:
+        notes.append(f"Left out, since no cell holds them: {'; '.join([*lost][:_LOST_SHOWN])}.")
     paths = list(values)
     types = [_type_of(values[path]) for path in paths]
     names = [name for name, _ in named(paths, (), len(paths))]
@@ -131,6 +144,20 @@ def leaves(
                     yield f"{path}[{number}]", item
         elif not isinstance(inner, dict):
             yield path, inner
+
+
+def left_out(value: Mapping[str, JsonValue], before: str = "", depth: int = 0) -> Iterator[str]:
+    """Yields in words what of a record becomes no column."""
+    for key, inner in value.items():
+        path = f"{before}.{key}" if before else key
+        items = inner if isinstance(inner, list) else [inner]
+        if len(items) > _ITEMS_MAX:
+            yield f"{path} behind its item {_ITEMS_MAX}"
+        for item in items[:_ITEMS_MAX]:
+            if isinstance(item, dict) and depth < _DEPTH_MAX:
+                yield from left_out(item, path, depth + 1)
+            elif isinstance(item, list | dict):
+                yield f"lists in {path}" if isinstance(item, list) else f"what is nested deeper in {path}"
 
 
 def _type_of(values: list[Any]) -> FieldType:
@@ -171,12 +198,17 @@ def _first_number(cells: list[str]) -> str:
     return numbers[0] if len(numbers) >= NUMBERS_SHARE * len(some) > 0 else ""
 
 
+def _why_quoted(text: str) -> str:
+    long = text.lstrip("+-").isdecimal() and abs(int(text)) >= 1 << 63
+    return "its numbers have more digits than are kept" if long else "its numbers are in quotes"
+
+
 def _with_time_of_day(
     best: int, names: list[str], types: list[FieldType], texts: list[list[str]]
 ) -> list[JsonValue]:
     """Returns the column of times, and the one with the time of day if it holds dates alone."""
     clocks = [at for at, type_ in enumerate(types) if type_ is FieldType.STRING and _are_clocks(texts[at])]
-    if not clocks or any(len(text) > len("2024-05-01") for text in texts[best]):
+    if not clocks or not all(map(_ONE_DATE.fullmatch, filter(None, texts[best]))):
         return [best]
     some = sorted([best, *clocks])
     found = time_columns.find([names[at] for at in some], [texts[at] for at in some], ".", [[] for _ in some])
@@ -199,6 +231,11 @@ def _with_time(
 ) -> Detection:
     own = [at for at, type_ in enumerate(types) if type_ is FieldType.TIMESTAMP]
     best = max(own, key=lambda at: (bool(time_columns.is_hint(names[at])), -at), default=None)
+    dates = [] if best is None else [text.removesuffix(_MIDNIGHT) for text in texts[best]]
+    at_midnight = best is not None and all(map(_ONE_DATE.fullmatch, filter(None, dates)))
+    written = texts
+    if best is not None and at_midnight:
+        texts = [*texts[:best], dates, *texts[best + 1 :]]
     timed = detected_time(
         names,
         texts,
@@ -211,13 +248,15 @@ def _with_time(
     time = timed.reading
     if time is not None:
         time = time.model_copy(update={"columns": tuple(sources[at] for at in timed.columns)})
+        if written != texts and len(timed.columns) > 1:
+            time = time.model_copy(update={"format": time.format.replace(_DATE, _DATE + _MIDNIGHT)})
     columns = []
     for at, (source, name, type_) in enumerate(zip(sources, names, types, strict=True)):
         # A number of seconds stays one, beside the time that it is.
         read_as, format_ = timed.type_of(at, type_) if type_ is FieldType.STRING else (type_, None)
         columns.append(ColumnReading(source=source, name=name, type=read_as, format=format_))
     quoted = [
-        f"{column.name} stays text: its numbers are in quotes, such as {text!r}. Choose number to read them."
+        f"{column.name} stays text: {_why_quoted(text)}, such as {text!r}. Choose number to read them."
         for column, cells in zip(columns, texts, strict=True)
         if column.type is FieldType.STRING and reading.kind == "json-lines"
         for text in [_first_number(cells)]

@@ -46,6 +46,7 @@ class Facts:
     rows: Sequence[Line]
     comments: Sequence[Line]
     pieces: Sequence[Line]
+    days: str = "excel_days"  # the format of plain numbers that are days
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,7 @@ def detected_table(facts: Facts, fixed: Mapping[str, JsonValue]) -> Detection:
         marks.decimal,
         fixed,
         [row.text for row in (*facts.rows, *facts.comments) if row.number < table.place.first],
+        facts.days,
     )
     reading = _reading(table, marks, list(zip(decimals, thousands, strict=True)), besides, judged, timed)
     questions = [

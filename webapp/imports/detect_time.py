@@ -72,16 +72,17 @@ def detected_time(
     decimal: str,
     fixed: Mapping[str, JsonValue],
     above: Sequence[str] = (),
+    days: str = "excel_days",
 ) -> Timed:
     """Returns the time of the rows. `columns` are the cells of the beginning, and `lines` are where its rows
     stand. `pieces` are cells from further on: they show formats, and no steps. `above` are the lines above
-    the table, which may name a date."""
+    the table, which may name a date. `days` is the format of numbers that are days of Excel."""
     if "time" in fixed and fixed["time"] is None:
         return Timed(None, notes=("No column is the time.",))
     found = _found(names, columns, pieces, decimal, fixed)
     if found is None:
         return Timed(None, notes=("No column looks like a time.",))
-    found = _below_dates(found, columns)
+    found = _below_dates(_counting(found, days), columns)
     if decimal == "," and found.format in COUNTED:
         columns = [[cell.replace(",", ".") for cell in cells] for cells in columns]
     times = _times(found, columns)
@@ -141,6 +142,13 @@ def _found(
     if some is None or not at:
         return None
     return TimeFound(tuple(at[each] for each in some.columns), some.formats)
+
+
+def _counting(found: TimeFound, days: str) -> TimeFound:
+    """Returns the time with days of Excel in this format."""
+    formats = tuple(days if each == "excel_days" else each for each in found.formats)
+    others = {at: days if each == "excel_days" else each for at, each in found.others.items()}
+    return replace(found, formats=formats, others=others)
 
 
 def _below_dates(found: TimeFound, columns: Sequence[Sequence[str]]) -> TimeFound:

@@ -64,6 +64,15 @@ def _cut(value: Any, items: int) -> Any:
     return [_cut(each, items) for each in value[:items]] if isinstance(value, list) else value
 
 
+def depth_of(text: str) -> int:
+    """Returns how deep lists and objects lie within one another, brackets within texts among them."""
+    depth = deepest = 0
+    for bracket in re.findall(r"[\[\]{}]", text):
+        depth += 1 if bracket in "[{" else -1
+        deepest = max(deepest, depth)
+    return deepest
+
+
 def _are_lines(text: str) -> bool:
     lines = [line for line in text.split("\n", 3)[:2] if line.strip()]
     if len(lines) < 2 or not lines[1].lstrip().startswith(lines[0][:1]):

@@ -54,6 +54,7 @@ class Head(BaseModel):
     columns: tuple[tuple[str, str], ...] = ()  # (name, the FieldType's value), of a Parquet file
     merged: tuple[tuple[int, int, int], ...] = ()  # `Merged` of a sheet, as far as it concerns `rows`
     notes: tuple[str, ...] = ()  # about a sheet
+    days_from: Literal[1900, 1904] = 1900  # in a workbook
     # Where the arrays of a JSON document are that was looked at as a whole: `begin` has their first items.
     arrays: tuple[str, ...] = ()
 

@@ -15,7 +15,7 @@ from pipeline_runtime.model.schema import FieldType
 from webapp.imports.faults import ImportFault
 from webapp.imports.sample import CHOICES_MAX, Head
 from webapp.imports.sheet_cells import cells_in
-from webapp.imports.sheet_marks import column_letters, hidden_in, notes_on_values, runs
+from webapp.imports.sheet_marks import column_letters, counts_from_1904, hidden_in, notes_on_values, runs
 from webapp.imports.sheets import merged_down, open_workbook, sheet_rows
 
 ROWS_KEPT = 200
@@ -75,7 +75,8 @@ def _with_marks(
         letters = ", ".join(map(column_letters, columns[:LETTERS_SHOWN]))
         notes.append(f"Hidden columns are read as well: {letters}{', …' if columns[LETTERS_SHOWN:] else ''}.")
     near = tuple(each for each in merged if each[0] <= len(head.rows))
-    return head.model_copy(update={"merged": near, "notes": tuple(notes)})
+    days_from = 1904 if counts_from_1904(path) else 1900
+    return head.model_copy(update={"merged": near, "notes": tuple(notes), "days_from": days_from})
 
 
 def _shortened(rows: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import IO
 
 from webapp.imports.faults import ImportFault
-from webapp.imports.sheet_marks import column_letters, elements, part_of
-from webapp.imports.units import unit_beside
+from webapp.imports.sheet_formats import Shown, shown_by_styles
+from webapp.imports.sheet_marks import column_letters, part_of
 
 CELLS_MAX = 20_000_000
 """So many cells a sheet may have from A1 to its last one: they are read as a whole, empty ones too."""
@@ -45,19 +45,14 @@ _SHARED = re.compile(rb"<(?:\w+:)?si>(.*?)</(?:\w+:)?si>", re.DOTALL)
 _SHARED_TEXT = re.compile(rb"<(?:\w+:)?t(?: [^<>]*)?>([^<]*)<")
 # 1.234 is 1.234 or 1234; 0.123 and 1.234.567 are one number each.
 _EITHER = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}", re.ASCII)
-_PERCENT_FORMATS = ("9", "10")
-_UNIT = rb"(?:\"([^\"]{1,12})\"|\[\$([^\]-]{1,6})(?:-[0-9A-Fa-f]+)?\])".decode()
-_BEHIND = re.compile(rf"[0#?][\s\\]*{_UNIT}$")
-_BEFORE = re.compile(rf"^{_UNIT}[\s\\]*[#0?]")
-_SPACE = re.compile(r"_.|\*.")  # as wide as a character; a character that fills the cell
 
 
 @dataclass(frozen=True)
 class SheetCells:
-    """Columns count from 0. `behind` is what a column's format shows behind each number: % or a unit.
+    """Columns count from 0. `shown` is what the format of all numbers of a column shows beside their digits.
     `doubtful` are columns of numbers with texts that can be read in two ways."""
 
-    behind: Mapping[int, str] = field(default_factory=dict)
+    shown: Mapping[int, Shown] = field(default_factory=dict)
     doubtful: frozenset[int] = frozenset()
     notes: tuple[str, ...] = ()
 
@@ -73,7 +68,7 @@ def _cells_in(path: Path, modified_ns: int, sheet: str) -> SheetCells:
         part = part_of(archive, sheet)
         if part is None:
             return SheetCells()
-        formats = _formats(archive)
+        formats = shown_by_styles(archive)
         either = _texts_that_are_either(archive)
         columns: set[bytes] = set()
         styles: set[tuple[bytes, bytes]] = set()
@@ -98,16 +93,15 @@ def _cells_in(path: Path, modified_ns: int, sheet: str) -> SheetCells:
                     if letters not in texts and can_be_either(text):
                         texts[letters] = f"'{text}' in {letters.decode()}{line.decode()}"
     _refuse_if_far(sheet, last, columns)
-    shown: dict[bytes, set[str]] = {}
+    shown: dict[bytes, set[Shown]] = {}
     for letters, style in styles:
-        shown.setdefault(letters, set()).add(formats.get(int(style or b"0"), ""))
-    behind = {letters: next(iter(each)) for letters, each in shown.items() if len(each) == 1 and each != {""}}
+        shown.setdefault(letters, set()).add(formats.get(int(style or b"0"), Shown()))
+    alike = {letters: next(iter(each)) for letters, each in shown.items() if len(each) == 1}
     doubtful = {letters: text for letters, text in texts.items() if letters in shown}
-    some = [letters for letters, each in shown.items() if "%" in each and len(each) > 1]
     return SheetCells(
-        {_number_of(letters): text for letters, text in behind.items()},
+        {_number_of(letters): each for letters, each in alike.items()},
         frozenset(map(_number_of, doubtful)),
-        tuple(_notes(doubtful, rounded, some)),
+        tuple(_notes(doubtful, rounded, shown)),
     )
 
 
@@ -144,7 +138,7 @@ def _refuse_if_far(sheet: str, last: int, columns: set[bytes]) -> None:
 
 
 def _notes(
-    doubtful: Mapping[bytes, str], rounded: Mapping[bytes, str], some_percent: list[bytes]
+    doubtful: Mapping[bytes, str], rounded: Mapping[bytes, str], shown: Mapping[bytes, set[Shown]]
 ) -> Iterator[str]:
     for letters, text in sorted(doubtful.items())[:_LETTERS_SHOWN]:
         yield (
@@ -156,9 +150,18 @@ def _notes(
             f"Column {letters.decode()} holds numbers of more than 15 digits, such as {text}. "
             "A workbook keeps no further digits. Save identifiers as text."
         )
-    if some_percent:
-        letters_of = ", ".join(sorted(each.decode() for each in some_percent)[:_LETTERS_SHOWN])
+    mixed = sorted((letters.decode(), each) for letters, each in shown.items() if len(each) > 1)
+    percent = [letters for letters, each in mixed if any(one.behind == "%" for one in each)]
+    masked = [letters for letters, each in mixed if any(one.mask for one in each)]
+    if percent:
+        letters_of = ", ".join(percent[:_LETTERS_SHOWN])
         yield f"Only some cells of {letters_of} show percent. All are read as they are saved: 5 % is 0.05."
+    if masked:
+        letters_of = ", ".join(masked[:_LETTERS_SHOWN])
+        yield (
+            f"Only some cells of {letters_of} show zeros or characters that are not saved, as 0012 for 12 "
+            "does. All are read as they are saved."
+        )
 
 
 def _blocks(file: IO[bytes]) -> Iterator[bytes]:
@@ -191,28 +194,3 @@ def _texts_that_are_either(archive: zipfile.ZipFile) -> dict[bytes, str]:
         if can_be_either(text):
             found[b"%d" % number] = text.strip()
     return found
-
-
-def _formats(archive: zipfile.ZipFile) -> dict[int, str]:
-    """Returns what each style shows behind numbers: %, a unit or nothing."""
-    if "xl/styles.xml" not in archive.namelist():
-        return {}
-    data = archive.read("xl/styles.xml")
-    codes = {each.get("numFmtId", ""): each.get("formatCode", "") for each in elements(data, "numFmt")}
-    begin, end = data.find(b"cellXfs"), data.rfind(b"cellXfs")
-    styles = elements(data[begin:end], "xf")
-    return {
-        number: _shown_behind(each.get("numFmtId", ""), codes.get(each.get("numFmtId", ""), ""))
-        for number, each in enumerate(styles)
-    }
-
-
-def _shown_behind(id: str, code: str) -> str:
-    if id in _PERCENT_FORMATS:
-        return "%"
-    first = _SPACE.sub("", code.partition(";")[0]).strip()
-    if first.endswith("%") and re.search(r"[0#?]", first):
-        return "%"
-    found = _BEHIND.search(first) or _BEFORE.match(first)
-    unit = (found[1] or found[2]).strip() if found else ""
-    return unit if unit and unit_beside(f"1 {unit}") == unit else ""

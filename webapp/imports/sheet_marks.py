@@ -71,7 +71,7 @@ def hidden_in(path: Path, sheet: str) -> tuple[list[int], list[int]]:
 
 
 def notes_on_values(path: Path, sheet: str) -> list[str]:
-    """Returns what the cells alone do not show: formulas without a value, and days that count from 1904."""
+    """Returns what the cells alone do not show: formulas without a value."""
     notes: list[str] = []
     with zipfile.ZipFile(path) as archive:
         part = part_of(archive, sheet)
@@ -83,12 +83,15 @@ def notes_on_values(path: Path, sheet: str) -> list[str]:
                     "Formulas without a saved value are read as empty cells. "
                     "Open the workbook in Excel and save it to have their values."
                 )
-        if _DAYS_OF_1904.search(archive.read("xl/workbook.xml")):
-            notes.append(
-                "The workbook counts days from 1904. Cells with a date format are read so, "
-                "but plain numbers that are read as days count from 1900."
-            )
     return notes
+
+
+def counts_from_1904(path: Path) -> bool:
+    """Returns whether day 0 of the workbook is 1 January 1904."""
+    with zipfile.ZipFile(path) as archive:
+        if "xl/workbook.xml" not in archive.namelist():
+            return False
+        return _DAYS_OF_1904.search(archive.read("xl/workbook.xml")) is not None
 
 
 def _tags(file: IO[bytes]) -> Iterator[re.Match[bytes]]:

@@ -13,6 +13,7 @@ from python_calamine import CalamineWorkbook
 
 from webapp.imports.faults import ImportFault
 from webapp.imports.sheet_cells import SheetCells, as_written, can_be_either, cells_in
+from webapp.imports.sheet_formats import Shown
 from webapp.imports.sheet_marks import Merged
 
 WORKBOOK_BYTES_MAX = 256 << 20
@@ -77,13 +78,13 @@ class _Texts:
         return cell_text(value)
 
     def _number(self, value: int | float, line: int, column: int) -> str:
-        behind = self._cells.behind.get(column)
-        if behind == "%":
+        shown = self._cells.shown.get(column, Shown())
+        if shown.behind == "%":
             return f"{cell_text(float(Decimal(repr(value)).scaleb(2)))} %"
-        text = cell_text(value)
+        text = shown.text_of(value) or cell_text(value)
         if abs(value) >= 1e15:
             text = self._as_written(line, column) or text
-        return f"{text} {behind}" if behind else text
+        return f"{text} {shown.behind}" if shown.behind else text
 
     def _date(self, value: date | time, line: int, column: int) -> str:
         written = self._as_written(line, column)

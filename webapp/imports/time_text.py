@@ -1,21 +1,20 @@
 """What a text says about when: the one meaning of a time's format, for the preview and the import.
 
-A format is `iso`; `epoch_s`, `epoch_ms`, `epoch_us` or `epoch_ns`; `labview_s` (seconds since 1904, in
-UTC); `filetime` (tenths of microseconds since 1601, in UTC) or `dotnet_ticks` (since the year 1);
-`excel_days`, `matlab_days`, `julian_days` or `modified_julian_days`; or a pattern of strptime. In a pattern,
-`%S` may have a fraction, `24:00` is the next midnight, `%b` and `%B` are names of months in English, German,
-French, Spanish, Italian or Dutch, and `seconds_of_day` is the seconds since the midnight of the date. `%a` is
-the name of a day, which says nothing. `%Z` is what the zone is called then, such as CEST. A run of spaces
-counts as one. `%G` and `%V` are a year and a week of ISO 8601, and `%u` a day of that week, else Monday. `KW`
-is any word for a week. `%q` is a quarter, and `Q` any word for one. A year, a month or a quarter without a
-day begins on its first day. `%j` may have a fraction of a day. `hhmm` is 5 for 00:05. The name of a zone
-behind ISO 8601 says nothing here. ` | ` stands between formats of which one reads the text.
-
-What stands in braces before a format says what the text lacks. `{2024}` is for times without a year:
-`year_of` gives that of the first row. `{2024-05-01}` is for times of day: `date_of` gives the date of the
-first row, and hours may go on behind 24. `{above}` is for times of which some have no date, since it stands
-in a row above. Such a time is read on the first day of the year 1, which `turns` replaces. `{range}` is for
-ranges such as `08:00-08:15`: their beginning, and with `{range end}` their end.
+A format is `iso`; `epoch_s`, `epoch_ms`, `epoch_us` or `epoch_ns`; `labview_s` (seconds since 1904, in UTC);
+`filetime` (tenths of microseconds since 1601, in UTC) or `dotnet_ticks` (since the year 1); `excel_days`,
+`excel_days_1904`, `matlab_days`, `julian_days` or `modified_julian_days`; or a pattern of strptime. In a
+pattern, `%S` may have a fraction, `24:00` is the next midnight, `%b` and `%B` are names of months in English,
+German, French, Spanish, Italian or Dutch, and `seconds_of_day` is the seconds since the midnight of the date.
+`%a` is the name of a day, which says nothing. `%Z` is what the zone is called then, such as CEST. A run of
+spaces counts as one. `%G` and `%V` are a year and a week of ISO 8601, and `%u` a day of that week, else
+Monday. `KW` is any word for a week. `%q` is a quarter, and `Q` any word for one. A year, a month or a quarter
+without a day begins on its first day. `%j` may have a fraction of a day. `hhmm` is 5 for 00:05. The name of a
+zone behind ISO 8601 says nothing here. ` | ` stands between formats of which one reads the text. What stands
+in braces before a format says what the text lacks. `{2024}` is for times without a year: `year_of` gives that
+of the first row. `{2024-05-01}` is for times of day: `date_of` gives the date of the first row, and hours may
+go on behind 24. `{above}` is for times of which some have no date, since it stands in a row above. Such a
+time is read on the first day of the year 1, which `turns` replaces. `{range}` is for ranges such as
+`08:00-08:15`: their beginning, and with `{range end}` their end.
 """
 
 from __future__ import annotations
@@ -42,6 +41,7 @@ LABVIEW_EPOCH_S = 2_082_844_800
 
 _DAYS_BEFORE_1970 = {
     "excel_days": Decimal(25_569),
+    "excel_days_1904": Decimal(24_107),
     "matlab_days": Decimal(719_529),
     "julian_days": Decimal("2440587.5"),
     "modified_julian_days": Decimal(40_587),

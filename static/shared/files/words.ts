@@ -117,6 +117,7 @@ export const TIME_FORMATS: Options = [
   ["epoch_us", "microseconds since 1970"],
   ["epoch_ns", "nanoseconds since 1970"],
   ["excel_days", "days since 1900, as in Excel"],
+  ["excel_days_1904", "days since 1904, as in Excel on a Mac"],
   ["matlab_days", "days since the year 0, as in MATLAB"],
   ["labview_s", "seconds since 1904, as in LabVIEW"],
   ["filetime", "tenths of microseconds since 1601, as in Windows"],

@@ -248,8 +248,6 @@ def test_a_duration_in_a_cell_keeps_its_days_and_its_sign(seconds, text):
         ("<v>1</v>", "<f>A2*2</f><v></v>", "Formulas without a saved value"),
         ("<v>1</v>", "<f>A2*2</f><v>1</v>", None),
         ('<c r="B2"><v>1</v>', '<c r="B2" t="str"><f>""</f><v></v>', None),
-        ("<sheets>", '<workbookPr date1904="1"/><sheets>', "counts days from 1904"),
-        ("<sheets>", '<workbookPr date1904="0"/><sheets>', None),
     ],
 )
 def test_what_the_cells_of_a_workbook_do_not_show_is_said(tmp_path, old, new, said):
@@ -260,8 +258,7 @@ def test_what_the_cells_of_a_workbook_do_not_show_is_said(tmp_path, old, new, sa
             archive.writestr(name, book.read(name).decode().replace(old, new, 1))
     (tmp_path / "book").write_bytes(made.getvalue())
     notes = " ".join(look(tmp_path / "book", "book.xlsx").detection.notes)
-    marks = ("Formulas without a saved value", "counts days from 1904")
-    assert [mark for mark in marks if mark in notes] == ([said] if said else [])
+    assert ("Formulas without a saved value" in notes) == bool(said)
 
 
 def test_items_of_lists_in_json_lines_have_their_place_in_their_name(tmp_path):

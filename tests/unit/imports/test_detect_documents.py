@@ -72,6 +72,25 @@ def test_a_large_document_is_read_in_parts(tmp_path: Path, monkeypatch: pytest.M
     assert set(found.column("n")) == {None}
 
 
+def test_what_no_cell_holds_is_named(tmp_path: Path) -> None:
+    deep: object = 1
+    for _ in range(9):
+        deep = {"d": deep}
+    record = {"v": 1, "pairs": [[1, 2], [3, 4]], "many": [*range(12)], "deep": deep}
+    found = imported(tmp_path / "file", "".join(json.dumps(record | {"v": n}) + "\n" for n in range(5)))
+    named = ("lists in pairs", "many behind its item 8", "what is nested deeper in deep.d.d.d.d.d.d")
+    assert [each for each in named if each not in found.notes] == []
+    plain = imported(tmp_path / "file", "".join(json.dumps(row) + "\n" for row in ROWS))
+    assert "Left out" not in plain.notes
+
+
+@pytest.mark.parametrize("data", ["[" * 5_000 + "]" * 5_000, '[{"a":' + "[" * 3_000, '{"a":' + "[" * 3_000])
+def test_a_document_that_is_nested_too_deep_is_refused_with_the_reason(tmp_path: Path, data: str) -> None:
+    (tmp_path / "file").write_text(data)
+    with pytest.raises(ImportFault, match="nested too deep to be read"):
+        look(tmp_path / "file", "file.json")
+
+
 def test_numbers_keep_their_digits(tmp_path: Path) -> None:
     data = '[{"t": 1714521600, "id": 9007199254740993}, {"t": 1714521601, "id": 89490200001234567890}]'
     assert imported(tmp_path / "file", data).column("id") == ["9007199254740993", "89490200001234567890"]
@@ -150,14 +169,14 @@ def test_times_of_day_and_large_numbers_of_parquet_are_kept_and_lists_are_named(
     assert "Left out, since no value of theirs is one cell: list." in found.detection.notes
 
 
-@pytest.mark.parametrize("day", [pa.date32(), pa.date64()])
+@pytest.mark.parametrize("day", [pa.date32(), pa.date64(), pa.timestamp("us"), pa.timestamp("ns")])
 @pytest.mark.parametrize("clock", [pa.time32("s"), pa.time64("ns"), pa.string()])
 def test_a_date_and_a_time_of_day_of_parquet_are_one_time(
     tmp_path: Path, day: pa.DataType, clock: pa.DataType
 ) -> None:
     clocks = [time(8, n) for n in range(30)]
     columns = {
-        "date": pa.array([date(2024, 5, 1 + n // 10) for n in range(30)], day),
+        "date": pa.array([date(2024, 5, 1 + n // 10) for n in range(30)], pa.date32()).cast(day),
         "v": list(range(30)),
         "time": pa.array(map(str, clocks) if clock == pa.string() else clocks, clock),
     }

@@ -95,6 +95,70 @@ def test_what_a_format_shows_behind_each_number_is_the_unit(
     assert found.column("x") == [n / 8 * times for n in range(30)]
 
 
+@pytest.mark.parametrize(
+    ("format", "number", "text"),
+    [
+        ("00000", 1067, "01067"),
+        ("00000;[Red]\\-00000", 12, "00012"),
+        ("[$-407]00000", 1067, "01067"),
+        ("00-00", 123, "01-23"),
+        ("000\\-00\\-0000", 1234567, "001-23-4567"),
+        ("&quot;SN-&quot;0000", 42, "SN-0042"),
+        ("&quot;Line &quot;0", 7, "Line 7"),
+        ("###-####", 5551234, "555-1234"),
+        ("00 00", -12345, "-123 45"),
+    ],
+)
+def test_a_number_that_is_shown_as_a_name_is_the_text_that_people_see(
+    tmp_path: Path, format: str, number: int, text: str
+) -> None:
+    found = of(tmp_path, [(number, 2)] * 30, (format,))
+    assert found.column("x") == [text] * 30
+
+
+@pytest.mark.parametrize(
+    "format",
+    *[
+        [
+            "0",
+            "#,##0",
+            "0000.0",
+            "+0;-0",
+            "(0)",
+            "0.00E+00",
+            "# ?/?",
+            "&quot;ca. &quot;0.0",
+            "[&lt;=99]00;000",
+        ]
+    ],
+)
+def test_a_number_that_is_shown_as_a_quantity_stays_one(tmp_path: Path, format: str) -> None:
+    assert of(tmp_path, [(n, 2) for n in range(30)], (format,)).column("x") == [*range(30)]
+
+
+def test_zeros_that_some_cells_show_are_said(tmp_path: Path) -> None:
+    found = of(tmp_path, [(n, 2 if n % 2 else 0) for n in range(30)], ("00000",))
+    assert found.column("x") == [*range(30)]
+    assert "Only some cells of B show zeros or characters that are not saved" in found.notes
+    found = of(tmp_path, [(n + 0.5, 2) for n in range(30)], ("00000",))
+    assert found.column("x")[3] == 3.5
+
+
+@pytest.mark.parametrize(("mark", "begins"), [("1", "2024-03-04"), ("0", "2020-03-03")])
+def test_plain_numbers_that_are_days_count_from_where_the_workbook_does(
+    tmp_path: Path, mark: str, begins: str
+) -> None:
+    book = workbook([["date", "x"], *([43_893.5 + n, n] for n in range(30))])
+    made = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(book)) as given, zipfile.ZipFile(made, "w") as archive:
+        for name in given.namelist():
+            text = given.read(name).decode()
+            archive.writestr(name, text.replace("<sheets>", f'<workbookPr date1904="{mark}"/><sheets>'))
+    found = imported(tmp_path / "book.xlsx", made.getvalue())
+    assert found.times[0] == f"{begins}T12:00:00+00:00"
+    assert begins in found.notes
+
+
 def test_percent_in_some_cells_only_is_said(tmp_path: Path) -> None:
     found = of(tmp_path, [(n / 8, 2 if n % 2 else 0) for n in range(30)], ("0%",))
     assert found.column("x") == [n / 8 for n in range(30)]

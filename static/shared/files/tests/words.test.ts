@@ -114,7 +114,7 @@ test("the time that is left goes by the pace so far", () => {
   expect([leftMs(0, 100, 5000), leftMs(100, 100, 5000), leftMs(1, 100, 500)]).toEqual([null, null, null]);
 });
 
-test.each(["filetime", "dotnet_ticks", "julian_days", "modified_julian_days", "excel_days", "matlab_days"])(
+test.each(["filetime", "dotnet_ticks", "julian_days", "modified_julian_days", "excel_days", "excel_days_1904"])(
   "the format %s can be chosen, in words",
   (format) => {
     expect(TIME_FORMATS.find(([value]) => value === format)?.[1]).toMatch(/days|since/);

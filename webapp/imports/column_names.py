@@ -11,6 +11,9 @@ from webapp.imports.time_columns import is_hint
 from webapp.imports.units import is_unit, without_unit
 
 NAME_MAX = 120
+_NO_UNITS = ("-", "none", "unitless", "ts", "rn")
+"""What stands among units for none. Campbell's loggers have TS below times, RN below numbers of records."""
+
 _NOT_ALLOWED = re.compile(r"[`\x00-\x1f\x7f]")
 
 
@@ -34,7 +37,8 @@ def shift_of(names: Sequence[str], columns: Sequence[Sequence[str]]) -> Shift | 
     for at, name in enumerate(given):
         if not is_hint(name):
             continue
-        if kinds[at : at + 2] in (["date", "clock"], ["clock", "date"]):
+        following = given[at + 1] if at + 1 < len(given) else ""
+        if kinds[at : at + 2] in (["date", "clock"], ["clock", "date"]) and not is_hint(following):
             note = f"{name} names two columns, a date and the time of day."
             return Shift((*given[: at + 1], name, *given[at + 1 :]), note)
         if kinds[at] in ("number", "words") and kinds[at + 1] in ("date", "time"):
@@ -73,7 +77,7 @@ def named(header: Sequence[str], units: Sequence[str], width: int) -> list[tuple
         name = name.lstrip("_.").strip() or f"c{at + 1}"
         unique = _unique(name[:NAME_MAX], taken)
         taken.add(unique.lower())
-        found.append((unique, unit[:40] if unit and unit not in ("-", "none", "unitless") else None))
+        found.append((unique, unit[:40] if unit and unit.lower() not in _NO_UNITS else None))
     return found
 
 

@@ -87,8 +87,10 @@ def judge(name: str, cells: Sequence[Cell], decimal: str, thousands: str, quoted
     words = [cell for cell in filled if not is_no_value(cell.text)]
     if not words:
         return Judged(FieldType.STRING)
-    if (truth := _truth(words)) is not None:
-        return truth
+    texts = [cell.text.strip() for cell in filled if is_no_value(cell.text)]
+    missing = tuple(text for text, _ in Counter(texts).most_common(10))
+    if _are_truths(words):
+        return Judged(FieldType.BOOLEAN, missing=missing)
     numbers = [cell for cell in words if _number(cell.text, decimal, thousands) is not None]
     others = [cell for cell in words if _number(cell.text, decimal, thousands) is None]
     if not numbers:
@@ -103,8 +105,6 @@ def judge(name: str, cells: Sequence[Cell], decimal: str, thousands: str, quoted
     few = share < NUMBERS_SHARE and not (len(others) <= NEAR_FEW and _are_near(others))
     if few and not _are_near(others) and _scattered(words, decimal, thousands):
         return Judged(FieldType.STRING, why_text=mixed, unreadable=others[0])
-    texts = [cell.text.strip() for cell in filled if is_no_value(cell.text)]
-    missing = tuple(text for text, _ in Counter(texts).most_common(10))
     sentinels, suspect = _sentinels([cell.text.strip() for cell in numbers], decimal, thousands)
     whole = all(
         read_cell(cell.text, FieldType.INTEGER, decimal, thousands) is not None
@@ -128,13 +128,10 @@ def _number(text: str, decimal: str, thousands: str) -> float | None:
     return value if isinstance(value, int | float) else None
 
 
-def _truth(words: Sequence[Cell]) -> Judged | None:
+def _are_truths(words: Sequence[Cell]) -> bool:
     """A column of truth values has both kinds of a pair, or one of `true` and `false`."""
     said = {cell.text.strip().lower() for cell in words}
-    for pair in _TRUTHS:
-        if said == set(pair) or (pair == ("true", "false") and said <= set(pair)):
-            return Judged(FieldType.BOOLEAN)
-    return None
+    return any(said == set(pair) for pair in _TRUTHS) or said <= {"true", "false"}
 
 
 def _texts_alone(words: Sequence[Cell]) -> Judged:
@@ -197,6 +194,11 @@ def _scattered(words: Sequence[Cell], decimal: str, thousands: str) -> bool:
     return changes > 2
 
 
+def _is_far_below(text: str, decimal: str, thousands: str) -> bool:
+    value = _number(text, decimal, thousands)
+    return value is not None and value <= SUSPECT_MAX
+
+
 def _are_near(others: Sequence[Cell]) -> bool:
     """Whether they are numbers with something beside them: `10.00%`, `<0.5`."""
     return all(shape(cell.text) == "near" for cell in others)
@@ -205,8 +207,9 @@ def _are_near(others: Sequence[Cell]) -> bool:
 def _sentinels(numbers: Sequence[str], decimal: str, thousands: str) -> tuple[tuple[str, ...], str | None]:
     """Returns (numbers that mean "no value", one that may mean it).
 
-    The first are usual ones, and either far outside of all others or the only ones below zero. The second is
-    a whole one, -99 or below, that comes again and again while all others are at least zero.
+    The first are usual ones, and either far outside of all others, or the only ones below zero, or all that
+    the column has below zero. The second is a whole one, -99 or below, that comes again and again while all
+    others are at least zero.
     """
     usual = set(numbers) & SENTINELS
     counts = Counter(numbers)
@@ -216,7 +219,7 @@ def _sentinels(numbers: Sequence[str], decimal: str, thousands: str) -> tuple[tu
         if text not in usual and (value := _number(text, decimal, thousands)) is not None
     ]
     if not rest:
-        return (), None
+        return tuple(sorted(text for text in usual if _is_far_below(text, decimal, thousands))), None
     low, high = min(rest), max(rest)
     reach = max(high - low, abs(high), abs(low), 1.0) * FAR
     found = []

@@ -19,6 +19,8 @@ _SAMPLE = 500  # texts of a column that could not be read that are looked at
 _CHANGES_RATIO = 0.01  # a column's share of such texts from which on its type is asked
 _TEXT_SHOWN = 60
 _EXACT_MAX = 1 << 53  # of a double
+_LINES_SEEN = 1_000
+"""Zeros before numbers are asked about behind so many lines: those before were seen when it was chosen."""
 _YEAR_S, _DAY_S = 366 * 86_400.0, 86_400.0
 
 
@@ -29,6 +31,8 @@ class _Column:
     first: tuple[int, str] | None = None
     sample: list[str] = field(default_factory=list)
     largest: int = 0  # of whole numbers, without their sign
+    zeros: int = 0  # whole numbers that are read, but begin with a zero
+    first_zero: tuple[int, str] | None = None
 
 
 class Counts:
@@ -62,7 +66,10 @@ class Counts:
                 low, high = pc.min_max(values).as_py().values()
                 column.largest = max(column.largest, -low, high)
             if f"{BAD}{number}" in names:
-                self._bad(column, table[f"{BAD}{number}"], lines)
+                texts = table[f"{BAD}{number}"]
+                if pa.types.is_integer(values.type):
+                    texts = self._without_zeros(column, texts, values, lines)
+                self._bad(column, texts, lines)
 
     def _look_for_names(self, dead: pa.Table) -> None:
         """Keeps the first dead letter that has at least half of the columns' names, in whatever order."""
@@ -74,6 +81,20 @@ class Counts:
             if len(cells & self._names) >= max(2, (len(self._names) + 1) // 2):
                 self._other_names = (line, text[:_TEXT_SHOWN])
                 return
+
+    def _without_zeros(
+        self, column: _Column, texts: pa.ChunkedArray, values: pa.ChunkedArray, lines: pa.ChunkedArray
+    ) -> pa.ChunkedArray:
+        """Counts texts that are read as numbers all the same, and returns the others."""
+        zeros = pc.and_(pc.is_valid(texts), pc.is_valid(values))
+        count = pc.sum(zeros).as_py() or 0
+        if not count:
+            return texts
+        column.zeros += count
+        if column.first_zero is None:
+            row = pc.index(zeros, True).as_py()
+            column.first_zero = (lines[row].as_py(), texts[row].as_py()[:_TEXT_SHOWN])
+        return pc.if_else(zeros, pa.scalar(None, pa.string()), texts)
 
     def _bad(self, column: _Column, texts: pa.ChunkedArray, lines: pa.ChunkedArray) -> None:
         if texts.null_count == len(texts):
@@ -132,7 +153,7 @@ class Counts:
 
     def _type_question(self, number: int, column: ColumnReading, counted: _Column) -> Question | None:
         if column.type is FieldType.STRING or counted.first is None:
-            return None
+            return _zero_question(number, column, counted)
         line, text = counted.first
         keep = Choice(
             title="Leave these cells without a value", example=f"{text} becomes no value", changes={}
@@ -158,6 +179,29 @@ class Counts:
         else:
             return None
         return Question(id=f"type.{column.name}", text=said, line=line, column=column.name, choices=choices)
+
+
+def _zero_question(number: int, column: ColumnReading, counted: _Column) -> Question | None:
+    if counted.first_zero is None or counted.first_zero[0] <= _LINES_SEEN:
+        return None
+    line, text = counted.first_zero
+    cells = "1 cell" if counted.zeros == 1 else f"{counted.zeros:,} cells"
+    begins = "begins" if counted.zeros == 1 else "begin"
+    return Question(
+        id=f"type.{column.name}",
+        text=f'{cells} of "{column.name}" {begins} with a zero, which a number loses, first {text!r} in line '
+        f"{line:,}.",
+        line=line,
+        column=column.name,
+        choices=(
+            Choice(
+                title="Read the whole column as text",
+                example=f'{text} stays "{text}"',
+                changes={f"columns.{number}.type": "string"},
+            ),
+            Choice(title="Read them as numbers", example=f"{text} becomes {int(text)}", changes={}),
+        ),
+    )
 
 
 def _names_question(line: int, text: str) -> Question:

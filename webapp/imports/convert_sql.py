@@ -154,7 +154,8 @@ class Query:
         return self.reading.time is not None and self.reading.time.zone != "UTC"
 
     def _bad(self, numbers: frozenset[Source]) -> str:
-        """The texts that could not be read, as a list in the order of `plain`; null where all could."""
+        """The texts that could not be read, or that lose a zero, as a list in the order of `plain`; null
+        where there are none."""
         texts, any_bad = [], []
         for n, column in enumerate(self.plain):
             cell = self._cell(column.source)
@@ -163,7 +164,9 @@ class Query:
                 continue
             listed = _listed(missing(self.reading, column))
             given = f"{cell} IS NOT NULL" + (f" AND trim({cell}) NOT IN {listed}" if listed else "")
-            bad = f"CASE WHEN r{n} IS NULL THEN {given} ELSE false END"
+            zero = f"prefix({cell}, '0') AND regexp_full_match({cell}, '0[0-9]+')"
+            loses = zero if column.type is FieldType.INTEGER else "false"
+            bad = f"CASE WHEN r{n} IS NULL THEN {given} ELSE {loses} END"
             any_bad.append(bad)
             texts.append(f"CASE WHEN {bad} THEN left({cell}, 200) END")
         if not any_bad:

@@ -189,13 +189,22 @@ def _without_comments(found: _Text) -> tuple[list[Line], list[Line]]:
         if found.dialect.sep_line and line.number == 1:
             continue
         if found.comment and line.text.lstrip().startswith(found.comment):
-            bare = line.text.lstrip()[len(found.comment) :].strip()
             comments += [
-                Line(line.number, each.cells, line.text) for each in divided([bare], *found.dialect.marks)
+                Line(line.number, row.cells, line.text)
+                for text in _comment_texts(line.text.lstrip(), found)
+                for row in divided([text], *found.dialect.marks)
             ]
         else:
             rows.append(line)
     return rows, comments
+
+
+def _comment_texts(text: str, found: _Text) -> tuple[str, ...]:
+    """Returns a comment without its mark, and with it where a delimiter makes it a name: `#,Date`."""
+    bare, behind = text[len(found.comment) :].strip(), text[len(found.comment) :]
+    if not behind.startswith(found.dialect.delimiter):
+        return (bare,)
+    return (text,) if bare.startswith(found.dialect.delimiter) else (text, bare)
 
 
 def _notes(found: _Text, rows: Sequence[Line]) -> list[str]:

@@ -18,6 +18,7 @@ FOOTER_MAX = 60
 _END_OF_HEADER = "***End_of_Header***"
 _TIMES_SHARE = 0.9
 _TYPED_SHARE = 0.6  # of a column's cells, for it to be a column of data
+_UNITS_SHARE, _UNIT_CHARACTERS = 0.6, 24  # of the cells of a row below names, for it to hold units
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def found(
     if not header_known and header is None:
         head, unit = _names(above, width, first, rows)
         if head is None and not above:
-            head = _names_in_comments(comments, width, first)
+            head, unit = _names_in_comments(comments, width, first)
         if head is None and not typed and not above and len(filled) > 1:
             head = filled[0] if _are_names(filled[0], width) else None
             first = filled[1].number if head is not None else first
@@ -71,12 +72,14 @@ def found(
             head, first = begins[0], begins[1].number
         header_row, unit_row = head, unit
     else:
-        header_row = next((row for row in (*filled, *comments) if row.number == header), None)
+        given = [row for row in (*filled, *comments) if row.number == header]
+        header_row = min(given, key=lambda row: abs(len(row.cells) - width), default=None)
         below = [row for row in above if header_row is None or row.number > header_row.number]
         unit_row = next((row for row in below if _are_units(row)), None)
     if units is not None:
         unit_row = next((row for row in filled if row.number == units), None)
     names = _completed(header_row, above) if header_row is not None else ()
+    names = _completed_below(names, [row for row in above if header_row and row.number > header_row.number])
     return Place(
         width=max(width, len([name for name in names if name.strip()])),
         header=header_row.number if header_row is not None else None,
@@ -199,11 +202,8 @@ def _names(
         texts = [cell for cell in row.cells if cell.strip()]
         if texts and all(is_aggregate(cell) or not cell.strip().strip("-=+:") for cell in texts):
             continue  # what a logger did with its values, or a rule below the names
-        if (
-            units is None
-            and _are_units(row)
-            and any(_are_names(other, width) for other in above if other.number < row.number)
-        ):
+        over = [other for other in above if other.number < row.number and _are_names(other, width)]
+        if units is None and over and (_are_units(row) or _are_units_for_the_most_part(row, over[-1])):
             units = row
             continue
         if _are_names(row, width):
@@ -253,6 +253,41 @@ def _are_units(row: Line) -> bool:
     return bool(texts) and all(is_unit(cell) for cell in texts)
 
 
+def _are_units_for_the_most_part(row: Line, names: Line) -> bool:
+    """Whether a row right below names has units that are known, and short words that may be some: below the
+    names of a Campbell logger stand `TS`, `RN`, `Volts` and `meters/second`."""
+    cells = [cell.strip() for cell in row.cells]
+    some = [cell for cell in cells if cell]
+    known = sum(is_unit(cell) for cell in some)
+    over = [is_unit(cell) for cell in names.cells]
+    return (
+        len(cells) == len(over)
+        and all(map(str.strip, names.cells))
+        and len(some) > 2
+        and known >= _UNITS_SHARE * len(some)
+        and known / len(some) > sum(over) / len(over)
+        and all(len(cell) <= _UNIT_CHARACTERS and not is_typed(cell) for cell in some)
+    )
+
+
+def _completed_below(names: Sequence[str], below: Sequence[Line]) -> tuple[str, ...]:
+    """Returns the names with what rows between them and the table say: what was made of the values, where a
+    name comes twice, and the name of a column that has none, as of an index of pandas."""
+    found = list(names)
+    counts = Counter(name.strip() for name in names)
+    for row in below:
+        cells = [cell.strip() for cell in row.cells[: len(found)]]
+        filled = [at for at, cell in enumerate(cells) if cell]
+        if all(is_aggregate(cells[at]) for at in filled):
+            for at in filled:
+                if names[at].strip() and counts[names[at].strip()] > 1:
+                    found[at] = f"{names[at].strip()} {cells[at]}"
+        elif filled and all(not found[at].strip() and shape(cells[at]) == "words" for at in filled):
+            for at in filled:
+                found[at] = cells[at]
+    return tuple(found)
+
+
 def _are_names(row: Line, width: int) -> bool:
     """Names are words, for the most part, about as many as there are cells."""
     cells = [cell.strip() for cell in row.cells]
@@ -295,7 +330,14 @@ def _counts_up(cells: Sequence[str]) -> bool:
     return all(int(after) == int(before) + 1 for before, after in pairwise(numbers))
 
 
-def _names_in_comments(comments: Sequence[Line], width: int, first: int) -> Line | None:
-    """Scientific files have their names in the last comment above the rows."""
+def _names_in_comments(comments: Sequence[Line], width: int, first: int) -> tuple[Line | None, Line | None]:
+    """Returns (the names, the units). Scientific files have them in the last comments above the rows."""
     above = [line for line in comments if line.number < first]
-    return above[-1] if above and _are_names(above[-1], width) and len(above[-1].cells) == width else None
+    some = [line for line in above if len(line.cells) == width]
+    if not some or some[-1].number != above[-1].number:
+        return None, None
+    over = next((line for line in reversed(some) if line.number == some[-1].number - 1), None)
+    units = over is not None and (_are_units(some[-1]) or _are_units_for_the_most_part(some[-1], over))
+    if over is not None and units and _are_names(over, width):
+        return over, some[-1]
+    return (some[-1] if _are_names(some[-1], width) else None), None

@@ -77,7 +77,7 @@ _DIGITS_OF_DATES = {
 """Numbers that may be dates, where the name of their column says so."""
 
 _PARTS = {
-    "%Y": r"^(year|jahr|yyyy|yr)$",
+    "%Y": r"^(year|jahr|yyyy|yy|yr)$",
     "%m": r"^(month|monat|mm|mo|mon)$",
     "%d": r"^(day|tag|dd|dy)$",
     "%j": r"^(doy|jday|yday|julian|julian ?day|day[ _]?of[ _]?year|tag im jahr|jahrestag)$",
@@ -87,7 +87,9 @@ _PARTS = {
     "%V": r"^(kw|week|woche|kalenderwoche|calendar week|iso ?week|wk)$",
 }
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun", "mo", "di", "mi", "do", "fr", "sa", "so")
-_OFFSET = re.compile(r"Z|UTC|GMT|[+-]\d\d(?::?\d\d)?")
+_OFFSET = re.compile(r"Z|UTC|GMT|[+-](?:0\d|1[0-4])(?::?(?:00|15|30|45))?")
+_TWO_DIGITS = re.compile(r"[+-]1\d")
+_OFFSET_NAMES = re.compile("utc|gmt|zone|offset|off|tz|dst")
 _IANA = re.compile(r"[A-Z][A-Za-z_]+/[A-Za-z0-9_+/-]+|UTC")
 RISING_SHARE = 0.9
 NO_DATE = "1970-01-01"
@@ -139,10 +141,10 @@ def find(
         and each.columns[0] not in best.columns
         and not each.format.startswith("epoch")
     }
-    return _with_what_follows(replace(best, others=others), filled)
+    return _with_what_follows(replace(best, others=others), names, filled)
 
 
-def _with_what_follows(found: TimeFound, filled: Sequence[Sequence[str]]) -> TimeFound:
+def _with_what_follows(found: TimeFound, names: Sequence[str], filled: Sequence[Sequence[str]]) -> TimeFound:
     """Returns the time with the column behind it, if that says AM or PM, an offset or a zone."""
     at = found.columns[-1] + 1
     cells = filled[at] if at < len(filled) else ()
@@ -159,7 +161,7 @@ def _with_what_follows(found: TimeFound, filled: Sequence[Sequence[str]]) -> Tim
         formats = [each.replace("%H", "%I") + " %p" for each in _in_parts(found, filled) if "%H" in each]
     elif said <= ABBREVIATIONS.keys():
         formats = [f"{each} %Z" for each in _in_parts(found, filled)]
-    elif all(_OFFSET.fullmatch(each) for each in said):
+    elif _are_offsets(names[at], said):
         formats = [f"{each} %z" for each in _in_parts(found, filled)]
     elif len(said) == 1 and _IANA.fullmatch(cells[0]) and is_zone(cells[0]):
         return replace(found, zone=cells[0])
@@ -169,6 +171,14 @@ def _with_what_follows(found: TimeFound, filled: Sequence[Sequence[str]]) -> Tim
     if not formats:
         return found
     return replace(found, columns=(*found.columns, at), formats=tuple(formats), others=others)
+
+
+def _are_offsets(name: str, said: set[str]) -> bool:
+    """Whether the cells are offsets from UTC. +02:00 and -05 are, and -10 only where a name says so, since it
+    may be a temperature."""
+    if not all(map(_OFFSET.fullmatch, said)):
+        return False
+    return _OFFSET_NAMES.search(name.lower()) is not None or not any(map(_TWO_DIGITS.fullmatch, said))
 
 
 def _in_parts(found: TimeFound, filled: Sequence[Sequence[str]]) -> tuple[str, ...]:
@@ -489,6 +499,9 @@ def _parts_apart(names: Sequence[str], columns: Sequence[Sequence[str]]) -> list
         chosen = ["%Y", "%V"]
     else:
         return []
+    if places["%H"] is not None and places["%M"] is None:
+        behind = names[places["%H"] + 1 : places["%H"] + 2]
+        places["%M"] = places["%H"] + 1 if behind and behind[0].strip().lower().startswith("mm") else None
     for part in ("%H", "%M", "%S"):
         if places[part] is None:
             break

@@ -20,7 +20,7 @@ def parts_without_names(names: Sequence[str], columns: Sequence[Sequence[str]]) 
 
     Counts that happen to be small do not rise so. Once the rows rise, a further column belongs to the time
     only if all of its cells have two digits, some begin with 0, and all rows still rise: 20 may be a
-    temperature.
+    temperature. Minutes and seconds may as well be the same in all rows: 30, with rows an hour apart.
     """
     if not all(_NO_NAME.fullmatch(name) for name in names):
         return ()
@@ -31,7 +31,8 @@ def parts_without_names(names: Sequence[str], columns: Sequence[Sequence[str]]) 
         shape = _YEAR if part == "%Y" else _PADDED if found else _DIGITS
         if not all(map(shape.fullmatch, cells)) or len(cells) < ROWS_MIN:
             break
-        if found and not any(cell.startswith("0") for cell in cells):
+        same = part in ("%M", "%S") and len(set(cells)) == 1
+        if found and not same and not any(cell.startswith("0") for cell in cells):
             break
         rows = [[*row, cell] for row, cell in zip(rows or [[] for _ in cells], cells, strict=False)]
         if part in ("%Y", "%m"):

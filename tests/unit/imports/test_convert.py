@@ -213,6 +213,17 @@ def test_decimals_that_come_late_are_read(imported):
     assert facts_of(found.out).columns[0].type == "number"
 
 
+def test_zeros_that_come_late_before_whole_numbers_are_asked_about(imported, monkeypatch):
+    monkeypatch.setattr("webapp.imports.convert_report._LINES_SEEN", 40)
+    found = imported(late("01067"), (column(1, "power", "integer"),), 0)
+    (question,) = found.report.questions
+    assert (question.line, found.values("power")[-1]) == (52, 1067)
+    assert "begins with a zero, which a number loses, first '01067'" in question.text
+    assert question.choices[0].changes == {"columns.0.type": "string"}
+    assert found.report.columns[0].unreadable == 0
+    assert imported(late("0"), (column(1, "power", "integer"),), 0).report.questions == ()
+
+
 @pytest.mark.parametrize("last", ["n/a", "9007199254740993\n2024-05-01 00:01:00,0.5"])
 def test_a_type_that_changes_late_is_asked_about(imported, last):
     found = imported(late(last), (column(1, "power", "integer"),), 0)

@@ -158,6 +158,12 @@ def test_a_usual_sentinel_below_zero_is_none_of_a_pressure(looked: Looked) -> No
     assert "-999 means no value in hPa." in found.detection.notes
 
 
+def test_a_column_of_nothing_but_a_sentinel_has_no_values(looked: Looked) -> None:
+    found = looked(table("time,a,b", TIMES, [-9999] * 30, range(30)))
+    assert "-9999 means no value in a." in found.detection.notes
+    assert rows(found)[3][1:] == (None, 3)
+
+
 def test_two_sentinels_of_one_column_are_both_found(looked: Looked) -> None:
     found = looked(table("time,T", TIMES, [20.5, -9999, -7999] * 10))
     assert [row[1] for row in rows(found)] == [20.5, None, None] * 10

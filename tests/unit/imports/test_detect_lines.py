@@ -166,6 +166,33 @@ def test_two_names_are_two_columns(tmp_path: Path) -> None:
     assert imported(tmp_path / "file", lines("a,b", "{n},{d}")).column("b")[11] == 1
 
 
+@pytest.mark.parametrize("comment", ["", "#"])
+def test_a_row_of_units_may_have_some_that_nobody_knows(tmp_path: Path, comment: str) -> None:
+    above = f"{comment}TIMESTAMP,RECORD,RH,WS\n{comment}TS,RN,%,wibbles/second\n"
+    found = imported(tmp_path / "a.csv", above + lines("", "{time},{n},{n}.5,{d}.25"))
+    assert found.names == ["TIMESTAMP", "RECORD", "RH", "WS"]
+    assert [each.unit for each in found.reading.columns] == [None, None, "%", None]
+
+
+def test_what_was_made_of_the_values_tells_names_apart_that_come_twice(tmp_path: Path) -> None:
+    above = ",temp,temp,hum\n,mean,max,mean\ntime,,,\n"
+    found = imported(tmp_path / "a.csv", above + lines("", "{time},{n}.5,{n}.75,{d}.25"))
+    assert found.names == ["time", "temp mean", "temp max", "hum"]
+
+
+@pytest.mark.parametrize(("mark", "name"), [(",", "#"), ("\t", "#"), ("", "n")])
+def test_a_mark_of_comments_may_be_a_name(tmp_path: Path, mark: str, name: str) -> None:
+    text = f"#{mark or 'n,'}Date Time,T\n".replace(",", mark or ",")
+    found = imported(tmp_path / "a.csv", text + lines("", "{n},{time},{d}.5".replace(",", mark or ",")))
+    assert found.names == [name, "Date Time", "T"]
+
+
+def test_the_names_of_a_date_and_of_the_time_of_day_belong_to_them(tmp_path: Path) -> None:
+    text = lines("Date Time Sensor name Value", "{time} Boiler top 3 {n}.5")
+    found = imported(tmp_path / "a.txt", text, {"names": 0})
+    assert found.names[:3] == ["Date", "Time", "Sensor"]
+
+
 def test_a_column_without_a_description_keeps_its_name(tmp_path: Path) -> None:
     header = "Timestamp,TI101,PI102\n,Ofen Temperatur,Druck Leitung\n,°C,bar"
     found = imported(tmp_path / "file", lines(header, "{time},{n}.5,{n}"))

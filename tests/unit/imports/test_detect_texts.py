@@ -42,6 +42,14 @@ def test_a_text_that_excel_writes_as_a_formula_is_that_text(tmp_path: Path) -> N
     )
 
 
+@pytest.mark.parametrize("truths", [("TRUE", "FALSE"), ("ja", "nein")])
+def test_no_value_among_truth_values_is_missing(tmp_path: Path, truths: tuple[str, str]) -> None:
+    rows = "".join(f"{time},{(*truths, 'NA')[n % 3]}\n" for n, time in enumerate(TIMES))
+    found = imported(tmp_path / "a.csv", "time,ok\n" + rows)
+    assert found.column("ok")[:3] == [True, False, None]
+    assert (found.report.columns[1].missing, found.report.columns[1].unreadable) == (10, 0)
+
+
 @pytest.mark.parametrize("cell", ["0x{n:04X}", "EA{n:02X}", "{n:02x}ff"])
 def test_hexadecimal_numbers_stay_text_and_a_note_says_so(tmp_path: Path, cell: str) -> None:
     found = imported(tmp_path / "file", rows("time;flags;v", cell, "{n},5"))

@@ -250,6 +250,14 @@ def test_a_date_an_hour_and_a_minute_are_the_time(tmp_path: Path) -> None:
     assert found.times[11] == "2024-03-13T01:11:00+00:00"
 
 
+@pytest.mark.parametrize("cell", ["-1{d}", "-9999", "-0{d}5", "-05:4{d}"])
+def test_numbers_behind_times_are_no_offsets(tmp_path: Path, cell: str) -> None:
+    found = imported(tmp_path / "file", lines("time,T", f"{{time}},{cell}"))
+    assert found.times[2] == "2024-05-01T00:02:00+00:00"
+    offsets = imported(tmp_path / "file", lines("time,utc_offset,T", "{time},-10,{n}"))
+    assert offsets.times[2] == "2024-05-01T10:02:00+00:00"
+
+
 def test_ratios_beside_times_cost_no_rows(tmp_path: Path) -> None:
     found = imported(tmp_path / "file", lines("time;v", "{time};1:{n}"))
     assert (found.names, found.report.rows) == (["time", "v"], 30)

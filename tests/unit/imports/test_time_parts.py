@@ -31,6 +31,13 @@ def test_parts_of_a_time_in_columns_without_names_are_the_time(
     assert imported(tmp_path / "t.dat", "".join(lines)).times == expected
 
 
+@pytest.mark.parametrize(("behind", "clock"), [("30", "03:30:00"), ("00,45", "03:00:45")])
+def test_minutes_and_seconds_may_be_the_same_in_all_rows(tmp_path: Path, behind: str, clock: str) -> None:
+    times = [datetime(2024, 5, 1, tzinfo=UTC) + timedelta(hours=n) for n in range(40)]
+    text = "".join(f"{time:%Y,%m,%d,%H},{behind},{n / 2:.1f}\n" for n, time in enumerate(times))
+    assert imported(tmp_path / "t.csv", text).times[3] == f"2024-05-01T{clock}+00:00"
+
+
 @pytest.mark.parametrize("row", ["{year},{n},{m},1", "2024,05,{m},{m}", "{n},05,01,00"])
 def test_counts_in_columns_without_names_are_no_time(tmp_path: Path, row: str) -> None:
     lines = [row.format(year=2024 - n % 3, n=n % 12 + 1, m=n % 5 + 1) + "\n" for n in range(60)]

@@ -151,8 +151,15 @@ def _notes(
             "A workbook keeps no further digits. Save identifiers as text."
         )
     mixed = sorted((letters.decode(), each) for letters, each in shown.items() if len(each) > 1)
-    percent = [letters for letters, each in mixed if any(one.behind == "%" for one in each)]
+    percent = [letters for letters, each in mixed if any(one.tens > 0 for one in each)]
     masked = [letters for letters, each in mixed if any(one.mask for one in each)]
+    thousands = [letters for letters, each in mixed if any(one.tens < 0 for one in each)]
+    for letters, each in sorted(shown.items())[:_LETTERS_SHOWN]:
+        if len(each) == 1 and (tens := next(iter(each)).tens) < 0:
+            yield f"Column {letters.decode()} shows its numbers divided by {10**-tens:,}. They are read so."
+    if thousands:
+        letters_of = ", ".join(thousands[:_LETTERS_SHOWN])
+        yield f"Only some cells of {letters_of} show thousands. All are read as they are saved."
     if percent:
         letters_of = ", ".join(percent[:_LETTERS_SHOWN])
         yield f"Only some cells of {letters_of} show percent. All are read as they are saved: 5 % is 0.05."

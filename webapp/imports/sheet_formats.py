@@ -14,6 +14,7 @@ _PERCENT_FORMATS = ("9", "10")
 _UNIT = rb"(?:\"([^\"]{1,12})\"|\[\$([^\]-]{1,6})(?:-[0-9A-Fa-f]+)?\])".decode()
 _BEHIND = re.compile(rf"[0#?][\s\\]*{_UNIT}$")
 _BEFORE = re.compile(rf"^{_UNIT}[\s\\]*[#0?]")
+_THOUSANDS = re.compile(r"(?<=[0#?]),+(?=[^0#?.,]*$)")
 _SPACE = re.compile(r"_.|\*.")  # as wide as a character; a character that fills the cell
 _TOKEN = re.compile(r"\"([^\"]*)\"|\\(.)|\[\$([^\]-]*)[^\]]*\]|\[[^\]]*\]|([0#?])|([-+() :])|(.)", re.DOTALL)
 _DIGITS, _SIGNS = "0#?", "-+() "
@@ -22,11 +23,13 @@ _CODE_MAX = 100
 
 @dataclass(frozen=True)
 class Shown:
-    """`behind` is % or a unit. `mask` are the digits and characters of a number that is shown as in 00-000,
-    where each digit is one of 0, # and ?, and a character stands behind a backslash."""
+    """`behind` is % or a unit. `tens` is by which power of ten a number is shown larger: 2 for percent, -3
+    for thousands. `mask` are the digits and characters of a number that is shown as in 00-000, where each
+    digit is one of 0, # and ?, and a character stands behind a backslash."""
 
     behind: str = ""
     mask: str = ""
+    tens: int = 0
 
     def text_of(self, value: int | float) -> str | None:
         """Returns the number as people see it, or None if that would lose something of it."""
@@ -64,15 +67,18 @@ def shown_by_styles(archive: zipfile.ZipFile) -> dict[int, Shown]:
 
 def _shown(id: str, code: str) -> Shown:
     if id in _PERCENT_FORMATS:
-        return Shown("%")
+        return Shown("%", tens=2)
     first = _SPACE.sub("", code.partition(";")[0]).strip()
     if first.endswith("%") and re.search(r"[0#?]", first):
-        return Shown("%")
+        return Shown("%", tens=2)
+    scaled = _THOUSANDS.search(first)
+    tens = -3 * len(scaled[0]) if scaled else 0
+    first = _THOUSANDS.sub("", first)
     found = _BEHIND.search(first) or _BEFORE.match(first)
     unit = (found[1] or found[2]).strip() if found else ""
     if unit and unit_beside(f"1 {unit}") == unit:
-        return Shown(unit)
-    return Shown(mask=_mask(first))
+        return Shown(unit, tens=tens)
+    return Shown(tens=tens) if tens else Shown(mask=_mask(first))
 
 
 def _mask(code: str) -> str:

@@ -79,8 +79,8 @@ class _Texts:
 
     def _number(self, value: int | float, line: int, column: int) -> str:
         shown = self._cells.shown.get(column, Shown())
-        if shown.behind == "%":
-            return f"{cell_text(float(Decimal(repr(value)).scaleb(2)))} %"
+        if shown.tens:
+            value = float(Decimal(repr(value)).scaleb(shown.tens))
         text = shown.text_of(value) or cell_text(value)
         if abs(value) >= 1e15:
             text = self._as_written(line, column) or text

@@ -82,6 +82,9 @@ def test_texts_of_numbers_alone_are_asked_about(tmp_path: Path) -> None:
         ("#,##0.00\\ [$€-407]", "€", 1),
         ("_-* #,##0.00\\ &quot;€&quot;_-", "€", 1),
         ("[$$-409]#,##0.00", "$", 1),
+        ("0.0&quot; %&quot;", "%", 1),
+        ("0.000,&quot; kW&quot;", "kW", 1 / 1000),
+        ("#,##0.0,,", None, 1 / 1_000_000),
         ("0.00&quot; things of no unit&quot;", None, 1),
         ("#,##0.00", None, 1),
         ("0.00E+00", None, 1),
@@ -92,7 +95,8 @@ def test_what_a_format_shows_behind_each_number_is_the_unit(
 ) -> None:
     found = of(tmp_path, [(n / 8, 2) for n in range(30)], (format,))
     assert found.reading.columns[1].unit == unit
-    assert found.column("x") == [n / 8 * times for n in range(30)]
+    assert found.column("x") == [pytest.approx(n / 8 * times) for n in range(30)]
+    assert ("shows its numbers divided by" in found.notes) == (times < 1)
 
 
 @pytest.mark.parametrize(

@@ -114,9 +114,13 @@ test("the time that is left goes by the pace so far", () => {
   expect([leftMs(0, 100, 5000), leftMs(100, 100, 5000), leftMs(1, 100, 500)]).toEqual([null, null, null]);
 });
 
-test.each(["filetime", "dotnet_ticks", "julian_days", "modified_julian_days", "excel_days", "excel_days_1904"])(
-  "the format %s can be chosen, in words",
-  (format) => {
-    expect(TIME_FORMATS.find(([value]) => value === format)?.[1]).toMatch(/days|since/);
-  },
-);
+test.each([
+  "filetime",
+  "dotnet_ticks",
+  "julian_days",
+  "modified_julian_days",
+  "excel_days",
+  "excel_days_1904",
+])("the format %s can be chosen, in words", (format) => {
+  expect(TIME_FORMATS.find(([value]) => value === format)?.[1]).toMatch(/days|since/);
+});

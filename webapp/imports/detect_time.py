@@ -144,6 +144,23 @@ def _found(
     return TimeFound(tuple(at[each] for each in some.columns), some.formats)
 
 
+def since(format: str, cells: Sequence[str]) -> Timed:
+    """Returns the time of a first column that counts seconds from a moment named above. It stays a column of
+    numbers as well."""
+    first = next((cell.strip() for cell in cells if cell.strip()), "")
+    moment = time_reader(format)(first.replace(",", ".")) if format and first else None
+    if moment is None:
+        return Timed(None, notes=("No column looks like a time.",))
+    return Timed(
+        TimeReading(columns=(0,), format=format),
+        notes=(
+            f"The first column counts seconds from the beginning that the header names: {first} is "
+            f"{clock.in_words(moment[0], exact=True)}.",
+            "The times name no zone. They are read as UTC.",
+        ),
+    )
+
+
 def _counting(found: TimeFound, days: str) -> TimeFound:
     """Returns the time with days of Excel in this format."""
     formats = tuple(days if each == "excel_days" else each for each in found.formats)

@@ -9,13 +9,13 @@ from itertools import pairwise
 
 from webapp.imports.dialect import Line
 from webapp.imports.footer import is_summary
+from webapp.imports.labview import END_OF_HEADER
 from webapp.imports.shapes import is_typed, shape
 from webapp.imports.units import is_aggregate, is_unit
 
 FITS_SHARE = 0.6  # of the typed cells of a row, for it to be one of the table
 ROWS_AHEAD = 3
 FOOTER_MAX = 60
-_END_OF_HEADER = "***End_of_Header***"
 _TIMES_SHARE = 0.9
 _TYPED_SHARE = 0.6  # of a column's cells, for it to be a column of data
 _UNITS_SHARE, _UNIT_CHARACTERS = 0.6, 24  # of the cells of a row below names, for it to hold units
@@ -95,7 +95,7 @@ def _below_headers(rows: Sequence[Line]) -> Sequence[Line]:
     """Returns the rows behind the headers of a LabVIEW measurement. It has two, without rows in between."""
     begin = 0
     for at, row in enumerate(rows):
-        if row.cells[0].strip() == _END_OF_HEADER:
+        if row.cells[0].strip() == END_OF_HEADER:
             begin = at + 1
         elif begin and shape(row.cells[0]) == "number":
             break

@@ -13,7 +13,8 @@ from pydantic import JsonValue
 from pipeline_runtime.model.schema import FieldType
 from webapp.imports import clock, time_columns
 from webapp.imports.reading import Choice, Question, TimeReading, asked_if_several
-from webapp.imports.time_columns import NO_DATE, TimeFound
+from webapp.imports.time_columns import NO_DATE
+from webapp.imports.time_follows import TimeFound
 from webapp.imports.time_formats import dates_in
 from webapp.imports.time_text import (
     ABOVE,

@@ -178,7 +178,7 @@ def processed(
                 ports, states, at_end=not batch, batch_time_ms=time_ms
             )
             found.rows += made.rows.drop_columns("_key").to_pylist()
-            found.rejected += [reason for reason, _ in made.letters]
+            found.rejected += [letter.reason for letter in made.letters]
     return found
 
 

@@ -11,10 +11,19 @@ import pyarrow.compute as pc
 from pipeline_runtime.batch.decode import TIMESTAMP, arrow_schema
 from pipeline_runtime.batch.held_states import HeldStates, Key, TaskStates, size_of
 from pipeline_runtime.batch.kept import Kept, decoded, encoded
-from pipeline_runtime.batch.rows import Asked, Inputs, Ports, Processed, current_state, in_ms, in_order
+from pipeline_runtime.batch.rows import (
+    Asked,
+    Inputs,
+    Letter,
+    Ports,
+    Processed,
+    current_state,
+    in_ms,
+    in_order,
+)
 from pipeline_runtime.model.texts import texts
 from pipeline_runtime.operators.sdk import BatchProcessor, OperatorContext
-from pipeline_runtime.operators.tables import RAW, REJECT
+from pipeline_runtime.operators.tables import RAW, REJECT, places_of
 
 _UNREAD = b""  # which is no state
 
@@ -49,7 +58,8 @@ class BatchWork:
         letters = []
         if REJECT in made.column_names:
             marked = made.filter(pc.is_valid(made[REJECT]))
-            letters = list(zip(marked[REJECT].to_pylist(), marked[RAW].to_pylist(), strict=True))
+            told = zip(marked[REJECT].to_pylist(), marked[RAW].to_pylist(), places_of(marked), strict=True)
+            letters = [Letter(reason, raw, *place) for reason, raw, place in told]
             made = made.filter(pc.is_null(made[REJECT]))
         outputs = self._ctx.output_schema
         rows = made.select(outputs.names)

@@ -16,7 +16,7 @@ from pipeline_runtime.model.schema import FieldType, StreamSchema
 from pipeline_runtime.model.texts import texts
 from pipeline_runtime.operators.row import OutputRow, Row
 from pipeline_runtime.operators.sdk import KeyedProcessor
-from pipeline_runtime.operators.tables import quoted
+from pipeline_runtime.operators.tables import places_of, quoted
 
 Places = tuple[int, Sequence[int]]
 """Rows of one key: their port, by its place in the processor's Inputs, and their places in its table."""
@@ -75,6 +75,10 @@ class PortRows:
         self.row.place = place
         return dict(self.row)
 
+    def lies_at(self, place: int) -> tuple[int, int]:
+        """Returns the partition and the offset of a row."""
+        return self.table["_partition"][place].as_py(), self.table["_offset"][place].as_py()
+
     @property
     def not_finite(self) -> frozenset[int]:
         """The places of the rows that have an infinite number or none ("NaN"), which JSON cannot hold."""
@@ -118,8 +122,12 @@ def by_key(
     for port, (name, schema) in enumerate(inputs):
         table = in_order(ports[name])
         if table["_time"].null_count:
-            untimed = table.filter(pc.is_null(table["_time"])).select(schema.names).to_pylist()
-            letters += [("the row has no event time", quoted(row)) for row in untimed]
+            untimed = table.filter(pc.is_null(table["_time"]))
+            rows, lie_at = untimed.select(schema.names).to_pylist(), places_of(untimed)
+            letters += [
+                Letter("the row has no event time", quoted(row), *place)
+                for row, place in zip(rows, lie_at, strict=True)
+            ]
             table = table.filter(pc.is_valid(table["_time"]))
         found.append(PortRows(table, schema))
         for key, places in _places_by_key(_keys(table, schema, key_field)):
@@ -178,7 +186,9 @@ class KeyRows:
                 # So that many failures do not run all good rows again for each.
                 stored.save(state, timers)
                 good.clear()
-                self.output.letters.append(rejected(self._ports[port].quotable(places[number]), error))
+                given, place = self._ports[port], places[number]
+                letter = rejected(given.quotable(place), error, *given.lies_at(place))
+                self.output.letters.append(letter)
                 places = places[number + 1 :]
             good.append((port, places))
         stored.save(state, timers)

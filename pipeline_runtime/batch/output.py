@@ -29,12 +29,21 @@ from pipeline_runtime.kafka.arrow_batches import (
 from pipeline_runtime.kafka.json_rows import finite_rows, json_texts
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import GroupSpec
-from pipeline_runtime.operators.tables import RAW, REJECT, quoted_rows
+from pipeline_runtime.operators.tables import RAW, REJECT, places_of, quoted_rows
 
 RECORDS = pa.schema([("key", pa.string()), ("time_ms", pa.int64()), ("value", pa.string())])
 """The records of a stream: `value` is the row as a JSON object."""
-LETTERS = pa.schema([("element", pa.string()), ("reason", pa.string()), ("raw", pa.string())])
-"""Dead letters: the element that could not take a row, why, and what it was given."""
+LETTERS = pa.schema(
+    [
+        ("element", pa.string()),
+        ("reason", pa.string()),
+        ("raw", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+    ]
+)
+"""Dead letters: the element that could not take a row, why, what it was given, and where that lies in what
+the group reads. The place is null if nobody knows it."""
 _NOT_FINITE = "ValueError: a number is infinite or NaN, which JSON does not have"
 _ABOUT = b"fogline"
 """Where an Arrow stream's schema says what its table is."""
@@ -81,12 +90,14 @@ class OutputBuilder:
         self._letters: list[pa.Table] = []
         self._counts: dict[str, int] = {}
 
-    def add(self, source: str, rows: pa.Table) -> pa.Table:
+    def add(self, source: str, rows: pa.Table, *, placed: bool = False) -> pa.Table:
         """Take a stream's rows: its columns, `_key`, `_time`, and perhaps `_reject` and `_raw`. Returns the
-        rows that are good, which the next elements may read; the others are dead letters of the element."""
+        rows that are good, which the next elements may read; the others are dead letters of the element.
+
+        `placed`: `_partition` and `_offset` say where each row lies that the element was given."""
         to = self._destinations
         schema = to.schemas[source]
-        good = self._without_bad_rows(source.partition(".")[0], rows, schema)
+        good = self._without_bad_rows(source.partition(".")[0], rows, schema, placed=placed)
         self._counts[source] = good.num_rows
         if source in to.topics and good.num_rows:
             self._add_for_topic(source, good, schema)
@@ -119,7 +130,9 @@ class OutputBuilder:
             self._records, self._sinks, _together(self._letters, LETTERS), self._counts, self._rows
         )
 
-    def _without_bad_rows(self, element: str, rows: pa.Table, schema: StreamSchema) -> pa.Table:
+    def _without_bad_rows(
+        self, element: str, rows: pa.Table, schema: StreamSchema, *, placed: bool
+    ) -> pa.Table:
         """Returns the good rows, and takes the others as dead letters."""
         is_good = finite_rows(rows, schema) if rows.num_rows else None
         if REJECT in rows.column_names:
@@ -133,8 +146,12 @@ class OutputBuilder:
             for name in (REJECT, RAW)
         )
         texts = quoted_rows(bad, schema.names)
-        told = zip(reasons, raws, texts, strict=True)
-        self.reject(element, [(reason or _NOT_FINITE, raw or text) for reason, raw, text in told])
+        places = places_of(bad) if placed else [()] * bad.num_rows
+        told = zip(reasons, raws, texts, places, strict=True)
+        self.reject(
+            element,
+            [Letter(reason or _NOT_FINITE, raw or text, *place) for reason, raw, text, place in told],
+        )
         return _without_marks(rows.filter(is_good))
 
 

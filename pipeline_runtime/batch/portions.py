@@ -23,6 +23,7 @@ from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.incoming import Records
 from pipeline_runtime.kafka.partition_reader import PartitionReader
 from pipeline_runtime.kafka.transactions import END_HEADER
+from pipeline_runtime.model.dead_letters import FOR_HEADER
 from pipeline_runtime.model.schema import StreamSchema
 
 AHEAD_ROWS_MAX = 60_000
@@ -44,8 +45,9 @@ class Portion:
     def of(records: Records, group_input: GroupInput) -> Portion:
         ends = {} if group_input.external else _ends(records)
         unread = records.unread
-        if ends or unread:
-            left_out = ends.keys() | unread.keys()
+        others = set() if group_input.external else _for_others(records, group_input.consumer)
+        if ends or unread or others:
+            left_out = ends.keys() | unread.keys() | others
             rest = [place for place in range(len(records)) if place not in left_out]
             told = {int(records.offsets[place]): why for place, why in unread.items()}
             records, unread = records.taken(rest), told
@@ -169,6 +171,16 @@ def _ends(records: Records) -> dict[int, int]:
         place: int(records.offsets[place])
         for place, headers in records.headers.items()
         if any(name == END_HEADER[0] for name, _ in headers)
+    }
+
+
+def _for_others(records: Records, consumer: str) -> set[int]:
+    """Returns the places of rows that are replayed to another element that reads the same stream."""
+    return {
+        place
+        for place, headers in records.headers.items()
+        for name, value in headers
+        if name == FOR_HEADER and value != consumer.encode()
     }
 
 

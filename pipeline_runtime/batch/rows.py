@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -26,8 +26,15 @@ Inputs = Sequence[tuple[str, StreamSchema]]
 """The connected ports of a processor and the schema of what comes there, the first port first."""
 Ports = Mapping[str, pa.Table]
 """The rows of each connected port: its columns, `_key`, `_time`, `_partition` and `_offset`."""
-Letter = tuple[str, str]
-"""A row that its element could not take: the reason, and the row as text."""
+
+
+class Letter(NamedTuple):
+    """A row that its element could not take, and where the row lies in what the element read."""
+
+    reason: str
+    raw: str  # the row as text
+    partition: int | None = None
+    offset: int | None = None
 
 
 def port_schema(schema: StreamSchema) -> pa.Schema:
@@ -76,8 +83,8 @@ def current_state(state: Any, version: int, processor: Processor) -> Any:
     return processor.migrate(state, version) if version < processor.state_version else state
 
 
-def rejected(data: Mapping[str, Any], error: Exception) -> Letter:
-    return f"{type(error).__name__}: {error}", quoted(data)
+def rejected(data: Mapping[str, Any], error: Exception, partition: int, offset: int) -> Letter:
+    return Letter(f"{type(error).__name__}: {error}", quoted(data), partition, offset)
 
 
 def in_order(table: pa.Table) -> pa.Table:

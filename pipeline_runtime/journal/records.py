@@ -54,9 +54,10 @@ class Boundary:
         return Boundary(Seq(data["seq"]), data["ends"], data["batch_time"])
 
 
-ElementCounts = dict[str, tuple[int | None, int | None]]
-"""The rows in and out of each element of a group of several. A count is None if only Spark saw the rows."""
-_UNKNOWN = (None, None)
+ElementCounts = dict[str, tuple[int | None, int | None, int]]
+"""The rows in and out, and the dead letters, of each element of a group of several. Rows in or out are None
+if only Spark saw them."""
+_UNKNOWN = (None, None, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ class Totals:
     @staticmethod
     def from_json(data: dict[str, Any]) -> Totals:
         """Returns what `asdict` made JSON of."""
-        elements = {id: (read, written) for id, (read, written) in data["elements"].items()}
+        elements = {id: (read, written, dead) for id, (read, written, dead) in data["elements"].items()}
         return Totals(data["rows_in"], data["rows_out"], data["dead_letters"], elements)
 
 
@@ -101,8 +102,9 @@ def _each(one: ElementCounts, other: ElementCounts, of: Callable[[int, int], int
 
     found: ElementCounts = {}
     for id in [*one, *(id for id in other if id not in one)]:
-        (read, written), (more_read, more_written) = one.get(id, _UNKNOWN), other.get(id, _UNKNOWN)
-        found[id] = (joined(read, more_read), joined(written, more_written))
+        read, written, dead = one.get(id, _UNKNOWN)
+        more_read, more_written, more_dead = other.get(id, _UNKNOWN)
+        found[id] = (joined(read, more_read), joined(written, more_written), of(dead, more_dead))
     return found
 
 

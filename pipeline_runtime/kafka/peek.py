@@ -80,16 +80,6 @@ def read_span(kafka: KafkaSettings, topic: str, from_ms: int, to_ms: int, rows_m
         return RangeRead(inside, read.ends, read.left_out)
 
 
-def each_newest(kafka: KafkaSettings, topic: str, most: int, timeout_s: float) -> Iterator[PeekedRecord]:
-    """Yields the records of the newest `most` offsets of each partition, oldest first; none if the topic is
-    unknown. Holds one poll's records at a time. Raises TimeoutError if it takes longer than `timeout_s`."""
-    with OpenTopic(kafka, topic, timeout_s) as found:
-        starts = {tp: max(found.first[tp], end - most) for tp, end in found.ends.items()}
-        yield from found.each(starts, found.ends)
-        if found.behind(found.ends):
-            raise TimeoutError(f"Kafka did not give all records of {topic} within {timeout_s:.0f} s.")
-
-
 def newest_offsets(
     kafka: KafkaSettings, topic: str, most: int, timeout_s: float = _TIMEOUT_S
 ) -> dict[int, tuple[int, int]]:
@@ -168,20 +158,29 @@ class OpenTopic:
     def each(
         self, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
     ) -> Iterator[PeekedRecord]:
-        """Yields the committed records between these offsets, in the order of each partition, until the time
-        is over. `behind` says whether some were left."""
+        """Yields the committed records between these offsets that are rows of all readers, in the order of
+        each partition, until the time is over. `behind` says whether some were left."""
+        yield from (peeked(record) for record in self.each_record(starts, ends) if not record.headers)
+
+    def each_record(
+        self, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
+    ) -> Iterator[Any]:
+        """Yields all of them as kafka-python has them, with their headers."""
         for tp in self._tps:
             self._consumer.seek(tp, starts[tp])
         deadline = monotonic() + self._timeout_s
         while monotonic() < deadline and self.behind(ends):
             for tp, batch in self._consumer.poll(_POLL_MS).items():
-                yield from (
-                    peeked(record) for record in batch if record.offset < ends[tp] and not record.headers
-                )
+                yield from (record for record in batch if record.offset < ends[tp])
 
     def behind(self, ends: Mapping[TopicPartition, int]) -> bool:
         """Returns whether there are records before these offsets that were not read yet."""
         return any(self._consumer.position(tp) < ends[tp] for tp in self._tps)
+
+    def require(self, ends: Mapping[TopicPartition, int]) -> None:
+        """Raises TimeoutError if records before these offsets were not read in time."""
+        if self.behind(ends):
+            raise TimeoutError(f"Kafka did not give all records of {self._topic} in {self._timeout_s:.0f} s.")
 
 
 def peeked(record: Any) -> PeekedRecord:

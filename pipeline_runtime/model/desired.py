@@ -301,10 +301,11 @@ def held_error(ends: tuple[JavaEnd, ...]) -> ReplicaError:
 
 
 class ElementRows(Frozen):
-    """What went through one element of a group. A count is None when only Spark saw the rows."""
+    """What went through one element of a group. Rows are None when only Spark saw them."""
 
     rows_in_total: int | None = None
     rows_out_total: int | None = None
+    dead_letters_total: int = 0
 
 
 class Takeover(Frozen):

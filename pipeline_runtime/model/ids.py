@@ -48,6 +48,11 @@ def dead_letter_topic(deployment: str, element: str) -> str:
     return f"{OWN_TOPICS}{deployment}.{element}.{DEAD}"
 
 
+def letters_id(deployment: str, element: str) -> str:
+    """Returns the id under which an element's dead letters are settled. No epoch is named so."""
+    return f"{dead_letter_topic(deployment, element)}.settled"
+
+
 def journal_topic(deployment: str, group: str) -> str:
     """Returns the topic of a group's journal."""
     return f"{OWN_TOPICS}{deployment}.{group}.{JOURNAL}"

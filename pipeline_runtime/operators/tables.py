@@ -16,6 +16,7 @@ from pipeline_runtime.operators.expressions.arrow import Evaluated, evaluate
 
 REJECT, RAW = "_reject", "_raw"
 """Column names, see `TransformOperator.arrow`."""
+_PLACE = ("_partition", "_offset")
 
 
 def evaluated(compiled: Compiled, rows: pa.Table) -> Evaluated:
@@ -41,9 +42,21 @@ def rejecting(rows: pa.Table, failed: pa.ChunkedArray | None, reason: str) -> pa
 
 
 def rejects(rows: pa.Table, names: Sequence[str], reasons: Sequence[str]) -> pa.Table:
-    """Returns the rows as dead letters: the reason, and the columns `names`."""
+    """Returns the rows as dead letters: the reason, the columns `names`, and where the rows lie."""
     raws = quoted_rows(rows, names)
-    return pa.table({REJECT: pa.array(reasons, pa.string()), RAW: pa.array(raws, pa.string())})
+    found = pa.table({REJECT: pa.array(reasons, pa.string()), RAW: pa.array(raws, pa.string())})
+    for name in _PLACE:
+        if name in rows.column_names:
+            found = found.append_column(name, rows[name])
+    return found
+
+
+def places_of(rows: pa.Table) -> list[tuple[int | None, int | None]]:
+    """Returns the partition and the offset of each row, as far as the rows have them."""
+    columns = [
+        rows[name].to_pylist() if name in rows.column_names else [None] * rows.num_rows for name in _PLACE
+    ]
+    return list(zip(*columns, strict=True))
 
 
 def with_rejects(rows: pa.Table, *rejected: pa.Table | None) -> pa.Table:

@@ -76,19 +76,20 @@ class BatchCommit:
             self._check(committed, boundary, marks)
             return False
         assert permit is not None
-        elements = element_rows(self._spec, batch_output.counts, rows_in)
+        dead_letters = sum(out.dead_letters.values())
+        elements = element_rows(self._spec, batch_output.counts, rows_in, out.dead_letters)
         commit = Commit(
             permit.epoch,
             boundary,
             rows_in,
             out.rows_out,
-            out.dead_letters,
+            dead_letters,
             marks,
             ended,
             self._node,
             self._spec.version,
             self._wait_ms(),
-            before.plus(rows_in, out.rows_out, out.dead_letters, elements),
+            before.plus(rows_in, out.rows_out, dead_letters, elements),
         )
         return self._commit(permit, commit, out)
 

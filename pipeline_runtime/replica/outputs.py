@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,11 +13,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pipeline_runtime.batch.output import BatchOutput
+from pipeline_runtime.journal.records import ElementCounts
 from pipeline_runtime.kafka.arrow_batches import BODY_BYTES_MAX, KEY, TIME_MS, Rows
 from pipeline_runtime.kafka.limits import TopicLimits
 from pipeline_runtime.kafka.record_batches import Columns
 from pipeline_runtime.kafka.transactions import END_HEADER, Outgoing, OutgoingRecord, OutgoingRows
+from pipeline_runtime.model.dead_letters import Place
 from pipeline_runtime.model.spec import GroupSpec, OutputStream
+from pipeline_runtime.planning.replay import stream_read
 
 RAW_CHARACTERS_MAX = 100_000
 
@@ -37,7 +41,7 @@ class RejectedRecord:
 class BatchRecords:
     records: list[Outgoing]
     rows_out: int
-    dead_letters: int
+    dead_letters: Mapping[str, int]  # by element
     stream_bytes: dict[str, int]  # by output, "element.port": keys and values
 
 
@@ -72,28 +76,41 @@ def outgoing(
                 records.append(OutgoingRows(output.topic, columns))
             rows_out += len(columns)
         stream_bytes[output.source] = size
-    before_letters = len(records)
-    for letter in [*batch_output.letters.to_pylist(), *refused]:
+    letters = [*_letters_of(spec, batch_output.letters), *refused, *map(_letter_of, rejected)]
+    for letter in letters:
         letter["raw"] = _shortened(letter["raw"])
         records.append(OutgoingRecord(spec.dead_letters(letter["element"]), _json(letter)))
-    for item in rejected:
-        letter = {
-            "reason": item.reason,
-            "raw": _shortened(item.raw),
-            "element": item.consumer,
-            "input": f"{item.input} partition {item.partition} offset {item.offset}",
-        }
-        records.append(OutgoingRecord(spec.dead_letters(item.consumer), _json(letter)))
-    dead_letters = len(records) - before_letters
     if ending:
         records += _end_records(spec)
+    dead_letters = Counter(letter["element"] for letter in letters)
     return BatchRecords(records, rows_out, dead_letters, stream_bytes)
 
 
+def _letters_of(spec: GroupSpec, letters: pa.Table) -> Iterator[dict[str, Any]]:
+    """Yields what elements could not take. A letter says where its row lies, if the element reads one stream
+    and no other element of the group stands before it."""
+    for letter in letters.to_pylist():
+        partition, offset = letter.pop("partition"), letter.pop("offset")
+        read = stream_read(spec, letter["element"])
+        if read is not None and offset is not None:
+            letter["input"] = Place(read.source, partition, offset).text
+        yield letter
+
+
+def _letter_of(record: RejectedRecord) -> dict[str, Any]:
+    return {
+        "reason": record.reason,
+        "raw": record.raw,
+        "element": record.consumer,
+        "input": Place(record.input, record.partition, record.offset).text,
+    }
+
+
 def element_rows(
-    spec: GroupSpec, counts: Mapping[str, int], rows_in: int
-) -> dict[str, tuple[int | None, int | None]]:
-    """The rows in and out of each element of a group of several. A number is None if only Spark saw the rows.
+    spec: GroupSpec, counts: Mapping[str, int], rows_in: int, dead_letters: Mapping[str, int]
+) -> ElementCounts:
+    """The rows in and out, and the dead letters, of each element of a group of several. Rows are None if only
+    Spark saw them.
 
     `counts` has the rows of each stream that was seen. `rows_in` is all that the group has read, with what
     could not be read. If that is one stream, each of its readers got all of it.
@@ -111,10 +128,11 @@ def element_rows(
         for id, sources in inputs.items()
     }
     outside = set().union(*from_outside.values())
-    found: dict[str, tuple[int | None, int | None]] = {}
+    found: ElementCounts = {}
     for id, sources in inputs.items():
         is_whole = len(outside) == 1 and from_outside[id] == set(sources)
-        found[id] = (rows_in if is_whole else _sum(counts, sources), counts.get(f"{id}.out"))
+        read = rows_in if is_whole else _sum(counts, sources)
+        found[id] = (read, counts.get(f"{id}.out"), dead_letters.get(id, 0))
     return found
 
 

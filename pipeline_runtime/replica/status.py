@@ -94,8 +94,8 @@ def _element_rows(spec: GroupSpec, state: ReplicaState) -> dict[str, ElementRows
     """Returns the rows of the elements that the group has now. The caller holds `changed`."""
     members, known = {element.id for element in spec.elements}, state.view.totals.elements
     return {
-        id: ElementRows(rows_in_total=read, rows_out_total=written)
-        for id, (read, written) in known.items()
+        id: ElementRows(rows_in_total=read, rows_out_total=written, dead_letters_total=dead)
+        for id, (read, written, dead) in known.items()
         if id in members and len(members) > 1
     }
 

@@ -156,7 +156,12 @@ class PlannedGroup:
             rejected = F.col("_reject").isNotNull()
             raw = F.coalesce(F.col("_raw"), value) if "_raw" in frame.columns else value
             out = F.when(rejected, F.lit(f"{element}.{DEAD}")).otherwise(out)
-            reason = F.struct(F.col("_reject").alias("reason"), raw.alias("raw"))
+            places = [
+                F.col(f"_{name}").alias(name)
+                for name in ("partition", "offset")
+                if f"_{name}" in frame.columns
+            ]
+            reason = F.struct(F.col("_reject").alias("reason"), raw.alias("raw"), *places)
             value = F.when(rejected, F.to_json(reason)).otherwise(value)
         return frame.select(
             out.alias("_out"),

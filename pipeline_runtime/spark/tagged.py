@@ -5,13 +5,13 @@
 | `_out` | string | "element.port", or "element.dead" for a rejected row |
 | `_key` | string | the record's key |
 | `_time_ms` | long | event time |
-| `_value` | string | the record as JSON; of a rejected row `{"reason", "raw"}` |
+| `_value` | string | the record as JSON; of a rejected row `{"reason", "raw", "partition", "offset"}` |
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -37,9 +37,8 @@ def tagged(element: str, made: Processed, schema: StreamSchema) -> pa.Table:
     builder.reject(element, made.letters)
     builder.add(source, made.rows)
     output = builder.output()
-    values = [
-        json.dumps({"reason": reason, "raw": raw}, ensure_ascii=False) for reason, raw in _reasons(output)
-    ]
+    said = output.letters.drop_columns(["element"]).to_pylist()
+    values = [json.dumps(letter, ensure_ascii=False) for letter in said]
     count, no_time_ms = len(values), 0  # the broker sets the time of a dead letter
     letters = [[f"{element}.{DEAD}"] * count, pa.nulls(count, pa.string()), [no_time_ms] * count, values]
     tables = [pa.table(letters, schema=TAGGED)]
@@ -52,13 +51,12 @@ def output_of(collected: pa.Table, spec: GroupSpec) -> BatchOutput:
     """The tagged rows of a batch as records, rows for sinks, and dead letters."""
     counted = pc.value_counts(collected["_out"].combine_chunks()).to_pylist()
     counts = {item["values"]: item["counts"] for item in counted}
-    letters: dict[str, list[str | None]] = {name: [] for name in LETTERS.names}
+    letters: dict[str, list[Any]] = {name: [] for name in LETTERS.names}
     for element in spec.elements:
         for text in _tagged_as(f"{element.id}.{DEAD}", collected)["_value"].to_pylist():
             letter = json.loads(text)
-            letters["element"].append(element.id)
-            letters["reason"].append(letter["reason"])
-            letters["raw"].append(letter.get("raw"))
+            for name in LETTERS.names:
+                letters[name].append(element.id if name == "element" else letter.get(name))
     records = {}
     for output in spec.outputs:
         rows = _tagged_as(output.source, collected)
@@ -76,10 +74,6 @@ def stream_of(collected: pa.Table, source: str, spec: GroupSpec, batch_time_ms: 
     rows, columns = _read_again(collected, source, spec)
     columns = columns.append_column("_key", rows["_key"]).append_column("_time", _times(rows))
     return with_meta(columns, batch_time_ms)
-
-
-def _reasons(output: BatchOutput) -> Iterator[tuple[str, str]]:
-    return zip(output.letters["reason"].to_pylist(), output.letters["raw"].to_pylist(), strict=True)
 
 
 def _read_again(collected: pa.Table, source: str, spec: GroupSpec) -> tuple[pa.Table, pa.Table]:

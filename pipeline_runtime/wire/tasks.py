@@ -14,6 +14,7 @@ CHECKPOINT = "fogline.control.checkpoint"  # (deployment, group)
 DESIRED_CHANGED = "fogline.control.desired_changed"  # ()
 DRAIN = "fogline.control.drain"  # ()
 FILES = "fogline.control.files"  # ()
+LETTERS = "fogline.control.letters"  # (deployment, element)
 
 NODE_SYNC = "fogline.node.sync"  # (NodeDesired as JSON)
 NODE_CHECKPOINT = "fogline.node.checkpoint"  # (group id)

@@ -168,16 +168,11 @@ function LettersMark({ id }: { id: string }) {
     useEditor((state) => state.name),
     id,
   );
-  const letters = element?.dead_letters_total ?? 0;
+  const letters = element?.dead_letters_open ?? 0;
   if (letters === 0) return null;
   const words = plural(letters, "dead letter");
-  // only a group's letters are counted, not those of each element in it
-  const whose =
-    element && element.group !== null && element.group !== id
-      ? "an element that runs as one with it, or it itself,"
-      : "it";
   return (
-    <Tip text={`${words}: rows that ${whose} could not take. Select it to see why`}>
+    <Tip text={`${words}: rows that it could not take. Select it to see why`}>
       <span className="el-card__letters num" role="img" aria-label={words}>
         <MailX aria-hidden="true" />
         {count(letters)}

@@ -15,6 +15,8 @@ const STRATEGIES: Record<string, string> = {
   rewind: "back to a checkpoint, with the later results written again",
 };
 
+const letters = ({ letters: count }: Detail): string => plural(Number(count), "dead letter");
+
 const way = (detail: Detail): string => {
   const words = STRATEGIES[text(detail.strategy)];
   return words ? ` ${words}` : "";
@@ -52,6 +54,10 @@ const ACTIONS: Record<string, (detail: Detail, entry: AuditEntry) => string> = {
   "element.pin_rows": ({ rows }) => `pinned ${plural(Number(rows), "row")} to it`,
   "element.unpin_rows": () => "unpinned its rows",
   "element.expect_rows": ({ rows }) => `expects ${plural(Number(rows), "row")} of it`,
+  "element.drop_letters": (detail) => `dropped ${letters(detail)}`,
+  "element.put_letters_back": (detail) => `put ${letters(detail)} back`,
+  "element.replay_letters": (detail) =>
+    `${detail.mended ? "mended and replayed" : "replayed"} ${letters(detail)}`,
   "element.keep_standby": ({ node }) => `ordered a standby on ${text(node)}`,
   "element.drop_standby": ({ nodes }) =>
     `dropped its standby${Array.isArray(nodes) ? ` on ${listed(nodes.map(String))}` : ""}`,

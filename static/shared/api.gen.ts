@@ -234,13 +234,14 @@ export interface CurveSpan {
   after?: string;
 }
 
-/** Dead letters, oldest first, and how many there are of each reason. */
 export interface DeadLetters {
   records: PeekedRecord[];
   groups: LetterGroup[];
   groups_left_out: number;
   looked: number;
   more: boolean;
+  replay: Allowed;
+  orders: LetterOrder[];
 }
 
 export interface Decision {
@@ -809,7 +810,67 @@ export interface LatencyAbove {
 export interface LetterGroup {
   reason: string;
   count: number;
+  offsets: number[];
   newest: PeekedRecord;
+}
+
+/** What somebody asked to be done about dead letters. */
+export interface LetterOrder {
+  id: string;
+  did: "drop" | "put-back" | "replay";
+  reason: string;
+  letters: number;
+  mended: boolean;
+  status: "pending" | "done" | "failed";
+  message: string;
+  taken: number;
+  before: number;
+  stayed: StayedLetter[];
+  stayed_count: number;
+  may_be_put_back: boolean;
+  at: string;
+  by: string | null;
+}
+
+/** What has become of the rows of an order. */
+export interface LetterOrderProgress {
+  id: string;
+  did: "drop" | "put-back" | "replay";
+  reason: string;
+  letters: number;
+  mended: boolean;
+  status: "pending" | "done" | "failed";
+  message: string;
+  taken: number;
+  before: number;
+  stayed: StayedLetter[];
+  stayed_count: number;
+  may_be_put_back: boolean;
+  at: string;
+  by: string | null;
+  read: number | null;
+  again: number | null;
+}
+
+/** The row of a letter, to be mended. */
+export interface LetterRow {
+  offset: number;
+  raw: string;
+  reason: string;
+  at: string | null;
+  cells: Record<string, unknown>;
+}
+
+export interface LetterRows {
+  columns: Field[];
+  rows: LetterRow[];
+  more: boolean;
+}
+
+/** Which letters, and what was seen of them. */
+export interface Letters {
+  offsets: number[];
+  reason?: string;
 }
 
 /** Which dead letters are wanted. */
@@ -855,6 +916,7 @@ export interface LiveElement {
   rows_in_total: number;
   rows_out_total: number;
   dead_letters_total: number;
+  dead_letters_open: number;
   left_out_total: number;
   state_bytes: number;
   state_keys: number | null;
@@ -1537,6 +1599,12 @@ export interface Reading {
   time?: TimeReading | null;
 }
 
+export interface Replayed {
+  offsets: number[];
+  reason?: string;
+  rows?: RowMended[] | null;
+}
+
 export interface ReplicaNote {
   node: string;
   role: string;
@@ -1584,6 +1652,13 @@ export interface RowDifference {
   place: number;
   kind: "differs" | "missing" | "unexpected";
   cells: CellDifference[];
+}
+
+/** A row with its new values. A text may say a number, a truth value or a time. */
+export interface RowMended {
+  offset: number;
+  cells: Record<string, string | boolean | number | null>;
+  at?: string | null;
 }
 
 /** A curve, or a figure. */
@@ -1670,6 +1745,11 @@ export interface Standing {
   element: string | null;
   title: string | null;
   target: string | null;
+}
+
+export interface StayedLetter {
+  offset: number;
+  why: string;
 }
 
 export interface Step {

@@ -8,14 +8,12 @@ from pydantic import Field
 
 from pipeline_runtime.kafka.peek import peek
 from pipeline_runtime.kafka.queue import Wanted
-from pipeline_runtime.model.ids import dead_letter_topic
 from webapp.api.streaming import in_thread
 from webapp.monitoring.curves import TIME_MS_MAX, CurveSpan, curve_of
-from webapp.monitoring.letters import LOOKED_MAX, REASON_MAX, Format, grouped, letters_file
+from webapp.monitoring.letters import REASON_MAX, Format, letters_file, letters_of
 from webapp.monitoring.schemas import Curve, DeadLetters, Peeked, Queue
 from webapp.monitoring.streams import (
     asked_of_kafka,
-    deployed_element,
     queue_of,
     record_json,
     stream_of,
@@ -108,22 +106,21 @@ def curve_of_stream(
 
 @router.get("/pipelines/{name}/streams/{stream}/dead-letters", response=DeadLetters)
 def dead_letters(request: HttpRequest, name: str, stream: str, asked: Query[LettersLook]) -> DeadLetters:
-    """Returns the newest dead letters of an element: what it could not process, grouped by reason.
+    """Returns the newest dead letters of an element: what it could not process, grouped by reason. Letters
+    that were dropped or replayed are left out.
 
     With `text`, only those in which it stands. With `reason`, the records are those of that group. The newest
     thousand letters are looked at.
     """
-    deployment, element = deployed_element(name, stream.partition(".")[0])
-    topic = dead_letter_topic(deployment.pk, element["id"])
-    return grouped(asked_of_kafka(lambda kafka: peek(kafka, topic, LOOKED_MAX)), **asked.model_dump())
+    return letters_of(name, stream.partition(".")[0], **asked.model_dump())
 
 
 @router.get("/pipelines/{name}/streams/{stream}/dead-letters/file")
 def dead_letters_file(
     request: HttpRequest, name: str, stream: str, format: Format = "csv"
 ) -> StreamingHttpResponse:
-    """Returns the dead letters of an element as CSV or JSON lines, oldest first: those of the newest 100,000
-    offsets."""
+    """Returns the dead letters of an element as CSV or JSON lines, oldest first: the open ones of the newest
+    100,000 offsets."""
     id = stream.partition(".")[0]
     parts = letters_file(name, id, format)
     kind, ending = ("text/csv", "csv") if format == "csv" else ("application/x-ndjson", "jsonl")

@@ -1,4 +1,4 @@
-"""Live migrations and restorations as persisted state machines."""
+"""Live migrations and restorations as persisted state machines, and orders about dead letters."""
 
 from __future__ import annotations
 
@@ -64,3 +64,54 @@ class Handover(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} of {self.element} from {self.origin} to {self.target}: {self.phase}"
+
+
+class LetterOrder(models.Model):
+    """What somebody asks to be done about dead letters of an element. Control carries it out.
+
+    Kafka has the truth about each letter: a mark in the letters' topic, with this order's id."""
+
+    class Did(models.TextChoices):
+        DROP = "drop"
+        PUT_BACK = "put-back"
+        REPLAY = "replay"
+
+    class Status(models.TextChoices):
+        PENDING = "pending"
+        DONE = "done"
+        FAILED = "failed"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    deployment = models.ForeignKey(
+        "placements.Deployment", on_delete=models.CASCADE, related_name="letter_orders"
+    )
+    element = models.CharField(max_length=60)
+    did = models.CharField(max_length=8, choices=Did.choices)
+    reason = models.CharField(max_length=500, blank=True)  # their group's, if they are one
+    offsets = models.JSONField()  # of the letters, in rising order
+    rows = models.JSONField(null=True)  # {offset: [cells, at]} of mended rows, until it is done
+    mended = models.BooleanField(default=False)
+    # The order whose letters it puts back, of one that does so.
+    of = models.ForeignKey("self", on_delete=models.CASCADE, null=True, related_name="put_back_by")
+    status = models.CharField(max_length=8, choices=Status.choices, default=Status.PENDING)
+    message = models.TextField(blank=True)  # why it failed
+    taken = models.PositiveIntegerField(default=0)  # letters for which it was done
+    before = models.PositiveIntegerField(default=0)  # letters for which something was done before
+    stayed = models.JSONField(default=list)  # [offset, why] of rows that did not come back, the first ones
+    stayed_count = models.PositiveIntegerField(default=0)
+    behind = models.JSONField(null=True)  # {partition: offset}: its rows lie behind these in the stream
+    places = models.JSONField(
+        null=True
+    )  # [partition, offset] of its rows there; null if all readers get them
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-created_at"]
+        indexes = [models.Index(fields=["deployment", "element", "-created_at"], name="newest_letter_orders")]
+
+    def __str__(self) -> str:
+        return f"{self.did} of {len(self.offsets)} letters of {self.element}: {self.status}"

@@ -1,4 +1,4 @@
-"""Responses about handovers."""
+"""Responses about handovers, and about orders that concern dead letters."""
 
 from __future__ import annotations
 
@@ -299,3 +299,37 @@ class NodeFailure(TypedDict):
     groups: list[GroupAfter]
     backups: list[str]
     """groups that run elsewhere and have a copy of their checkpoint there"""
+
+
+DidToLetters = Literal["drop", "put-back", "replay"]
+
+
+class StayedLetter(TypedDict):
+    offset: int
+    why: str
+    """why its row did not come back, as a sentence"""
+
+
+class LetterOrder(TypedDict):
+    """What somebody asked to be done about dead letters."""
+
+    id: str
+    did: DidToLetters
+    reason: str
+    """why the rows are letters, as their group is called; empty if that was not said"""
+    letters: int
+    mended: bool
+    """the rows came back with other values"""
+    status: Literal["pending", "done", "failed"]
+    message: str
+    """why it failed"""
+    taken: int
+    """for how many letters it was done"""
+    before: int
+    """for how many something had been done before, or the topic no longer had them"""
+    stayed: list[StayedLetter]
+    """rows that did not come back, the first ones of `stayed_count`"""
+    stayed_count: int
+    may_be_put_back: bool
+    at: str
+    by: str | None

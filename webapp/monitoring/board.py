@@ -12,6 +12,7 @@ from pipeline_runtime.model.ids import document_group
 from webapp.backends.control_state import control_state
 from webapp.handovers.facts import facts_by_element, group_facts
 from webapp.handovers.homes import elsewhere, moved_groups, settled_places
+from webapp.handovers.letters import settled_counts
 from webapp.moments import iso_of_ms
 from webapp.monitoring import schemas
 from webapp.monitoring.schemas import (
@@ -51,6 +52,7 @@ class Board:
             self.deployments[row.pipeline_id] = row
         self._failed_upgrades = _failed_upgrades(self.deployments.values())
         self._users = places_of(self.pipelines)
+        self._settled = settled_counts([deployment.pk for deployment in self.deployments.values()])
         self.facts = group_facts(self.deployments.values(), heard=control_state().hears)
         self._moves = moved_groups([deployment.pk for deployment in self.deployments.values()])
         self._elements: dict[int, list[LiveElement]] = {}
@@ -80,7 +82,8 @@ class Board:
             group = group_of[element["id"]]
             facts = placed.get(element["id"]) or GroupFacts(group=group, deployment_status=unplaced)
             user = self._users.get((pipeline.pk, element["id"]))
-            found.append(element_json(element, facts, names, user))
+            settled = self._settled.get((deployment.pk, element["id"]), 0) if deployment else 0
+            found.append(element_json(element, facts, names, user, settled))
         return found
 
     def _elsewhere(self, pipeline: Pipeline, deployment: Deployment | None) -> list[Elsewhere]:
@@ -173,9 +176,14 @@ def element_named(pipeline: Pipeline, id: str) -> LiveElement:
 
 
 def element_json(
-    element: dict[str, Any], group: GroupFacts, names: dict[str, str], user: UserPlaceNote | None
+    element: dict[str, Any],
+    group: GroupFacts,
+    names: dict[str, str],
+    user: UserPlaceNote | None,
+    settled: int = 0,
 ) -> LiveElement:
-    """`names` are those of the document's elements and groups."""
+    """`names` are those of the document's elements and groups. `settled`: how many dead letters were dropped
+    or replayed."""
     view = is_view(element.get("type"))
     owner = None if view else group.owner
     status = dict(owner.status) if owner else {}
@@ -219,6 +227,7 @@ def element_json(
         "rows_in_total": status.get("rows_in_total") or 0,
         "rows_out_total": status.get("rows_out_total") or 0,
         "dead_letters_total": status.get("dead_letters_total") or 0,
+        "dead_letters_open": max(0, (status.get("dead_letters_total") or 0) - settled),
         "left_out_total": status.get("left_out_total") or 0,
         "state_bytes": status.get("state_bytes") or 0,
         "latency_ms_target": status.get("latency_ms_target"),
@@ -247,12 +256,13 @@ def _bytes_out(rates: Mapping[str, Any], id: str) -> float | None:
 def _totals(group: GroupFacts, id: str) -> dict[str, int | None]:
     """Returns the totals that the copy says which has read furthest: one that starts knows them only later.
 
-    In a group of several, each element has counts of rows of its own. All else is the group's.
+    In a group of several, each element has counts of its own. What was left out is the group's.
     """
     copies = [replica.status for replica in group.replicas]
     own = [said["elements"][id] for said in copies if id in (said.get("elements") or {})]
-    found = {name: _greatest(copies, name) for name in ("dead_letters_total", "left_out_total")}
-    return found | {name: _greatest(own or copies, name) for name in ("rows_in_total", "rows_out_total")}
+    counted = ("rows_in_total", "rows_out_total", "dead_letters_total")
+    found = {name: _greatest(own or copies, name) for name in counted}
+    return found | {"left_out_total": _greatest(copies, "left_out_total")}
 
 
 def _greatest(said: Sequence[Mapping[str, Any]], name: str) -> int | None:

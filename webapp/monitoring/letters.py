@@ -10,15 +10,41 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, Literal
 
-from pipeline_runtime.kafka.peek import PeekedRecord, each_newest
+from pipeline_runtime.batch.replayed import cells_of
+from pipeline_runtime.kafka.letters import each_open_letter, letters_behind, open_letters, records_at
+from pipeline_runtime.kafka.peek import PeekedRecord
+from pipeline_runtime.model.dead_letters import WayIn, place_of
 from pipeline_runtime.model.ids import dead_letter_topic
+from pipeline_runtime.model.plain_data import exact
+from webapp.handovers.letters import KEPT, order_json, order_of, orders_of, way_of
+from webapp.json_types import Allowed
 from webapp.moments import iso_of_ms
-from webapp.monitoring.schemas import DeadLetters, LetterGroup
-from webapp.monitoring.streams import asked_of_kafka, deployed_element, fields_of, record_json
+from webapp.monitoring.schemas import (
+    DeadLetters,
+    GroupedLetters,
+    LetterGroup,
+    LetterOrderProgress,
+    LetterRow,
+    LetterRows,
+)
+from webapp.monitoring.streams import (
+    asked_of_kafka,
+    deployed_element,
+    fields_of,
+    read_of,
+    record_json,
+)
+from webapp.problems import Conflict
 
 LOOKED_MAX = 1000
 """How many letters are grouped. One may have 100,000 characters."""
 GROUPS_MAX = 50
+MENDED_MAX = 500
+"""How many rows are mended in one go."""
+RAW_MAX = 10_000
+"""Characters of a row as its letter quotes it."""
+AGAIN_OFFSETS_MAX = 30_000
+"""How many offsets of the topic are searched for letters of rows that came back."""
 REASON_MAX = 500
 """Characters of a reason by which letters are grouped."""
 FILE_OFFSETS_MAX = 100_000
@@ -34,7 +60,90 @@ _COLUMNS = ("at", "reason", "input", "raw", "partition", "offset")
 Format = Literal["csv", "json-lines"]
 
 
-def grouped(records: Sequence[PeekedRecord], limit: int, text: str = "", reason: str = "") -> DeadLetters:
+def letters_of(name: str, element: str, limit: int, text: str = "", reason: str = "") -> DeadLetters:
+    """Returns the newest open letters of an element, whether they can be replayed, and what was done about
+    others."""
+    deployment, found = deployed_element(name, element)
+    topic = dead_letter_topic(deployment.pk, found["id"])
+    records = asked_of_kafka(lambda kafka: open_letters(kafka, topic, LOOKED_MAX))
+    way = way_of(deployment, found["id"])
+    title = deployment.name_of(found["id"])
+    return {
+        **grouped(records, limit, text, reason),
+        "replay": _allowed(way, title),
+        "orders": orders_of(deployment, found["id"]),
+    }
+
+
+def _allowed(way: WayIn | str, title: str) -> Allowed:
+    if isinstance(way, str):
+        return {"allowed": False, "reason": way, "note": None}
+    taker = title if way.consumer is not None else f"each element behind {title}"
+    note = (
+        f"The rows keep their event times, and come to {taker} behind what waits there. What goes by time, "
+        "such as a window or a join, may find them late: they are dead letters again then."
+    )
+    return {"allowed": True, "reason": None, "note": note}
+
+
+def rows_to_mend(name: str, element: str, text: str, reason: str) -> LetterRows:
+    """Returns the rows of the letters of a reason with what can be read of them. Raises Conflict if no row
+    can come back to the element."""
+    deployment, found = deployed_element(name, element)
+    way = way_of(deployment, found["id"])
+    if isinstance(way, str):
+        raise Conflict(way, safe=KEPT, next="Download the letters, or drop them.")
+    topic = dead_letter_topic(deployment.pk, found["id"])
+    letters = asked_of_kafka(lambda kafka: open_letters(kafka, topic, LOOKED_MAX))
+    wanted = [
+        each
+        for each in letters
+        if text.casefold() in each.value.casefold() and (not reason or reason_of(each) == reason)
+    ]
+    mended = wanted[-MENDED_MAX:]
+    places = {each.offset: place for each in mended if (place := place_of(fields_of(each))) is not None}
+    lie_at = [(place.partition, place.offset) for place in places.values()]
+    originals = asked_of_kafka(lambda kafka: records_at(kafka, way.read_from, lie_at))
+    rows = []
+    for each in mended:
+        place = places.get(each.offset)
+        original = None if place is None else originals.get((place.partition, place.offset))
+        rows.append(_row_to_mend(each, original, way))
+    return {"columns": [*way.schema.fields], "rows": rows, "more": len(mended) < len(wanted)}
+
+
+def _row_to_mend(letter: PeekedRecord, original: PeekedRecord | None, way: WayIn) -> LetterRow:
+    fields = fields_of(letter)
+    raw = str(fields.get("raw") or letter.value)
+    cells, at_ms = cells_of(original, raw, way)
+    return {
+        "offset": letter.offset,
+        "raw": raw[:RAW_MAX],
+        "reason": str(fields.get("reason") or "")[:REASON_MAX],
+        "at": iso_of_ms(at_ms),
+        "cells": exact(cells),
+    }
+
+
+def order_progress(name: str, element: str, id: str) -> LetterOrderProgress:
+    """Returns an order, and what the element has made of its rows."""
+    deployment, found = deployed_element(name, element)
+    order = order_of(deployment, found["id"], id)
+    read = again = None
+    if order.places is not None:
+        places = {(partition, offset) for partition, offset in order.places}
+        way = way_of(deployment, found["id"])
+        position = None if isinstance(way, str) else read_of(deployment, way.topic, found["id"])
+        if position is not None:
+            read = sum(offset < position.get(partition, 0) for partition, offset in places)
+        topic, behind = dead_letter_topic(deployment.pk, found["id"]), order.offsets[-1] + 1
+        newer = asked_of_kafka(lambda kafka: letters_behind(kafka, topic, behind, AGAIN_OFFSETS_MAX))
+        back = [place for each in newer if (place := place_of(fields_of(each))) is not None]
+        again = len({(place.partition, place.offset) for place in back} & places)
+    return {**order_json(order), "read": read, "again": again}
+
+
+def grouped(records: Sequence[PeekedRecord], limit: int, text: str = "", reason: str = "") -> GroupedLetters:
     """Returns the letters of each reason, the most frequent reason first, and the newest `limit` letters,
     oldest first. With `text` only those in which it stands; with `reason` the letters are those of that group
     alone. `records`: oldest first. Pure."""
@@ -42,8 +151,13 @@ def grouped(records: Sequence[PeekedRecord], limit: int, text: str = "", reason:
     groups: dict[str, LetterGroup] = {}
     for each in found:
         so_far = groups.get(name := reason_of(each))
-        count = so_far["count"] + 1 if so_far else 1
-        groups[name] = {"reason": name, "count": count, "newest": record_json(each)}
+        offsets = [*(so_far["offsets"] if so_far else ()), each.offset]
+        groups[name] = {
+            "reason": name,
+            "count": len(offsets),
+            "offsets": offsets,
+            "newest": record_json(each),
+        }
     by_count = sorted(groups.values(), key=lambda group: -group["count"])
     shown = [each for each in found if not reason or reason_of(each) == reason][-limit:]
     return {
@@ -74,7 +188,7 @@ def letters_file(name: str, element: str, format: Format) -> Iterator[bytes]:
     topic = dead_letter_topic(deployment.pk, found["id"])
 
     def begun(kafka: Any) -> Iterator[PeekedRecord]:
-        records = each_newest(kafka, topic, FILE_OFFSETS_MAX, _FILE_S)
+        records = each_open_letter(kafka, topic, FILE_OFFSETS_MAX, _FILE_S)
         first = next(records, None)
         return chain(() if first is None else (first,), records)
 

@@ -79,10 +79,10 @@ def _element_metrics(hears: bool) -> list[Metric]:
         status: dict[str, Any] = replica.status
         node = replica.node.name
         group = [pipeline, document_group(replica.group), node]
-        for family, name in ((rows_in, "rows_in_total"), (rows_out, "rows_out_total")):
+        counted = ((rows_in, "rows_in_total"), (rows_out, "rows_out_total"), (dead, "dead_letters_total"))
+        for family, name in counted:
             for id, rows in _rows(status, name, group[1], elements):
                 family.add_metric([pipeline, id, node], rows)
-        dead.add_metric(group, status.get("dead_letters_total") or 0)
         state.add_metric(group, status.get("state_bytes") or 0)
         if replica.node.up and hears:  # otherwise the figures would be old
             is_counted = (replica.deployment_id, replica.group) in backlogs

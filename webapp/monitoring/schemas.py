@@ -8,7 +8,7 @@ from pydantic import WithJsonSchema
 from typing_extensions import TypedDict
 
 from pipeline_runtime.model.schema import Field
-from webapp.handovers.schemas import OtherNode
+from webapp.handovers.schemas import LetterOrder, OtherNode
 from webapp.json_types import Allowed, Document, Follow, Number
 from webapp.nodes.schemas import Node
 from webapp.pipelines.schemas import Elsewhere
@@ -204,6 +204,8 @@ class LiveElement(TypedDict):
     """totals count from its first deployment on, over all its owners; what a rewind repeats counts again"""
     rows_out_total: int
     dead_letters_total: int
+    dead_letters_open: int
+    """those of them that nobody has dropped or replayed"""
     left_out_total: int
     """records of a user's topic that were deleted before they were read, at most"""
     state_bytes: int
@@ -333,10 +335,12 @@ class LetterGroup(TypedDict):
 
     reason: str
     count: int
+    offsets: list[int]
+    """of all of them, in rising order"""
     newest: PeekedRecord
 
 
-class DeadLetters(Records):
+class GroupedLetters(Records):
     """Dead letters, oldest first, and how many there are of each reason."""
 
     groups: list[LetterGroup]
@@ -347,6 +351,43 @@ class DeadLetters(Records):
     """the newest letters, of which all this is"""
     more: bool
     """whether there may be older letters"""
+
+
+class DeadLetters(GroupedLetters):
+    replay: Allowed
+    """whether their rows can come back to the element"""
+    orders: list[LetterOrder]
+    """what was done about letters, the newest first"""
+
+
+class LetterOrderProgress(LetterOrder):
+    """What has become of the rows of an order."""
+
+    read: int | None
+    """how many the element has read; null if they went to all readers of its stream, or nobody knows"""
+    again: int | None
+    """how many are letters again"""
+
+
+class LetterRow(TypedDict):
+    """The row of a letter, to be mended."""
+
+    offset: int
+    raw: str
+    reason: str
+    at: str | None
+    """its event time; null if nobody knows it"""
+    cells: dict[str, Any]
+    """by column, as far as they can be read; a whole number beyond 2^53 is a text"""
+
+
+class LetterRows(TypedDict):
+    columns: list[Field]
+    """which a mended row has"""
+    rows: list[LetterRow]
+    """newest last"""
+    more: bool
+    """there are older ones"""
 
 
 class QueuedRecord(PeekedRecord):

@@ -135,6 +135,14 @@ def queue_of(name: str, stream: str, reader: str, wanted: Wanted) -> Queue:
     }
 
 
+def read_of(deployment: Deployment, topic: str, element: str) -> dict[int, int] | None:
+    """Returns where the group of an element reads on in a topic, by partition, or None if nobody knows."""
+    specs = specs_of(deployment)
+    spec = next((each for each in specs if any(item.id == element for item in each.elements)), None)
+    item = next((each for each in spec.inputs if each.topic == topic), None) if spec is not None else None
+    return _position(spec, item) if spec is not None and item is not None else None
+
+
 def _waits(record: PeekedRecord, position: Mapping[int, int] | None) -> bool:
     return position is not None and record.offset >= position.get(record.partition, 0)
 

@@ -149,6 +149,10 @@ def register_commands(app: Celery, context: ControlContext, work: Work) -> None:
     def files() -> None:
         context.files.notify()
 
+    @app.task(name=tasks.LETTERS, shared=False)
+    def letters(deployment: str, element: str) -> None:
+        work.letters(deployment, element)
+
     @app.task(name=tasks.CHECKPOINT, shared=False)
     def checkpoint(deployment: str, group: str) -> None:
         close_old_connections()

@@ -1,4 +1,5 @@
-"""Runs operations and handovers, each in a thread of its own, until they have an outcome.
+"""Runs operations, handovers and orders about dead letters in threads of their own, until they have an
+outcome.
 
 The database has what there is to do. A command only says "look now". A sweep finds work whose command was
 lost or has expired, and work that a crash of this process interrupted.
@@ -21,6 +22,7 @@ from workers.control.handovers.driver import drive_handover
 from workers.control.handovers.recording import keep_written
 from workers.control.handovers.restorations import order_restorations
 from workers.control.handovers.standbys import tidy_copies
+from workers.control.letters import elements_with_orders, settle_letters
 from workers.control.operations.driver import UNFINISHED, drive_operation
 from workers.control.policies import PolicyKeeper
 
@@ -50,6 +52,11 @@ class Work:
 
     def handover(self, id: str) -> None:
         self._ensure(f"handover {id}", lambda: self._hand_over(id))
+
+    def letters(self, deployment: str, element: str) -> None:
+        self._ensure(
+            f"letters of {deployment}.{element}", lambda: settle_letters(deployment, element, self._context)
+        )
 
     def look(self) -> None:
         """Sweeps now: something was ordered and is in the database."""
@@ -103,3 +110,5 @@ class Work:
             self.operation(str(operation.pk))
         for handover in Handover.objects.filter(outcome__isnull=True):
             self.handover(str(handover.pk))
+        for deployment, element in elements_with_orders():
+            self.letters(deployment, element)

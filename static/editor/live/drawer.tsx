@@ -264,7 +264,7 @@ export function Actions({ pipeline, element, operator, ask }: Shown) {
 }
 
 export function Figures({ element }: { element: LiveElement }) {
-  const dead = element.dead_letters_total ?? 0;
+  const dead = element.dead_letters_open ?? 0;
   return (
     <div className="element-row">
       <div className="figures">
@@ -372,7 +372,7 @@ export function detailTabs({ pipeline, element, operator, ask }: Shown, source: 
     ? [{ id: "records", title: "Records", content: <Records pipeline={pipeline} element={reads} /> }]
     : [];
   if (element.status === "view") return records;
-  const dead = element.dead_letters_total ?? 0;
+  const dead = element.dead_letters_open ?? 0;
   // only one element of a group has it
   const keeps = element.state_keys !== null && operator?.stateful !== false;
   const state: Tab[] = keeps

@@ -1,31 +1,35 @@
-/** What an element could not take: its dead letters, grouped by reason, and as a file. */
+/** What an element could not take: its dead letters by reason, what can be done about them, and as a file. */
 import { useState } from "react";
-import { Download } from "lucide-react";
+import { Download, PencilLine, Redo2, Trash2 } from "lucide-react";
 import { get } from "../../shared/api";
-import { plural } from "../../shared/format";
+import { plural, sentence } from "../../shared/format";
+import { roleReason } from "../../shared/page";
 import { cellText } from "../../shared/rows/cells";
 import { useSettled } from "../../shared/settled";
-import type { DeadLetters as Letters, LetterGroup, PeekRecord } from "../../shared/types";
+import type { Allowed, DeadLetters as Letters, LetterGroup, PeekRecord } from "../../shared/types";
 import { Ago, Problem, Skeleton, useLoaded } from "../../shared/ui/parts";
+import { ActionButton } from "./action-button";
+import { dropLetters, replayLetters, type Of } from "./letter-actions";
+import { LetterOrders } from "./letter-orders";
 import { filePath, letterOf, lettersPath, lettersWords } from "./letters-words";
+import { MendDialog } from "./mend";
 import { Nothing, Stale } from "./records";
 import "./letters.css";
 
 const EVERY_MS = 3000;
-
-interface Of {
-  pipeline: string;
-  element: string;
-}
 
 export function DeadLetters({ pipeline, element }: Of) {
   const [text, setText] = useState("");
   const settled = useSettled(text);
   const path = lettersPath(pipeline, element, settled);
   const { data, error, reload } = useLoaded(path, (signal) => get<Letters>(path, signal), EVERY_MS);
+  const of = { pipeline, element };
   if (data?.looked === 0)
     return (
-      <Nothing text="There are none. A row that cannot be read or processed, or that arrives too late, is put here with the reason. It never stops the pipeline." />
+      <div className="stack stack--tight">
+        <Nothing text="There are none. A row that cannot be read or processed, or that arrives too late, is put here with the reason. It never stops the pipeline." />
+        <LetterOrders of={of} orders={data.orders} reload={reload} />
+      </div>
     );
   return (
     <div className="stack stack--tight">
@@ -47,17 +51,36 @@ export function DeadLetters({ pipeline, element }: Of) {
       <ul className="letters" aria-label="Reasons">
         {data?.groups.map((group) => (
           <li key={group.reason}>
-            <Group group={group} path={lettersPath(pipeline, element, settled, group.reason)} />
+            <Group
+              group={group}
+              of={of}
+              replay={data.replay}
+              text={settled}
+              path={lettersPath(pipeline, element, settled, group.reason)}
+              reload={reload}
+            />
           </li>
         ))}
       </ul>
       <Files pipeline={pipeline} element={element} />
+      {data && <LetterOrders of={of} orders={data.orders} reload={reload} />}
     </div>
   );
 }
 
-/** The letters of one reason. `path`: where its newest ones are. */
-function Group({ group, path }: { group: LetterGroup; path: string }) {
+interface GroupProps {
+  group: LetterGroup;
+  of: Of;
+  replay: Allowed;
+  /** what the letters were searched for */
+  text: string;
+  /** where its newest ones are */
+  path: string;
+  reload: () => void;
+}
+
+/** The letters of one reason. */
+function Group({ group, of, replay, text, path, reload }: GroupProps) {
   const [open, setOpen] = useState(false);
   return (
     <>
@@ -73,7 +96,48 @@ function Group({ group, path }: { group: LetterGroup; path: string }) {
           {open ? "Only the newest row" : "More rows"}
         </button>
       )}
+      <Actions group={group} of={of} replay={replay} text={text} reload={reload} />
     </>
+  );
+}
+
+function Actions({ group, of, replay, text, reload }: Omit<GroupProps, "path">) {
+  const [mends, setMends] = useState(false);
+  const refused = replay.allowed ? null : sentence(replay.reason ?? "not possible now");
+  const about = `the rows: ${group.reason}`;
+  return (
+    <div className="row letters__actions" role="group" aria-label={`What to do about ${about}`}>
+      <ActionButton
+        title="Mend…"
+        icon={<PencilLine aria-hidden="true" />}
+        disabled={roleReason("editor") ?? refused}
+        run={() => setMends(true)}
+      />
+      <ActionButton
+        title="Replay"
+        icon={<Redo2 aria-hidden="true" />}
+        disabled={roleReason("operator") ?? refused}
+        run={() => void replayLetters(of, group, replay).then(reload)}
+      />
+      <ActionButton
+        title="Drop"
+        icon={<Trash2 aria-hidden="true" />}
+        disabled={roleReason("operator")}
+        run={() => void dropLetters(of, group).then(reload)}
+      />
+      {mends && (
+        <MendDialog
+          of={of}
+          reason={group.reason}
+          text={text}
+          note={replay.note}
+          onClose={(done) => {
+            setMends(false);
+            if (done) reload();
+          }}
+        />
+      )}
+    </div>
   );
 }
 

@@ -106,6 +106,7 @@ export function element(change: Partial<LiveElement> = {}): LiveElement {
     rows_in_total: 0,
     rows_out_total: 0,
     dead_letters_total: 0,
+    dead_letters_open: 0,
     left_out_total: 0,
     lag_rows: null,
     lag_unknown: null,

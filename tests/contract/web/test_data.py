@@ -20,16 +20,19 @@ from pipeline_runtime.checkpoint.manifest import Manifest
 from pipeline_runtime.journal.records import Boundary, Commit, encode
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaSettings, open_producer
+from pipeline_runtime.kafka.letters import open_letters
 from pipeline_runtime.kafka.peek import peek
 from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
 from pipeline_runtime.model.ids import Epoch, Seq, dead_letter_topic, journal_topic, stream_topic
-from tests.contract.web.conftest import PIPELINE, Caller, Central, report, upload
+from pipeline_runtime.wire import tasks
+from tests.contract.web.conftest import PIPELINE, Caller, Central, audited, report, upload
 from tests.contract.web.test_permissions import assert_problem
 from tests.unit.operators import onnx_models
 from tests.waiting import PATIENCE_S, wait_until
 from webapp.api import streams as stream_routes
 from webapp.audit.models import AuditRecord
 from webapp.handovers.models import Handover
+from webapp.monitoring import letters as monitored_letters
 from webapp.nodes.models import Node
 from webapp.pipelines import files
 from webapp.pipelines.checking import describe_file
@@ -262,6 +265,7 @@ def records(
     security = {"bootstrap_timeout_ms": PATIENCE_S * 1000}
     settings.FOGLINE = settings.FOGLINE.model_copy(update={"kafka": kafka, "kafka_security": security})
     monkeypatch.setattr(stream_routes, "peek", partial(peek, timeout_s=PATIENCE_S))
+    monkeypatch.setattr(monitored_letters, "open_letters", partial(open_letters, timeout_s=PATIENCE_S))
     broker = KafkaSettings(kafka)
     stream, dead = stream_topic(deployment.pk, "variation"), dead_letter_topic(deployment.pk, "power")
     ensure_topics(broker, [Topic(stream), Topic(dead, "dead")])
@@ -335,6 +339,35 @@ def test_dead_letters_are_grouped_by_reason_and_searched(caller: Call) -> None:
     assert reasons(viewer.get(f"{path}?text=X,Y").json()) == [("not a number", 1)]
     assert_problem(viewer.get(f"{path}?limit=501"), 422)
     assert_problem(viewer.get(f"{path}?text={'x' * 1001}"), 422)
+
+
+@pytest.mark.usefixtures("letters")
+def test_what_is_ordered_about_dead_letters_is_audited_and_shown(
+    caller: Call, commands: Callable[[], list[Any]]
+) -> None:
+    operator, editor = caller("operator"), caller("editor")
+    path, seen = f"{E}/power/dead-letters", f"/pipelines/{PIPELINE}/streams/power/dead-letters"
+    dropped = operator.post(f"{path}/drop", {"offsets": [2, 0], "reason": "too late"})
+    assert dropped.status_code == 202
+    assert (dropped.json()["letters"], dropped.json()["status"]) == (2, "pending")
+    assert audited("element.drop_letters") == 1
+    assert [task for task, _ in commands()] == [tasks.LETTERS]
+    found = operator.get(seen).json()
+    assert [order["did"] for order in found["orders"]] == ["drop"]
+    assert found["replay"]["allowed"]
+    # not yet dropped, so nothing is to be put back
+    assert_problem(operator.post(f"{path}/orders/{dropped.json()['id']}/put-back"), 409)
+    assert_problem(operator.post(f"{path}/drop", {"offsets": []}), 422)
+    assert_problem(operator.post(f"{path}/drop", {"offsets": [-1]}), 422)
+
+    row = {"offset": 0, "cells": {"mf01": "2,5", "new": 1}, "at": "noon"}
+    mended = {"offsets": [0], "rows": [row]}
+    assert_problem(operator.post(f"{path}/replay", mended), 403)
+    faults = assert_problem(editor.post(f"{path}/replay", mended), 422)["faults"]
+    assert {fault["path"] for fault in faults} == {"rows.0.mf01", "rows.0.new", "rows.0._time"}
+    assert audited("element.replay_letters") == 0
+    refused = assert_problem(editor.post(f"{E}/alerts/dead-letters/replay", {"offsets": [0]}), 409)
+    assert "runs as one with" in refused["detail"]
 
 
 @pytest.mark.usefixtures("letters")

@@ -107,8 +107,8 @@ def test_metrics_have_the_names_and_labels_of_the_design(
 def test_no_sum_over_a_groups_elements_counts_twice(deployment: Deployment, nodes: dict[str, Node]) -> None:
     """Rows are each element's own; what only the group has is there once, under the group's id."""
     rows = {
-        "variation": {"rows_in_total": 700, "rows_out_total": 90},
-        "alerts": {"rows_in_total": 90, "rows_out_total": 70},
+        "variation": {"rows_in_total": 700, "rows_out_total": 90, "dead_letters_total": 3},
+        "alerts": {"rows_in_total": 90, "rows_out_total": 70, "dead_letters_total": 0},
     }
     now_ms = int(timezone.now().timestamp() * 1000)
     measured = {"state_bytes": 4096, "lag_rows": 5, "dead_letters_total": 3, "batch_ms_p50": 20.0}
@@ -121,8 +121,8 @@ def test_no_sum_over_a_groups_elements_counts_twice(deployment: Deployment, node
 
     assert by_element("fogline_element_rows_in_total") == {"variation": 700, "alerts": 90}
     assert by_element("fogline_element_rows_out_total") == {"variation": 90, "alerts": 70}
+    assert by_element("fogline_element_dead_letters_total") == {"variation": 3, "alerts": 0}
     for name, value in (
-        ("fogline_element_dead_letters_total", 3),
         ("fogline_element_lag_rows", 5),
         ("fogline_element_state_bytes", 4096),
         ("fogline_element_batch_seconds", 0.02),

@@ -45,6 +45,12 @@ ENDPOINTS: list[tuple[str, str, Any, str]] = [
     ("GET", f"{P}/streams/nothing/queue?reader=power", None, "viewer"),
     ("GET", f"{P}/streams/nothing/dead-letters", None, "viewer"),
     ("GET", f"{P}/streams/nothing/dead-letters/file", None, "viewer"),
+    ("GET", f"{P}/elements/nothing/dead-letters/rows", None, "viewer"),
+    ("GET", f"{P}/elements/nothing/dead-letters/orders/{NOBODYS}", None, "viewer"),
+    ("POST", f"{E}/dead-letters/drop", {"offsets": [0]}, "operator"),
+    ("POST", f"{E}/dead-letters/replay", {"offsets": [0]}, "operator"),
+    ("POST", f"{E}/dead-letters/replay", {"offsets": [0], "rows": []}, "editor"),
+    ("POST", f"{E}/dead-letters/orders/{NOBODYS}/put-back", None, "operator"),
     ("GET", "/handovers", None, "viewer"),
     ("GET", "/operations", None, "viewer"),
     ("GET", "/nodes", None, "viewer"),
@@ -179,6 +185,7 @@ def test_the_table_has_every_endpoint_that_changes_something() -> None:
                 .replace("{link}", "1")
                 .replace("{id}", NOBODYS if "/handovers" in path else "power")
                 .replace("{number}", "1")
+                .replace("{order}", NOBODYS)
                 .replace("{username}", "viewer-user")
             )
             if method != "get" and (method.upper(), concrete) not in tested:

@@ -91,7 +91,7 @@ def test_the_counters_are_the_rows_that_went_through(fogline: RunningFogline, cl
             "twice": THIRDS,
             "alone": THIRDS,
         },
-        "fogline_element_dead_letters_total": {"three": BAD, "alone": 0},
+        "fogline_element_dead_letters_total": {"events": BAD, "thirds": 0, "twice": 0, "alone": 0},
     }
 
     def told() -> bool:

@@ -14,7 +14,7 @@ from pipeline_runtime.batch.gate_messages import KeepStates
 from pipeline_runtime.batch.kept import Kept, decoded
 from pipeline_runtime.batch.key_rows import KeyTimers
 from pipeline_runtime.batch.keyed import KeyedWork, KeyState
-from pipeline_runtime.batch.rows import Processed, port_schema
+from pipeline_runtime.batch.rows import Letter, Processed, port_schema
 from pipeline_runtime.kafka.json_rows import json_texts
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 from pipeline_runtime.operators.sdk import KeyedProcessor, OutputRow, Params, Port, Row, Timers
@@ -98,7 +98,7 @@ def test_a_row_that_fails_is_as_if_it_never_was() -> None:
     without, expected = run([(0, 0, 1), (0, 2, 2)])
     assert kept == expected
     assert found.rows == without.rows
-    assert found.letters == [("ValueError: negative", '{"v":-5}')]
+    assert found.letters == [Letter("ValueError: negative", '{"v":-5}', 0, 1)]
 
 
 def test_what_earlier_batches_left_is_kept_when_the_first_row_fails() -> None:
@@ -248,9 +248,9 @@ def test_a_value_that_does_not_fit_its_field_makes_a_dead_letter_of_the_row(
     work = KeyedWork(Naming(value), [("in", SCHEMA)], outputs)
     made = work.process({"in": given({"v": 1, "_key": "a", "_offset": 0})}, Stored())
     assert made.rows.num_rows == 0
-    [(reason, raw)] = made.letters
-    assert reason.partition(":")[0] in ("TypeError", "ValueError")
-    assert raw == '{"v":1}'
+    [letter] = made.letters
+    assert letter.reason.partition(":")[0] in ("TypeError", "ValueError")
+    assert letter.raw == '{"v":1}'
 
 
 class Both(Summing):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -18,6 +19,7 @@ from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.incoming import Records
 from pipeline_runtime.kafka.transactions import END_HEADER
 from pipeline_runtime.kafka.unpacking import UNREAD
+from pipeline_runtime.model.dead_letters import FOR_HEADER
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 from pipeline_runtime.model.spec import ColumnReading, RecordReading
 
@@ -102,6 +104,15 @@ def test_what_is_read_ahead_is_cut_where_the_batches_are(
             found.append(what_is_in(ahead.read(start, end)))
             read_ahead([ahead], [ahead], after(2))
     assert found == expected
+
+
+def test_a_row_that_comes_back_to_one_element_is_passed_by_the_others() -> None:
+    log = [(b'{"n":1}', 1, None), (b'{"n":2}', 1, FOR_HEADER), (b'{"n":3}', 1, None)]  # for the element "why"
+    offsets = {}
+    for reader in ("why", "other"):
+        portion = Portion.of(records_of(log), replace(INSIDE, consumer=reader))
+        offsets[reader] = portion.records.offsets[portion.read.places].tolist()
+    assert offsets == {"why": [1, 2, 3], "other": [1, 3]}
 
 
 def test_a_batch_that_begins_elsewhere_gets_nothing_of_what_was_read_ahead(

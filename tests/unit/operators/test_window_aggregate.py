@@ -179,7 +179,7 @@ def letters(window, rows, table=None, states=None, at_end=False):
     work = BatchWork(window, [("in", SCHEMA)], context)
     ports = {"in": port_table(rows, SCHEMA) if table is None else table}
     made = work.process(ports, states or StatesInMemory(), at_end=at_end)
-    return [(reason, json.loads(raw)) for reason, raw in made.letters]
+    return [(letter.reason, json.loads(letter.raw)) for letter in made.letters]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from pipeline_runtime.batch.output import LETTERS, RECORDS, BatchOutput
 from pipeline_runtime.kafka.limits import TopicLimits, limits_of
 from pipeline_runtime.kafka.transactions import END_HEADER, OutgoingRecord, OutgoingRows
 from pipeline_runtime.model.schema import StreamSchema
-from pipeline_runtime.model.spec import ElementSpec, GroupSpec, OutputStream
+from pipeline_runtime.model.spec import ElementSpec, GroupSpec, InputStream, OutputStream
 from pipeline_runtime.replica.outputs import (
     RAW_CHARACTERS_MAX,
     BatchRecords,
@@ -39,7 +39,7 @@ SPEC = GroupSpec(
 
 def made(
     records: dict[str, list[tuple[str | None, int, str]]] | None = None,
-    letters: list[tuple[str, str, str]] | None = None,
+    letters: list[tuple[Any, ...]] | None = None,
 ) -> BatchOutput:
     streams = {
         output.source: table((records or {}).get(output.source, []), RECORDS) for output in SPEC.outputs
@@ -70,13 +70,13 @@ def test_rows_go_to_the_topics_of_their_streams_in_their_order() -> None:
         ("fl.d.x.out", None, 3, b"{3}"),
         ("users", None, 2, b"{2}"),
     ]
-    assert (out.rows_out, out.dead_letters) == (3, 0)
+    assert (out.rows_out, out.dead_letters) == (3, {})
     assert out.stream_bytes == {"x.out": 7, "y.out": 3}
 
 
 def test_dead_letters_say_whose_they_are_and_why() -> None:
-    out = outgoing(SPEC, made(letters=[("x", "r", "raw")]), [rejected()], ending=False)
-    assert (out.rows_out, out.dead_letters) == (0, 2)
+    out = outgoing(SPEC, made(letters=[("x", "r", "raw", 1, 5)]), [rejected()], ending=False)
+    assert (out.rows_out, out.dead_letters) == (0, {"x": 2})
     assert [(r.topic, json.loads(r.value)) for r in records_of(out)] == [
         ("fl.d.x.dead", {"reason": "r", "raw": "raw", "element": "x"}),
         (
@@ -86,9 +86,25 @@ def test_dead_letters_say_whose_they_are_and_why() -> None:
     ]
 
 
+def test_a_letter_says_where_its_row_lies_if_its_element_alone_reads_one_stream() -> None:
+    read = InputStream(source="in.out", topic="fl.d.in.out", data_schema=SCHEMA, consumer="x")
+    reads = [ElementSpec(id=id, type="filter", inputs={"in": "in.out"}) for id in "xy"]
+    behind = ElementSpec(id="y", type="filter", inputs={"in": "x.out"})
+
+    def place(elements: tuple[ElementSpec, ...], of: str) -> str | None:
+        spec = SPEC.model_copy(update={"elements": elements, "inputs": (read,)})
+        [letter] = records_of(outgoing(spec, made(letters=[(of, "r", "raw", 1, 5)]), [], ending=False))
+        told: str | None = json.loads(letter.value).get("input")
+        return told
+
+    assert place((reads[0], behind), "x") == "in.out partition 1 offset 5"
+    assert place((reads[0], behind), "y") is None  # it reads what x gives it
+    assert place((reads[0], reads[1]), "x") is None
+
+
 def test_a_dead_letter_fits_into_a_record_whatever_it_quotes() -> None:
     huge = "\N{REPLACEMENT CHARACTER}" * 3_000_000
-    out = outgoing(SPEC, made(letters=[("x", "r", huge)]), [rejected(huge)], ending=False)
+    out = outgoing(SPEC, made(letters=[("x", "r", huge, None, None)]), [rejected(huge)], ending=False)
     for record in records_of(out):
         assert len(record.value) < 4 * RAW_CHARACTERS_MAX
         assert json.loads(record.value)["raw"].endswith("... (3000000 characters)")
@@ -100,7 +116,7 @@ def test_an_end_is_told_in_every_partition_of_fogline_s_own_streams() -> None:
         ("fl.d.x.out", 0, (END_HEADER,)),
         ("fl.d.x.out", 1, (END_HEADER,)),
     ]
-    assert (out.rows_out, out.dead_letters) == (0, 0)
+    assert (out.rows_out, out.dead_letters) == (0, {})
 
 
 def test_each_element_of_a_group_counts_its_own_rows() -> None:
@@ -114,10 +130,10 @@ def test_each_element_of_a_group_counts_its_own_rows() -> None:
             "outputs": (OutputStream(source="x.out", topic="fl.d.x.out", data_schema=SCHEMA),),
         }
     )
-    assert element_rows(spec, {"x.out": 2}, rows_in=7) == {
-        "keep": (7, None),  # what it passes on stays inside Spark
-        "x": (None, 2),
-        "file": (2, None),
+    assert element_rows(spec, {"x.out": 2}, 7, {"keep": 3}) == {
+        "keep": (7, None, 3),  # what it passes on stays inside Spark
+        "x": (None, 2, 0),
+        "file": (2, None, 0),
     }
 
 
@@ -137,7 +153,7 @@ def test_what_an_element_read_is_told_only_where_it_is_known(
         ElementSpec(id="a", type="filter", inputs=left),
         ElementSpec(id="b", type="filter", inputs=right),
     )
-    found = element_rows(SPEC.model_copy(update={"elements": elements}), {}, rows_in=7)
+    found = element_rows(SPEC.model_copy(update={"elements": elements}), {}, 7, {})
     assert (found["a"][0], found["b"][0]) == expected
 
 
@@ -147,13 +163,13 @@ def test_what_could_not_be_read_counts_for_the_source_alone() -> None:
         ElementSpec(id="keep", type="filter", inputs={"in": "source.out"}),
     )
     spec = SPEC.model_copy(update={"elements": elements})
-    found = element_rows(spec, {"source.out": 5, "keep.out": 2}, rows_in=7)
-    assert found == {"source": (7, 5), "keep": (5, 2)}
+    found = element_rows(spec, {"source.out": 5, "keep.out": 2}, 7, {})
+    assert found == {"source": (7, 5, 0), "keep": (5, 2, 0)}
 
 
 def test_an_element_of_its_own_is_counted_as_its_group() -> None:
     spec = SPEC.model_copy(update={"elements": SPEC.elements[:1]})
-    assert element_rows(spec, {}, rows_in=7) == {}
+    assert element_rows(spec, {}, 7, {}) == {}
 
 
 NOW_MS = 1_000_000_000
@@ -174,7 +190,7 @@ def test_a_record_that_kafka_would_refuse_is_a_dead_letter_and_the_others_go_on(
     rows = {"y.out": [("a", NOW_MS, "{1}"), row, ("b", NOW_MS, "{2}")]}
     out = outgoing(SPEC, made(rows), [], ending=False, limits=lambda _: limits, now_ms=NOW_MS)
     assert [record.value for record in records_of(out)[:2]] == [b"{1}", b"{2}"]
-    assert (out.rows_out, out.dead_letters) == (2, 1)
+    assert (out.rows_out, out.dead_letters) == (2, {"y": 1})
     letter = json.loads(records_of(out)[2].value)
     assert records_of(out)[2].topic == SPEC.dead_letters("y")
     assert reason in letter["reason"]
@@ -186,7 +202,7 @@ def test_a_record_over_a_topics_limit_is_taken_if_it_is_small_enough_compressed(
     rows = {"y.out": [(None, NOW_MS, "x" * 3000), (None, NOW_MS, noise)]}
     limits = TopicLimits(batch_bytes=1000)
     out = outgoing(SPEC, made(rows), [], ending=False, limits=lambda _: limits, now_ms=NOW_MS)
-    assert (out.rows_out, out.dead_letters) == (1, 1)
+    assert (out.rows_out, out.dead_letters) == (1, {"y": 1})
     assert "the topic takes 1,000" in json.loads(records_of(out)[1].value)["reason"]
 
 

@@ -37,6 +37,7 @@ def test_rows_with_the_same_fault_are_one_group_and_the_rest_are_counted() -> No
     found = grouped(letters, 2)
     first = found["groups"][0]
     assert (first["reason"], first["count"], first["newest"]["offset"]) == ("it begins with …", 3, 2)
+    assert first["offsets"] == [0, 1, 2]
     assert (len(found["groups"]), found["groups_left_out"]) == (GROUPS_MAX, 1)
     # its rows are found by the group's name
     assert [each["offset"] for each in grouped(letters, 2, reason="it begins with …")["records"]] == [1, 2]

@@ -1,0 +1,81 @@
+import { expect, test } from "vitest";
+import type { LetterRows } from "../../shared/types";
+import {
+  cellFault,
+  changes,
+  columnsOf,
+  faultsIn,
+  faultsTold,
+  isTable,
+  pasted,
+  replacedIn,
+  replayBody,
+  rowsOf,
+} from "../live/mend-rows";
+
+const AT = "2024-05-01T12:00:00+00:00";
+const loaded: LetterRows = {
+  columns: [
+    { name: "machine", type: "string" },
+    { name: "temp", type: "number" },
+  ],
+  rows: [
+    { offset: 3, raw: "{}", reason: "no", at: AT, cells: { machine: "m1", temp: "21,5" } },
+    { offset: 4, raw: "{}", reason: "no", at: null, cells: { machine: null, temp: 7 } },
+  ],
+  more: false,
+};
+const columns = columnsOf(loaded);
+const rows = rowsOf(loaded);
+
+test("cells that do not fit are told where they are, and a missing time, too", () => {
+  expect([...faultsIn(rows, columns)]).toEqual([
+    ["3.temp", "a number is needed"],
+    ["4._time", "the event time is not known: enter it"],
+  ]);
+});
+
+test.each([
+  ["number", "1e3", true],
+  ["number", "1e999", false],
+  ["number", "", true],
+  ["integer", "2.5", false],
+  ["integer", "2.0", true],
+  ["boolean", "True", true],
+  ["boolean", "yes", false],
+  ["timestamp", "2024-05-01 12:00", true],
+  ["timestamp", "noon", false],
+  ["string", "anything", true],
+])("as %s the text %j fits: %s", (type, text, fits) => {
+  expect(cellFault(text, { name: "x", type }) === null).toBe(fits);
+});
+
+test("one change mends a column of all rows", () => {
+  const mended = replacedIn(rows, 2, ",", ".");
+  expect(mended.map((row) => row.cells[2])).toEqual(["21.5", "7"]);
+  expect(changes(rows, mended)).toBe(1);
+  expect(replacedIn(rows, 1, "", "m2").map((row) => row.cells[1])).toEqual(["m2", "m2"]);
+});
+
+test("cells of a spreadsheet are pasted from one place on, and what goes over the edge is left out", () => {
+  expect(isTable("21.5\r\n")).toBe(false);
+  expect(isTable("1\n2")).toBe(true);
+  expect(pasted(rows, 0, 1, "a\t1\tlost\r\nb\t2\nlost\t3\n").map((row) => row.cells.slice(1))).toEqual([
+    ["a", "1"],
+    ["b", "2"],
+  ]);
+  expect(pasted(rows, 1, 2, "9\n8").map((row) => row.cells[2])).toEqual(["21,5", "9"]);
+});
+
+test("an empty cell is no value, and the server's faults stand at their cells", () => {
+  expect(replayBody(rows, columns, "no")).toEqual({
+    offsets: [3, 4],
+    reason: "no",
+    rows: [
+      { offset: 3, at: AT, cells: { machine: "m1", temp: "21,5" } },
+      { offset: 4, at: null, cells: { machine: null, temp: "7" } },
+    ],
+  });
+  const fault = { element: "x", path: "rows.3.temp", message: "a number is needed" };
+  expect([...faultsTold([fault, { ...fault, path: "spec" }])]).toEqual([["3.temp", "a number is needed"]]);
+});

@@ -1,0 +1,226 @@
+"""Rows of dead letters come back exactly once, whatever ends their writer and however often it is ordered."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from pipeline_runtime.kafka import letters as in_kafka
+from pipeline_runtime.kafka.admin import Topic, ensure_topics
+from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, open_consumer
+from pipeline_runtime.kafka.letters import open_letters
+from pipeline_runtime.kafka.transactions import Doubtful, Fenced, OutgoingRecord, Transactions
+from pipeline_runtime.model.dead_letters import Place
+from pipeline_runtime.model.ids import dead_letter_topic, letters_id, stream_topic
+from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
+from pipeline_runtime.model.spec import ElementSpec, GroupSpec, InputStream
+from webapp.handovers.letters import settled_counts
+from webapp.handovers.models import LetterOrder
+from webapp.placements.models import GroupPlacement
+from workers.control import letters as in_control
+from workers.control.context import ControlContext
+from workers.control.letters import settle_letters
+
+ROWS = 5
+SCHEMA = StreamSchema(
+    fields=(Field(name="key", type=FieldType.STRING), Field(name="n", type=FieldType.NUMBER))
+)
+SCHEMA = SCHEMA.model_copy(update={"key": "key"})
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+@pytest.fixture
+def control(context: ControlContext, kafka: str) -> ControlContext:
+    return replace(context, kafka=KafkaSettings(kafka))
+
+
+@pytest.fixture
+def power(deployed: Callable[..., GroupPlacement], control: ControlContext) -> GroupPlacement:
+    """Its stream has five rows, which became dead letters."""
+    placement = deployed("power", "edge-a")
+    id = placement.deployment_id
+    read, dead = stream_topic(id, "before"), dead_letter_topic(id, "power")
+    spec = GroupSpec(
+        deployment=id,
+        pipeline="p-power",
+        group="power",
+        elements=(ElementSpec(id="power", type="filter", inputs={"in": "before.out"}),),
+        inputs=(InputStream(source="before.out", topic=read, data_schema=SCHEMA, consumer="power"),),
+    )
+    placement.spec = spec.model_dump(mode="json")
+    placement.save()
+    ensure_topics(control.kafka, [Topic(read), Topic(dead, "dead")])
+    rows = [
+        OutgoingRecord(read, json.dumps({"key": "a", "n": n}).encode(), b"a", 1000 + n) for n in range(ROWS)
+    ]
+    said = [{"reason": "no", "raw": "{}", "input": Place("before.out", 0, n).text} for n in range(ROWS)]
+    with closing(Transactions(control.kafka, f"test.{id}")) as writer:
+        writer.initialise()
+        writer.commit([*rows, *(OutgoingRecord(dead, json.dumps(each).encode()) for each in said)])
+    return placement
+
+
+def ordered(placement: GroupPlacement, did: str = "replay", **more: Any) -> LetterOrder:
+    order = LetterOrder(deployment=placement.deployment, element="power", did=did, **more)
+    order.offsets = order.offsets or [*range(ROWS)]
+    order.save()
+    return order
+
+
+def carry_out(placement: GroupPlacement, control: ControlContext) -> None:
+    """Control tries again for as long as Kafka does not do it."""
+    while True:
+        try:
+            return settle_letters(placement.deployment_id, "power", control)
+        except (Fenced, Doubtful):
+            continue
+
+
+def came_back(placement: GroupPlacement, control: ControlContext) -> list[tuple[dict[str, Any], int]]:
+    """The rows behind the first five, and their times. Nobody else that reads the stream takes them."""
+    at = TopicPartition(stream_topic(placement.deployment_id, "before"), 0)
+    consumer = open_consumer(control.kafka)
+    found = []
+    with closing(consumer):
+        consumer.assign([at])
+        consumer.seek(at, ROWS)
+        end = consumer.end_offsets([at])[at]
+        while consumer.position(at) < end:
+            for record in consumer.poll(100).get(at, ()):
+                assert dict(record.headers)["fogline-for"] == b"power"
+                assert record.key == b"a"
+                found.append((json.loads(record.value), record.timestamp))
+    return found
+
+
+ALL = [({"key": "a", "n": n}, 1000 + n) for n in range(ROWS)]
+
+
+def killed(*_: Any, **__: Any) -> None:
+    raise Killed
+
+
+def dies_after_reading(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(in_kafka, "read_all", killed)
+
+
+def dies_with_rows_sent(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Transactions, "_end_transaction", killed)
+
+
+def dies_after_the_commit(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(in_control, "replayed_at", killed)
+
+
+@pytest.mark.parametrize("dies", [dies_after_reading, dies_with_rows_sent, dies_after_the_commit])
+def test_a_writer_that_is_killed_at_any_step_leaves_each_row_once(
+    dies: Callable[[pytest.MonkeyPatch], None],
+    power: GroupPlacement,
+    control: ControlContext,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    order = ordered(power)
+    with monkeypatch.context() as patch:
+        dies(patch)
+        with pytest.raises(Killed):
+            settle_letters(power.deployment_id, "power", control)
+    carry_out(power, control)
+    order.refresh_from_db()
+    assert (order.status, order.taken, order.before, order.stayed) == ("done", ROWS, 0, [])
+    assert came_back(power, control) == ALL
+    assert len({tuple(place) for place in order.places}) == ROWS
+
+
+def test_two_clicks_at_the_same_time_replay_each_row_once(
+    power: GroupPlacement, control: ControlContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two control processes carry out both orders, and each has read what lies there before either writes."""
+    orders = [ordered(power), ordered(power)]
+    both, read_all = threading.Barrier(2), in_kafka.read_all
+    first = {"left": 2}
+
+    def together(*args: Any) -> Any:
+        found = read_all(*args)
+        if first["left"]:
+            first["left"] -= 1
+            both.wait(60)
+        return found
+
+    def control_process() -> None:
+        try:
+            carry_out(power, control)
+        finally:
+            connection.close()
+
+    monkeypatch.setattr(in_kafka, "read_all", together)
+    threads = [threading.Thread(target=control_process) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert came_back(power, control) == ALL
+    for order in orders:
+        order.refresh_from_db()
+    assert sorted((order.status, order.taken, order.before) for order in orders) == [
+        ("done", 0, ROWS),
+        ("done", ROWS, 0),
+    ]
+
+
+def test_what_was_dropped_is_put_back_and_only_then_replayed(
+    power: GroupPlacement, control: ControlContext
+) -> None:
+    topic, id = dead_letter_topic(power.deployment_id, "power"), power.deployment_id
+
+    def left() -> list[int]:
+        return [each.offset for each in open_letters(control.kafka, topic, 100)]
+
+    drop = ordered(power, "drop", offsets=[1, 2])
+    replay = ordered(power, offsets=[2, 3])
+    carry_out(power, control)
+    assert left() == [0, 4]
+    assert settled_counts([id]) == {(id, "power"): 3}
+    ordered(power, "put-back", offsets=drop.offsets, of=drop)
+    ordered(power, "put-back", offsets=replay.offsets, of=replay)  # what came back stays so
+    carry_out(power, control)
+    assert left() == [0, 1, 2, 4]
+    assert settled_counts([id]) == {(id, "power"): 1}
+    assert came_back(power, control) == ALL[3:4]
+
+
+def test_a_mended_row_comes_back_with_its_new_values_and_its_own_time(
+    power: GroupPlacement, control: ControlContext
+) -> None:
+    rows = {"0": [{"key": "a", "n": "21.5"}, None], "1": [{"key": "a", "n": "21,5"}, None]}
+    order = ordered(power, offsets=[0, 1], rows=rows, mended=True)
+    carry_out(power, control)
+    order.refresh_from_db()
+    assert came_back(power, control) == [({"key": "a", "n": 21.5}, 1000)]
+    assert (order.taken, order.stayed) == (1, [[1, 'Its column "n": a number is needed.']])
+    topic = dead_letter_topic(power.deployment_id, "power")
+    assert [each.offset for each in open_letters(control.kafka, topic, 100)] == [1, 2, 3, 4]
+
+
+def test_rows_that_cannot_come_back_say_why_and_stay(power: GroupPlacement, control: ControlContext) -> None:
+    power.spec["elements"] = [{**power.spec["elements"][0], "inputs": {"left": "a.out", "right": "b.out"}}]
+    power.save()
+    order = ordered(power)
+    carry_out(power, control)
+    order.refresh_from_db()
+    assert order.status == "failed"
+    assert "has several inputs" in order.message
+    assert came_back(power, control) == []
+
+
+def test_the_writers_of_an_elements_letters_share_one_id_that_no_epoch_has() -> None:
+    assert letters_id("d", "power") == "fl.d.power.dead.settled"

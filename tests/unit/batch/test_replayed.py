@@ -1,0 +1,114 @@
+"""Rows of dead letters as they come back: as they were, or mended."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from pipeline_runtime.batch.replayed import (
+    AT,
+    Mended,
+    NotReplayed,
+    as_it_was,
+    as_mended,
+    cells_of,
+    mended_values,
+)
+from pipeline_runtime.kafka.peek import PeekedRecord
+from pipeline_runtime.model.dead_letters import WayIn
+from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
+from pipeline_runtime.model.spec import ColumnReading, RecordReading, TimeReading
+
+SCHEMA = StreamSchema(
+    fields=(
+        Field(name="machine", type=FieldType.STRING),
+        Field(name="temp", type=FieldType.NUMBER),
+        Field(name="at", type=FieldType.TIMESTAMP),
+    ),
+    key="machine",
+)
+INSIDE = WayIn("fl.d.a.out", SCHEMA, "power", "fl.d.a.out")
+COLUMNS = tuple(ColumnReading(path=(name,)) for name in SCHEMA.names)
+OUTSIDE = WayIn("fl.d.events.out", SCHEMA, None, "users", RecordReading(columns=COLUMNS))
+NOW_MS = 1_700_000_000_000
+MEND = {"machine": "m1", "temp": "21.5", "at": "2024-05-01 12:00"}
+
+
+def record(value: Any, key: str | None = "k") -> PeekedRecord:
+    return PeekedRecord(0, 5, NOW_MS, key, value if isinstance(value, str) else json.dumps(value))
+
+
+def test_a_row_inside_comes_back_byte_by_byte() -> None:
+    row = as_it_was(record('{"temp" : 1 }'), "{}", INSIDE, NOW_MS)
+    assert (row.value, row.key, row.time_ms) == (b'{"temp" : 1 }', b"k", NOW_MS)
+
+
+def test_a_record_of_a_users_topic_is_read_as_its_element_reads_it_now() -> None:
+    good = {"machine": "m2", "temp": 3}
+    row = as_it_was(record(good), json.dumps(good), OUTSIDE, NOW_MS)
+    assert json.loads(row.value) == {"machine": "m2", "temp": 3.0, "at": None}
+    assert (row.key, row.time_ms) == (b"m2", NOW_MS)
+
+
+@pytest.mark.parametrize(
+    ("original", "raw", "said"),
+    [
+        (None, "x", "no longer has the row"),
+        (record("other"), "x", "another record"),
+        (record("x"), "x", "cannot be read now either"),
+        (record({"temp": "x"}), '{"temp": "x"}', "a number is needed"),
+    ],
+)
+def test_what_cannot_come_back_as_it_was_says_why(original: PeekedRecord | None, raw: str, said: str) -> None:
+    with pytest.raises(NotReplayed, match=said):
+        as_it_was(original, raw, OUTSIDE, NOW_MS)
+
+
+def test_a_mended_row_has_the_types_of_its_columns_and_the_key_of_its_values() -> None:
+    row = as_mended(record("{}"), "{}", Mended(MEND), INSIDE, NOW_MS)
+    assert json.loads(row.value) == {"machine": "m1", "temp": 21.5, "at": "2024-05-01T12:00:00.000000Z"}
+    assert (row.key, row.time_ms) == (b"m1", NOW_MS)
+    later = as_mended(None, "{}", Mended(MEND, "1970-01-01T00:00:02+00:00"), INSIDE, NOW_MS)
+    assert later.time_ms == 2000
+
+
+def test_a_mended_row_without_a_time_or_far_ahead_stays() -> None:
+    with pytest.raises(NotReplayed, match="Enter it"):
+        as_mended(None, "{}", Mended(MEND), INSIDE, NOW_MS)
+    # another record lies where the letter's was, so its time says nothing
+    with pytest.raises(NotReplayed, match="Enter it"):
+        as_mended(record("other"), "{}", Mended(MEND), OUTSIDE, NOW_MS)
+    with pytest.raises(NotReplayed, match="ahead of now"):
+        as_mended(None, "{}", Mended(MEND, "2999-01-01T00:00:00Z"), OUTSIDE, NOW_MS)
+
+
+def test_each_cell_that_does_not_fit_is_told() -> None:
+    cells = {"machine": "m", "temp": "21,5", "at": "noon", "new": 1}
+    _, faults = mended_values(Mended(cells, "2024-05-01T12:00:00"), SCHEMA)
+    assert faults == {
+        "new": "there is no such column",
+        "temp": "a number is needed",
+        "at": "a time is needed",
+        AT: "a time with its zone is needed, such as 2024-05-01T12:00:00Z",
+    }
+    assert mended_values(Mended({"temp": None}), SCHEMA) == (dict.fromkeys(SCHEMA.names), {})
+
+
+def test_cells_are_filled_with_what_can_be_read() -> None:
+    inside = cells_of(record({"machine": "m", "temp": 1}), '{"only":"output"}', INSIDE)
+    assert inside == ({"machine": "m", "temp": 1, "at": None}, NOW_MS)
+    raw = '{"machine": {"deep": 1}, "temp": "21,5"}'
+    assert cells_of(record(raw), raw, OUTSIDE) == (
+        {"machine": '{"deep": 1}', "temp": "21,5", "at": None},
+        NOW_MS,
+    )
+    assert cells_of(None, "no JSON", OUTSIDE) == (dict.fromkeys(SCHEMA.names), None)
+
+
+def test_the_event_time_of_a_mended_row_is_that_of_its_field() -> None:
+    reading = RecordReading(columns=COLUMNS, time=TimeReading(path=("t",), format="s"))
+    way = WayIn("fl.d.events.out", SCHEMA, None, "users", reading)
+    assert cells_of(record('{"t": 2}'), '{"t": 2}', way)[1] == 2000
+    assert cells_of(record('{"t": "x"}'), '{"t": "x"}', way)[1] is None

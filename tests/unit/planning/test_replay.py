@@ -1,0 +1,101 @@
+"""How rows come back to an element, and what is said where they cannot."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline_runtime.model.dead_letters import Mark, Place, WayIn, concerned, place_of, settled
+from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.model.spec import (
+    ColumnReading,
+    ElementSpec,
+    GroupSpec,
+    InputStream,
+    OutputStream,
+    RecordReading,
+)
+from pipeline_runtime.planning.replay import way_in
+
+SCHEMA = StreamSchema(fields=())
+READING = RecordReading(columns=(ColumnReading(path=("n",)),))
+
+
+def element(id: str, *sources: str) -> ElementSpec:
+    return ElementSpec(id=id, type="any", inputs={f"in{place}": each for place, each in enumerate(sources)})
+
+
+def group(*elements: ElementSpec, leaves: tuple[str, ...] = ()) -> GroupSpec:
+    """`leaves`: the streams that have a topic. What no element of the group makes comes from outside."""
+    ids = {each.id for each in elements}
+    inputs = [
+        InputStream(source=source, topic=f"fl.d.{source}", data_schema=SCHEMA, consumer=each.id)
+        for each in elements
+        for source in each.inputs.values()
+        if source.partition(".")[0] not in ids
+    ]
+    inputs += [
+        InputStream(
+            source=f"{each.id}.out",
+            topic="users",
+            data_schema=SCHEMA,
+            consumer=each.id,
+            external=True,
+            reading=READING,
+        )
+        for each in elements
+        if each.id == "events"
+    ]
+    outputs = [OutputStream(source=each, topic=f"fl.d.{each}", data_schema=SCHEMA) for each in leaves]
+    reads, writes = tuple(inputs), tuple(outputs)
+    return GroupSpec(deployment="d", pipeline="p", group="g", elements=elements, inputs=reads, outputs=writes)
+
+
+def test_a_row_comes_back_in_the_stream_that_its_element_reads_and_for_it_alone() -> None:
+    found = way_in([group(element("other")), group(element("keep", "a.out"))], "keep", str.upper)
+    assert found == WayIn("fl.d.a.out", SCHEMA, "keep", "fl.d.a.out")
+
+
+def test_a_row_of_a_users_topic_comes_to_all_behind_the_element_and_never_into_that_topic() -> None:
+    found = way_in([group(element("events"), leaves=("events.out",))], "events", str.upper)
+    assert found == WayIn("fl.d.events.out", SCHEMA, None, "users", READING)
+
+
+@pytest.mark.parametrize(
+    ("spec", "id", "said"),
+    [
+        (group(element("keep", "a.out")), "gone", "GONE runs nowhere."),
+        (group(element("file")), "file", "No topic lies before it."),
+        (group(element("pair", "a.out", "b.out")), "pair", "has several inputs"),
+        (group(element("x", "a.out"), element("keep", "x.out")), "keep", "KEEP runs as one with X"),
+        (group(element("x", "a.out"), element("keep", "a.out")), "keep", "X runs as one with KEEP"),
+        (
+            group(element("events"), element("keep", "events.out")),
+            "events",
+            "never writes to the topic",
+        ),
+    ],
+)
+def test_what_cannot_come_back_says_why(spec: GroupSpec, id: str, said: str) -> None:
+    found = way_in([spec], id, str.upper)
+    assert isinstance(found, str)
+    assert said in found
+
+
+def test_a_letter_says_where_its_row_lies() -> None:
+    place = Place("a.out", 3, 17)
+    assert place_of({"input": place.text}) == place
+    for told in (None, "", "a.out", {"a": 1}, "a partition x offset 1"):
+        assert place_of({"input": told}) is None
+
+
+def test_a_mark_says_the_same_when_it_is_read() -> None:
+    mark = Mark("an order", "drop", (1, 2, 3, 7, 9, 10))
+    assert Mark.decode(mark.encode()) == mark
+    assert b"[[1,3],[7,7],[9,10]]" in mark.encode()
+
+
+def test_what_was_replayed_stays_so_and_what_was_dropped_can_be_put_back() -> None:
+    marks = [Mark("a", "drop", (1, 2)), Mark("b", "replay", (3,)), Mark("c", "put-back", (2,))]
+    assert settled(marks) == {1: "drop", 3: "replay"}
+    assert concerned("replay", [1, 2, 3, 4], marks) == [2, 4]
+    assert concerned("put-back", [1, 2, 3, 4], marks) == [1]

@@ -152,4 +152,5 @@ def _stddev(values: Sequence[float]) -> float | None:
     if len(values) < 2:
         return None
     mean = math.fsum(values) / len(values)
-    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
+    apart = [value - mean for value in values]
+    return math.sqrt(math.fsum(each * each for each in apart) / (len(values) - 1))

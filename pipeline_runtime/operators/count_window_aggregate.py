@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
+import numpy as np
 from pydantic import Field
 
-from pipeline_runtime.model.schema import StreamSchema
-from pipeline_runtime.operators.aggregates import Aggregates, aggregate_fields, evaluate
-from pipeline_runtime.operators.by_key import from_state, to_state
+from pipeline_runtime.model.schema import FieldType, StreamSchema
+from pipeline_runtime.operators.aggregates import Aggregates, aggregate_fields
 from pipeline_runtime.operators.columns import ColumnName, SchemaCheck
-from pipeline_runtime.operators.key_columns import KeyColumns
+from pipeline_runtime.operators.count_windows import Values, Windows
+from pipeline_runtime.operators.key_columns import KeyArrays
+from pipeline_runtime.operators.key_states import Column, Joined, KeyStates
 from pipeline_runtime.operators.keyed_rows import KeyedRows
 from pipeline_runtime.operators.lineage import Came, TracedRow, is_same, newest, up_to, whole_steps
 from pipeline_runtime.operators.sdk import Params
@@ -31,7 +32,7 @@ class CountWindowAggregateParams(Params):
     aggregates: Aggregates
 
 
-class CountWindowAggregate(KeyColumns):
+class CountWindowAggregate(KeyArrays):
     """Aggregates the last `size` events of each key.
 
     With `every: 1` each event gives a row over the last `size` events (a sliding window). With `every` equal
@@ -67,39 +68,42 @@ class CountWindowAggregate(KeyColumns):
             check.unique([field.name for field in fields], "params.aggregates")
         return StreamSchema(fields=fields, key=self.params.key or schema.key)
 
-    def process_key(self, rows: KeyedRows, first: int, end: int, state: dict[str, Any]) -> None:
-        size, every, aggregates = self.params.size, self.params.every, self.params.aggregates
-        window: list[list[Any]] = state.get("window", [])
-        columns = [
-            [from_state(kept[index]) for kept in window] + rows.values(item.column)[first:end]
-            for index, item in enumerate(aggregates)
-            if item.column is not None
+    def state_columns(self, schema: StreamSchema) -> Mapping[str, Column]:
+        return {
+            "seen": Column.COUNT,
+            "rows": Column.COUNT,
+            **{_of(name): _kind(schema, name) for name in self.numbers_of()},
+        }
+
+    def process_rows(self, rows: KeyedRows, states: KeyStates) -> None:
+        size, every = self.params.size, self.params.every
+        joined = Joined(states["rows"], rows.counts)
+        number = joined.new_numbers() + 1 + np.repeat(states["seen"], joined.new_counts)
+        ends = joined.new + 1
+        counts = np.minimum(ends - np.repeat(joined.starts, joined.new_counts), size)
+        out = np.flatnonzero((number % every == 0) & ((counts == size) | self.params.partial))
+        values = {name: Values(rows, name, states[_of(name)], joined) for name in self.numbers_of()}
+        windows = Windows((ends - counts)[out], counts[out])
+        made = [
+            windows.counts if item.column is None else values[item.column].made(item.function, windows)
+            for item in self.params.aggregates
         ]
-        seen, behind = state.get("seen", 0), len(window) - first + 1
-        for place in range(first, end):
-            seen += 1
-            until = place + behind
-            start = max(0, until - size)
-            if seen % every or (until < size and not self.params.partial):
-                continue
-            values = iter(columns)
-            made = (
-                evaluate(
-                    item.function, [] if item.column is None else next(values)[start:until], until - start
-                )
-                for item in aggregates
-            )
-            rows.made.append((place, rows.times_ms[place], *made))
-        state["seen"] = seen
-        state["window"] = self._kept(columns, len(window) + end - first)
+        rows.give(out, rows.times[out], *made)
+        states["seen"] = states["seen"] + rows.counts
+        states["rows"] = np.minimum(joined.counts, size)
+        for name, each in values.items():
+            states[_of(name)] = each.last(size)
 
     def numbers_of(self) -> tuple[str, ...]:
-        return tuple(item.column for item in self.params.aggregates if item.column is not None)
+        names = (item.column for item in self.params.aggregates if item.column is not None)
+        return tuple(dict.fromkeys(names))
 
-    def _kept(self, columns: Sequence[Sequence[Any]], count: int) -> list[list[Any]]:
-        """Returns the last rows of `count` as the state has them: the value for each aggregate."""
-        values, kept = iter(columns), []
-        for item in self.params.aggregates:
-            last = [None] * count if item.column is None else next(values)
-            kept.append([to_state(value) for value in last[-self.params.size :]])
-        return [list(each) for each in zip(*kept, strict=True)]
+
+def _of(name: str) -> str:
+    """Returns the name of the state's column for that column."""
+    return f"values of {name}"
+
+
+def _kind(schema: StreamSchema, name: str) -> Column:
+    field = schema.field(name)
+    return Column.NUMBERS if field is not None and field.type is FieldType.NUMBER else Column.VALUES

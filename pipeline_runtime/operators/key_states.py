@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ class Column(Enum):
     NUMBERS = "some numbers"
     WHOLES = "some whole numbers"
     DIGESTS = "some digests, see row_digests"
+    VALUES = "some values of any kind, or None"
 
 
 _TYPES: Mapping[Column, Any] = {
@@ -41,6 +43,7 @@ _TYPES: Mapping[Column, Any] = {
     Column.NUMBERS: np.dtype("<f8"),
     Column.WHOLES: np.dtype("<i8"),
     Column.DIGESTS: np.dtype("V16"),
+    Column.VALUES: np.dtype(object),
 }
 _NEW: Mapping[Column, Any] = {
     Column.NUMBER: float("nan"),
@@ -50,6 +53,7 @@ _NEW: Mapping[Column, Any] = {
     Column.NUMBERS: b"",
     Column.WHOLES: b"",
     Column.DIGESTS: b"",
+    Column.VALUES: (),
 }
 
 _LISTS = (Column.NUMBERS, Column.WHOLES, Column.DIGESTS)
@@ -156,7 +160,11 @@ class KeyStates:
         values = zip(*(new if each is None else each for each in stored), strict=True)
         for (name, column), given in zip(columns.items(), values, strict=True):
             type_ = _TYPES[column]
-            if column in _LISTS:
+            if column is Column.VALUES:
+                counts = np.array([len(each) for each in given], np.int64)
+                numbers = np.fromiter(chain.from_iterable(given), type_, int(counts.sum()))
+                self._values[name] = Lists(counts, numbers)
+            elif column in _LISTS:
                 counts = np.array([len(each) for each in given], np.int64) // type_.itemsize
                 self._values[name] = Lists(counts, np.frombuffer(b"".join(given), type_))
             else:
@@ -192,7 +200,9 @@ def readable(columns: Mapping[str, Column], state: Sequence[Any]) -> dict[str, A
     """Returns a kept state for users: the values by name. None says that there is no value."""
     found: dict[str, Any] = {}
     for (name, column), value in zip(columns.items(), state, strict=True):
-        if column in _LISTS:
+        if column is Column.VALUES:
+            found[name] = value
+        elif column in _LISTS:
             listed = np.frombuffer(value, _TYPES[column]).tolist()
             found[name] = [each.hex() for each in listed] if column is Column.DIGESTS else listed
         else:
@@ -210,6 +220,9 @@ def ranges(firsts: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.i
 def _plain(values: NDArray[Any] | Lists, type_: np.dtype[Any]) -> Sequence[Any]:
     if not isinstance(values, Lists):
         return values.tolist()  # type: ignore[no-any-return]
+    if type_.hasobject:
+        each = values.numbers.tolist()
+        return [each[end - count : end] for count, end in zip(values.counts, values.ends, strict=True)]
     data = values.numbers.astype(type_, copy=False).tobytes()
     ends = (values.ends * type_.itemsize).tolist()
     return [data[first:end] for first, end in zip([0, *ends], ends)]  # noqa: B905 - ends go on

@@ -21,6 +21,9 @@ const STRATEGIES: Record<Strategy, { words: string; phases: readonly string[] }>
 /** The phases with which ownership passes. */
 export const PASSING: ReadonlySet<string> = new Set(table.passing);
 
+/** `CLAIM_MS_MAX` of the control process, in seconds. */
+const CLAIM_S_MAX = 90;
+
 const BEFORE_CUT: ReadonlySet<string> = new Set(
   Object.values(STRATEGIES).flatMap(({ phases }) =>
     phases.slice(
@@ -127,7 +130,9 @@ export function phaseWords(handover: Handover, row: Pick<PhaseRow, "phase" | "be
         ? `${target} fetches the checkpoint to go back to`
         : `${target} fetches the checkpoint`;
     case "CLAIM":
-      return `${target} takes over, which locks out every older copy, and reads on`;
+      return row.state === "active"
+        ? `${target} was told to take over, which locks out every older copy. Its answer is awaited: for ${CLAIM_S_MAX} s if it fails, is silent or stands still`
+        : `${target} takes over, which locks out every older copy, and reads on`;
     case "FINISH":
       return handover.strategy === "standby"
         ? `${target} runs, and its first output is awaited to measure the pause; ${origin} stays a standby for a while`
@@ -156,16 +161,23 @@ const STEPS_MS = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600].map(
 export const axisSpan = (elapsed_ms: number): number =>
   STEPS_MS.find((step) => step >= elapsed_ms) ?? Math.ceil(elapsed_ms / 3_600_000) * 3_600_000;
 
+/** Whether it is a restoration that waits for its target to own. Cancelling ends no more than this wait. */
+const claims = (handover: Handover): boolean => handover.kind !== "migration" && handover.phase === "CLAIM";
+
 /** Whether somebody asked to cancel it and that is still possible. */
 export const cancelling = (handover: Handover): boolean =>
-  handover.cancel_requested && handover.outcome === null && BEFORE_CUT.has(handover.phase);
+  handover.cancel_requested &&
+  handover.outcome === null &&
+  (BEFORE_CUT.has(handover.phase) || claims(handover));
 
 /** Whether the control process ordered it by itself, with a reason. */
 export const automatic = (handover: Handover): boolean =>
   handover.created_by === null && handover.reason !== "";
 
-/** What happens to the element of that name when the handover is cancelled before the cut. */
+/** What happens to the element of that name when the handover is cancelled. */
 export function afterCancel(handover: Handover, element: string, originUp: boolean): string {
+  if (claims(handover))
+    return `${handover.target} was told to run ${element}. If it has failed or does not answer, this wait ends, and ${element} can be restored on another node. If it is about to run ${element}, it does.`;
   const origin = handover.origin || "its node";
   const again = automatic(handover);
   if (handover.kind === "migration" && handover.reason.startsWith("shutdown of "))
@@ -182,7 +194,10 @@ export function afterCancel(handover: Handover, element: string, originUp: boole
 
 /** Why a handover cannot be cancelled now; null when it can. */
 export function cancelRefusal(handover: Handover): string | null {
-  if (cancelling(handover)) return "It is being cancelled: it ends at its next step.";
+  if (cancelling(handover))
+    return claims(handover)
+      ? `It ends as soon as ${handover.target} runs the element, fails or falls silent.`
+      : "It is being cancelled: it ends at its next step.";
   if (handover.cancellable) return null;
   return handover.kind === "migration"
     ? "It is too late to cancel: ownership is being passed on. You can move the element back afterwards."

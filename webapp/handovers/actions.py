@@ -6,7 +6,7 @@ from typing import NoReturn
 
 from django.db import IntegrityError, transaction
 
-from pipeline_runtime.handover.phases import BEFORE_CUT
+from pipeline_runtime.handover.phases import BEFORE_CUT, Phase, Strategy
 from pipeline_runtime.wire import tasks
 from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
@@ -159,10 +159,11 @@ def _refuse_checkpoint(element: str, name: str, what: str, message: str, code: s
 @transaction.atomic
 def cancel(actor: User, id: str) -> Handover:
     """Asks for the end of a handover that has not passed the cut. A migration's origin goes on as owner, and
-    a restoration's stays as it is. Asking again meanwhile changes nothing."""
+    a restoration's stays as it is. A restoration whose target was ordered to own ends as soon as that has
+    failed or is silent: it stays the wanted owner. Asking again meanwhile changes nothing."""
     require(actor, Role.OPERATOR, "cancel handovers")
     handover = handover_with(id)
-    if not _before_the_cut(handover):
+    if not _can_end(handover):
         why = "it has ended" if handover.outcome else "ownership is being passed on already"
         raise Conflict(
             f"The handover of {handover.deployment.name_of(handover.element)} cannot be cancelled: {why}.",
@@ -180,11 +181,13 @@ def cancel(actor: User, id: str) -> Handover:
 
 
 def cancellable(handover: Handover) -> bool:
-    return _before_the_cut(handover) and not handover.cancel_requested
+    return _can_end(handover) and not handover.cancel_requested
 
 
-def _before_the_cut(handover: Handover) -> bool:
-    return handover.outcome is None and handover.phase in BEFORE_CUT
+def _can_end(handover: Handover) -> bool:
+    """Returns whether it is before the cut, or a restoration that waits for its target to own."""
+    waits = handover.phase == Phase.CLAIM and Strategy(handover.strategy).restores
+    return handover.outcome is None and (handover.phase in BEFORE_CUT or waits)
 
 
 def handover_with(id: str) -> Handover:

@@ -17,6 +17,7 @@ NEAR_FEW = 2  # so many cells such as 10.00% are no question, however few rows t
 DOUBT_SHARE = 0.5  # from which on somebody is asked
 EXACT_MAX = 1 << 53  # above it, a number does not keep all its digits everywhere
 _SENTINEL_WORDS = """
+-9.99 -9.999
 -9999 -999 -99999 -999999 -9999.0 -999.0 -999.9 -999.99 -9999.9 -9999.99 -9999.00 -99.99 -99.9 -32768 -32767
 -2147483648 -7999 -6999 9999 99999 999999 9999.9 999.9 9999.99 999.99 32767 65535 2147483647 7999 6999
 1e20 -1e20 1e31 -1e31

@@ -34,7 +34,7 @@ from webapp.imports.faults import Cancelled, ImportFault
 from webapp.imports.footer import is_remark, is_summary
 from webapp.imports.reading import ColumnReading, Jump, Reading, Report, Source
 from webapp.imports.table_width import CUT_OFF
-from webapp.imports.time_text import COUNTED, COUNTED_IN_UTC, moment as in_iso, time_reader
+from webapp.imports.time_text import COUNTED_IN_UTC, is_count, moment as in_iso, time_reader
 from webapp.imports.turns import turns_of
 
 ROWS_MAX = 1_000_000_000
@@ -414,7 +414,7 @@ class _Typing:
         read = time_reader(moment.format)
         texts = found[f"t{n}"].combine_chunks()
         left = np.flatnonzero(pc.is_valid(texts).to_numpy(zero_copy_only=False))
-        comma = self.reading.decimal == "," and moment.format in COUNTED
+        comma = self.reading.decimal == "," and is_count(moment.format)
         for row, text in zip(left.tolist(), texts.drop_null().to_pylist(), strict=True):
             parsed = read(text.replace(",", ".") if comma else text)
             if parsed is not None:

@@ -236,7 +236,7 @@ def fast_time(text: str, time_format: str) -> str:
         return "NULL::BIGINT"
     parts = set(re.findall(r"%.", time_format))
     half_days = ("%I" in parts) == ("%p" in parts)
-    if parts <= _FAST_PARTS and half_days and "seconds_of_day" not in time_format:
+    if parts <= _FAST_PARTS and half_days and "seconds" not in time_format:
         return f"epoch_us(try_strptime({text}, {quoted(time_format.strip())}))"
     return "NULL::BIGINT"
 

@@ -14,10 +14,11 @@ from webapp.imports.beside import NO_UNITS, beside
 from webapp.imports.cell_text import EXCEL_TEXT, OTHERWISE, without_beside
 from webapp.imports.column_names import Shift, named
 from webapp.imports.column_types import Cell, Judged
-from webapp.imports.detect_time import Timed, detected_time
+from webapp.imports.detect_time import Timed, detected_time, since
 from webapp.imports.dialect import Line
 from webapp.imports.faults import ImportFault
 from webapp.imports.fixed import whole_of
+from webapp.imports.labview import measurement
 from webapp.imports.number_marks import Decision, Marks
 from webapp.imports.reading import (
     COLUMNS_MAX,
@@ -31,7 +32,7 @@ from webapp.imports.reading import (
 from webapp.imports.repeats import repeats
 from webapp.imports.shapes import shape
 from webapp.imports.table_place import Place
-from webapp.imports.time_text import COUNTED, time_reader
+from webapp.imports.time_text import is_count, time_reader
 
 QUESTIONS_MAX = 20
 NOTES_MAX = 60
@@ -84,6 +85,7 @@ def detected_table(facts: Facts, fixed: Mapping[str, JsonValue]) -> Detection:
         column_types.judge(name, cells, decimals[at], thousands[at], at in quoted_differs)
         for at, ((name, _), cells) in enumerate(zip(table.names, bare, strict=True))
     ]
+    measured = measurement(facts.rows)
     timed = detected_time(
         [name for name, _ in table.names],
         [[cell.text for cell in cells[: len(table.rows)]] for cells in table.columns],
@@ -95,6 +97,8 @@ def detected_table(facts: Facts, fixed: Mapping[str, JsonValue]) -> Detection:
         [row.text for row in (*facts.rows, *facts.comments) if row.number < table.place.first],
         facts.days,
     )
+    if measured is not None and timed.reading is None and "time" not in fixed:
+        timed = since(measured.seconds, [cell.text for cell in table.columns[0]])
     reading = _reading(table, marks, list(zip(decimals, thousands, strict=True)), besides, judged, timed)
     questions = [
         *_shift_question(table),
@@ -154,7 +158,9 @@ def _table(facts: Facts, fixed: Mapping[str, JsonValue]) -> Table:
     shift = column_names.shift_of(place.names, [[cell.text for cell in cells[:200]] for cells in columns])
     if shift is not None:
         place = replace(place, names=shift.names)
-    names = named(place.names, place.unit_cells, width)
+    measured = measurement(facts.rows)
+    units = place.unit_cells or (measured.units if measured is not None else ())
+    names = named(place.names, units, width)
     return Table(facts, place, columns, names, rows, shift, min(again, default=None))
 
 
@@ -334,7 +340,7 @@ def _lost_notes(table: Table, timed: Timed) -> list[str]:
     read = time_reader(timed.reading.format)
     cells = [[cell.text.strip() for cell in table.columns[at][: len(table.rows)]] for at in timed.columns]
     texts = [" ".join(row) for row in zip(*cells, strict=True)]
-    if timed.reading.format in COUNTED:
+    if is_count(timed.reading.format):
         texts = [text.replace(",", ".") for text in texts]
     lost = [at for at, text in enumerate(texts) if read(text) is None]
     if len(lost) < LOST_SHARE * len(texts) or not lost:

@@ -13,7 +13,8 @@ from pydantic import JsonValue
 from pipeline_runtime.model.schema import FieldType
 from webapp.imports import clock, time_columns
 from webapp.imports.reading import Choice, Question, TimeReading, asked_if_several
-from webapp.imports.time_columns import NO_DATE, TimeFound
+from webapp.imports.time_columns import NO_DATE
+from webapp.imports.time_follows import TimeFound
 from webapp.imports.time_formats import dates_in
 from webapp.imports.time_text import (
     ABOVE,
@@ -142,6 +143,23 @@ def _found(
     if some is None or not at:
         return None
     return TimeFound(tuple(at[each] for each in some.columns), some.formats)
+
+
+def since(format: str, cells: Sequence[str]) -> Timed:
+    """Returns the time of a first column that counts seconds from a moment named above. It stays a column of
+    numbers as well."""
+    first = next((cell.strip() for cell in cells if cell.strip()), "")
+    moment = time_reader(format)(first.replace(",", ".")) if format and first else None
+    if moment is None:
+        return Timed(None, notes=("No column looks like a time.",))
+    return Timed(
+        TimeReading(columns=(0,), format=format),
+        notes=(
+            f"The first column counts seconds from the beginning that the header names: {first} is "
+            f"{clock.in_words(moment[0], exact=True)}.",
+            "The times name no zone. They are read as UTC.",
+        ),
+    )
 
 
 def _counting(found: TimeFound, days: str) -> TimeFound:

@@ -35,7 +35,7 @@ from webapp.imports.repeats import repeats
 from webapp.imports.sample import Head
 from webapp.imports.sheet_marks import filled_down
 from webapp.imports.table_width import CUT_OFF, over_width, width_of
-from webapp.imports.time_text import COUNTED, Parsed, moment, time_reader
+from webapp.imports.time_text import Parsed, is_count, moment, time_reader
 from webapp.imports.turns import turns_of
 
 LINES_MAX = 60
@@ -243,7 +243,7 @@ def _time_of(cells: Cells, reading: Reading) -> Parsed:
 
 
 def _parsed(text: str, written: str, reading: Reading) -> Parsed:
-    if reading.decimal == "," and written in COUNTED:
+    if reading.decimal == "," and is_count(written):
         text = text.replace(",", ".")
     return time_reader(written)(text)
 

@@ -9,13 +9,13 @@ from itertools import pairwise
 
 from webapp.imports.dialect import Line
 from webapp.imports.footer import is_summary
+from webapp.imports.labview import END_OF_HEADER
 from webapp.imports.shapes import is_typed, shape
 from webapp.imports.units import is_aggregate, is_unit
 
 FITS_SHARE = 0.6  # of the typed cells of a row, for it to be one of the table
 ROWS_AHEAD = 3
 FOOTER_MAX = 60
-_END_OF_HEADER = "***End_of_Header***"
 _TIMES_SHARE = 0.9
 _TYPED_SHARE = 0.6  # of a column's cells, for it to be a column of data
 _UNITS_SHARE, _UNIT_CHARACTERS = 0.6, 24  # of the cells of a row below names, for it to hold units
@@ -95,7 +95,7 @@ def _below_headers(rows: Sequence[Line]) -> Sequence[Line]:
     """Returns the rows behind the headers of a LabVIEW measurement. It has two, without rows in between."""
     begin = 0
     for at, row in enumerate(rows):
-        if row.cells[0].strip() == _END_OF_HEADER:
+        if row.cells[0].strip() == END_OF_HEADER:
             begin = at + 1
         elif begin and shape(row.cells[0]) == "number":
             break
@@ -128,7 +128,8 @@ def _first_row(rows: Sequence[Line], typed: frozenset[int], width: int) -> int:
         return 1
     if not typed:
         return next((row.number for row in rows if len(row.cells) == width), rows[0].number)
-    fits = [_fits(row, typed, width) for row in rows]
+    timed = _timed(rows, typed, width)
+    fits = [_fits(row, typed, width) and not _is_sum_above(row, timed) for row in rows]
     for at in range(len(rows)):
         ahead = fits[at + 1 : at + 1 + ROWS_AHEAD]
         if fits[at] and (not ahead or sum(ahead) * 2 >= len(ahead)):
@@ -139,12 +140,7 @@ def _first_row(rows: Sequence[Line], typed: frozenset[int], width: int) -> int:
 def _with_rows_before(rows: Sequence[Line], first: int, typed: frozenset[int], width: int) -> int:
     """Returns the line of the first row. Rows right above the first that fits may have cells that do not: a
     text among numbers. What tells them from names is their time, or that no cell of theirs is words."""
-    later = [row for row in rows[first:] if len(row.cells) == width]
-    dated = [at for at in typed if sum(shape(row.cells[at]) == "time" for row in later) * 2 > len(later)]
-    # Where there are dates, ratios such as 1:30 are no times of day.
-    timed = dated or [
-        at for at in typed if sum(shape(row.cells[at]) == "clock" for row in later) * 2 > len(later)
-    ]
+    timed = _timed(rows[first:], typed, width)
     while first > 0 and len(rows[first - 1].cells) == width:
         cells = rows[first - 1].cells
         if timed:
@@ -157,6 +153,23 @@ def _with_rows_before(rows: Sequence[Line], first: int, typed: frozenset[int], w
             break
         first -= 1
     return rows[first].number
+
+
+def _timed(rows: Sequence[Line], typed: frozenset[int], width: int) -> list[int]:
+    """Returns the columns of times. Where there are dates, ratios such as 1:30 are no times of day."""
+    some = [row for row in rows if len(row.cells) == width]
+    dated = [at for at in typed if sum(shape(row.cells[at]) == "time" for row in some) * 2 > len(some)]
+    return dated or [
+        at for at in typed if sum(shape(row.cells[at]) == "clock" for row in some) * 2 > len(some)
+    ]
+
+
+def _is_sum_above(row: Line, timed: Sequence[int]) -> bool:
+    """Whether it has sums of the rows that follow: `Min;;20.1` where rows have a time."""
+    cells = [row.cells[at] for at in timed if at < len(row.cells)]
+    return (
+        bool(cells) and is_summary(row.text) and not any(shape(cell) in ("time", "clock") for cell in cells)
+    )
 
 
 def _last_row(rows: Sequence[Line], typed: frozenset[int], width: int) -> int:
@@ -202,11 +215,14 @@ def _names(
         texts = [cell for cell in row.cells if cell.strip()]
         if texts and all(is_aggregate(cell) or not cell.strip().strip("-=+:") for cell in texts):
             continue  # what a logger did with its values, or a rule below the names
+        if is_summary(row.text):
+            continue
         over = [other for other in above if other.number < row.number and _are_names(other, width)]
-        if units is None and over and (_are_units(row) or _are_units_for_the_most_part(row, over[-1])):
+        names_below = bool(over) and _are_names_of_groups(row, over[-1])
+        if over and not names_below and units is None and _are_units_below(row, over[-1]):
             units = row
             continue
-        if _are_names(row, width):
+        if names_below or _are_names(row, width):
             return row, units
         if units is None and len(texts) < 2 and width > 2:
             continue  # a line of text between the names and the rows
@@ -253,6 +269,16 @@ def _are_units(row: Line) -> bool:
     return bool(texts) and all(is_unit(cell) for cell in texts)
 
 
+def _are_names_of_groups(row: Line, above: Line) -> bool:
+    """Whether letters that may be units are names: `T,H,T,H` below `Station A,,Station B,`."""
+    gaps = [not cell.strip() for cell in above.cells]
+    return any(gaps) and all(map(str.strip, row.cells)) and _are_groups(above, row)
+
+
+def _are_units_below(row: Line, names: Line) -> bool:
+    return _are_units(row) or _are_units_for_the_most_part(row, names)
+
+
 def _are_units_for_the_most_part(row: Line, names: Line) -> bool:
     """Whether a row right below names has units that are known, and short words that may be some: below the
     names of a Campbell logger stand `TS`, `RN`, `Volts` and `meters/second`."""
@@ -277,6 +303,7 @@ def _completed_below(names: Sequence[str], below: Sequence[Line]) -> tuple[str, 
     counts = Counter(name.strip() for name in names)
     for row in below:
         cells = [cell.strip() for cell in row.cells[: len(found)]]
+        cells = [cell if cell.strip("-=+: ") else "" for cell in cells]  # a rule is no name
         filled = [at for at, cell in enumerate(cells) if cell]
         if all(is_aggregate(cells[at]) for at in filled):
             for at in filled:

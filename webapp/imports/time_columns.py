@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import pairwise
 
-from webapp.imports.clock import is_zone, zone_named
+from webapp.imports.clock import zone_named
 from webapp.imports.shapes import is_no_value
+from webapp.imports.time_follows import TimeFound, with_what_follows
 from webapp.imports.time_formats import (
     BY_NAME,
     CLOCK_DIGITS,
@@ -17,7 +18,6 @@ from webapp.imports.time_formats import (
     formats_below_dates,
     formats_of,
     has_day,
-    in_parts,
     likeliest,
     mixed_formats_of,
     range_formats_of,
@@ -25,8 +25,6 @@ from webapp.imports.time_formats import (
 )
 from webapp.imports.time_parts import parts_without_names
 from webapp.imports.time_text import (
-    ABBREVIATIONS,
-    ABOVE,
     COUNTED,
     LABVIEW_EPOCH_S,
     MONTHS,
@@ -40,6 +38,11 @@ _NAMES = re.compile(
 _NOT_NAMES = re.compile(
     r"(?<!zeits)temp|batch|runtime|lifetime|duration|dauer|timeout|update|candidate|between|interval"
 )
+_NO_CLOCK = re.compile(
+    r"^dur|duration|dauer|laufzeit|runtime|elapsed|length|sunrise|sunset|aufgang|untergang"
+)
+"""Names of columns beside dates whose 06:30 is no time of their row."""
+
 _SECONDS = re.compile(r"\bsec|\bs\b|second|sekunden")
 _HOUR = re.compile(r"^(hour|hr|hh|h|stunde|std|heure|hora|ora|uur)\b")
 _MILLIS = re.compile(r"\bms\b|milli")
@@ -87,28 +90,9 @@ _PARTS = {
     "%V": r"^(kw|week|woche|kalenderwoche|calendar week|iso ?week|wk)$",
 }
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun", "mo", "di", "mi", "do", "fr", "sa", "so")
-_OFFSET = re.compile(r"Z|UTC|GMT|[+-](?:0\d|1[0-4])(?::?(?:00|15|30|45))?")
-_TWO_DIGITS = re.compile(r"[+-]1\d")
-_OFFSET_NAMES = re.compile("utc|gmt|zone|offset|off|tz|dst")
-_IANA = re.compile(r"[A-Z][A-Za-z_]+/[A-Za-z0-9_+/-]+|UTC")
 RISING_SHARE = 0.9
 NO_DATE = "1970-01-01"
 """The day of times of day, before anybody has said which."""
-
-
-@dataclass(frozen=True)
-class TimeFound:
-    """`formats` has more than one entry if nothing says in which order day and month stand."""
-
-    columns: tuple[int, ...]
-    formats: tuple[str, ...]
-    score: float = 0.0
-    others: dict[int, str] = field(default_factory=dict)  # further columns of times, with their formats
-    zone: str | None = None  # which a column beside it names
-
-    @property
-    def format(self) -> str:
-        return self.formats[0]
 
 
 def find(
@@ -141,53 +125,7 @@ def find(
         and each.columns[0] not in best.columns
         and not each.format.startswith("epoch")
     }
-    return _with_what_follows(replace(best, others=others), names, filled)
-
-
-def _with_what_follows(found: TimeFound, names: Sequence[str], filled: Sequence[Sequence[str]]) -> TimeFound:
-    """Returns the time with the column behind it, if that says AM or PM, an offset or a zone."""
-    at = found.columns[-1] + 1
-    cells = filled[at] if at < len(filled) else ()
-    if (
-        not cells
-        or found.format in COUNTED
-        or re.search(r"%[zZp]|\|", found.format)
-        or found.format.startswith((ABOVE, RANGE))
-        or len(cells) < len(filled[found.columns[0]])
-    ):
-        return found
-    said = set(cells)
-    if all(re.fullmatch(r"[AaPp]\.?[Mm]\.?", each) for each in said):
-        formats = [each.replace("%H", "%I") + " %p" for each in _in_parts(found, filled) if "%H" in each]
-    elif said <= ABBREVIATIONS.keys():
-        formats = [f"{each} %Z" for each in _in_parts(found, filled)]
-    elif _are_offsets(names[at], said):
-        formats = [f"{each} %z" for each in _in_parts(found, filled)]
-    elif len(said) == 1 and _IANA.fullmatch(cells[0]) and is_zone(cells[0]):
-        return replace(found, zone=cells[0])
-    else:
-        return found
-    others = {place: each for place, each in found.others.items() if place != at}
-    if not formats:
-        return found
-    return replace(found, columns=(*found.columns, at), formats=tuple(formats), others=others)
-
-
-def _are_offsets(name: str, said: set[str]) -> bool:
-    """Whether the cells are offsets from UTC. +02:00 and -05 are, and -10 only where a name says so, since it
-    may be a temperature."""
-    if not all(map(_OFFSET.fullmatch, said)):
-        return False
-    return _OFFSET_NAMES.search(name.lower()) is not None or not any(map(_TWO_DIGITS.fullmatch, said))
-
-
-def _in_parts(found: TimeFound, filled: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    if found.format != "iso":
-        return found.formats
-    cells = filled[found.columns[0]]
-    if any(time_reader("iso")(cell.strip()) is not None and _OFFSET.search(cell[10:]) for cell in cells[:20]):
-        return ()
-    return in_parts(cells[0])[:1]
+    return with_what_follows(replace(best, others=others), names, filled)
 
 
 def _filled(cells: Sequence[str]) -> list[str]:
@@ -366,7 +304,9 @@ def _dates_and_clocks(
         clocks = [
             (other, clock)
             for other in range(len(names))
-            if other != at and (clock := _clock(names[other], filled[other]))
+            if other != at
+            and not _NO_CLOCK.search(names[other].lower())
+            and (clock := _clock(names[other], filled[other]))
         ]
         if not clocks:
             continue

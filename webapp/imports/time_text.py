@@ -1,20 +1,21 @@
 """What a text says about when: the one meaning of a time's format, for the preview and the import.
 
-A format is `iso`; `epoch_s`, `epoch_ms`, `epoch_us` or `epoch_ns`; `labview_s` (seconds since 1904, in UTC);
-`filetime` (tenths of microseconds since 1601, in UTC) or `dotnet_ticks` (since the year 1); `excel_days`,
-`excel_days_1904`, `matlab_days`, `julian_days` or `modified_julian_days`; or a pattern of strptime. In a
-pattern, `%S` may have a fraction, `24:00` is the next midnight, `%b` and `%B` are names of months in English,
-German, French, Spanish, Italian or Dutch, and `seconds_of_day` is the seconds since the midnight of the date.
-`%a` is the name of a day, which says nothing. `%Z` is what the zone is called then, such as CEST. A run of
-spaces counts as one. `%G` and `%V` are a year and a week of ISO 8601, and `%u` a day of that week, else
-Monday. `KW` is any word for a week. `%q` is a quarter, and `Q` any word for one. A year, a month or a quarter
-without a day begins on its first day. `%j` may have a fraction of a day. `hhmm` is 5 for 00:05. The name of a
-zone behind ISO 8601 says nothing here. ` | ` stands between formats of which one reads the text. What stands
-in braces before a format says what the text lacks. `{2024}` is for times without a year: `year_of` gives that
-of the first row. `{2024-05-01}` is for times of day: `date_of` gives the date of the first row, and hours may
-go on behind 24. `{above}` is for times of which some have no date, since it stands in a row above. Such a
-time is read on the first day of the year 1, which `turns` replaces. `{range}` is for ranges such as
-`08:00-08:15`: their beginning, and with `{range end}` their end.
+A format is `iso`; `{2024-05-01 10:20:30} seconds` (since then); `epoch_s`, `epoch_ms`, `epoch_us` or
+`epoch_ns`; `labview_s` (seconds since 1904, in UTC); `filetime` (tenths of microseconds since 1601, in UTC)
+or `dotnet_ticks` (since the year 1); `excel_days`, `excel_days_1904`, `matlab_days`, `julian_days` or
+`modified_julian_days`; or a pattern of strptime. In a pattern, `%S` may have a fraction, `24:00` is the next
+midnight, `%b` and `%B` are names of months in English, German, French, Spanish, Italian or Dutch, and
+`seconds_of_day` is the seconds since the midnight of the date. `milliseconds` follow a second in a column of
+their own. `%a` is the name of a day, which says nothing. `%Z` is what the zone is called then, such as CEST.
+A run of spaces counts as one. `%G` and `%V` are a year and a week of ISO 8601, and `%u` a day of that week,
+else Monday. `KW` is any word for a week. `%q` is a quarter, and `Q` any word for one. A year, a month or a
+quarter without a day begins on its first day. `%j` may have a fraction of a day. `hhmm` is 5 for 00:05. The
+name of a zone behind ISO 8601 says nothing here. ` | ` stands between formats of which one reads the text.
+What stands in braces before a format says what the text lacks. `{2024}` is for times without a year:
+`year_of` gives that of the first row. `{2024-05-01}` is for times of day: `date_of` gives the date of the
+first row, and hours may go on behind 24. `{above}` is for times of which some have no date, since it stands
+in a row above. Such a time is read on the first day of the year 1, which `turns` replaces. `{range}` is for
+ranges such as `08:00-08:15`: their beginning, and with `{range end}` their end.
 """
 
 from __future__ import annotations
@@ -48,6 +49,9 @@ _DAYS_BEFORE_1970 = {
 }
 COUNTED = (*_EPOCHS_US, "labview_s", *_TENTHS_BEFORE_1970, *_DAYS_BEFORE_1970)
 """Formats that are a count of seconds or days."""
+
+SINCE = "{{{}}} seconds"
+"""The format of seconds that count from a moment, such as `{2024-05-01 10:20:30.5} seconds`."""
 
 COUNTED_IN_UTC = (*_EPOCHS_US, "labview_s", "filetime")
 
@@ -118,12 +122,14 @@ _PARTS = {
     "%a": r"[^\W\d_]{2,10}\.?",
     "hhmm": r"(?P<hhmm>\d{1,4})",
     "seconds_of_day": r"(?P<seconds>\d{1,5}(?:\.\d{1,9})?)",
+    "milliseconds": r"(?P<ms>\d{1,3})",
     "%%": "%",
 }
 _PARTS["%B"] = _PARTS["%b"]
 _SECOND_WITH_FRACTION = _PARTS["%S"] + r"(?:[.,](?P<f>\d{1,9}))?"
+_SINCE = re.compile(r"\{([^{}]{16,32})\} seconds")
 _GIVEN = re.compile(r"\{([12]\d{3})(?:-(\d\d)-(\d\d))?\} *")
-_TOKENS = re.compile(r"%.|seconds_of_day|hhmm|KW|\s+|[^%\s]", re.DOTALL)
+_TOKENS = re.compile(r"%.|seconds_of_day|milliseconds|hhmm|KW|\s+|[^%\s]", re.DOTALL)
 ABOVE, RANGE, RANGE_END, OR = "{above} ", "{range} ", "{range end} ", " | "
 _CLOCK = re.compile(r"%[HI]|hhmm|seconds_of_day")
 _DATE_PART = re.compile(r"%[YymdbBjGVuq]")
@@ -144,6 +150,8 @@ def time_reader(time_format: str) -> Callable[[str], Parsed]:
         return lambda text: _read_count(text, _EPOCHS_US[time_format], 0, utc=True)
     if time_format == "labview_s":
         return lambda text: _read_count(text, Decimal(1_000_000), LABVIEW_EPOCH_S, utc=True)
+    if since := _SINCE.fullmatch(time_format):
+        return _reader_since(since[1])
     if time_format in _TENTHS_BEFORE_1970:
         offset, in_utc = _TENTHS_BEFORE_1970[time_format], time_format in COUNTED_IN_UTC
         return lambda text: _read_count(text, Decimal("0.1"), offset, utc=in_utc)
@@ -159,6 +167,24 @@ def time_reader(time_format: str) -> Callable[[str], Parsed]:
         given = time_format.removesuffix(bare)
         return _reader_of_ranges(bare, lambda each: time_reader(given + each))
     return _pattern_reader(bare, year, date)
+
+
+def is_count(time_format: str) -> bool:
+    """Returns whether it is the format of numbers, which may have a decimal comma."""
+    return time_format in COUNTED or _SINCE.fullmatch(time_format) is not None
+
+
+def _reader_since(begin: str) -> Callable[[str], Parsed]:
+    first = _read_iso(begin)
+    if first is None:
+        raise ValueError(f"{begin} is no time such as 2024-05-01 10:20:30")
+    begin_us, in_utc = first
+
+    def read(text: str) -> Parsed:
+        found = _read_count(text, Decimal(1_000_000), 0, utc=in_utc)
+        return None if found is None else (begin_us + found[0], in_utc)
+
+    return read
 
 
 def _pattern_reader(
@@ -316,6 +342,8 @@ def _read_pattern(
     clock = _clock_us(hour, int(said.get("M") or 0), int(said.get("S") or 0), said.get("f"))
     if said.get("hhmm"):
         clock = _clock_us(int(said["hhmm"]) // 100, int(said["hhmm"]) % 100, 0, None)
+    if clock is not None and said.get("ms"):
+        clock += int(said["ms"] or 0) * 1000
     if said.get("seconds"):
         clock = int(Decimal(said["seconds"]) * 1_000_000)
         clock = clock if clock <= DAY_US else None

@@ -174,9 +174,16 @@ describe("a cancellation", () => {
     const late = { ...asked, phase: "CUT" };
     expect(cancelling(late)).toBe(false);
     expect(cancelRefusal(late)).toContain("too late to cancel");
-    expect(cancelRefusal({ ...restoration, phase: "CLAIM", cancellable: false })).toContain(
-      "edge-b is taking",
-    );
+    expect(cancelRefusal({ ...asked, phase: "FINISH" })).toContain("too late to cancel");
+  });
+
+  test("ends the wait of a restoration for a target that was told to own", () => {
+    const claim = { ...restoration, phase: "CLAIM" };
+    expect(cancelRefusal(claim)).toBeNull();
+    expect(afterCancel(claim, "Power", false)).toContain("can be restored on another node");
+    const asked = { ...claim, cancellable: false, cancel_requested: true };
+    expect(cancelRefusal(asked)).toContain("as soon as edge-b runs the element, fails or falls silent");
+    expect(cancelling({ ...asked, kind: "migration" })).toBe(false);
   });
 });
 

@@ -24,6 +24,7 @@ from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer, open_pr
 from pipeline_runtime.kafka.incoming import Records
 from pipeline_runtime.kafka.partition_reader import PartitionReader, RangeGone
 from pipeline_runtime.kafka.peek import peek, read_span
+from pipeline_runtime.kafka.reach import gone
 from pipeline_runtime.kafka.topics import TopicLook
 from pipeline_runtime.kafka.transactions import END_HEADER, OutgoingRecord, OutgoingRows, Transactions
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
@@ -237,3 +238,32 @@ def test_rows_that_lie_in_columns_are_read_from_anywhere_by_all_readers(kafka: s
     assert [json.loads(each.value)["n"] for each in peek(settings, name, 20)] == [*range(count - 20, count)]
     span = read_span(settings, name, now_ms + 2_900, now_ms + 3_100, 1_000)
     assert [json.loads(each.value)["n"] for each in span.records] == [*range(2_900, 3_101)]
+
+
+@pytest.mark.timeout(4 * PATIENCE_S)
+def test_the_gaps_that_compaction_leaves_are_no_lost_rows(kafka: str) -> None:
+    name, settings = f"compacted-{uuid4().hex[:8]}", KafkaSettings(kafka)
+    at_once = {"segment.ms": "100", "min.cleanable.dirty.ratio": "0.01", "max.compaction.lag.ms": "100"}
+    admin = KafkaAdminClient(bootstrap_servers=kafka)
+    admin.create_topics([NewTopic(name, 1, 1, topic_configs={"cleanup.policy": "compact", **at_once})])
+    admin.wait_for_topics([name])
+    admin.close()
+    producer = KafkaProducer(bootstrap_servers=kafka)
+    for number in range(300):
+        producer.send(name, b"%d" % number, key=b"k%d" % (number % 5))
+
+    def is_compacted() -> bool:
+        producer.send(name, b"last", key=b"last").get(30)  # what a segment ends for
+        return len(by_consumer(kafka, name)) < 200
+
+    wait_until(is_compacted, "the broker has compacted the topic")
+    producer.close()
+    reader, end = PartitionReader(settings, name, 0), end_of(kafka, name)
+    wait_until(lambda: [*by_reader(reader, 0, end)] == by_consumer(kafka, name), "all that is left is read")
+    assert {key for _, _, key, _, _ in by_reader(reader, 0, end)} == {
+        b"last",
+        *(b"k%d" % n for n in range(5)),
+    }
+    assert [*by_reader(reader, 1, 250)] == []  # a position may lie within a gap
+    assert gone(settings, {(name, 0): 0}) == []
+    reader.close()

@@ -182,6 +182,9 @@ def test_a_handover_is_cancelled_before_the_cut_only(caller: Call, commands: Com
         Handover.objects.update(cancel_requested=asked_before, phase="CUT")
         problem = assert_problem(operator.post(f"/handovers/{id}/cancel"), 409)
         assert "ownership is being passed on already" in problem["detail"]
+    for strategy, can_end in (("checkpoint", True), ("hot-standby", True), ("stop-and-copy", False)):
+        Handover.objects.update(cancel_requested=False, phase="CLAIM", strategy=strategy)
+        assert operator.get(f"/handovers/{id}").json()["cancellable"] is can_end
     Handover.objects.update(phase="FINISH", outcome="done")
     assert_problem(operator.post(f"/handovers/{id}/cancel"), 409)
     assert operator.get(E).json()["handover"] is None

@@ -174,6 +174,21 @@ def test_a_row_of_units_may_have_some_that_nobody_knows(tmp_path: Path, comment:
     assert [each.unit for each in found.reading.columns] == [None, None, "%", None]
 
 
+@pytest.mark.parametrize("sums", ["Min;;0,5\nMax;;9,5\nMittelwert;;5,0\n", "Summe;;435,5\n", ""])
+def test_sums_between_the_names_and_the_rows_are_no_rows(tmp_path: Path, sums: str) -> None:
+    text = f"Nr;Zeit;T\n{sums}" + lines("", "{n};{time};{d},5")
+    found = imported(tmp_path / "a.csv", text)
+    assert (found.names, found.report.rows, found.report.dead) == (["Nr", "Zeit", "T"], 30, 0)
+    rows = "".join(f"{word};{n}\n" for n, word in enumerate(("min", "max", "mean", "count", "name") * 3))
+    assert imported(tmp_path / "b.csv", f"metric;value\n{rows}").report.rows == 15
+
+
+def test_letters_below_groups_are_names_although_they_may_be_units(tmp_path: Path) -> None:
+    text = "Station A,,Station B,\nT,H,T,H\n" + lines("", "{n}.5,{n},{n}.25,{d}")
+    names = ["Station A T", "Station A H", "Station B T", "Station B H"]
+    assert imported(tmp_path / "a.csv", text).names == names
+
+
 def test_what_was_made_of_the_values_tells_names_apart_that_come_twice(tmp_path: Path) -> None:
     above = ",temp,temp,hum\n,mean,max,mean\ntime,,,\n"
     found = imported(tmp_path / "a.csv", above + lines("", "{time},{n}.5,{n}.75,{d}.25"))

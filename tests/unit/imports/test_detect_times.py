@@ -250,12 +250,26 @@ def test_a_date_an_hour_and_a_minute_are_the_time(tmp_path: Path) -> None:
     assert found.times[11] == "2024-03-13T01:11:00+00:00"
 
 
-@pytest.mark.parametrize("cell", ["-1{d}", "-9999", "-0{d}5", "-05:4{d}"])
+@pytest.mark.parametrize("cell", ["-1{d}", "-9999", "+0{d}", "-0{d}5", "-05:4{d}"])
 def test_numbers_behind_times_are_no_offsets(tmp_path: Path, cell: str) -> None:
     found = imported(tmp_path / "file", lines("time,T", f"{{time}},{cell}"))
     assert found.times[2] == "2024-05-01T00:02:00+00:00"
     offsets = imported(tmp_path / "file", lines("time,utc_offset,T", "{time},-10,{n}"))
     assert offsets.times[2] == "2024-05-01T10:02:00+00:00"
+
+
+def test_milliseconds_in_a_column_of_their_own_are_of_the_time(tmp_path: Path) -> None:
+    found = imported(tmp_path / "file", lines("time,ms,v", "{time},{d}5,{n}"))
+    assert found.times[2] == "2024-05-01T00:02:00.025000+00:00"
+    found = imported(tmp_path / "file", lines("time,ms,v", "{time}.5,{d}5,{n}"))
+    assert found.times[2] == "2024-05-01T00:02:00.500000+00:00"
+
+
+@pytest.mark.parametrize("name", ["duration", "Dauer", "sunrise"])
+def test_a_duration_beside_a_date_is_no_time_of_day(tmp_path: Path, name: str) -> None:
+    rows = "".join(f"2024-05-{n + 1:02d},0{n % 10}:30,{n}\n" for n in range(30))
+    found = imported(tmp_path / "file", f"date,{name},v\n{rows}")
+    assert found.times[1] == "2024-05-02T00:00:00+00:00"
 
 
 def test_ratios_beside_times_cost_no_rows(tmp_path: Path) -> None:

@@ -39,6 +39,9 @@ def test_the_table_begins_behind_both_headers(tmp_path: Path, delimiter: str, de
     assert found.names == ["X_Value", "Voltage_0", "Voltage_1", "Comment"]
     assert found.column("X_Value") == [n / 8 for n in range(30)]
     assert found.column("Voltage_1") == [n + 0.5 for n in range(30)]
+    assert [column.unit for column in found.reading.columns] == [None, "Volts", "Volts", None]
+    assert found.times[:2] == ["2024-05-01T10:20:30.500000+00:00", "2024-05-01T10:20:30.625000+00:00"]
+    assert "0.000000 is 2024-05-01 10:20:30" in found.notes.replace(",", ".")
 
 
 def test_a_measurement_without_names_and_without_seconds(tmp_path: Path) -> None:

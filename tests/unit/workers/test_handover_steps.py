@@ -208,6 +208,20 @@ ROWS: list[tuple[str, Progress, Observed, type[Step] | Step]] = [
         Fail,
     ),
     ("a cancel after the claim is too late", replace(CLAIMING, cancel_requested=True), STOP_SEEN, Wait()),
+    *(
+        (
+            f"a restoration's cancel ends the wait for a claimant that {law}, and for no other",
+            replace(CLAIMING, cancel_requested=True, strategy=Strategy.CHECKPOINT),
+            replace(STOP_SEEN, target=target, target_up=up),
+            step,
+        )
+        for law, target, up, step in (
+            ("has failed", BROKEN, True, Fail),
+            ("is silent", FOLLOWING, False, Fail),
+            ("follows", FOLLOWING, True, Wait),
+            ("owns", OWNS, True, Enter(Phase.FINISH)),
+        )
+    ),
     ("the gap is measured", FINISHING, replace(STOP_SEEN, target=OWNS), Done(TAKEOVER)),
     (
         "the gap of a release, with its round trips",

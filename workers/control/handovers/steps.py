@@ -28,7 +28,8 @@ If a handover fails or is cancelled before CUT or CLAIM, the group stays with it
 only drops the new copy. Once CUT or CLAIM was ordered, nobody knows whether it was done. So nothing is given
 back: the target owns, now or when it can. There is one exception: if the target falls silent in CUT, the
 origin, which still has all of the state, claims again. It does so at once if it says that it has released,
-else after a while.
+else after a while. A restoration that is cancelled in CLAIM ends as soon as its target has failed or is
+silent: it need not wait for longer, and can be ordered for another node.
 """
 
 from __future__ import annotations
@@ -373,11 +374,13 @@ def _claim(progress: Progress, seen: Observed) -> Step:
         return again
     works = seen.target_up and target is not None and target.error is None
     waited_ms = _still_for_ms(progress, seen) if works else seen.now_ms - progress.phase_since_ms
-    if waited_ms > CLAIM_MS_MAX:
+    # Only the wait ends: whether the order was carried out, nobody knows, as after the longest wait.
+    cancelled = progress.cancel_requested and progress.strategy.restores and not works
+    if cancelled or waited_ms > CLAIM_MS_MAX:
         return Fail(
-            f"The target was ordered to own but does not yet: {_why_not(target, seen.target_up)}. It stays "
-            "the wanted owner. If it does not come back, restore the element elsewhere. Nothing committed "
-            "is lost.",
+            f"{'Cancelled. ' if cancelled else ''}The target was ordered to own but does not yet: "
+            f"{_why_not(target, seen.target_up)}. It stays the wanted owner. If it does not come back, "
+            "restore the element elsewhere. Nothing committed is lost.",
             code="not-owned-yet",
         )
     return Wait()

@@ -170,11 +170,22 @@ def sql_of(cell: str, type_: FieldType, decimal: str, thousands: str, beside: st
 
 def _whole_sql(cell: str) -> str:
     # DuckDB rounds 1.5 and reads 0x1A and 1_000, so what it read has to look like its text.
-    cast, bare = f"TRY_CAST({cell} AS BIGINT)", f"trim({cell})"
+    bare = f"trim({cell})"
     return (
-        f"CASE WHEN CAST({cast} AS VARCHAR) = {cell} THEN {cast}"
+        f"CASE {_if_bare(cell)}"
         f" WHEN regexp_full_match({bare}, {quoted(_spaced(_INTEGER))}) THEN TRY_CAST({bare} AS BIGINT) END"
     )
+
+
+def bare_whole_sql(cell: str) -> str:
+    """Returns SQL with a whole number that is written as programs write it: without spaces, marks, a plus or
+    zeros before it. It is null for all else."""
+    return f"CASE {_if_bare(cell)} END"
+
+
+def _if_bare(cell: str) -> str:
+    cast = f"TRY_CAST({cell} AS BIGINT)"
+    return f"WHEN CAST({cast} AS VARCHAR) = {cell} THEN {cast}"
 
 
 def _spaced(pattern: str) -> str:

@@ -11,7 +11,7 @@ import duckdb
 import pyarrow as pa
 
 from pipeline_runtime.model.schema import FieldType
-from webapp.imports.cell_text import quoted, read_cell, sql_of
+from webapp.imports.cell_text import bare_whole_sql, quoted, read_cell, sql_of
 from webapp.imports.convert_text import ROW_BYTES_MAX
 from webapp.imports.reading import ColumnReading, Reading, Source
 from webapp.imports.time_text import ABOVE, COUNTED, OR, time_reader
@@ -91,11 +91,17 @@ class Query:
         inner += [
             f"{self._value(column, names[column.source], numbers)} AS r{n}"
             for n, column in plain
-            if column.type is not FieldType.STRING
+            if column.type not in (FieldType.STRING, FieldType.INTEGER)
         ]
+        whole = [(n, column) for n, column in plain if column.type is FieldType.INTEGER]
+        inner += [f"{bare_whole_sql(names[column.source])} AS q{n}" for n, column in whole]
         for n, moment in moments:
             inner.append(f"{joined([names[source] for source in moment.sources])} AS t{n}")
         middle = ["*"]
+        for n, column in whole:
+            # What is not written as programs write it is looked at again, which takes longer.
+            otherwise = self._value(column, self._cell(column.source), numbers)
+            middle.append(f"CASE WHEN q{n} IS NULL THEN {otherwise} ELSE q{n} END AS r{n}")
         for n, moment in moments:
             middle.append(f"{fast_time(f't{n}', moment.format)} AS a{n}")
         outer = [f"{self._kept(n, column)} AS v{n}" for n, column in plain]
@@ -164,9 +170,10 @@ class Query:
                 continue
             listed = _listed(missing(self.reading, column))
             given = f"{cell} IS NOT NULL" + (f" AND trim({cell}) NOT IN {listed}" if listed else "")
-            zero = f"prefix({cell}, '0') AND regexp_full_match({cell}, '0[0-9]+')"
-            loses = zero if column.type is FieldType.INTEGER else "false"
-            bad = f"CASE WHEN r{n} IS NULL THEN {given} ELSE {loses} END"
+            bad = f"CASE WHEN r{n} IS NULL THEN {given} ELSE false END"
+            if column.type is FieldType.INTEGER:
+                zero = f"regexp_full_match({cell}, '0[0-9]+')"
+                bad = f"CASE WHEN q{n} IS NULL THEN {bad} OR {zero} ELSE false END"
             any_bad.append(bad)
             texts.append(f"CASE WHEN {bad} THEN left({cell}, 200) END")
         if not any_bad:

@@ -34,6 +34,7 @@ import { useLines } from "./lanes/lines";
 import { ArrangementSwitch, LanePanels } from "./lanes/panels";
 import "./lanes/lanes.css";
 import { Notes } from "./notes/layer";
+import { PassingHint } from "./passing/hint";
 import { DRAG_TYPE } from "./palette";
 import { CARD } from "./places";
 import { chooseTaker, QuickAdd } from "./quick-add";
@@ -241,6 +242,7 @@ function Drawing({
           {arranged && <Threads threads={arranged.threads} />}
           {arranged && <LanePanels lanes={arranged.layout.lanes} />}
           <RefusalHint />
+          <PassingHint />
         </ReactFlow>
       </LinesContext>
     </LookContext>

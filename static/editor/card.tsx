@@ -15,6 +15,7 @@ import { judge } from "./connect";
 import { displayName, kindName, portName, REPLACE } from "../shared/document";
 import type { Mark } from "./difference";
 import { draftHeight, portPlace, portsOf, problemsId, type CardNode, type GroupNode } from "./flow";
+import { isDrafted, wordsAt } from "./passing/checked";
 import { chooseOther } from "./quick-add";
 import { current, faultsOf, isEditable, useEditor, type LocatedFault } from "./store";
 import { isQuiet } from "./touched";
@@ -303,6 +304,11 @@ function PortHandle({
     return verdict.ok ? "port--fits" : "port--refuses";
   });
   const label = capitalised(portName(name, side, port.name, among));
+  const drafted = useEditor(isDrafted);
+  const passes = useEditor((state) =>
+    reachable ? wordsAt(state, { side, element: id, port: port.name }) : "",
+  );
+  const passesId = `passes-${side}-${id}-${port.name}`;
   const press = (event: KeyboardEvent) => {
     if (event.key !== "Enter" && event.key !== " ") return;
     event.preventDefault();
@@ -321,9 +327,15 @@ function PortHandle({
       tabIndex={reachable ? 0 : undefined}
       aria-haspopup={editable ? "dialog" : undefined}
       aria-label={label}
-      title={port.description ? `${port.name}: ${port.description}` : label}
+      aria-describedby={reachable ? passesId : undefined}
+      title={drafted ? undefined : port.description ? `${port.name}: ${port.description}` : label}
       onKeyDown={editable ? press : undefined}
     >
+      {reachable && (
+        <span id={passesId} hidden>
+          {passes}
+        </span>
+      )}
       {among > 1 && <span className={`port__name port__name--${side}`}>{port.name}</span>}
     </Handle>
   );

@@ -38,6 +38,9 @@ const PAD = { x: 20, top: 38, bottom: 20 };
  */
 export const problemsId = (element: string): string => `problems-${element}`;
 const KEYS_HELP = "react-flow__node-desc-1";
+/** The description of a stream: what passes in it, and React Flow's words on the keys. */
+export const passesId = (edge: string): string => `passes-${edge}`;
+const EDGE_KEYS_HELP = "react-flow__edge-desc-1";
 /** As cards.css draws them. */
 const PORT = { draft: 12, live: 6 };
 
@@ -98,6 +101,7 @@ export function toEdges(
         type: "stream",
         selected: selected.has(id),
         ariaLabel,
+        domAttributes: { "aria-describedby": `${passesId(id)} ${EDGE_KEYS_HELP}` },
         ...(mark ? { data: { mark } } : {}),
       },
     ];

@@ -7,7 +7,8 @@ import { useElement } from "../shared/live";
 import { nameOfId } from "../shared/document";
 import { disconnect } from "./edits";
 import { edgeFigures } from "./live/queue-words";
-import type { FlowNode, StreamEdge as Stream } from "./flow";
+import { passesId, type FlowNode, type StreamEdge as Stream } from "./flow";
+import { isWrongAt, wordsAt } from "./passing/checked";
 import { CARD } from "./places";
 import { commit, current, isEditable, useEditor } from "./store";
 
@@ -32,6 +33,9 @@ export const StreamEdge = memo(function StreamEdge(props: EdgeProps<Stream>) {
       [source, target].map((end) => nameOfId(history.present, operators, end)),
     ),
   );
+  const end = { element: target, port: targetHandleId ?? "in" };
+  const passes = useEditor((state) => wordsAt(state, { side: "in", ...end }));
+  const wrong = useEditor((state) => isWrongAt(state, end));
   const [path, x, y] = getBezierPath(props);
   const flowing = live ? (producer?.rows_out_per_s ?? 0) : 0;
   const lag = live ? (consumer?.lag_rows ?? 0) : 0;
@@ -43,11 +47,12 @@ export const StreamEdge = memo(function StreamEdge(props: EdgeProps<Stream>) {
   const tells = live && (pointed || selected);
   return (
     <g onMouseEnter={() => setPointed(true)} onMouseLeave={() => setPointed(false)}>
+      <desc id={passesId(id)}>{passes}</desc>
       <BaseEdge
         id={id}
         path={path}
         interactionWidth={18}
-        className={`stream${flowing > 0 ? " stream--flowing" : ""}${selected ? " stream--selected" : ""}${mark ? ` stream--${mark} diff--${mark}` : ""}`}
+        className={`stream${flowing > 0 ? " stream--flowing" : ""}${wrong ? " stream--wrong" : ""}${selected ? " stream--selected" : ""}${mark ? ` stream--${mark} diff--${mark}` : ""}`}
         style={{ strokeWidth: live ? thickness(flowing) : undefined }}
       />
       {mark && (
@@ -88,9 +93,7 @@ export const StreamEdge = memo(function StreamEdge(props: EdgeProps<Stream>) {
                 type="button"
                 className="button button--icon button--small stream__cut nodrag nopan"
                 aria-label={`Remove the stream from ${names[0]} to ${names[1]}`}
-                onClick={() =>
-                  commit(disconnect(current(), { element: target, port: targetHandleId ?? "in" }))
-                }
+                onClick={() => commit(disconnect(current(), end))}
               >
                 <X aria-hidden="true" />
               </button>

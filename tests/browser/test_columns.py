@@ -1,7 +1,8 @@
-"""Where a column comes from: found in the list of all columns, by keyboard."""
+"""Where a column comes from: in the list of all columns, and at ports and streams, by mouse and keyboard."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -64,3 +65,34 @@ def test_where_a_column_comes_from_is_found_and_leads_to_its_element(
     panel.get_by_role("button", name="Close the columns").click()
     expect(page.get_by_role("button", name="Filter", exact=True)).to_be_visible()
     axe.expect_nothing()
+
+
+def test_a_port_and_a_stream_say_which_columns_pass_and_what_does_not_fit(
+    dashboard: Dashboard, fogline: RunningFogline
+) -> None:
+    name = "passing"
+    elements = [*DOCUMENT["spec"]["elements"], element("wrong", "filter", "names", condition="watts > 10")]
+    document = {**DOCUMENT, "metadata": {"name": name}, "spec": {"elements": elements}}
+    with fogline.client() as client:
+        client.post("/api/v1/pipelines", json={"name": name, "document": document}).raise_for_status()
+    page = dashboard.page
+    page.goto(f"/pipelines/{name}")
+    output = dashboard.card("names").get_by_label("Output of names")
+    hint = page.locator(".passing")
+    output.hover()
+    expect(hint).to_contain_text("Output of names")
+    expect(hint.get_by_role("row", name="power number", include_hidden=True)).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(hint).to_have_count(0)
+
+    stream = dashboard.canvas.get_by_label("Stream from names to wrong")
+    expect(stream).to_have_accessible_description(re.compile("watts.*Columns: .*power \\(number"))
+    expect(stream.locator(".stream--wrong")).to_have_count(1)
+    stream.focus()
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Tab")  # as the keyboard gets there
+    expect(stream).to_be_focused()
+    expect(hint).to_contain_text("watts")
+
+    dashboard.select("names")
+    expect(output).to_have_accessible_description(re.compile("^Columns: .*power \\(number"))

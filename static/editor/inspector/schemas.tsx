@@ -1,7 +1,7 @@
 /** The tab with the columns that an element reads and writes. */
-import { typeWords } from "../../shared/column-types";
 import type { DocElement, Operator, StreamSchema } from "../../shared/types";
 import { parseReference, streamName } from "../../shared/document";
+import { fieldWords } from "../passing/passing";
 import { useEditor } from "../store";
 
 export function Schemas({ element, operator }: { element: DocElement; operator: Operator | undefined }) {
@@ -36,7 +36,8 @@ export function Schemas({ element, operator }: { element: DocElement; operator: 
   );
 }
 
-export function SchemaTable({ schema }: { schema: StreamSchema | undefined }) {
+/** `most`: so many columns are shown. */
+export function SchemaTable({ schema, most }: { schema: StreamSchema | undefined; most?: number }) {
   if (!schema)
     return (
       <p className="muted small">
@@ -47,13 +48,10 @@ export function SchemaTable({ schema }: { schema: StreamSchema | undefined }) {
   return (
     <table className="table table--tight">
       <tbody>
-        {schema.fields.map((field) => (
+        {schema.fields.slice(0, most).map((field) => (
           <tr key={field.name}>
             <td className="mono">{field.name}</td>
-            <td className="muted">
-              {typeWords(field.type)}
-              {field.unit ? `, ${field.unit}` : ""}
-            </td>
+            <td className="muted">{fieldWords(field)}</td>
             <td>{schema.key === field.name && <span className="badge">key</span>}</td>
           </tr>
         ))}

@@ -8,6 +8,7 @@ import { bytes, capitalised, exact, percent } from "../shared/format";
 import { useLive } from "../shared/live";
 import { useLivePoints } from "../shared/live-points";
 import { nodeNow } from "../shared/live-reducer";
+import { loadChart } from "../shared/load-charts";
 import { marksIn } from "../shared/marks";
 import { mount } from "../shared/mount";
 import { page, roleReason } from "../shared/page";
@@ -259,8 +260,8 @@ function chartsOf(points: NodePoint[]): ChartData[] {
   });
   const battery = points.some((point) => point.battery_ratio != null);
   return [
-    chart("CPU", "of all cores", "cpu_ratio", 1),
-    chart("Memory", "of the machine's memory", "memory_ratio", 3),
+    loadChart("cpu", points),
+    loadChart("memory", points),
     chart("Disk", "used", "disk_ratio", 7),
     ...(battery ? [chart("Battery", "charge", "battery_ratio", 2)] : []),
   ];

@@ -933,6 +933,45 @@ export interface LiveElement {
   actions: Partial<Record<"migrate" | "restore" | "pause" | "resume" | "checkpoint" | "keep_standby" | "drop_standby" | "rewind", Allowed>>;
 }
 
+export interface LoadHistory {
+  points: LoadPoint[];
+}
+
+/** Of an element or of a node. Only what the tile shows is there. */
+export interface LoadPoint {
+  t: number;
+  rows_in_per_s?: number | null;
+  rows_out_per_s?: number | null;
+  lag_rows?: number | null;
+  batch_ms_p50?: number | null;
+  batch_ms_p95?: number | null;
+  latency_ms_p50?: number | null;
+  latency_ms_p95?: number | null;
+  latency_ms_p99?: number | null;
+  state_bytes?: number | null;
+  cpu_ratio?: number | null;
+  memory_bytes?: number | null;
+  memory_ratio?: number | null;
+  disk_ratio?: number | null;
+  battery_ratio?: number | null;
+}
+
+/** How busy an element or a node is. */
+export interface LoadTile {
+  id: string;
+  title?: string;
+  x: number;
+  y: number;
+  w: number;
+  h: number;
+  kind: "load";
+  figure: "throughput" | "lag" | "latency" | "cpu" | "memory";
+  pipeline?: string;
+  element?: string;
+  node?: string;
+  range_s?: number;
+}
+
 export interface LogEvent {
   id: number;
   at: string;
@@ -1986,14 +2025,14 @@ export interface Wall {
   id: string;
   title: string;
   revision: number;
-  tiles: (ChartTile | FigureTile | TableTile | PictureTile | TextTile)[];
+  tiles: (ChartTile | FigureTile | TableTile | PictureTile | LoadTile | TextTile)[];
   changed_at: string;
   changed_by: string | null;
 }
 
 export interface WallIn {
   title: string;
-  tiles: (ChartTile | FigureTile | TableTile | PictureTile | TextTile)[];
+  tiles: (ChartTile | FigureTile | TableTile | PictureTile | LoadTile | TextTile)[];
 }
 
 export interface WallItem {

@@ -18,6 +18,7 @@ export const SIZES: Record<Kind, { w: number; h: number; least: { w: number; h: 
   figure: { w: 6, h: 4, least: { w: 2, h: 2 } },
   table: { w: 8, h: 8, least: { w: 4, h: 3 } },
   picture: { w: 12, h: 6, least: { w: 4, h: 3 } },
+  load: { w: 8, h: 6, least: { w: 4, h: 4 } },
   text: { w: 6, h: 3, least: { w: 2, h: 1 } },
 };
 

@@ -15,6 +15,9 @@ const TEXT = { least: 11, most: 30, share: 26 };
 const HEAD_PX = 36;
 const PLOT_PX_MIN = 60;
 
+/** What is left of a tile's place for the plot, px. */
+export const plotPx = (height: number): number => Math.max(PLOT_PX_MIN, height - HEAD_PX);
+
 export const textPx = (height: number): number =>
   Math.round(Math.min(TEXT.most, Math.max(TEXT.least, height / TEXT.share)));
 
@@ -49,7 +52,7 @@ export function ChartBody({ tile, state, curves, height, onPick }: Props) {
   const data = useMemo(
     () => ({
       ...chart,
-      height: Math.max(PLOT_PX_MIN, height - HEAD_PX),
+      height: plotPx(height),
       text_px,
       ...(held || chart.times.length === 0 ? {} : { span_ms: spanOf(chart.times, tile.range_s ?? RANGE_S) }),
     }),

@@ -20,6 +20,9 @@ export const RANGES: readonly [number, string][] = [
   [2_592_000, "30 days"],
 ];
 export const RANGE_S = 3600;
+/** Ranges of a tile of load, whose history is an hour long. */
+export const LOAD_RANGES = RANGES.filter(([seconds]) => seconds <= 3600);
+export const LOAD_S = 300;
 
 /** How often a curve asks for what is new: as often as its picture can change, ms. */
 export const everyOf = (range_s: number): number => Math.min(60_000, Math.max(2000, (range_s * 1000) / 400));

@@ -1,9 +1,11 @@
 /** What a tile shows: its kind, where the rows come from, which columns, and how. */
 import { useState, type ReactNode } from "react";
-import { ChartLine, Gauge, Table2, Type, Workflow } from "lucide-react";
+import { Activity, ChartLine, Gauge, Table2, Type, Workflow } from "lucide-react";
 import type { Tile } from "../shared/types";
 import { Dialog, DialogAction } from "../shared/ui/dialog";
 import { Text } from "../shared/ui/field";
+import { LoadFields } from "./load-fields";
+import { LOAD_S, RANGE_S } from "./series";
 import { faultOf, tileOf, type Wish } from "./wish";
 import { ChartFields, FigureFields, LimitFields, SourceFields, TableFields } from "./tile-fields";
 
@@ -12,6 +14,7 @@ const KINDS: [Tile["kind"], string, ReactNode][] = [
   ["figure", "Figure", <Gauge key="figure" aria-hidden="true" />],
   ["table", "Table", <Table2 key="table" aria-hidden="true" />],
   ["picture", "Pipeline", <Workflow key="picture" aria-hidden="true" />],
+  ["load", "Load", <Activity key="load" aria-hidden="true" />],
   ["text", "Text", <Type key="text" aria-hidden="true" />],
 ];
 
@@ -57,7 +60,7 @@ export function TileDialog({ wish: first, known, onDone, onClose }: Props) {
                 key={kind}
                 type="button"
                 aria-pressed={wish.kind === kind}
-                onClick={() => set({ kind, columns: [] })}
+                onClick={() => set({ kind, columns: [], range_s: kind === "load" ? LOAD_S : RANGE_S })}
               >
                 {icon}
                 {title}
@@ -65,7 +68,8 @@ export function TileDialog({ wish: first, known, onDone, onClose }: Props) {
             ))}
           </div>
         )}
-        {wish.kind !== "text" && <SourceFields wish={wish} set={set} />}
+        {wish.kind === "load" && <LoadFields wish={wish} set={set} />}
+        {wish.kind !== "text" && wish.kind !== "load" && <SourceFields wish={wish} set={set} />}
         {wish.kind === "chart" && <ChartFields wish={wish} set={set} />}
         {wish.kind === "figure" && <FigureFields wish={wish} set={set} />}
         {wish.kind === "table" && <TableFields wish={wish} set={set} />}

@@ -10,7 +10,7 @@ import { RANGES } from "./series";
 import { fieldsOf, isDrawn, streamsOf, type Stream } from "./sources";
 import type { Wish, WishedCurve } from "./wish";
 
-interface Fields {
+export interface Fields {
   wish: Wish;
   set: (more: Partial<Wish>) => void;
 }
@@ -22,19 +22,23 @@ const useStreams = (pipeline: string) =>
     pipeline ? streamsOf(pipeline, signal) : Promise.resolve<Stream[]>([]),
   );
 
-/** The pipeline, and which of its streams. What can only be one thing is chosen already. */
-export function SourceFields({ wish, set }: Fields) {
-  const { data: pipelines, error } = useLoaded("pipelines", (signal) =>
-    get<PipelineItem[]>("/pipelines", signal),
-  );
-  const { data: streams, error: broken } = useStreams(wish.pipeline);
-  const offered = pipelines?.filter(
+/** The pipelines that run, and the one that is chosen. The first one is chosen already. */
+export function usePipelines({ wish, set }: Fields) {
+  const { data, error } = useLoaded("pipelines", (signal) => get<PipelineItem[]>("/pipelines", signal));
+  const offered = data?.filter(
     ({ name, deployed_version }) => deployed_version !== null || name === wish.pipeline,
   );
   const first = offered?.[0]?.name;
   useEffect(() => {
     if (!wish.pipeline && first) set({ pipeline: first });
   }, [wish.pipeline, first, set]);
+  return { offered, error };
+}
+
+/** The pipeline, and which of its streams. What can only be one thing is chosen already. */
+export function SourceFields({ wish, set }: Fields) {
+  const { offered, error } = usePipelines({ wish, set });
+  const { data: streams, error: broken } = useStreams(wish.pipeline);
   const stream = streams?.find((each) => keyOf(each) === keyOf(wish)) ?? streams?.at(-1);
   const chosen = stream && keyOf(stream);
   useEffect(() => {
@@ -42,8 +46,7 @@ export function SourceFields({ wish, set }: Fields) {
       set({ element: stream.element, output: stream.output, columns: [] });
   }, [stream, chosen, wish, set]);
   if (!offered) return error ? <Problem error={error} /> : <Skeleton lines={2} height={32} />;
-  if (offered.length === 0)
-    return <p className="muted">No pipeline is deployed, so there is nothing to show. Deploy one first.</p>;
+  if (offered.length === 0) return <NothingRuns />;
   return (
     <div className="wall-fields">
       <Choice
@@ -67,6 +70,10 @@ export function SourceFields({ wish, set }: Fields) {
     </div>
   );
 }
+
+export const NothingRuns = () => (
+  <p className="muted">No pipeline is deployed, so there is nothing to show. Deploy one first.</p>
+);
 
 /** The columns of the stream that is chosen; undefined while they are asked for. */
 function useFields(wish: Wish): { fields: SchemaField[] | undefined; error: unknown } {

@@ -2,11 +2,13 @@
 import { useEffect, useRef, useState, type ReactNode, type RefObject } from "react";
 import { Clock, EllipsisVertical, MessageSquarePlus, Pencil, Trash2 } from "lucide-react";
 import { exact, plural } from "../shared/format";
-import type { ChartTile, Tile, TileState } from "../shared/types";
+import { LOADS } from "../shared/load-charts";
+import type { ChartTile, LoadTile, Tile, TileState } from "../shared/types";
 import { Menu } from "../shared/ui/menu";
 import { ageOf, ageWords, type Age } from "./age";
 import { ChartBody, chartGap } from "./chart-tile";
 import { useTileCurves } from "./curves";
+import { LoadBody } from "./load-tile";
 import { seriesName } from "./series";
 import { FigureBody, PictureBody, TableBody, TextBody } from "./small-tiles";
 import { useTileState } from "./wall-state";
@@ -26,14 +28,12 @@ interface Props<T extends Tile> {
 }
 
 export function TileCard({ tile, actions }: Props<Tile>) {
-  return tile.kind === "chart" ? (
-    <ChartCard tile={tile} actions={actions} />
-  ) : (
-    <PlainCard tile={tile} actions={actions} />
-  );
+  if (tile.kind === "chart") return <ChartCard tile={tile} actions={actions} />;
+  if (tile.kind === "load") return <LoadCard tile={tile} actions={actions} />;
+  return <PlainCard tile={tile} actions={actions} />;
 }
 
-function PlainCard({ tile, actions }: Props<Exclude<Tile, ChartTile>>) {
+function PlainCard({ tile, actions }: Props<Exclude<Tile, ChartTile | LoadTile>>) {
   const { state, now } = useTileState(tile.id);
   const every = state?.figure?.every_s;
   const age = ageOf(state?.sources ?? [], every == null ? null : 1000 * every, now);
@@ -83,6 +83,19 @@ function ChartCard({ tile, actions }: Props<ChartTile>) {
   );
 }
 
+function LoadCard({ tile, actions }: Props<LoadTile>) {
+  const { state } = useTileState(tile.id);
+  const place = useRef<HTMLDivElement>(null);
+  const height = useHeight(place);
+  return (
+    <Frame tile={tile} actions={actions} age={null} state={state}>
+      <div ref={place} className="wall-chart">
+        {height > 0 && <LoadBody tile={tile} state={state} height={height} />}
+      </div>
+    </Frame>
+  );
+}
+
 /** How high it is, px. */
 function useHeight(place: RefObject<HTMLElement | null>): number {
   const [height, setHeight] = useState(0);
@@ -103,12 +116,15 @@ export function tileName(tile: Tile, state: TileState | undefined): string {
   if (tile.kind === "chart")
     return tile.series.map((each) => seriesName(each, tile.series, titles)).join(", ");
   if (tile.kind === "figure") return seriesName(tile.series, [tile.series], titles);
+  if (tile.kind === "load")
+    return `${LOADS[tile.figure].title} of ${tile.node || (state?.sources[0]?.title ?? tile.element)}`;
   if (tile.kind === "table") return state?.sources[0]?.title ?? tile.element;
   return tile.kind === "picture" ? (state?.picture?.title ?? tile.pipeline) : "";
 }
 
 interface FrameProps extends Props<Tile> {
-  age: Age;
+  /** null: what it shows is no row */
+  age: Age | null;
   state: TileState | undefined;
   children: ReactNode;
 }
@@ -116,7 +132,7 @@ interface FrameProps extends Props<Tile> {
 function Frame({ tile, actions, age, state, children }: FrameProps) {
   const name = tileName(tile, state);
   const problems = [...new Set(state?.sources.flatMap(({ problem }) => problem ?? []))];
-  const aged = age.aged || problems.length > 0;
+  const aged = age?.aged || problems.length > 0;
   const bare = tile.kind === "text" && !tile.title && !actions;
   return (
     <article className="wall-tile" data-kind={tile.kind} data-aged={aged} aria-label={name || "Text"}>
@@ -125,7 +141,7 @@ function Frame({ tile, actions, age, state, children }: FrameProps) {
           <h2 className="wall-tile__name ellipsis" title={name}>
             {name}
           </h2>
-          <AgeMark age={age} state={state} />
+          {age && <AgeMark age={age} state={state} />}
           {actions && <TileMenu tile={tile} name={name} actions={actions} />}
         </header>
       )}

@@ -1,6 +1,7 @@
 /** A tile as the dialog has it while it is filled in. Pure. */
 import type { Series, Tile } from "../shared/types";
-import { RANGE_S } from "./series";
+import { ofNode, type LoadFigure } from "../shared/load-charts";
+import { LOAD_S, RANGE_S } from "./series";
 
 /** A column of a chart, with how it is drawn. */
 export interface WishedCurve {
@@ -34,6 +35,8 @@ export interface Wish {
   decimals: string;
   rows: string;
   text: string;
+  figure: LoadFigure;
+  node: string;
 }
 
 export const NO_WISH: Wish = {
@@ -52,6 +55,8 @@ export const NO_WISH: Wish = {
   decimals: "",
   rows: "10",
   text: "",
+  figure: "throughput",
+  node: "",
 };
 
 const SERIES_MAX = 8;
@@ -79,6 +84,10 @@ export function wishOf(tile: Tile): Wish {
   if (tile.kind === "table") {
     const { pipeline, element, output = "", columns, rows } = tile;
     return { ...wish, pipeline, element, output, columns, rows: String(rows ?? 10) };
+  }
+  if (tile.kind === "load") {
+    const { figure, pipeline = "", element = "", node = "", range_s = LOAD_S } = tile;
+    return { ...wish, figure, pipeline, element, node, range_s };
   }
   const limits = { low: text(tile.low), high: text(tile.high) };
   if (tile.kind === "figure") {
@@ -114,7 +123,9 @@ export const numberIn = (written: string): number | null =>
 /** Why the wish cannot be fulfilled yet; null when it can. */
 export function faultOf(wish: Wish): string | null {
   if (wish.kind === "text") return wish.text.trim() ? null : "Write the text.";
+  if (wish.kind === "load" && ofNode(wish.figure)) return wish.node ? null : "Choose a node.";
   if (!wish.pipeline) return "Choose a pipeline.";
+  if (wish.kind === "load") return wish.element ? null : "Choose an element.";
   if (wish.kind === "picture") return null;
   if (wish.kind === "chart") {
     if (wish.curves.length === 0) return "Choose a column.";
@@ -144,6 +155,12 @@ export function tileOf(wish: Wish): Tile {
       return { ...base, kind, text: wish.text };
     case "picture":
       return { ...base, kind, pipeline };
+    case "load": {
+      const subject = ofNode(wish.figure)
+        ? { pipeline: "", element: "", node: wish.node }
+        : { pipeline, element, node: "" };
+      return { ...base, kind, figure: wish.figure, ...subject, range_s: wish.range_s };
+    }
     case "table":
       return { ...base, kind, pipeline, element, output, columns: wish.columns, rows: Number(wish.rows) };
     case "figure": {

@@ -45,6 +45,16 @@ def add_tile(page: Page, kind: str, *columns: str) -> None:
     expect(dialog).to_have_count(0)
 
 
+def add_load(page: Page, figure: str, **of: str) -> None:
+    """Fills in the dialog, which stays open."""
+    page.get_by_role("button", name="Add a tile").first.click()
+    dialog = page.get_by_role("dialog", name="Add a tile")
+    dialog.get_by_role("button", name="Load", exact=True).click()
+    dialog.get_by_label("Figure").select_option(label=figure)
+    for label, choice in of.items():
+        dialog.get_by_label(label).select_option(choice)
+
+
 def arrange(page: Page, figure: Locator, chart: Locator) -> None:
     """The chart goes to the top by mouse; the figure one column to the right by keyboard."""
     before = place_of(chart)
@@ -105,6 +115,11 @@ def test_a_wall_is_arranged_kept_and_shown_by_a_link_until_it_is_revoked(
     page.get_by_role("button", name="Done").click()
     axe.look("a wall")
     page.get_by_role("button", name="Change", exact=True).click()
+    add_load(page, "Throughput of an element", Pipeline="watched", Element="positive")
+    axe.look("the fields of a tile of load")
+    page.get_by_role("button", name="Add the tile").click()
+    add_load(page, "CPU of a node", Node="edge-a")
+    page.get_by_role("button", name="Add the tile").click()
 
     link = made_link(page)
     axe.look("the links of a wall")
@@ -112,6 +127,8 @@ def test_a_wall_is_arranged_kept_and_shown_by_a_link_until_it_is_revoked(
     guest.goto(link)
     expect(guest.get_by_role("heading", name=TITLE)).to_be_visible()
     expect(guest.locator('.wall-tile[data-kind="chart"] .js-plotly-plot')).to_be_visible()
+    for name in ("Throughput of positive", "CPU of edge-a"):
+        expect(guest.get_by_role("article", name=name).locator(".js-plotly-plot")).to_be_visible()
     expect(guest.get_by_role("button", name="Change", exact=True)).to_have_count(0)
     page.get_by_role("button", name="Revoke").click()
     page.get_by_role("button", name="Revoke the link").click()

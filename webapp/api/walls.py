@@ -11,7 +11,7 @@ from webapp.accounts.permissions import require
 from webapp.api.accounts import Body
 from webapp.api.authentication import SessionAuth, TokenAuth, actor
 from webapp.api.pipelines import etag, wanted_revision
-from webapp.monitoring.curves import CurveSpan
+from webapp.monitoring.curves import TIME_MS_MAX, CurveSpan
 from webapp.monitoring.schemas import Curve, Peeked
 from webapp.walls import actions, schemas, selectors, showing
 from webapp.walls.links import LINK_PREFIX, used_link
@@ -128,3 +128,12 @@ def rows(request: HttpRequest, id: str, tile: str) -> Peeked:
     """Returns the newest rows of a table, as many as the tile says. A row has only the columns of the tile,
     and no key."""
     return showing.rows_of_tile(selectors.wall_with(id), tile)
+
+
+@router.get("/walls/{id}/tiles/{tile}/load", response=schemas.LoadHistory, auth=OPEN_TO_LINKS)
+def load(
+    request: HttpRequest, id: str, tile: str, after: int = Query(0, ge=0, le=TIME_MS_MAX)
+) -> schemas.LoadHistory:
+    """Returns what a tile of load shows, oldest first: a point every 2 s, of the last hour. `after` leaves
+    out those up to this time, ms since 1970."""
+    return showing.load_of_tile(selectors.wall_with(id), tile, after)

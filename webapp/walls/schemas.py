@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing_extensions import TypedDict
 
 from webapp.json_types import Number
+from webapp.monitoring.schemas import ElementPoint
+from webapp.nodes.schemas import NodePoint
 from webapp.walls.tiles import Tile
 
 
@@ -91,6 +93,14 @@ class TileState(TypedDict):
     """one for each series"""
     figure: FigureState | None
     picture: PictureState | None
+
+
+class LoadPoint(ElementPoint, NodePoint):
+    """Of an element or of a node. Only what the tile shows is there."""
+
+
+class LoadHistory(TypedDict):
+    points: list[LoadPoint]
 
 
 class WallState(TypedDict):

@@ -1,9 +1,9 @@
-"""What the tiles of a wall show: states, newest values, curves and rows. Only what the wall says: of each row
-the columns of its tile."""
+"""What the tiles of a wall show: states, newest values, curves, rows and load. Only what the wall says: of
+each row the columns of its tile."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
 from statistics import median
@@ -16,6 +16,7 @@ from webapp.moments import iso_of_ms
 from webapp.monitoring.board import Board
 from webapp.monitoring.curves import CurveSpan, curve_of
 from webapp.monitoring.schemas import Curve, LiveElement, Peeked, PeekedRecord as PeekedJson
+from webapp.monitoring.selectors import element_history, node_history
 from webapp.monitoring.streams import (
     asked_of_kafka,
     fields_of,
@@ -23,14 +24,26 @@ from webapp.monitoring.streams import (
     stream_of,
 )
 from webapp.monitoring.thinning import Drawn
+from webapp.pipelines.selectors import pipeline_named
 from webapp.pipelines.shape import elements_of
+from webapp.placements.selectors import active_deployment
 from webapp.problems import BackendAway, Invalid, Problem
 from webapp.walls import schemas
 from webapp.walls.kept import kept_curve
 from webapp.walls.models import Wall
 from webapp.walls.selectors import tile_of, tiles_of
 from webapp.walls.sources import Sources
-from webapp.walls.tiles import ChartTile, FigureTile, PictureTile, Series, Stream, TableTile, Tile, streams_of
+from webapp.walls.tiles import (
+    ChartTile,
+    FigureTile,
+    LoadTile,
+    PictureTile,
+    Series,
+    Stream,
+    TableTile,
+    Tile,
+    streams_of,
+)
 
 FIGURE_ROWS = 120
 """How many of a stream's newest rows a figure is made of."""
@@ -43,7 +56,7 @@ class _Shown:
 
     def __init__(self, tiles: Iterable[Tile]) -> None:
         names = {stream.pipeline for tile in tiles for stream in streams_of(tile)}
-        names |= {tile.pipeline for tile in tiles if isinstance(tile, PictureTile)}
+        names |= {tile.pipeline for tile in tiles if isinstance(tile, PictureTile | LoadTile)}
         self._sources = Sources(names)
         self.pipelines = self._sources.pipelines
         self.board = Board(self.pipelines.values())
@@ -96,6 +109,8 @@ def _tile_state(tile: Tile, shown: _Shown) -> schemas.TileState:
             found["sources"][0]["problem"] = problem.detail
     if isinstance(tile, PictureTile):
         found["picture"] = _picture(tile.pipeline, shown)
+    if isinstance(tile, LoadTile) and not tile.node:
+        found["sources"] = [_loaded(tile, shown)]
     return found
 
 
@@ -111,6 +126,19 @@ def _source(stream: Stream, shown: _Shown) -> schemas.SourceState:
         "pipeline": stream.pipeline,
         "element": stream.element,
         "title": element["title"] if element else stream.element,
+        "status": element["status"] if element else None,
+        "last_row_at": element["last_row_at"] if element else None,
+        "problem": problem,
+    }
+
+
+def _loaded(tile: LoadTile, shown: _Shown) -> schemas.SourceState:
+    element = shown.element(tile.pipeline, tile.element)
+    problem = None if element else f'There is no element "{tile.element}" in "{tile.pipeline}".'
+    return {
+        "pipeline": tile.pipeline,
+        "element": tile.element,
+        "title": element["title"] if element else tile.element,
         "status": element["status"] if element else None,
         "last_row_at": element["last_row_at"] if element else None,
         "problem": problem,
@@ -226,6 +254,28 @@ def rows_of_tile(wall: Wall, tile_id: str) -> Peeked:
     _, source, topic = stream_of(tile.pipeline, tile.stream)
     read = asked_of_kafka(lambda kafka: peek(kafka, topic, tile.rows))
     return {"stream": source, "records": [_only(record_json(each), tile.columns) for each in read]}
+
+
+def load_of_tile(wall: Wall, tile_id: str, after_ms: int) -> schemas.LoadHistory:
+    """Returns the points of a tile of load that are newer than `after_ms`, oldest first. Raises Missing,
+    Invalid and BackendAway."""
+    tile = tile_of(wall, tile_id)
+    if not isinstance(tile, LoadTile):
+        raise Invalid(f"The tile {tile_id} shows no load: it is a {tile.kind}.", faults=[_fault("tile")])
+    names = ("t", *tile.columns)
+    points: list[Any] = [
+        {name: point[name] for name in names if name in point}
+        for point in _load_history(tile)
+        if point["t"] > after_ms
+    ]
+    return {"points": points}
+
+
+def _load_history(tile: LoadTile) -> Sequence[Mapping[str, Any]]:
+    if tile.node:
+        return node_history(tile.node)
+    deployment = active_deployment(pipeline_named(tile.pipeline))
+    return element_history(deployment.pk, tile.element) if deployment else []
 
 
 def chosen(record: PeekedRecord, series: Series) -> dict[str, Any] | None:

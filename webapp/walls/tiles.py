@@ -119,13 +119,47 @@ class PictureTile(_Tile):
     pipeline: Name
 
 
+OF_ELEMENT = {
+    "throughput": ("rows_in_per_s", "rows_out_per_s"),
+    "lag": ("lag_rows",),
+    "latency": ("latency_ms_p50", "latency_ms_p95", "latency_ms_p99"),
+}
+OF_NODE = {"cpu": ("cpu_ratio",), "memory": ("memory_ratio",)}
+LOAD_S_MAX = 3600
+"""So long a history of load is kept."""
+
+
+class LoadTile(_Tile):
+    """How busy an element or a node is."""
+
+    kind: Literal["load"]
+    figure: Literal["throughput", "lag", "latency", "cpu", "memory"]
+    pipeline: str = Field(default="", max_length=60)
+    element: str = Field(default="", max_length=60)
+    node: str = Field(default="", max_length=60)
+    range_s: int = Field(default=900, ge=60, le=LOAD_S_MAX)
+
+    @model_validator(mode="after")
+    def _one_subject(self) -> Self:
+        of_node = self.figure in OF_NODE
+        if bool(self.node) != of_node or any(bool(name) == of_node for name in (self.pipeline, self.element)):
+            subject = "a node, and no element" if of_node else "an element of a pipeline, and no node"
+            raise ValueError(f"{self.figure} is of {subject}")
+        return self
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Returns what it shows of each point of the history."""
+        return OF_NODE.get(self.figure) or OF_ELEMENT[self.figure]
+
+
 class TextTile(_Tile):
     kind: Literal["text"]
     text: str = Field(max_length=2000)
 
 
 Tile = Annotated[
-    ChartTile | FigureTile | TableTile | PictureTile | TextTile,
+    ChartTile | FigureTile | TableTile | PictureTile | LoadTile | TextTile,
     Field(discriminator="kind"),
 ]
 

@@ -2,6 +2,7 @@ import { useMemo } from "react";
 import { elementPath } from "../../shared/api";
 import { useNode } from "../../shared/live";
 import { useLivePoints } from "../../shared/live-points";
+import { loadChart } from "../../shared/load-charts";
 import { marksIn } from "../../shared/marks";
 import { pointOf } from "../../shared/points";
 import { spanOf, useTimeRange, within } from "../../shared/time-range";
@@ -24,29 +25,15 @@ function usePoints(pipeline: string, element: LiveElement) {
 
 function chartsOf(points: ElementPoint[]): ChartData[] {
   const times = points.map((point) => point.t);
-  const line = (name: string, figure: keyof ElementPoint, series?: number) => ({
+  const line = (name: string, figure: keyof ElementPoint, series: number) => ({
     name,
     series,
     values: points.map((point) => point[figure]),
   });
   return [
-    {
-      title: "Throughput",
-      unit: "rows/s",
-      times,
-      lines: [line("in", "rows_in_per_s"), line("out", "rows_out_per_s")],
-    },
-    { title: "Lag", unit: "rows", times, lines: [line("lag", "lag_rows", 4)], height: 120 },
-    {
-      title: "Latency",
-      unit: "ms",
-      times,
-      lines: [
-        line("p50", "latency_ms_p50", 1),
-        line("p95", "latency_ms_p95", 6),
-        line("p99", "latency_ms_p99", 2),
-      ],
-    },
+    loadChart("throughput", points),
+    { ...loadChart("lag", points), height: 120 },
+    loadChart("latency", points),
     {
       title: "Batch",
       unit: "ms",

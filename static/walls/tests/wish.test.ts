@@ -25,6 +25,8 @@ const TILES: Tile[] = [
   },
   { ...place, kind: "table", ...from, columns: ["kw", "at"], rows: 20 },
   { ...place, kind: "picture", pipeline: "p" },
+  { ...place, kind: "load", figure: "lag", pipeline: "p", element: "e", node: "", range_s: 300 },
+  { ...place, kind: "load", figure: "cpu", pipeline: "", element: "", node: "edge-a", range_s: 900 },
   { ...place, kind: "text", text: "Hall 3" },
 ];
 

@@ -107,6 +107,7 @@ ENDPOINTS: list[tuple[str, str, Any, str]] = [
     ("GET", "/walls/hall/state", None, "viewer"),
     ("GET", "/walls/hall/tiles/t/curve", None, "viewer"),
     ("GET", "/walls/hall/tiles/t/rows", None, "viewer"),
+    ("GET", "/walls/hall/tiles/t/load", None, "viewer"),
     ("GET", "/walls/hall/links", None, "operator"),
     ("POST", "/walls", {"title": "Hall"}, "operator"),
     ("PUT", "/walls/hall", {"title": "Hall", "tiles": []}, "operator"),

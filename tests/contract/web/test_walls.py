@@ -20,6 +20,7 @@ from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.peek import newest_offsets, peek
 from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
 from pipeline_runtime.model.ids import stream_topic
+from pipeline_runtime.wire import keys
 from tests.contract.web.conftest import PIPELINE, PREFIX, Caller, audited
 from tests.contract.web.test_permissions import ENDPOINTS, assert_problem
 from tests.waiting import PATIENCE_S, wait_until
@@ -45,6 +46,10 @@ TABLE: dict[str, Any] = {
     **PLACE,
 }
 PICTURE: dict[str, Any] = {"id": "p", "kind": "picture", "pipeline": PIPELINE, **PLACE}
+LOAD: dict[str, Any] = {"id": "l", "kind": "load", "figure": "lag", **PLACE} | {
+    "pipeline": PIPELINE,
+    "element": "variation",
+}
 TEXT: dict[str, Any] = {"id": "note", "kind": "text", "text": "Hall 1", **PLACE}
 NOTE = {"at": "2026-11-20T12:00:00Z", "text": "new bearing", "by": "somebody else"}
 
@@ -118,7 +123,7 @@ def test_a_save_of_an_older_revision_is_refused_and_the_same_save_changes_nothin
 
 
 def test_each_kind_of_tile_comes_back_as_it_was_saved(caller: Call) -> None:
-    tiles = [CHART | {"annotations": [NOTE], "low": 1, "high": 2.5}, FIGURE, TABLE, PICTURE, TEXT]
+    tiles = [CHART | {"annotations": [NOTE], "low": 1, "high": 2.5}, FIGURE, TABLE, PICTURE, LOAD, TEXT]
     wall = made(caller, "Hall", *tiles)
     for tile, stored in zip(tiles, wall["tiles"], strict=True):
         assert {name: stored[name] for name in tile if name not in ("series", "annotations")} == {
@@ -170,6 +175,11 @@ WRONG: dict[str, Any] = {
     "a time without a zone": CHART | {"annotations": [NOTE | {"at": "2026-11-20T12:00:00"}]},
     "too many columns": TABLE | {"columns": ["a"] * 13},
     "too many rows": TABLE | {"rows": 51},
+    "load of nothing": LOAD | {"element": ""},
+    "load of two things": LOAD | {"node": "edge-a"},
+    "load of a node that only elements have": LOAD | {"pipeline": "", "element": "", "node": "edge-a"},
+    "load of an element that only nodes have": LOAD | {"figure": "cpu"},
+    "too long a load": LOAD | {"range_s": 3601},
 }
 
 
@@ -322,6 +332,28 @@ def test_a_history_that_no_chart_shows_goes_a_day_later(transactional_db: None) 
 
 
 @pytest.mark.usefixtures("deployment")
+@pytest.mark.usefixtures("deployment")
+def test_a_tile_of_load_shows_its_figures_and_no_others(caller: Call, real_redis: Any) -> None:
+    node = LOAD | {"id": "n", "figure": "cpu", "pipeline": "", "element": "", "node": "edge-a"}
+    made(caller, "Hall", LOAD, node, LOAD | {"id": "gone", "element": "gone"})
+    shown = by_link(caller, "hall")
+    deployment = Deployment.objects.get()
+    of_element, of_node = keys.element_history(deployment.pk, "variation"), keys.node_history("edge-a")
+    for t in (1000, 3000):
+        real_redis.rpush(of_element, json.dumps({"t": t, "lag_rows": t // 1000, "state_bytes": 1}))
+        real_redis.rpush(of_node, json.dumps({"t": t, "cpu_ratio": 0.5, "memory_ratio": 0.1}))
+    t = "/walls/hall/tiles"
+    assert shown.get(f"{t}/l/load").json() == {
+        "points": [{"t": 1000, "lag_rows": 1}, {"t": 3000, "lag_rows": 3}]
+    }
+    assert shown.get(f"{t}/n/load?after=1000").json() == {"points": [{"t": 3000, "cpu_ratio": 0.5}]}
+    assert_problem(shown.get(f"{t}/l/rows"), 422)
+    found = shown.get("/walls/hall/state").json()["tiles"]
+    assert [source["title"] for source in found["l"]["sources"]] == ["variation"]
+    assert found["n"]["sources"] == []
+    assert "no element" in found["gone"]["sources"][0]["problem"]
+
+
 def test_a_picture_has_no_parameters(caller: Call) -> None:
     made(caller, "Hall", PICTURE)
     picture = by_link(caller, "hall").get("/walls/hall/state").json()["tiles"]["p"]["picture"]
@@ -392,12 +424,12 @@ def test_a_link_shows_its_wall_and_names_nobody(caller: Call) -> None:
     assert (wall["title"], wall["changed_by"]) == ("Hall", None)
     assert [note["by"] for note in wall["tiles"][0]["annotations"]] == [""]
     assert "operator-user" not in json.dumps(shown.get("/walls/hall/state").json())
-    for part in ("", "/state", "/tiles/t/curve", "/tiles/t/rows"):
+    for part in ("", "/state", "/tiles/t/curve", "/tiles/t/rows", "/tiles/t/load"):
         assert_problem(shown.get(f"/walls/other{part}"), 403)
 
 
 @pytest.mark.usefixtures("deployment")
-def test_a_link_opens_nothing_but_four_ways_to_look_at_its_wall(caller: Call) -> None:
+def test_a_link_opens_nothing_but_five_ways_to_look_at_its_wall(caller: Call) -> None:
     made(caller, "Hall", CHART)
     shown = by_link(caller, "hall")
     opened = {
@@ -405,7 +437,7 @@ def test_a_link_opens_nothing_but_four_ways_to_look_at_its_wall(caller: Call) ->
         for method, path, body, _ in ENDPOINTS
         if shown.call(method, path, body).status_code != 401
     }
-    looks = ("", "/state", "/tiles/t/curve", "/tiles/t/rows")
+    looks = ("", "/state", "/tiles/t/curve", "/tiles/t/rows", "/tiles/t/load")
     assert opened == {("GET", f"/walls/hall{part}") for part in looks}
     assert shown.http.get("/").status_code == 302
 

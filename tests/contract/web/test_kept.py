@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import base64
-import json
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,9 +13,9 @@ import redis
 from pipeline_runtime.model.kept import KeptAnswer, KeptEntry, KeptQuestion
 from pipeline_runtime.operators.sdk import DataFrameOperator
 from pipeline_runtime.wire import keys, tasks
+from tests.contract.web.asked_node import asked_node
 from tests.contract.web.conftest import PIPELINE, Caller
 from tests.contract.web.test_permissions import assert_problem
-from tests.waiting import PATIENCE_S
 from webapp.backends import node_questions
 from webapp.monitoring import kept
 from webapp.nodes.models import Node
@@ -39,23 +36,13 @@ KEPT = KeptAnswer(
 )
 
 
-@contextmanager
-def node(there: redis.Redis, url: str, answer: Callable[[KeptQuestion], KeptAnswer]) -> Iterator[list[Any]]:
-    """Takes one question from the queue of `cloud`, as its Celery worker does; yields what it was asked."""
-    asked: list[Any] = []
-
-    def serve() -> None:
-        found: Any = there.blpop([tasks.node_queue("cloud")], timeout=int(PATIENCE_S))
-        message = json.loads(found[1])
-        assert message["headers"]["task"] == tasks.NODE_LOOK
-        (question,) = json.loads(base64.b64decode(message["body"]))[0]
-        asked.append(question)
+def node(
+    there: redis.Redis, url: str, answer: Callable[[KeptQuestion], KeptAnswer]
+) -> AbstractContextManager[list[KeptQuestion]]:
+    def look(question: dict[str, Any]) -> None:
         Answers(url).look(question, answer)
 
-    thread = threading.Thread(target=serve, daemon=True)
-    thread.start()
-    yield asked
-    thread.join(PATIENCE_S)
+    return asked_node(there, tasks.NODE_LOOK, KeptQuestion, look, "cloud")
 
 
 def test_a_viewer_sees_what_the_node_of_the_element_tells(
@@ -63,7 +50,7 @@ def test_a_viewer_sees_what_the_node_of_the_element_tells(
 ) -> None:
     with node(real_redis, redis_url, lambda _: KEPT) as asked:
         page = caller("viewer").get(f"{E}/power/state?key=press&after=press%200&limit=3").json()
-    question = KeptQuestion.model_validate(asked[0])
+    [question] = asked
     assert (question.group, question.element) == (f"{deployment.pk}.power", "power")
     assert (question.search, question.after, question.limit) == ("press", "press 0", 3)
     assert (page["keys"], page["next"], page["looked"]) == (700, "press 3", None)

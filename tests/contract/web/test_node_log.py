@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import logging
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
@@ -15,9 +12,9 @@ import redis
 
 from pipeline_runtime.model.node_log import LogAnswer, LogQuestion
 from pipeline_runtime.wire import tasks
+from tests.contract.web.asked_node import asked_node
 from tests.contract.web.conftest import PIPELINE, Caller
 from tests.contract.web.test_permissions import assert_problem
-from tests.waiting import PATIENCE_S
 from webapp.backends import node_questions
 from webapp.nodes.models import Node
 from webapp.placements.models import Deployment
@@ -28,25 +25,13 @@ Call = Callable[[str | None], Caller]
 log = logging.getLogger("tests.node_log")
 
 
-@contextmanager
 def node(
-    there: redis.Redis, url: str, answer: Callable[[LogQuestion], LogAnswer], name: str = "cloud"
-) -> Iterator[list[Any]]:
-    """Takes one question from the queue of a node, as its Celery worker does; yields what it was asked."""
-    asked: list[Any] = []
-
-    def serve() -> None:
-        found: Any = there.blpop([tasks.node_queue(name)], timeout=int(PATIENCE_S))
-        message = json.loads(found[1])
-        assert message["headers"]["task"] == tasks.NODE_LOG
-        (question,) = json.loads(base64.b64decode(message["body"]))[0]
-        asked.append(question)
+    there: redis.Redis, url: str, answer: Callable[[LogQuestion], LogAnswer]
+) -> AbstractContextManager[list[LogQuestion]]:
+    def tell(question: dict[str, Any]) -> None:
         Answers(url).log_lines(question, answer)
 
-    thread = threading.Thread(target=serve, daemon=True)
-    thread.start()
-    yield asked
-    thread.join(PATIENCE_S)
+    return asked_node(there, tasks.NODE_LOG, LogQuestion, tell, "cloud")
 
 
 @pytest.fixture
@@ -66,7 +51,7 @@ def test_an_operator_reads_the_newest_lines_of_a_node(
     log.warning("the disk is almost full")
     with node(real_redis, redis_url, recent.answer) as asked:
         page = caller("operator").get("/nodes/cloud/log?level=WARNING&search=DISK&limit=7").json()
-    question = LogQuestion.model_validate(asked[0])
+    [question] = asked
     assert (question.group, question.search, question.limit) == ("", "DISK", 7)
     assert (page["node"], page["matching"]) == ("cloud", 1)
     (line,) = page["lines"]

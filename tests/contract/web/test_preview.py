@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import base64
-import json
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
@@ -22,9 +19,9 @@ from pipeline_runtime.model.preview import (
     SampleRow,
 )
 from pipeline_runtime.wire import tasks
+from tests.contract.web.asked_node import asked_node
 from tests.contract.web.conftest import PIPELINE, Caller, audited
 from tests.contract.web.test_permissions import assert_problem
-from tests.waiting import PATIENCE_S
 from webapp.backends import node_questions
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Pipeline
@@ -46,23 +43,13 @@ ANSWER = PreviewAnswer(
 )
 
 
-@contextmanager
-def node(there: redis.Redis, url: str, name: str, answer: PreviewAnswer) -> Iterator[list[PreviewQuestion]]:
-    """Takes one question from the queue of that node, as its Celery worker does; yields what it was asked."""
-    asked: list[PreviewQuestion] = []
+def node(
+    there: redis.Redis, url: str, name: str, answer: PreviewAnswer
+) -> AbstractContextManager[list[PreviewQuestion]]:
+    def give(question: dict[str, Any]) -> None:
+        Answers(url).give(question["id"], answer)
 
-    def serve() -> None:
-        found: Any = there.blpop([tasks.node_queue(name)], timeout=int(PATIENCE_S))
-        message = json.loads(found[1])
-        assert message["headers"]["task"] == tasks.NODE_PREVIEW
-        (question,) = json.loads(base64.b64decode(message["body"]))[0]
-        asked.append(PreviewQuestion.model_validate(question))
-        Answers(url).give(asked[0].id, answer)
-
-    thread = threading.Thread(target=serve, daemon=True)
-    thread.start()
-    yield asked
-    thread.join(PATIENCE_S)
+    return asked_node(there, tasks.NODE_PREVIEW, PreviewQuestion, give, name)
 
 
 def test_an_editor_sees_what_a_node_tells_and_the_draft_stays(

@@ -71,10 +71,16 @@ function look(): void {
   void orderNext();
 }
 
+/** A page that is closed orders nothing more. */
+const warn = (event: BeforeUnloadEvent): void => {
+  if (useMoves.getState().moves.some(({ state }) => state === "waits")) event.preventDefault();
+};
+
 /** Orders the moves, each when the one before it is done. They come after those that still wait. */
 export function moveAll(moves: readonly Move[]): void {
   const before = useMoves.getState().moves.filter(({ state }) => state === "waits" || state === "moving");
   useMoves.setState({ moves: [...before, ...moves] });
+  window.addEventListener("beforeunload", warn);
   void orderNext();
 }
 

@@ -63,6 +63,8 @@ def test_one_click_leads_from_a_row_to_the_row_it_was_made_from(watched: str, da
     expect(came_from).to_have_count(2)  # with the head
     expect(came_from.nth(1)).to_contain_text(number)
     expect(dialog.get_by_text("numbers made the rows.")).to_be_visible()
+    came_from.nth(1).get_by_role("button", name=re.compile("Open the row")).click()
+    expect(dialog.get_by_role("region", name="The row")).to_contain_text("partition 0")
     came_from.nth(1).get_by_role("button", name=re.compile("Where did the row")).click()
     dialog.get_by_role("button", name="Back to the row before").click()
     expect(dialog.get_by_text("1 row, from which positive made what is above.")).to_be_visible()

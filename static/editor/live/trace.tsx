@@ -5,6 +5,7 @@ import { get } from "../../shared/api";
 import { parseReference } from "../../shared/document";
 import { columnsOf, rowOf, type ShownRow } from "../../shared/rows/cells";
 import { RowTable } from "../../shared/rows/table";
+import { WholeRow } from "../../shared/rows/whole";
 import type { PeekRecord, Trace, TracedStep } from "../../shared/types";
 import { Dialog } from "../../shared/ui/dialog";
 import { Problem, Skeleton, useLoaded } from "../../shared/ui/parts";
@@ -132,14 +133,20 @@ interface RowsProps {
 }
 
 function Rows({ title, records, columns: known, onTrace }: RowsProps) {
+  const [open, setOpen] = useState<ShownRow | null>(null);
   const columns = columnsOf(records, known ?? undefined);
   return (
-    <RowTable
-      label={`Rows of ${title}`}
-      columns={columns}
-      rows={records.map((record) => rowOf(record, columns))}
-      keyed
-      onTrace={onTrace}
-    />
+    <>
+      <RowTable
+        label={`Rows of ${title}`}
+        columns={columns}
+        rows={records.map((record) => rowOf(record, columns))}
+        keyed
+        onTrace={onTrace}
+        open={open?.id ?? null}
+        onOpen={(row) => setOpen(row.id === open?.id ? null : row)}
+      />
+      {open && <WholeRow row={open} columns={columns} onClose={() => setOpen(null)} />}
+    </>
   );
 }

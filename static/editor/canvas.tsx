@@ -51,9 +51,9 @@ import {
   useEditor,
 } from "./store";
 import { addForFile } from "./uploading";
-import { letterScale, LookContext, lookAt, readableView, ZOOM, type Look } from "./view";
+import { letterScale, LookContext, lookAt, placesOf, readableView, ZOOM, type Look } from "./view";
 
-const NODE_TYPES = { card: ElementCard, "group-box": GroupBox };
+const NODE_TYPES = { card: ElementCard, "group-box": GroupBox, "note-place": () => null };
 const EDGE_TYPES = { stream: StreamEdge };
 const LANE_NODE_TYPES = {
   card: LaneCard,
@@ -66,7 +66,8 @@ const LANE_EDGE_TYPES = { stream: LaneStream };
 /** From here on, cards outside the view are not drawn, and from afar neither ports nor single streams. */
 const MANY = 120;
 const NO_STREAMS: StreamLine[] = [];
-const mapClass = (node: AnyNode) => (node.type === "card" ? "map-card" : "map-group");
+const MAP_CLASSES: Partial<Record<string, string>> = { card: "map-card", "note-place": "map-note" };
+const mapClass = (node: AnyNode) => MAP_CLASSES[node.type] ?? "map-group";
 
 const ends = (connection: Connection | Edge): [PortRef, PortRef] => [
   { element: connection.source, port: connection.sourceHandle ?? "out" },
@@ -119,12 +120,8 @@ function useFirstView(place: React.RefObject<HTMLDivElement | null>): Viewport |
   const [view, setView] = useState<Viewport | null>(null);
   useLayoutEffect(() => {
     if (!place.current) return;
-    const cards = useEditor.getState().nodes.filter((node) => node.type === "card");
     setView(
-      readableView(
-        cards.map((node) => node.position),
-        place.current.getBoundingClientRect(),
-      ),
+      readableView(useEditor.getState().nodes.flatMap(placesOf), place.current.getBoundingClientRect()),
     );
   }, [place]);
   return view;

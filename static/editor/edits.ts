@@ -208,7 +208,8 @@ export function pasteElements(document: PipelineDocument, copied: DocElement[]) 
     taken.push(id);
   }
   const fresh = copied.map((element) => copyOf(element, names, offset));
-  return { document: withElements(document, [...elementsOf(document), ...fresh]), ids: [...names.values()] };
+  const pasted = withElements(document, [...elementsOf(document), ...fresh]);
+  return { document: pasted, ids: [...names.values()], offset };
 }
 
 /** Sets whether the two may share a node. It is written only once, at the element `id`. */

@@ -29,7 +29,9 @@ interface GroupData extends Record<string, unknown> {
 
 export type CardNode = Node<CardData, "card">;
 export type GroupNode = Node<GroupData, "group-box">;
-export type FlowNode = CardNode | GroupNode;
+/** Where a note or a frame lies: for the map and the zoom. The note itself is drawn by notes/layer.tsx. */
+export type NotePlace = Node<Record<string, never>, "note-place">;
+export type FlowNode = CardNode | GroupNode | NotePlace;
 
 const PAD = { x: 20, top: 38, bottom: 20 };
 /**
@@ -127,8 +129,14 @@ export function toNodes(
   const cards = elementsOf(document).map((element, index) =>
     card(element, operators.get(element.type), old.get(element.id), selected.has(element.id), index, live),
   );
-  return [...boxes(document, cards), ...cards];
+  return [...behind(document, cards), ...cards];
 }
+
+/** What lies behind the cards. */
+export const behind = (document: PipelineDocument, cards: readonly CardNode[]): FlowNode[] => [
+  ...notePlaces(document),
+  ...boxes(document, cards),
+];
 
 function card(
   element: DocElement,
@@ -184,6 +192,28 @@ export function sized(node: CardNode, measured: { width: number; height: number 
 
 const samePlace = (a: Point, b: Point) => a.x === b.x && a.y === b.y;
 
+const STILL = {
+  handles: [],
+  selectable: false,
+  draggable: false,
+  connectable: false,
+  focusable: false,
+  deletable: false,
+};
+
+const notePlaces = (document: PipelineDocument): NotePlace[] =>
+  (document.spec?.notes ?? []).map(({ id, x, y, width, height }) => ({
+    ...STILL,
+    id: `note:${id}`,
+    type: "note-place",
+    position: { x, y },
+    data: {},
+    width,
+    height,
+    measured: { width, height },
+    zIndex: -2,
+  }));
+
 /** One box behind each group, as large as its cards need. */
 export function boxes(document: PipelineDocument, cards: readonly CardNode[]): GroupNode[] {
   if (groupsOf(document).length === 0) return [];
@@ -211,12 +241,7 @@ export function boxes(document: PipelineDocument, cards: readonly CardNode[]): G
       width,
       height,
       measured: { width, height },
-      handles: [],
-      selectable: false,
-      draggable: false,
-      connectable: false,
-      focusable: false,
-      deletable: false,
+      ...STILL,
       zIndex: -1,
     };
   });

@@ -5,12 +5,21 @@ import { create } from "zustand";
 import { remember } from "../shared/address";
 import { sentence } from "../shared/format";
 import { mayAct } from "../shared/page";
-import type { DocElement, Fault, Operator, Pipeline, PipelineDocument, StreamSchema } from "../shared/types";
+import type {
+  DocElement,
+  DocNote,
+  Fault,
+  Operator,
+  Pipeline,
+  PipelineDocument,
+  StreamSchema,
+} from "../shared/types";
 import { elementsOf, emptyDocument, groupOf, locate } from "../shared/document";
 import * as edits from "./edits";
 import type { Mark, StreamMark } from "./difference";
-import { boxes, sized, toEdges, toNodes, type CardNode, type FlowNode, type StreamEdge } from "./flow";
+import { behind, sized, toEdges, toNodes, type CardNode, type FlowNode, type StreamEdge } from "./flow";
 import * as past from "../shared/history";
+import { notesAround, pasteNotes } from "./notes/notes";
 import { arranged, type Arrangement, type Point } from "./places";
 
 type Mode = "edit" | "live";
@@ -220,7 +229,7 @@ export function selectAll(): void {
 export function takeNodeChanges(changes: NodeChange<FlowNode>[]): void {
   const state = useEditor.getState();
   const wanted = changes.filter(
-    (change) => change.type !== "remove" && !("id" in change && change.id.startsWith("group:")),
+    (change) => change.type !== "remove" && !("id" in change && /^(group|note):/.test(change.id)),
   );
   if (wanted.length === 0) return;
   const measured = new Set(wanted.flatMap((change) => (change.type === "dimensions" ? [change.id] : [])));
@@ -234,7 +243,7 @@ export function takeNodeChanges(changes: NodeChange<FlowNode>[]): void {
   const selected = wanted.some((change) => change.type === "select")
     ? new Set(cards.filter((node) => node.selected).map((node) => node.id))
     : state.selected;
-  useEditor.setState({ nodes: [...boxes(shown(state), cards), ...cards], selected });
+  useEditor.setState({ nodes: [...behind(shown(state), cards), ...cards], selected });
   const settled = new Set(
     wanted.flatMap((change) => (change.type === "position" && !change.dragging ? [change.id] : [])),
   );
@@ -297,30 +306,41 @@ export function toggleGroup(): void {
   else if (selected.length > 1) commit(edits.groupElements(document, selected));
 }
 
-const CLIPBOARD = "fogline-clipboard";
+const CLIPBOARD = "fogline-copied";
+
+interface Copied {
+  elements: DocElement[];
+  notes: DocNote[];
+}
+
+const copiedOf = (document: PipelineDocument, ids: ReadonlySet<string>): Copied => ({
+  elements: edits.copyElements(document, ids),
+  notes: notesAround(document, ids),
+});
 
 /** The clipboard lies in localStorage, so that it reaches other tabs and pipelines. */
 export function copySelected(): number {
   const state = useEditor.getState();
-  const copied = edits.copyElements(shown(state), state.selected);
-  if (copied.length) localStorage.setItem(CLIPBOARD, JSON.stringify(copied));
-  return copied.length;
+  const copied = copiedOf(shown(state), state.selected);
+  const count = copied.elements.length;
+  if (count > 0) localStorage.setItem(CLIPBOARD, JSON.stringify(copied));
+  return count;
 }
 
 export function paste(): void {
   const text = localStorage.getItem(CLIPBOARD);
   if (!text) return;
-  pasted(JSON.parse(text) as DocElement[]);
+  pasted(JSON.parse(text) as Copied);
 }
 
 export function duplicateSelected(): void {
-  pasted(edits.copyElements(current(), useEditor.getState().selected));
+  pasted(copiedOf(current(), useEditor.getState().selected));
 }
 
-function pasted(copied: DocElement[]): void {
-  if (copied.length === 0) return;
-  const { document, ids } = edits.pasteElements(current(), copied);
-  commit(document);
+function pasted({ elements, notes }: Copied): void {
+  if (elements.length === 0) return;
+  const { document, ids, offset } = edits.pasteElements(current(), elements);
+  commit(pasteNotes(document, notes, offset));
   select(ids);
 }
 

@@ -1,6 +1,6 @@
 /** The zoom of the canvas, and how cards are brought into view. */
 import { createContext } from "react";
-import type { useReactFlow, Viewport } from "@xyflow/react";
+import type { Node, useReactFlow, Viewport } from "@xyflow/react";
 import { CARD, type Point } from "./places";
 
 export type Flow = Pick<
@@ -71,19 +71,19 @@ export function canvasBox(): DOMRect {
   return document.querySelector(".canvas")?.getBoundingClientRect() ?? new DOMRect(0, 0, 800, 600);
 }
 
-export function showReadably(flow: Flow): void {
-  const cards = flow.getNodes().flatMap((node) => {
-    if (node.type !== "lane") return node.type === "card" ? [node.position] : [];
-    const { x, y } = node.position; // with its head, and as wide as it is
-    return [
-      node.position,
-      { x: x + (node.width ?? 0) - CARD.width, y: y + (node.height ?? 0) - CARD.height },
-    ];
-  });
-  void flow.setViewport(readableView(cards, canvasBox()), { duration: MOVE_MS });
+/** A card's place; of a lane, a note and a frame those of cards in two of its corners, so that it fits whole. */
+export function placesOf({ type, position, width = 0, height = 0 }: Node): Point[] {
+  if (type === "card") return [position];
+  if (type !== "lane" && type !== "note-place") return [];
+  return [position, { x: position.x + width - CARD.width, y: position.y + height - CARD.height }];
 }
 
-/** Every element, however many there are. */
+export function showReadably(flow: Flow): void {
+  const places = flow.getNodes().flatMap(placesOf);
+  void flow.setViewport(readableView(places, canvasBox()), { duration: MOVE_MS });
+}
+
+/** Every element and note, however many there are. */
 export function showAll(flow: Flow): void {
   const padding = { top: `${ROOM.top}px`, x: `${ROOM.side}px`, bottom: `${ROOM.bottom}px` } as const;
   void flow.fitView({ padding, minZoom: ZOOM.least, maxZoom: ZOOM.fit, duration: MOVE_MS });

@@ -67,6 +67,14 @@ def test_notes_and_frames_are_kept_with_the_pipeline_and_change_nothing_that_run
         page.mouse.up()
         wait_until(lambda: saved()["notes"][0]["y"] > -60 < saved()["elements"][0]["ui"]["y"], "the drag")
 
+        # the map has both, and a frame is copied along with all that lies in it
+        expect(page.locator(".react-flow__minimap .map-note")).to_have_count(2)
+        dashboard.card(DOCUMENT["spec"]["elements"][1]["id"]).click()
+        for keys in ("Control+a", "Control+c", "Control+v"):
+            page.keyboard.press(keys)
+        wait_until(lambda: [each["text"] for each in saved()["notes"]].count("Hall") == 2, "the copy")
+        page.keyboard.press("Control+z")
+
         page.get_by_role("button", name="Live", exact=True).click()
         expect(page.get_by_label("Text of the note")).to_have_attribute("readonly", "")
         exported = client.get(f"/api/v1/pipelines/{NAME}/export").text

@@ -124,6 +124,34 @@ export function insideOf(
   };
 }
 
+/** The frames whose elements are all among these, with what lies in them: they are copied along. */
+export function notesAround(document: PipelineDocument, ids: ReadonlySet<string>): DocNote[] {
+  const copied = new Set<string>();
+  for (const { id } of notesOf(document)) {
+    const { elements, notes } = insideOf(document, id);
+    if (elements.size === 0 || ![...elements].every((each) => ids.has(each))) continue;
+    for (const each of [id, ...notes]) copied.add(each);
+  }
+  return notesOf(document).filter(({ id }) => copied.has(id));
+}
+
+/** With copies of the notes, as many as there can be. */
+export function pasteNotes(
+  document: PipelineDocument,
+  copied: readonly DocNote[],
+  by: Point,
+): PipelineDocument {
+  const notes = [...notesOf(document)];
+  for (const note of copied.slice(0, NOTES_MAX - notes.length)) {
+    const id = freshId(
+      notes.map((each) => each.id),
+      note.kind,
+    );
+    notes.push({ ...note, id, x: note.x + by.x, y: note.y + by.y });
+  }
+  return withNotes(document, notes);
+}
+
 /**
  * The notes of two people who changed one document. If both changed the same note, both notes stay, so that no
  * text is lost without a word; where both only placed it, mine counts.

@@ -9,8 +9,10 @@ import {
   insideOf,
   mergeNotes,
   moveNote,
+  notesAround,
   notesOf,
   NOTES_MAX,
+  pasteNotes,
   removeNote,
   resizeNote,
   SIDE,
@@ -69,6 +71,27 @@ describe("notes and frames", () => {
     const document = noted(frame("outer", -20, 900), frame("inner", 0, 100));
     expect(insideOf(document, "outer").notes).toEqual(new Set(["inner"]));
     expect(insideOf(document, "inner").notes).toEqual(new Set());
+  });
+});
+
+describe("a copy of elements", () => {
+  test("takes the frames along whose elements are all copied, with what lies in them", () => {
+    // readings lie at 0, big at 320
+    const document = noted(frame("f", -20, 300), note("in", { x: 20 }), note("out", { x: 400 }));
+    expect(notesAround(document, new Set(["big"]))).toEqual([]);
+    const copied = notesAround(document, new Set(["readings", "big"]));
+    expect(copied.map(({ id }) => id)).toEqual(["f", "in"]);
+    const pasted = notesOf(pasteNotes(document, copied, { x: 8, y: 16 })).slice(3);
+    expect(pasted.map(({ x, y, text }) => [x, y, text])).toEqual([
+      [-12, -4, "f"],
+      [28, 16, "in"],
+    ]);
+    expect(new Set(notesOf(pasteNotes(document, copied, { x: 8, y: 16 })).map(({ id }) => id)).size).toBe(5);
+  });
+
+  test("never makes more notes than there can be", () => {
+    const full = noted(...Array.from({ length: NOTES_MAX - 1 }, (_, n) => note(`n${n}`)));
+    expect(notesOf(pasteNotes(full, [note("a"), note("b")], { x: 0, y: 0 }))).toHaveLength(NOTES_MAX);
   });
 });
 

@@ -184,7 +184,20 @@ function pipelineChanges(
     const [was, is] = [groupWords(old?.get(id), nameOf), groupWords(now?.get(id), nameOf)];
     if (was !== is) found.push({ what: "Runs as one", from: was, to: is });
   }
-  return found;
+  return [...found, ...noteChanges(before, after)];
+}
+
+/** What was written in notes and frames. Where they lie, and their colours, do not count. */
+function noteChanges(before: PipelineDocument, after: PipelineDocument): ValueChange[] {
+  const notes = (document: PipelineDocument) =>
+    new Map((document.spec?.notes ?? []).map((note) => [note.id, note]));
+  const [old, now] = [notes(before), notes(after)];
+  return [...new Set([...now.keys(), ...old.keys()])].flatMap((id) => {
+    const [was, is] = [old.get(id), now.get(id)];
+    const [from, to] = [was, is].map((note) => (note ? inWords(note.text ?? "") : null));
+    const what = (is ?? was)?.kind === "frame" ? "Frame" : "Note";
+    return from === to ? [] : [{ what, from: from ?? null, to: to ?? null }];
+  });
 }
 
 function descriptionOf(document: PipelineDocument): string | null {

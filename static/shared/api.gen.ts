@@ -937,7 +937,7 @@ export interface LoadHistory {
   points: LoadPoint[];
 }
 
-/** Of an element or of a node. Only what the tile shows is there. */
+/** A point of an element or of a node, with only what the tile shows. */
 export interface LoadPoint {
   t: number;
   rows_in_per_s?: number | null;

@@ -96,7 +96,7 @@ class TileState(TypedDict):
 
 
 class LoadPoint(ElementPoint, NodePoint):
-    """Of an element or of a node. Only what the tile shows is there."""
+    """A point of an element or of a node, with only what the tile shows."""
 
 
 class LoadHistory(TypedDict):

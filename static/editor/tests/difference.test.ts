@@ -130,3 +130,15 @@ describe("streams that came and went", () => {
     ]);
   });
 });
+
+test("notes are told by their text, and their places do not count", () => {
+  const note = { id: "n", kind: "note" as const, text: "Ask Ada", x: 0, y: 0, width: 100, height: 100 };
+  const noted = (...notes: (typeof note)[]) => ({ ...DOCUMENT, spec: { ...DOCUMENT.spec, notes } });
+  const told = (before: typeof DOCUMENT, after: typeof DOCUMENT) =>
+    difference(before, after, operators).pipeline;
+  expect(told(DOCUMENT, noted(note))).toEqual([{ what: "Note", from: null, to: "Ask Ada" }]);
+  expect(told(noted(note), noted({ ...note, text: "" }))).toEqual([
+    { what: "Note", from: "Ask Ada", to: "empty" },
+  ]);
+  expect(told(noted(note), noted({ ...note, x: 80 }))).toEqual([]);
+});

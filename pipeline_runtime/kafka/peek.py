@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
@@ -39,7 +39,22 @@ class RangeRead:
 def peek(kafka: KafkaSettings, topic: str, limit: int, timeout_s: float = _TIMEOUT_S) -> list[PeekedRecord]:
     """Returns the newest `limit` committed records, oldest first, or [] when the topic has none or is
     unknown."""
-    with OpenTopic(kafka, topic, timeout_s) as found:
+    return peek_each(kafka, [topic], limit, timeout_s)[topic]
+
+
+def peek_each(
+    kafka: KafkaSettings, topics: Iterable[str], limit: int, timeout_s: float = _TIMEOUT_S
+) -> dict[str, list[PeekedRecord]]:
+    """Returns the same of several topics, which one consumer reads one after another."""
+    consumer = _consumer(kafka)
+    try:
+        return {topic: _newest(OpenTopic(kafka, topic, timeout_s, consumer), limit) for topic in topics}
+    finally:
+        consumer.close()
+
+
+def _newest(topic: OpenTopic, limit: int) -> list[PeekedRecord]:
+    with topic as found:
         back = 2 * limit  # one commit marker for each transaction is usual
         while True:
             starts = {tp: max(found.first[tp], end - back) for tp, end in found.ends.items()}
@@ -94,13 +109,21 @@ def newest_offsets(
     return within(timeout_s, ask)
 
 
-class OpenTopic:
-    """A consumer of all partitions of a topic, which may be unknown and then has none."""
+def _consumer(kafka: KafkaSettings) -> Any:
+    return open_consumer(kafka, fetch_max_wait_ms=100)
 
-    def __init__(self, kafka: KafkaSettings, topic: str, timeout_s: float = _TIMEOUT_S) -> None:
+
+class OpenTopic:
+    """A consumer of all partitions of a topic, which may be unknown and then has none. `shared`: the consumer
+    of several topics, which stays open."""
+
+    def __init__(
+        self, kafka: KafkaSettings, topic: str, timeout_s: float = _TIMEOUT_S, shared: Any = None
+    ) -> None:
         self._timeout_s = timeout_s
         self._topic = topic
-        self._consumer: Any = open_consumer(kafka, fetch_max_wait_ms=100)
+        self._shared = shared is not None
+        self._consumer: Any = shared or _consumer(kafka)
         self._tps: list[TopicPartition] = []
         self.first: dict[TopicPartition, int] = {}
         self.ends: dict[TopicPartition, int] = {}
@@ -114,12 +137,13 @@ class OpenTopic:
                 self.first = self._consumer.beginning_offsets(self._tps)
                 self._consumer.assign(self._tps)
         except BaseException:
-            self._consumer.close()
+            self.__exit__()
             raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._consumer.close()
+        if not self._shared:
+            self._consumer.close()
 
     def offsets_at(self, at_ms: int) -> dict[TopicPartition, int]:
         """Returns the first offsets whose records have this time or a later one. Rows that lie together in

@@ -3,13 +3,14 @@ each row the columns of its tile."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import pairwise
 from statistics import median
 from typing import Any
 
-from pipeline_runtime.kafka.peek import PeekedRecord, peek
+from pipeline_runtime.kafka.peek import PeekedRecord, peek, peek_each
 from pipeline_runtime.model.plain_data import exact
 from pipeline_runtime.operators.registry import OperatorUnknown, default_registry
 from webapp.moments import iso_of_ms
@@ -54,14 +55,14 @@ TEXT_MAX = 200
 class _Shown:
     """The pipelines of a wall, read once for all its tiles."""
 
-    def __init__(self, tiles: Iterable[Tile]) -> None:
+    def __init__(self, tiles: Sequence[Tile]) -> None:
         names = {stream.pipeline for tile in tiles for stream in streams_of(tile)}
         names |= {tile.pipeline for tile in tiles if isinstance(tile, PictureTile | LoadTile)}
         self._sources = Sources(names)
         self.pipelines = self._sources.pipelines
         self.board = Board(self.pipelines.values())
-        self._newest: dict[str, list[PeekedRecord]] = {}
-        self._away: BackendAway | None = None
+        self._figures = [tile.series for tile in tiles if isinstance(tile, FigureTile)]
+        self._newest: dict[str, list[PeekedRecord]] | BackendAway | None = None
 
     def stream(self, wanted: Stream) -> tuple[str, str]:
         """Returns the stream (`element.port`) and its topic. Raises Missing and Conflict."""
@@ -73,16 +74,22 @@ class _Shown:
         return next((element for element in found if element["id"] == id), None)
 
     def newest(self, topic: str) -> list[PeekedRecord]:
-        """Raises BackendAway, for further figures without asking Kafka once more."""
-        if self._away is not None:
-            raise self._away
-        if topic not in self._newest:
+        """Returns the newest records of a figure's topic. Those of all figures are read at once, by one
+        consumer. Raises BackendAway."""
+        if self._newest is None:
+            topics = set(self._topics())
             try:
-                self._newest[topic] = asked_of_kafka(lambda kafka: peek(kafka, topic, FIGURE_ROWS))
+                self._newest = asked_of_kafka(lambda kafka: peek_each(kafka, topics, FIGURE_ROWS))
             except BackendAway as away:
-                self._away = away
-                raise
+                self._newest = away
+        if isinstance(self._newest, BackendAway):
+            raise self._newest
         return self._newest[topic]
+
+    def _topics(self) -> Iterator[str]:
+        for series in self._figures:
+            with suppress(Problem):
+                yield self.stream(series)[1]
 
 
 def state_of(wall: Wall) -> schemas.WallState:

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaSettings
-from pipeline_runtime.kafka.peek import newest_offsets, peek
+from pipeline_runtime.kafka.peek import newest_offsets, peek, peek_each
 from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
 from pipeline_runtime.model.ids import stream_topic
 from pipeline_runtime.wire import keys
@@ -227,7 +227,8 @@ def send(broker: KafkaSettings, topic: str, rows: list[tuple[bytes, float, int]]
 def topic(kafka: str, settings: Any, deployment: Deployment, monkeypatch: pytest.MonkeyPatch) -> str:
     """The topic of the stream that the tiles show, with three rows of one machine and one of another."""
     settings.FOGLINE = settings.FOGLINE.model_copy(update={"kafka": kafka})
-    monkeypatch.setattr(showing, "peek", partial(peek, timeout_s=PATIENCE_S))
+    for each in (peek, peek_each):
+        monkeypatch.setattr(showing, each.__name__, partial(each, timeout_s=PATIENCE_S))
     name = stream_topic(deployment.pk, "variation")
     ensure_topics(KafkaSettings(kafka), [Topic(name)])
     rows = [(b"a", 1, 1000), (b"b", 7, 2000), (b"a", 2, 3000), (b"a", 4, 4000)]

@@ -1,8 +1,8 @@
-import { useContext, useEffect, useRef } from "react";
-import { Upload } from "lucide-react";
+import { useContext, useEffect } from "react";
 import { filesPage } from "../../shared/address";
 import { ago, bytes } from "../../shared/format";
 import type { StoredFile } from "../../shared/files/types";
+import { FileChooser } from "../../shared/files/file-chooser";
 import { UploadList } from "../../shared/files/upload-list";
 import { useDropped } from "../../shared/files/use-dropped";
 import { useFiles } from "../../shared/files/use-files";
@@ -17,7 +17,6 @@ import { TableState } from "./table-state";
 /** A data file that is chosen or uploaded. Of a table, what its import made of it is shown. */
 export function FileField({ field, value, onChange, id, invalid, describedBy }: LeafProps) {
   const { readOnly, values, patch, element } = useContext(Context);
-  const chooser = useRef<HTMLInputElement>(null);
   const { data: files = [] } = useFiles();
   const pipeline = useEditor((state) => state.name);
   const shipped = (field.schema["x-files"] as { reference: string; name: string }[] | undefined) ?? [];
@@ -77,29 +76,14 @@ export function FileField({ field, value, onChange, id, invalid, describedBy }: 
             </optgroup>
           )}
         </select>
-        <button
-          type="button"
-          className="button"
-          disabled={readOnly}
+        <FileChooser
+          label="Data file"
           title="You can also drop a file here, or onto the canvas"
-          onClick={() => chooser.current?.click()}
-        >
-          <Upload aria-hidden="true" />
-          Upload
-        </button>
+          accept={acceptOf(field.schema).join(",")}
+          disabled={readOnly}
+          onFile={upload}
+        />
       </div>
-      <input
-        ref={chooser}
-        type="file"
-        hidden
-        aria-label="Data file"
-        accept={acceptOf(field.schema).join(",")}
-        onChange={(event) => {
-          const file = event.target.files?.[0];
-          if (file) upload(file);
-          event.target.value = "";
-        }}
-      />
       <p className="visually-hidden" role="status">
         {known ? `${known.name}, ${bytes(known.size)}, ${stateWords(known.state)}` : ""}
       </p>

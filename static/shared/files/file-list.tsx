@@ -1,12 +1,12 @@
 /** The uploaded files: what they are, who uses them, and what can be done with each. */
-import { useRef } from "react";
-import { EllipsisVertical, FileUp, Trash2, TriangleAlert, Upload as UploadIcon } from "lucide-react";
+import { EllipsisVertical, FileUp, Trash2, TriangleAlert } from "lucide-react";
 import { bytes, count } from "../format";
 import { roleReason } from "../page";
 import { Menu } from "../ui/menu";
 import { Ago, Problem, Skeleton } from "../ui/parts";
 import { Bar } from "./bar";
 import { cancelImport, deleteFile, deleteRefusal, importFile } from "./files";
+import { FileChooser } from "./file-chooser";
 import { openImport } from "./import-store";
 import type { StoredFile } from "./types";
 import { UploadList } from "./upload-list";
@@ -27,33 +27,17 @@ export function UploadButton({
   onTaken: (file: StoredFile) => void;
   primary?: boolean;
 }) {
-  const chooser = useRef<HTMLInputElement>(null);
   const why = roleReason("editor");
   return (
-    <>
-      <button
-        type="button"
-        className={`button${primary ? " button--primary" : ""}`}
-        disabled={why !== null}
-        title={why ?? "You can also drop a file here"}
-        onClick={() => chooser.current?.click()}
-      >
-        <UploadIcon aria-hidden="true" />
-        Upload
-      </button>
-      <input
-        ref={chooser}
-        type="file"
-        hidden
-        multiple
-        aria-label="Data file"
-        accept={FILES}
-        onChange={(event) => {
-          for (const file of event.target.files ?? []) startUpload(file, onTaken);
-          event.target.value = "";
-        }}
-      />
-    </>
+    <FileChooser
+      label="Data file"
+      title={why ?? "You can also drop a file here"}
+      accept={FILES}
+      disabled={why !== null}
+      multiple
+      primary={primary}
+      onFile={(file) => startUpload(file, onTaken)}
+    />
   );
 }
 

@@ -1,8 +1,9 @@
-import { useRef, useState } from "react";
+import { useState } from "react";
 import { create } from "zustand";
 import { ago, bytes, listed } from "../format";
 import { Dialog, DialogAction } from "../ui/dialog";
 import type { MissingFile } from "../types";
+import { FileChooser } from "./file-chooser";
 import { startUpload } from "./uploads";
 import { UploadList } from "./upload-list";
 import { useFiles } from "./use-files";
@@ -82,7 +83,6 @@ function Row({
   value: string;
   choose: (reference: string) => void;
 }) {
-  const chooser = useRef<HTMLInputElement>(null);
   const { data: files = [] } = useFiles();
   // those with this name come first
   const offered = [...files].sort(
@@ -109,21 +109,11 @@ function Row({
             </option>
           ))}
         </select>
-        <button type="button" className="button" onClick={() => chooser.current?.click()}>
-          Upload
-        </button>
+        <FileChooser
+          label={`Upload ${name}`}
+          onFile={(file) => startUpload(file, (stored) => choose(stored.reference), OWNER)}
+        />
       </div>
-      <input
-        ref={chooser}
-        type="file"
-        hidden
-        aria-label={`Upload ${name}`}
-        onChange={(event) => {
-          const file = event.target.files?.[0];
-          if (file) startUpload(file, (stored) => choose(stored.reference), OWNER);
-          event.target.value = "";
-        }}
-      />
       <p className="field__help">
         {choices.length > 0 ? "It is here more than once." : "It is not here."}{" "}
         {`Used by ${listed(elements)}.`}

@@ -333,7 +333,6 @@ def test_a_history_that_no_chart_shows_goes_a_day_later(transactional_db: None) 
 
 
 @pytest.mark.usefixtures("deployment")
-@pytest.mark.usefixtures("deployment")
 def test_a_tile_of_load_shows_its_figures_and_no_others(caller: Call, real_redis: Any) -> None:
     node = LOAD | {"id": "n", "figure": "cpu", "pipeline": "", "element": "", "node": "edge-a"}
     made(caller, "Hall", LOAD, node, LOAD | {"id": "gone", "element": "gone"})
@@ -355,6 +354,7 @@ def test_a_tile_of_load_shows_its_figures_and_no_others(caller: Call, real_redis
     assert "no element" in found["gone"]["sources"][0]["problem"]
 
 
+@pytest.mark.usefixtures("deployment")
 def test_a_picture_has_no_parameters(caller: Call) -> None:
     made(caller, "Hall", PICTURE)
     picture = by_link(caller, "hall").get("/walls/hall/state").json()["tiles"]["p"]["picture"]

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
+import math
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
+import numpy as np
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
+from pipeline_runtime.model.texts import texts
 from pipeline_runtime.operators.by_key import EACH_KEY, KEPT_MAX, TooManyKept
 from pipeline_runtime.operators.columns import ColumnName, SchemaCheck
-from pipeline_runtime.operators.key_columns import KeyColumns
+from pipeline_runtime.operators.key_columns import KeySegments, key_portions
 from pipeline_runtime.operators.keyed_rows import KeyedRows
 from pipeline_runtime.operators.lineage import Came, Found, TracedRow, first_place, ms_of
-from pipeline_runtime.operators.sdk import Params
+from pipeline_runtime.operators.sdk import FileDescriber, Params, States
 
 DAY_S = 86_400
 FIRST, SECOND = "first", "second"
@@ -43,7 +49,7 @@ class TimeBetweenParams(Params):
         return self
 
 
-class TimeBetween(KeyColumns):
+class TimeBetween(KeySegments):
     """Pairs each event with the next one that answers it, and gives the time between them.
 
     An event is a row whose `column` is `first` or `second` (as text; true and false are the words `true` and
@@ -82,6 +88,11 @@ class TimeBetween(KeyColumns):
 
     params: TimeBetweenParams
 
+    def __init__(self, params: TimeBetweenParams, describe_file: FileDescriber | None = None) -> None:
+        super().__init__(params, describe_file)
+        self._delay_ms = round(params.delay_s * 1000)
+        self._within_ms, self._debounce_ms = params.within_s * 1000, params.debounce_s * 1000
+
     def came_from(self, made: TracedRow, inputs: Mapping[str, StreamSchema]) -> Mapping[str, Came]:
         is_mine, outcome = self.is_of_key(made), made.values.get("outcome")
         within_ms, debounce_ms, delay_ms = (
@@ -118,40 +129,93 @@ class TimeBetween(KeyColumns):
             check.unique([field.name for field in fields], "params.key")
         return StreamSchema(fields=fields, key=self.params.key or schema.key)
 
-    def process_key(self, rows: KeyedRows, first: int, end: int, state: dict[str, Any]) -> None:
-        values, times_ms = rows.values(self.params.column), rows.times_ms
-        delay_ms = round(self.params.delay_s * 1000)
+    def process_keys(self, ports: Mapping[str, KeyedRows], states: States) -> None:
+        rows = ports["in"]
+        words = texts(rows.table[self.params.column])
+        kinds = np.full(len(words), "", object)
+        for kind, word in ((FIRST, self.params.first), (SECOND, self.params.second)):
+            kinds[pc.fill_null(pc.equal(words, word), fill_value=False).to_numpy()] = kind
+        kinds = rows.by_place(kinds)
+        events = np.flatnonzero(kinds != "").tolist()
+        for some in key_portions(rows.spans):
+            for key, stored in zip(some, states.get(some), strict=True):
+                state = stored or {}
+                self._take_rows(rows, *rows.spans[key], kinds, events, state)
+                states.put(key, state)
+
+    def _take_rows(
+        self,
+        rows: KeyedRows,
+        first: int,
+        end: int,
+        kinds: NDArray[Any],
+        events: Sequence[int],
+        state: dict[str, Any],
+    ) -> None:
+        """Takes the rows of one key. Rows that are no event are passed over as far as no time has come with
+        them. `events` are the places of those that are one."""
+        times_ms, delay_ms = rows.times_ms, self._delay_ms
+        given_up_ms = delay_ms + math.floor(self._within_ms) + 1
         waiting: list[list[Any]] = state.setdefault("waiting", [])
-        for place in range(first, end):
-            now_ms, kind = times_ms[place], self._kind(values[place])
-            newest_ms = max(now_ms, state.get("newest_ms", now_ms))
-            until_ms = newest_ms - delay_ms
-            ready = bisect_right(waiting, [until_ms, SECOND])
-            if kind is not None:
-                if now_ms > until_ms and len(waiting) - ready >= KEPT_MAX:
-                    rows.reject(place, TooManyKept(_TOO_MANY.format(KEPT_MAX)))
-                    continue
-                insort(waiting, [now_ms, kind])
-                ready += now_ms <= until_ms
-            state["newest_ms"] = newest_ms
-            for at_ms, what in waiting[:ready]:
-                self._take(rows, place, state, at_ms, what)
-            del waiting[:ready]
+        newest = _newest(times_ms[first:end], state.get("newest_ms", times_ms[first]))
+        number, place = bisect_left(events, first), first
+        while place < end:
+            next_event = events[number] if number < len(events) else end
+            due_ms = [waiting[0][0] + delay_ms] if waiting else []
+            if (opened_ms := state.get("open_ms")) is not None:
+                due_ms.append(opened_ms + given_up_ms)
+            if due_ms:
+                # No time is due before the next event, so only the rows up to there are looked through.
+                due = bisect_left(newest, min(due_ms), place - first, min(next_event, end) - first)
+                next_event = min(next_event, first + due)
+            place = next_event
+            if place >= end:
+                break
+            number += number < len(events) and events[number] == place
+            if not self._take_row(rows, place, newest[place - first], kinds[place], waiting, state):
+                # Its time counts no more than the row.
+                before_ms = newest[place - first - 1] if place > first else state["newest_ms"]
+                newest[place - first :] = [before_ms, *_newest(times_ms[place + 1 : end], before_ms)]
+            place += 1
+        state["newest_ms"] = newest[-1]
+
+    def _take_row(
+        self,
+        rows: KeyedRows,
+        place: int,
+        newest_ms: int,
+        kind: str,
+        waiting: list[list[Any]],
+        state: dict[str, Any],
+    ) -> bool:
+        """Takes a row. Returns whether there was room for it."""
+        now_ms, until_ms = rows.times_ms[place], newest_ms - self._delay_ms
+        if not waiting and kind and now_ms <= until_ms:
+            self._take(rows, place, state, now_ms, kind)
             self._give_up(rows, place, state, until_ms)
+            return True
+        ready = bisect_right(waiting, [until_ms, SECOND])
+        if kind:
+            if now_ms > until_ms and len(waiting) - ready >= KEPT_MAX:
+                rows.reject(place, TooManyKept(_TOO_MANY.format(KEPT_MAX)))
+                return False
+            insort(waiting, [now_ms, kind])
+            ready += now_ms <= until_ms
+        for at_ms, what in waiting[:ready]:
+            self._take(rows, place, state, at_ms, what)
+        del waiting[:ready]
+        self._give_up(rows, place, state, until_ms)
+        return True
 
     def numbers_of(self) -> tuple[str, ...]:
         return ()
-
-    def _kind(self, value: Any) -> str | None:
-        text = str(value).lower() if isinstance(value, bool) else str(value)
-        return FIRST if text == self.params.first else SECOND if text == self.params.second else None
 
     def _take(self, rows: KeyedRows, place: int, state: dict[str, Any], at_ms: int, kind: str) -> None:
         last_ms, last_kind = state.get("last") or [at_ms, ""]
         if at_ms < last_ms:
             self._report(rows, place, "late", kind, at_ms)
             return
-        if kind == last_kind and at_ms - last_ms <= self.params.debounce_s * 1000 and self.params.debounce_s:
+        if kind == last_kind and self._debounce_ms and at_ms - last_ms <= self._debounce_ms:
             self._report(rows, place, "duplicate", kind, at_ms)
             return
         self._give_up(rows, place, state, at_ms)
@@ -169,7 +233,7 @@ class TimeBetween(KeyColumns):
 
     def _give_up(self, rows: KeyedRows, place: int, state: dict[str, Any], until_ms: int) -> None:
         opened_ms = state.get("open_ms")
-        if opened_ms is not None and until_ms - opened_ms > self.params.within_s * 1000:
+        if opened_ms is not None and until_ms - opened_ms > self._within_ms:
             del state["open_ms"]
             self._report(rows, place, "unanswered", FIRST, opened_ms)
 
@@ -179,6 +243,11 @@ class TimeBetween(KeyColumns):
             rows.made.append((place, at_ms, outcome, self.params.first, None, at_ms, None))
         else:
             rows.made.append((place, at_ms, outcome, self.params.second, None, None, at_ms))
+
+
+def _newest(times_ms: Sequence[int], before_ms: int) -> list[int]:
+    """Returns for each time the newest up to there."""
+    return [*accumulate(times_ms, max, initial=before_ms)][1:]
 
 
 _TOO_MANY = "{} events of this key wait for late rows already; shorten the delay"

@@ -1,12 +1,15 @@
 """Laws of the time between events."""
 
+from itertools import pairwise
+from unittest.mock import patch
+
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, settings, strategies as st
 from pydantic import ValidationError
 
 from pipeline_runtime.operators import time_between
 from pipeline_runtime.operators.time_between import TimeBetween, TimeBetweenParams
-from pipeline_runtime.trial import trial
+from pipeline_runtime.trial import processed, trial
 from tests.unit.operators.conftest import at, keyed_output, schema_of
 
 SCHEMA = schema_of(key="machine", machine="string", signal="string")
@@ -121,3 +124,73 @@ def test_late_events_within_the_bound_change_nothing(some, chance):
     found = keyed_output(operator, [*events(*arrival), *events((1000, "x"))])
     expected = [(outcome, at(second), interval) for outcome, second, interval in oracle(some)]
     assert [(row["outcome"], row["_time"], row.get("interval_s")) for row in found] == expected
+
+
+def row_by_row(some, most, *, within_ms, debounce_ms, delay_ms):
+    """What is told with each row, one after the other; `some`: (ms, what happened)."""
+    waiting, newest, opened, last = [], None, None, (None, None)
+    for at_ms, what in some:
+        newest_now = at_ms if newest is None else max(newest, at_ms)
+        until = newest_now - delay_ms
+        if what in "ab":
+            staying = [each for each in waiting if each[0] > until]
+            if at_ms > until and len(staying) >= most:
+                yield at_ms, "too many", None
+                continue
+            waiting = sorted([*waiting, (at_ms, what)])
+        newest = newest_now
+        ready = [each for each in waiting if each[0] <= until]
+        waiting = [each for each in waiting if each[0] > until]
+        for event_ms, kind in ready:
+            if last[0] is not None and event_ms < last[0]:
+                yield event_ms, "late", None
+                continue
+            if debounce_ms and kind == last[1] and event_ms - last[0] <= debounce_ms:
+                yield event_ms, "duplicate", None
+                continue
+            if opened is not None and event_ms - opened > within_ms:
+                yield opened, "unanswered", None
+                opened = None
+            last = event_ms, kind
+            if kind == "a":
+                if opened is not None:
+                    yield opened, "unanswered", None
+                opened = event_ms
+            else:
+                interval = None if opened is None else (event_ms - opened) / 1000
+                yield event_ms, "unexpected" if opened is None else "matched", interval
+                opened = None
+        if opened is not None and until - opened > within_ms:
+            yield opened, "unanswered", None
+            opened = None
+
+
+@settings(max_examples=100)
+@example(
+    [(0, "a"), (2, "x")], True, (1, 0, 0), 1, []
+)  # nothing is told later than with the first row that may
+@example([(0, "b"), (3, "x")], True, (1, 0, 3), 1, [])
+@example([(0, "a"), (3, "x"), (4, "a"), (5, "a"), (4, "x")], False, (1, 0, 3), 1, [4])  # 5 is too many
+@given(
+    st.lists(st.tuples(st.integers(0, 30), st.sampled_from("abxx")), max_size=25),
+    st.booleans(),
+    st.tuples(st.integers(1, 9), st.sampled_from([0, 2]), st.sampled_from([0, 0, 3])),
+    st.integers(1, 3),
+    st.lists(st.integers(0, 25), max_size=2),
+)
+def test_rows_that_are_passed_over_change_nothing(some, in_turn, said, most, cuts):
+    some = sorted(some) if in_turn else some
+    named = dict(zip(("within", "debounce", "delay"), said, strict=True))
+    rows = [{"_time": at(at_ms / 1000), "signal": what} for at_ms, what in some]
+    batches = [{"in": rows[first:end]} for first, end in pairwise([0, *sorted(cuts), len(rows)])]
+    with patch.object(time_between, "KEPT_MAX", most):
+        schema = schema_of(signal="string")
+        chosen = TimeBetween(
+            TimeBetweenParams(**params(**{f"{name}_s": ms / 1000 for name, ms in named.items()}))
+        )
+        found = processed(chosen, batches, {"in": schema})
+    expected = list(row_by_row(some, most, **{f"{name}_ms": ms for name, ms in named.items()}))
+    assert [(row["_time"], row["outcome"], row["interval_s"]) for row in found.rows] == [
+        (at(at_ms / 1000), *rest) for at_ms, *rest in expected if rest[0] != "too many"
+    ]
+    assert len(found.rejected) == len([each for each in expected if each[1] == "too many"])

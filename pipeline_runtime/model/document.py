@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sized
+from functools import partial
 from typing import Annotated, Any, Final, Literal, cast
 
 import yaml
@@ -238,7 +240,24 @@ def _element_at(data: Mapping[str, Any], loc: tuple[Any, ...]) -> str | None:
     return id if isinstance(id, str) and not unfit(id) else None
 
 
-def load_text(text: str) -> Any:
+class ValuesLeft:
+    """How many values may still be read of one file in YAML, which can have several documents."""
+
+    def __init__(self, count: int = YAML_VALUES_MAX) -> None:
+        self.count = count
+
+
+def documents_in(text: str) -> list[tuple[int, str]]:
+    """Returns the documents of a YAML stream, each with the number of lines before it."""
+    found, line = [], 0
+    for part in re.split(r"(?m)^---(?=\s|$)", text):
+        if any(not each.startswith(("#", "%", "...")) for each in part.splitlines() if each.strip()):
+            found.append((line, part))
+        line += part.count("\n")
+    return found
+
+
+def load_text(text: str, *, lines_before: int = 0, left: ValuesLeft | None = None) -> Any:
     """Returns the data in YAML or JSON text. Raises DocumentInvalid, which names the line."""
     if len(text) > DOCUMENT_BYTES_MAX:
         raise _invalid_text(f"the document is larger than {DOCUMENT_BYTES_MAX} characters")
@@ -256,10 +275,11 @@ def load_text(text: str) -> Any:
                 or [Fault(element=None, path="", message=str(error), code="syntax")]
             ) from error
     try:
-        return yaml.load(text, Loader=_PlainLoader)  # noqa: S506  a SafeLoader, made stricter
+        loader = partial(_PlainLoader, left=left or ValuesLeft())  # a SafeLoader, made stricter
+        return yaml.load(text, Loader=loader)  # type: ignore[arg-type]  # noqa: S506
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        where = f"line {lines_before + mark.line + 1}, column {mark.column + 1}: " if mark else ""
         problem = getattr(error, "problem", None) or str(error)
         raise _invalid_text(f"{where}{problem}") from error
     except RecursionError as error:
@@ -276,21 +296,22 @@ class _PlainLoader(yaml.SafeLoader):
     """YAML with the meaning of JSON: no aliases (a small text could grow without bound), no dates, and no key
     twice (the second would win silently). Depth and number of values have a bound."""
 
-    def __init__(self, stream: str) -> None:
+    def __init__(self, stream: str, left: ValuesLeft) -> None:
         super().__init__(stream)
-        self._depth = self._values = 0
+        self._depth = 0
+        self._left = left
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
             event = self.peek_event()
             raise yaml.composer.ComposerError(None, None, "aliases are not allowed", event.start_mark)
         self._depth += 1
-        self._values += 1
-        for count, most, what in (
-            (self._depth, DEPTH_MAX, "levels: it is nested too deeply"),
-            (self._values, YAML_VALUES_MAX, "values: it is too large"),
+        self._left.count -= 1
+        for too_many, most, what in (
+            (self._depth > DEPTH_MAX, DEPTH_MAX, "levels: it is nested too deeply"),
+            (self._left.count < 0, YAML_VALUES_MAX, "values: it is too large"),
         ):
-            if count > most:
+            if too_many:
                 start = self.peek_event().start_mark
                 raise yaml.composer.ComposerError(None, None, f"more than {most:,} {what}", start)
         node = super().compose_node(parent, index)

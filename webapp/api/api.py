@@ -11,6 +11,7 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from webapp.api import (
     accounts,
+    documents,
     elements,
     files,
     handovers,
@@ -45,6 +46,7 @@ for router in (
     overview.router,
     operators.router,
     pipelines.router,
+    documents.router,
     templates.router,
     elements.router,
     preview.router,

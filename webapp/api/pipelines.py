@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router, Status
 from pydantic import Field
 
-from pipeline_runtime.model.document import DOCUMENT_BYTES_MAX, TITLE_MAX
+from pipeline_runtime.model.document import TITLE_MAX
 from webapp.accounts.models import Role
 from webapp.accounts.permissions import require
 from webapp.api.accounts import Body
@@ -27,12 +27,10 @@ from webapp.pipelines.schemas import (
     Copies,
     NamedDifference,
     PipelineVersion,
-    ReadPipeline,
     Validation,
     VersionItem,
 )
 from webapp.pipelines.selectors import pipeline_named, version_item, version_json, version_of
-from webapp.pipelines.written import read, written
 from webapp.placements import undeployed
 from webapp.placements.schemas import DeployPlan
 from webapp.placements.selectors import active_deployment
@@ -78,11 +76,6 @@ class Deploy(Body):
     restart: list[str] = []  # elements that may begin without their state, when a change cannot keep it
 
 
-class Text(Body):
-    text: str = Field(max_length=DOCUMENT_BYTES_MAX)
-    files: dict[str, str] = Field({}, max_length=500)  # a name in the text -> the upload to take for it
-
-
 class NewName(Body):
     name: str = Field(max_length=200)
 
@@ -117,24 +110,6 @@ def get_pipeline(request: HttpRequest, response: HttpResponse, name: str) -> Pip
     pipeline = pipeline_named(name)
     response.headers["ETag"] = etag(pipeline.draft_revision)
     return pipeline_json(pipeline)
-
-
-@router.get("/pipelines/{name}/export")
-def export(request: HttpRequest, name: str) -> HttpResponse:
-    """Returns the draft as YAML, with uploaded files by their names: `file:machines.csv`."""
-    return HttpResponse(
-        written(pipeline_named(name).draft),
-        content_type="application/yaml; charset=utf-8",
-        headers={"Content-Disposition": f'attachment; filename="{name}.yaml"'},
-    )
-
-
-@router.post("/documents/read", response=ReadPipeline)
-def read_document(request: HttpRequest, body: Text) -> ReadPipeline:
-    """Returns the pipeline in YAML or JSON text, as it was exported, with the uploads that are here in place
-    of names of files. `missing` has the names with no upload or with several: send `files` to choose.
-    Nothing is saved; create a pipeline with the document, or save it as a draft."""
-    return read(actor(request), body.text, body.files)
 
 
 @router.put("/pipelines/{name}", response=Pipeline)

@@ -24,10 +24,15 @@ from webapp.problems import Conflict, Fault, Invalid
 
 @transaction.atomic
 def create_pipeline(
-    actor: User, name: str | None, document: dict[str, Any] | None = None, *, title: str = ""
+    actor: User,
+    name: str | None,
+    document: dict[str, Any] | None = None,
+    *,
+    title: str = "",
+    action: str = "pipeline.create",
 ) -> Pipeline:
     """Creates a pipeline. Without a name, it gets one that is made of its title. `document` may have another
-    name; it gets this one."""
+    name; it gets this one. `action` is how the audit log names it."""
     require(actor, Role.EDITOR, "create pipelines")
     if name is None:
         name = _fresh_name(title)
@@ -44,7 +49,7 @@ def create_pipeline(
     if Pipeline.objects.filter(name=name).exists():
         raise Conflict(f'A pipeline "{name}" exists already.', next="Choose another name.")
     pipeline = Pipeline.objects.create(name=name, draft=draft, updated_by=actor)
-    audit(actor, "pipeline.create", name)
+    audit(actor, action, name)
     announce()
     return pipeline
 

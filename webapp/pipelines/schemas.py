@@ -207,3 +207,38 @@ class MissingFile(TypedDict):
 class ReadPipeline(TypedDict):
     document: dict[str, Any]
     missing: list[MissingFile]
+
+
+class DraftThere(TypedDict):
+    """The pipeline of the same name that is here already."""
+
+    title: str
+    revision: int
+    same: bool
+    """its draft is the same document"""
+
+
+class ReadItem(TypedDict):
+    """One pipeline of a file that has several."""
+
+    at: int
+    """its place in the file, from 0"""
+    line: int
+    """where it begins"""
+    name: str
+    title: str
+    elements: int
+    refused: str | None
+    """why it cannot be imported"""
+    missing: list[MissingFile]
+    there: DraftThere | None
+    free_title: str
+    """a title that no pipeline here has; its own one if that is free"""
+
+
+class ImportedPipeline(TypedDict):
+    name: str
+    title: str
+    revision: int
+    version: int | None
+    """the version that keeps the draft that was replaced; null for a new pipeline"""

@@ -6,10 +6,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pipeline_runtime.model.document import load_text, refusals, to_yaml
+from pipeline_runtime.model.document import ValuesLeft, load_text, refusals, to_yaml
 from pipeline_runtime.model.faults import DocumentInvalid
 from pipeline_runtime.operators.registry import OperatorUnknown, default_registry, params_schema
 from webapp.accounts.models import Role, User
@@ -23,8 +23,9 @@ from webapp.problems import Fault, Invalid
 _BY_ID, _BY_NAME = "upload:", "file:"
 
 
-def written(draft: dict[str, Any]) -> str:
-    """Returns the draft as YAML. An upload that is not here any more keeps its id."""
+def written(drafts: Iterable[dict[str, Any]]) -> str:
+    """Returns the drafts as YAML, with a line `---` between two. An upload that is not here any more keeps
+    its id."""
     by_reference = {file.reference: file for file in DataFile.objects.only("id", "name")}
     names = [file.name for file in by_reference.values()]
 
@@ -34,7 +35,7 @@ def written(draft: dict[str, Any]) -> str:
             return text
         return f"{_BY_NAME}{file.name}" + (f"#{file.pk}" if names.count(file.name) > 1 else "")
 
-    return to_yaml(_with_files(draft, by_name))
+    return "---\n".join(to_yaml(_with_files(draft, by_name)) for draft in drafts)
 
 
 def read(actor: User, text: str, chosen: Mapping[str, str]) -> ReadPipeline:
@@ -46,8 +47,13 @@ def read(actor: User, text: str, chosen: Mapping[str, str]) -> ReadPipeline:
     which names the line where the text is wrong.
     """
     require(actor, Role.EDITOR, "import pipelines")
-    document = _document(text)
-    files = list(DataFile.objects.only("id", "name"))
+    return with_uploads(document_in(text), list(DataFile.objects.only("id", "name")), chosen)
+
+
+def with_uploads(
+    document: dict[str, Any], files: Sequence[DataFile], chosen: Mapping[str, str]
+) -> ReadPipeline:
+    """Returns the document with each named file as the one of `files` that it means."""
     missing: dict[str, list[str]] = {}
 
     def here(text: str) -> str:
@@ -77,9 +83,12 @@ def _missing(document: dict[str, Any], names: Mapping[str, list[str]]) -> list[M
     return [{"name": name, "elements": users[name], "choices": names[name]} for name in names]
 
 
-def _document(text: str) -> dict[str, Any]:
+def document_in(
+    text: str, *, lines_before: int = 0, left: ValuesLeft | None = None
+) -> dict[str, Any]:
+    """Returns the document in a text, which may have faults that a draft may have. Raises Invalid."""
     try:
-        document = load_text(text)
+        document = load_text(text, lines_before=lines_before, left=left)
         faults = [fault_json(fault) for fault in refusals(document)]
     except DocumentInvalid as error:
         faults = [fault_json(fault) for fault in error.faults]

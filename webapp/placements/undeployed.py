@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django.db import transaction
 
 from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
 from webapp.audit.announcements import announce
 from webapp.audit.records import audit
-from webapp.pipelines.actions import check_name, named
+from webapp.pipelines.actions import check_name, named, overtaken, restore_version
 from webapp.pipelines.models import Pipeline, PipelineVersion
+from webapp.pipelines.schemas import ImportedPipeline
 from webapp.pipelines.selectors import pipeline_named
 from webapp.placements.selectors import active_deployment
 from webapp.problems import Conflict
@@ -60,3 +63,22 @@ def delete_pipeline(actor: User, name: str) -> None:
     audit(actor, "pipeline.delete", name, document=pipeline.draft)
     pipeline.delete()
     announce()
+
+
+@transaction.atomic
+def undo_import(actor: User, imported: Iterable[ImportedPipeline]) -> None:
+    """Deletes the pipelines that an import made, and restores the drafts that it replaced: all or none. Not
+    if one was changed or deployed meanwhile."""
+    require(actor, Role.EDITOR, "undo an import")
+    for each in imported:
+        pipeline = pipeline_named(each["name"], for_update=True)
+        if pipeline.draft_revision != each["revision"]:
+            raise Conflict(
+                overtaken(pipeline, each["revision"]),
+                safe="Nothing was undone.",
+                next="Delete the imported pipelines one by one, or restore their versions in the editor.",
+            )
+        if each["version"] is None:
+            delete_pipeline(actor, each["name"])
+        else:
+            restore_version(actor, each["name"], each["version"])

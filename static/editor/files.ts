@@ -1,15 +1,12 @@
 /** Import and export of a pipeline as a file. The server reads and writes YAML: it knows the names of files. */
 import { post } from "../shared/api";
-import { download } from "../shared/download";
+import { download, downloadFrom } from "../shared/download";
 import { askFiles, type Chosen } from "../shared/files/missing-files";
 import type { PipelineDocument, ReadPipeline } from "../shared/types";
 
 /** The saved draft as YAML, with its files by their names. */
 export function exportYaml(name: string): void {
-  const link = window.document.createElement("a");
-  link.href = `/api/v1/pipelines/${encodeURIComponent(name)}/export`;
-  link.download = `${name}.yaml`;
-  link.click();
+  downloadFrom(`/api/v1/pipelines/${encodeURIComponent(name)}/export`, `${name}.yaml`);
 }
 
 export function exportJson(document: PipelineDocument): void {
@@ -27,15 +24,4 @@ export async function readText(text: string): Promise<PipelineDocument | null> {
     if (!more) return null;
     chosen = { ...chosen, ...more };
   }
-}
-
-export function chooseFile(accept: string): Promise<File | null> {
-  return new Promise((resolve) => {
-    const input = window.document.createElement("input");
-    input.type = "file";
-    input.accept = accept;
-    input.onchange = () => resolve(input.files?.[0] ?? null);
-    input.oncancel = () => resolve(null);
-    input.click();
-  });
 }

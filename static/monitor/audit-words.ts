@@ -26,6 +26,8 @@ const from = (detail: Detail): string => (text(detail.origin) ? ` from ${text(de
 
 const ACTIONS: Record<string, (detail: Detail, entry: AuditEntry) => string> = {
   "pipeline.create": () => "created it",
+  "pipeline.import": ({ version }) =>
+    version ? `replaced the draft by an imported one; version ${text(version)} keeps it` : "imported it",
   "pipeline.save": (_, { times }) =>
     times === 1 ? "changed the draft" : `changed the draft (${plural(times, "save")})`,
   "pipeline.rename": ({ before }) => `renamed it, from ${text(before)}`,

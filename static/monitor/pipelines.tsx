@@ -1,13 +1,17 @@
-import { Workflow } from "lucide-react";
+import { useState } from "react";
+import { Download, Workflow } from "lucide-react";
 import { takeNew, useParam } from "../shared/address";
 import { get } from "../shared/api";
-import { count, rate } from "../shared/format";
+import { MissingFiles } from "../shared/files/missing-files";
+import { ImportHost } from "../shared/files/import-dialog";
+import { count, plural, rate } from "../shared/format";
 import { useLive } from "../shared/live";
 import { mount } from "../shared/mount";
 import { waiting, written } from "../shared/points";
 import type { PipelineItem } from "../shared/types";
 import { Ago, Problem, Skeleton, StatusMark, useLoaded } from "../shared/ui/parts";
 import { Frame } from "../shared/ui/frame";
+import { ImportPipelines } from "./import-pipelines";
 import { LeftDrafts } from "./left-drafts";
 import { NewPipeline } from "./new-pipeline";
 import "./monitor.css";
@@ -21,8 +25,22 @@ function PipelinesPage() {
   const live = useLive();
   const pipelines = live.loaded ? live.pipelines : data;
   const [words, setWords] = useParam("q");
+  const [chosen, setChosen] = useState<readonly string[]>([]);
+  const shown = (pipelines ?? []).filter((pipeline) =>
+    `${pipeline.title} ${pipeline.name}`.toLowerCase().includes(words.trim().toLowerCase()),
+  );
+  // what the filter hides or somebody deleted is not exported unseen
+  const names = shown.map(({ name }) => name).filter((name) => chosen.includes(name));
   return (
-    <Frame title="Pipelines" actions={<NewPipeline asked={ASKED} />}>
+    <Frame
+      title="Pipelines"
+      actions={
+        <>
+          <ImportPipelines onDone={reload} />
+          <NewPipeline asked={ASKED} />
+        </>
+      }
+    >
       {!pipelines &&
         (error ? <Problem error={error} onRetry={reload} /> : <Skeleton lines={5} height={40} />)}
       {pipelines && <LeftDrafts there={new Set(pipelines.map(({ name }) => name))} />}
@@ -52,24 +70,60 @@ function PipelinesPage() {
               value={words}
               onChange={(event) => setWords(event.target.value)}
             />
+            <ExportChosen names={names} />
           </div>
-          <Table
-            pipelines={pipelines.filter((pipeline) =>
-              `${pipeline.title} ${pipeline.name}`.toLowerCase().includes(words.trim().toLowerCase()),
-            )}
-          />
+          <Table pipelines={shown} chosen={names} choose={setChosen} />
         </>
       )}
+      <MissingFiles />
+      <ImportHost />
     </Frame>
   );
 }
 
-function Table({ pipelines }: { pipelines: PipelineItem[] }) {
+/** As many as the server writes into one file. */
+const EXPORTED_MAX = 100;
+
+function ExportChosen({ names }: { names: readonly string[] }) {
+  if (names.length === 0) return null;
+  if (names.length > EXPORTED_MAX)
+    return <p className="muted small">One file has at most {EXPORTED_MAX} pipelines. Choose fewer.</p>;
+  const asked = new URLSearchParams(names.map((name) => ["pipeline", name]));
+  return (
+    <a className="button" href={`/api/v1/documents?${asked.toString()}`} download="pipelines.yaml">
+      <Download aria-hidden="true" />
+      {`Export ${plural(names.length, "pipeline")} as YAML`}
+    </a>
+  );
+}
+
+function Table({
+  pipelines,
+  chosen,
+  choose,
+}: {
+  pipelines: PipelineItem[];
+  chosen: readonly string[];
+  choose: (names: readonly string[]) => void;
+}) {
+  const all = pipelines.length > 0 && chosen.length === pipelines.length;
   return (
     <div className="card table-wrap">
       <table className="table table--rows">
         <thead>
           <tr>
+            <th className="choose-cell">
+              <input
+                type="checkbox"
+                aria-label="Choose all"
+                checked={all}
+                disabled={pipelines.length === 0}
+                ref={(box) => {
+                  if (box) box.indeterminate = chosen.length > 0 && !all;
+                }}
+                onChange={() => choose(all ? [] : pipelines.map(({ name }) => name))}
+              />
+            </th>
             <th>Name</th>
             <th>Status</th>
             <th className="num roomy-only">Elements</th>
@@ -81,11 +135,18 @@ function Table({ pipelines }: { pipelines: PipelineItem[] }) {
         </thead>
         <tbody>
           {pipelines.map((pipeline) => (
-            <Row key={pipeline.name} pipeline={pipeline} />
+            <Row
+              key={pipeline.name}
+              pipeline={pipeline}
+              chosen={chosen.includes(pipeline.name)}
+              choose={(on) =>
+                choose(on ? [...chosen, pipeline.name] : chosen.filter((name) => name !== pipeline.name))
+              }
+            />
           ))}
           {pipelines.length === 0 && (
             <tr>
-              <td colSpan={7} className="muted">
+              <td colSpan={8} className="muted">
                 No name matches the filter.
               </td>
             </tr>
@@ -96,12 +157,28 @@ function Table({ pipelines }: { pipelines: PipelineItem[] }) {
   );
 }
 
-function Row({ pipeline }: { pipeline: PipelineItem }) {
+function Row({
+  pipeline,
+  chosen,
+  choose,
+}: {
+  pipeline: PipelineItem;
+  chosen: boolean;
+  choose: (on: boolean) => void;
+}) {
   const elements = useLive((state) => state.elements[pipeline.name]);
   const deployed = pipeline.deployed_version !== null;
   const waits = deployed && elements ? waiting(elements) : null;
   return (
     <tr>
+      <td className="choose-cell">
+        <input
+          type="checkbox"
+          aria-label={`Choose ${pipeline.title}`}
+          checked={chosen}
+          onChange={(event) => choose(event.target.checked)}
+        />
+      </td>
       <td>
         <a
           className="tile__name"

@@ -161,6 +161,12 @@ export interface Choice {
   changes: Record<string, JsonValue>;
 }
 
+export interface Chosen {
+  at: number;
+  title?: string;
+  replaces?: number | null;
+}
+
 /** One column of the table. What is None holds as the whole file's reading says. */
 export interface ColumnReading {
   source: number | string;
@@ -370,6 +376,13 @@ export interface Draft {
 
 export interface DraftIn {
   document?: Record<string, unknown> | null;
+}
+
+/** The pipeline of the same name that is here already. */
+export interface DraftThere {
+  title: string;
+  revision: number;
+  same: boolean;
 }
 
 /** In groups. */
@@ -745,6 +758,13 @@ export interface ImportIn {
   reading?: Reading | null;
   /** question's id -> number of the choice, from 0 */
   answers?: Record<string, number>;
+}
+
+export interface ImportedPipeline {
+  name: string;
+  title: string;
+  revision: number;
+  version: number | null;
 }
 
 export interface Instead {
@@ -1609,6 +1629,19 @@ export interface QueuedRecord {
   waits: boolean;
 }
 
+/** One pipeline of a file that has several. */
+export interface ReadItem {
+  at: number;
+  line: number;
+  name: string;
+  title: string;
+  elements: number;
+  refused: string | null;
+  missing: MissingFile[];
+  there: DraftThere | null;
+  free_title: string;
+}
+
 export interface ReadPipeline {
   document: Record<string, unknown>;
   missing: MissingFile[];
@@ -1710,6 +1743,17 @@ export interface Series {
   by?: string | null;
   axis?: "left" | "right";
   compare_yesterday?: boolean;
+}
+
+export interface SeveralChosen {
+  text: string;
+  files?: Record<string, string>;
+  pipelines: Chosen[];
+}
+
+export interface SeveralText {
+  text: string;
+  files?: Record<string, string>;
 }
 
 /**
@@ -1969,6 +2013,10 @@ export interface TracedStep {
   count: number;
   kept: boolean;
   notes: string[];
+}
+
+export interface Undo {
+  pipelines: ImportedPipeline[];
 }
 
 export interface UpgradeFailed {

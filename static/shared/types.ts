@@ -12,7 +12,9 @@ import type {
 
 export type {
   MissingFile,
+  ReadItem,
   ReadPipeline,
+  ImportedPipeline,
   Allowed,
   Annotation,
   AttentionLine,

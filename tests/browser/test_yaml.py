@@ -66,3 +66,41 @@ def bring_in(dashboard: Dashboard, file: Path) -> None:
     with dashboard.page.expect_file_chooser() as chooser:
         choose(dashboard, "Import a file")
     chooser.value.set_files(file)
+
+
+def test_several_pipelines_go_out_in_one_file_and_come_in_with_conflicts_asked(
+    dashboard: Dashboard, fogline: RunningFogline, tmp_path: Path
+) -> None:
+    page = dashboard.page
+    axe = Axe(page)
+    with fogline.client() as client:
+        for title in ("Press north", "Press south"):
+            client.post("/api/v1/pipelines", json={"title": title}).raise_for_status()
+    page.goto("/pipelines/?q=press")
+    page.get_by_role("checkbox", name="Choose all").check()
+    axe.look("pipelines that are chosen")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Export 2 pipelines as YAML").click()
+    text = Path(download.value.path()).read_text(encoding="utf-8")
+    with fogline.client() as client:
+        client.delete("/api/v1/pipelines/press-south").raise_for_status()
+
+    file = tmp_path / "plant.yaml"
+    file.write_text(text.replace("elements: []", "notes: []") + "---\nkind: Other\n", encoding="utf-8")
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Import").click()
+    chooser.value.set_files(file)
+    dialog = page.get_by_role("dialog", name="Import from plant.yaml")
+    expect(dialog.get_by_text('kind: must be "Pipeline"')).to_be_visible()
+    expect(dialog.get_by_text("Choose what becomes of Press north.")).to_be_visible()
+    axe.look("pipelines that are imported")
+    dialog.get_by_label("What becomes of Press north").select_option("Import as a new pipeline")
+    dialog.get_by_label(re.compile("^Name of the new pipeline")).fill("Press west")
+    dialog.get_by_role("button", name="Import 2 pipelines").click()
+    expect(dialog).to_be_hidden()
+    for title in ("Press north", "Press south", "Press west"):
+        expect(page.get_by_role("link", name=title, exact=True)).to_be_visible()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("The import was undone")).to_be_visible()
+    expect(page.get_by_role("link", name="Press west", exact=True)).to_be_hidden()
+    expect(page.get_by_role("link", name="Press north", exact=True)).to_be_visible()

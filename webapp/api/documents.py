@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router, Status
 from pydantic import Field
@@ -49,7 +51,7 @@ def export(request: HttpRequest, name: str) -> HttpResponse:
 
 
 @router.get("/documents")
-def export_several(request: HttpRequest, pipeline: list[str] = Query(...)) -> HttpResponse:
+def export_several(request: HttpRequest, pipeline: Annotated[list[str], Query()]) -> HttpResponse:
     """Returns the drafts of several pipelines as one YAML stream, in this order."""
     return _yaml(several.export(pipeline), "pipelines")
 

@@ -83,9 +83,7 @@ def _missing(document: dict[str, Any], names: Mapping[str, list[str]]) -> list[M
     return [{"name": name, "elements": users[name], "choices": names[name]} for name in names]
 
 
-def document_in(
-    text: str, *, lines_before: int = 0, left: ValuesLeft | None = None
-) -> dict[str, Any]:
+def document_in(text: str, *, lines_before: int = 0, left: ValuesLeft | None = None) -> dict[str, Any]:
     """Returns the document in a text, which may have faults that a draft may have. Raises Invalid."""
     try:
         document = load_text(text, lines_before=lines_before, left=left)

@@ -21,6 +21,8 @@ _PLAIN = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?"
 _SEPARATORS = " " + WIDE
 """What DuckDB's `trim` takes away: the separators of Unicode."""
 _AROUND = " \t\n\v\f\r"  # what DuckDB passes over, too
+# 1.234 is 1.234 or 1234; 0.123 and 1.234.567 are one number each.
+_EITHER = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}", re.ASCII)
 _SPACES = str.maketrans(WIDE, " " * len(WIDE))
 _APOSTROPHES = str.maketrans(APOSTROPHES, "'" * len(APOSTROPHES))
 OTHERWISE = "\u00b1"
@@ -110,6 +112,11 @@ def _without_beside_sql(cell: str, beside: str) -> str:
     for pattern, replacement in _without_unit(beside) + _REWRITES:
         bare = f"regexp_replace({bare}, {quoted(pattern)}, {quoted(replacement)})"
     return bare
+
+
+def can_be_either(text: str) -> bool:
+    """Returns whether it is one number with a decimal mark and another one with a mark between thousands."""
+    return _EITHER.fullmatch(text.strip()) is not None
 
 
 def plain_number(text: str, decimal: str, thousands: str) -> str | None:

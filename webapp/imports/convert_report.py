@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic import JsonValue
 
 from pipeline_runtime.model.schema import FieldType
-from webapp.imports.cell_text import read_cell
+from webapp.imports.cell_text import can_be_either, read_cell
 from webapp.imports.convert_sql import marks
 from webapp.imports.reading import Choice, ColumnReading, ColumnReport, Jump, Question, Reading
 
@@ -116,6 +117,7 @@ class Counts:
             if column.type is FieldType.INTEGER
             and counted.sample
             and counted.largest <= _EXACT_MAX
+            and not _may_be_thousands(counted)
             and all(self._decimals(column, counted))
         )
 
@@ -168,7 +170,18 @@ class Counts:
                 example=f"{text} stays {text}",
                 changes={place: "number"},
             )
-            choices = (number_choice, keep)
+            choices: tuple[Choice, ...] = (number_choice, keep)
+            if _may_be_thousands(counted):
+                point, comma = (",", ".") if "," in text else (".", ",")
+                changes: dict[str, JsonValue] = {
+                    f"columns.{number}.thousands": point,
+                    f"columns.{number}.decimal": comma,
+                }
+                whole = text.replace(point, "")
+                between = Choice(
+                    title="The mark stands between thousands", example=f"{text} is {whole}", changes=changes
+                )
+                choices = (number_choice, between, keep)
         elif counted.bad > _CHANGES_RATIO * (counted.read + counted.bad):
             as_text = Choice(
                 title="Read the whole column as text",
@@ -179,6 +192,11 @@ class Counts:
         else:
             return None
         return Question(id=f"type.{column.name}", text=said, line=line, column=column.name, choices=choices)
+
+
+def _may_be_thousands(counted: _Column) -> bool:
+    """Whether all numbers before are below 1000, and those that are none are written as 1.234 is."""
+    return counted.largest < 1000 and all(map(can_be_either, counted.sample))
 
 
 def _zero_question(number: int, column: ColumnReading, counted: _Column) -> Question | None:

@@ -14,6 +14,7 @@ from webapp.imports import time_columns
 from webapp.imports.column_names import named
 from webapp.imports.detect_time import detected_time
 from webapp.imports.dialect import lines_of
+from webapp.imports.encoding import decoded
 from webapp.imports.faults import ImportFault
 from webapp.imports.json_document import depth_of, first_of_keys, json_lines, twice_in
 from webapp.imports.reading import COLUMNS_MAX, ColumnReading, Detection, Reading
@@ -103,10 +104,16 @@ def detected_json_lines(head: Head, text: str, encoding: str) -> Detection:
     values: dict[str, list[Any]] = {}
     lost: dict[str, None] = {}
     rows, notes = 0, ["The file has JSON lines."]
-    for number, line in enumerate(lines_of(text, cut=not head.whole)[:LINES_READ], 1):
+    lines = lines_of(text, cut=not head.whole)
+    begin, later = lines[:LINES_READ], lines[LINES_READ:]
+    for piece in head.piece_bytes:
+        later += lines_of(decoded(piece, encoding), cut=True)[1:]
+    rows_of_begin = 0
+    for number, line in enumerate([*begin, *later], 1):
+        rows_of_begin = rows if number == len(begin) + 1 else rows_of_begin
         try:
             record = first_of_keys(line) if line.strip() else None
-            if len(notes) == 1 and record and (key := twice_in(line)) is not None:
+            if number <= len(begin) and len(notes) == 1 and record and (key := twice_in(line)) is not None:
                 notes.append(f"Line {number} has {key!r} twice in one object. The first value counts.")
         except (ValueError, RecursionError):
             continue  # the import counts it
@@ -125,7 +132,11 @@ def detected_json_lines(head: Head, text: str, encoding: str) -> Detection:
     types = [_type_of(values[path]) for path in paths]
     names = [name for name, _ in named(paths, (), len(paths))]
     reading = Reading(kind="json-lines", compression=head.compression, member=head.member, encoding=encoding)
-    texts = [["" if value is None else _text(value) for value in values[path]] for path in paths]
+    known = rows_of_begin if later else rows
+    texts = [["" if value is None else _text(value) for value in values[path][:known]] for path in paths]
+    late = [path for path in paths if all(value is None for value in values[path][:known])]
+    if late:
+        notes.append(f"Further down, lines have other keys as well: {', '.join(late[:_LOST_SHOWN])}.")
     return _with_time(reading, paths, names, types, texts, notes)
 
 

@@ -15,6 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO
 
+from webapp.imports.cell_text import can_be_either
 from webapp.imports.faults import ImportFault
 from webapp.imports.sheet_formats import Shown, shown_by_styles
 from webapp.imports.sheet_marks import column_letters, part_of
@@ -43,8 +44,6 @@ _TEXT = re.compile(_C + _PLACE + rb" t=\"(?:str|inlineStr)" + _BETWEEN)
 _SHARED_CELL = re.compile(_C + _PLACE + rb" t=\"s" + _BETWEEN)
 _SHARED = re.compile(rb"<(?:\w+:)?si>(.*?)</(?:\w+:)?si>", re.DOTALL)
 _SHARED_TEXT = re.compile(rb"<(?:\w+:)?t(?: [^<>]*)?>([^<]*)<")
-# 1.234 is 1.234 or 1234; 0.123 and 1.234.567 are one number each.
-_EITHER = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -118,11 +117,6 @@ def as_written(path: Path, sheet: str) -> Iterator[tuple[int, int, str]]:
             for block in _blocks(file):
                 for letters, line, text in _WRITTEN.findall(block):
                     yield int(line), _number_of(letters), text.decode()
-
-
-def can_be_either(text: str) -> bool:
-    """Returns whether it is one number with a decimal mark and another one with a mark between thousands."""
-    return _EITHER.fullmatch(text.strip()) is not None
 
 
 def _refuse_if_far(sheet: str, last: int, columns: set[bytes]) -> None:

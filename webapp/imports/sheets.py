@@ -11,8 +11,9 @@ from typing import Any
 
 from python_calamine import CalamineWorkbook
 
+from webapp.imports.cell_text import can_be_either
 from webapp.imports.faults import ImportFault
-from webapp.imports.sheet_cells import SheetCells, as_written, can_be_either, cells_in
+from webapp.imports.sheet_cells import SheetCells, as_written, cells_in
 from webapp.imports.sheet_formats import Shown
 from webapp.imports.sheet_marks import Merged
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from webapp.imports.units import is_aggregate, is_unit
 
 FITS_SHARE = 0.6  # of the typed cells of a row, for it to be one of the table
 ROWS_AHEAD = 3
+ROWS_LIKE = 20
 FOOTER_MAX = 60
 _TIMES_SHARE = 0.9
 _TYPED_SHARE = 0.6  # of a column's cells, for it to be a column of data
@@ -65,7 +67,7 @@ def found(
         if head is None and not above:
             head, unit = _names_in_comments(comments, width, first)
         if head is None and not typed and not above and len(filled) > 1:
-            head = filled[0] if _are_names(filled[0], width) else None
+            head = filled[0] if _are_names(filled[0], width) and not _is_like(filled[0], filled[1:]) else None
             first = filled[1].number if head is not None else first
         begins = [row for row in filled if row.number >= first]
         if head is None and not above and _are_odd_names(begins, width):
@@ -326,6 +328,19 @@ def _are_names(row: Line, width: int) -> bool:
         return False
     words = [cell for cell in cells if cell and shape(cell) in ("words", "near", "none")]
     return len(words) * 2 > len([cell for cell in cells if cell])
+
+
+def _is_like(row: Line, others: Sequence[Line]) -> bool:
+    """Whether a cell of it is written as those below are, but for its digits: `[10:01]` above `[10:02]`."""
+
+    def form(cell: str) -> str:
+        return re.sub(r"\d", "0", cell.strip())
+
+    below = [other for other in others[:ROWS_LIKE] if len(other.cells) == len(row.cells)]
+    return any(
+        "0" in form(cell) and 2 * sum(form(other.cells[at]) == form(cell) for other in below) > len(below) > 1
+        for at, cell in enumerate(row.cells)
+    )
 
 
 def _are_odd_names(rows: Sequence[Line], width: int) -> bool:

@@ -341,6 +341,14 @@ def times_of_day(names: Sequence[str], columns: Sequence[Sequence[str]]) -> Time
     return max(found, key=lambda each: (each.score, -each.columns[0]), default=None)
 
 
+def _year_and_month(year: int, month: int, columns: Sequence[Sequence[str]]) -> list[TimeFound]:
+    """Returns the time of a year and the name of a month in columns of their own."""
+    read = time_reader("%Y %b")
+    rows = list(zip(columns[year], columns[month], strict=False))[:200]
+    good = sum(read(f"{one.strip()} {other.strip()}") is not None for one, other in rows)
+    return [TimeFound((year, month), ("%Y %b",), 7.0)] if rows and good >= 0.95 * len(rows) else []
+
+
 def _place_of(part: str, names: Sequence[str]) -> int | None:
     """Returns the first column whose name says that it is this part of a time."""
     return next((at for at, name in enumerate(names) if re.search(_PARTS[part], name.lower().strip())), None)
@@ -437,6 +445,10 @@ def _parts_apart(names: Sequence[str], columns: Sequence[Sequence[str]]) -> list
         chosen = ["%Y", "%j"]
     elif places["%V"] is not None:
         chosen = ["%Y", "%V"]
+    elif places["%m"] is not None:
+        chosen = ["%Y", "%m"]
+        if not all(cell.strip().isdecimal() for cell in columns[places["%m"]][:20] if cell.strip()):
+            return _year_and_month(places["%Y"] or 0, places["%m"], columns)
     else:
         return []
     if places["%H"] is not None and places["%M"] is None:

@@ -213,6 +213,16 @@ def test_decimals_that_come_late_are_read(imported):
     assert facts_of(found.out).columns[0].type == "number"
 
 
+def test_thousands_or_decimals_that_come_late_are_asked_about(imported):
+    found = imported(late("1.234"), (column(1, "power", "integer"),), 0)
+    (question,) = found.report.questions
+    assert (question.id, found.report.with_decimals) == ("type.power", ())
+    between = {"columns.0.thousands": ".", "columns.0.decimal": ","}
+    assert between in [choice.changes for choice in question.choices]
+    told = column(1, "power", "integer", thousands=".", decimal=",")
+    assert imported(late("1.234"), (told,), 0).values("power")[-1] == 1234
+
+
 def test_zeros_that_come_late_before_whole_numbers_are_asked_about(imported, monkeypatch):
     monkeypatch.setattr("webapp.imports.convert_report._LINES_SEEN", 40)
     found = imported(late("01067"), (column(1, "power", "integer"),), 0)

@@ -84,6 +84,18 @@ def test_what_no_cell_holds_is_named(tmp_path: Path) -> None:
     assert "Left out" not in plain.notes
 
 
+@pytest.mark.parametrize("width", [10, 2_000])
+def test_keys_that_come_late_are_columns_too(tmp_path: Path, width: int) -> None:
+    late = [{"late": n / 4} if n >= 1_500 else {} for n in range(2_000)]
+    rows = [{"time": 1_714_521_600 + n, "x": "x" * width} | late[n] for n in range(2_000)]
+    (tmp_path / "file").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = look(tmp_path / "file", "file.jsonl").detection
+    assert "Further down, lines have other keys as well: late." in found.notes
+    convert(tmp_path / "file", found.reading, tmp_path / "out", lambda *_: None, lambda: False)
+    values = pq.read_table(tmp_path / "out").column("late")
+    assert (values[1_499].as_py(), values[1_999].as_py()) == (None, 1_999 / 4)
+
+
 @pytest.mark.parametrize("data", ["[" * 5_000 + "]" * 5_000, '[{"a":' + "[" * 3_000, '{"a":' + "[" * 3_000])
 def test_a_document_that_is_nested_too_deep_is_refused_with_the_reason(tmp_path: Path, data: str) -> None:
     (tmp_path / "file").write_text(data)

@@ -272,6 +272,14 @@ def test_a_duration_beside_a_date_is_no_time_of_day(tmp_path: Path, name: str) -
     assert found.times[1] == "2024-05-02T00:00:00+00:00"
 
 
+@pytest.mark.parametrize("names", [[str(n) for n in range(1, 13)], ["Jan", "Feb", "Mär"]])
+def test_a_year_and_a_month_beside_it_are_the_time(tmp_path: Path, names: list[str]) -> None:
+    rows = "".join(f"{2021 + n // len(names)};{names[n % len(names)]};{n}\n" for n in range(30))
+    found = imported(tmp_path / "file", f"Jahr;Monat;kWh\n{rows}")
+    assert found.times[1] == "2021-02-01T00:00:00+00:00"
+    assert found.times[len(names)] == "2022-01-01T00:00:00+00:00"
+
+
 def test_ratios_beside_times_cost_no_rows(tmp_path: Path) -> None:
     found = imported(tmp_path / "file", lines("time;v", "{time};1:{n}"))
     assert (found.names, found.report.rows) == (["time", "v"], 30)

@@ -66,17 +66,26 @@ class CommitPermit:
         self._journal = journal
         self._transactions = transactions
 
+    @property
+    def is_far(self) -> bool:
+        return self._transactions.is_far
+
     def commit(
-        self, records: Iterable[Record], outputs: Iterable[Outgoing] = (), *, last: bool = False
+        self,
+        records: Iterable[Record],
+        outputs: Iterable[Outgoing] = (),
+        *,
+        last: bool = False,
+        written: Callable[[], None] = lambda: None,
     ) -> int:
         """Commits outputs and the journal's records in one transaction.
 
-        Returns how many requests it took that wait for each other. `last` says that it commits nothing more.
-        Raises Fenced or Doubtful.
+        Returns how many requests it took that wait for each other. `last` says that it commits nothing more,
+        `written` is called when all is written, before the transaction ends. Raises Fenced or Doubtful.
         """
         before = self._transactions.requests
-        written = [OutgoingRecord(self._journal, encode(record)) for record in records]
-        self._transactions.commit([*outputs, *written], again=not last)
+        own = [OutgoingRecord(self._journal, encode(record)) for record in records]
+        self._transactions.commit([*outputs, *own], again=not last, written=written)
         return self._transactions.requests - before
 
     def expect_commit(self) -> None:

@@ -13,6 +13,7 @@ from pipeline_runtime.kafka.clients import (
     TopicPartition,
     close_spent,
     open_consumer,
+    polled_by_its_thread,
 )
 from pipeline_runtime.kafka.reading import committed_records, committed_values
 from pipeline_runtime.kafka.transactions import Doubtful
@@ -110,6 +111,7 @@ class JournalTail:
             # after the gap.
             auto_offset_reset="none",
         )
+        polled_by_its_thread(consumer)
         try:
             tp = TopicPartition(self._topic, 0)
             consumer.assign([tp])

@@ -32,6 +32,7 @@ __all__ = [
     "open_admin",
     "open_consumer",
     "open_producer",
+    "polled_by_its_thread",
 ]
 
 generate_one_at_a_time()
@@ -170,6 +171,16 @@ def open_consumer(kafka: KafkaSettings, **options: Any) -> KafkaConsumer:
     consumer: KafkaConsumer = _opened(KafkaConsumer, settings)
     consumer._fetcher.PartitionRecords = RecordByRecord
     consumer._cluster.config["retry_backoff_ms"] = METADATA_BACKOFF_MS
+    return consumer
+
+
+def polled_by_its_thread(consumer: KafkaConsumer) -> KafkaConsumer:
+    """Lets the thread that polls the consumer send and receive by itself, and returns the consumer.
+
+    kafka-python does that in another thread. Each fetch then changes threads four times, which takes half of
+    its CPU. A consumer whose thread does not poll does not reconnect and renews no metadata meanwhile.
+    """
+    consumer._net.stop()
     return consumer
 
 

@@ -11,6 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from math import inf
 from time import monotonic
 from types import MappingProxyType
@@ -19,7 +20,7 @@ from typing import Any
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import CorruptRecordError, KafkaError, OffsetOutOfRangeError
 
-from pipeline_runtime.kafka.clients import KafkaSettings, close_spent, open_consumer
+from pipeline_runtime.kafka.clients import KafkaSettings, close_spent, open_consumer, polled_by_its_thread
 from pipeline_runtime.kafka.whole_batches import ManyWhole, WholeBatch
 
 log = logging.getLogger(__name__)
@@ -30,6 +31,8 @@ AHEAD_BYTES_MAX = 2 * 1024 * 1024
 _FETCH_WAIT_MS = 1000
 _POLL_MS = 500
 _RETRY_S = 0.2
+_ANSWER_S = 0.02
+"""An answer that takes longer has waited at the broker until there were records."""
 
 
 class Portions:
@@ -95,6 +98,7 @@ class _Held:
     """A record, or a whole batch."""
 
     at_s: float  # when it was fetched
+    came_s: float  # when the oldest of those that were fetched with it came, as far as can be told
     record: Any
     first: int  # the offset of the first row that has not been passed
     next: int  # the offset behind its last row
@@ -149,6 +153,9 @@ class Prefetcher:
         self._rows = self._bytes = 0
         self._held = False
         self._came = False  # whether the last poll returned records
+        self._rests_until_s = 0.0  # nothing is fetched before then (monotonic)
+        self._is_resting = False
+        self._polled_s = 0.0  # when the last poll was over
         self.gather_s = 0.0
         """How long records may wait at the broker, so that more of them are fetched at once."""
         self._ids: Mapping[str, str] = {}  # the ids of the topics in which the group stands
@@ -180,6 +187,13 @@ class Prefetcher:
             self._held = held
             self._lock.notify_all()
 
+    def rest_until(self, at_s: float) -> None:
+        """Fetches nothing before then (monotonic), so that a batch has the machine for itself."""
+        with self._lock:
+            if at_s != self._rests_until_s:
+                self._rests_until_s = at_s
+                self._lock.notify_all()
+
     @property
     def full(self) -> bool:
         """Returns whether more records wait than are kept here. Then only the broker can tell where the
@@ -205,9 +219,11 @@ class Prefetcher:
             return {key: part.end(by_s) for key, part in self._parts.items()}
 
     def oldest_at_s(self) -> float | None:
-        """Returns when the oldest record that still waits was fetched (monotonic)."""
+        """Returns when the oldest record that still waits came (monotonic), as far as can be told."""
         with self._lock:
-            return min((part.records[0].at_s for part in self._parts.values() if part.records), default=None)
+            return min(
+                (part.records[0].came_s for part in self._parts.values() if part.records), default=None
+            )
 
     def held(self, ends: Mapping[str, int]) -> dict[str, tuple[int, int, int]]:
         """Returns for each partition how many records from `ends` on are here, and the offsets between which
@@ -223,13 +239,13 @@ class Prefetcher:
             }
 
     def arrived_at_s(self) -> float | None:
-        """Returns when the oldest record that still waits arrived (monotonic). Returns None if none waits, or
-        if one lay in its topic already when this thread came to it."""
+        """Returns when the oldest record that still waits came (monotonic), as far as can be told. Returns
+        None if none waits, or if one lay in its topic already when this thread came to it."""
         with self._lock:
             waiting = [part for part in self._parts.values() if part.records]
             if any(part.records[0].first < part.watched_from for part in waiting):
                 return None
-            return min((part.records[0].at_s for part in waiting), default=None)
+            return min((part.records[0].came_s for part in waiting), default=None)
 
     def records(self, key: str, start: int, end: int, wait_s: float = 0) -> list[Any] | None:
         """Returns all committed records with start <= offset < end, or None if they are not all here and do
@@ -293,6 +309,7 @@ class Prefetcher:
                     fetch_max_bytes=AHEAD_BYTES_MAX,
                     auto_offset_reset="none",
                 )
+                polled_by_its_thread(consumer)
                 consumer.assign(list(self._tps.values()))
                 portions = Portions(consumer, AHEAD_BYTES_MAX)
                 with self._lock:
@@ -318,9 +335,10 @@ class Prefetcher:
         with self._lock:
             if self._came and self.gather_s:
                 self._lock.wait_for(lambda: self._closing, self.gather_s)
-            has_rested = False
+            has_rested = self._rest()
+            was_held = False
             while not self._closing and (self._held or self.full):
-                has_rested = True
+                was_held = True
                 for part in self._parts.values():
                     part.watched = False
                 self._lock.wait(1.0)
@@ -330,8 +348,9 @@ class Prefetcher:
                 if part.seek:
                     consumer.seek(part.tp, part.next)
                     part.seek = False
+        asked_s = monotonic()
         got = portions.poll(_POLL_MS, AHEAD_ROWS_MAX)
-        if has_rested and self._ids:
+        if was_held and self._ids:
             consumer._net.run(consumer._cluster.refresh_metadata)
         if self._is_another(consumer):
             # What it holds is not what follows. The replica learns from its own look at the topics.
@@ -339,6 +358,11 @@ class Prefetcher:
                 self._lock.wait_for(lambda: self._closing, 1.0)
             return True
         now_s = monotonic()
+        came_s = now_s
+        if has_rested and now_s - asked_s < _ANSWER_S:  # they lay there, having come one after the other
+            rows = sum(map(rows_of, chain.from_iterable(got.values())))
+            came_s -= (now_s - self._polled_s) * rows / (rows + 1)
+        self._polled_s = now_s
         with self._lock:
             for part in self._parts.values():
                 if part.seek:
@@ -346,7 +370,7 @@ class Prefetcher:
                 for record in got.get(part.tp, ()):
                     if record.offset >= part.first:
                         first = max(part.first, first_offset_of(record))
-                        part.records.append(_Held(now_s, record, first, record.offset + 1))
+                        part.records.append(_Held(now_s, came_s, record, first, record.offset + 1))
                         self._count(part.records[-1], 1)
                 answered = consumer.highwater(part.tp) is not None
                 part.took(consumer.position(part.tp), answered=answered, all_of_it=not self._is_much(got))
@@ -355,3 +379,12 @@ class Prefetcher:
         if got:
             self._arrived()
         return True
+
+    def _rest(self) -> bool:
+        """Waits until it may fetch. Returns whether it had to wait. The caller holds the lock."""
+        has_rested = False
+        while not self._closing and (rests_s := self._rests_until_s - monotonic()) > 0:
+            has_rested = self._is_resting = True
+            self._lock.wait(rests_s)
+        self._is_resting = False
+        return has_rested

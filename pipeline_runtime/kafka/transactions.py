@@ -4,7 +4,7 @@ id."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from functools import partial
 from time import monotonic, sleep
@@ -110,6 +110,11 @@ class Transactions:
 
         client.send = counted
 
+    @property
+    def is_far(self) -> bool:
+        """Returns whether the broker is so far away that a commit saves round trips."""
+        return self.round_trip_ms >= FAR_MS
+
     def _answered(self, sent_at_s: float) -> None:
         took_ms = (monotonic() - sent_at_s) * 1000
         self.round_trip_ms = min(self.round_trip_ms or took_ms, took_ms)
@@ -191,26 +196,33 @@ class Transactions:
                 raise manager.last_error or KafkaTimeoutError(f"{self.transactional_id}: not answered")
             sleep(0.002)  # kafka-python has nothing to wait for here
 
-    def commit(self, records: Iterable[Outgoing], *, again: bool = False) -> None:
-        """Writes all `records` in one transaction.
+    def commit(
+        self,
+        records: Iterable[Outgoing],
+        *,
+        again: bool = False,
+        written: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Writes all `records` in one transaction. `written` is called when they are, before the commit.
 
         With `again`, the next transaction will most likely write to the same partitions. A broker that is far
         away is told so at once: the next commit then waits for two answers and not for three. Until something
         is written, the open transaction hides nothing from readers.
         """
         with self._lock:
-            self._commit(records)
-            if again and self.round_trip_ms >= FAR_MS:
+            self._commit(records, written)
+            if again and self.is_far:
                 with suppress(KafkaError):  # the commit is done; the next one will report the error
                     self._open_ahead(self._written)
 
-    def _commit(self, records: Iterable[Outgoing]) -> None:
+    def _commit(self, records: Iterable[Outgoing], written: Callable[[], None]) -> None:
         try:
             if not self._open:
                 self._producer.begin_transaction()
             self._open = False
             sent = send_all(self._producer, records)
             self._await_written(sent)
+            written()
             self._end_transaction()
             self._written = {future._produce_future.topic_partition for future in sent}
         except KafkaError as error:

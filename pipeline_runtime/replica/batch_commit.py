@@ -112,7 +112,7 @@ class BatchCommit:
     def _commit(self, permit: CommitPermit, commit: Commit, out: BatchRecords) -> bool:
         requests = self._release.with_batch(commit, out.records)
         if requests is None:
-            requests = permit.commit([commit], out.records)
+            requests = permit.commit([commit], out.records, written=self._timing.written)
         self._measure(out)
         first = self._state.committed(requests, commit.totals)
         if first:

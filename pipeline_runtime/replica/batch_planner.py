@@ -231,6 +231,7 @@ class BatchPlanner:
         begins_at_s = timing.begins_at_s(start.ends, ending=ending != start.ends, far_ms=far_ms)
         pause_s = begins_at_s - monotonic()
         if pause_s > 0:
+            timing.pauses(begins_at_s)
             state.wait_for_change(seen_version, min(pause_s, remaining_s))
             return None
         now_ms = max(int(time() * 1000), start.batch_time_ms + 1)

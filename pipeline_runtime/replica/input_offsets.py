@@ -228,6 +228,10 @@ class InputOffsets:
     def gather_s(self, gather_s: float) -> None:
         self._prefetcher.gather_s = gather_s
 
+    def rest_until(self, at_s: float) -> None:
+        """Nothing is read ahead before then (monotonic clock)."""
+        self._prefetcher.rest_until(at_s)
+
     @property
     def oldest_at_s(self) -> float | None:
         """When the oldest waiting record came (monotonic clock). Returns None if that is not known."""

@@ -18,6 +18,7 @@ from pipeline_runtime.model.spec import Pace
 # Below the first ratio of busy CPU the least interval between two batches holds, above the second the
 # greatest.
 CPU_RELAXED = 0.5
+STAYING_CPU_RELAXED = 0.75  # in place of CPU_RELAXED for a task that stays
 CPU_FULL = 0.9
 _SMOOTHING = 0.4
 # A source inside the group would take a longer wait for a time in which its clock stood still.
@@ -27,6 +28,10 @@ IN_TIME = 0.95  # this share of the batches should meet the target
 LATE_RATIO = 0.2
 # Up to this latency target a round trip to the broker is worth what it takes to spare it.
 URGENT_MS = 50
+# What it takes to fetch rows from a near broker.
+FETCH_MS = 4.0
+# How long nothing is fetched at most while a batch runs.
+ALONE_S_MAX = 1.0
 STAYING_COST_RATIO = 1 / 8  # what a batch of a task that stays costs, compared with one that Spark plans
 # From the start of one announced batch to the next, in times that a batch takes. The successor begins each of
 # them a little later; what is over 1 lets it catch up.
@@ -53,7 +58,8 @@ def interval_ms(pace: Pace, cpu_ratio: float, waiting_rows: int = 0, *, planned:
     are known to wait behind the last batch. If they fill a batch, a pause gains nothing: the batch costs no
     less later, and the queue only grows.
     """
-    pressure = min(1.0, max(0.0, (cpu_ratio - CPU_RELAXED) / (CPU_FULL - CPU_RELAXED)))
+    relaxed = CPU_RELAXED if planned else STAYING_CPU_RELAXED
+    pressure = min(1.0, max(0.0, (cpu_ratio - relaxed) / (CPU_FULL - relaxed)))
     room = max(0.0, 1 - waiting_rows / pace.batch_rows_max)
     most_ms = pace.interval_ms_max * (1 if planned else STAYING_COST_RATIO)
     return pace.interval_ms_min + pressure**2 * room * max(0.0, most_ms - pace.interval_ms_min)

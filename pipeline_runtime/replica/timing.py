@@ -11,7 +11,10 @@ from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica.input_offsets import InputOffsets
 from pipeline_runtime.replica.measures import percentile
 from pipeline_runtime.replica.pacing import (
+    ALONE_S_MAX,
+    FETCH_MS,
     IN_TIME,
+    URGENT_MS,
     CpuLoad,
     far_interval_ms,
     followed_interval_ms,
@@ -67,6 +70,12 @@ class BatchTiming:
         self._granted_at_s = monotonic()
         self._let_wait_ms = self._may_wait_ms()
         self._paced_from_s = self._granted_at_s if own else 0.0
+        if own and self._fetches_once:
+            self._offsets.rest_until(self._granted_at_s + ALONE_S_MAX)
+
+    def written(self) -> None:
+        """Its records are written. While the transaction ends, the next batch's are fetched."""
+        self._offsets.rest_until(0.0)
 
     def batch_ms(self) -> float:
         """Called once, at the end of a batch. Returns how long it took, planning included."""
@@ -78,12 +87,14 @@ class BatchTiming:
 
     def finished(self, *, full: bool) -> None:
         self._was_full = full
+        self._offsets.rest_until(0.0)
 
     def followed(self) -> None:
         """The next batch is one that another owner has decided. When its rows came is not for this node to
         measure."""
         self.arrived_at_s = None
         self._offsets.gather_s = 0.0
+        self._offsets.rest_until(0.0)
 
     def begin_owning(self) -> None:
         """A new owner's first batch waits for nothing."""
@@ -109,6 +120,19 @@ class BatchTiming:
         offsets.gather_s = gather_ms(self._target_ms) / 1000
         oldest_at_s = self.oldest_at_s()
         return 0.0 if oldest_at_s is None else oldest_at_s + self._may_wait_ms() / 1000
+
+    def pauses(self, begins_at_s: float) -> None:
+        """No batch runs before then."""
+        self._offsets.rest_until(begins_at_s - FETCH_MS / 1000 if self._fetches_once else 0.0)
+
+    @property
+    def _fetches_once(self) -> bool:
+        """Whether rows are fetched once for a batch, and not while it runs: the fetches would delay it, and
+        take the more CPU the sooner a batch follows the other."""
+        if self._planned or self._target_ms > URGENT_MS or self._state.directive.release is not None:
+            return False
+        permit = self._state.permit
+        return permit is not None and not permit.is_far
 
     def oldest_at_s(self) -> float | None:
         """The earliest time at which the oldest waiting row may have come. Returns None if no row waits, or

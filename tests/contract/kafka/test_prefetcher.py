@@ -15,6 +15,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
 from pipeline_runtime.batch.inputs import GroupInput
 from pipeline_runtime.journal.reader import JournalTail, JournalTrimmed
+from pipeline_runtime.kafka import prefetcher as prefetcher_module
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.ahead import pack, unpack
 from pipeline_runtime.kafka.arrow_batches import Rows
@@ -139,6 +140,27 @@ def test_it_is_known_when_a_record_came_unless_it_lay_there_before(setting: Sett
     arrived_at_s = setting.prefetcher.arrived_at_s()
     assert arrived_at_s is not None
     assert before_s <= arrived_at_s <= monotonic()
+
+
+def test_nothing_is_fetched_in_a_rest_and_what_came_in_it_is_taken_to_have_come_evenly(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prefetcher_module, "_ANSWER_S", PATIENCE_S)  # however slow this machine is
+    prefetcher = setting.prefetcher
+    setting.write(1)
+    prefetcher.follow({KEY: 0})
+    setting.wait_until(lambda: prefetcher.ends() == {KEY: 1})
+    prefetcher.rest_until(monotonic() + 2 * PATIENCE_S)
+    wait_until(lambda: prefetcher._is_resting, "its poll to be over")
+    prefetcher.passed({KEY: 1})
+    rests_from_s = prefetcher._polled_s
+    setting.write(2)  # behind the marker of the first transaction
+    assert prefetcher.ends() == {KEY: 1}
+    prefetcher.rest_until(0.0)
+    setting.wait_until(lambda: prefetcher.ends() == {KEY: 4})
+    came_s = prefetcher.arrived_at_s()
+    assert came_s is not None
+    assert rests_from_s < came_s <= rests_from_s + (monotonic() - rests_from_s) / 3
 
 
 def test_the_rows_that_wait_are_counted_without_the_markers(setting: Setting) -> None:

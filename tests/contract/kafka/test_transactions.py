@@ -182,6 +182,21 @@ def test_what_is_not_written_in_time_is_not_committed_in_part(kafka: str) -> Non
     assert [record.value for record in read(kafka, journal, 1)[0]] == [b"next"]
 
 
+def test_it_is_told_when_all_is_written_and_not_yet_committed(kafka: str) -> None:
+    name = new_topic(kafka, 1)
+    transactions = opened(kafka, f"writer-{name}")
+    ends: list[int] = []
+    topic_end = TopicEnd(KafkaSettings(kafka), name)
+    transactions.commit(
+        [OutgoingRecord(name, b"1"), OutgoingRecord(name, b"2")],
+        written=lambda: ends.extend((topic_end.ask(hidden=True), topic_end.ask())),
+    )
+    transactions.close()
+    assert ends == [2, 0]
+    wait_until(lambda: topic_end.ask() == 3, "the commit to be seen")
+    topic_end.close()
+
+
 def test_a_producer_in_doubt_ends_with_its_thread(kafka: str) -> None:
     gone = users_topic(kafka, {})
     transactions = opened(kafka, f"{gone}-id")

@@ -39,9 +39,13 @@ class Arrived:
     waiting = True
     has_sources = False
     gather_s = 0.0
+    rests_until_s = 0.0
 
     def passed(self, ends: Ends) -> None:
         pass
+
+    def rest_until(self, at_s: float) -> None:
+        self.rests_until_s = at_s
 
     def advance(self, ends: dict[str, int], now_ms: int, *, by_s: float) -> dict[str, int]:
         return {"in-0": ends["in-0"] + 1}

@@ -503,6 +503,53 @@ def test_a_source_of_the_group_is_asked_each_second_at_least() -> None:
     assert due_at_s(run) == 0.0
 
 
+def fetching_rests_until_s(run: OneRun) -> float:
+    offsets: Any = run.inputs.offsets
+    return float(offsets.rests_until_s)
+
+
+def test_nothing_is_fetched_from_when_an_urgent_batch_begins_until_its_records_are_written() -> None:
+    run = owner_at(100.0, 10)
+    run.state.permit = SimpleNamespace(is_far=False)  # type: ignore[assignment]
+    run.timing.granted(own=True)
+    assert fetching_rests_until_s(run) > monotonic()
+    run.timing.written()
+    assert fetching_rests_until_s(run) == 0.0
+    run.timing.granted(own=True)
+    run.timing.finished(full=False)
+    assert fetching_rests_until_s(run) == 0.0, "it came to nothing"
+
+
+def test_in_a_pause_of_an_urgent_group_rows_are_fetched_shortly_before_its_end() -> None:
+    run = owner_at(100.0, 50)
+    run.state.permit = SimpleNamespace(is_far=False)  # type: ignore[assignment]
+    run.timing.pauses(200.0)
+    assert fetching_rests_until_s(run) == pytest.approx(199.996)
+
+
+@pytest.mark.parametrize(
+    ("target_ms", "is_far", "directive"),
+    [(500, False, {}), (10, True, {}), (10, False, {"release": "handover"})],
+)
+def test_other_owners_fetch_also_while_a_batch_runs(
+    target_ms: int, is_far: bool, directive: dict[str, str]
+) -> None:
+    run = owner_at(100.0, target_ms, **directive)
+    run.state.permit = SimpleNamespace(is_far=is_far)  # type: ignore[assignment]
+    run.timing.granted(own=True)
+    run.timing.pauses(200.0)
+    assert fetching_rests_until_s(run) == 0.0
+
+
+def test_who_follows_fetches_all_the_time() -> None:
+    run = owner_at(100.0, 10)
+    run.state.permit = SimpleNamespace(is_far=False)  # type: ignore[assignment]
+    run.timing.pauses(200.0)
+    run.timing.followed()
+    run.timing.granted(own=False)
+    assert fetching_rests_until_s(run) == 0.0
+
+
 def test_rows_that_fill_a_batch_do_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     run = owner_at(100.0, 60_000)
     assert due_at_s(run) == pytest.approx(159.9)

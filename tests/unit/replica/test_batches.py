@@ -200,7 +200,7 @@ class NotedPermit:
     def __init__(self) -> None:
         self.seqs: list[Seq] = []
 
-    def commit(self, records: list[Commit], outputs: object = ()) -> int:
+    def commit(self, records: list[Commit], outputs: object = (), *, written: object) -> int:
         self.seqs += [record.seq for record in records]
         return 1
 

@@ -29,9 +29,11 @@ def test_the_pause_grows_with_the_load(cpu_ratio: float, expected: float) -> Non
     assert interval_ms(PACE, cpu_ratio, planned=True) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(("cpu_ratio", "expected"), [(0.0, 50), (0.7, 68.75), (0.9, 125), (1.0, 125)])
+@pytest.mark.parametrize(
+    ("cpu_ratio", "expected"), [(0.0, 50), (0.75, 50), (0.8, 58.333), (0.9, 125), (1.0, 125)]
+)
 def test_batches_that_cost_less_pause_less_on_a_busy_machine(cpu_ratio: float, expected: float) -> None:
-    assert interval_ms(PACE, cpu_ratio) == pytest.approx(expected)
+    assert interval_ms(PACE, cpu_ratio) == pytest.approx(expected, abs=0.01)
 
 
 @pytest.mark.parametrize(("waiting", "expected"), [(0, 1000), (500, 525), (1000, 50), (50_000, 50)])

@@ -13,7 +13,7 @@ import redis
 from pydantic import BaseModel
 
 from pipeline_runtime.wire.tasks import node_queue
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, wait_until
 
 Question = TypeVar("Question", bound=BaseModel)
 
@@ -26,8 +26,9 @@ def asked_node(
     asked: list[Question] = []
 
     def serve() -> None:
-        found: Any = there.blpop([node_queue(name)], timeout=int(PATIENCE_S))
-        message = json.loads(found[1])
+        # A blocking command would wait no longer than the client's socket.
+        found = wait_until(lambda: there.lpop(node_queue(name)), f"a question to {name}")
+        message = json.loads(found)
         assert message["headers"]["task"] == task
         (question,) = json.loads(base64.b64decode(message["body"]))[0]
         asked.append(kind.model_validate(question))

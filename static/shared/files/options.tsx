@@ -16,6 +16,7 @@ import {
   MARKS,
   missingOf,
   missingText,
+  patternWords,
   placesOf,
   placesText,
   QUOTES,
@@ -333,7 +334,7 @@ function TimeText({ time, onChange }: { time: TimeReading; onChange: (next: Part
       <Select
         label="Written as"
         value={own ? OTHER : time.format}
-        options={[...including(TIME_FORMATS, time.format), [OTHER, "another pattern"]]}
+        options={[...including(TIME_FORMATS, time.format, patternWords), [OTHER, "another pattern"]]}
         onChange={(format) => {
           setOwn(format === OTHER);
           if (format !== OTHER) onChange({ format });

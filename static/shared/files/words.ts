@@ -138,8 +138,30 @@ export const JUMPS: readonly (readonly [TimeReading["jump"], string])[] = [
 ];
 
 /** The options with the value among them. */
-export const including = (options: Options, value: string): Options =>
-  options.some(([each]) => each === value) ? options : [...options, [value, value]];
+export const including = (
+  options: Options,
+  value: string,
+  words: (value: string) => string = (each) => each,
+): Options => (options.some(([each]) => each === value) ? options : [...options, [value, words(value)]]);
+
+const PARTS: Readonly<Record<string, string>> = {
+  "%Y": "YYYY",
+  "%y": "YY",
+  "%m": "MM",
+  "%d": "DD",
+  "%b": "month",
+  "%H": "hh",
+  "%I": "hh",
+  "%M": "mm",
+  "%S": "ss",
+  "%f": "fff",
+  "%p": "AM",
+  "%z": "+hh:mm",
+};
+
+/** A pattern of times as people write one: `%d/%m/%Y %H:%M` is DD/MM/YYYY hh:mm. */
+export const patternWords = (pattern: string): string =>
+  pattern.replace(/%[A-Za-z]/g, (part) => PARTS[part] ?? part);
 
 const wordsOf = (options: Options, value: string): string =>
   options.find(([each]) => each === value)?.[1] ?? value;

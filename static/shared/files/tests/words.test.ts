@@ -7,6 +7,7 @@ import {
   leftMs,
   missingOf,
   missingText,
+  patternWords,
   placeOf,
   placesOf,
   placesText,
@@ -112,6 +113,11 @@ test("who uses a file, and where a question is", () => {
 test("the time that is left goes by the pace so far", () => {
   expect(leftMs(25, 100, 5000)).toBe(15_000);
   expect([leftMs(0, 100, 5000), leftMs(100, 100, 5000), leftMs(1, 100, 500)]).toEqual([null, null, null]);
+});
+
+test("a pattern of times is shown as people write one", () => {
+  expect(patternWords("%d/%m/%Y %H:%M:%S milliseconds")).toBe("DD/MM/YYYY hh:mm:ss milliseconds");
+  expect(patternWords("%Y-%j")).toBe("YYYY-%j");
 });
 
 test.each([

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 from kafka import KafkaProducer
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.axe import Axe
 from tests.browser.dashboard import SLOW_MS, Dashboard
-from tests.integration.pipelines.driving import create_topic, deploy
+from tests.integration.pipelines.driving import API, create_topic, deploy
 from tests.running import RunningFogline
 
 # the first test of a run waits for the whole start too
@@ -38,6 +38,29 @@ DOCUMENT: dict[str, Any] = {
     },
 }
 BROKEN = 3
+MENDED = "with-mended-letters"
+MENDED_TOPIC = "with-mended-letters-in"
+MENDED_DOCUMENT: dict[str, Any] = {
+    **DOCUMENT,
+    "metadata": {"name": MENDED},
+    "spec": {
+        "elements": [
+            {
+                "id": "events",
+                "type": "kafka-in",
+                "params": {"topic": MENDED_TOPIC, "columns": [{"name": "n", "type": "number"}]},
+                "node": "edge-a",
+            },
+            {
+                "id": "share",
+                "type": "derive",
+                "params": {"columns": [{"name": "share", "expression": "100 / n"}]},
+                "inputs": {"in": "events"},
+                "node": "edge-a",
+            },
+        ]
+    },
+}
 
 
 @pytest.fixture
@@ -74,13 +97,7 @@ def test_dead_letters_are_counted_on_the_card_grouped_by_reason_and_downloaded(
     expect(reasons.get_by_text("no JSON 0")).to_be_visible()
     expect(reasons.get_by_text("from events.out partition 0 offset 0")).to_be_visible()
     axe.look("the dead letters")
-    if shots := os.environ.get("SHOTS"):
-        for scheme in ("light", "dark"):
-            page.evaluate(f"document.documentElement.dataset.theme = '{scheme}'")
-            for width in (1440, 760):
-                page.set_viewport_size({"width": width, "height": 900})
-                page.screenshot(path=f"{shots}/letters-{scheme}-{width}.png")
-        page.set_viewport_size({"width": 1440, "height": 900})
+    shoot(page, "letters", 1440, 760)
 
     panel.get_by_label("Text in the dead letters").fill("SEVEN")
     expect(panel.get_by_text("1 reason in 4 letters.")).to_be_visible()
@@ -95,4 +112,88 @@ def test_dead_letters_are_counted_on_the_card_grouped_by_reason_and_downloaded(
     lines = [json.loads(line) for line in (tmp_path / "letters.jsonl").read_text().splitlines()]
     assert [line["raw"] for line in lines][:BROKEN] == [f"no JSON {n}" for n in range(BROKEN)]
     assert len(lines) == BROKEN + 1
+    axe.expect_nothing()
+
+
+@pytest.fixture
+def mended(fogline: RunningFogline) -> str:
+    """The pipeline's name. Two of its records are no JSON, two have decimal commas, two are no divisors."""
+    create_topic(fogline.bootstrap, MENDED_TOPIC)
+    with fogline.client() as client:
+        deploy(client, MENDED_DOCUMENT)
+    producer = KafkaProducer(bootstrap_servers=fogline.bootstrap)
+    numbers = ('"2,5"', '"12,5"', "0", "0", "4")
+    for value in ("no JSON", "nor this", *(f'{{"n": {number}}}' for number in numbers)):
+        producer.send(MENDED_TOPIC, value=value.encode())
+    producer.close()
+    return MENDED
+
+
+def shoot(page: Page, name: str, *widths: int) -> None:
+    """Pictures for whoever wants to look at them, light and dark."""
+    shots = os.environ.get("SHOTS")
+    if not shots:
+        return
+    for scheme in ("light", "dark"):
+        page.evaluate(f"document.documentElement.dataset.theme = '{scheme}'")
+        for width in widths:
+            page.set_viewport_size({"width": width, "height": 900})
+            page.screenshot(path=f"{shots}/{name}-{scheme}-{width}.png")
+    page.set_viewport_size({"width": 1440, "height": 900})
+
+
+def test_dead_letters_are_dropped_put_back_and_mended_in_a_grid(
+    mended: str, dashboard: Dashboard, fogline: RunningFogline
+) -> None:
+    page, panel = dashboard.page, dashboard.live_panel
+    axe = Axe(page)
+
+    def open_letters(element: str, count: str) -> None:
+        page.goto(f"/pipelines/{mended}?mode=live&element={element}")
+        expect(dashboard.card(element).get_by_role("img", name=count)).to_be_visible(timeout=SLOW_MS)
+        panel.get_by_role("tab", name=re.compile("Dead letters")).click()
+
+    open_letters("events", "4 dead letters")
+    done = panel.get_by_role("region", name="What was done")
+    unread = panel.get_by_role("group", name=re.compile("What to do about the rows: the record is not"))
+    unread.get_by_role("button", name="Drop").click()
+    page.get_by_role("dialog").get_by_role("button", name="Drop 2 rows").click()
+    expect(done.get_by_text("2 rows dropped.")).to_be_visible(timeout=SLOW_MS)
+    expect(unread).to_have_count(0)
+    expect(dashboard.card("events").get_by_role("img", name="2 dead letters")).to_be_visible()
+    done.get_by_role("button", name="Put back").click()
+    expect(done.get_by_text("2 rows put back.")).to_be_visible(timeout=SLOW_MS)
+    expect(unread).to_be_visible()
+    expect(dashboard.card("events").get_by_role("img", name="4 dead letters")).to_be_visible()
+
+    comma = panel.get_by_role("group", name=re.compile("What to do about the rows: its (field|column)"))
+    comma.get_by_role("button", name="Mend").click()
+    grid = page.get_by_role("dialog", name="Mend 2 rows")
+    expect(grid.get_by_text("2 cells must be changed.")).to_be_visible()
+    replay = grid.get_by_role("button", name="Replay 2 rows")
+    expect(replay).to_have_attribute("aria-disabled", "true")
+    axe.look("rows to mend")
+    shoot(page, "mend", 1440, 420)
+    grid.get_by_label("replace").fill(",")
+    grid.get_by_label("by", exact=True).fill(".")
+    grid.get_by_role("button", name="Replace in all rows").click()
+    expect(grid.get_by_text("All cells fit.")).to_be_visible()
+    replay.click()
+    expect(grid).to_have_count(0)
+    expect(done.get_by_text("2 rows came back.")).to_be_visible(timeout=SLOW_MS)
+
+    open_letters("share", "2 dead letters")
+    zero = panel.get_by_role("group", name=re.compile("What to do about the rows"))
+    zero.get_by_role("button", name="Mend").click()
+    grid.get_by_label("by", exact=True).fill("50")
+    grid.get_by_role("button", name="Replace in all rows").click()
+    grid.get_by_role("button", name="Replay 2 rows").click()
+    expect(done.get_by_text("2 rows came back. 2 of them read.")).to_be_visible(timeout=SLOW_MS)
+    expect(dashboard.card("share").get_by_role("img", name=re.compile("dead letter"))).to_have_count(0)
+    axe.look("what was done about dead letters")
+    shoot(page, "letters-done", 1440)
+
+    with fogline.client() as client:
+        read = client.get(f"{API}/pipelines/{mended}/streams/share/peek?limit=100").json()["records"]
+    assert sorted(record["value"]["n"] for record in read) == [2.5, 4.0, 12.5, 50.0, 50.0]
     axe.expect_nothing()

@@ -36,5 +36,7 @@ def handover_details(request: HttpRequest, id: str) -> HandoverDetails:
 
 @router.post("/handovers/{uuid:id}/cancel", response={202: Handover})
 def cancel(request: HttpRequest, id: str) -> Status[Handover]:
-    """Cancels a handover. Answers 409 from CUT or CLAIM on, when ownership is being passed."""
+    """Cancels a handover. Answers 409 from CUT or CLAIM on, when ownership is being passed.
+
+    Of a restoration in CLAIM, the wait ends as soon as its target has failed or does not answer."""
     return Status(202, selectors.handover_json(actions.cancel(actor(request), str(id))))

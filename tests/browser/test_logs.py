@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 from tests.browser.axe import Axe
 from tests.browser.dashboard import SLOW_MS, Dashboard
 from tests.running import RunningFogline
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 
@@ -59,4 +60,13 @@ def test_the_log_is_read_and_searched_on_a_nodes_page_and_at_an_element(
     with fogline.client() as client:
         client.post(f"/api/v1/pipelines/{NAME}/undeploy").raise_for_status()
     expect(log.get_by_role("listitem").filter(has_text="stopped").first).to_be_visible()
+    # Scrolled up, the lines stay, until one follows again.
+    log.evaluate("box => { box.style.maxHeight = '3em' }")
+    wait_until(lambda: log.evaluate("box => box.scrollTop") > 0, "the newest line to be in sight")
+    log.hover()
+    page.mouse.wheel(0, -2000)
+    follow = page.get_by_role("button", name="Follow again")
+    expect(follow).to_have_attribute("aria-pressed", "true")
+    follow.click()
+    expect(page.get_by_role("button", name="Hold")).to_have_attribute("aria-pressed", "false")
     axe.expect_nothing()

@@ -210,7 +210,7 @@ class SliceRead(Request[None]):
 
 @dataclass(frozen=True)
 class PartProcessed(Request[None]):
-    """A task that stays has processed its part; answered when the whole batch has ended."""
+    """A task that stays has processed its part; answered when the next batch may be asked for."""
 
     task: int
     payload: Payload  # its rows, as batch.group.packed makes them
@@ -221,7 +221,7 @@ class PartProcessed(Request[None]):
 
 @dataclass(frozen=True)
 class StatesOf(Request[list[bytes | None]]):
-    """What the newest committed batch has left of these keys, for a task that has rows of them. The key None
+    """What the batch before has left of these keys, for a task that has rows of them. The key None
     stands for the element as a whole; a state is None if there is none."""
 
     keys: Sequence[str | None]

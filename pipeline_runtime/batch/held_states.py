@@ -2,7 +2,8 @@
 
 The replica has them all, and is told each change with the batch that makes it. A task that stays
 (batch.group) holds those that it has read or written last, and asks for the others only. It is given no
-further batch after one that came to nothing. So what it holds is what the newest committed batch has left.
+further batch after one that came to nothing, and if it has begun that already, it comes to nothing as well.
+So what it holds is what the batch before has left.
 Each partition is always the same task's, and the gate lets no second task have a key that one of them holds
 (batch.tasks).
 """
@@ -81,7 +82,7 @@ class TaskStates:
         self._held = held
 
     def get(self, keys: Sequence[Key]) -> list[bytes | None]:
-        """Returns what the newest committed batch has left of the keys, or what this one has kept."""
+        """Returns what the batch before has left of the keys, or what this one has kept."""
         if self._held is None:
             return self._asked(keys)
         found: dict[Key, bytes | None] = {}
@@ -100,7 +101,7 @@ class TaskStates:
         return found
 
     def between(self, first: str, end: str) -> list[tuple[str, bytes]]:
-        """Returns the keys from `first` to before `end`, as the newest committed batch has left them."""
+        """Returns the keys from `first` to before `end`, as the batch before has left them."""
         return self._gate.ask(StatesBetween(first, end))
 
     def keys(self, first: str, end: str, most: int) -> list[str]:

@@ -11,6 +11,9 @@ the changes and the batch's end together. So whatever happens, the state stands 
 batch, and the journal says what to follow from there. The write does not wait for the disk: after a power cut
 the state stands at an earlier batch.
 
+The next batch may begin before that write (`seal`). It sees what the batch before it has changed. All others
+see what is committed.
+
 A checkpoint of it is RocksDB's own: what is in memory is written, then files that never change are
 hard-linked. Runs of changes are merged with others of about their size (universal compaction), so a large
 state that changes little is seldom rewritten, and seldom stored again.
@@ -23,8 +26,10 @@ import logging
 import os
 import shutil
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from heapq import merge
 from itertools import islice
 from pathlib import Path
 from time import monotonic, sleep
@@ -67,9 +72,19 @@ class KeyedStateClosed(RuntimeError):
     """The query that it belongs to has ended."""
 
 
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What a batch leaves of keys."""
+
+    states: dict[str | None, bytes | None] = field(default_factory=dict)  # None deletes a key
+    # Bytes of the states that these replace; -1 for none, None where the task does not know it.
+    replaced: dict[str | None, int | None] = field(default_factory=dict)
+
+
 class KeyedState:
-    """Takes one batch at a time; link and look may be called meanwhile, and close at any time. Raises
-    ValueError when the files are damaged, and OSError when they cannot be used now."""
+    """Takes one batch at a time, and the next one while that is committed; link and look may be called
+    meanwhile, and close at any time. Raises ValueError when the files are damaged, and OSError when they
+    cannot be used now."""
 
     def __init__(self, path: Path, *, read_only: bool = False, patience_s: float = 0.0) -> None:
         """With `read_only`, opens the state as it is now, even while it is open for writing. Tries for
@@ -78,9 +93,8 @@ class KeyedState:
         self._db: Rdict | None = _opened_once_free(path, patience_s, read_only=read_only)
         # It is not closed while one of these is held.
         self._batch, self._linking, self._looking = threading.Lock(), threading.Lock(), threading.Lock()
-        self._pending: dict[str | None, bytes | None] = {}
-        # Bytes of the states that these replace; -1 for none, None where the task does not know it.
-        self._replaced: dict[str | None, int | None] = {}
+        self._pending = Changes()  # of the running batch
+        self._sealed = Changes()  # of the one before it, until that is committed
         self._between_batches = threading.Event()
         self._between_batches.set()
         try:
@@ -121,25 +135,40 @@ class KeyedState:
     # --- a batch
 
     def begin(self) -> None:
-        """Begins a batch. Changes of an earlier batch that was not committed are dropped."""
+        """Begins a batch. What an earlier one has left that came to nothing is dropped."""
         self._between_batches.clear()
-        self._forget()
+        self._pending = Changes()
 
     def get(self, keys: Sequence[str | None]) -> list[bytes | None]:
-        """Returns what the newest committed batch left for each key, or None where it left nothing."""
+        """Returns what the batch before the running one left for each key, or None where it left nothing."""
         with self._batch, self._translating():
-            found: Any = self._database().get([_place(key) for key in keys]) if keys else []
+            before = self._sealed.states
+            stored = iter(self._stored([key for key in keys if key not in before]))
+            return [before[key] if key in before else next(stored) for key in keys]
+
+    def _stored(self, keys: Sequence[str | None]) -> list[bytes | None]:
+        found: Any = self._database().get([_place(key) for key in keys]) if keys else []
         return list(found)
 
     def between(self, first: str, end: str) -> list[tuple[str, bytes]]:
         """Returns the same for the keys from `first` to before `end`, in their order."""
         with self._batch, self._translating():
-            return list(self._items(first, end))
+            changed = self._sealed_between(first, end)
+            found = dict(self._items(first, end)) | changed
+            items = sorted(found.items()) if changed else found.items()
+            return [(key, data) for key, data in items if data is not None]
 
     def keys(self, first: str, end: str, most: int) -> list[str]:
         """Returns the first `most` keys from `first` to before `end`."""
         with self._batch, self._translating():
-            return [key for key, _ in islice(self._cursors(first, end), most)]
+            changed = self._sealed_between(first, end)
+            stored = (key for key, _ in self._cursors(first, end) if key not in changed)
+            added: Iterable[str] = sorted(key for key, data in changed.items() if data is not None)
+            return list(islice(merge(stored, added), most))
+
+    def _sealed_between(self, first: str, end: str) -> dict[str, bytes | None]:
+        states = self._sealed.states
+        return {key: data for key, data in states.items() if key is not None and first <= key < end}
 
     def keep(
         self,
@@ -148,20 +177,24 @@ class KeyedState:
         replaced: Sequence[int | None],
     ) -> None:
         """Keeps the states that the running batch leaves for these keys; None deletes a key. They count once
-        the batch is committed. `replaced`: how many bytes the newest committed batch has left of each; -1 for
+        the batch is committed. `replaced`: how many bytes the batch before it has left of each; -1 for
         none, None if that is not known."""
-        self._pending.update(zip(keys, states, strict=True))
-        self._replaced.update(zip(keys, replaced, strict=True))
+        self._pending.states.update(zip(keys, states, strict=True))
+        self._pending.replaced.update(zip(keys, replaced, strict=True))
 
-    def _forget(self) -> None:
-        self._pending, self._replaced = {}, {}
+    def seal(self) -> None:
+        """The running batch keeps nothing more. The next one may begin before it is committed."""
+        with self._batch:
+            self._sealed, self._pending = self._pending, Changes()
 
     def commit(self, end: Mapping[str, Any]) -> None:
+        """The batch that was sealed is committed."""
         batch = WriteBatch(raw_mode=True)
-        self._look_up_replaced()
+        changes = self._sealed
+        self._look_up_replaced(changes)
         count, size = self.count, self.bytes
-        for key, before in self._replaced.items():
-            place, state = _place(key), self._pending[key]
+        for key, before in changes.replaced.items():
+            place, state = _place(key), changes.states[key]
             if before is not None and before >= 0:
                 count -= key is not None
                 size -= len(place) + before
@@ -177,13 +210,15 @@ class KeyedState:
         with self._batch, self._translating():
             self._database().write(batch)
             self.count, self.bytes, self.end = count, size, dict(end)
-        self._forget()
+            self._sealed = Changes()
         self._between_batches.set()
 
-    def _look_up_replaced(self) -> None:
-        unknown = [key for key, size in self._replaced.items() if size is None]
-        for key, state in zip(unknown, self.get(unknown), strict=True):
-            self._replaced[key] = -1 if state is None else len(state)
+    def _look_up_replaced(self, changes: Changes) -> None:
+        unknown = [key for key, size in changes.replaced.items() if size is None]
+        with self._batch, self._translating():
+            stored = self._stored(unknown)
+        for key, state in zip(unknown, stored, strict=True):
+            changes.replaced[key] = -1 if state is None else len(state)
 
     # --- beside the batches
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from time import monotonic, time
+from time import time
 from typing import Any
 
 from pipeline_runtime.batch.output import BatchOutput
@@ -23,7 +23,7 @@ from pipeline_runtime.replica.core import Abandon, Await, Check, Emit, Granted, 
 from pipeline_runtime.replica.outputs import BatchRecords, element_rows, outgoing
 from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.state import ReplicaState
-from pipeline_runtime.replica.timing import BatchTiming
+from pipeline_runtime.replica.timing import BatchTimes, BatchTiming
 
 
 class NotDeterministic(RuntimeError):
@@ -56,7 +56,13 @@ class BatchCommit:
         self._node = node
 
     def settle(
-        self, batch_output: BatchOutput, boundary: Boundary, marks: dict[str, Any], *, last: bool
+        self,
+        batch_output: BatchOutput,
+        boundary: Boundary,
+        marks: dict[str, Any],
+        times: BatchTimes,
+        *,
+        last: bool,
     ) -> bool:
         """Commit or check the batch that ends at `boundary` and has left the sinks at `marks`.
 
@@ -78,6 +84,7 @@ class BatchCommit:
         assert permit is not None
         dead_letters = sum(out.dead_letters.values())
         elements = element_rows(self._spec, batch_output.counts, rows_in, out.dead_letters)
+        wait_ms = times.wait_ms()
         commit = Commit(
             permit.epoch,
             boundary,
@@ -88,10 +95,10 @@ class BatchCommit:
             ended,
             self._node,
             self._spec.version,
-            self._wait_ms(),
+            None if wait_ms is None else round(wait_ms),
             before.plus(rows_in, out.rows_out, dead_letters, elements),
         )
-        return self._commit(permit, commit, out)
+        return self._commit(permit, commit, out, times)
 
     def _decision(self, boundary: Boundary) -> tuple[Commit | None, CommitPermit | None]:
         """What the journal says of this batch, or else the permit to commit it."""
@@ -109,11 +116,11 @@ class BatchCommit:
                     case Await():
                         state.changed.wait(1.0)
 
-    def _commit(self, permit: CommitPermit, commit: Commit, out: BatchRecords) -> bool:
+    def _commit(self, permit: CommitPermit, commit: Commit, out: BatchRecords, times: BatchTimes) -> bool:
         requests = self._release.with_batch(commit, out.records)
         if requests is None:
             requests = permit.commit([commit], out.records, written=self._timing.written)
-        self._measure(out)
+        self._measure(out, times)
         first = self._state.committed(requests, commit.totals)
         if first:
             reached("first-commit")
@@ -131,13 +138,7 @@ class BatchCommit:
                 f" and this replica's stand at {marks}: an operator of the group is not deterministic"
             )
 
-    def _wait_ms(self) -> int | None:
-        """How long the oldest row of the batch has waited by now. Returns None if nobody knows when it
-        came."""
-        arrived_at_s = self._timing.arrived_at_s
-        return None if arrived_at_s is None else round((monotonic() - arrived_at_s) * 1000)
-
-    def _measure(self, out: BatchRecords) -> None:
-        latency_ms = self._wait_ms() if out.rows_out else None
+    def _measure(self, out: BatchRecords, times: BatchTimes) -> None:
+        latency_ms = times.wait_ms() if out.rows_out else None
         with self._state.changed:
             self._state.measures.committed(out.rows_out, out.stream_bytes, int(time() * 1000), latency_ms)

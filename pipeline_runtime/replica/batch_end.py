@@ -17,7 +17,7 @@ from pipeline_runtime.replica.batch_inputs import BatchInputs
 from pipeline_runtime.replica.local_state import BatchState
 from pipeline_runtime.replica.sink_files import SinkFiles
 from pipeline_runtime.replica.state import ReplicaState
-from pipeline_runtime.replica.timing import BatchTiming
+from pipeline_runtime.replica.timing import BatchTimes, BatchTiming
 
 
 class BatchEnd:
@@ -47,18 +47,22 @@ class BatchEnd:
         """A batch begins. What one before it that came to nothing has left is dropped."""
         self._kept.begin()
 
-    def end(self, batch_output: BatchOutput, boundary: Boundary, number: int) -> None:
+    def processed(self) -> None:
+        """The running batch keeps nothing more. The next one may begin."""
+        self._kept.processed()
+
+    def end(self, batch_output: BatchOutput, boundary: Boundary, number: int, times: BatchTimes) -> None:
         """The batch that ends at `boundary` has made all it will; `number` is the engine's. Raises what
         BatchCommit.settle does, and LocalStateDamaged."""
         marks = self._sinks.write(batch_output, boundary.seq)
         last = self._inputs.has_ended(boundary.ends)
-        first = self._commit.settle(batch_output, boundary, marks, last=last)
+        first = self._commit.settle(batch_output, boundary, marks, times, last=last)
         # Before the engine finishes the batch: whoever takes a checkpoint then asks for these lengths.
         self._sinks.note(boundary.seq)
         self._kept.commit(number, boundary)
         state = self._state
         with state.changed:
-            state.measures.batch(state.reads.all_rows, self._timing.batch_ms())
+            state.measures.batch(state.reads.all_rows, self._timing.batch_ms(times))
             state.processed(boundary, ended=last)
         self._progressed(first or last)
 

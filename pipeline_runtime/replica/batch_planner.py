@@ -13,6 +13,7 @@ from math import inf
 from time import monotonic, time
 
 from pipeline_runtime.batch.gate_messages import Slice
+from pipeline_runtime.handover.crash_points import reached
 from pipeline_runtime.journal.records import Boundary
 from pipeline_runtime.kafka.clients import KafkaError
 from pipeline_runtime.kafka.transactions import Doubtful, Fenced
@@ -26,6 +27,7 @@ from pipeline_runtime.replica.core import (
     Own,
     OwnLast,
     ReleaseAlone,
+    may_run_ahead,
     next_batch,
     successor,
 )
@@ -63,7 +65,8 @@ class BatchPlanner:
         self._timing = timing
         self._release = release
         self._over = over
-        self._ended = local  # where the newest batch that counts has ended
+        self._ended = local  # where the newest batch that was processed has ended
+        self._counted = local  # and the newest one that counts
         self._remember = remember
 
     # --- between two batches
@@ -73,14 +76,43 @@ class BatchPlanner:
         state = self._state
         with state.changed:
             if state.span is not None and state.granted == state.local:
-                self._ended = state.span.end
-            self._timing.finished(
-                full=self._inputs.fill(state.reads.all_rows, self._spec.pace.batch_rows_max)
-            )
-            ended = self._ended
-        self._remember(ended.seq)
-        self._inputs.passed(self._start())
+                self._counted = state.span.end
+            self._ended = self._counted
+        self._remember(self._counted.seq)
+        self._note_size()
+        self._processed()
         state.no_batch_runs()
+
+    def run_ahead(self) -> bool:
+        """The running batch was processed. Returns whether the next one may begin while it is committed: call
+        `committed` then. That is so if this replica may own the next one, and more waits than a batch
+        takes."""
+        state = self._state
+        self._note_size()
+        with state.changed:
+            span = state.span
+            assert span is not None, "a batch was granted"
+            own = state.ahead and not self._release.releases_now
+            if not own or not may_run_ahead(self._facts()) or not self._timing.more_waits(span.end.ends):
+                return False
+            self._ended = span.end
+            state.begin_commit()
+        self._processed()
+        return True
+
+    def committed(self, boundary: Boundary) -> None:
+        """The batch that ends there counts; the next one may have begun."""
+        self._counted = boundary
+        self._remember(boundary.seq)
+        self._state.batch_is_over()
+
+    def _note_size(self) -> None:
+        with self._state.changed:
+            rows = self._state.reads.all_rows
+        self._timing.finished(full=self._inputs.fill(rows, self._spec.pace.batch_rows_max))
+
+    def _processed(self) -> None:
+        self._inputs.passed(self._start())
         self._timing.told()
 
     def wait_for_turn(self) -> bool:
@@ -97,15 +129,20 @@ class BatchPlanner:
 
     @property
     def _is_ending(self) -> bool:
-        return self._over.is_set() or self._state.draining or self._state.failure is not None
+        return self._is_lost or self._state.draining
+
+    @property
+    def _is_lost(self) -> bool:
+        return self._over.is_set() or self._state.failure is not None
 
     @property
     def next_start(self) -> Boundary:
-        """Where the next batch begins, or where the running one ends."""
+        """Where the next batch begins, or where the newest running one ends."""
         with self._state.changed:
             state = self._state
-            if state.granted is not None and state.span is not None:
-                return state.span.end
+            span = state.newest_span
+            if state.granted is not None and span is not None:
+                return span.end
             if self._ended.seq == 0 and state.view.start is not None:
                 return state.view.moved(Boundary(Seq(0), state.view.start, 0))
             return state.view.moved(self._ended)
@@ -143,7 +180,7 @@ class BatchPlanner:
         state = self._state
         while True:
             with state.changed:
-                if self._over.is_set() or state.failure is not None:
+                if self._is_lost:
                     return None
                 start = self._start()  # this replica's own CLAIM may have moved it meanwhile
                 seen_version = state.version
@@ -205,12 +242,15 @@ class BatchPlanner:
         state = self._state
         with state.changed:
             permit = state.permit
-            if permit is None or state.draining or state.paused or state.held or self._over.is_set():
+            if permit is None or state.draining or state.paused or state.held or self._is_lost:
                 return None
+            alone = not state.committing
             granted = self._grant(start, end, shifted_ms=shifted_ms)
-            is_urgent = state.latency_ms(self._spec) <= URGENT_MS
+            is_urgent = alone and state.latency_ms(self._spec) <= URGENT_MS
         if is_urgent:
             permit.expect_commit()
+        if not alone:
+            reached("ahead")
         return granted
 
     def _grant(self, start: Boundary, end: Boundary, *, shifted_ms: int | None = None) -> BatchSpan:
@@ -225,6 +265,9 @@ class BatchPlanner:
         """Where the owner's batch ends, and by how much it moves the sources' clocks. Returns None, after
         some waiting, if it is too early or nothing has come."""
         state, timing = self._state, self._timing
+        if state.committing and not timing.more_waits(start.ends):
+            state.wait_for_change(seen_version, remaining_s)
+            return None
         with state.changed:
             ending = self._inputs.next_stage(start.ends, state.view.ended)
         far_ms = decision.round_trip_ms if isinstance(decision, OwnLast) else None

@@ -8,21 +8,27 @@ when the query ends.
 A batch ends in one of two ways. Where Spark plans each batch, it hands over the rows (`on_spark_batch`).
 Tasks that stay (batch.group) hand over what they have made themselves, and ask for the next batch. To Spark
 all of these are one batch, which has no rows.
+
+If more rows wait than a batch takes, an owner's tasks begin the next batch while a thread commits the last
+one. Until that is done, the next one is tentative. Its tasks see what the last one has left, and nobody else
+does. If the last one comes to nothing, the run ends, and the next one with it.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from time import monotonic
 
 from pipeline_runtime.batch.gate_messages import Payload, Slice
-from pipeline_runtime.batch.output import BatchOutput, merged, unpacked
+from pipeline_runtime.batch.output import merged, unpacked
 from pipeline_runtime.batch.tasks import Tasks
 from pipeline_runtime.journal.records import Boundary
 from pipeline_runtime.replica.batch_end import BatchEnd
 from pipeline_runtime.replica.batch_planner import BatchPlanner
 from pipeline_runtime.replica.engine import BatchRows
 from pipeline_runtime.replica.state import ReplicaState
+from pipeline_runtime.replica.timing import BatchTimes, BatchTiming
 
 
 class Stopped(RuntimeError):
@@ -38,6 +44,7 @@ class Batches:
         state: ReplicaState,
         planner: BatchPlanner,
         end: BatchEnd,
+        timing: BatchTiming,
         tasks: Tasks,
         over: threading.Event,
     ) -> None:
@@ -45,10 +52,12 @@ class Batches:
         self._state = state
         self._planner = planner
         self._end = end
+        self._timing = timing
         self._tasks = tasks
         self._over = over
         self._beginning = threading.Lock()  # one of the tasks has the batch granted, for all of them
         self._ending = threading.Lock()  # held while a batch ends
+        self._commit: threading.Thread | None = None  # commits a batch beside the next one
         self._begun: tuple[int, list[Slice]] | None = None  # the newest batch's token and slices
         self._delivered: set[int] = set()  # the tasks that have processed their part of it
         self._number = 0  # the engine's newest batch
@@ -60,7 +69,9 @@ class Batches:
 
     def next_token(self, done: int) -> int:
         """The token of the batch behind `done`. Returns `done` itself if the query is to end."""
-        self._finish()
+        self._await_commit()
+        self._count_rows()
+        self._planner.finish()
         return done + 1 if self._planner.wait_for_turn() else done
 
     def slices_of(self, token: int, task: int) -> list[Slice] | None:
@@ -83,23 +94,55 @@ class Batches:
     # --- a batch ends
 
     def part_processed(self, task: int, payload: Payload) -> None:
-        """A task that stays has processed its part. Returns when the batch has ended, or came to nothing."""
+        """A task that stays has processed its part. Returns when the next batch may begin, or when this one
+        came to nothing."""
         self._delivered.add(task)
         self._tasks.meet(task, bytes(payload), self._end_with_parts)
 
     def _end_with_parts(self, parts: Sequence[bytes]) -> None:
+        times = self._timing.of_batch(self._await_commit())
         with self._ending:
             if self._closed:  # another run may be on by now: this is no failure of that
                 raise Stopped("a batch has come to its end when its query was over")
+            if self._state.failure is not None:
+                raise Stopped("the batch before this one has come to nothing")
             try:
                 boundary = self._running()
                 assert boundary is not None, "a batch that has rows was granted"
-                self._end_batch(merged(map(unpacked, parts)), boundary)
-                self._finish()
+                self._end.processed()
+                self._count_rows()
+                if self._planner.run_ahead():
+                    self._commit = threading.Thread(
+                        target=self._commit_beside,
+                        args=(parts, boundary, times),
+                        name="commit",
+                        daemon=True,
+                    )
+                    self._commit.start()
+                else:
+                    self._end.end(merged(map(unpacked, parts)), boundary, self._number, times)
+                    self._planner.finish()
                 self._begun = None
             except BaseException as error:
                 self._state.fail(error)
                 raise
+
+    def _commit_beside(self, parts: Sequence[bytes], boundary: Boundary, times: BatchTimes) -> None:
+        with self._ending:
+            if self._closed:
+                return
+            try:
+                self._end.end(merged(map(unpacked, parts)), boundary, self._number, times)
+                self._planner.committed(boundary)
+            except BaseException as error:
+                self._state.fail(error)
+
+    def _await_commit(self) -> float:
+        """Waits until no batch is committed beside the next one. Returns for how many seconds."""
+        began_at_s = monotonic()
+        if self._commit is not None:
+            self._commit.join()
+        return monotonic() - began_at_s
 
     def on_spark_batch(self, rows: BatchRows, number: int) -> None:
         """For foreachBatch: the engine runs its batch of that number, and the batch counts on return."""
@@ -112,15 +155,14 @@ class Batches:
                 with self._ending:
                     if self._closed:
                         raise Stopped(f"stopped while it processed seq {boundary.seq}")
-                    self._end_batch(rows.output(table, boundary.batch_time_ms), boundary)
+                    self._end.processed()
+                    made, times = rows.output(table, boundary.batch_time_ms), self._timing.of_batch()
+                    self._end.end(made, boundary, self._number, times)
         except BaseException as error:
             self._state.fail(error)
             raise
         finally:
             self.engine_idle.set()
-
-    def _end_batch(self, batch_output: BatchOutput, boundary: Boundary) -> None:
-        self._end.end(batch_output, boundary, self._number)
 
     def _running(self) -> Boundary | None:
         """Where the running batch ends; None if none was granted, because the query ends."""
@@ -128,11 +170,10 @@ class Batches:
             span = self._state.span
             return None if self._state.granted is None or span is None else span.end
 
-    def _finish(self) -> None:
+    def _count_rows(self) -> None:
         with self._state.changed:
             rows = self._state.reads.all_rows
         self._tasks.processed(rows)
-        self._planner.finish()
 
     # --- the run ends
 

@@ -47,6 +47,7 @@ class Facts:
     quiet: bool = False  # nothing has come for so long that a follower has processed all there was
     announced: int = 0  # how many batches it has announced in the release under way
     batch_ms: float = 0.0  # how long a batch usually takes here; 0 if that is not known
+    committing: bool = False  # the batch before the next one is not committed yet
 
     def has_former_state(self, seq: Seq) -> bool:
         return has_former_state(self.view, self.state_begins, seq)
@@ -111,6 +112,8 @@ def next_batch(
     if facts.stops:
         return Wait()
     followed = followed_from(facts, start)
+    if facts.committing and (followed is not None or not may_run_ahead(facts)):
+        return Wait()
     if followed is not None:
         return Follow(followed)
     if not (fits and may_own(facts, start)):
@@ -126,6 +129,17 @@ def next_batch(
     if is_far(armed, facts.batch_ms):
         return OwnLast(seq, armed.round_trip_ms)
     return Announce(seq, facts.announced >= LOCKSTEP_BATCHES)
+
+
+def may_run_ahead(facts: Facts) -> bool:
+    """Whether this replica may begin a batch of its own while the one before it is committed.
+
+    All that such a batch makes is tentative. So it is one of an owner's usual batches. An ANNOUNCE and a
+    RELEASE say where the group stands, and they wait until all before them is committed.
+    """
+    return (
+        facts.permit is not None and facts.directive.release is None and not facts.paused and not facts.stops
+    )
 
 
 def may_own(facts: Facts, start: Seq) -> bool:

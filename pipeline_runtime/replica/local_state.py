@@ -82,6 +82,10 @@ class BatchState(Protocol):
         """A batch begins. What one before it that came to nothing has left is dropped."""
         ...
 
+    def processed(self) -> None:
+        """The batch keeps nothing more. The next one may begin before it is committed."""
+        ...
+
     def commit(self, number: int, boundary: Boundary) -> None:
         """The batch is committed, and ends at `boundary`; `number` is the engine's. Raises
         LocalStateDamaged."""
@@ -104,6 +108,9 @@ class KeptBySpark:
         if self._keyed.is_dir() and spark_state.newest_done(self._spark) is not None:
             _remove(self._keyed)
 
+    def processed(self) -> None:
+        """Spark begins no batch before the last one is done."""
+
     def commit(self, number: int, boundary: Boundary) -> None:
         """Call it before Spark finishes its batch."""
         self._ends.mkdir(exist_ok=True)
@@ -119,6 +126,9 @@ class KeptByReplica:
 
     def begin(self) -> None:
         self._keyed.begin()
+
+    def processed(self) -> None:
+        self._keyed.seal()
 
     def commit(self, number: int, boundary: Boundary) -> None:
         try:

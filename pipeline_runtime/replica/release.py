@@ -53,6 +53,11 @@ class OwnerRelease:
         self.announced, self._last = 0, seq
 
     @property
+    def releases_now(self) -> bool:
+        """Whether the batch that was granted last was announced, or is the one to release with."""
+        return self.announced > 0 or self._last is not None
+
+    @property
     def gives_way(self) -> bool:
         """Whether this replica has just released, and its successor has not committed yet. If both run on one
         machine, planning a batch would take CPU from the successor's first one. The caller holds

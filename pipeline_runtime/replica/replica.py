@@ -386,7 +386,7 @@ class Replica:
     def _failed_at(self, run: Run) -> Ends:
         """Returns where the batch begins that has failed, or the next one if none was running."""
         with self._state.changed:
-            span = self._state.span if self._state.granted is not None else None
+            span = self._state.newest_span if self._state.granted is not None else None
         return run.next_start.ends if span is None else span.start.ends
 
     def _after_loss(self, loss: Fenced | Doubtful) -> bool:

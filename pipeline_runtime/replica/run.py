@@ -120,7 +120,7 @@ class Run:
             commit = BatchCommit(definition, state, timing, release, over, host.node, limits.of)
             kept = KeptBySpark(directory) if keyed is None else KeptByReplica(keyed)
             end = BatchEnd(definition, state, inputs, timing, sinks, commit, kept, host.progressed)
-            self._batches = batches = Batches(state, planner, end, tasks, over)
+            self._batches = batches = Batches(state, planner, end, timing, tasks, over)
             keeper = ReplicaKeeper(self._description(files), state, batches, inputs, tasks, keyed)
             self._gate_address = host.gate.open(definition.id, keeper)
             opened.callback(host.gate.shut, self._gate_address)

@@ -50,6 +50,14 @@ class BatchSpan(NamedTuple):
     end: Boundary
 
 
+class Tentative(NamedTuple):
+    """A batch that has begun before the one before it is committed. If that one comes to nothing, so does
+    this one."""
+
+    span: BatchSpan
+    reads: Reads
+
+
 @dataclass
 class ReplicaState:
     """Guarded by `changed`, which every method takes by itself; a thread may hold it already.
@@ -75,10 +83,12 @@ class ReplicaState:
     # As the owner: of all batches up to the newest one that it has committed. `view` reads its own commits
     # back only later.
     totals: Totals = field(default_factory=Totals)
-    granted: Seq | None = None  # the batch that is running
+    granted: Seq | None = None  # the batch that is running, or is being committed
     granted_at_ms: int = 0  # when that was
+    committing: bool = False  # it is being committed, and the next one may begin
+    tentative: Tentative | None = None  # the next one, which has begun meanwhile
     ahead: bool = False  # the journal did not have the running batch when it was granted
-    span: BatchSpan | None = None  # the newest batch that was granted
+    span: BatchSpan | None = None  # of `granted`, or of the last batch
     reads: Reads = field(default_factory=Reads)
     draining: bool = False  # no further batch is granted
     paused_at_ms: int | None = None
@@ -131,7 +141,8 @@ class ReplicaState:
         """The local state was opened at `local`, and the journal is read into `view`."""
         with self.changed:
             self.view, self.local = view, local
-            self.granted = self.span = None
+            self.granted = self.span = self.tentative = None
+            self.committing = False
 
     def state_begins_at(self, boundary: Boundary) -> None:
         with self.changed:
@@ -195,10 +206,23 @@ class ReplicaState:
         """A batch begins. `shifted_ms`: by how much it moves the sources' clocks, because of a pause. It is
         None for a batch that another owner has decided, which contains every shift up to now."""
         with self.changed:
-            self.granted, self.span, self.granted_at_ms = end.seq, BatchSpan(start, end), int(time() * 1000)
-            self.ahead = end.seq not in self.view.commits
-            self.reads = Reads()
+            batch = Tentative(BatchSpan(start, end), Reads())
+            if self.committing:
+                self.tentative = batch
+            else:
+                self._begin(batch)
             self.pause_shift_ms = 0 if shifted_ms is None else self.pause_shift_ms - shifted_ms
+
+    def _begin(self, batch: Tentative) -> None:
+        end = batch.span.end
+        self.granted, self.span, self.granted_at_ms = end.seq, batch.span, int(time() * 1000)
+        self.ahead = end.seq not in self.view.commits
+        self.reads = batch.reads
+
+    def begin_commit(self) -> None:
+        """The running batch was processed. The next one may begin while it is committed."""
+        with self.changed:
+            self.committing = True
 
     def count_batch_from_now(self) -> None:
         """What has passed of the running batch's time does not count."""
@@ -211,9 +235,10 @@ class ReplicaState:
         """A task has read its slice of the (input, partition) `key`. `ended`: the positions that nothing
         follows."""
         with self.changed:
-            self.reads.rows[key] = rows
-            self.reads.rejected[key] = rejected
-            self.reads.ended.update(ended)
+            reads = self.reads if self.tentative is None else self.tentative.reads
+            reads.rows[key] = rows
+            reads.rejected[key] = rejected
+            reads.ended.update(ended)
 
     def committed(self, requests: int, totals: Totals) -> bool:
         """The owner has committed the running batch with so many requests, and says these totals with it.
@@ -233,9 +258,19 @@ class ReplicaState:
             self.ended = ended
             self.tell()
 
+    def batch_is_over(self) -> None:
+        """The batch that was being committed counts. One that has begun meanwhile is tentative no more."""
+        with self.changed:
+            batch, self.tentative = self.tentative, None
+            self.committing, self.granted = False, None
+            if batch is not None:
+                self._begin(batch)
+            self.tell()
+
     def no_batch_runs(self) -> None:
         with self.changed:
-            self.granted = None
+            self.granted = self.tentative = None
+            self.committing = False
             self.tell()
 
     def fail(self, error: BaseException) -> None:
@@ -255,18 +290,21 @@ class ReplicaState:
         return self.granted_at_ms if self.granted is not None and not announced_only else None
 
     @property
+    def newest_span(self) -> BatchSpan | None:
+        """Where the newest batch that was granted starts, and where it ends."""
+        return self.span if self.tentative is None else self.tentative.span
+
+    @property
     def reads_now(self) -> str:
-        """What the running batch reads, in words."""
-        if self.granted is None or self.span is None:
-            return ""
-        return read_between(self.span.start.ends, self.span.end.ends)
+        """What the newest running batch reads, in words."""
+        span = self.newest_span
+        return "" if self.granted is None or span is None else read_between(span.start.ends, span.end.ends)
 
     @property
     def way_behind(self) -> WayOn | None:
-        """The way to go on behind what the running batch reads."""
-        if self.granted is None or self.span is None:
-            return None
-        return way_behind(self.span.start.ends, self.span.end.ends)
+        """The way to go on behind what the newest running batch reads."""
+        span = self.newest_span
+        return None if self.granted is None or span is None else way_behind(span.start.ends, span.end.ends)
 
     @property
     def caught_up(self) -> bool:
@@ -335,6 +373,7 @@ class ReplicaState:
             quiet=quiet,
             announced=announced,
             batch_ms=batch_ms,
+            committing=self.committing,
         )
 
     def latency_ms(self, spec: GroupSpec) -> int:

@@ -85,8 +85,8 @@ def status_of(
 def _reached(state: ReplicaState) -> Ends:
     """Where the newest batch ends that this owner has begun. The caller holds `changed`."""
     view = state.view
-    if state.span is not None:
-        return state.span.end.ends
+    if (span := state.newest_span) is not None:
+        return span.end.ends
     return view.moved(Boundary(view.last_seq, view.last_ends or view.start or {}, 0)).ends
 
 

@@ -4,6 +4,7 @@ one group."""
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass
 from time import monotonic
 
 from pipeline_runtime.journal.records import Ends
@@ -31,6 +32,20 @@ from pipeline_runtime.replica.state import ReplicaState
 _RUNS_KEPT = 40
 
 
+@dataclass(frozen=True, slots=True)
+class BatchTimes:
+    """When a batch began, as long as it is not over."""
+
+    granted_at_s: float
+    planned_ms: float  # from when it could be told of until its first task has asked for its rows
+    let_wait_ms: float  # how long its rows were let wait
+    arrived_at_s: float | None  # when its oldest row came, if known
+
+    def wait_ms(self) -> float | None:
+        """How long its oldest row has waited by now. Returns None if nobody knows when it came."""
+        return None if self.arrived_at_s is None else (monotonic() - self.arrived_at_s) * 1000
+
+
 class BatchTiming:
     """The planner tells it what becomes of each batch, and asks it when the next one is due. Times in seconds
     are those of the monotonic clock."""
@@ -49,10 +64,10 @@ class BatchTiming:
         self._granted_at_s = 0.0
         # What the newest batches took beyond the time that their rows were let wait: see took_ms.
         self._runs_ms: deque[float] = deque(maxlen=_RUNS_KEPT)
-        self._let_wait_ms = 0.0  # how long the rows of the running batch were let wait
+        self._let_wait_ms = 0.0  # how long the rows of the newest batch were let wait
         self._paced_from_s = 0.0  # the least interval counts from then; 0 if the next batch waits for nothing
         self._was_full = False  # the last batch was full, so more waits behind it
-        self.arrived_at_s: float | None = None  # when the oldest row of the running batch came, if known
+        self.arrived_at_s: float | None = None  # when the oldest row of the newest batch came, if known
 
     # --- what becomes of a batch
 
@@ -77,13 +92,18 @@ class BatchTiming:
         """Its records are written. While the transaction ends, the next batch's are fetched."""
         self._offsets.rest_until(0.0)
 
-    def batch_ms(self) -> float:
+    def of_batch(self, waited_s: float = 0.0) -> BatchTimes:
+        """The times of the batch that was granted last. `waited_s`: how long it has waited, processed, until
+        the one before it was committed. That is no part of what a batch takes."""
+        return BatchTimes(
+            self._granted_at_s + waited_s, self._planned_ms, self._let_wait_ms, self.arrived_at_s
+        )
+
+    def batch_ms(self, times: BatchTimes) -> float:
         """Called once, at the end of a batch. Returns how long it took, planning included."""
-        now_s = monotonic()
-        run_ms = (now_s - self._granted_at_s) * 1000
-        wait_ms = None if self.arrived_at_s is None else (now_s - self.arrived_at_s) * 1000
-        self._runs_ms.append(took_ms(run_ms, wait_ms, self._let_wait_ms, self._target_ms))
-        return self._planned_ms + run_ms
+        run_ms = (monotonic() - times.granted_at_s) * 1000
+        self._runs_ms.append(took_ms(run_ms, times.wait_ms(), times.let_wait_ms, self._target_ms))
+        return times.planned_ms + run_ms
 
     def finished(self, *, full: bool) -> None:
         self._was_full = full
@@ -133,6 +153,10 @@ class BatchTiming:
             return False
         permit = self._state.permit
         return permit is not None and not permit.is_far
+
+    def more_waits(self, start: Ends) -> bool:
+        """Whether so much waits behind `start` that the next batch is not let wait for more."""
+        return self._offsets.full(start) or (self._was_full and self._offsets.lag_rows(start) > 0)
 
     def oldest_at_s(self) -> float | None:
         """The earliest time at which the oldest waiting row may have come. Returns None if no row waits, or

@@ -12,7 +12,8 @@ from tests.handover.nodes import Node
 OWNERS_POINTS: tuple[CrashPoint, ...] = ("announced", "releasing", "released")
 TARGETS_POINTS: tuple[CrashPoint, ...] = ("initialised", "armed", "released-to", "first-commit")
 CLAIMANTS_POINTS: tuple[CrashPoint, ...] = ("initialised", "claimed", "first-commit")
-assert {*OWNERS_POINTS, *TARGETS_POINTS, *CLAIMANTS_POINTS} == set(get_args(CrashPoint))
+ALWAYS_POINTS: tuple[CrashPoint, ...] = ("ahead",)  # an owner comes there without a handover, too
+assert {*ALWAYS_POINTS, *OWNERS_POINTS, *TARGETS_POINTS, *CLAIMANTS_POINTS} == set(get_args(CrashPoint))
 LOSSES: tuple[Loss, ...] = get_args(Loss)
 TRIES = 5
 """An attempt may miss its fault. For example, an owner in doubt that claims again ends the handover before
@@ -58,6 +59,14 @@ def meet(control: Control, cell: Cell) -> None:
             return
         control.verify()
     raise AssertionError(f"in {TRIES} attempts there was no {cell}")
+
+
+def strike_ahead(control: Control, fault: Fault) -> None:
+    """That fault comes to the owner while one batch is committed and the next one runs."""
+    struck = control.owner()
+    assert struck is not None
+    control.strike(Plan(struck, "ahead", fault))
+    control.verify()
 
 
 def change_owner(control: Control) -> None:

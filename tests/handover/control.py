@@ -173,6 +173,14 @@ class Control:
             self.cut.add(owner.name)
         self.recover(None)
 
+    def strike(self, plan: Plan) -> None:
+        """Waits for the fault of a node that is told nothing. Another node may be told to claim."""
+        plan.victim.news.reached.clear()
+        plan.victim.tell("fault", point=plan.point, fault=plan.fault)  # it may not live to answer
+        self.rig.wait(lambda: self._happened(plan) is not None, str(plan), PATIENCE_S)
+        self._carry_out(plan)
+        self.recover(plan)
+
     def restock(self, standbys: int = 1) -> None:
         """Heals lines, wakes frozen nodes, starts dead ones, and starts replicas again that gave way. Returns
         when enough nodes follow closely for the next handover."""

@@ -8,7 +8,7 @@ that depends on every batch since the first one, in order.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
@@ -58,6 +58,7 @@ from pipeline_runtime.replica.core import (
     Own as OwnBatch,
     OwnLast,
     ReleaseAlone,
+    Wait,
 )
 from tests.simulation.broker import Fenced, Handle
 from tests.simulation.mutants import Rules
@@ -66,6 +67,8 @@ from tests.simulation.network import Network
 ANSWER_STEPS_MAX = 25
 WARM_STEPS = 10
 """How often an armed successor renews its open transaction."""
+RUNS_AHEAD = 0.3
+"""How often, per step, an owner begins a batch while the one before it is committed."""
 MARK_EVERY = 3
 """After how many batches a replica notes how far it has read its journal."""
 
@@ -128,6 +131,9 @@ class Memory:
     released: str | None = None
     warmed_at: int = 0
     running: Granted | None = None  # the running batch
+    worked: int | None = None  # the state that it leaves, if it has begun while the one before was committed
+    committing: bool = False  # it is being committed, and the next one may begin
+    tentative: tuple[Granted, int] | None = None  # the next one, and the state that it leaves
     releases: bool = False  # with the running batch
     announced: int = 0  # batches announced in the present release
 
@@ -152,6 +158,8 @@ class ReplicaActor:
         self._decide = rules.decide
         self._note = note
         self._next_batch, self._at_sink = rules.next_batch, rules.at_sink
+        self._drops_tentative = rules.drops_tentative
+        self._runs_ahead = random.choice([0.0, RUNS_AHEAD])
         self._round_trip_ms = 100.0 if sum(map(ord, name)) % 2 else 0.0  # so that some are far
         self._quiet = False
         self._questions = 0
@@ -203,6 +211,8 @@ class ReplicaActor:
             self._follow()
         elif memory.permit is not None and not memory.asked:
             self._end_batch()
+        elif memory.committing and memory.tentative is None and self._random.random() < self._runs_ahead:
+            self._run_ahead()
         if memory.read_to is not None and memory.position >= memory.read_to:
             memory.read_to = None
             self._answered(None)
@@ -278,25 +288,36 @@ class ReplicaActor:
             return
         match self._at_sink(self._facts(), granted):
             case Check(commit):
-                memory.running = None
                 if commit.boundary != granted.boundary:
                     raise LawBroken(f"{self.name}: seq {commit.seq} ends elsewhere than its owner's")
                 self._apply(commit.boundary)
                 if commit.marks["state"] != self._state:
                     raise LawBroken(f"{self.name}: seq {commit.seq} gives another state than its owner's")
+                self._drop_batch()
                 memory.view.forget(commit.seq)
             case Emit():
                 self._emit(granted.boundary)
             case Abandon(why, fenced):
-                memory.running = None
+                self._drop_batch()
                 self._note(self.name, "abandons {}: {}", granted.boundary.seq, why)
                 if fenced:
                     self._tell(Lost(why))
 
     def _apply(self, boundary: Boundary) -> None:
         assert boundary.seq > self.local
-        self.states[boundary.seq] = fold(self._state, boundary)
+        self.states[boundary.seq] = self._state_after(boundary)
         self._note_mark()
+
+    def _state_after(self, boundary: Boundary) -> int:
+        worked = self.memory.worked
+        return fold(self._state, boundary) if worked is None else worked
+
+    def _drop_batch(self) -> None:
+        """Whatever has begun behind the running batch comes to nothing with it."""
+        memory = self.memory
+        memory.running, memory.worked, memory.committing = None, None, False
+        if self._drops_tentative:
+            memory.tentative = None
 
     @property
     def _caught_up(self) -> bool:
@@ -376,7 +397,28 @@ class ReplicaActor:
         """What an owner's gate does. Chance decides how much has arrived, and whether anything has."""
         memory = self.memory
         self._quiet = self._random.random() < 0.6
-        match self._next_batch(self._facts(), self.local):
+        self._begin_batch(self._next_batch(self._facts(), self.local))
+        if memory.running is not None and not memory.asked:
+            self._end_batch()
+
+    def _run_ahead(self) -> None:
+        """What an owner's gate does while a batch is committed. The next one goes on from its state."""
+        memory, running = self.memory, self.memory.running
+        assert running is not None
+        self._quiet = self._random.random() < 0.6
+        match self._next_batch(replace(self._facts(), committing=True), running.boundary.seq):
+            case OwnBatch(seq):
+                boundary = self._ends(seq)
+                state = fold(self._state_after(running.boundary), boundary)
+                memory.tentative = Granted(boundary, True, memory.view.granted), state
+            case Wait():
+                pass
+            case found:  # only a broken core does so
+                self._begin_batch(found)
+
+    def _begin_batch(self, found: object) -> None:
+        memory = self.memory
+        match found:
             case Follow(boundary):
                 self._grant(boundary)
             case ReleaseAlone():
@@ -397,8 +439,6 @@ class ReplicaActor:
                     self._grant(boundary)
 
                 self._commit((journal.Announce(epoch, boundary),), announced)
-        if memory.running is not None and not memory.asked:
-            self._end_batch()
 
     def _tell_to_release(self) -> None:
         armed, release = self.memory.view.armed, self.desired.release
@@ -409,7 +449,7 @@ class ReplicaActor:
         """Ends its query, and starts again as a follower."""
         self._note(self.name, why)
         self.memory.state, self.memory.permit, self.memory.handle = Following(), None, None
-        self.memory.running = None
+        self._drop_batch()
 
     # --- the protocol
 
@@ -426,7 +466,8 @@ class ReplicaActor:
                 memory.order_done = order.id
         if not isinstance(memory.state, Owning | Releasing) and memory.permit is not None:
             # Its query ends, and starts again as a follower's.
-            memory.permit = memory.running = None
+            memory.permit = None
+            self._drop_batch()
         if isinstance(memory.state, Following | Refused | Stopped):
             memory.handle = None
         for action in actions:
@@ -515,7 +556,7 @@ class ReplicaActor:
         return Boundary(seq, {"in": self._random.randrange(10**6)}, 0)
 
     def _commit_of(self, epoch: Epoch, boundary: Boundary) -> Commit:
-        return Commit(epoch, boundary, marks={"state": fold(self._state, boundary)}, node=self.name)
+        return Commit(epoch, boundary, marks={"state": self._state_after(boundary)}, node=self.name)
 
     def _emit(self, boundary: Boundary) -> None:
         """Emits as the owner; with the last batch of a release, also the release."""
@@ -526,11 +567,15 @@ class ReplicaActor:
             self._tell_to_release()
         if memory.permit is not None and not memory.asked:
             commit = self._commit_of(memory.permit, boundary)
+            memory.committing = not memory.announced
             self._commit((commit,), lambda _: self._went_through(boundary))
 
     def _went_through(self, boundary: Boundary) -> None:
-        self.memory.running = None
+        memory = self.memory
         self._apply(boundary)
+        memory.running, memory.worked, memory.committing = None, None, False
+        if memory.tentative is not None:
+            (memory.running, memory.worked), memory.tentative = memory.tentative, None
 
     # --- asking the broker
 

@@ -40,6 +40,11 @@ def begun(path: Path) -> KeyedState:
 def commit(state: KeyedState, seq: int, **texts: str) -> None:
     state.begin()
     keep(state, {key: text.encode() for key, text in texts.items()})
+    settle(state, seq)
+
+
+def settle(state: KeyedState, seq: int) -> None:
+    state.seal()
     state.commit(end(seq))
 
 
@@ -66,7 +71,7 @@ def test_its_size_is_that_of_what_is_kept_whatever_was_kept_before(tmp_path: Pat
         state.begin()
         kept = {key: chance.choice([None, b"x" * chance.randrange(50)]) for key in asked}
         keep(state, kept, unread=chance.random() < 0.2)  # a batch may replace what it has not read
-        state.commit(end(seq))
+        settle(state, seq)
         assert state.bytes == kept_bytes(state)
     state.close()
     again = KeyedState(tmp_path / "keyed")
@@ -94,11 +99,47 @@ def test_a_batch_counts_once_it_is_committed(tmp_path: Path) -> None:
     keep(state, {"a": b"2", "c": b"2"})
     assert state.get(["a"]) == [b"1"]
     assert (state.count, read_end(tmp_path / "keyed")) == (2, end(1))
-    state.commit(end(2))
+    settle(state, 2)
     assert state.get(["a", "c"]) == [b"2", b"2"]
     assert state.count == 3
     assert (state.end, read_end(tmp_path / "keyed")) == (end(2), end(2))
     assert state.get([]) == []
+
+
+def test_the_next_batch_sees_what_the_last_one_has_changed_before_that_is_committed(tmp_path: Path) -> None:
+    state = begun(tmp_path / "keyed")
+    commit(state, 1, a="1", b="1", d="1")
+    state.begin()
+    keep(state, {"a": b"22", "b": None, "c": b"2", None: b"2"})
+    state.seal()
+    state.begin()
+    assert state.get(["d", "c", "b", "a", None, "x"]) == [b"1", b"2", None, b"22", b"2", None]
+    assert state.between("", "z") == [("a", b"22"), ("c", b"2"), ("d", b"1")]
+    assert state.between("b", "d") == [("c", b"2")]
+    assert (state.keys("", "z", 2), state.keys("b", "z", 9)) == (["a", "c"], ["c", "d"])
+    keep(state, {"a": b"333", "c": None})
+    assert list(state.items()) == [("a", b"1"), ("b", b"1"), ("d", b"1")], "nobody else sees it"
+    assert (state.end, read_end(tmp_path / "keyed")) == (end(1), end(1))
+    state.commit(end(2))
+    assert list(state.items()) == [("a", b"22"), ("c", b"2"), ("d", b"1")]
+    assert (state.count, state.bytes) == (3, kept_bytes(state))
+    settle(state, 3)
+    assert list(state.items()) == [("a", b"333"), ("d", b"1")]
+    assert (state.count, state.bytes, state.end) == (2, kept_bytes(state), end(3))
+
+
+def test_a_batch_that_runs_ahead_and_says_no_sizes_is_counted_by_what_is_committed_then(
+    tmp_path: Path,
+) -> None:
+    state = begun(tmp_path / "keyed")
+    state.begin()
+    keep(state, {"a": b"1"}, unread=True)
+    state.seal()
+    state.begin()
+    keep(state, {"a": b"22"}, unread=True)
+    state.commit(end(1))
+    settle(state, 2)
+    assert (state.count, state.bytes) == (1, kept_bytes(state))
 
 
 def test_what_a_batch_that_came_to_nothing_has_left_is_gone(tmp_path: Path) -> None:
@@ -116,7 +157,7 @@ def test_what_is_kept_no_more_is_gone_and_counts_no_more(tmp_path: Path) -> None
     assert state.between("b", "z") == [("b", b"1"), ("c", b"1")]
     keep(state, {"b": None, "never": None})
     assert state.between("", "c") == [("a", b"1"), ("b", b"1")], "until it is committed"
-    state.commit(end(2))
+    settle(state, 2)
     assert (list(state.items()), state.count) == ([("a", b"1"), ("c", b"1")], 2)
     commit(state, 3, b="3")
     assert (state.between("b", "c"), state.count) == ([("b", b"3")], 3)
@@ -131,7 +172,7 @@ def test_what_is_kept_of_the_element_is_beside_its_keys(tmp_path: Path) -> None:
     state = begun(tmp_path / "keyed")
     commit(state, 1, a="1")
     keep(state, {None: b"whole"})
-    state.commit(end(2))
+    settle(state, 2)
     assert (list(state.items()), state.count) == ([("a", b"1")], 1)
     assert state.between("", "z") == [("a", b"1")]
     state.close()
@@ -142,7 +183,7 @@ def test_keys_and_states_may_be_anything(tmp_path: Path) -> None:
     state = begun(tmp_path / "keyed")
     states = {"": b"the key of rows without one", "e": b"\xff\n\x00", "k": b"{}", "ü\x00ß": b""}
     keep(state, states)
-    state.commit(end(1))
+    settle(state, 1)
     state.close()
     again = KeyedState(tmp_path / "keyed")
     assert dict(again.items()) == states
@@ -184,7 +225,7 @@ def test_a_checkpoint_is_made_between_two_batches(tmp_path: Path, monkeypatch: p
     linking.start()
     assert waits.wait(PATIENCE_S)
     keep(state, {"a": b"2"})
-    state.commit(end(2))
+    settle(state, 2)
     linking.join(PATIENCE_S)
     assert found == [end(2)]
     assert read_end(tmp_path / "linked") == end(2)

@@ -53,6 +53,7 @@ def test_after_half_an_hour_the_state_is_as_large_as_after_five_minutes(operator
         state.begin()
         made = work.process({"in": port_table(dicts(rows, SCHEMA), SCHEMA, seq * ROWS)}, InDatabase(state))
         assert not made.letters
+        state.seal()
         state.commit({"seq": seq + 1})
         minute = second // 60 + 1
         largest[minute] = max(largest.get(minute, 0), state.bytes)

@@ -109,7 +109,7 @@ def one_run(
     commit = BatchCommit(spec, state, timing, release, over, "a", lambda _: TopicLimits())
     kept = KeptBySpark(directory) if keyed is None else KeptByReplica(keyed)
     end = end or BatchEnd(spec, state, batch_inputs, timing, sinks, commit, kept, _forget)
-    batches = Batches(state, planner, end, tasks, over)
+    batches = Batches(state, planner, end, timing, tasks, over)
     keeper = ReplicaKeeper(GROUP, state, batches, batch_inputs, tasks, keyed)
     return OneRun(state, batch_inputs, timing, release, planner, sinks, growing, batches, keeper)
 

@@ -248,7 +248,9 @@ class NotedEnd:
 
     def begin(self) -> None: ...
 
-    def end(self, made: BatchOutput, boundary: Boundary, number: int) -> None:
+    def processed(self) -> None: ...
+
+    def end(self, made: BatchOutput, boundary: Boundary, number: int, times: object) -> None:
         assert self._state.granted == boundary.seq
         self.ended.append((boundary.seq, made.counts))
         self._state.processed(boundary, ended=False)
@@ -440,6 +442,7 @@ def test_a_batch_that_is_granted_begins_with_what_the_last_committed_one_has_lef
     run.keeper.keep_states(KeepStates(["a"], [b"of a batch that came to nothing"], [-1], 0))
     made.view.apply(Commit(Epoch(1), Boundary(Seq(2), {"in-0": 2}, 2), definition="1"))
     assert run.keeper.slices_of(1, 0) == []
+    keyed.seal()
     keyed.commit(Boundary(Seq(2), {"in-0": 2}, 2).to_json())
     assert run.keeper.states_of(["a"], 0) == [None]
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from pipeline_runtime.journal.records import Arm, Boundary, Claim, Commit
@@ -16,6 +19,7 @@ from pipeline_runtime.replica.core import (
     Own,
     OwnLast,
     ReleaseAlone,
+    Wait,
     next_batch,
 )
 
@@ -71,6 +75,36 @@ def test_where_nothing_comes_there_is_no_last_batch(round_trip_ms: float) -> Non
 
 def test_without_an_order_to_release_it_goes_on_owning() -> None:
     assert next_batch(facts(1000.0, 10.0, release=None), HERE) == Own(Seq(4))
+
+
+def test_behind_a_batch_that_is_not_committed_yet_an_owner_begins_its_next_one() -> None:
+    owner = replace(facts(1.0, 10.0, release=None), committing=True)
+    assert next_batch(owner, Seq(4)) == Own(Seq(5))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"permit": None},
+        {"paused": True},
+        {"stops": True},
+        {"directive": Directive(release="h")},
+        {"directive": Directive(release="h"), "quiet": True},
+        {"directive": Directive(release="another one, whose successor is not armed")},
+    ],
+    ids=str,
+)
+def test_nothing_else_begins_there(change: dict[str, Any]) -> None:
+    """An ANNOUNCE or a RELEASE would say that the group stands there."""
+    owner = replace(facts(1.0, 10.0, release=None), committing=True)
+    assert next_batch(replace(owner, **change), Seq(4)) == Wait()
+
+
+def test_nothing_is_followed_there() -> None:
+    owner = replace(facts(1.0, 10.0, release=None), committing=True)
+    owner.view.apply(Commit(Epoch(2), Boundary(Seq(4), {}, 4)))
+    owner.view.apply(Commit(Epoch(2), Boundary(Seq(5), {}, 5)))
+    assert next_batch(owner, Seq(4)) == Wait()
 
 
 def test_a_follower_takes_no_batches_together_between_which_the_position_was_moved() -> None:

@@ -76,6 +76,7 @@ class Keeper:
     def keep(self, states: Mapping[str | None, bytes]) -> None:
         self.state.begin()
         self.state.keep(list(states), list(states.values()), [None] * len(states))
+        self.state.seal()
         self.state.commit({"seq": 1, "ends": {}, "batch_time": 0})
 
     def look(self, search: str = "", after: str | None = None, limit: int = 20) -> KeptAnswer:

@@ -105,6 +105,34 @@ def test_a_group_has_paused_only_when_the_batch_that_ran_has_ended() -> None:
     assert (state.paused, state.has_paused) == (True, True)
 
 
+def test_a_batch_that_begins_while_another_is_committed_is_tentative_until_that_is_over() -> None:
+    state = ReplicaState()
+    state.grant(at(0), at(1))
+    state.task_has_read((0, 0), 10, [], [])
+    state.begin_commit()
+    state.grant(at(1), at(2))
+    state.task_has_read((0, 0), 20, [], ["in-0"])
+    assert (state.granted, state.reads.all_rows, state.reads.ended) == (1, 10, set())
+    assert state.newest_span is not None
+    assert state.newest_span.end == at(2)
+    state.processed(at(1), ended=False)
+    state.batch_is_over()
+    assert (state.granted, state.reads.all_rows, state.reads.ended) == (2, 20, {"in-0"})
+    assert (state.committing, state.tentative, state.ahead) == (False, None, True)
+    state.batch_is_over()
+    assert state.granted is None
+
+
+def test_with_a_batch_that_comes_to_nothing_goes_what_has_begun_behind_it() -> None:
+    state = ReplicaState()
+    for over in (state.no_batch_runs, lambda: state.begin_following(state.view, Seq(0))):
+        state.grant(at(0), at(1))
+        state.begin_commit()
+        state.grant(at(1), at(2))
+        over()
+        assert (state.granted, state.committing, state.tentative) == (None, False, None)
+
+
 def test_a_batch_is_ahead_where_the_journal_did_not_have_it_when_it_was_granted() -> None:
     state = ReplicaState()
     state.view.apply(Commit(Epoch(1), at(1)))
@@ -143,6 +171,7 @@ def test_whoever_waits_is_woken_by_each_change_that_matters() -> None:
         lambda: state.set_armed(True),
         state.released,
         state.no_batch_runs,
+        state.batch_is_over,
         lambda: state.processed(at(1), ended=False),
         lambda: state.fail(ValueError("it")),
     ):

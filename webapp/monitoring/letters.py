@@ -80,7 +80,7 @@ def _allowed(way: WayIn | str, title: str) -> Allowed:
         return {"allowed": False, "reason": way, "note": None}
     taker = title if way.consumer is not None else f"each element behind {title}"
     note = (
-        f"The rows keep their event times, and come to {taker} behind what waits there. What goes by time, "
+        f"The rows keep their event times, and come after those that wait for {taker}. What goes by time, "
         "such as a window or a join, may find them late: they are dead letters again then."
     )
     return {"allowed": True, "reason": None, "note": note}

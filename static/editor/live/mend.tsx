@@ -185,7 +185,8 @@ function Cells({ columns, rows, page, faults, change }: CellsProps) {
             <th scope="col">Letter</th>
             {columns.map((column) => (
               <th key={column.name} scope="col">
-                {titleOf(column)} <span className="muted small">{typeWords(column.type)}</span>
+                {titleOf(column)}{" "}
+                {column.name !== AT && <span className="muted small">{typeWords(column.type)}</span>}
               </th>
             ))}
             <th scope="col">As it came</th>

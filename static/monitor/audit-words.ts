@@ -77,6 +77,8 @@ const ACTIONS: Record<string, (detail: Detail, entry: AuditEntry) => string> = {
     `set the rates between ${Array.isArray(sites) ? listed(sites.map(String)) : "sites"}`,
   "map.rates_removed": () => "removed the rates that were set",
   "map.latencies_removed": () => "removed the latencies that were set",
+  "template.save": ({ pipeline }) => `saved it as a template, from ${text(pipeline)}`,
+  "template.delete": () => "deleted the template",
   "policy.create": ({ mode }) =>
     `created the policy, which ${mode === "automatic" ? "acts by itself" : "advises"}`,
   "policy.change": ({ enabled }) =>
@@ -128,6 +130,7 @@ export const AUDIT_KINDS: readonly [string, string][] = [
   ["node", "Nodes"],
   ["map", "Map"],
   ["policy", "Policies"],
+  ["template", "Templates"],
   ["wall", "Walls"],
   ["file", "Files"],
   ["user", "Accounts"],

@@ -614,7 +614,7 @@ export interface FileTrouble {
 
 export interface FileUse {
   pipeline: string;
-  where: "draft" | "version" | "deployment";
+  where: "draft" | "version" | "deployment" | "template";
   version: number | null;
 }
 
@@ -1153,6 +1153,15 @@ export interface NewPipeline {
   name?: string | null;
   title?: string;
   document?: Record<string, unknown> | null;
+}
+
+export interface NewTemplate {
+  pipeline: string;
+  title: string;
+  description: string;
+  text?: string;
+  words?: Record<string, string>;
+  replace?: string[];
 }
 
 export interface NewWall {
@@ -1899,7 +1908,14 @@ export interface Template {
   runs: string;
   data: string;
   replace: string[];
+  made: TemplateMade | null;
   document: PipelineDocument;
+}
+
+/** Who saved a template of this installation, and when. */
+export interface TemplateMade {
+  by: string | null;
+  at: string;
 }
 
 export interface TemplatePage {
@@ -1910,6 +1926,7 @@ export interface TemplatePage {
   runs: string;
   data: string;
   replace: string[];
+  made: TemplateMade | null;
   document: PipelineDocument;
   text: string;
   elements: Record<string, string>;

@@ -81,6 +81,28 @@ class PinnedSample(models.Model):
         return f"{self.pipeline.name}/{self.element}"
 
 
+class SavedTemplate(models.Model):
+    """A template that somebody has made of a pipeline. Its picture is drawn from its document."""
+
+    name = models.CharField(max_length=40, unique=True)  # made of its title; no shipped template has it
+    title = models.CharField(max_length=60)
+    description = models.CharField(max_length=500)  # on its card
+    text = models.TextField(blank=True)  # Markdown
+    words = models.JSONField(default=dict)  # element -> what it does, in Markdown
+    replace = models.JSONField(default=list)  # the elements that its users set for themselves
+    document = models.JSONField()
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["title"]
+
+    def __str__(self) -> str:
+        return self.title
+
+
 class DataFile(models.Model):
     """An uploaded file with one reading. Several may share an original, each read in another way.
 

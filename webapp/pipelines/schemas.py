@@ -38,17 +38,27 @@ class PipelineVersion(VersionItem):
     document: Document
 
 
+class TemplateMade(TypedDict):
+    """Who saved a template of this installation, and when."""
+
+    by: str | None
+    at: str
+
+
 class Template(TypedDict):
     name: str
     title: str
     description: str
     shows: str
+    """empty for a saved template, and so are the next two"""
     runs: str
     """how long"""
     data: str
     """which data, real or synthetic"""
     replace: list[str]
-    """the elements that users replace by their own source"""
+    """the elements that users replace by their own source, or set for themselves"""
+    made: TemplateMade | None
+    """null for a template that comes with Fogline"""
     document: Document
 
 
@@ -111,9 +121,10 @@ class FileColumn(TypedDict):
 
 class FileUse(TypedDict):
     pipeline: str
-    where: Literal["draft", "version", "deployment"]
+    """of a template: its title"""
+    where: Literal["draft", "version", "deployment", "template"]
     version: int | None
-    """null for the draft"""
+    """null for the draft and for a template"""
 
 
 class FileProgress(TypedDict):

@@ -1,4 +1,4 @@
-"""Templates that the engine ships, and pipelines that are made from them."""
+"""Templates: those that the engine ships, those that were saved here, and pipelines that are made of them."""
 
 from __future__ import annotations
 
@@ -14,20 +14,56 @@ from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
 from webapp.nodes.models import Node
 from webapp.pipelines.actions import create_pipeline, named
-from webapp.pipelines.models import Pipeline
+from webapp.pipelines.models import Pipeline, SavedTemplate
 from webapp.pipelines.schemas import Template, TemplatePage
+from webapp.pipelines.shape import elements_of
 from webapp.problems import Missing
 
 
-@cache
 def templates() -> list[Template]:
+    """Returns those that were saved here, then those that come along."""
+    saved = SavedTemplate.objects.select_related("created_by")
+    return [*(_saved_card(each) for each in saved), *_shipped()]
+
+
+@cache
+def _shipped() -> list[Template]:
     return [_card(name) for name in template_names()]
 
 
 def template_page(name: str) -> TemplatePage:
-    _check(name)
-    page = load_page(name)
-    return {**_card(name), "text": page.text, "elements": page.elements}
+    if name in template_names():
+        page = load_page(name)
+        return {**_card(name), "text": page.text, "elements": page.elements}
+    saved = saved_template(name)
+    words = {element["id"]: saved.words.get(element["id"], "") for element in elements_of(saved.document)}
+    return {**_saved_card(saved), "text": saved.text, "elements": words}
+
+
+def saved_template(name: str, *, for_update: bool = False) -> SavedTemplate:
+    """Raises Missing."""
+    rows = SavedTemplate.objects.select_related("created_by")
+    found = (rows.select_for_update(of=("self",)) if for_update else rows).filter(name=name).first()
+    if found is None:
+        raise Missing(f'There is no template "{name[:60]}".', next="See the list of templates.")
+    return found
+
+
+def _saved_card(saved: SavedTemplate) -> Template:
+    return {
+        "name": saved.name,
+        "title": saved.title,
+        "description": saved.description,
+        "shows": "",
+        "runs": "",
+        "data": "",
+        "replace": list(saved.replace),
+        "made": {
+            "by": saved.created_by.username if saved.created_by else None,
+            "at": saved.created_at.isoformat(),
+        },
+        "document": saved.document,
+    }
 
 
 def _card(name: str) -> Template:
@@ -40,13 +76,17 @@ def _card(name: str) -> Template:
         "runs": page.runs,
         "data": page.data,
         "replace": list(page.replace),
+        "made": None,
         "document": document.to_data(),
     }
 
 
-def _check(name: str) -> None:
-    if name not in template_names():
-        raise Missing(f'There is no template "{name}".', next="See the list of templates.")
+def _source(name: str) -> tuple[dict[str, Any], Collection[str]]:
+    """Returns the document, and the elements that its user replaces. Raises Missing."""
+    if name in template_names():
+        return load_template(name).to_data(), load_page(name).replace
+    saved = saved_template(name)
+    return saved.document, saved.replace
 
 
 @transaction.atomic
@@ -57,10 +97,10 @@ def create_from_template(
     template's, or a free one like it. With `mark`, the elements that the user has to replace say so in the
     editor."""
     require(actor, Role.EDITOR, "create pipelines")
-    _check(template)
-    document = with_pins_that_fit(load_template(template).to_data())
+    document, replaced = _source(template)
+    document = with_pins_that_fit(document)
     if mark:
-        document = _marked(document, load_page(template).replace)
+        document = _marked(document, replaced)
     if name is None and title:
         return create_pipeline(actor, None, document, title=title)
     if name is None:

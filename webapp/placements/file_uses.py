@@ -16,7 +16,7 @@ from webapp.audit.announcements import announce
 from webapp.audit.records import audit
 from webapp.backends import commands
 from webapp.pipelines.imports import data_file
-from webapp.pipelines.models import Pipeline, PipelineVersion
+from webapp.pipelines.models import Pipeline, PipelineVersion, SavedTemplate
 from webapp.pipelines.schemas import FileUse
 from webapp.pipelines.selectors import uploads_of
 from webapp.placements.models import Deployment
@@ -28,7 +28,7 @@ Named = TypeVar("Named", bound=Model)
 
 
 def uses_of_files(id: str = "") -> dict[str, list[FileUse]]:
-    """Returns which deployments, drafts and versions use each uploaded file, by its id. With an id, only rows
+    """Returns which deployments, drafts, templates and versions use each uploaded file, by its id. With an id, only rows
     that name it are read."""
     found: dict[str, list[FileUse]] = defaultdict(list)
     for deployment in active_deployments():
@@ -43,6 +43,10 @@ def uses_of_files(id: str = "") -> dict[str, list[FileUse]]:
     for name, draft in drafts.values_list("name", "draft"):
         for each in sorted(uploads_of(draft)):
             found[each].append({"pipeline": name, "where": "draft", "version": None})
+    templates = _naming(SavedTemplate.objects.all(), "document", f"upload:{id}")
+    for title, document in templates.values_list("title", "document"):
+        for each in sorted(uploads_of(document)):
+            found[each].append({"pipeline": title, "where": "template", "version": None})
     versions = _naming(PipelineVersion.objects.exclude(uploads=[]), "uploads", id)
     rows = versions.order_by("pipeline__name", "-number").values_list("pipeline__name", "number", "uploads")
     for name, number, ids in rows:
@@ -102,6 +106,8 @@ def _listed(uses: list[FileUse]) -> str:
 def _said(use: FileUse) -> str:
     if use["where"] == "draft":
         return f"the draft of {use['pipeline']}"
+    if use["where"] == "template":
+        return f"the template {use['pipeline']}"
     if use["where"] == "version":
         return f"version {use['version']} of {use['pipeline']}"
     return f"the deployment of {use['pipeline']}"

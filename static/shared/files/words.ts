@@ -309,7 +309,9 @@ export const usersOf = (uses: readonly FileUse[]): string =>
         ? `${pipeline} (runs)`
         : where === "draft"
           ? `${pipeline} (draft)`
-          : `${pipeline} (version ${version})`,
+          : where === "template"
+            ? `${pipeline} (template)`
+            : `${pipeline} (version ${version})`,
     )
     .join(", ");
 

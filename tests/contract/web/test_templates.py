@@ -9,9 +9,10 @@ import pytest
 
 from pipeline_runtime.model.document import NAME_MAX
 from pipeline_runtime.model.templates import load_page, load_template, template_names
-from tests.contract.web.conftest import Caller, audited
+from tests.contract.web.conftest import PIPELINE, Caller, audited
+from webapp.accounts.models import User
 from webapp.nodes.models import Node
-from webapp.pipelines.models import Pipeline
+from webapp.pipelines.models import DataFile, Pipeline, SavedTemplate
 
 Call = Callable[[str | None], Caller]
 
@@ -27,6 +28,7 @@ def marked_in(document: dict[str, Any]) -> list[str]:
 def test_the_gallery_has_a_card_of_each_template(caller: Call) -> None:
     cards = caller("viewer").get("/templates").json()
     assert [card["name"] for card in cards] == list(template_names())
+    assert {card["made"] for card in cards} == {None}
     for card in cards:
         page = load_page(card["name"])
         front = {"title": page.title, "shows": page.shows, "runs": page.runs, "data": page.data}
@@ -97,3 +99,65 @@ def test_it_can_be_deployed_as_it_is(caller: Call, template: str) -> None:
 def test_who_may_not_make_pipelines_makes_none(caller: Call) -> None:
     answer = caller("operator").post("/templates/numbers-average/pipelines")
     assert (answer.status_code, Pipeline.objects.count()) == (403, 0)
+
+
+WORDS = {
+    "title": "Power of a press",
+    "description": "What a press draws.",
+    "text": "# Power\n\nOf *one* press.",
+}
+
+
+def test_a_pipeline_is_saved_as_a_template_and_used_by_others(caller: Call, pipeline: Pipeline) -> None:
+    body = {**WORDS, "pipeline": PIPELINE, "words": {"power": "Sums it up."}, "replace": ["readings"]}
+    made = caller("editor").post("/templates", body)
+    assert made.status_code == 201, made.content
+    page = made.json()
+    assert WORDS.items() <= page.items()
+    assert (page["name"], page["replace"], page["made"]["by"]) == (
+        "power-of-a-press",
+        ["readings"],
+        "editor-user",
+    )
+    assert page["elements"]["power"] == "Sums it up."
+    assert list(page["elements"]) == [each["id"] for each in pipeline.draft["spec"]["elements"]]
+    assert caller("viewer").get("/templates").json()[0]["name"] == "power-of-a-press"
+
+    other = caller("admin").post("/templates/power-of-a-press/pipelines", {"title": "Mine", "mark": True})
+    document = other.json()["document"]
+    assert marked_in(document) == ["readings"]
+    assert document["metadata"]["name"] == "mine"
+
+    assert caller("editor").post("/templates", body).status_code == 409
+    assert caller("editor").post("/templates", {**body, "words": {"no": "x"}}).status_code == 422
+    pipeline.draft = {**pipeline.draft, "spec": {"elements": [{"type": 1}]}}
+    pipeline.save()
+    assert caller("editor").post("/templates", {**body, "title": "Another"}).status_code == 422
+
+
+def test_who_saved_a_template_and_an_admin_delete_it_and_nobody_else(
+    caller: Call, pipeline: Pipeline, users: dict[str, User]
+) -> None:
+    body, path = {**WORDS, "pipeline": PIPELINE}, "/templates/power-of-a-press"
+    for role, maker, status in (
+        ("editor", "admin", 403),
+        ("admin", "editor", 204),
+        ("editor", "editor", 204),
+    ):
+        SavedTemplate.objects.all().delete()
+        assert caller(maker).post("/templates", body).status_code == 201
+        assert caller(role).delete(path).status_code == status
+        assert SavedTemplate.objects.exists() == (status == 403)
+    assert audited("template.delete") == 2
+
+
+def test_a_file_that_a_template_names_counts_as_used(caller: Call, pipeline: Pipeline) -> None:
+    DataFile.objects.create(id="aaaaaaaa", name="machines.csv", sha256="a", size=1)
+    element = {"id": "e", "type": "csv-replay", "params": {"path": "upload:aaaaaaaa"}}
+    pipeline.draft = {**pipeline.draft, "spec": {"elements": [element]}}
+    pipeline.save()
+    assert caller("editor").post("/templates", {**WORDS, "pipeline": PIPELINE}).status_code == 201
+    Pipeline.objects.all().delete()
+    answer = caller("editor").delete("/files/aaaaaaaa")
+    assert answer.status_code == 409
+    assert "the template Power of a press" in answer.json()["detail"]

@@ -12,7 +12,7 @@ import { OperatorIcon } from "../shared/ui/icons";
 import { StatusDot, Tip } from "../shared/ui/parts";
 import { CardName } from "./card-name";
 import { judge } from "./connect";
-import { displayName, kindName, portName, REPLACE } from "../shared/document";
+import { displayName, kindName, portName, replaceWords } from "../shared/document";
 import type { Mark } from "./difference";
 import { draftHeight, portPlace, portsOf, problemsId, type CardNode, type GroupNode } from "./flow";
 import { isDrafted, wordsAt } from "./passing/checked";
@@ -44,7 +44,7 @@ export const ElementCard = memo(function ElementCard({ id, data, selected }: Nod
       <span id={problemsId(id)} hidden>
         {drafted && faults.length > 0 && problemText(faults)}
       </span>
-      {replace && <span className="badge badge--accent el-card__replace">{REPLACE}</span>}
+      {replace && <span className="badge badge--accent el-card__replace">{replaceWords(element)}</span>}
       {!bare && <Ports {...end} ports={inputs} side="in" />}
       <div className="el-card__head">
         {!far && (

@@ -9,7 +9,7 @@ import {
   groupsOf,
   kindName,
   parseReference,
-  REPLACE,
+  replaceWords,
   type PortRef,
 } from "../shared/document";
 import type { StreamMark } from "./difference";
@@ -160,7 +160,7 @@ function card(
     ariaLabel: [
       displayName(element, operator),
       kindName(element, operator),
-      !live && element.ui?.replace && REPLACE,
+      !live && element.ui?.replace && replaceWords(element),
     ]
       .filter(Boolean)
       .join(", "),

@@ -8,6 +8,7 @@ import {
   FileUp,
   Hash,
   History,
+  LayoutTemplate,
   LoaderCircle,
   Pencil,
   Rocket,
@@ -37,6 +38,7 @@ import { exportJson, exportYaml, readText } from "./files";
 import { dropAllCopies, renameCopies } from "../shared/local-copies";
 import { adopt, commit, current, setMode, useEditor } from "./store";
 import { askName } from "./name-dialog";
+import { askTemplate } from "./template-dialog";
 import { dropHistory, renameHistory } from "./undo-copies";
 import { closeVersions, openVersions } from "./versions/store";
 
@@ -271,6 +273,16 @@ async function duplicate(): Promise<void> {
   }
 }
 
+async function saveAsTemplate(): Promise<void> {
+  if (await autosave.flush()) askTemplate();
+  else
+    toast({
+      tone: "error",
+      title: "Not saved as a template",
+      text: "A template is made of the saved draft, and yours is not saved. Save it first.",
+    });
+}
+
 async function remove(): Promise<void> {
   const { name } = useEditor.getState();
   const title = pipelineTitle(current());
@@ -308,6 +320,12 @@ function PipelineMenu({ deployed }: { deployed: boolean }) {
         { title: "Change the id", icon: <Hash />, disabled: locked, run: () => void changeId(deployed) },
         { title: "Versions", icon: <History />, run: () => openVersions() },
         { title: "Duplicate", icon: <FileUp />, disabled: locked, run: () => void duplicate() },
+        {
+          title: "Save as template",
+          icon: <LayoutTemplate />,
+          disabled: locked,
+          run: () => void saveAsTemplate(),
+        },
         "line",
         { title: "Export as YAML", icon: <Download />, run: () => void saveYaml() },
         { title: "Export as JSON", icon: <Download />, run: () => exportJson(current()) },
@@ -341,6 +359,12 @@ export function useHeaderCommands(): Command[] {
       { id: "versions", title: "Versions: view, compare, restore", run: () => openVersions() },
       { id: "live-mode", title: "Watch it live", run: () => setMode("live") },
       { id: "export-yaml", title: "Export as YAML", run: () => void saveYaml() },
+      {
+        id: "template",
+        title: "Save as template",
+        disabled: roleReason("editor"),
+        run: () => void saveAsTemplate(),
+      },
       { id: "import", title: "Import a file", disabled: roleReason("editor"), run: () => void importFile() },
     ],
     [deployed],

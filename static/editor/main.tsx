@@ -33,6 +33,7 @@ import { ColumnsPanel } from "./outline/panel";
 import { Palette } from "./palette";
 import { Problems } from "./problems";
 import { current, open, select, showDeployed, shown, useEditor } from "./store";
+import { TemplateDialog } from "./template-dialog";
 import { startKeeping, takeHistory } from "./undo-copies";
 import { addForFile } from "./uploading";
 import { startValidation, useFileStates } from "./validation";
@@ -272,6 +273,7 @@ function Workspace() {
       <ConflictDialog />
       <GoneDialog />
       <NameDialog />
+      <TemplateDialog />
       <NearSourcesDialog />
       <KeyboardMap />
       <SelectedActions />

@@ -1,10 +1,12 @@
 import { useEffect, useState } from "react";
-import { Pencil, Play } from "lucide-react";
+import { Pencil, Play, Trash2 } from "lucide-react";
 import { livePage } from "../shared/address";
-import { post } from "../shared/api";
-import { roleReason } from "../shared/page";
+import { del, post } from "../shared/api";
+import { mayAct, page, roleReason } from "../shared/page";
 import type { Operation, Pipeline, Template } from "../shared/types";
+import { confirm } from "../shared/ui/confirm";
 import { Problem } from "../shared/ui/parts";
+import { toastError } from "../shared/ui/toast";
 import { elementsOf } from "../shared/document";
 
 const pipelinePage = (name: string): string => `/pipelines/${encodeURIComponent(name)}`;
@@ -111,5 +113,32 @@ export function UseProblem({ failed }: Use) {
         </p>
       )}
     </div>
+  );
+}
+
+/** Deletes a template that was saved here: for who saved it, and for admins. */
+export function DeleteButton({ template }: { template: Template }) {
+  const { name, title, made } = template;
+  if (!made || !(mayAct("admin") || (mayAct("editor") && made.by === page.user.username))) return null;
+  const remove = async () => {
+    const agreed = await confirm({
+      title: `Delete the template ${title}?`,
+      text: "It goes from the gallery of everybody here. Pipelines that were made of it stay. This cannot be undone.",
+      action: "Delete",
+      danger: true,
+    });
+    if (!agreed) return;
+    try {
+      await del(`/templates/${encodeURIComponent(name)}`);
+      window.location.assign("/templates/");
+    } catch (error) {
+      toastError("The template was not deleted", error);
+    }
+  };
+  return (
+    <button type="button" className="button" onClick={() => void remove()}>
+      <Trash2 aria-hidden="true" />
+      Delete
+    </button>
   );
 }

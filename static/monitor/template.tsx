@@ -1,5 +1,5 @@
 /** A template: its picture, what it is about, and what each of its elements does. */
-import { displayName, elementsOf, REPLACE } from "../shared/document";
+import { displayName, elementsOf, replaceWords } from "../shared/document";
 import { capitalised } from "../shared/format";
 import { mount } from "../shared/mount";
 import { page } from "../shared/page";
@@ -10,7 +10,7 @@ import { Problem, Skeleton, useLoaded } from "../shared/ui/parts";
 import { Frame, Section } from "../shared/ui/frame";
 import { drawnOf } from "../shared/pipeline-picture";
 import { PipelinePicture } from "../shared/ui/pipeline-picture";
-import { UseButtons, UseProblem, useUse } from "./template-actions";
+import { DeleteButton, UseButtons, UseProblem, useUse } from "./template-actions";
 import { withOperators } from "./template-data";
 import { Facts } from "./template-facts";
 import "./monitor.css";
@@ -28,7 +28,14 @@ function TemplatePage() {
     <Frame
       crumbs={[["Templates", "/templates/"]]}
       title={data?.found.title ?? name}
-      actions={data && <UseButtons {...use} />}
+      actions={
+        data && (
+          <>
+            <DeleteButton template={data.found} />
+            <UseButtons {...use} />
+          </>
+        )
+      }
     >
       <UseProblem {...use} />
       {data ? (
@@ -53,7 +60,7 @@ function Shown({ template, operators }: { template: Template; operators: Operato
       <div className="template-words">
         <section>
           <h2 className="visually-hidden">What it is about</h2>
-          <Markdown text={template.text} />
+          <Markdown text={template.text || template.description} />
         </section>
         <div className="card card__body">
           <Facts template={template} />
@@ -100,8 +107,8 @@ function ElementWords({ element, operator, words, replace }: ElementProps) {
         <span className="muted small">{operator?.title ?? element.type}</span>
       </div>
       <div className="template-elements__words">
-        <Markdown text={capitalised(words)} />
-        {replace && <span className="badge badge--accent">{REPLACE}</span>}
+        <Markdown text={capitalised(words || operator?.summary || "")} />
+        {replace && <span className="badge badge--accent">{replaceWords(element)}</span>}
       </div>
     </>
   );

@@ -20,8 +20,9 @@ function TemplatesPage() {
   return (
     <Frame title="Templates">
       <p className="gallery__words">
-        These pipelines run as they are. Deploy one to see it work, or make it yours: replace its source with
-        your own and change what you like.
+        Start from one of these pipelines. Those that come with Fogline run as they are: deploy one to see it
+        work, or make it yours and change what you like. Save a pipeline of your own as a template in its menu
+        in the editor.
       </p>
       {!data && (error ? <Problem error={error} onRetry={reload} /> : <Skeleton lines={4} height={120} />)}
       {data?.found.length === 0 && (

@@ -98,8 +98,9 @@ export function streamName(
   return port === "out" ? name : `${name}, ${port}`;
 }
 
-/** The note on a template's element that the user should replace. */
-export const REPLACE = "Your source goes here";
+/** The note on a template's element that the user should replace, or set for themselves. */
+export const replaceWords = (element: DocElement): string =>
+  Object.keys(element.inputs ?? {}).length === 0 ? "Your source goes here" : "Set this for yourself";
 
 /** Whether two elements must not share a node. It is written at one of them and holds for both. */
 export const isApart = (a: DocElement, b: DocElement): boolean =>

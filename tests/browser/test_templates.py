@@ -7,6 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.axe import Axe
 from tests.browser.dashboard import SLOW_MS, Dashboard
 from tests.running import PROJECT, RunningFogline
 from tests.waiting import wait_until
@@ -130,3 +131,45 @@ def test_a_template_made_mine_says_where_my_source_goes_until_i_change_it(
     page.get_by_role("button", name="Make it mine").click()
     page.wait_for_url("**/pipelines/numbers-average-2?element=numbers")
     expect(badge).to_be_visible()
+
+
+def test_a_pipeline_is_saved_as_a_template_and_made_into_another_one(
+    dashboard: Dashboard, fogline: RunningFogline
+) -> None:
+    page, axe = dashboard.page, Axe(dashboard.page)
+    elements = [
+        {"id": "numbers", "type": "generator", "params": {"rate": 1}},
+        {
+            "id": "positive",
+            "type": "filter",
+            "params": {"condition": "value > 0"},
+            "inputs": {"in": "numbers"},
+        },
+    ]
+    document = {"kind": "Pipeline", "metadata": {"name": "to-save"}, "spec": {"elements": elements}}
+    with fogline.client() as client:
+        client.post("/api/v1/pipelines", json={"document": document}).raise_for_status()
+    page.goto("/pipelines/to-save")
+    expect(dashboard.card("positive")).to_be_visible()
+    page.get_by_role("button", name=re.compile("pipeline menu$")).click()
+    page.get_by_role("menuitem", name="Save as template").click()
+    dialog = page.get_by_role("dialog", name="Save as template")
+    dialog.get_by_label("Title").fill("Only what is positive")
+    dialog.get_by_label("What it does, on its card").fill("Leaves out what is negative.")
+    dialog.get_by_label("What Filter does").fill("Keeps *positive* numbers.")
+    dialog.get_by_label("Its user sets Filter for themselves").check()
+    axe.look("saving a template")
+    dialog.get_by_role("button", name="Save template").click()
+    page.get_by_role("button", name="Open it").click()
+    page.wait_for_url("**/templates/only-what-is-positive")
+    expect(page.get_by_text("Keeps positive numbers.")).to_be_visible()
+    expect(page.get_by_role("img", name="The pipeline Only what is positive: 2 elements")).to_be_visible()
+    axe.look("a template that was saved")
+    page.get_by_role("button", name="Make it mine").click()
+    page.wait_for_url("**/pipelines/only-what-is-positive?element=positive")
+    expect(page.get_by_role("note", name="Set this for yourself")).to_be_visible()
+    page.goto("/templates/only-what-is-positive")
+    page.get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    page.wait_for_url("**/templates/")
+    expect(page.get_by_role("heading", name="Only what is positive")).to_be_hidden()

@@ -48,9 +48,11 @@ def template(request: HttpRequest, name: str) -> TemplatePage:
 
 @router.post("/templates", response={201: TemplatePage})
 def save_template(request: HttpRequest, body: NewTemplate) -> Status[TemplatePage]:
-    """Saves the draft of `pipeline` as a template for everybody here. `description` stands on its card,
-    `text` (Markdown) on its page, and `words` says of elements what they do. `replace` names the elements that
-    its users set for themselves: the editor marks them."""
+    """Saves the draft of `pipeline` as a template for everybody here.
+
+    `description` stands on its card, `text` (Markdown) on its page. `words` says of elements what they do.
+    `replace` names the elements that its users set for themselves: the editor marks them.
+    """
     saved = saved_templates.save_template(
         actor(request),
         body.pipeline,

@@ -28,8 +28,8 @@ Named = TypeVar("Named", bound=Model)
 
 
 def uses_of_files(id: str = "") -> dict[str, list[FileUse]]:
-    """Returns which deployments, drafts, templates and versions use each uploaded file, by its id. With an id, only rows
-    that name it are read."""
+    """Returns which deployments, drafts, templates and versions use each uploaded file, by its id. With an
+    id, only rows that name it are read."""
     found: dict[str, list[FileUse]] = defaultdict(list)
     for deployment in active_deployments():
         for each in sorted(_read_by(deployment) | set(deployment.version.uploads)):

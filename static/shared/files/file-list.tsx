@@ -135,7 +135,13 @@ function Row({ file, reload }: { file: StoredFile; reload: () => void }) {
         {uses.map((use, index) => (
           <span key={usersOf([use])}>
             {index > 0 && ", "}
-            <a href={`/pipelines/${encodeURIComponent(use.pipeline)}`}>{usersOf([use])}</a>
+            <a
+              href={
+                use.where === "template" ? "/templates/" : `/pipelines/${encodeURIComponent(use.pipeline)}`
+              }
+            >
+              {usersOf([use])}
+            </a>
           </span>
         ))}
       </td>

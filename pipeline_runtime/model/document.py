@@ -56,11 +56,17 @@ class CopyOf(Frozen):
     params: dict[str, Any] = {}  # those of its parameters that name the site, as drawn: "readings-{site}"
 
 
+Place = Annotated[float, Field(ge=-PLACE_MAX, le=PLACE_MAX, strict=True)]
+"""On the canvas, in its own lengths."""
+
+
 class ElementUi(Frozen):
     """Where the editor draws an element, and what it says about it. The runtime ignores it."""
 
     model_config = ConfigDict(extra="allow")
 
+    x: Place | None = None
+    y: Place | None = None
     replace: StrictBool | None = None  # in a template that was not changed yet: the user puts a source here
 
 

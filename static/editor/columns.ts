@@ -12,7 +12,7 @@ import type {
   SchemaField,
   StreamSchema,
 } from "../shared/types";
-import { findElement, parseReference, type PortRef } from "../shared/document";
+import { findElement, parseReference, placeOf, type PortRef } from "../shared/document";
 import { addElement, changeElement, connect } from "./edits";
 import { resolve, unwrap } from "./form/schema";
 
@@ -153,8 +153,12 @@ function withConversion(
   from: PortRef,
   to: PortRef,
 ): PipelineDocument {
-  const start = findElement(document, from.element)?.ui ?? { x: 0, y: 0 };
-  const end = findElement(document, to.element)?.ui ?? start;
+  const placeIn = (id: string) => {
+    const element = findElement(document, id);
+    return element && placeOf(element);
+  };
+  const start = placeIn(from.element) ?? { x: 0, y: 0 };
+  const end = placeIn(to.element) ?? start;
   const at = { x: (start.x + end.x) / 2, y: (start.y + end.y) / 2 };
   const added = addElement(document, derive, at);
   const converting = changeElement(added.document, added.id, {

@@ -6,6 +6,7 @@ import {
   formatReference,
   groupsOf,
   parseReference,
+  placeOf,
 } from "../shared/document";
 import { NAME_MAX } from "../shared/names";
 import type { DocElement, DocGroup, Operator, PipelineDocument } from "../shared/types";
@@ -37,7 +38,7 @@ export function freshId(taken: Iterable<string>, base: string): string {
 
 /** The places of the cards. Elements without a place are left out. */
 const placesOf = (elements: readonly DocElement[]): Point[] =>
-  elements.flatMap((element) => element.ui ?? []);
+  elements.flatMap((element) => placeOf(element) ?? []);
 
 export function addElement(
   document: PipelineDocument,
@@ -239,6 +240,7 @@ export function setApart(
  */
 function copyOf(element: DocElement, names: ReadonlyMap<string, string>, offset: Point): DocElement {
   const { copy_of: _, ...own } = element;
+  const place = placeOf(element);
   const inputs = Object.entries(element.inputs ?? {}).map(([port, reference]) => {
     const from = parseReference(reference);
     return [port, formatReference({ ...from, element: names.get(from.element) ?? from.element })];
@@ -248,7 +250,7 @@ function copyOf(element: DocElement, names: ReadonlyMap<string, string>, offset:
     ...(element.apart && { apart: element.apart.map((id) => names.get(id) ?? id) }),
     id: names.get(element.id) ?? element.id,
     inputs: Object.fromEntries(inputs) as Record<string, string>,
-    ui: { x: (element.ui?.x ?? 0) + offset.x, y: (element.ui?.y ?? 0) + offset.y },
+    ui: { x: (place?.x ?? 0) + offset.x, y: (place?.y ?? 0) + offset.y },
   });
 }
 

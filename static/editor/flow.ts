@@ -9,6 +9,7 @@ import {
   groupsOf,
   kindName,
   parseReference,
+  placeOf,
   replaceWords,
   type PortRef,
 } from "../shared/document";
@@ -146,7 +147,7 @@ function card(
   index: number,
   live: boolean,
 ): CardNode {
-  const position = element.ui ? { x: element.ui.x, y: element.ui.y } : { x: index * 300, y: 80 };
+  const position = placeOf(element) ?? { x: index * 300, y: 80 };
   const known = old?.type === "card" && old.data.live === live ? old : undefined;
   const same = known && known.data.element === element && known.data.operator === operator;
   if (same && known.selected === selected && samePlace(known.position, position)) return known;

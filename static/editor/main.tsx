@@ -17,7 +17,7 @@ import { Canvas } from "./canvas";
 import { ConflictDialog } from "./conflict";
 import { DeployPanel, followFromAddress } from "./deploy";
 import { DeployPreview } from "./deploy-preview";
-import { elementsOf, findElement } from "../shared/document";
+import { elementsOf, findElement, placeOf } from "../shared/document";
 import { WAS } from "./gone";
 import { GoneDialog } from "./gone-dialog";
 import { Header, useHeaderCommands } from "./header";
@@ -241,7 +241,7 @@ function Workspace() {
     // an imported or hand-written document may have no places at all: to look at it changes nothing
     const { save } = useEditor.getState();
     const elements = elementsOf(current());
-    if (save.state === "saved" && elements.length > 1 && elements.every((element) => !element.ui))
+    if (save.state === "saved" && elements.length > 1 && elements.every((element) => !placeOf(element)))
       window.setTimeout(() => {
         autoLayout(flow);
         autosave.takeAsSaved(current(), save);

@@ -1,7 +1,7 @@
 /** Where a draft pins its elements while running elements are moved. Pure. */
 import { listed } from "../shared/format";
 import type { PipelineDocument, PipelineItem } from "../shared/types";
-import { elementsOf } from "../shared/document";
+import { elementsOf, placeOf } from "../shared/document";
 import { stable } from "./merge";
 
 export interface Repin {
@@ -26,9 +26,9 @@ export function repinsOf(before: PipelineDocument, after: PipelineDocument): Rep
 
 /** `document` without the places of elements that have none in `other`: they were only made up to be shown. */
 function placedAs(other: PipelineDocument, document: PipelineDocument): PipelineDocument {
-  const placed = new Set(elementsOf(other).flatMap(({ id, ui }) => (ui ? id : [])));
+  const placed = new Set(elementsOf(other).flatMap((element) => (placeOf(element) ? element.id : [])));
   const elements = elementsOf(document).map((element) =>
-    element.ui && !placed.has(element.id) ? { ...element, ui: null } : element,
+    placeOf(element) && !placed.has(element.id) ? { ...element, ui: null } : element,
   );
   return { ...document, spec: { ...document.spec, elements } };
 }

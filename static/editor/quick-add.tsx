@@ -2,7 +2,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { Command } from "cmdk";
 import { Unplug } from "lucide-react";
 import { create } from "zustand";
-import type { Operator, PipelineDocument } from "../shared/types";
+import type { DocElement, Operator, PipelineDocument } from "../shared/types";
 import { OperatorIcon } from "../shared/ui/icons";
 import type { Mend } from "./columns";
 import { judge } from "./connect";
@@ -13,6 +13,7 @@ import {
   formatReference,
   nameOfId,
   parseReference,
+  placeOf,
   portName,
   streamName,
   type PortRef,
@@ -97,7 +98,10 @@ function existingWays({ port: mine, side, at }: Choice, words: string): Way[] {
   const { operators, schemas } = useEditor.getState();
   const document = current();
   const others = elementsOf(document).filter(({ id }) => id !== mine.element);
-  const far = ({ ui }: { ui?: Point | null }) => (ui ? Math.hypot(ui.x - at.x, ui.y - at.y) : Infinity);
+  const far = (element: DocElement) => {
+    const place = placeOf(element);
+    return place ? Math.hypot(place.x - at.x, place.y - at.y) : Infinity;
+  };
   return others
     .sort((a, b) => far(a) - far(b))
     .flatMap((element) => {

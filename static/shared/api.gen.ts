@@ -328,8 +328,8 @@ export interface DocElement {
 
 /** Where the editor draws an element, and what it says about it. The runtime ignores it. */
 export interface DocElementUi {
-  x: number;
-  y: number;
+  x?: number | null;
+  y?: number | null;
   replace?: boolean | null;
 }
 

@@ -98,6 +98,11 @@ export function streamName(
   return port === "out" ? name : `${name}, ${port}`;
 }
 
+/** Where an element is drawn, or null if that is not said. */
+export function placeOf({ ui }: DocElement): { x: number; y: number } | null {
+  return ui?.x != null && ui.y != null ? { x: ui.x, y: ui.y } : null;
+}
+
 /** The note on a template's element that the user should replace, or set for themselves. */
 export const replaceWords = (element: DocElement): string =>
   Object.keys(element.inputs ?? {}).length === 0 ? "Your source goes here" : "Set this for yourself";

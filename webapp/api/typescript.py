@@ -48,9 +48,6 @@ def _document_types() -> dict[str, Schema]:
     out."""
     schema = PipelineDocument.model_json_schema(mode="validation", ref_template=f"{REF}Doc{{model}}")
     parts = schema.pop("$defs")
-    # Only the editor reads and writes the place of a card. The model accepts it unread.
-    place = {"x": {"type": "number"}, "y": {"type": "number"}}
-    parts["ElementUi"] |= {"properties": place | parts["ElementUi"]["properties"], "required": list(place)}
     return {f"Doc{name}": part for name, part in parts.items()} | {"PipelineDocument": schema}
 
 

@@ -4,7 +4,7 @@ import { useReactFlow, type Node, type NodeChange, type OnNodeDrag } from "@xyfl
 import { useElements, useLive } from "../../shared/live";
 import { mayAct } from "../../shared/page";
 import type { Handover, PipelineDocument } from "../../shared/types";
-import { groupOf, parseReference } from "../../shared/document";
+import { groupOf, parseReference, placeOf } from "../../shared/document";
 import { boxes, type CardNode, type FlowNode } from "../flow";
 import { CARD, type Point } from "../places";
 import { shown, takeNodeChanges, useEditor } from "../store";
@@ -62,7 +62,7 @@ function useLayout(cards: readonly CardNode[], document: PipelineDocument) {
       reads: Object.values(data.element.inputs ?? {}).map((reference) => parseReference(reference).element),
       group: groupOf(document, id)?.id ?? null,
       height: measured?.height ?? 0,
-      drawn: data.element.ui ?? position,
+      drawn: placeOf(data.element) ?? position,
     }));
     const moves = new Map<string, Handover>();
     const dead = deadNodes(nodes);

@@ -1,5 +1,5 @@
 /** Notes and frames of a document. Pure; lengths and places are those of the canvas. */
-import { elementsOf } from "../../shared/document";
+import { elementsOf, placeOf } from "../../shared/document";
 import type { DocNote, PipelineDocument } from "../../shared/types";
 import { freshId, moveElements } from "../edits";
 import { CARD, snap, type Point } from "../places";
@@ -86,11 +86,12 @@ export function moveNote(document: PipelineDocument, id: string, by: Point): Pip
       ? { ...note, x: Math.round(note.x + by.x), y: Math.round(note.y + by.y) }
       : note,
   );
-  const places = elementsOf(document).flatMap(({ id: element, ui }) =>
-    ui && within.elements.has(element)
-      ? [[element, { x: Math.round(ui.x + by.x), y: Math.round(ui.y + by.y) }] as const]
-      : [],
-  );
+  const places = elementsOf(document).flatMap((element) => {
+    const place = placeOf(element);
+    return place && within.elements.has(element.id)
+      ? [[element.id, { x: Math.round(place.x + by.x), y: Math.round(place.y + by.y) }] as const]
+      : [];
+  });
   return withNotes(moveElements(document, Object.fromEntries(places)), moved);
 }
 
@@ -110,9 +111,10 @@ export function insideOf(
   const card = { width: CARD.width, height: CARD.draftHeight };
   return {
     elements: new Set(
-      elementsOf(document).flatMap((element) =>
-        element.ui && has(middle(element.ui, card)) ? [element.id] : [],
-      ),
+      elementsOf(document).flatMap((element) => {
+        const place = placeOf(element);
+        return place && has(middle(place, card)) ? [element.id] : [];
+      }),
     ),
     notes: new Set(
       notesOf(document).flatMap((note) => {

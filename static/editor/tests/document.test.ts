@@ -1,5 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { elementsOf, displayName, findElement, groupsOf, isApart, locate } from "../../shared/document";
+import {
+  elementsOf,
+  displayName,
+  findElement,
+  groupsOf,
+  isApart,
+  locate,
+  placeOf,
+} from "../../shared/document";
 import * as edits from "../edits";
 import { boxes, toEdges, toNodes } from "../flow";
 import { layout } from "../layout";
@@ -14,7 +22,7 @@ describe("changing a document", () => {
     const first = edits.addElement(DOCUMENT, filter, { x: 3, y: 4 });
     const second = edits.addElement(first.document, filter, { x: 3, y: 4 });
     expect([first.id, second.id]).toEqual(["filter", "filter-2"]);
-    const [a, b] = [first.id, second.id].map((id) => findElement(second.document, id)?.ui);
+    const [a, b] = [first.id, second.id].map((id) => placeOf(findElement(second.document, id)!));
     expect(Math.abs(a!.y - b!.y)).toBeGreaterThanOrEqual(80);
     expect(edits.defaultParams(OPERATORS.get("csv-replay")!)).toEqual({ rate: 100 });
   });
@@ -181,6 +189,12 @@ describe("what came with a template and is to be replaced", () => {
       toNodes(marked, OPERATORS, [], new Set(), live).find(({ id }) => id === "readings");
     expect(card(false)?.ariaLabel).toBe("readings, CSV replay, Your source goes here");
     expect(card(true)?.ariaLabel).toBe("readings, CSV replay");
+  });
+
+  test("stands in the row of those without a place if its mark is all that is said of it", () => {
+    const bare = edits.changeElement(marked, "readings", { ui: { replace: true } });
+    expect(toNodes(bare, OPERATORS, [], new Set()).map(({ position }) => position.x)).not.toContain(undefined);
+    expect(findElement(bare, "readings")?.ui).toEqual({ replace: true });
   });
 
   test("says so after a merge only if neither side has changed it", () => {

@@ -1,7 +1,7 @@
 import type { SchemaField } from "../../shared/types";
 import { describe, expect, test } from "vitest";
 import { fittingStream } from "../adding";
-import { elementsOf, findElement } from "../../shared/document";
+import { elementsOf, findElement, placeOf } from "../../shared/document";
 import * as edits from "../edits";
 import { sized, toNodes, type CardNode } from "../flow";
 import { arranged, besideOffset, CARD, freePlace, type Point } from "../places";
@@ -26,7 +26,7 @@ describe("free places", () => {
       DOCUMENT,
       edits.copyElements(DOCUMENT, ["readings", "big"]),
     );
-    const pasted = ids.map((id) => findElement(document, id)!.ui!);
+    const pasted = ids.map((id) => placeOf(findElement(document, id)!)!);
     expect(pasted.flatMap((place) => others.filter((at) => over(at, place)))).toEqual([]);
     expect(pasted[1]!.x - pasted[0]!.x).toBe(320);
     // beside: no farther than one step of its own height
@@ -178,5 +178,5 @@ test("React Flow is told where the ports are, so that it need not draw a card to
 });
 
 function elementPlaces(document: typeof DOCUMENT): Point[] {
-  return elementsOf(document).map((element) => element.ui!);
+  return elementsOf(document).map((element) => placeOf(element)!);
 }

@@ -1,6 +1,6 @@
 /** What somebody wants of a file, and the elements that do it. Pure. */
 import type { FieldType } from "../../shared/files/types";
-import { elementsOf } from "../../shared/document";
+import { elementsOf, findElement, placeOf } from "../../shared/document";
 import type { DocElement, PipelineDocument } from "../../shared/types";
 import { CARD } from "../places";
 import { changeElement, freshId } from "../edits";
@@ -81,7 +81,8 @@ const DOWN = CARD.height + 60;
 /** The document with the elements that fulfil the wish, behind the source `source`. */
 export function made(document: PipelineDocument, source: string, wish: Wish): Made {
   const taken = elementsOf(document).map(({ id }) => id);
-  const at = elementsOf(document).find(({ id }) => id === source)?.ui ?? { x: 0, y: 0 };
+  const from = findElement(document, source);
+  const at = (from && placeOf(from)) ?? { x: 0, y: 0 };
   const added: DocElement[] = [];
   const place = wish.node ? { node: wish.node } : {};
   const add = (

@@ -38,6 +38,7 @@ import { exportJson, exportYaml, readText } from "./files";
 import { dropAllCopies, renameCopies } from "../shared/local-copies";
 import { adopt, commit, current, setMode, useEditor } from "./store";
 import { askName } from "./name-dialog";
+import { askState } from "./state-dialog";
 import { askTemplate } from "./template-dialog";
 import { dropHistory, renameHistory } from "./undo-copies";
 import { closeVersions, openVersions } from "./versions/store";
@@ -329,6 +330,12 @@ function PipelineMenu({ deployed }: { deployed: boolean }) {
         "line",
         { title: "Export as YAML", icon: <Download />, run: () => void saveYaml() },
         { title: "Export as JSON", icon: <Download />, run: () => exportJson(current()) },
+        {
+          title: "Export with its state",
+          icon: <Download />,
+          disabled: locked ?? (deployed ? null : "Deploy it first: it has no state yet."),
+          run: askState,
+        },
         { title: "Import a file", icon: <FileUp />, disabled: locked, run: () => void importFile() },
         "line",
         {

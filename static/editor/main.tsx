@@ -33,6 +33,7 @@ import { ColumnsPanel } from "./outline/panel";
 import { Palette } from "./palette";
 import { Problems } from "./problems";
 import { current, open, select, showDeployed, shown, useEditor } from "./store";
+import { StateDialog } from "./state-dialog";
 import { TemplateDialog } from "./template-dialog";
 import { startKeeping, takeHistory } from "./undo-copies";
 import { addForFile } from "./uploading";
@@ -274,6 +275,7 @@ function Workspace() {
       <GoneDialog />
       <NameDialog />
       <TemplateDialog />
+      <StateDialog />
       <NearSourcesDialog />
       <KeyboardMap />
       <SelectedActions />

@@ -30,6 +30,9 @@ const ACTIONS: Record<string, (detail: Detail, entry: AuditEntry) => string> = {
     version ? `replaced the draft by an imported one; version ${text(version)} keeps it` : "imported it",
   "pipeline.save": (_, { times }) =>
     times === 1 ? "changed the draft" : `changed the draft (${plural(times, "save")})`,
+  "pipeline.export_state": () => "exported it with its state",
+  "pipeline.import_state": () => "imported it with its state",
+  "pipeline.drop_state": () => "gave up the state that came with it",
   "pipeline.rename": ({ before }) => `renamed it, from ${text(before)}`,
   "pipeline.delete": () => "deleted it",
   "pipeline.follow_move": ({ elements, to }) =>

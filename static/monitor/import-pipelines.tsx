@@ -11,6 +11,7 @@ import type { ImportedPipeline, MissingFile, ReadItem } from "../shared/types";
 import { Dialog, DialogAction } from "../shared/ui/dialog";
 import { Choice, Text } from "../shared/ui/field";
 import { toast, toastError } from "../shared/ui/toast";
+import { ImportState } from "./import-state";
 import { asked, refusedBecause, toImport, type How, type Wish } from "./import-choices";
 
 interface Read {
@@ -23,9 +24,11 @@ interface Read {
 export function ImportPipelines({ onDone }: { onDone: () => void }) {
   const locked = roleReason("editor");
   const [read, setRead] = useState<Read | null>(null);
+  const [carried, setCarried] = useState<File | null>(null);
   const choose = async () => {
-    const file = await chooseFile(".yaml,.yml,.json");
+    const file = await chooseFile(".yaml,.yml,.json,.state");
     if (!file) return;
+    if (file.name.endsWith(".state")) return setCarried(file);
     try {
       setRead(await readFile(file.name, await file.text()));
     } catch (error) {
@@ -44,6 +47,17 @@ export function ImportPipelines({ onDone }: { onDone: () => void }) {
         <FileUp aria-hidden="true" />
         Import
       </button>
+      {carried && (
+        <ImportState
+          file={carried}
+          onClose={() => setCarried(null)}
+          onDone={onDone}
+          without={async (text) => {
+            setRead(await readFile(carried.name, text));
+            setCarried(null);
+          }}
+        />
+      )}
       {read && <Ask read={read} onClose={() => setRead(null)} onDone={onDone} />}
     </>
   );

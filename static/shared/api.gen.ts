@@ -1839,6 +1839,11 @@ export interface Standing {
   target: string | null;
 }
 
+export interface StateReady {
+  ready: boolean;
+  waits_for: string[];
+}
+
 export interface StayedLetter {
   offset: number;
   why: string;

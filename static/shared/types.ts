@@ -14,6 +14,7 @@ export type {
   MissingFile,
   ReadItem,
   ReadPipeline,
+  StateReady,
   ImportedPipeline,
   Allowed,
   Annotation,

@@ -18,9 +18,12 @@ TOKEN_S = 300
 TIMEOUT = httpx.Timeout(30.0, connect=3.0)
 
 
+def bearer(scope: str) -> str:
+    return access.mint(settings.FOGLINE.cluster_key, scope, time.time() + TOKEN_S)
+
+
 def authorization(scope: str) -> dict[str, str]:
-    token = access.mint(settings.FOGLINE.cluster_key, scope, time.time() + TOKEN_S)
-    return {"Authorization": f"Bearer {token}"}
+    return {"Authorization": f"Bearer {bearer(scope)}"}
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from webapp.accounts.permissions import require
 from webapp.accounts.tokens import user_of_token
 from webapp.problems import LengthRequired, Problem, TooLarge, Unauthenticated
 
-UPLOADS = "/api/v1/files"
+UPLOADS = ("/api/v1/files", "/api/v1/states")
 MULTIPART_BYTES = 64 * 1024  # what a form adds to the file
 
 Message = dict[str, Any]
@@ -48,7 +48,7 @@ class BodyLimit:
 def _length(scope: Message) -> int:
     """Returns the body's length in bytes. Raises LengthRequired, TooLarge."""
     headers = dict(scope["headers"])
-    upload = scope["path"] == UPLOADS and scope["method"] == "POST"
+    upload = scope["path"] in UPLOADS and scope["method"] == "POST"
     bytes_max = (
         settings.UPLOAD_BYTES_MAX + MULTIPART_BYTES if upload else settings.DATA_UPLOAD_MAX_MEMORY_SIZE
     )

@@ -19,6 +19,7 @@ from webapp.backends import commands
 from webapp.handovers.facts import group_facts
 from webapp.nodes.models import Node
 from webapp.operations.models import Operation
+from webapp.operations.state_import import take_along
 from webapp.operations.upgrades import refuse_upgrade, upgrade_changes
 from webapp.pipelines.actions import overtaken, snapshot
 from webapp.pipelines.checking import check
@@ -91,6 +92,7 @@ def deploy(
         raise Conflict(
             f'"{pipeline.title}" is being deployed by somebody else.', safe="Nothing was changed."
         ) from error
+    take_along(pipeline, chosen, deployment)
     return _operate(actor, deployment, Operation.Kind.DEPLOY)
 
 

@@ -64,3 +64,20 @@ class Operation(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.deployment_id}: {self.status}"
+
+
+class CarriedState(models.Model):
+    """The state that came with a pipeline from another Fogline, until a deployment has taken it up."""
+
+    pipeline = models.OneToOneField("pipelines.Pipeline", on_delete=models.CASCADE, related_name="carried")
+    sha256 = models.CharField(max_length=64)  # of the text, which lies among the central store's files
+    groups = models.JSONField()  # of its header: where each group stands
+    document = models.JSONField()  # the draft as it came
+    deployment = models.CharField(max_length=10, blank=True)  # the one that takes it up
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"state of {self.pipeline.name}"

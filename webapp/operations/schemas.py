@@ -48,3 +48,9 @@ class Operation(TypedDict):
     """the id of the deployment that was ordered when this undeployment had ended"""
     created_at: str
     ended_at: str | None
+
+
+class StateReady(TypedDict):
+    ready: bool
+    """the pipeline stands at one boundary, so its state can be exported"""
+    waits_for: list[str]

@@ -193,7 +193,9 @@ describe("what came with a template and is to be replaced", () => {
 
   test("stands in the row of those without a place if its mark is all that is said of it", () => {
     const bare = edits.changeElement(marked, "readings", { ui: { replace: true } });
-    expect(toNodes(bare, OPERATORS, [], new Set()).map(({ position }) => position.x)).not.toContain(undefined);
+    expect(toNodes(bare, OPERATORS, [], new Set()).map(({ position }) => position.x)).not.toContain(
+      undefined,
+    );
     expect(findElement(bare, "readings")?.ui).toEqual({ replace: true });
   });
 

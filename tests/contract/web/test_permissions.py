@@ -133,6 +133,9 @@ ENDPOINTS: list[tuple[str, str, Any, str]] = [
     ("POST", f"{P}/rename", {"name": "power"}, "editor"),
     ("POST", f"{P}/versions/1/restore", None, "editor"),
     ("POST", f"{P}/deploy", {}, "editor"),
+    ("POST", f"{P}/state", None, "editor"),
+    ("GET", f"{P}/state", None, "editor"),
+    ("DELETE", f"{P}/state", None, "editor"),
     ("POST", f"{P}/undeploy", None, "editor"),
     ("POST", f"{P}/run-again", None, "editor"),
     ("POST", f"{P}/bring-back", None, "operator"),
@@ -177,8 +180,8 @@ def test_an_endpoint_serves_exactly_the_roles_that_cover_it(
     # The least role that is enough: it may be refused for another reason, but not for its role.
     response = caller(needed).call(method, path, body)
     assert response.status_code not in (401, 403), response.content
-    # Here is no node that could tell its log.
-    no_answer = path.endswith("/log") and response.status_code == 503
+    # Here is no node that could tell its log, and no Kafka that could tell where a pipeline stands.
+    no_answer = path.endswith(("/log", "/state")) and response.status_code == 503
     assert response.status_code < 500 or no_answer, response.content
 
 
@@ -203,7 +206,12 @@ def test_the_table_has_every_endpoint_that_changes_something() -> None:
             if method != "get" and (method.upper(), concrete) not in tested:
                 untested.append((method, path))
     # Enrolment has its own token, uploads their own body, tokens their owner: tested apart.
-    assert sorted(untested) == [("delete", "/tokens/{id}"), ("post", "/files"), ("post", "/nodes/enrol")]
+    assert sorted(untested) == [
+        ("delete", "/tokens/{id}"),
+        ("post", "/files"),
+        ("post", "/nodes/enrol"),
+        ("post", "/states"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -101,4 +101,37 @@ class Migration(migrations.Migration):
                 "ordering": ["-created_at"],
             },
         ),
+        migrations.CreateModel(
+            name="CarriedState",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("sha256", models.CharField(max_length=64)),
+                ("groups", models.JSONField()),
+                ("document", models.JSONField()),
+                ("deployment", models.CharField(blank=True, max_length=10)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "pipeline",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="carried",
+                        to="pipelines.pipeline",
+                    ),
+                ),
+            ],
+        ),
     ]

@@ -14,6 +14,9 @@ from typing import Any, cast
 
 from django.db import DatabaseError, close_old_connections, transaction
 
+from pipeline_runtime.checkpoint.errors import CheckpointError
+from pipeline_runtime.checkpoint.portable import NotPortable
+from pipeline_runtime.kafka.transactions import Doubtful
 from pipeline_runtime.model.desired import Role
 from pipeline_runtime.model.document import parse_document
 from pipeline_runtime.model.faults import DocumentInvalid
@@ -32,7 +35,7 @@ from webapp.pipelines.shape import names_of
 from webapp.placements.models import GroupPlacement, Replica
 from webapp.placements.selectors import planned_for, specs_of
 from workers.control.context import ControlContext, now_ms
-from workers.control.operations import effects, reconnecting, record
+from workers.control.operations import carried, effects, reconnecting, record
 from workers.control.operations.model import (
     Answer,
     CreateTopics,
@@ -94,6 +97,8 @@ class _Driver:
             return self._failed(error)
         if isinstance(step, CreateTopics):
             self._answer = effects.create_topics(self._planned(operation), self._context.kafka)
+            if not self._answer.refused and not self._answer.away:
+                self._bring_carried(operation)
         elif isinstance(step, ReadPositions):
             groups, connected = self._at_work(operation), self._connected(operation)
             self._answer = reconnecting.positions(
@@ -104,6 +109,15 @@ class _Driver:
         elif not isinstance(step, Wait):
             self._context.desired.notify()
         return step
+
+    def _bring_carried(self, operation: Operation) -> None:
+        context, specs = self._context, self._planned(operation)
+        try:
+            carried.bring(operation.deployment, specs, context.settings.data, context.central, context.kafka)
+        except Doubtful as error:
+            self._answer = Answer(now_ms(), away=f"Kafka does not take the state that came along: {error}")
+        except (CheckpointError, NotPortable, OSError) as error:
+            self._answer = Answer(now_ms(), refused=f"The state that came along cannot be used: {error}")
 
     def _locked(self) -> Operation | None:
         """Locks the deployment as well, so that a user undeploys it before this step or after it."""

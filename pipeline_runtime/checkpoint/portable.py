@@ -1,0 +1,173 @@
+"""The states of several groups as one text, to be carried to another Fogline.
+
+JSON, one value a line:
+
+    {"format": 1, ...}                         the header, which the caller makes
+    {"group", "key", "state"}                  what is kept for a key (null: for the element as a whole)
+    {"group", "file", "piece"}                 the next piece of a sink's file
+    {"lines", "sha256"}                        the end: how many lines, and their hash, without this one
+
+States and pieces are base64. A state is MessagePack, as its operator made it, and nobody reads it before that
+operator. So nothing in such a text is run, and no file of a database comes in from outside.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from pipeline_runtime.checkpoint import keyed_state
+from pipeline_runtime.checkpoint.chunks import CHUNK_BYTES
+from pipeline_runtime.checkpoint.keyed_state import KeyedState
+from pipeline_runtime.checkpoint.manifest import FileEntry
+from pipeline_runtime.model.plain_data import NotPlainData, read_json
+
+FORMAT = 1
+LINE_BYTES_MAX = 16 << 20
+SINK_FILES = "elements"
+_KEYS_AT_ONCE = 1000
+
+
+class NotPortable(ValueError):
+    """A checkpoint cannot be carried, or a text is none that was written here. The message says why."""
+
+
+def write(header: Mapping[str, Any], states: Iterable[bytes]) -> Iterator[bytes]:
+    """Yields the lines of a text."""
+    digest, lines = hashlib.sha256(), 0
+    for line in chain([_line({"format": FORMAT, **header})], states):
+        digest.update(line)
+        lines += 1
+        yield line
+    yield _line({"lines": lines, "sha256": digest.hexdigest()})
+
+
+def state_lines(group: str, directory: Path) -> Iterator[bytes]:
+    """Yields what lies in the directory of a checkpoint that was unpacked. Raises NotPortable."""
+    keyed, spark = directory / keyed_state.DIRECTORY, directory / "spark"
+    if spark.is_dir() and not keyed.is_dir():
+        raise NotPortable("Spark keeps its state, which cannot be carried")
+    state = KeyedState(keyed)
+    try:
+        if (whole := state.get([None])[0]) is not None:
+            yield _line({"group": group, "key": None, "state": _text(whole)})
+        for name, value in state.items():
+            yield _line({"group": group, "key": name, "state": _text(value)})
+    finally:
+        state.close()
+    for path in sorted((directory / SINK_FILES).rglob("*")):
+        if path.is_file():
+            yield from _file_lines(group, path.relative_to(directory).as_posix(), path)
+
+
+def _file_lines(group: str, name: str, path: Path) -> Iterator[bytes]:
+    with open(path, "rb") as stream:
+        piece = stream.read(CHUNK_BYTES)
+        yield _line({"group": group, "file": name, "piece": _text(piece)})
+        while piece := stream.read(CHUNK_BYTES):
+            yield _line({"group": group, "file": name, "piece": _text(piece)})
+
+
+def _text(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def _line(value: Mapping[str, Any]) -> bytes:
+    line = json.dumps(value, separators=(",", ":")).encode() + b"\n"
+    if len(line) > LINE_BYTES_MAX:
+        raise NotPortable(f"one of its states has more than {LINE_BYTES_MAX:,} bytes")
+    return line
+
+
+def read_header(stream: BinaryIO) -> dict[str, Any]:
+    """Returns the header of a whole text. The stream stands at its beginning. Raises NotPortable."""
+    digest, lines = hashlib.sha256(), 0
+    header: dict[str, Any] | None = None
+    while line := stream.readline(LINE_BYTES_MAX + 1):
+        value = _value(line, lines + 1)
+        if header is None:
+            header = value
+            if header.get("format") != FORMAT:
+                raise NotPortable(f"it is no exported state of the format {FORMAT}")
+        if "sha256" in value:
+            if value != {"lines": lines, "sha256": digest.hexdigest()} or stream.read(1):
+                raise NotPortable("its hash does not fit: it was changed, or has arrived in part")
+            return header
+        digest.update(line)
+        lines += 1
+    raise NotPortable("its end is missing: it has arrived in part")
+
+
+def _value(line: bytes, number: int) -> dict[str, Any]:
+    if len(line) > LINE_BYTES_MAX or not line.endswith(b"\n"):
+        raise NotPortable(f"line {number} is too long or broken off")
+    try:
+        value = read_json(line)
+    except NotPlainData as error:
+        raise NotPortable(f"line {number}: {error}") from error
+    if not isinstance(value, dict):
+        raise NotPortable(f"line {number} is no object")
+    return value
+
+
+def unpack(stream: BinaryIO, group: str, end: Mapping[str, Any], directory: Path) -> None:
+    """Makes the directory of a replica from what a whole text has of `group`, as it stands at `end`. Raises
+    NotPortable."""
+    shutil.rmtree(directory, ignore_errors=True)
+    KeyedState.create(directory / keyed_state.DIRECTORY)
+    state = KeyedState(directory / keyed_state.DIRECTORY)
+    try:
+        keys: dict[str | None, bytes] = {}
+        stream.seek(0)
+        for number, line in enumerate(stream, 1):
+            value = _value(line, number)
+            if value.get("group") != group:
+                continue
+            if "file" in value:
+                _append(directory, value["file"], _bytes(value.get("piece"), number))
+                continue
+            keys[_key(value.get("key"), number)] = _bytes(value.get("state"), number)
+            if len(keys) == _KEYS_AT_ONCE:
+                _keep(state, keys, end)
+                keys = {}
+        _keep(state, keys, end)
+    finally:
+        state.close()
+
+
+def _keep(state: KeyedState, keys: Mapping[str | None, bytes], end: Mapping[str, Any]) -> None:
+    state.begin()
+    state.keep(list(keys), list(keys.values()), [None] * len(keys))
+    state.commit(end)
+
+
+def _key(value: Any, number: int) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise NotPortable(f"line {number}: a key is a text")
+    return value
+
+
+def _bytes(value: Any, number: int) -> bytes:
+    try:
+        return base64.b64decode(value, validate=True)
+    except (TypeError, ValueError) as error:
+        raise NotPortable(f"line {number}: no base64") from error
+
+
+def _append(directory: Path, name: Any, piece: bytes) -> None:
+    try:
+        confined = FileEntry(path=name, size=0, chunks=()).path
+    except ValueError as error:
+        raise NotPortable("it names a file that lies elsewhere") from error
+    if not confined.startswith(f"{SINK_FILES}/"):
+        raise NotPortable("it has a file that is none of a sink's")
+    target = directory / confined
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with open(target, "ab") as file:
+        file.write(piece)

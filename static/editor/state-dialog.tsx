@@ -1,0 +1,95 @@
+/** *Export with its state*: brings the pipeline to one boundary, says what that waits for, and gives the file. */
+import { useEffect, useState } from "react";
+import { create } from "zustand";
+import { post } from "../shared/api";
+import { downloadFrom } from "../shared/download";
+import type { StateReady } from "../shared/types";
+import { Dialog, DialogAction } from "../shared/ui/dialog";
+import { Problem } from "../shared/ui/parts";
+import { current } from "./store";
+import "./template-dialog.css";
+
+const LOOK_EVERY_MS = 1000;
+
+const useAsked = create<{ asked: boolean }>(() => ({ asked: false }));
+
+export const askState = (): void => useAsked.setState({ asked: true });
+
+export function StateDialog() {
+  return useAsked().asked ? <Ask close={() => useAsked.setState({ asked: false })} /> : null;
+}
+
+function Ask({ close }: { close: () => void }) {
+  const [name] = useState(() => current().metadata.name);
+  const [begun, setBegun] = useState(false);
+  const [state, setState] = useState<StateReady | null>(null);
+  const [error, setError] = useState<unknown>(null);
+  const path = `/pipelines/${encodeURIComponent(name)}/state`;
+  const looks = begun && !state?.ready && error === null;
+  useEffect(() => {
+    if (!looks) return;
+    let timer = 0;
+    let over = false;
+    const look = async () => {
+      try {
+        const found = await post<StateReady>(path);
+        if (over) return;
+        setState(found);
+        if (!found.ready) timer = window.setTimeout(() => void look(), LOOK_EVERY_MS);
+      } catch (problem) {
+        if (!over) setError(problem);
+      }
+    };
+    void look();
+    return () => {
+      over = true;
+      window.clearTimeout(timer);
+    };
+  }, [looks, path]);
+  return (
+    <Dialog
+      open
+      onClose={close}
+      size="m"
+      title="Export with its state"
+      description="Another Fogline goes on with the file where this one stops. So this one stops first: the sources pause, each other element reads its last rows and pauses, too. No row is lost, and none stands twice."
+      footer={
+        <>
+          <button type="button" className="button" onClick={close}>
+            Close
+          </button>
+          {state?.ready ? (
+            <DialogAction title="Download" run={() => downloadFrom(`/api/v1${path}`, `${name}.state`)} />
+          ) : (
+            <DialogAction
+              title={error === null ? "Stop and export" : "Try again"}
+              busy={looks}
+              run={() => {
+                setError(null);
+                setBegun(true);
+              }}
+            />
+          )}
+        </>
+      }
+    >
+      <div className="stack">
+        <ul className="carried-notes small">
+          <li>
+            Files that it reads have to be there already, imported from the same originals in the same way.
+          </li>
+          <li>Topics of your own have to be the same ones, in the same Kafka.</li>
+          <li>Charts, dead letters and the rows of streams stay here.</li>
+          <li>
+            The elements stay paused. Resume them here, or undeploy the pipeline once it runs elsewhere.
+          </li>
+        </ul>
+        <p role="status" aria-live="polite">
+          {looks && (state ? `It waits for ${state.waits_for.join("; ")}.` : "It stops.")}
+          {state?.ready && "It stands at one boundary. Download it."}
+        </p>
+        {error !== null && <Problem error={error} />}
+      </div>
+    </Dialog>
+  );
+}

@@ -1,0 +1,87 @@
+"""States as a text: what goes out comes in again, and nothing else is taken."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pipeline_runtime.checkpoint import portable
+from pipeline_runtime.checkpoint.keyed_state import KeyedState
+from pipeline_runtime.checkpoint.portable import NotPortable
+
+END = {"seq": 7, "ends": {"in-0": 3}, "batch_time": 5}
+
+
+def made(directory: Path) -> Path:
+    KeyedState.create(directory / "keyed")
+    state = KeyedState(directory / "keyed")
+    state.begin()
+    state.keep(["ä", "b", None], [b"\x00\xff", b"", b"whole"], [None] * 3)
+    state.commit({"seq": 1, "ends": {}, "batch_time": 0})
+    state.close()
+    sink = directory / "elements" / "file" / "out.csv"
+    sink.parent.mkdir(parents=True)
+    sink.write_bytes(bytes(range(256)) * 5000)
+    return directory
+
+
+def text_of(directory: Path) -> bytes:
+    return b"".join(portable.write({"pipeline": "p"}, portable.state_lines("g", made(directory))))
+
+
+def test_a_state_and_the_files_of_sinks_come_in_as_they_went_out(tmp_path: Path) -> None:
+    text = io.BytesIO(text_of(tmp_path / "one"))
+    assert portable.read_header(text) == {"format": 1, "pipeline": "p"}
+    portable.unpack(text, "g", END, tmp_path / "two")
+    state = KeyedState(tmp_path / "two" / "keyed")
+    assert list(state.items()) == [("b", b""), ("ä", b"\x00\xff")]
+    assert (state.get([None]), state.count, state.end) == ([b"whole"], 2, END)
+    state.close()
+    path = Path("elements", "file", "out.csv")
+    assert (tmp_path / "two" / path).read_bytes() == (tmp_path / "one" / path).read_bytes()
+
+
+def test_what_another_group_has_kept_stays_out(tmp_path: Path) -> None:
+    portable.unpack(io.BytesIO(text_of(tmp_path / "one")), "other", END, tmp_path / "two")
+    state = KeyedState(tmp_path / "two" / "keyed")
+    assert (list(state.items()), state.end) == ([], END)
+    state.close()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda text: text[:-1], "broken off"),
+        (lambda text: text[: text.rindex(b"\n", 0, -1) + 1], "its end is missing"),
+        (lambda text: text.replace(b'"key":"b"', b'"key":"c"'), "its hash does not fit"),
+        (lambda text: text + b"{}\n", "its hash does not fit"),
+        (lambda text: text.replace(b'"format":1', b'"format":2'), "the format 1"),
+        (lambda text: b"\x80\x04" + text, "line 1"),
+        (lambda text: b"[]\n", "no object"),
+        (lambda text: b"", "its end is missing"),
+    ],
+)
+def test_a_text_that_was_changed_or_cut_is_refused(
+    tmp_path: Path, change: Callable[[bytes], bytes], said: str
+) -> None:
+    with pytest.raises(NotPortable, match=said):
+        portable.read_header(io.BytesIO(change(text_of(tmp_path))))
+
+
+@pytest.mark.parametrize("name", ["../x", "/x", "keyed/CURRENT", "elements/../keyed/x", 1])
+def test_no_file_comes_to_lie_anywhere_but_among_those_of_sinks(tmp_path: Path, name: object) -> None:
+    line = json.dumps({"group": "g", "file": name, "piece": ""}).encode() + b"\n"
+    text = io.BytesIO(b"".join(portable.write({}, [line])))
+    with pytest.raises(NotPortable):
+        portable.unpack(text, "g", END, tmp_path / "state")
+    assert {path.name for path in tmp_path.iterdir()} == {"state"}
+
+
+def test_a_state_that_spark_keeps_is_not_carried(tmp_path: Path) -> None:
+    (tmp_path / "spark").mkdir()
+    with pytest.raises(NotPortable, match="Spark"):
+        list(portable.state_lines("g", tmp_path))

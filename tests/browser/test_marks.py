@@ -144,6 +144,7 @@ def test_a_click_on_a_mark_shows_the_rows_it_was_made_from_and_the_chart_hangs_o
         axe.look("a chart that was hung there")
         axe.expect_nothing()
     finally:
+        page.goto("/walls/")  # a page that shows the wall would ask for it, and be told that it is gone
         with fogline.client() as client:
             for wall in client.get("/api/v1/walls").json():
                 client.delete(f"/api/v1/walls/{wall['id']}").raise_for_status()

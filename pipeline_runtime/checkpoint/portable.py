@@ -144,6 +144,7 @@ def unpack(stream: BinaryIO, group: str, end: Mapping[str, Any], directory: Path
 def _keep(state: KeyedState, keys: Mapping[str | None, bytes], end: Mapping[str, Any]) -> None:
     state.begin()
     state.keep(list(keys), list(keys.values()), [None] * len(keys))
+    state.seal()
     state.commit(end)
 
 

@@ -21,6 +21,7 @@ def made(directory: Path) -> Path:
     state = KeyedState(directory / "keyed")
     state.begin()
     state.keep(["ä", "b", None], [b"\x00\xff", b"", b"whole"], [None] * 3)
+    state.seal()
     state.commit({"seq": 1, "ends": {}, "batch_time": 0})
     state.close()
     sink = directory / "elements" / "file" / "out.csv"

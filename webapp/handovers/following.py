@@ -5,6 +5,7 @@ from __future__ import annotations
 from webapp.audit.announcements import announce
 from webapp.audit.records import audit
 from webapp.handovers.models import Handover
+from webapp.pipelines.actions import set_draft
 from webapp.pipelines.pins import moved_pins
 from webapp.pipelines.selectors import pipeline_named
 from webapp.placements.selectors import elements_by_group
@@ -21,10 +22,7 @@ def draft_follows(handover: Handover) -> list[str]:
     pipeline = pipeline_named(deployment.pipeline.name, for_update=True)
     draft, followed = moved_pins(pipeline.draft, elements, handover.origin, handover.target)
     if followed:
-        pipeline.draft = draft
-        pipeline.draft_revision += 1
-        pipeline.updated_by = handover.created_by or pipeline.updated_by
-        pipeline.save(update_fields=["draft", "draft_revision", "updated_by", "updated_at"])
+        set_draft(handover.created_by or pipeline.updated_by, pipeline, draft)
         audit(
             handover.created_by,
             "pipeline.follow_move",

@@ -17,6 +17,7 @@ from webapp.audit.records import audit
 from webapp.operations.actions import Because, refuse_invalid, upgrade, upgrade_failed
 from webapp.operations.models import Operation
 from webapp.operations.upgrades import refuse_upgrade
+from webapp.pipelines.actions import set_draft
 from webapp.pipelines.checking import fault_json
 from webapp.pipelines.models import Pipeline
 from webapp.pipelines.schemas import Copies
@@ -60,10 +61,7 @@ def change_copies(actor: User | None, name: str, site: str, change: Change, reas
     pipeline = pipeline_named(name, for_update=True)
     deployment, document = _changed(pipeline, site, change)
     deployment.pipeline = pipeline
-    pipeline.draft = document
-    pipeline.draft_revision += 1
-    pipeline.updated_by = actor
-    pipeline.save()
+    set_draft(actor, pipeline, document)
     audit(
         actor,
         "pipeline.copies",

@@ -79,13 +79,18 @@ def save_draft(actor: User, name: str, document: dict[str, Any], revision: int) 
             revision=pipeline.draft_revision,
         )
     if pipeline.draft != document:
-        pipeline.draft = document
-        pipeline.draft_revision += 1
-        pipeline.updated_by = actor
-        pipeline.save()
+        set_draft(actor, pipeline, document)
         audit(actor, "pipeline.save", name, revision=pipeline.draft_revision)
         announce()
     return pipeline
+
+
+def set_draft(actor: User | None, pipeline: Pipeline, document: dict[str, Any]) -> None:
+    """Makes this document the draft, at the next revision, and saves. `actor` is None for control itself."""
+    pipeline.draft = document
+    pipeline.draft_revision += 1
+    pipeline.updated_by = actor
+    pipeline.save()
 
 
 def overtaken(pipeline: Pipeline, revision: int) -> str:
@@ -118,10 +123,7 @@ def restore_version(actor: User, name: str, number: int) -> Pipeline:
     version = version_of(pipeline, number)
     if document_key(pipeline.draft) != document_key(version.document):
         snapshot(actor, pipeline, f"before version {number} was restored")
-    pipeline.draft = version.document
-    pipeline.draft_revision += 1
-    pipeline.updated_by = actor
-    pipeline.save()
+    set_draft(actor, pipeline, version.document)
     audit(actor, "pipeline.restore_version", name, version=number)
     announce()
     return pipeline

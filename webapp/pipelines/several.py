@@ -14,7 +14,7 @@ from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
 from webapp.audit.announcements import announce
 from webapp.audit.records import audit
-from webapp.pipelines.actions import check_name, create_pipeline, overtaken, snapshot
+from webapp.pipelines.actions import check_name, create_pipeline, overtaken, set_draft, snapshot
 from webapp.pipelines.models import DataFile, Pipeline
 from webapp.pipelines.schemas import ImportedPipeline, MissingFile, ReadItem
 from webapp.pipelines.selectors import pipeline_named
@@ -175,10 +175,7 @@ def _replace(actor: User, name: str, document: dict[str, Any], revision: int) ->
             next="Read the file again to see what stands against it.",
         )
     version = snapshot(actor, pipeline, "before an import replaced it")
-    pipeline.draft = document
-    pipeline.draft_revision += 1
-    pipeline.updated_by = actor
-    pipeline.save()
+    set_draft(actor, pipeline, document)
     audit(actor, "pipeline.import", name, version=version.number)
     announce()
     return _imported(pipeline, version.number)

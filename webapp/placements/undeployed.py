@@ -10,7 +10,7 @@ from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
 from webapp.audit.announcements import announce
 from webapp.audit.records import audit
-from webapp.pipelines.actions import check_name, named, overtaken, restore_version
+from webapp.pipelines.actions import check_name, named, overtaken, restore_version, set_draft
 from webapp.pipelines.models import Pipeline, PipelineVersion
 from webapp.pipelines.schemas import ImportedPipeline
 from webapp.pipelines.selectors import pipeline_named
@@ -41,10 +41,8 @@ def rename_pipeline(actor: User, name: str, new_name: str) -> Pipeline:
     for version in versions:
         version.document = named(version.document, new_name)
     PipelineVersion.objects.bulk_update(versions, ["document"])
-    pipeline.name, pipeline.draft = new_name, named(pipeline.draft, new_name)
-    pipeline.draft_revision += 1
-    pipeline.updated_by = actor
-    pipeline.save()
+    pipeline.name = new_name
+    set_draft(actor, pipeline, named(pipeline.draft, new_name))
     audit(actor, "pipeline.rename", new_name, before=name)
     announce()
     return pipeline

@@ -129,23 +129,22 @@ def _source(stream: Stream, shown: _Shown) -> schemas.SourceState:
         element = shown.element(stream.pipeline, source.partition(".")[0])
     except Problem as found:
         problem = found.detail
-    return {
-        "pipeline": stream.pipeline,
-        "element": stream.element,
-        "title": element["title"] if element else stream.element,
-        "status": element["status"] if element else None,
-        "last_row_at": element["last_row_at"] if element else None,
-        "problem": problem,
-    }
+    return _stands(stream, element, problem)
 
 
 def _loaded(tile: LoadTile, shown: _Shown) -> schemas.SourceState:
     element = shown.element(tile.pipeline, tile.element)
     problem = None if element else f'There is no element "{tile.element}" in "{tile.pipeline}".'
+    return _stands(tile, element, problem)
+
+
+def _stands(
+    asked: Stream | LoadTile, element: LiveElement | None, problem: str | None
+) -> schemas.SourceState:
     return {
-        "pipeline": tile.pipeline,
-        "element": tile.element,
-        "title": element["title"] if element else tile.element,
+        "pipeline": asked.pipeline,
+        "element": asked.element,
+        "title": element["title"] if element else asked.element,
         "status": element["status"] if element else None,
         "last_row_at": element["last_row_at"] if element else None,
         "problem": problem,

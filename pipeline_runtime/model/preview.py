@@ -60,12 +60,15 @@ class PreviewLetter(Frozen):
     raw: str
 
 
-Refusal = Literal["busy", "fetching", "too-long", "too-much", "spark", "unreachable", "failed", "ended"]
+Refusal = Literal[
+    "busy", "fetching", "starting", "too-long", "too-much", "spark", "unreachable", "failed", "ended"
+]
 """Why a preview has no answer, or only a part of it.
 
-busy: other previews wait already; fetching: the node fetches a file first; too-long, too-much: it takes more
-time or memory than a preview may; spark: an operator that is written for Spark; unreachable: Kafka or a file
-is out of the node's reach; failed: an operator raised; ended: the process ended without an answer.
+busy: other previews wait already; fetching: the node fetches a file first; starting: the process that makes
+previews starts first; too-long, too-much: it takes more time or memory than a preview may; spark: an operator
+that is written for Spark; unreachable: Kafka or a file is out of the node's reach; failed: an operator
+raised; ended: the process ended without an answer.
 """
 
 

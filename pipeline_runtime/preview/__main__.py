@@ -2,6 +2,8 @@
 
     {"question": PreviewQuestion, "kafka": KafkaSettings, "files": {reference: path}}  ->  PreviewAnswer
 
+An empty line says that it takes questions.
+
 Operators may be anybody's code. Whatever they write to files is refused, and whatever they print is dropped.
 The process ends when its standard input ends.
 """
@@ -30,6 +32,8 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     default_registry()
+    answers.write("\n")
+    answers.flush()
     for line in sys.stdin:
         asked = json.loads(line)
         answer = preview(

@@ -1595,7 +1595,7 @@ export interface PreviewStreamOut {
 }
 
 export interface PreviewTrouble {
-  kind: "busy" | "fetching" | "too-long" | "too-much" | "spark" | "unreachable" | "failed" | "ended";
+  kind: "busy" | "fetching" | "starting" | "too-long" | "too-much" | "spark" | "unreachable" | "failed" | "ended";
   element: string;
   title: string;
   message: string;

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 from collections.abc import Callable, Iterator
 from statistics import median
 from typing import Any
@@ -168,18 +166,18 @@ def test_figures_are_what_an_oracle_counts_while_an_element_is_paused_killed_res
     tile = overview.locator("a.tile").filter(has_text=NAME)
     expect(tile.locator(".status")).to_have_text("running")
     before = oracle.processed
-    os.kill(fogline.pid("edge-b"), signal.SIGKILL)
-    stands = re.compile("does not process yet|node does not answer")
-    expect(dashboard.card("keep").locator(".status")).to_have_text(stands)
-    lines = [line["message"] for line in client.get("/api/v1/overview").json()["attention"]]
-    assert any(f"keep of {NAME}" in line for line in lines), lines
-    expect(tile.locator(".status")).to_have_text("needs attention")
-    expect(tile).to_contain_text(re.compile("keep: (does not process yet|node does not answer)"))
-    expect(page.locator(".page__head .status")).to_have_text("needs attention")
-    waits = tile.locator(".figure").filter(has_text="Waits").locator(".figure__value")
-    expect_count(waits, lambda: oracle.waiting, "rows that wait, on the overview", ratio=1.1)
-    lag = panel.locator(".figure").filter(has_text="Lag").locator(".figure__value")
-    expect_count(lag, lambda: oracle.waiting, "rows that wait for an element that is down", ratio=1.1)
+    with fogline.kept_down("edge-b"):
+        stands = re.compile("does not process yet|node does not answer")
+        expect(dashboard.card("keep").locator(".status")).to_have_text(stands)
+        lines = [line["message"] for line in client.get("/api/v1/overview").json()["attention"]]
+        assert any(f"keep of {NAME}" in line for line in lines), lines
+        expect(tile.locator(".status")).to_have_text("needs attention")
+        expect(tile).to_contain_text(re.compile("keep: (does not process yet|node does not answer)"))
+        expect(page.locator(".page__head .status")).to_have_text("needs attention")
+        waits = tile.locator(".figure").filter(has_text="Waits").locator(".figure__value")
+        expect_count(waits, lambda: oracle.waiting, "rows that wait, on the overview", ratio=1.1)
+        lag = panel.locator(".figure").filter(has_text="Lag").locator(".figure__value")
+        expect_count(lag, lambda: oracle.waiting, "rows that wait for an element that is down", ratio=1.1)
     dashboard.expect_status("keep", "running")
     total = client.get(KEEP).json()["rows_in_total"]
     assert before <= total <= oracle.processed, "its rows are counted over the restart"

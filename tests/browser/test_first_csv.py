@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.axe import Axe
-from tests.browser.dashboard import Dashboard
+from tests.browser.dashboard import SLOW_MS, Dashboard
 from tests.running import RunningFogline
 
 # the first test of a run waits for the whole start too
@@ -86,7 +86,8 @@ def test_a_first_csv_file_is_asked_about_imported_and_seen_on_the_form(
     # its first rows, as a node makes them before anything is deployed
     inspector.get_by_role("tab", name="Preview").click()
     made = inspector.get_by_role("region", name=re.compile("^Rows of"))
-    expect(made.get_by_role("row")).to_have_count(21)
+    # a node's first preview has to load what it computes with
+    expect(made.get_by_role("row")).to_have_count(21, timeout=SLOW_MS)
     expect(made.get_by_role("columnheader")).to_contain_text(["Time", "time", "flow", "pressure"])
     expect(inspector).to_contain_text("The first 20 of 40 rows.")
     axe.look("a preview")

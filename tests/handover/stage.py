@@ -60,9 +60,14 @@ class Stage:
         control, group = self._control, self._control.group
         control.restock()
         group.finish_load()
-        control.rig.wait(lambda: group.judge.verdict(final=True).lost == 0, "the last outputs", PATIENCE_S)
+        judge, oracle = group.judge, group.judge.oracle
+
+        def missing() -> str:
+            return f"outputs for all {oracle.inputs} inputs: {oracle.outputs}, {oracle.verdict(final=True)}"
+
+        control.rig.wait(lambda: judge.verdict(final=True).lost == 0, missing, PATIENCE_S)
         control.verify(final=True)
-        assert group.judge.oracle.outputs == group.judge.oracle.inputs > 0
+        assert oracle.outputs == oracle.inputs > 0
 
     def close(self) -> None:
         self._control = None

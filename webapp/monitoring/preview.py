@@ -300,6 +300,7 @@ def _trouble(answer: PreviewAnswer, names: Mapping[str, str], node: str) -> Prev
 _WORDS: dict[Refusal, tuple[str, str]] = {
     "busy": ("{node} has other previews to make first.", "It is tried again by itself."),
     "fetching": ("{node} fetches the file first.", "It is tried again by itself."),
+    "starting": ("{node} first starts the process that makes previews.", "It is tried again by itself."),
     "too-long": (
         "{node} needed more than a few seconds, so the preview was stopped.",
         "Preview an element before this one, or choose another node.",

@@ -36,11 +36,14 @@ log = logging.getLogger(__name__)
 
 WAITING_MAX = 4
 RUN_S = 6.0
-"""How long one preview may take, with the start of its process."""
+"""How long one preview may take."""
 STALE_S = 6.0
 """A question that has waited for this long is dropped: whoever asked it waits no more."""
 FETCH_S = 2.5
 """How long a preview waits for a file that this node does not have yet. The node goes on fetching it."""
+START_S = 2.5
+"""How long a preview waits for its process to start. A small node takes longer, and goes on starting it."""
+START_S_MAX = 120.0
 IDLE_S = 120.0
 MEMORY_BYTES = 1 << 30
 LINE_BYTES_MAX = 8 << 20
@@ -118,6 +121,11 @@ class Previews:
             return files
         if self._process is None or not self._process.alive:
             self._process = _Process()
+        if not self._process.has_started(START_S):
+            if self._process.age_s > START_S_MAX:
+                self._end()
+                return PreviewAnswer(refused="ended")
+            return PreviewAnswer(refused="starting")
         asked = {"question": question.model_dump(mode="json"), "kafka": asdict(self._kafka), "files": files}
         answer = self._process.answer(asked)
         if not isinstance(answer, PreviewAnswer):
@@ -164,6 +172,8 @@ class _Process:
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # a Ctrl-C in the node's terminal is the node's
         )
+        self._begun_s = monotonic()
+        self._started = threading.Event()
         self._said: queue.Queue[bytes] = queue.Queue()
         threading.Thread(target=self._listen, name="preview answers", daemon=True).start()
 
@@ -171,8 +181,17 @@ class _Process:
     def alive(self) -> bool:
         return self._process.poll() is None
 
+    @property
+    def age_s(self) -> float:
+        return monotonic() - self._begun_s
+
+    def has_started(self, wait_s: float) -> bool:
+        """Returns whether it takes questions within that time, or has ended."""
+        return self._started.wait(wait_s)
+
     def answer(self, asked: Mapping[str, Any]) -> PreviewAnswer | Refusal:
-        """Returns the answer, or why there is none. The process is of no use then."""
+        """Returns the answer of a process that has started, or why there is none. The process is of no use
+        then."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps(asked).encode() + b"\n")
@@ -202,6 +221,8 @@ class _Process:
 
     def _listen(self) -> None:
         assert self._process.stdout is not None
+        self._process.stdout.readline(LINE_BYTES_MAX)  # an empty line says that it has started
+        self._started.set()
         while line := self._process.stdout.readline(LINE_BYTES_MAX):
             self._said.put(line)
         self._said.put(b"")

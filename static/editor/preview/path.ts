@@ -24,8 +24,10 @@ export function pathKey(document: PipelineDocument, id: string): string {
 }
 
 /** Whether the node is only busy with something first, so that it is asked again. */
-export const isOnItsWay = (preview: ElementPreview | undefined): boolean =>
-  preview?.trouble?.kind === "busy" || preview?.trouble?.kind === "fetching";
+export function isOnItsWay(preview: ElementPreview | undefined): boolean {
+  const kind = preview?.trouble?.kind;
+  return kind === "busy" || kind === "fetching" || kind === "starting";
+}
 
 /** How many of the rows are shown. */
 export function shownWords(shown: number, count: number, newest: boolean): string {

@@ -109,7 +109,7 @@ interface Loaded<T> {
 }
 
 /** Load once per key, and again on `reload` or each `everyMs`, though not before the last answer is here. An
- * old answer stays until a new one is here. */
+ * old answer stays until a new one is here. Once `everyMs` is taken away, what is here stays. */
 export function useLoaded<T>(
   key: string,
   load: (signal: AbortSignal) => Promise<T>,
@@ -127,15 +127,18 @@ export function useLoaded<T>(
     return () => asker.stop();
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [key, turn]);
+  const current = state.key === key;
   useEffect(() => {
-    if (!everyMs) return;
+    if (!everyMs) {
+      if (current && state.data !== undefined) asker.stop(); // an answer on its way would replace it
+      return;
+    }
     const timer = window.setInterval(() => {
       if (document.visibilityState === "visible") asker.again(load, take, fail);
     }, everyMs);
     return () => window.clearInterval(timer);
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [key, everyMs]);
-  const current = state.key === key;
   return {
     data: current ? state.data : undefined,
     error: current ? state.error : undefined,

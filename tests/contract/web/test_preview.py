@@ -118,6 +118,7 @@ def test_faults_that_are_in_the_way_are_told_and_others_are_not(
     [
         ("busy", "other previews"),
         ("fetching", "fetches the file"),
+        ("starting", "starts the process"),
         ("too-long", "few seconds"),
         ("too-much", "memory"),
         ("spark", "written for Spark"),

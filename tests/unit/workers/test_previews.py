@@ -35,6 +35,12 @@ class Node:
         self.previews.start()
 
     def ask(self, **more: Any) -> PreviewAnswer:
+        """As the dashboard does: again while the process still starts."""
+        while (answer := self.ask_once(**more)).refused == "starting":
+            pass
+        return answer
+
+    def ask_once(self, **more: Any) -> PreviewAnswer:
         asked = question(DOCUMENT, "few").model_copy(update=more)
         self.previews.ask(asked.model_dump(mode="json"))
         id, answer = self.answers.get(timeout=PATIENCE_S)
@@ -76,6 +82,21 @@ def test_a_process_that_takes_too_long_is_killed_and_the_next_question_has_a_new
     assert process.poll() is not None
     monkeypatch.undo()
     assert node.ask().refused is None
+
+
+def test_a_process_that_starts_slowly_is_let_start_but_not_for_ever(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "START_S", 0.0)
+    assert node.ask_once().refused == "starting"
+    first = process_of(node)
+    assert node.ask().refused is None
+    assert process_of(node) is first
+    first.kill()
+    first.wait()
+    monkeypatch.setattr(module, "START_S_MAX", 0.0)
+    assert node.ask_once().refused == "ended"
+    assert node.previews._process is None
 
 
 def test_a_process_that_takes_too_much_memory_is_killed(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,30 +1,36 @@
-"""Aggregates that grow batch by batch, made from many rows at once as Arrow columns.
+"""Aggregates that grow batch by batch, made from many rows at once as columns.
 
-What is kept for a group of rows (a window, a key) is a list of JSON values, one for each `Part`. Parts of two
-batches are merged, and results are made from the parts. Timestamps are in microseconds until then.
+What is kept for a group of rows (a window, a key) is made of `Part`s. Here it is in arrays, with a row for
+each group. A state holds what is kept for one group, as a list of JSON values, one for each part. Parts of
+two batches are merged, and results are made from the parts. Timestamps are in microseconds until then.
 """
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from itertools import accumulate, pairwise
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from pipeline_runtime.model.schema import FieldType, StreamSchema
 from pipeline_runtime.operators.aggregates import Aggregate, Function
 from pipeline_runtime.operators.recording import arrow_type
 
 Kept = list[Any]
-"""The values kept for one group, in the order of the Accumulation's parts. A part without values is None."""
+"""What a state holds for one group, in the order of the Accumulation's parts. A part without values is
+None."""
 Group = tuple[Any, ...]
 """The values that the group's rows have in common."""
+Columns = tuple[NDArray[Any], ...]
+"""What is kept for many groups: the arrays of each part, in the order of the Accumulation's parts."""
 
 
 _ORDER = ("_time", "_partition", "_offset")
@@ -45,8 +51,41 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Part:
+    """Its arrays: COUNT and ROWS have the counts alone, MOMENTS three of the same name. The others have which
+    groups have a value, and the values."""
+
     kind: Kind
     column: str | None = None
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Groups of rows: the values that the rows of each have in common, column by column, and what is kept."""
+
+    values: list[pa.Array]
+    kept: Columns
+
+    def tuples(self) -> list[Group]:
+        return list(zip(*(each.to_pylist() for each in self.values), strict=True))
+
+
+@dataclass(frozen=True)
+class _Form:
+    """How the values of a part stand in an array."""
+
+    dtype: type
+    fill: Any  # stands for no value; added to one, it leaves it as it is
+
+    def array(self, values: Sequence[Any]) -> Columns:
+        given = np.array([value is not None for value in values], bool)
+        filled = (self.fill if value is None else value for value in values)
+        return given, np.fromiter(filled, self.dtype, len(values))
+
+    def array_of(self, values: pa.ChunkedArray) -> Columns:
+        if self.dtype is object:
+            return self.array(values.to_pylist())
+        given = values.is_valid().to_numpy()
+        return given, (values.fill_null(self.fill) if values.null_count else values).to_numpy()
 
 
 class Accumulation:
@@ -57,8 +96,11 @@ class Accumulation:
         self._aggregates = aggregates
         self._of = {item: _parts(item, schema) for item in aggregates}
         self.parts: tuple[Part, ...] = tuple(dict.fromkeys([*sum(self._of.values(), ()), *more]))
+        self._forms = [_form(part, schema) for part in self.parts]
+        ends = accumulate((_ARRAYS.get(part.kind, 2) for part in self.parts), initial=0)
+        self._places = {part: slice(*each) for part, each in zip(self.parts, pairwise(ends), strict=True)}
 
-    def of(self, rows: pa.Table, by: Sequence[str]) -> dict[Group, Kept]:
+    def of(self, rows: pa.Table, by: Sequence[str]) -> Groups:
         """Returns what is kept, separately for each group of rows with the same values in `by`."""
         groups = [_as_group(rows[name]) for name in by]
         if any(part.kind in (Kind.FIRST, Kind.LAST) for part in self.parts):
@@ -75,55 +117,86 @@ class Accumulation:
                 for function in functions
             ]
         made = pa.table(columns).group_by(list(columns)[: len(by)], use_threads=False).aggregate(asked)
-        values = [made[f"g{place}"].to_pylist() for place in range(len(by))]
-        kept = [self._kept(made, place) for place in range(len(self.parts))]
-        return dict(zip(zip(*values, strict=True), map(list, zip(*kept, strict=True)), strict=True))
+        values = [made[f"g{place}"].combine_chunks() for place in range(len(by))]
+        return Groups(values, sum((self._made(made, place) for place in range(len(self.parts))), ()))
 
-    def _kept(self, made: pa.Table, place: int) -> Iterator[Any]:
-        part = self.parts[place]
-        names = [name for name in made.column_names if name.startswith(f"p{place}_")]
-        values = [made[name].to_pylist() for name in names]
+    def _made(self, made: pa.Table, place: int) -> Columns:
+        part, form = self.parts[place], self._forms[place]
+        found = [made[name] for name in made.column_names if name.startswith(f"p{place}_")]
         match part.kind:
             case Kind.ROWS:
-                return iter(made["count_all"].to_pylist())
+                return (made["count_all"].to_numpy(),)
+            case Kind.COUNT:
+                return (found[0].to_numpy(),)
             case Kind.SUM:
-                return (None if each is None else int(each) for each in values[0])
+                return form.array([None if each is None else int(each) for each in found[0].to_pylist()])
             case Kind.FIRST | Kind.LAST:
-                return (None if each[-1] is None else list(each) for each in zip(*values, strict=True))
+                values = zip(*(each.to_pylist() for each in found), strict=True)
+                return form.array([None if each[-1] is None else list(each) for each in values])
             case Kind.MOMENTS:
-                return (
-                    [count, mean, variance * count] if count else None
-                    for count, mean, variance in zip(*values, strict=True)
-                )
+                count, mean, variance = (each.fill_null(0).to_numpy() for each in found)
+                return count, mean, variance * count
             case _:
-                return iter(values[0])
+                return form.array_of(found[0])
 
-    def merged(self, one: Kept | None, other: Kept) -> Kept:
-        """Returns what is kept for the rows of both; `one` came before."""
-        if one is None:
-            return other
-        return [_merged(*each) for each in zip((part.kind for part in self.parts), one, other, strict=True)]
+    def of_states(self, kept: Sequence[Kept | None]) -> Columns:
+        """Returns columns of what states hold. None stands for a group without rows."""
+        columns: Columns = ()
+        for place, (part, form) in enumerate(zip(self.parts, self._forms, strict=True)):
+            values = [None if each is None else each[place] for each in kept]
+            match part.kind:
+                case Kind.ROWS | Kind.COUNT:
+                    columns += (np.array([each or 0 for each in values], np.int64),)
+                case Kind.MOMENTS:
+                    count, *others = np.array([each or (0, 0, 0) for each in values], float).reshape(-1, 3).T
+                    columns += (count.astype(np.int64), *others)
+                case _:
+                    columns += form.array(values)
+        return columns
 
-    def results(self, kept: Sequence[Kept], outputs: StreamSchema) -> dict[str, pa.Array]:
+    def states(self, columns: Columns) -> list[Kept]:
+        """Returns what states hold, group by group."""
+        found: list[Iterable[Any]] = []
+        for part, place in self._places.items():
+            lists = [each.tolist() for each in columns[place]]
+            match part.kind:
+                case Kind.ROWS | Kind.COUNT:
+                    found += lists
+                case Kind.MOMENTS:
+                    found.append([[*each] if each[0] else None for each in zip(*lists, strict=True)])
+                case _:
+                    found.append([each if given else None for given, each in zip(*lists, strict=True)])
+        return list(map(list, zip(*found, strict=True)))
+
+    def merged(self, one: Columns, other: Columns) -> Columns:
+        """Returns what is kept for the rows of both, group by group; those of `one` came before."""
+        columns: Columns = ()
+        with np.errstate(all="ignore"):  # what is too large for a number is null in the result
+            for part, place in self._places.items():
+                columns += _merged(part.kind, one[place], other[place])
+        return columns
+
+    def results(self, columns: Columns, outputs: StreamSchema) -> dict[str, pa.Array]:
         """Returns the aggregates' columns, with the types of `outputs`."""
-        parts = dict(
-            zip(self.parts, zip(*kept, strict=True) if kept else [()] * len(self.parts), strict=True)
-        )
-        return {
-            item.name: _array(
-                _results(item.function, {part.kind: parts[part] for part in self._of[item]}),
-                _type(outputs, item.name),
-            )
-            for item in self._aggregates
-        }
+        with np.errstate(all="ignore"):
+            return {
+                item.name: _result(
+                    item.function,
+                    {part.kind: columns[self._places[part]] for part in self._of[item]},
+                    _type(outputs, item.name),
+                )
+                for item in self._aggregates
+            }
 
     def readable(self, kept: Kept, outputs: StreamSchema) -> dict[str, Any]:
         """Returns the aggregates so far, for a user who looks at the state."""
-        found = {name: column[0].as_py() for name, column in self.results([kept], outputs).items()}
+        results = self.results(self.of_states([kept]), outputs)
+        found = {name: column[0].as_py() for name, column in results.items()}
         return {name: str(each) if isinstance(each, datetime) else each for name, each in found.items()}
 
-    def value(self, part: Part, kept: Kept) -> Any:
-        return kept[self.parts.index(part)]
+    def arrays(self, part: Part, columns: Columns) -> Columns:
+        """Returns the arrays of a part."""
+        return columns[self._places[part]]
 
 
 def readable(group: Group) -> str:
@@ -133,9 +206,11 @@ def readable(group: Group) -> str:
 
 def column_of(values: Sequence[Any], name: str, outputs: StreamSchema) -> pa.Array:
     """Returns a column of the output from the groups' values, which `Accumulation.of` returned."""
-    return _array(values, _type(outputs, name))
+    type_ = _type(outputs, name)
+    return pa.array(values, pa.int64() if pa.types.is_timestamp(type_) else type_).cast(type_)
 
 
+_ARRAYS = {Kind.ROWS: 1, Kind.COUNT: 1, Kind.MOMENTS: 3}  # the others have 2
 # For each column that `_columns_of` returns: what Arrow makes of it.
 _ARROW: dict[Kind, tuple[tuple[str, ...], ...]] = {
     Kind.ROWS: (("count_all",),),
@@ -209,66 +284,100 @@ def _as_group(values: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.add(values, 0.0) if pa.types.is_floating(values.type) else _plain(values)
 
 
-def _merged(kind: Kind, one: Any, other: Any) -> Any:
-    if one is None or other is None:
-        return other if one is None else one
+def _form(part: Part, schema: StreamSchema) -> _Form:
+    match part.kind:
+        case Kind.SUM:
+            return _Form(object, 0)  # as large as it may become
+        case Kind.TOTAL:
+            return _Form(float, -0.0)
+        case Kind.FIRST | Kind.LAST:
+            return _Form(object, [])
+    field = schema.field(part.column or "")
+    match None if field is None else field.type:
+        case FieldType.NUMBER:
+            return _Form(float, 0.0)
+        case FieldType.STRING:
+            return _Form(object, "")
+        case FieldType.BOOLEAN:
+            return _Form(bool, False)
+        case _:  # also the event time
+            return _Form(np.int64, 0)
+
+
+def _merged(kind: Kind, one: Columns, other: Columns) -> Columns:
     match kind:
         case Kind.MIN | Kind.FIRST:
-            return min(one, other)
+            return _chosen(one, other, other[1] < one[1])
         case Kind.MAX | Kind.LAST:
-            return max(one, other)
+            return _chosen(one, other, other[1] > one[1])
         case Kind.MOMENTS:
             return _merged_moments(one, other)
+        case Kind.SUM | Kind.TOTAL:
+            return one[0] | other[0], one[1] + other[1]
         case _:
-            return one + other
+            return (one[0] + other[0],)
 
 
-def _merged_moments(one: Sequence[float], other: Sequence[float]) -> list[float]:
+def _chosen(one: Columns, other: Columns, is_better: NDArray[Any]) -> Columns:
+    takes_other = other[0] & (~one[0] | is_better.astype(bool))
+    return one[0] | other[0], np.where(takes_other, other[1], one[1])
+
+
+def _merged_moments(one: Columns, other: Columns) -> Columns:
     """Chan, Golub and LeVeque, Updating formulae and a pairwise algorithm for computing sample variances
     (1979)."""
     (count_a, mean_a, squares_a), (count_b, mean_b, squares_b) = one, other
     count, apart = count_a + count_b, mean_b - mean_a
     mean = mean_a + apart * count_b / count
-    return [count, mean, squares_a + squares_b + apart * apart * count_a * count_b / count]
+    squares = squares_a + squares_b + apart * apart * count_a * count_b / count
+    alone_a, alone_b = count_b == 0, count_a == 0
+    return (
+        count,
+        np.where(alone_a, mean_a, np.where(alone_b, mean_b, mean)),
+        np.where(alone_a, squares_a, np.where(alone_b, squares_b, squares)),
+    )
 
 
-def _results(function: Function, of: Mapping[Kind, Sequence[Any]]) -> Sequence[Any]:
-    """Returns the result for each group. It is None if it is no number that JSON can hold, or if there is
-    nothing to make it from. `of` has the groups' values of each part."""
+def _result(function: Function, of: Mapping[Kind, Columns], type_: pa.DataType) -> pa.Array:
+    """Returns the result for each group. It is null if it is no number that JSON can hold, or if there is
+    nothing to make it from. `of` has the arrays of each part."""
     match function:
-        case Function.FIRST | Function.LAST:
-            [found] = of.values()
-            return [None if each is None else each[-1] for each in found]
-        case Function.MIN | Function.MAX:
-            [found] = of.values()
-            return found
         case Function.COUNT:
-            return of[Kind.ROWS] if Kind.ROWS in of else of[Kind.COUNT]
+            [[counts]] = of.values()
+            return pa.array(counts, type_)
+        case Function.MIN | Function.MAX | Function.FIRST | Function.LAST:
+            [[given, values]] = of.values()
+            found = [each[-1] if each else None for each in values] if _is_placed(function) else values
+            return _array(found, type_, given)
         case Function.SUM if Kind.SUM in of:
-            return [None if each is None else _whole(each) for each in of[Kind.SUM]]
+            given, values = of[Kind.SUM]
+            return _array(values, type_, given & np.array([_is_64_bits(each) for each in values], bool))
         case Function.SUM:
-            made = of[Kind.TOTAL]
+            given, values = of[Kind.TOTAL]
         case Function.AVG:
-            made = _averages(of)
+            given, values = _averages(of)
         case Function.RELATIVE_VARIATION:
-            ends = zip(of[Kind.MIN], of[Kind.MAX], _averages(of), strict=True)
-            made = [(float(most) - float(least)) / mean * 100 if mean else None for least, most, mean in ends]
+            given, means = _averages(of)
+            given = given & (means != 0)
+            values = (of[Kind.MAX][1].astype(float) - of[Kind.MIN][1].astype(float)) / means * 100
         case Function.STDDEV:
-            made = [_deviation(*(each or (0, 0, 0))) for each in of[Kind.MOMENTS]]
-    return [each if each is None or math.isfinite(each) else None for each in made]
+            counts, _, squares = of[Kind.MOMENTS]
+            given, values = counts > 1, np.sqrt(squares / (counts - 1))
+    return _array(values, type_, given & np.isfinite(values))
 
 
-def _averages(of: Mapping[Kind, Sequence[Any]]) -> list[float | None]:
-    both = zip(of[Kind.TOTAL], of[Kind.COUNT], strict=True)
-    return [total / count if count else None for total, count in both]
+def _is_placed(function: Function) -> bool:
+    """Whether the values are kept with where they come from."""
+    return function in (Function.FIRST, Function.LAST)
 
 
-def _whole(total: int) -> int | None:
-    return total if -(2**63) <= total <= _INT64_MAX else None
+def _averages(of: Mapping[Kind, Columns]) -> Columns:
+    totals, [counts] = of[Kind.TOTAL][1], of[Kind.COUNT]
+    return counts > 0, totals / counts
 
 
-def _deviation(count: int, _: float, squares: float) -> float | None:
-    return math.sqrt(squares / (count - 1)) if count > 1 else None
+def _is_64_bits(total: int) -> bool:
+    return -(2**63) <= total <= _INT64_MAX
 
 
 def _type(outputs: StreamSchema, name: str) -> pa.DataType:
@@ -277,7 +386,7 @@ def _type(outputs: StreamSchema, name: str) -> pa.DataType:
     return arrow_type(field.type)
 
 
-def _array(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
-    if pa.types.is_timestamp(type_):
-        return pa.array(values, pa.int64()).cast(type_)
-    return pa.array(values, type_)
+def _array(values: Sequence[Any] | NDArray[Any], type_: pa.DataType, given: NDArray[Any]) -> pa.Array:
+    """Returns a column of the values. Those that are not given are null."""
+    stored = pa.int64() if pa.types.is_timestamp(type_) else type_
+    return pa.array(values, stored, mask=~given).cast(type_)

@@ -100,20 +100,19 @@ class KeyedAggregate(BatchProcessor):
     ) -> pa.Table:
         accumulation = self.accumulation(ctx.input_schemas["in"])
         rows = inputs["in"]
-        found = accumulation.of(rows, self.params.keys) if rows.num_rows else {}
-        changed: list[tuple[Group, Kept]] = []
-        names = [state_key(group) for group in found]
-        for name, kept, (group, new) in zip(names, states.get(names), found.items(), strict=True):
-            changed.append((group, accumulation.merged(kept, new)))
-            states.put(name, changed[-1][1])
-        kept_of = [kept for _, kept in changed]
+        found = accumulation.of(rows, self.params.keys)
+        groups = found.tuples()
+        names = [state_key(group) for group in groups]
+        kept = accumulation.merged(accumulation.of_states(states.get(names)), found.kept)
+        for name, state in zip(names, accumulation.states(kept), strict=True):
+            states.put(name, state)
         columns = {
-            name: column_of([group[place] for group, _ in changed], name, ctx.output_schema)
+            name: column_of([group[place] for group in groups], name, ctx.output_schema)
             for place, name in enumerate(self.params.keys)
         }
-        columns |= accumulation.results(kept_of, ctx.output_schema)
-        times = pa.array([accumulation.value(NEWEST, kept) for kept in kept_of], pa.int64())
-        made = pa.table({**columns, "_time": times.cast(pa.timestamp("us", "UTC"))})
+        columns |= accumulation.results(kept, ctx.output_schema)
+        _, times_us = accumulation.arrays(NEWEST, kept)
+        made = pa.table({**columns, "_time": pa.array(times_us).cast(pa.timestamp("us", "UTC"))})
         return made.sort_by("_time")
 
     def readable_key(self, key: str) -> str:

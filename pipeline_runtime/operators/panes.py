@@ -10,8 +10,6 @@ window that begins at time s has the panes s + 1 to s + `size`, in panes.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Protocol
@@ -20,7 +18,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline_runtime.operators.accumulators import Kept
+from pipeline_runtime.operators.sliding import Whole
 
 HOUR_US, DAY_US = 3_600_000_000, 86_400_000_000
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - of a wall clock
@@ -126,54 +124,23 @@ def first_start(above: int, slide: int) -> int:
     return (above // slide + 1) * slide
 
 
-def windows(
-    places: Sequence[int],
-    kept: Sequence[Kept],
-    starts: range,
-    size: int,
-    merged: Callable[[Kept, Kept], Kept],
-) -> Iterator[tuple[int, Kept]]:
-    """Yields (start, what is kept for its rows) for each window that has rows, of those that begin at
-    `starts`.
+def windows(keys: Whole, panes: Whole, starts: range, size: int) -> tuple[Whole, Whole, Whole]:
+    """Finds the windows that have rows, of those that begin at `starts`.
 
-    `places` are the panes that have rows, in rising order, and `kept` is what is kept for each of them. Each
-    pane is merged about three times, however many windows there are: a window is the end of one block of
-    `size` panes and the beginning of the next. After van Herk, "A fast algorithm for local minimum and
-    maximum filters on rectangular and octagonal kernels" (Pattern Recognition Letters, 1992). Where blocks
-    begin does not depend on the windows that are asked for, and so neither do the last digits of a sum.
+    There is an entry for each pane that has rows and each key, ordered by `keys` and then by `panes`. Returns
+    for each window of a key where it begins, the place of its first entry, and how many entries it has.
     """
-    edge: int | None = None
-    ends: list[Kept] = []  # of the panes up to `edge`, from each of them on
-    begins: list[Kept] = []  # of the panes behind `edge`, up to each of them
-    first = middle = 0  # the places of the first of `ends` and of `begins`
-    start = starts.start
-    while start < starts.stop:
-        low, high = bisect_right(places, start), bisect_right(places, start + size)
-        if low == len(places):
-            return
-        if low == high:  # nothing until the next pane
-            start = max(start + starts.step, first_start(places[low] - size - 1, starts.step))
-            continue
-        if edge != (start + size) // size * size:
-            edge = (start + size) // size * size
-            first, middle = low, bisect_right(places, edge)
-            ends, begins = _from_the_end(kept[first:middle], merged), []
-        while middle + len(begins) < high:
-            new = kept[middle + len(begins)]
-            begins.append(merged(begins[-1], new) if begins else new)
-        if low >= middle:
-            # The window has none of the panes before the edge, and the first behind it is in it.
-            yield start, begins[high - middle - 1]
-        elif high <= middle:
-            yield start, ends[low - first]
-        else:
-            yield start, merged(ends[low - first], begins[high - middle - 1])
-        start += starts.step
-
-
-def _from_the_end(kept: Sequence[Kept], merged: Callable[[Kept, Kept], Kept]) -> list[Kept]:
-    found: list[Kept] = []
-    for each in reversed(kept):
-        found.append(merged(each, found[-1]) if found else each)
-    found.reverse()
-    return found
+    slide = starts.step
+    last = (panes - 1) // slide * slide  # where the last window begins that an entry is in
+    low = np.maximum(-((size - panes) // slide) * slide, starts.start)
+    # An entry is the first one of those windows that the entry before it is not in.
+    low[1:] = np.where(keys[1:] == keys[:-1], np.maximum(low[1:], last[:-1] + slide), low[1:])
+    high = np.minimum(last, starts[-1] if starts else starts.start - slide)
+    counts = np.maximum((high - low) // slide + 1, 0)
+    firsts = np.repeat(np.arange(len(panes)), counts)
+    begins = low[firsts] + slide * (np.arange(len(firsts)) - (np.cumsum(counts) - counts)[firsts])
+    different, numbers = np.unique(panes, return_inverse=True)
+    behind = np.searchsorted(different, begins + size, side="right")
+    apart = len(different) + 1
+    ends = np.searchsorted(keys * apart + numbers, keys[firsts] * apart + behind)
+    return begins, firsts, ends - firsts

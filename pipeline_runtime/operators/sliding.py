@@ -31,7 +31,7 @@ def sums(values: Floats, firsts: Whole, counts: Whole) -> Floats:
     if np.abs(values).max(initial=0) * max(most, 1) > _SUM_MAX:
         return _one_by_one(values, firsts, counts, np.ones(len(firsts), bool), np.empty(len(firsts)))
     zeros = np.zeros(len(values))
-    found = _put_together((values, zeros, zeros), (np.zeros(len(firsts)),) * 3, firsts, counts, _added)
+    found = put_together((values, zeros, zeros), (np.zeros(len(firsts)),) * 3, firsts, counts, _added)
     return _rounded(found, lambda unsure, made: _one_by_one(values, firsts, counts, unsure, made))
 
 
@@ -71,11 +71,11 @@ def extremes(function: np.ufunc, values: NDArray[N], firsts: Whole, counts: Whol
     def chosen(one: Parts, other: Parts) -> Parts:
         return (function(one[0], other[0]),)
 
-    [found] = _put_together((values,), (values[firsts],), firsts, counts, chosen)
+    [found] = put_together((values,), (values[firsts],), firsts, counts, chosen)
     return found  # type: ignore[no-any-return]
 
 
-def _put_together(
+def put_together(
     parts: Parts, found: Parts, firsts: Whole, counts: Whole, combined: Callable[[Parts, Parts], Parts]
 ) -> Parts:
     """Returns what is made of each window's numbers and of what was found before. `parts` has the numbers."""

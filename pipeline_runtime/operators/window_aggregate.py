@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 
 from pipeline_runtime.model.plain_data import shown
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
-from pipeline_runtime.operators.accumulators import Accumulation, Group, Kept, column_of, readable
+from pipeline_runtime.operators.accumulators import Accumulation, Kept, column_of, readable
 from pipeline_runtime.operators.aggregates import Aggregates, aggregate_fields
 from pipeline_runtime.operators.columns import ColumnName, SchemaCheck
 from pipeline_runtime.operators.event_time import (
@@ -27,13 +27,13 @@ from pipeline_runtime.operators.event_time import (
     in_us,
     newest_before,
     of_sortable,
-    sortable,
     times_us,
     too_late,
     untimed,
     utc,
 )
 from pipeline_runtime.operators.lineage import Came, Found, TracedRow, between, equal, in_time, ms_of
+from pipeline_runtime.operators.pane_states import Entries, Keys, Panes, entries_of, merged, rows_together
 from pipeline_runtime.operators.panes import (
     DAY_US,
     HOUR_US,
@@ -228,27 +228,33 @@ class WindowAggregate(BatchProcessor):
     def process_batch(
         self, inputs: Mapping[str, pa.Table], states: States, ctx: OperatorContext, *, at_end: bool
     ) -> pa.Table:
-        accumulation = self.accumulation(ctx.input_schemas["in"])
+        accumulation, keys = self.accumulation(ctx.input_schemas["in"]), Keys()
         names = ctx.input_schemas["in"].names
-        rows, rejected = inputs["in"].filter(pc.is_valid(inputs["in"]["_time"])), untimed(inputs["in"], names)
+        rows, rejected = inputs["in"], untimed(inputs["in"], names)
+        if rejected is not None:
+            rows = rows.filter(pc.is_valid(rows["_time"]))
         if not rows.num_rows and not at_end:
-            return with_rejects(self._emitted({}, accumulation, ctx), rejected)
+            nothing = Panes(states, accumulation, keys, range(0)).entries
+            return with_rejects(self._emitted(nothing, keys, accumulation, ctx), rejected)
         progress, calendar = Progress(*(states.get([None])[0] or ())), self.params.calendar
         newest = newest_before(times_us(rows["_time"]), rows["_partition"].to_numpy(), progress.newest_us)
         of = self._placed(rows, np.maximum(newest - self.delay_us, progress.closed_us), calendar)
         if rows.num_rows:
             progress.newest_us = max(progress.newest_us, pc.max(rows["_time"]).cast(pa.int64()).as_py())
         closed_us = LAST_US if at_end else progress.newest_us - self.delay_us
-        before, until = calendar.pane_of(np.array([progress.closed_us, closed_us], np.int64)) - 1
-        panes = _Panes(states, accumulation.merged)
+        before, until = (calendar.pane_of(np.array([progress.closed_us, closed_us], np.int64)) - 1).tolist()
+        size, slide = self._size, self._slide
+        starts = range(first_start(before - size, slide), until - size + 1, slide)
+        panes = Panes(states, accumulation, keys, range(starts.start + 1, until + 1) if starts else range(0))
         panes.add(accumulation.of(of.rows(of.in_time), [_PANE, *self.params.keys]))
-        complete = self._complete(panes, int(before), int(until), of, accumulation)
-        panes.add(accumulation.of(of.rows(of.partly_late), [_PANE, *self.params.keys]))
-        panes.keep(first_start(int(until) - self._size, self._slide))
-        ends = [calendar.end_us(start + self._size) for start, _ in complete]
+        complete = self._complete(panes.entries, keys, starts, of, accumulation)
+        if of.partly_late.any():
+            panes.add(accumulation.of(of.rows(of.partly_late), [_PANE, *self.params.keys]))
+        panes.keep(first_start(until - size, slide) + 1)
+        ends = [calendar.end_us(int(complete.places.max()) + size)] if len(complete) else []
         progress.closed_us = max([progress.closed_us, *ends, *([] if at_end else [closed_us])])
         states.put(None, progress.kept())
-        emitted = self._emitted(complete, accumulation, ctx)
+        emitted = self._emitted(complete, keys, accumulation, ctx)
         return with_rejects(emitted, rejected, too_late(rows, names, newest, self.delay_us, of.late))
 
     def _placed(self, rows: pa.Table, complete_us: Times, calendar: Calendar) -> _Placed:
@@ -267,41 +273,42 @@ class WindowAggregate(BatchProcessor):
         )
 
     def _complete(
-        self, panes: _Panes, before: int, until: int, of: _Placed, accumulation: Accumulation
-    ) -> dict[tuple[int, str], Kept]:
-        """Returns what is kept for the rows of each window that has become complete: of those that end behind
-        `before`, up to `until`. They are named by where they begin and by their keys, in this order."""
-        size, slide = self._size, self._slide
-        start = first_start(before - size, slide)
-        if start + size > until:
-            return {}
-        found: dict[tuple[int, str], Kept] = {}
-        for keys, (places, kept) in panes.between(start + 1, until).items():
-            starts = range(start, min(until - size + 1, places[-1]), slide)
-            for begins, each in windows(places, kept, starts, size, accumulation.merged):
-                found[begins, keys] = each
+        self, panes: Entries, keys: Keys, starts: range, of: _Placed, accumulation: Accumulation
+    ) -> Entries:
+        """Returns what is kept for the rows of each window that has become complete: of those that begin at
+        `starts`. Their places are where they begin."""
+        if not starts:
+            return panes.where(np.zeros(len(panes), bool))
+        size = self._size
+        begins, firsts, counts = windows(panes.keys, panes.places, starts, size)
+        kept = rows_together(accumulation, panes.kept, firsts, counts)
+        found = Entries(panes.keys[firsts], begins, kept, panes.is_new[firsts])
+        if not of.partly_late.any():
+            return found
         # A row that came when some of its windows were complete counts for the others.
-        for group, each in accumulation.of(
-            of.in_windows(size, slide, until), [_START, *self.params.keys]
-        ).items():
-            name = int(group[0]), _keys_text(group)
-            found[name] = accumulation.merged(found.get(name), each)
-        return dict(sorted(found.items()))
+        others = of.in_windows(size, starts.step, starts.stop + size - 1)
+        late = entries_of(accumulation.of(others, [_START, *self.params.keys]), keys)
+        return merged(accumulation, found, late)
 
     def _emitted(
-        self, complete: Mapping[tuple[int, str], Kept], accumulation: Accumulation, ctx: OperatorContext
+        self, complete: Entries, keys: Keys, accumulation: Accumulation, ctx: OperatorContext
     ) -> pa.Table:
+        """Returns the output's rows in the order of where their windows begin, and then of their keys."""
         outputs, calendar, size = ctx.output_schema, self.params.calendar, self._size
-        groups = [json.loads(keys) for _, keys in complete]
+        texts, groups = keys.texts, keys.groups()
+        ranks = np.argsort(sorted(range(len(texts)), key=texts.__getitem__))
+        order = np.lexsort((ranks[complete.keys], complete.places))
+        of_key = pa.array(complete.keys[order])
+        begins, of_begin = np.unique(complete.places[order], return_inverse=True)
         columns = {
-            "window_start": column_of([calendar.end_us(at) for at, _ in complete], "window_start", outputs),
-            "window_end": column_of(
-                [calendar.end_us(at + size) for at, _ in complete], "window_end", outputs
-            ),
+            name: column_of([calendar.end_us(at + more) for at in begins.tolist()], name, outputs).take(
+                pa.array(of_begin)
+            )
+            for name, more in (("window_start", 0), ("window_end", size))
         }
         for place, name in enumerate(self.params.keys):
-            columns[name] = column_of([group[place] for group in groups], name, outputs)
-        columns |= accumulation.results(list(complete.values()), outputs)
+            columns[name] = column_of([group[place] for group in groups], name, outputs).take(of_key)
+        columns |= accumulation.results(tuple(each[order] for each in complete.kept), outputs)
         return pa.table({**columns, "_time": columns["window_end"]})
 
     def readable_key(self, key: str) -> str:
@@ -351,7 +358,7 @@ class _Placed:
         return ~self.late & ~self.in_time
 
     def rows(self, which: NDArray[np.bool_]) -> pa.Table:
-        return self.table.filter(pa.array(which))
+        return self.table if which.all() else self.table.filter(pa.array(which))
 
     def in_windows(self, size: int, slide: int, until: int) -> pa.Table:
         """Returns each row that is partly late once for each of its windows that was not complete when the
@@ -367,57 +374,3 @@ class _Placed:
             found.append(rows.append_column(_START, pa.array(starts)).filter(now))
             starts = starts - slide
         return pa.concat_tables(found)
-
-
-class _Panes:
-    """What is kept for each pane and what its rows have in common. What is new here is kept by `keep`."""
-
-    def __init__(self, states: States, merged: Callable[[Kept | None, Kept], Kept]) -> None:
-        self._states = states
-        self._merged = merged
-        self._new: dict[str, Kept] = {}
-        self._read: dict[str, Kept] = {}
-
-    def add(self, found: Mapping[Group, Kept]) -> None:
-        """Adds what is kept for more rows."""
-        names = [state_key(group) for group in found]
-        stored = self._states.get([name for name in names if name not in self._new])
-        before = dict(zip([name for name in names if name not in self._new], stored, strict=True)) | self._new
-        for name, each in zip(names, found.values(), strict=True):
-            self._new[name] = self._merged(before[name], each)
-
-    def between(self, first: int, last: int) -> dict[str, tuple[list[int], list[Kept]]]:
-        """Returns the panes from `first` to `last` in this order, by what their rows have in common."""
-        low, high = sortable(first), sortable(last + 1)
-        self._read = self._states.between(low, high)
-        all_ = self._read | {name: each for name, each in self._new.items() if low <= name < high}
-        found: dict[str, tuple[list[int], list[Kept]]] = {}
-        for name in sorted(all_):
-            places, kept = found.setdefault(name[DIGITS:], ([], []))
-            places.append(of_sortable(name[:DIGITS]))
-            kept.append(all_[name])
-        return found
-
-    def keep(self, start: int) -> None:
-        """Stores the panes that windows need which begin at `start` or later, and deletes the others."""
-        first = sortable(start + 1)
-        for name in {**self._read, **self._new}:
-            if name < first:
-                self._states.put(name, None)
-            elif name in self._new:
-                self._states.put(name, self._new[name])
-
-
-# The keys of the states: the number of a pane and what its rows have in common, in the order of the panes.
-
-
-_as_json = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would make an encoder for each key
-
-
-def state_key(group: Group) -> str:
-    """Returns the state's key from a pane's number and the values of its keys."""
-    return f"{sortable(int(group[0]))}{_keys_text(group)}"
-
-
-def _keys_text(group: Group) -> str:
-    return _as_json(group[1:])

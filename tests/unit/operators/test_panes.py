@@ -25,30 +25,30 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @settings(max_examples=300, deadline=None)
 @given(
-    st.sets(st.integers(-40, 80), min_size=1),
+    st.sets(st.tuples(st.integers(0, 2), st.integers(-40, 80)), min_size=1),
     st.integers(1, 25),
     st.data(),
 )
-def test_each_window_has_its_panes_in_their_order(panes: set[int], size: int, data: st.DataObject) -> None:
+def test_each_window_has_its_panes_in_their_order(
+    entries: set[tuple[int, int]], size: int, data: st.DataObject
+) -> None:
     slide = data.draw(st.integers(1, size))
-    places = sorted(panes)
+    ordered = sorted(entries)
     first = first_start(data.draw(st.integers(-100, 60)), slide)
     starts = range(first, data.draw(st.integers(first, 100)), slide)
-    merges = 0
-
-    def merged(one: list[int], other: list[int]) -> list[int]:
-        nonlocal merges
-        merges += 1
-        return one + other
-
-    found = dict(windows(places, [[place] for place in places], starts, size, merged))
-    expected = {
-        start: [place for place in places if start < place <= start + size]
+    keys, panes = np.array(ordered).T
+    begins, firsts, counts = windows(keys, panes, starts, size)
+    found = [
+        (start, ordered[place : place + count])
+        for start, place, count in zip(begins.tolist(), firsts.tolist(), counts.tolist(), strict=True)
+    ]
+    expected = [
+        (start, panes)
+        for key in range(3)
         for start in starts
-        if any(start < place <= start + size for place in places)
-    }
+        if (panes := [each for each in ordered if each[0] == key and start < each[1] <= start + size])
+    ]
     assert found == expected
-    assert merges <= 2 * len(places) + len(expected)
 
 
 @settings(max_examples=200, deadline=None)

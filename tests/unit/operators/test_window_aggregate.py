@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 from pipeline_runtime.batch.batched import BatchWork
+from pipeline_runtime.operators.aggregates import Function, evaluate
 from pipeline_runtime.operators.sdk import OperatorContext
 from pipeline_runtime.trial import StatesInMemory, at, port_table, processed, trial
 from tests.unit.operators.conftest import dicts, schema_of
@@ -98,6 +99,29 @@ def test_every_function_is_what_it_says(run, seed):
         "stddev": pytest.approx(statistics.stdev(there)),
         "relative_variation": pytest.approx(6.5 / statistics.mean(there) * 100),
     }
+
+
+@pytest.mark.parametrize("seed", [None, 1, 2])
+def test_every_function_is_what_it_says_in_windows_that_overlap_however_rows_are_cut(run, seed):
+    """There are panes without rows, windows without values, and keys that come and go."""
+    chance = random.Random(7)
+    rows = [
+        (second, chance.choice("ab"), n, chance.choice([None, None, chance.uniform(-9, 9)]))
+        for n, second in enumerate(sorted(chance.choices([*range(12), *range(30, 40)], k=40)))
+    ]
+    asked = [*aggregates(*Function), {"function": "count", "as": "rows"}]
+    found = run({"size_s": 7, "slide_s": 2, "keys": ["k"], "aggregates": asked}, rows, seed=seed)
+    expected = {}
+    for second, key, _, value in rows:
+        first = round(at(second).timestamp() - 7) // 2 * 2 + 2
+        for start in range(first, round(at(second).timestamp()) + 1, 2):
+            expected.setdefault((start, key), []).append(value)
+    assert [(row["window_start"].timestamp(), row["k"]) for row in found] == sorted(expected)
+    for row, (_, values) in zip(found, sorted(expected.items()), strict=True):
+        assert row["rows"] == len(values)
+        for function in Function:
+            wanted = evaluate(function, values, len(values))
+            assert row[function] == (None if wanted is None else pytest.approx(wanted))
 
 
 @pytest.mark.parametrize("seed", [None, 1, 2])

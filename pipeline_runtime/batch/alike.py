@@ -113,18 +113,18 @@ def _cells(
     Quotes show where it lies. Each object has as many of them, and none is within a value.
     """
     count = len(begins)
-    quotes = np.flatnonzero(data == _QUOTE)
+    all_quotes = np.flatnonzero(data == _QUOTE)
     each = sum(part.count(_QUOTE) for part in shape.between)
-    if len(quotes) != count * each:
+    if len(all_quotes) != count * each:
         raise _NotAlike
-    quotes = np.ascontiguousarray(quotes.reshape(count, each).T)
-    if (quotes[0] < begins).any() or (quotes[-1] >= ends).any():
+    quotes = all_quotes.reshape(count, each)
+    if (quotes[:, 0] < begins).any() or (quotes[:, -1] >= ends).any():
         raise _NotAlike
     passed = 0
     value_begins, value_ends = [], []
     for number, part in enumerate(shape.between):
         is_last = number == len(shape.names)
-        at = ends - len(part) if is_last else quotes[passed] - part.index(_QUOTE)
+        at = ends - len(part) if is_last else quotes[:, passed] - part.index(_QUOTE)
         if not _lies_at(data, at, part):
             raise _NotAlike
         value_ends.append(at)

@@ -1,5 +1,5 @@
 import { Dialog } from "../shared/ui/dialog";
-import { KEYBOARD, useKeyboardMap } from "./keyboard";
+import { KEYBOARD, keyboardMap } from "./keyboard";
 
 type Row = readonly [what: string, keys: string];
 
@@ -15,14 +15,9 @@ const MORE: Row[] = [
 ];
 
 export function KeyboardMap() {
-  const { open } = useKeyboardMap();
+  const open = keyboardMap.useOpen();
   return (
-    <Dialog
-      open={open}
-      onClose={() => useKeyboardMap.setState({ open: false })}
-      title="Keyboard map"
-      size="l"
-    >
+    <Dialog open={open} onClose={keyboardMap.close} title="Keyboard map" size="l">
       <div className="key-map">
         {KEYBOARD.map(([title, bindings]) => (
           <Keys

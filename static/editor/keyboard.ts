@@ -1,7 +1,7 @@
 import { useEffect } from "react";
-import { create } from "zustand";
 import { registerCommands, type Command } from "../shared/commands";
 import type { Operator } from "../shared/types";
+import { createOpenState } from "../shared/ui/open-state";
 import { toast } from "../shared/ui/toast";
 import { moveElements } from "./edits";
 import { startMove } from "./lanes/keys";
@@ -53,8 +53,8 @@ export function goToInspector(): void {
   found.find((control) => control !== null)?.focus();
 }
 
-export const useKeyboardMap = create<{ open: boolean }>(() => ({ open: false }));
-export const showKeyboardMap = (): void => useKeyboardMap.setState({ open: true });
+export const keyboardMap = createOpenState();
+export const showKeyboardMap = keyboardMap.open;
 
 interface Binding {
   id: string;

@@ -1,8 +1,8 @@
 import { useEffect, useState } from "react";
-import { create } from "zustand";
 import { listed, plural } from "../shared/format";
 import { useLive } from "../shared/live";
 import { Dialog, DialogAction } from "../shared/ui/dialog";
+import { createOpenState } from "../shared/ui/open-state";
 import { post, problemText } from "../shared/api";
 import type { Copies } from "../shared/types";
 import { elementsOf } from "../shared/document";
@@ -11,20 +11,18 @@ import { commit, current, select, useEditor } from "./store";
 /** In a text parameter it stands for the site: a topic "readings-{site}". */
 const SITE_MARK = "{site}";
 
-const useAsked = create<{ open: boolean }>(() => ({ open: false }));
+const asked = createOpenState();
 
 /** Asks at which sites the selected elements get a copy. */
 export function askSites(): void {
-  if (useEditor.getState().selected.size > 0) useAsked.setState({ open: true });
+  if (useEditor.getState().selected.size > 0) asked.open();
 }
 
 const READY = { busy: false, refused: "" };
 const CHANGED = "The draft has changed in the meantime. Copy again.";
 
-const close = () => useAsked.setState({ open: false });
-
 export function NearSourcesDialog() {
-  const open = useAsked((state) => state.open);
+  const open = asked.useOpen();
   const document = useEditor((state) => state.history.present);
   const name = useEditor((state) => state.name);
   const selected = useEditor((state) => state.selected);
@@ -51,7 +49,7 @@ export function NearSourcesDialog() {
         if (current() !== before) return setState({ busy: false, refused: CHANGED });
         commit(made.document);
         select(made.elements);
-        close();
+        asked.close();
       })
       .catch((error: unknown) => setState({ busy: false, refused: problemText(error) }));
   };
@@ -62,7 +60,7 @@ export function NearSourcesDialog() {
   return (
     <Dialog
       open={open}
-      onClose={close}
+      onClose={asked.close}
       title={`Copy ${plural(ids.length, "element")} to each site`}
       description={
         <p>
@@ -73,7 +71,7 @@ export function NearSourcesDialog() {
       }
       footer={
         <>
-          <button className="button" onClick={close}>
+          <button className="button" onClick={asked.close}>
             Cancel
           </button>
           <DialogAction

@@ -1,22 +1,22 @@
 /** *Export with its state*: brings the pipeline to one boundary, says what that waits for, and gives the file. */
 import { useEffect, useState } from "react";
-import { create } from "zustand";
 import { post } from "../shared/api";
 import { downloadFrom } from "../shared/download";
 import type { StateReady } from "../shared/types";
 import { Dialog, DialogAction } from "../shared/ui/dialog";
+import { createOpenState } from "../shared/ui/open-state";
 import { Problem } from "../shared/ui/parts";
 import { current } from "./store";
 import "./template-dialog.css";
 
 const LOOK_EVERY_MS = 1000;
 
-const useAsked = create<{ asked: boolean }>(() => ({ asked: false }));
+const asked = createOpenState();
 
-export const askState = (): void => useAsked.setState({ asked: true });
+export const askState = asked.open;
 
 export function StateDialog() {
-  return useAsked().asked ? <Ask close={() => useAsked.setState({ asked: false })} /> : null;
+  return asked.useOpen() ? <Ask close={asked.close} /> : null;
 }
 
 function Ask({ close }: { close: () => void }) {

@@ -1,28 +1,27 @@
 /** *Save as template*: a title, words, what its users set for themselves, and the picture as the gallery has it. */
 import { useId, useState } from "react";
-import { create } from "zustand";
 import { templatePage } from "../shared/address";
 import { post } from "../shared/api";
 import { displayName, elementsOf, pipelineTitle } from "../shared/document";
 import { titleFault } from "../shared/names";
 import { drawnOf } from "../shared/pipeline-picture";
 import type { TemplatePage } from "../shared/types";
-import { Dialog, DialogAction } from "../shared/ui/dialog";
 import { Text } from "../shared/ui/field";
+import { createOpenState } from "../shared/ui/open-state";
+import { OrderDialog } from "../shared/ui/order";
 import { PipelinePicture } from "../shared/ui/pipeline-picture";
-import { Problem } from "../shared/ui/parts";
 import { toast } from "../shared/ui/toast";
 import { current, useEditor } from "./store";
 import "./template-dialog.css";
 
 const TITLE_MAX = 60;
 
-const useAsked = create<{ asked: boolean }>(() => ({ asked: false }));
+const asked = createOpenState();
 
-export const askTemplate = (): void => useAsked.setState({ asked: true });
+export const askTemplate = asked.open;
 
 export function TemplateDialog() {
-  return useAsked().asked ? <Ask close={() => useAsked.setState({ asked: false })} /> : null;
+  return asked.useOpen() ? <Ask close={asked.close} /> : null;
 }
 
 function Ask({ close }: { close: () => void }) {
@@ -33,100 +32,75 @@ function Ask({ close }: { close: () => void }) {
   const [text, setText] = useState("");
   const [words, setWords] = useState<Record<string, string>>({});
   const [replace, setReplace] = useState<readonly string[]>([]);
-  const [error, setError] = useState<unknown>(null);
-  const [busy, setBusy] = useState(false);
   const elements = elementsOf(document);
   const refused =
     titleFault(title, TITLE_MAX) ??
     (description.trim() === "" ? "Say in a sentence what it does: that stands on its card." : null) ??
     (elements.length === 0 ? "Draw an element first." : null);
   const save = async () => {
-    setBusy(true);
-    setError(null);
-    try {
-      const pipeline = document.metadata.name;
-      const saved = await post<TemplatePage>("/templates", {
-        pipeline,
-        title,
-        description,
-        text,
-        words,
-        replace,
-      });
-      close();
-      toast({
-        tone: "done",
-        title: `Saved the template ${saved.title}`,
-        text: "Everybody here finds it among the templates.",
-        actions: [{ title: "Open it", run: () => window.location.assign(templatePage(saved.name)) }],
-      });
-    } catch (problem) {
-      setError(problem);
-      setBusy(false);
-    }
+    const pipeline = document.metadata.name;
+    const wanted = { pipeline, title, description, text, words, replace };
+    const saved = await post<TemplatePage>("/templates", wanted);
+    toast({
+      tone: "done",
+      title: `Saved the template ${saved.title}`,
+      text: "Everybody here finds it among the templates.",
+      actions: [{ title: "Open it", run: () => window.location.assign(templatePage(saved.name)) }],
+    });
   };
   return (
-    <Dialog
-      open
-      onClose={close}
-      size="l"
+    <OrderDialog
       title="Save as template"
-      description="Everybody here can make pipelines of it. It is a copy of the draft as it is now."
-      footer={
-        <>
-          <button type="button" className="button" onClick={close}>
-            Cancel
-          </button>
-          <DialogAction title="Save template" refused={refused} busy={busy} run={() => void save()} />
-        </>
-      }
+      text="Everybody here can make pipelines of it. It is a copy of the draft as it is now."
+      action="Save template"
+      refused={refused}
+      size="l"
+      run={save}
+      onClose={close}
     >
-      <div className="stack">
-        <div className="template-save__picture">
-          <PipelinePicture title={title} elements={drawnOf(document, operators)} />
-        </div>
-        <Text label="Title" value={title} maxLength={TITLE_MAX} onChange={setTitle} />
-        <Area label="What it does, on its card" value={description} most={500} onChange={setDescription} />
-        <Area
-          label="More words, on its page"
-          help="Markdown: headings, lists, *emphasis*. May stay empty."
-          value={text}
-          most={20000}
-          onChange={setText}
-        />
-        <fieldset className="template-save__elements">
-          <legend className="field__label">Element by element</legend>
-          {elements.map((element) => {
-            const operator = operators.get(element.type);
-            const name = displayName(element, operator);
-            return (
-              <div key={element.id} className="template-save__element">
-                <Text
-                  label={`What ${name} does`}
-                  value={words[element.id] ?? ""}
-                  placeholder={operator?.summary}
-                  maxLength={1000}
-                  onChange={(said) => setWords((now) => ({ ...now, [element.id]: said }))}
-                />
-                <label className="row">
-                  <input
-                    type="checkbox"
-                    checked={replace.includes(element.id)}
-                    onChange={(event) =>
-                      setReplace((now) =>
-                        event.target.checked ? [...now, element.id] : now.filter((id) => id !== element.id),
-                      )
-                    }
-                  />
-                  {`Its user sets ${name} for themselves`}
-                </label>
-              </div>
-            );
-          })}
-        </fieldset>
-        {error !== null && <Problem error={error} />}
+      <div className="template-save__picture">
+        <PipelinePicture title={title} elements={drawnOf(document, operators)} />
       </div>
-    </Dialog>
+      <Text label="Title" value={title} maxLength={TITLE_MAX} onChange={setTitle} />
+      <Area label="What it does, on its card" value={description} most={500} onChange={setDescription} />
+      <Area
+        label="More words, on its page"
+        help="Markdown: headings, lists, *emphasis*. May stay empty."
+        value={text}
+        most={20000}
+        onChange={setText}
+      />
+      <fieldset className="template-save__elements">
+        <legend className="field__label">Element by element</legend>
+        {elements.map((element) => {
+          const operator = operators.get(element.type);
+          const name = displayName(element, operator);
+          return (
+            <div key={element.id} className="template-save__element">
+              <Text
+                label={`What ${name} does`}
+                value={words[element.id] ?? ""}
+                placeholder={operator?.summary}
+                maxLength={1000}
+                onChange={(said) => setWords((now) => ({ ...now, [element.id]: said }))}
+              />
+              <label className="row">
+                <input
+                  type="checkbox"
+                  checked={replace.includes(element.id)}
+                  onChange={(event) =>
+                    setReplace((now) =>
+                      event.target.checked ? [...now, element.id] : now.filter((id) => id !== element.id),
+                    )
+                  }
+                />
+                {`Its user sets ${name} for themselves`}
+              </label>
+            </div>
+          );
+        })}
+      </fieldset>
+    </OrderDialog>
   );
 }
 

@@ -1,15 +1,15 @@
 /** Pipelines from a file: each is shown with what stands against it, and all that are chosen come in at once. */
 import { useState } from "react";
 import { FileUp } from "lucide-react";
-import { ApiError, post, problemText } from "../shared/api";
+import { post } from "../shared/api";
 import { chooseFile } from "../shared/download";
 import { askFiles, type Chosen as ChosenFiles } from "../shared/files/missing-files";
 import { listed, plural } from "../shared/format";
 import { TITLE_MAX, titleFault } from "../shared/names";
 import { roleReason } from "../shared/page";
 import type { ImportedPipeline, MissingFile, ReadItem } from "../shared/types";
-import { Dialog, DialogAction } from "../shared/ui/dialog";
 import { Choice, Text } from "../shared/ui/field";
+import { OrderDialog } from "../shared/ui/order";
 import { toast, toastError } from "../shared/ui/toast";
 import { ImportState } from "./import-state";
 import { asked, refusedBecause, toImport, type How, type Wish } from "./import-choices";
@@ -86,44 +86,23 @@ function together(items: readonly ReadItem[]): MissingFile[] {
 
 function Ask({ read, onClose, onDone }: { read: Read; onClose: () => void; onDone: () => void }) {
   const [wishes, setWishes] = useState(() => read.items.map(asked));
-  const [error, setError] = useState<unknown>(null);
-  const [busy, setBusy] = useState(false);
   const wanted = toImport(read.items, wishes);
   const conflicts = read.items.filter(({ there, refused }) => there && refused === null);
   const change = (at: number, part: Partial<Wish>) =>
     setWishes((now) => now.map((wish, index) => (index === at ? { ...wish, ...part } : wish)));
   const run = async () => {
-    setBusy(true);
-    setError(null);
-    try {
-      const { text, files } = read;
-      told(await post<ImportedPipeline[]>("/documents/import", { text, files, pipelines: wanted }), onDone);
-      onClose();
-    } catch (problem) {
-      setError(problem);
-      setBusy(false);
-    }
+    const { text, files } = read;
+    told(await post<ImportedPipeline[]>("/documents/import", { text, files, pipelines: wanted }), onDone);
   };
   return (
-    <Dialog
-      open
-      onClose={onClose}
-      size="l"
+    <OrderDialog
       title={`Import from ${read.name}`}
-      description="What is chosen is imported as a whole: all of it, or nothing. Drafts come in; nothing is deployed, and nothing that runs changes."
-      footer={
-        <>
-          <button type="button" className="button" onClick={onClose}>
-            Cancel
-          </button>
-          <DialogAction
-            title={wanted.length > 0 ? `Import ${plural(wanted.length, "pipeline")}` : "Import"}
-            refused={refusedBecause(read.items, wishes)}
-            busy={busy}
-            run={() => void run()}
-          />
-        </>
-      }
+      text="What is chosen is imported as a whole: all of it, or nothing. Drafts come in; nothing is deployed, and nothing that runs changes."
+      action={wanted.length > 0 ? `Import ${plural(wanted.length, "pipeline")}` : "Import"}
+      refused={refusedBecause(read.items, wishes)}
+      size="l"
+      run={run}
+      onClose={onClose}
     >
       {conflicts.length > 1 && (
         <Choice<How>
@@ -140,12 +119,7 @@ function Ask({ read, onClose, onDone }: { read: Read; onClose: () => void; onDon
           </li>
         ))}
       </ul>
-      {error !== null && (
-        <p className="field__error" role="alert">
-          {error instanceof ApiError ? problemText(error) : String(error)}
-        </p>
-      )}
-    </Dialog>
+    </OrderDialog>
   );
 }
 

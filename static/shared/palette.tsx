@@ -17,7 +17,6 @@ import {
   Waypoints,
   Workflow,
 } from "lucide-react";
-import { create } from "zustand";
 import { livePage, templatePage } from "./address";
 import { get } from "./api";
 import { useCommands } from "./commands";
@@ -26,15 +25,14 @@ import { mayAct } from "./page";
 import { matchScore } from "./synonyms";
 import { toggleTheme } from "./theme";
 import type { Template } from "./types";
+import { createOpenState } from "./ui/open-state";
 import { useLoaded } from "./ui/parts";
 import "./ui/dialog.css";
 import "./ui/ui.css";
 import "./palette.css";
 
-const useOpen = create<{ open: boolean }>(() => ({ open: false }));
-
-export const openPalette = () => useOpen.setState({ open: true });
-const close = () => useOpen.setState({ open: false });
+const { useOpen, open: openPalette, close, toggle } = createOpenState();
+export { openPalette };
 
 export function startPalette(): void {
   const place = document.createElement("div");
@@ -43,7 +41,7 @@ export function startPalette(): void {
   window.addEventListener("keydown", (event) => {
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
       event.preventDefault();
-      useOpen.setState(({ open }) => ({ open: !open }));
+      toggle();
     }
   });
 }
@@ -51,7 +49,7 @@ export function startPalette(): void {
 const go = (path: string) => () => window.location.assign(path);
 
 function CommandPalette() {
-  const { open } = useOpen();
+  const open = useOpen();
   const before = open ? document.activeElement : null;
   useEffect(() => {
     if (!open) return;

@@ -6,7 +6,7 @@ import type { ClusterNode, LiveElement } from "../shared/types";
 import { Choice } from "../shared/ui/field";
 import { Problem, Skeleton, useLoaded } from "../shared/ui/parts";
 import { LOAD_RANGES } from "./series";
-import { NothingRuns, usePipelines, type Fields } from "./tile-fields";
+import { PipelineFields, type Fields } from "./tile-fields";
 
 const FIGURES = (Object.keys(LOADS) as LoadFigure[]).map((figure): [string, string] => [
   figure,
@@ -53,8 +53,7 @@ function NodeField({ wish, set }: Fields) {
 
 function ElementFields({ wish, set }: Fields) {
   const { pipeline } = wish;
-  const { offered, error } = usePipelines({ wish, set });
-  const { data: elements, error: broken } = useLoaded(`elements ${pipeline}`, (signal) =>
+  const { data: elements, error } = useLoaded(`elements ${pipeline}`, (signal) =>
     pipeline
       ? get<LiveElement[]>(`/pipelines/${encodeURIComponent(pipeline)}/elements`, signal)
       : Promise.resolve([]),
@@ -65,16 +64,8 @@ function ElementFields({ wish, set }: Fields) {
   useEffect(() => {
     if (!chosen && first) set({ element: first });
   }, [chosen, first, set]);
-  if (!offered) return error ? <Problem error={error} /> : <Skeleton lines={2} height={32} />;
-  if (offered.length === 0) return <NothingRuns />;
   return (
-    <div className="wall-fields">
-      <Choice
-        label="Pipeline"
-        value={pipeline}
-        options={offered.map(({ name, title }) => [name, title])}
-        onChange={(name) => set({ pipeline: name, element: "" })}
-      />
+    <PipelineFields wish={wish} set={set} anew={{ element: "" }}>
       {known && known.length > 0 && (
         <Choice
           label="Element"
@@ -83,7 +74,7 @@ function ElementFields({ wish, set }: Fields) {
           onChange={(element) => set({ element })}
         />
       )}
-      {broken && !elements ? <Problem error={broken} /> : null}
-    </div>
+      {error && !elements ? <Problem error={error} /> : null}
+    </PipelineFields>
   );
 }

@@ -1,5 +1,5 @@
 /** The fields of a tile's dialog. */
-import { useEffect } from "react";
+import { useEffect, type ReactNode } from "react";
 import { X } from "lucide-react";
 import { get } from "../shared/api";
 import { typeWords } from "../shared/column-types";
@@ -22,8 +22,17 @@ const useStreams = (pipeline: string) =>
     pipeline ? streamsOf(pipeline, signal) : Promise.resolve<Stream[]>([]),
   );
 
-/** The pipelines that run, and the one that is chosen. The first one is chosen already. */
-export function usePipelines({ wish, set }: Fields) {
+/** The pipeline, of those that run, and beside it what is chosen of it. The first pipeline is chosen already. */
+export function PipelineFields({
+  wish,
+  set,
+  anew,
+  children,
+}: Fields & {
+  /** what is chosen anew with another pipeline */
+  anew: Partial<Wish>;
+  children: ReactNode;
+}) {
   const { data, error } = useLoaded("pipelines", (signal) => get<PipelineItem[]>("/pipelines", signal));
   const offered = data?.filter(
     ({ name, deployed_version }) => deployed_version !== null || name === wish.pipeline,
@@ -32,29 +41,33 @@ export function usePipelines({ wish, set }: Fields) {
   useEffect(() => {
     if (!wish.pipeline && first) set({ pipeline: first });
   }, [wish.pipeline, first, set]);
-  return { offered, error };
-}
-
-/** The pipeline, and which of its streams. What can only be one thing is chosen already. */
-export function SourceFields({ wish, set }: Fields) {
-  const { offered, error } = usePipelines({ wish, set });
-  const { data: streams, error: broken } = useStreams(wish.pipeline);
-  const stream = streams?.find((each) => keyOf(each) === keyOf(wish)) ?? streams?.at(-1);
-  const chosen = stream && keyOf(stream);
-  useEffect(() => {
-    if (stream && chosen !== keyOf(wish))
-      set({ element: stream.element, output: stream.output, columns: [] });
-  }, [stream, chosen, wish, set]);
   if (!offered) return error ? <Problem error={error} /> : <Skeleton lines={2} height={32} />;
-  if (offered.length === 0) return <NothingRuns />;
+  if (offered.length === 0)
+    return <p className="muted">No pipeline is deployed, so there is nothing to show. Deploy one first.</p>;
   return (
     <div className="wall-fields">
       <Choice
         label="Pipeline"
         value={wish.pipeline}
         options={offered.map(({ name, title }) => [name, title])}
-        onChange={(pipeline) => set({ pipeline, element: "", output: "", columns: [] })}
+        onChange={(pipeline) => set({ ...anew, pipeline })}
       />
+      {children}
+    </div>
+  );
+}
+
+/** The pipeline, and which of its streams. What can only be one thing is chosen already. */
+export function SourceFields({ wish, set }: Fields) {
+  const { data: streams, error } = useStreams(wish.pipeline);
+  const stream = streams?.find((each) => keyOf(each) === keyOf(wish)) ?? streams?.at(-1);
+  const chosen = stream && keyOf(stream);
+  useEffect(() => {
+    if (stream && chosen !== keyOf(wish))
+      set({ element: stream.element, output: stream.output, columns: [] });
+  }, [stream, chosen, wish, set]);
+  return (
+    <PipelineFields wish={wish} set={set} anew={{ element: "", output: "", columns: [] }}>
       {wish.kind !== "picture" && streams && streams.length > 0 && (
         <Choice
           label="Rows of"
@@ -66,14 +79,10 @@ export function SourceFields({ wish, set }: Fields) {
           }}
         />
       )}
-      {broken && !streams ? <Problem error={broken} /> : null}
-    </div>
+      {error && !streams ? <Problem error={error} /> : null}
+    </PipelineFields>
   );
 }
-
-export const NothingRuns = () => (
-  <p className="muted">No pipeline is deployed, so there is nothing to show. Deploy one first.</p>
-);
 
 /** The columns of the stream that is chosen; undefined while they are asked for. */
 function useFields(wish: Wish): { fields: SchemaField[] | undefined; error: unknown } {

@@ -65,7 +65,7 @@ function ElementFields({ wish, set }: Fields) {
     if (!chosen && first) set({ element: first });
   }, [chosen, first, set]);
   return (
-    <PipelineFields wish={wish} set={set} anew={{ element: "" }}>
+    <PipelineFields wish={wish} set={set} cleared={{ element: "" }}>
       {known && known.length > 0 && (
         <Choice
           label="Element"

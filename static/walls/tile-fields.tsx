@@ -26,11 +26,11 @@ const useStreams = (pipeline: string) =>
 export function PipelineFields({
   wish,
   set,
-  anew,
+  cleared,
   children,
 }: Fields & {
-  /** what is chosen anew with another pipeline */
-  anew: Partial<Wish>;
+  /** what another pipeline sets back */
+  cleared: Partial<Wish>;
   children: ReactNode;
 }) {
   const { data, error } = useLoaded("pipelines", (signal) => get<PipelineItem[]>("/pipelines", signal));
@@ -50,7 +50,7 @@ export function PipelineFields({
         label="Pipeline"
         value={wish.pipeline}
         options={offered.map(({ name, title }) => [name, title])}
-        onChange={(pipeline) => set({ ...anew, pipeline })}
+        onChange={(pipeline) => set({ ...cleared, pipeline })}
       />
       {children}
     </div>
@@ -67,7 +67,7 @@ export function SourceFields({ wish, set }: Fields) {
       set({ element: stream.element, output: stream.output, columns: [] });
   }, [stream, chosen, wish, set]);
   return (
-    <PipelineFields wish={wish} set={set} anew={{ element: "", output: "", columns: [] }}>
+    <PipelineFields wish={wish} set={set} cleared={{ element: "", output: "", columns: [] }}>
       {wish.kind !== "picture" && streams && streams.length > 0 && (
         <Choice
           label="Rows of"

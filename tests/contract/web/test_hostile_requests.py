@@ -14,6 +14,7 @@ from asgiref.sync import async_to_sync
 from django.conf import settings as django_settings
 from django.test import Client
 
+from pipeline_runtime.kafka import reading
 from tests.contract.web.conftest import PIPELINE, PREFIX, Caller
 from tests.contract.web.test_live import communicator_of, connected
 from tests.contract.web.test_permissions import NOBODYS, assert_problem
@@ -150,6 +151,7 @@ def test_each_route_refuses_hostile_bodies_addresses_and_queries(
 ) -> None:
     for deadline in ("ANSWER_S", "PREVIEW_S"):
         monkeypatch.setattr(node_questions, deadline, 0.05)  # there is no node
+    monkeypatch.setattr(reading, "_ANSWER_MS", 20)  # and no Kafka
     address = PREFIX + concrete(path)
     headers = {"If-Match": '"1"'}
     for what, (content_type, body) in BODIES.items():

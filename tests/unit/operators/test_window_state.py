@@ -1,4 +1,4 @@
-"""How large the state of a window without keys is, in the database of a replica."""
+"""How large the state of a window is, in the database of a replica."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ from pipeline_runtime.operators.sdk import OperatorContext
 from pipeline_runtime.trial import StatesInMemory, port_table
 from tests.unit.operators.conftest import dicts, schema_of
 
-SCHEMA = schema_of(n="integer", x="number")
+SCHEMA = schema_of(n="integer", k="string", x="number")
 BATCH_S, ROWS = 5, 4
 AGGREGATES = [
     {"function": "count", "as": "n"},
@@ -39,9 +39,11 @@ class InDatabase(StatesInMemory):
         self._state.keep(kept.keys, kept.states, kept.sizes)
 
 
-@pytest.mark.parametrize("slide_s", [60, 10])
-def test_after_half_an_hour_the_state_is_as_large_as_after_five_minutes(operator, tmp_path, slide_s):
-    window = operator("window-aggregate", {"size_s": 60, "slide_s": slide_s, "aggregates": AGGREGATES})
+@pytest.mark.parametrize(("slide_s", "keys"), [(60, []), (10, []), (60, ["k"])])
+def test_after_half_an_hour_the_state_is_as_large_as_after_five_minutes(operator, tmp_path, slide_s, keys):
+    """With the same keys, whatever the rows are."""
+    params = {"size_s": 60, "slide_s": slide_s, "keys": keys, "aggregates": AGGREGATES}
+    window = operator("window-aggregate", params)
     context = OperatorContext("w", window.output_schema({"in": SCHEMA}), {"in": SCHEMA}, Path(), Path)
     work = BatchWork(window, [("in", SCHEMA)], context)
     KeyedState.create(tmp_path / "keyed")
@@ -49,7 +51,7 @@ def test_after_half_an_hour_the_state_is_as_large_as_after_five_minutes(operator
     largest: dict[int, int] = {}  # bytes by the minute
     for seq in range(30 * 60 // BATCH_S):
         second = seq * BATCH_S
-        rows = [(second + i / ROWS, seq * ROWS + i, 0.1 * (seq % 7)) for i in range(ROWS)]
+        rows = [(second + i / ROWS, seq * ROWS + i, f"machine {i}", 0.1 * (seq % 7)) for i in range(ROWS)]
         state.begin()
         made = work.process({"in": port_table(dicts(rows, SCHEMA), SCHEMA, seq * ROWS)}, InDatabase(state))
         assert not made.letters

@@ -15,6 +15,13 @@ HOUR_US, DAY_US = 3_600_000_000, 86_400_000_000
 JUMP_TIMES = 1_000  # a step is a jump if it is so many times the usual one, and a day at least
 _ZONE_BEHIND = re.compile(r"\[([A-Za-z][\w+/-]*)\]$| ([A-Z]\w+/[\w+/-]+)$")
 _OFFSET = re.compile(r"(?:gmt|utc)\s*([+\u2212-])\s*(\d{1,2})(?::?([0-5]\d))?(?!\d)", re.IGNORECASE)
+_ZONE_ABOVE = re.compile(
+    r"(time[ _-]?zone|zeitzone|\btz\b|(?:utc|gmt)[ _-]?offset(?:[ _]?seconds)?)"
+    r"[\"']?(?:\s*[:=;,\t|]\s*|\s+)[\"']?([^\s\"',;|}]+(?: ?[+\u2212-] ?\d[\d:]*)?)",
+    re.IGNORECASE,
+)
+"""What names a zone in a line above the table: `Timezone: Europe/Berlin`, `"utc_offset_seconds":7200`."""
+_CELLS = re.compile(r"[,;\t|]")
 _PARTS_OF_HOURS = {
     "+0330": "Asia/Tehran",
     "+0430": "Asia/Kabul",
@@ -80,6 +87,36 @@ def zone_named(header: str) -> str | None:
             hours = ABBREVIATIONS[word.upper()]
             return f"Etc/GMT{'-' if hours > 0 else '+'}{abs(hours)}" if hours else "UTC"
     return None
+
+
+def zone_above(lines: Sequence[str]) -> str | None:
+    """Returns the zone that the lines above a table name, if it is one. An offset in seconds comes before a
+    zone's name: who writes both counts all times by the offset."""
+    named = [*lines]
+    for before, line in pairwise(lines):
+        names, values = _CELLS.split(before), _CELLS.split(line)
+        if len(names) == len(values) > 1:
+            named += [f"{name.strip()}={value.strip()}" for name, value in zip(names, values, strict=True)]
+    offsets: set[str | None] = set()
+    zones: set[str | None] = set()
+    for word, value in (match.groups() for line in named for match in _ZONE_ABOVE.finditer(line)):
+        if word.lower().endswith("seconds"):
+            offsets.add(_by_seconds(value))
+        elif "/" in value and is_zone(value):
+            zones.add(value)
+        elif re.match(r"[A-Za-z(+\u2212-]", value):
+            zones.add(zone_named(value if value[0].isalpha() else f"UTC{value}"))
+    some = (offsets or zones) - {None}
+    return some.pop() if len(some) == 1 else None
+
+
+def _by_seconds(text: str) -> str | None:
+    try:
+        minutes, rest = divmod(abs(int(text)), 60)
+    except ValueError:
+        return None
+    sign = "-" if text.startswith("-") else "+"
+    return None if rest else zone_named(f"UTC{sign}{minutes // 60:02d}:{minutes % 60:02d}")
 
 
 def is_newest_first(times: Sequence[int]) -> bool:

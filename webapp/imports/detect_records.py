@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import JsonValue
@@ -75,7 +75,8 @@ def is_too_deep(text: str) -> bool:
 def detected_json_document(head: Head, text: str, encoding: str, records: str) -> Detection:
     """Returns the columns of a document's first records. Raises ImportFault if it has none."""
     lines = document_lines(head, text, records)
-    found = detected_json_lines(head, "\n".join(lines) + "\n", encoding)
+    above = text[: text.find("[")].splitlines()
+    found = detected_json_lines(head, "\n".join(lines) + "\n", encoding, above)
     note = (
         f"The file is one JSON document. Each item of {array_words(records)} is a row, and counts as a line."
     )
@@ -99,8 +100,9 @@ def document_lines(head: Head, text: str, records: str) -> list[str]:
     return lines if head.whole else lines[:-1]
 
 
-def detected_json_lines(head: Head, text: str, encoding: str) -> Detection:
-    """Returns the columns that the first lines have, nested ones by their path: `a.b`, `a[0].b`."""
+def detected_json_lines(head: Head, text: str, encoding: str, above: Sequence[str] = ()) -> Detection:
+    """Returns the columns that the first lines have, nested ones by their path: `a.b`, `a[0].b`. `above` is
+    what stands before the first array of a document, which may name a zone."""
     values: dict[str, list[Any]] = {}
     lost: dict[str, None] = {}
     rows, notes = 0, ["The file has JSON lines."]
@@ -137,7 +139,7 @@ def detected_json_lines(head: Head, text: str, encoding: str) -> Detection:
     late = [path for path in paths if all(value is None for value in values[path][:known])]
     if late:
         notes.append(f"Further down, lines have other keys as well: {', '.join(late[:_LOST_SHOWN])}.")
-    return _with_time(reading, paths, names, types, texts, notes)
+    return _with_time(reading, paths, names, types, texts, notes, above)
 
 
 def leaves(
@@ -239,6 +241,7 @@ def _with_time(
     types: list[FieldType],
     texts: list[list[str]],
     notes: list[str],
+    above: Sequence[str] = (),
 ) -> Detection:
     own = [at for at, type_ in enumerate(types) if type_ is FieldType.TIMESTAMP]
     best = max(own, key=lambda at: (bool(time_columns.is_hint(names[at])), -at), default=None)
@@ -255,6 +258,7 @@ def _with_time(
         list(range(1, max(map(len, texts), default=0) + 1)),
         ".",
         {} if best is None else {"time.columns": _with_time_of_day(best, names, types, texts)},
+        above,
     )
     time = timed.reading
     if time is not None:

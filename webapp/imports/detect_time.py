@@ -77,7 +77,7 @@ def detected_time(
 ) -> Timed:
     """Returns the time of the rows. `columns` are the cells of the beginning, and `lines` are where its rows
     stand. `pieces` are cells from further on: they show formats, and no steps. `above` are the lines above
-    the table, which may name a date. `days` is the format of numbers that are days of Excel."""
+    the table, which may name a date or a zone. `days` is the format of numbers that are days of Excel."""
     if "time" in fixed and fixed["time"] is None:
         return Timed(None, notes=("No column is the time.",))
     found = _found(names, columns, pieces, decimal, fixed)
@@ -96,6 +96,8 @@ def detected_time(
     if len(zones) > 1 and local:
         return Timed(None, notes=(f"The times are in several zones, such as {zones[0]} and {zones[1]}.",))
     zone = found.zone or (zones[0] if zones else clock.zone_named(header))
+    if zone is None and local:
+        zone = clock.zone_above(above[:LINES_ABOVE_MAX])
     glitch = clock.glitch(micros)
     is_range = RANGE in found.format
     marks_end = not is_range and any(word in header.lower() for word in _END_WORDS)

@@ -19,6 +19,7 @@ ROWS_AHEAD = 3
 ROWS_LIKE = 20
 FOOTER_MAX = 60
 _TIMES_SHARE = 0.9
+_FORMAT = re.compile(r"\d{1,3}[snd]")
 _TYPED_SHARE = 0.6  # of a column's cells, for it to be a column of data
 _UNITS_SHARE, _UNIT_CHARACTERS = 0.6, 24  # of the cells of a row below names, for it to hold units
 
@@ -131,12 +132,28 @@ def _first_row(rows: Sequence[Line], typed: frozenset[int], width: int) -> int:
     if not typed:
         return next((row.number for row in rows if len(row.cells) == width), rows[0].number)
     timed = _timed(rows, typed, width)
-    fits = [_fits(row, typed, width) and not _is_sum_above(row, timed) for row in rows]
-    for at in range(len(rows)):
+    fits = [
+        _fits(row, typed, width) and not _is_sum_above(row, timed) and not _are_formats(row) for row in rows
+    ]
+    for at, row in enumerate(rows):
         ahead = fits[at + 1 : at + 1 + ROWS_AHEAD]
+        if ahead and not ahead[0] and _are_names(rows[at + 1], width) and _is_other(row, timed, width):
+            continue
         if fits[at] and (not ahead or sum(ahead) * 2 >= len(ahead)):
             return _with_rows_before(rows, at, typed, width)
     return rows[0].number
+
+
+def _are_formats(row: Line) -> bool:
+    """Whether its cells say how wide the columns are and what they hold: `5s`, `20d`, `14n` of the USGS."""
+    kinds = {cell.strip()[-1:] for cell in row.cells}
+    return len(kinds) > 1 and all(_FORMAT.fullmatch(cell.strip()) for cell in row.cells)
+
+
+def _is_other(row: Line, timed: Sequence[int], width: int) -> bool:
+    """Whether a row right above names is of another table, as of the one with a station's place."""
+    more = any(map(str.strip, row.cells[width:]))
+    return more or any(shape(row.cells[at]) not in ("time", "clock") for at in timed if at < len(row.cells))
 
 
 def _with_rows_before(rows: Sequence[Line], first: int, typed: frozenset[int], width: int) -> int:
@@ -217,6 +234,8 @@ def _names(
         texts = [cell for cell in row.cells if cell.strip()]
         if texts and all(is_aggregate(cell) or not cell.strip().strip("-=+:") for cell in texts):
             continue  # what a logger did with its values, or a rule below the names
+        if _are_formats(row):
+            continue
         if is_summary(row.text):
             continue
         over = [other for other in above if other.number < row.number and _are_names(other, width)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -47,6 +48,57 @@ def test_a_time_is_read_as_it_is_written(tmp_path: Path, header: str, row: str, 
     assert found.times[0] == f"{first}+00:00"
     assert None not in found.times
     assert "%" not in found.notes
+
+
+@pytest.mark.parametrize(
+    ("above", "first"),
+    [
+        ("Timezone: Europe/Berlin", "2024-04-30T22:00:00"),
+        ("# Zeitzone = UTC+02:00", "2024-04-30T22:00:00"),
+        ("Time Zone,GMT+05:30", "2024-04-30T18:30:00"),
+        ("UTC offset: +2", "2024-04-30T22:00:00"),
+        ("utc_offset_seconds: -14400", "2024-05-01T04:00:00"),
+        ("Timezone: 3", "2024-05-01T00:00:00"),
+        ("Timezones of 2 sites are mixed", "2024-05-01T00:00:00"),
+    ],
+)
+def test_a_zone_above_the_table_holds(tmp_path: Path, above: str, first: str) -> None:
+    data = f"Station 7\n{above}\n\n" + lines("time,v", "2024-05-01 00:{n:02d}:00,{n}")
+    assert imported(tmp_path / "file", data).times[0] == f"{first}+00:00"
+
+
+def test_a_weather_services_table_of_the_place_names_the_zone_of_the_one_below(tmp_path: Path) -> None:
+    place = "latitude,longitude,elevation,utc_offset_seconds,timezone,timezone_abbreviation\n"
+    place += "52.52,13.419998,38.0,7200,Europe/Berlin,CEST\n\n"
+    found = imported(
+        tmp_path / "file", place + lines("time,temperature_2m (°C)", "2024-05-01T00:{n:02d},{n}.5")
+    )
+    assert found.names[0] == "time"
+    assert found.times[0] == "2024-04-30T22:00:00+00:00"
+    assert len(found.rows) == len(found.times) == 30
+
+
+def test_a_documents_offset_holds_for_its_times(tmp_path: Path) -> None:
+    times = [f"2024-05-01T00:{n:02d}" for n in range(30)]
+    document = {
+        "latitude": 52.52,
+        "utc_offset_seconds": 7200,
+        "timezone": "Europe/Berlin",
+        "hourly": {"time": times, "temperature_2m": [n / 2 for n in range(30)]},
+    }
+    assert imported(tmp_path / "file.json", json.dumps(document)).times[0] == "2024-04-30T22:00:00+00:00"
+
+
+def test_a_row_of_formats_below_the_names_is_no_row_and_hides_no_zone(tmp_path: Path) -> None:
+    """As the USGS writes it."""
+    data = "# retrieved: 2024-05-02\n" + lines(
+        "agency_cd\tsite_no\tdatetime\ttz_cd\tflow",
+        "USGS\t01646500\t2024-05-01 00:{n:02d}\tEDT\t12{n:02d}",
+    ).replace("flow\n", "flow\n5s\t15s\t20d\t6s\t14n\n")
+    found = imported(tmp_path / "file", data)
+    assert found.names == ["agency_cd", "site_no", "datetime", "tz_cd", "flow"]
+    assert found.times[0] == "2024-05-01T04:00:00+00:00"
+    assert found.column("flow")[0] == 1200
 
 
 def test_both_names_of_a_zone_tell_the_hours_apart(tmp_path: Path) -> None:

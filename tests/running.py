@@ -23,6 +23,7 @@ from workers.supervisor.tether import tethered
 PROJECT = Path(__file__).resolve().parents[1]
 _START_S = 180.0
 _STOP_S = 90.0
+_SAID_LAST = 200  # characters, of the 300 that a build's summary shows of a failure
 _UNDEPLOYED_S = 180.0
 
 
@@ -87,7 +88,9 @@ class RunningFogline:
         """Returns when the address and the login have been printed."""
         process = self.launch()
         wait_until(
-            lambda: "Stop: Ctrl-C" in self.output or process.poll() is not None, "Fogline's start", _START_S
+            lambda: "Stop: Ctrl-C" in self.output or process.poll() is not None,
+            lambda: f"Fogline's start, which has said {self.output[-_SAID_LAST:]!r}",
+            _START_S,
         )
         assert process.poll() is None, self.output
 

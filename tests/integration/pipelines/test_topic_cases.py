@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from time import time
 from typing import Any
 
@@ -41,6 +41,13 @@ FIELDS = [
     {"name": "T", "type": "number"},
     {"name": "seconds", "type": "integer", "from": "t"},
 ]
+MEASURED = [{"name": "v", "type": "number"}, {"name": "machine", "from": "$.of.name"}]
+FOREIGN = {
+    b'\xef\xbb\xbf{"T": 1}': "begins with a byte order mark (UTF-8)",
+    b"\0\0\0\0\x2a\x02\x06abc": "a schema registry's prefix (schema 42)",
+    b'[{"T": 1}]': "it is an array. If its entries are the rows, write $ as the array of rows",
+    b"": "the record is empty",
+}
 
 
 def source(id: str, columns: list[dict[str, Any]], **params: Any) -> dict[str, Any]:
@@ -70,6 +77,7 @@ def document(rate: int = 20) -> dict[str, Any]:
                 behind("counted", "ahead", "window-aggregate", size_s=10, aggregates=counted),
                 source("fields", FIELDS),
                 behind("silent", "fields", "silence-alarm", for_s=3),
+                source("several", MEASURED, rows="values", time={"from": "at"}),
                 {"id": "plant", "type": "generator", "node": "edge-b", "params": {"rate": rate}},
             ],
             "groups": [
@@ -96,7 +104,7 @@ class Outside:
     def send(self, id: str, *values: Any, at_ms: tuple[int, ...] = (), partition: int | None = None) -> None:
         producer = KafkaProducer(bootstrap_servers=self.bootstrap, max_request_size=8 * 1024 * 1024)
         for number, value in enumerate(values):
-            data = value if isinstance(value, bytes) else json.dumps(value).encode()
+            data = value if isinstance(value, bytes | None) else json.dumps(value).encode()
             times = {"timestamp_ms": at_ms[number]} if at_ms else {}
             producer.send(f"cases-{id}", data, partition=partition, **times).get(30)
         producer.close()
@@ -140,7 +148,7 @@ def outside(fogline: RunningFogline) -> Iterator[Outside]:
 @pytest.mark.integration
 @pytest.mark.timeout(900)
 def test_what_becomes_of_topics_is_said_and_one_click_goes_on(client: httpx.Client, outside: Outside) -> None:
-    outside.create("again", "grown", "trimmed", "large", "ahead", "fields")
+    outside.create("again", "grown", "trimmed", "large", "ahead", "fields", "several")
     outside.numbers("again", 0, 1)
     outside.numbers("grown", 0)
     outside.numbers("trimmed", 0, 1)
@@ -150,6 +158,7 @@ def test_what_becomes_of_topics_is_said_and_one_click_goes_on(client: httpx.Clie
     outside.wait_for("trimmed", 0, 1)
 
     one_record_stops_nothing(client, outside)
+    several_rows_and_records_of_others(client, outside)
     a_topic_is_created_again(client, outside)
     a_topic_gets_a_partition(client, outside)
     trimmed = a_topic_is_trimmed(client, outside)
@@ -177,11 +186,13 @@ def one_record_stops_nothing(client: httpx.Client, outside: Outside) -> None:
     )
 
     outside.wait_for("small", 0, 2)
-    assert "4,194,304" in reason(client, "large")
+    [reason] = reasons(client, "large")
+    assert "4,194,304" in reason
     wait_until(
         lambda: [row["n"] for row in outside.rows("counted")] == [2], "the window to count 2", PATIENCE_S
     )
-    assert "more than 900 s after its arrival" in reason(client, "ahead")
+    [reason] = reasons(client, "ahead")
+    assert "more than 900 s after its arrival" in reason
     nothing = dict.fromkeys(column["name"] for column in FIELDS)
     read = [
         {**nothing, "pressure": 1013.2},
@@ -192,11 +203,29 @@ def one_record_stops_nothing(client: httpx.Client, outside: Outside) -> None:
     assert outside.rows("silent")[0]["alarm"] == "raised"
 
 
-def reason(client: httpx.Client, id: str) -> str:
-    """Why its one dead letter is one."""
+def several_rows_and_records_of_others(client: httpx.Client, outside: Outside) -> None:
+    """K5, K6, K9 and K11."""
+    times = ("2026-03-01T06:00:00+01:00", "2026-03-01T05:00:01Z", "yesterday")
+    rows = [{"at": at, "v": v} for at, v in zip(times, (1, 2.5, 3), strict=True)]
+    outside.send("several", {"of": {"name": "Presse 1"}, "values": rows}, {"values": "none"})
+    read = [{"v": 1.0, "machine": "Presse 1"}, {"v": 2.5, "machine": "Presse 1"}]
+    wait_until(lambda: outside.rows("several") == read, lambda: f"{outside.rows('several')}", PATIENCE_S)
+    peeked = client.get(f"{PATH}/streams/several/peek").raise_for_status().json()["records"]
+    read_at = [datetime.fromisoformat(each["at"]) for each in peeked]
+    assert read_at == [datetime(2026, 3, 1, 5, 0, second, tzinfo=UTC) for second in (0, 1)]
+    assert ["yesterday" in reason for reason in reasons(client, "several")] == [True, False]
+
+    outside.send("fields", *FOREIGN, None, {"T": 2})
+    wait_until(lambda: outside.rows("fields")[2:], "the row behind what others wrote", PATIENCE_S)
+    said = reasons(client, "fields")
+    for expected, reason in zip([*FOREIGN.values(), "the record is a tombstone"], said, strict=True):
+        assert expected in reason
+
+
+def reasons(client: httpx.Client, id: str) -> list[str]:
+    """Why its dead letters are ones, the oldest first."""
     letters = client.get(f"{PATH}/streams/{id}/dead-letters").raise_for_status().json()["records"]
-    assert len(letters) == 1, letters
-    return str(letters[0]["value"]["reason"])
+    return [str(each["value"]["reason"]) for each in letters]
 
 
 def a_topic_is_created_again(client: httpx.Client, outside: Outside) -> None:
@@ -256,7 +285,7 @@ def columns_and_rate_are_changed(client: httpx.Client, outside: Outside) -> None
     before = len(outside.rows("plant"))
     operate(client, f"{PATH}/deploy", "the added column")
     outside.send("fields", {"T": 1, "more": "new"})
-    wait_until(lambda: len(outside.rows("fields")) == 3, lambda: f"{outside.rows('fields')}", PATIENCE_S)
+    wait_until(lambda: len(outside.rows("fields")) == 4, lambda: f"{outside.rows('fields')}", PATIENCE_S)
     assert outside.rows("fields")[-1]["more"] == "new"
     wait_until(lambda: len(outside.rows("plant")) > before + 200, "the generator to go on", PATIENCE_S)
     numbers = [row["n"] for row in outside.rows("plant")]

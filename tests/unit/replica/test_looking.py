@@ -19,6 +19,7 @@ from pipeline_runtime.checkpoint.keyed_state import KeyedState
 from pipeline_runtime.model.kept import KeptAnswer, KeptQuestion
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 from pipeline_runtime.operators import keyed_aggregate, window_aggregate
+from pipeline_runtime.operators.event_time import sortable
 from pipeline_runtime.operators.sdk import KeyedProcessor, OutputRow, Params, Processor, Row, Timers
 from pipeline_runtime.replica import looking
 from pipeline_runtime.replica.looking import KEY_MAX, STATE_MAX, Looking
@@ -96,6 +97,10 @@ class Keeper:
                 return found
 
 
+def pane_key(machine: str | None) -> str:
+    return sortable(PANE) + json.dumps([machine])
+
+
 def kept(value: Any) -> bytes:
     return encoded(Kept(value))
 
@@ -141,9 +146,7 @@ def test_a_search_goes_straight_to_keys_that_are_read_as_they_are(
 
 def test_keys_of_windows_are_read_as_times_and_searched_by_what_is_in_them(tmp_path: Path) -> None:
     keeper = Keeper(tmp_path / "keyed", windows())
-    keeper.keep(
-        {window_aggregate.state_key((PANE, machine)): kept([1]) for machine in ("Press 1", "Press 2", None)}
-    )
+    keeper.keep({pane_key(machine): kept([1]) for machine in ("Press 1", "Press 2", None)})
     minute = "2023-11-14 22:13:00 to 2023-11-14 22:14:00 UTC"
     assert keeper.all_keys() == [f"{minute}, Press 1", f"{minute}, Press 2", f"{minute}, null"]
     assert keeper.all_keys("press 2") == [f"{minute}, Press 2"]
@@ -166,8 +169,9 @@ def test_of_a_window_the_aggregates_so_far_are_told(tmp_path: Path) -> None:
         }
     )
     assert isinstance(processor, window_aggregate.WindowAggregate)
-    [(group, found)] = processor.accumulation(SCHEMA).of(rows, ["_end", "machine"]).items()
-    keeper.keep({window_aggregate.state_key(group): kept(found)})
+    accumulation = processor.accumulation(SCHEMA)
+    [state] = accumulation.states(accumulation.of(rows, ["_end", "machine"]).kept)
+    keeper.keep({pane_key("Press 1"): kept(state)})
     told = json.loads(keeper.look().entries[0].state)
     assert told.pop("part_stddev") == pytest.approx(math.sqrt(4.5))
     assert told == {"n": 2, "part_avg": 2.5, "at_last": "2023-11-14 22:13:59.999999+00:00"}

@@ -18,6 +18,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -36,6 +37,16 @@ _KEYS_AT_ONCE = 1000
 
 class NotPortable(ValueError):
     """A checkpoint cannot be carried, or a text is none that was written here. The message says why."""
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A line between the header and the end."""
+
+    group: str
+    data: bytes  # the state of `key`, or a piece of `file`
+    key: str | None = None
+    file: str | None = None  # relative to the directory of a replica
 
 
 def write(header: Mapping[str, Any], states: Iterable[bytes]) -> Iterator[bytes]:
@@ -85,8 +96,9 @@ def _line(value: Mapping[str, Any]) -> bytes:
     return line
 
 
-def read_header(stream: BinaryIO) -> dict[str, Any]:
-    """Returns the header of a whole text. The stream stands at its beginning. Raises NotPortable."""
+def check(stream: BinaryIO) -> dict[str, Any]:
+    """Reads a whole text, from its beginning, and returns its header. Raises NotPortable if a line is none
+    that `unpack` takes."""
     digest, lines = hashlib.sha256(), 0
     header: dict[str, Any] | None = None
     while line := stream.readline(LINE_BYTES_MAX + 1):
@@ -95,10 +107,12 @@ def read_header(stream: BinaryIO) -> dict[str, Any]:
             header = value
             if header.get("format") != FORMAT:
                 raise NotPortable(f"it is no exported state of the format {FORMAT}")
-        if "sha256" in value:
+        elif "sha256" in value:
             if value != {"lines": lines, "sha256": digest.hexdigest()} or stream.read(1):
                 raise NotPortable("its hash does not fit: it was changed, or has arrived in part")
             return header
+        else:
+            _entry(value, lines + 1)
         digest.update(line)
         lines += 1
     raise NotPortable("its end is missing: it has arrived in part")
@@ -129,10 +143,11 @@ def unpack(stream: BinaryIO, group: str, end: Mapping[str, Any], directory: Path
             value = _value(line, number)
             if value.get("group") != group:
                 continue
-            if "file" in value:
-                _append(directory, value["file"], _bytes(value.get("piece"), number))
+            entry = _entry(value, number)
+            if entry.file is not None:
+                _append(directory / entry.file, entry.data)
                 continue
-            keys[_key(value.get("key"), number)] = _bytes(value.get("state"), number)
+            keys[entry.key] = entry.data
             if len(keys) == _KEYS_AT_ONCE:
                 _keep(state, keys, end)
                 keys = {}
@@ -148,27 +163,29 @@ def _keep(state: KeyedState, keys: Mapping[str | None, bytes], end: Mapping[str,
     state.commit(end)
 
 
-def _key(value: Any, number: int) -> str | None:
-    if value is not None and not isinstance(value, str):
-        raise NotPortable(f"line {number}: a key is a text")
-    return value
-
-
-def _bytes(value: Any, number: int) -> bytes:
+def _entry(value: Mapping[str, Any], number: int) -> _Entry:
+    key, group = value.get("key"), value.get("group")
+    if not isinstance(group, str) or not isinstance(key, str | None):
+        raise NotPortable(f"line {number}: groups and keys are texts")
+    is_file = "file" in value
     try:
-        return base64.b64decode(value, validate=True)
-    except (TypeError, ValueError) as error:
+        data = base64.b64decode(value["piece" if is_file else "state"], validate=True)
+    except (KeyError, TypeError, ValueError) as error:
         raise NotPortable(f"line {number}: no base64") from error
+    return _Entry(group, data, key, _confined(value["file"], number) if is_file else None)
 
 
-def _append(directory: Path, name: Any, piece: bytes) -> None:
+def _confined(name: Any, number: int) -> str:
     try:
-        confined = FileEntry(path=name, size=0, chunks=()).path
+        path = FileEntry(path=name, size=0, chunks=()).path
     except ValueError as error:
-        raise NotPortable("it names a file that lies elsewhere") from error
-    if not confined.startswith(f"{SINK_FILES}/"):
-        raise NotPortable("it has a file that is none of a sink's")
-    target = directory / confined
+        raise NotPortable(f"line {number}: it names a file that lies elsewhere") from error
+    if not path.startswith(f"{SINK_FILES}/"):
+        raise NotPortable(f"line {number}: it has a file that is none of a sink's")
+    return path
+
+
+def _append(target: Path, piece: bytes) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     with open(target, "ab") as file:
         file.write(piece)

@@ -33,6 +33,8 @@ from webapp.placements.models import Deployment
 from webapp.problems import BackendAway, Conflict, Invalid
 
 SAFE = "Nothing was imported."
+AGAIN = "Export it again, and send the whole file as it is"
+WITHOUT = "Export it as YAML there, and import that: it then begins without its state"
 
 
 def import_state(actor: User, file: HashedFile, title: str, files: Mapping[str, str]) -> Pipeline:
@@ -96,19 +98,20 @@ def _unnamed(document: dict[str, Any]) -> dict[str, Any]:
 def _header(file: HashedFile) -> dict[str, Any]:
     try:
         file.seek(0)
-        header = portable.read_header(file)
+        header = portable.check(file)
         if not isinstance(header.get("document"), str) or not isinstance(header.get("groups"), dict):
             raise NotPortable("its header lacks the document or the groups")
         return header
     except NotPortable as error:
-        raise _invalid("file", str(error)) from error
+        raise _invalid("file", str(error), AGAIN) from error
 
 
 def _document(actor: User, header: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, Any]:
     found = read(actor, header["document"], files)
     if found["missing"]:
         names = ", ".join(each["name"] for each in found["missing"])
-        raise _invalid("files", f"it reads files that are not here, or are here more than once: {names}")
+        message = f"it reads files that are not here, or are here more than once: {names}"
+        raise _invalid("files", message, "Import these files here first, each once")
     faults = [fault_json(fault) for fault in check(found["document"]).faults]
     if faults:
         raise Invalid(
@@ -120,20 +123,21 @@ def _document(actor: User, header: Mapping[str, Any], files: Mapping[str, str]) 
 def _check_groups(header: Mapping[str, Any], specs: tuple[GroupSpec, ...]) -> None:
     told: dict[str, Any] = header["groups"]
     if set(told) != {spec.group for spec in specs}:
-        raise _invalid("groups", "this Fogline runs other groups of it")
+        raise _invalid("groups", "this Fogline runs other groups of it", WITHOUT)
     for spec in specs:
         was = told[spec.group]
         try:
             same = was["elements"] == [[each.id, each.type] for each in spec.elements]
             files, commit = was["files"], commit_of(was)
         except (KeyError, TypeError, JournalDamaged) as error:
-            raise _invalid(f"groups.{spec.group}", "it cannot be read") from error
+            raise _invalid(f"groups.{spec.group}", "what it says of a group cannot be read", AGAIN) from error
         if not same:
-            raise _invalid(f"groups.{spec.group}", "this Fogline runs other elements in it")
+            raise _invalid(f"groups.{spec.group}", "this Fogline runs other elements in a group", WITHOUT)
         if files != sorted(spec.files.values()):
             raise _invalid(
                 f"groups.{spec.group}",
-                "a file that it reads is another one here. Import the same original in the same way",
+                "a file that it reads is another one here",
+                "Import the same original in the same way",
             )
         if commit is not None:
             _check_topics(spec, commit)
@@ -175,9 +179,10 @@ def _parts(file: HashedFile) -> Iterator[bytes]:
     yield from file.chunks()
 
 
-def _invalid(path: str, message: str) -> Invalid:
+def _invalid(path: str, message: str, next: str) -> Invalid:
     return Invalid(
         f"The state cannot be imported: {message}.",
         safe=SAFE,
+        next=f"{next}.",
         faults=[{"element": None, "path": path, "message": message, "code": "invalid"}],
     )

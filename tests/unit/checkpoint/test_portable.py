@@ -36,7 +36,7 @@ def text_of(directory: Path) -> bytes:
 
 def test_a_state_and_the_files_of_sinks_come_in_as_they_went_out(tmp_path: Path) -> None:
     text = io.BytesIO(text_of(tmp_path / "one"))
-    assert portable.read_header(text) == {"format": 1, "pipeline": "p"}
+    assert portable.check(text) == {"format": 1, "pipeline": "p"}
     portable.unpack(text, "g", END, tmp_path / "two")
     state = KeyedState(tmp_path / "two" / "keyed")
     assert list(state.items()) == [("b", b""), ("ä", b"\x00\xff")]
@@ -70,16 +70,37 @@ def test_a_text_that_was_changed_or_cut_is_refused(
     tmp_path: Path, change: Callable[[bytes], bytes], said: str
 ) -> None:
     with pytest.raises(NotPortable, match=said):
-        portable.read_header(io.BytesIO(change(text_of(tmp_path))))
+        portable.check(io.BytesIO(change(text_of(tmp_path))))
 
 
-@pytest.mark.parametrize("name", ["../x", "/x", "keyed/CURRENT", "elements/../keyed/x", 1])
+@pytest.mark.parametrize("name", ["../x", "/x", "keyed/CURRENT", "elements/../keyed/x", "elements\\x", 1])
 def test_no_file_comes_to_lie_anywhere_but_among_those_of_sinks(tmp_path: Path, name: object) -> None:
-    line = json.dumps({"group": "g", "file": name, "piece": ""}).encode() + b"\n"
-    text = io.BytesIO(b"".join(portable.write({}, [line])))
-    with pytest.raises(NotPortable):
+    text = with_line({"group": "g", "file": name, "piece": ""})
+    with pytest.raises(NotPortable, match="line 2"):
+        portable.check(text)
+    with pytest.raises(NotPortable, match="line 2"):
         portable.unpack(text, "g", END, tmp_path / "state")
     assert {path.name for path in tmp_path.iterdir()} == {"state"}
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ({"group": "g", "key": "a", "state": "no"}, "no base64"),
+        ({"group": "g", "key": "a", "state": 1}, "no base64"),
+        ({"group": "g", "key": "a"}, "no base64"),
+        ({"group": "g", "file": "elements/x", "state": ""}, "no base64"),
+        ({"group": "g", "key": 1, "state": ""}, "are texts"),
+        ({"group": ["g"], "key": "a", "state": ""}, "are texts"),
+    ],
+)
+def test_a_line_that_cannot_be_unpacked_is_refused_with_the_whole_text(line: object, said: str) -> None:
+    with pytest.raises(NotPortable, match=f"line 2: .*{said}"):
+        portable.check(with_line(line))
+
+
+def with_line(line: object) -> io.BytesIO:
+    return io.BytesIO(b"".join(portable.write({}, [json.dumps(line).encode() + b"\n"])))
 
 
 def test_a_state_that_spark_keeps_is_not_carried(tmp_path: Path) -> None:

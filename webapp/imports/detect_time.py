@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -40,7 +41,8 @@ YEARS_MAX, YEARS_LOOKED_AT = 6, 12
 LINES_ABOVE_MAX = 100
 BELOW_DATES_SHARE = 0.3  # of the rows without a date, for it to stand in the first row of a day alone
 LOST_SHARE = 0.05
-_END_WORDS = ("interval end", "end time", "endtime", "period end", "time to", "bis", "ende")
+_BREAKS = re.compile(r"(?<=[a-z])(?=[A-Z])|[\W_]+")  # PeriodEnd, period_end
+_OF_AN_END = re.compile(r"\b(end|endtime|endzeit|time to|date to|bis|fin|(intervall|perioden)?ende)\b")
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ def detected_time(
         zone = clock.zone_above(above[:LINES_ABOVE_MAX])
     glitch = clock.glitch(micros)
     is_range = RANGE in found.format
-    marks_end = not is_range and any(word in header.lower() for word in _END_WORDS)
+    marks_end = not is_range and bool(_OF_AN_END.search(_BREAKS.sub(" ", header).lower()))
     reading = TimeReading(
         columns=found.columns,
         format=found.format,

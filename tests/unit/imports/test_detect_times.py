@@ -51,6 +51,29 @@ def test_a_time_is_read_as_it_is_written(tmp_path: Path, header: str, row: str, 
 
 
 @pytest.mark.parametrize(
+    ("header", "is_end"),
+    [
+        *(
+            (header, True)
+            for header in ("PeriodEnd", "period_end", "Interval End", "Zeit bis", "date_fin", "End")
+        ),
+        *(
+            (header, False)
+            for header in ("Sendezeit", "PeriodStart", "calendar_date", "Zeit", "weekend_time")
+        ),
+    ],
+)
+def test_a_name_says_whether_a_time_is_the_end_of_its_interval(
+    tmp_path: Path, header: str, is_end: bool
+) -> None:
+    data = lines(f"{header},v", "2024-05-01 12:{n:02d}:00,{n}")
+    (tmp_path / "file").write_text(data)
+    found = look(tmp_path / "file", "file").detection.reading.time
+    assert found is not None
+    assert found.marks == ("end" if is_end else "begin")
+
+
+@pytest.mark.parametrize(
     ("above", "first"),
     [
         ("Timezone: Europe/Berlin", "2024-04-30T22:00:00"),

@@ -11,7 +11,7 @@ from tests.browser.axe import Axe
 from tests.browser.dashboard import SLOW_MS, Dashboard
 from tests.running import RunningFogline
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.browser, pytest.mark.full, pytest.mark.timeout(600)]
 
 NAME = "pinned"
 DOCUMENT: dict[str, Any] = {

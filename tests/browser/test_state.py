@@ -101,6 +101,7 @@ def test_what_an_element_keeps_is_looked_at_key_by_key(keeps: str, dashboard: Da
     axe.expect_nothing()
 
 
+@pytest.mark.full
 def test_windows_are_read_as_times_and_searched_by_the_values_of_their_keys(
     keeps: str, dashboard: Dashboard
 ) -> None:

@@ -16,6 +16,8 @@ from tests.oracles import numbers_average
 from tests.running import RunningFogline
 from tests.waiting import wait_until
 
+pytestmark = [pytest.mark.integration, pytest.mark.full, pytest.mark.timeout(900)]
+
 PIPELINE = "carried-state"
 PATH = f"{API}/pipelines/{PIPELINE}"
 RATE = 400
@@ -37,8 +39,6 @@ def averages(client: httpx.Client) -> list[float]:
     return [float(row["average"]) for row in rows if row.get("average")]
 
 
-@pytest.mark.integration
-@pytest.mark.timeout(900)
 def test_a_pipeline_goes_on_in_another_fogline_as_if_it_had_never_stopped(
     fogline: RunningFogline, client: httpx.Client, tmp_path: Path
 ) -> None:

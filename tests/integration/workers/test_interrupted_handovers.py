@@ -45,7 +45,10 @@ def is_done(cluster: Cluster, deployment: Deployment, handover: Handover) -> Non
 
 @pytest.mark.parametrize(
     ("phase", "mark"),
-    [("WARM", "power.never-arms-on-edge-b"), ("CUT", "power.never-releases")],
+    [
+        pytest.param("WARM", "power.never-arms-on-edge-b", marks=pytest.mark.full),
+        ("CUT", "power.never-releases"),
+    ],
 )
 def test_a_handover_goes_on_after_control_was_restarted(cluster: Cluster, phase: str, mark: str) -> None:
     deployment = owned(cluster)
@@ -61,12 +64,12 @@ def test_a_handover_goes_on_after_control_was_restarted(cluster: Cluster, phase:
 @pytest.mark.parametrize(
     ("strategy", "phase"),
     [
-        ("standby", "PREPARE"),
+        pytest.param("standby", "PREPARE", marks=pytest.mark.full),
         ("standby", "FINISH"),
-        ("stop-and-copy", "STOP"),
+        pytest.param("stop-and-copy", "STOP", marks=pytest.mark.full),
         ("stop-and-copy", "COPY"),
-        ("stop-and-copy", "CLAIM"),
-        ("checkpoint", "COPY"),
+        pytest.param("stop-and-copy", "CLAIM", marks=pytest.mark.full),
+        pytest.param("checkpoint", "COPY", marks=pytest.mark.full),
         ("checkpoint", "CLAIM"),
     ],
 )
@@ -108,7 +111,10 @@ def test_control_is_not_needed_between_the_release_and_the_takeover(cluster: Clu
 
 @pytest.mark.parametrize(
     ("phase", "mark"),
-    [("WARM", "power.never-arms-on-edge-b"), ("CUT", "power.never-releases")],
+    [
+        pytest.param("WARM", "power.never-arms-on-edge-b", marks=pytest.mark.full),
+        ("CUT", "power.never-releases"),
+    ],
 )
 def test_a_handover_goes_on_after_redis_was_away(
     cluster_on_own_redis: Cluster, own_redis: Redis, phase: str, mark: str

@@ -19,7 +19,7 @@ from pipeline_runtime.kafka.json_rows import json_texts
 from pipeline_runtime.kafka.peek import PeekedRecord
 from pipeline_runtime.model.dead_letters import WayIn
 from pipeline_runtime.model.paths import value_at
-from pipeline_runtime.model.plain_data import NotPlainData, read_json
+from pipeline_runtime.model.plain_data import NotPlainData, escaped, read_json
 from pipeline_runtime.model.schema import Field, StreamSchema
 from pipeline_runtime.model.spec import ColumnReading
 from pipeline_runtime.model.texts import texts
@@ -151,7 +151,7 @@ def cells_of(original: PeekedRecord | None, raw: str, way: WayIn) -> tuple[dict[
 
 def _object_in(text: str) -> dict[str, Any]:
     try:
-        found = read_json(text)
+        found = read_json(text, is_kept=False)
     except NotPlainData:
         return {}
     return found if isinstance(found, dict) else {}
@@ -170,5 +170,7 @@ def _row(columns: pa.Table, schema: StreamSchema, key: bytes | None, time_ms: in
 
 
 def _is_same(raw: str, value: str) -> bool:
-    """Returns whether a letter quotes this record. It quotes the beginning of a long one."""
+    """Returns whether a letter quotes this record. It quotes the beginning of a long one, and is read with
+    escapes."""
+    value = escaped(value)
     return raw == value or (_SHORTENED in raw and value.startswith(raw[: raw.rindex(_SHORTENED)]))

@@ -41,11 +41,17 @@ class NotJson(NotPlainData):
     """The text is in another language, or broken."""
 
 
-def read_json(text: str | bytes) -> Any:
-    """Returns the data in JSON text (bytes are UTF-8). Raises NotPlainData."""
+def read_json(text: str | bytes, *, is_kept: bool = True) -> Any:
+    """Returns the data in JSON text (bytes are UTF-8). Raises NotPlainData.
+
+    What is only looked at (not `is_kept`) may have characters that Fogline cannot keep: they come as escapes,
+    such as \\x00.
+    """
     try:
         decoded = text.decode("utf-8-sig") if isinstance(text, bytes) else text
         value = json.loads(decoded, parse_constant=_no_constant, parse_float=_number, parse_int=_integer)
+        if not is_kept:
+            value = _with_escapes(value)
     except UnicodeDecodeError as error:
         raise NotPlainData(f"It is not UTF-8: byte {error.start} cannot be read.") from None
     except RecursionError:
@@ -90,8 +96,20 @@ def unfit(value: Any) -> list[Unfit]:
 
 def shown(value: object, most: int = 60) -> str:
     """Returns a text that may be hostile as valid text of at most about `most` characters."""
-    text = str(value)[:most].encode("utf-8", "backslashreplace").decode()
-    return text.replace("\0", "\\x00")
+    return escaped(str(value)[:most])
+
+
+def escaped(text: str) -> str:
+    """Returns the text with escapes for the characters that cannot be kept."""
+    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
+
+
+def _with_escapes(value: Any) -> Any:
+    if isinstance(value, str):
+        return escaped(value)
+    if isinstance(value, dict):
+        return {escaped(name): _with_escapes(each) for name, each in value.items()}
+    return [_with_escapes(each) for each in value] if isinstance(value, list) else value
 
 
 def _refusal(value: Any, depth: int) -> str | None:

@@ -87,7 +87,7 @@ def asked_of_kafka(read: Callable[[KafkaSettings], Read]) -> Read:
 def value_of(record: PeekedRecord) -> Any:
     """Returns a record's value as JSON data, or as the text that it is."""
     try:
-        return read_json(record.value)
+        return read_json(record.value, is_kept=False)
     except NotPlainData:
         return record.value
 

@@ -197,7 +197,7 @@ def _mended(rows: Mapping[str, Any] | None, offset: int) -> Mended | None:
 
 def _fields(letter: PeekedRecord) -> Mapping[str, Any]:
     try:
-        found = read_json(letter.value)
+        found = read_json(letter.value, is_kept=False)
     except NotPlainData:
         return {}
     return found if isinstance(found, dict) else {}

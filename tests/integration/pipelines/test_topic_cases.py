@@ -106,7 +106,8 @@ class Outside:
         for number, value in enumerate(values):
             data = value if isinstance(value, bytes | None) else json.dumps(value).encode()
             times = {"timestamp_ms": at_ms[number]} if at_ms else {}
-            producer.send(f"cases-{id}", data, partition=partition, **times).get(30)
+            key = b"tombstone" if value is None else None
+            producer.send(f"cases-{id}", data, key, partition=partition, **times).get(30)
         producer.close()
 
     def numbers(self, id: str, *numbers: int, partition: int | None = None) -> None:

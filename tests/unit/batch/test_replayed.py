@@ -58,6 +58,7 @@ def test_a_record_of_a_users_topic_is_read_as_its_element_reads_it_now() -> None
         (None, "x", "no longer has the row"),
         (record("other"), "x", "another record"),
         (record("x"), "x", "cannot be read now either"),
+        (record("\0x"), "\\x00x", "cannot be read now either"),
         (record({"temp": "x"}), '{"temp": "x"}', "a number is needed"),
     ],
 )

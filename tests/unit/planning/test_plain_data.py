@@ -72,6 +72,15 @@ def test_what_is_not_plain_is_refused_in_valid_text(text):
         json.dumps(place, ensure_ascii=False).encode()
 
 
+@pytest.mark.parametrize(
+    "text", [r'{"a\u0000": ["\u0000b\ud800", 1]}', '{"a\\u0000": ["\\u0000b\\ud800", 1]}'.encode()]
+)
+def test_what_is_only_looked_at_has_escapes_for_what_cannot_be_kept(text):
+    assert read_json(text, is_kept=False) == {"a\\x00": ["\\x00b\\ud800", 1]}
+    with pytest.raises(NotPlainData):
+        read_json("[" * 500 + "]" * 500, is_kept=False)
+
+
 def test_as_deep_as_allowed_goes_and_one_more_does_not():
     nested = "x"
     for _ in range(DEPTH_MAX):

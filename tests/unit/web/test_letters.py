@@ -22,6 +22,7 @@ def letter(reason: object, offset: int = 0) -> PeekedRecord:
         ("its time 2012-02-22T16:46:00Z is 3.5 s ahead", "its time … is … s ahead"),
         ("row 12: column_2 is -1e9, and x9 is not", "row …: column_2 is …, and x9 is not"),
         ("too late", "too late"),
+        ("no text: a\0b", r"no text: a\x00b"),
         ("", "No reason given"),
         (None, "No reason given"),
         ({"deep": [1]}, "{'deep': […]}"),

@@ -73,7 +73,7 @@ def test_what_is_not_plain_is_refused_in_valid_text(text):
 
 
 @pytest.mark.parametrize(
-    "text", [r'{"a\u0000": ["\u0000b\ud800", 1]}', '{"a\\u0000": ["\\u0000b\\ud800", 1]}'.encode()]
+    "text", [r'{"a\u0000": ["\u0000b\ud800", 1]}', b'{"a\\u0000": ["\\u0000b\\ud800", 1]}']
 )
 def test_what_is_only_looked_at_has_escapes_for_what_cannot_be_kept(text):
     assert read_json(text, is_kept=False) == {"a\\x00": ["\\x00b\\ud800", 1]}

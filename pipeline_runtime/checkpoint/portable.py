@@ -20,7 +20,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
 from pipeline_runtime.checkpoint import keyed_state
@@ -32,6 +32,8 @@ from pipeline_runtime.model.plain_data import NotPlainData, read_json
 FORMAT = 1
 LINE_BYTES_MAX = 16 << 20
 SINK_FILES = "elements"
+FILES_MAX = 10_000
+_NAME_BYTES_MAX = 255  # what file systems take
 _KEYS_AT_ONCE = 1000
 
 
@@ -101,6 +103,7 @@ def check(stream: BinaryIO) -> dict[str, Any]:
     that `unpack` takes."""
     digest, lines = hashlib.sha256(), 0
     header: dict[str, Any] | None = None
+    files: dict[str, set[str]] = {}  # by their groups
     while line := stream.readline(LINE_BYTES_MAX + 1):
         value = _value(line, lines + 1)
         if header is None:
@@ -110,9 +113,13 @@ def check(stream: BinaryIO) -> dict[str, Any]:
         elif "sha256" in value:
             if value != {"lines": lines, "sha256": digest.hexdigest()} or stream.read(1):
                 raise NotPortable("its hash does not fit: it was changed, or has arrived in part")
+            if any(_have_folders_as_files(each) for each in files.values()):
+                raise NotPortable("it has a file and a folder of one name")
             return header
-        else:
-            _entry(value, lines + 1)
+        elif (entry := _entry(value, lines + 1)).file is not None:
+            files.setdefault(entry.group, set()).add(entry.file)
+            if len(files[entry.group]) > FILES_MAX:
+                raise NotPortable(f"a group has more than {FILES_MAX:,} files")
         digest.update(line)
         lines += 1
     raise NotPortable("its end is missing: it has arrived in part")
@@ -141,7 +148,7 @@ def unpack(stream: BinaryIO, group: str, end: Mapping[str, Any], directory: Path
         stream.seek(0)
         for number, line in enumerate(stream, 1):
             value = _value(line, number)
-            if value.get("group") != group:
+            if number == 1 or value.get("group") != group:  # the header is the caller's
                 continue
             entry = _entry(value, number)
             if entry.file is not None:
@@ -180,9 +187,15 @@ def _confined(name: Any, number: int) -> str:
         path = FileEntry(path=name, size=0, chunks=()).path
     except ValueError as error:
         raise NotPortable(f"line {number}: it names a file that lies elsewhere") from error
+    if any(len(part.encode()) > _NAME_BYTES_MAX for part in path.split("/")):
+        raise NotPortable(f"line {number}: the name of a file is too long")
     if not path.startswith(f"{SINK_FILES}/"):
         raise NotPortable(f"line {number}: it has a file that is none of a sink's")
     return path
+
+
+def _have_folders_as_files(paths: set[str]) -> bool:
+    return any(str(folder) in paths for path in paths for folder in PurePosixPath(path).parents)
 
 
 def _append(target: Path, piece: bytes) -> None:

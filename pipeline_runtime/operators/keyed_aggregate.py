@@ -111,8 +111,9 @@ class KeyedAggregate(BatchProcessor):
             for place, name in enumerate(self.params.keys)
         }
         columns |= accumulation.results(kept, ctx.output_schema)
-        _, times_us = accumulation.arrays(NEWEST, kept)
-        made = pa.table({**columns, "_time": pa.array(times_us).cast(pa.timestamp("us", "UTC"))})
+        given, times_us = accumulation.arrays(NEWEST, kept)
+        times = pa.array(times_us, mask=~given).cast(pa.timestamp("us", "UTC"))
+        made = pa.table({**columns, "_time": times})
         return made.sort_by("_time")
 
     def readable_key(self, key: str) -> str:

@@ -24,7 +24,7 @@ from webapp.backends.commands import sender
 from webapp.problems import BackendAway
 
 ANSWER_S = 5
-PREVIEW_S = 9
+PREVIEW_S = 12
 """A preview may take a while: its node may have to fetch a file, and to start a process."""
 SAFE = "Nothing was changed. Running pipelines keep running."
 

@@ -14,7 +14,10 @@ from webapp.imports.time_text import ABBREVIATIONS
 HOUR_US, DAY_US = 3_600_000_000, 86_400_000_000
 JUMP_TIMES = 1_000  # a step is a jump if it is so many times the usual one, and a day at least
 _ZONE_BEHIND = re.compile(r"\[([A-Za-z][\w+/-]*)\]$| ([A-Z]\w+/[\w+/-]+)$")
-_OFFSET = re.compile(r"(?:gmt|utc)\s*([+\u2212-])\s*(\d{1,2})(?::?([0-5]\d))?(?!\d)", re.IGNORECASE)
+_OFFSET = re.compile(
+    r"(?:gmt|utc)\s*([+\u2212-])\s*(?!\d{3}(?!\d))(\d{1,2})(?::?([0-5]\d))?(?![.,]?\d)", re.IGNORECASE
+)
+_OFFSET_OF_SOME_KIND = re.compile(r"(?:gmt|utc)\W*[+\u2212-]\s*\d", re.IGNORECASE)
 _ZONE_ABOVE = re.compile(
     r"(time[ _-]?zone|zeitzone|\btz\b|(?:utc|gmt)[ _-]?offset(?:[ _]?seconds)?)"
     r"[\"']?(?:\s*[:=;,\t|]\s*|\s+)[\"']?([^\s\"',;|}]+(?: ?[+\u2212-] ?\d[\d:]*)?)",
@@ -78,6 +81,8 @@ def zone_named(header: str) -> str | None:
             return None
         # The names of the IANA database count the other way round.
         return f"Etc/GMT{'-' if sign == '+' else '+'}{hours}" if hours else "UTC"
+    if _OFFSET_OF_SOME_KIND.search(header):
+        return None  # such as UTC-300, which may be minutes
     words = set(re.findall(r"[a-z]+", header.lower()))
     for pair, zone in _BOTH.items():
         if words >= set(pair):
@@ -105,7 +110,7 @@ def zone_above(lines: Sequence[str]) -> str | None:
         elif "/" in value and is_zone(value):
             zones.add(value)
         elif re.match(r"[A-Za-z(+\u2212-]", value):
-            zones.add(zone_named(value if value[0].isalpha() else f"UTC{value}"))
+            zones.add(zone_named(value if value[0].isalpha() or value[0] == "(" else f"UTC{value}"))
     some = (offsets or zones) - {None}
     return some.pop() if len(some) == 1 else None
 

@@ -28,6 +28,7 @@ _ITEMS_MAX = 8  # of an array that become columns
 _LOST_SHOWN = 8
 _DEPTH_MAX = 6
 _TOO_DEEP, _TOO_DEEP_CHARACTERS = 900, 20_000
+_BEFORE_ARRAYS = re.compile(r'(?:[^"\[]+|"(?:[^"\\]|\\.)*+")*+', re.DOTALL)
 _ONE_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _DATE, _MIDNIGHT = "%Y-%m-%d", " 00:00:00"
 
@@ -75,7 +76,8 @@ def is_too_deep(text: str) -> bool:
 def detected_json_document(head: Head, text: str, encoding: str, records: str) -> Detection:
     """Returns the columns of a document's first records. Raises ImportFault if it has none."""
     lines = document_lines(head, text, records)
-    above = text[: text.find("[")].splitlines()
+    before = _BEFORE_ARRAYS.match(text)
+    above = before[0].splitlines() if before is not None else []
     found = detected_json_lines(head, "\n".join(lines) + "\n", encoding, above)
     note = (
         f"The file is one JSON document. Each item of {array_words(records)} is a row, and counts as a line."

@@ -86,6 +86,7 @@ def detected_table(facts: Facts, fixed: Mapping[str, JsonValue]) -> Detection:
         for at, ((name, _), cells) in enumerate(zip(table.names, bare, strict=True))
     ]
     measured = measurement(facts.rows)
+    begins = table.place.header or table.place.first
     timed = detected_time(
         [name for name, _ in table.names],
         [[cell.text for cell in cells[: len(table.rows)]] for cells in table.columns],
@@ -94,7 +95,7 @@ def detected_table(facts: Facts, fixed: Mapping[str, JsonValue]) -> Detection:
         [row.number for row in table.rows],
         marks.decimal,
         fixed,
-        [row.text for row in (*facts.rows, *facts.comments) if row.number < table.place.first],
+        [row.text for row in (*facts.rows, *facts.comments) if row.number < begins],
         facts.days,
     )
     if measured is not None and timed.reading is None and "time" not in fixed:

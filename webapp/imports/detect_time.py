@@ -42,7 +42,11 @@ LINES_ABOVE_MAX = 100
 BELOW_DATES_SHARE = 0.3  # of the rows without a date, for it to stand in the first row of a day alone
 LOST_SHARE = 0.05
 _BREAKS = re.compile(r"(?<=[a-z])(?=[A-Z])|[\W_]+")  # PeriodEnd, period_end
-_OF_AN_END = re.compile(r"\b(end|endtime|endzeit|time to|date to|bis|fin|(intervall|perioden)?ende)\b")
+_OF_AN_END = re.compile(
+    r"\b(end(ing)?|(interval|period)?endtime|time to|date to|fin"
+    r"|bis|endzeit|(intervall|perioden|stunden)?ende)\b"
+)
+_IN_UTC = re.compile("utc|gmt", re.IGNORECASE)  # also timeUTC and dateutc, which are no words of their own
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,7 @@ def detected_time(
     if len(zones) > 1 and local:
         return Timed(None, notes=(f"The times are in several zones, such as {zones[0]} and {zones[1]}.",))
     zone = found.zone or (zones[0] if zones else clock.zone_named(header))
-    if zone is None and local:
+    if zone is None and local and not _IN_UTC.search(header):
         zone = clock.zone_above(above[:LINES_ABOVE_MAX])
     glitch = clock.glitch(micros)
     is_range = RANGE in found.format

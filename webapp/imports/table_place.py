@@ -137,7 +137,8 @@ def _first_row(rows: Sequence[Line], typed: frozenset[int], width: int) -> int:
     ]
     for at, row in enumerate(rows):
         ahead = fits[at + 1 : at + 1 + ROWS_AHEAD]
-        if ahead and not ahead[0] and _are_names(rows[at + 1], width) and _is_other(row, timed, width):
+        is_apart = bool(ahead) and rows[at + 1].number > row.number + 1  # there is an empty line
+        if is_apart and not ahead[0] and _are_names(rows[at + 1], width) and _is_other(row, timed, width):
             continue
         if fits[at] and (not ahead or sum(ahead) * 2 >= len(ahead)):
             return _with_rows_before(rows, at, typed, width)

@@ -11,7 +11,7 @@ from django.db import transaction
 
 from pipeline_runtime.checkpoint import portable
 from pipeline_runtime.checkpoint.portable import NotPortable
-from pipeline_runtime.journal.records import TOPIC_IDS, Commit, JournalDamaged, decode
+from pipeline_runtime.journal.records import TOPIC_IDS, Boundary, Commit, JournalDamaged, decode
 from pipeline_runtime.kafka.clients import KafkaError
 from pipeline_runtime.kafka.topics import TopicLook
 from pipeline_runtime.model.document import parse_document
@@ -148,9 +148,20 @@ def commit_of(told: Mapping[str, Any]) -> Commit | None:
     if told["commit"] is None:
         return None
     record = decode(json.dumps(told["commit"]).encode())
-    if not isinstance(record, Commit) or not isinstance(record.boundary.ends, dict) or record.seq < 1:
+    if not isinstance(record, Commit) or not _is_sound(record.boundary):
         raise JournalDamaged("no commit")
     return record
+
+
+def _is_sound(boundary: Boundary) -> bool:
+    whole = (boundary.seq, boundary.batch_time_ms)
+    ends = boundary.ends
+    return (
+        all(type(each) is int for each in whole)
+        and boundary.seq >= 1
+        and isinstance(ends, dict)
+        and isinstance(ends.get(TOPIC_IDS, {}), dict)
+    )
 
 
 def _check_topics(spec: GroupSpec, commit: Commit) -> None:

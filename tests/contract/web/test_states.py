@@ -11,6 +11,8 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from pipeline_runtime.checkpoint import portable
+from pipeline_runtime.journal.records import Boundary, Commit, encode
+from pipeline_runtime.model.ids import Epoch, Seq
 from tests.contract.web.conftest import Caller, Central, audited
 from tests.contract.web.test_permissions import assert_problem
 from webapp.pipelines.models import Pipeline
@@ -23,6 +25,9 @@ metadata: {name: carried}
 spec: {elements: [{id: numbers, type: generator, params: {rate: 5}}]}
 """
 NUMBERS: dict[str, Any] = {"elements": [["numbers", "generator"]], "files": [], "commit": None}
+BROKEN = json.loads(encode(Commit(Epoch(1), Boundary(Seq(5), {}, 7)))) | {
+    "boundary": {"seq": 2.5, "ends": {}, "batch_time": 7}
+}
 STATE = {"group": "numbers", "key": None, "state": base64.b64encode(b"\x01").decode()}
 
 
@@ -60,6 +65,11 @@ def test_a_viewer_imports_nothing(caller: Call) -> None:
         (carried(document=1), "lacks the document", "Export it again"),
         (carried(groups={"numbers": {}}), "of a group cannot be read", "Export it again"),
         (carried(groups={"numbers": {**NUMBERS, "commit": 1}}), "of a group cannot be read", "Export it"),
+        (
+            carried(groups={"numbers": {**NUMBERS, "commit": BROKEN}}),
+            "of a group cannot be read",
+            "Export it",
+        ),
         (carried(groups={}), "other groups", "import that"),
         (carried(groups={"numbers": {**NUMBERS, "elements": []}}), "other elements", "import that"),
         (carried(groups={"numbers": {**NUMBERS, "files": ["f"]}}), "another one here", "the same original"),

@@ -73,7 +73,9 @@ def test_a_text_that_was_changed_or_cut_is_refused(
         portable.check(io.BytesIO(change(text_of(tmp_path))))
 
 
-@pytest.mark.parametrize("name", ["../x", "/x", "keyed/CURRENT", "elements/../keyed/x", "elements\\x", 1])
+@pytest.mark.parametrize(
+    "name", ["../x", "/x", "keyed/CURRENT", "elements/../keyed/x", "elements\\x", 1, f"elements/{'x' * 256}"]
+)
 def test_no_file_comes_to_lie_anywhere_but_among_those_of_sinks(tmp_path: Path, name: object) -> None:
     text = with_line({"group": "g", "file": name, "piece": ""})
     with pytest.raises(NotPortable, match="line 2"):
@@ -97,6 +99,21 @@ def test_no_file_comes_to_lie_anywhere_but_among_those_of_sinks(tmp_path: Path, 
 def test_a_line_that_cannot_be_unpacked_is_refused_with_the_whole_text(line: object, said: str) -> None:
     with pytest.raises(NotPortable, match=f"line 2: .*{said}"):
         portable.check(with_line(line))
+
+
+def test_a_file_that_is_a_folder_too_is_refused() -> None:
+    lines = [{"group": "g", "file": f"elements/{name}", "piece": ""} for name in ("a/b", "c", "a")]
+    text = b"".join(portable.write({}, [json.dumps(line).encode() + b"\n" for line in lines]))
+    with pytest.raises(NotPortable, match="a file and a folder of one name"):
+        portable.check(io.BytesIO(text))
+
+
+def test_the_header_is_no_state_of_a_group(tmp_path: Path) -> None:
+    header = {"group": "g", "key": "a", "state": ""}
+    portable.unpack(io.BytesIO(b"".join(portable.write(header, []))), "g", END, tmp_path / "state")
+    state = KeyedState(tmp_path / "state" / "keyed")
+    assert list(state.items()) == []
+    state.close()
 
 
 def with_line(line: object) -> io.BytesIO:

@@ -53,14 +53,9 @@ def test_a_time_is_read_as_it_is_written(tmp_path: Path, header: str, row: str, 
 @pytest.mark.parametrize(
     ("header", "is_end"),
     [
-        *(
-            (header, True)
-            for header in ("PeriodEnd", "period_end", "Interval End", "Zeit bis", "date_fin", "End")
-        ),
-        *(
-            (header, False)
-            for header in ("Sendezeit", "PeriodStart", "calendar_date", "Zeit", "weekend_time")
-        ),
+        *((header, True) for header in ("PeriodEnd", "period_end", "Interval End", "Zeit bis", "date_fin")),
+        *((header, True) for header in ("End", "INTERVALENDTIME_GMT", "Period Ending", "Stundenende")),
+        *((header, False) for header in ("Sendezeit", "Wochenende", "PeriodStart", "calendar_date", "Zeit")),
     ],
 )
 def test_a_name_says_whether_a_time_is_the_end_of_its_interval(
@@ -81,6 +76,10 @@ def test_a_name_says_whether_a_time_is_the_end_of_its_interval(
         ("Time Zone,GMT+05:30", "2024-04-30T18:30:00"),
         ("UTC offset: +2", "2024-04-30T22:00:00"),
         ("utc_offset_seconds: -14400", "2024-05-01T04:00:00"),
+        ("UTC offset (hours): -5", "2024-05-01T00:00:00"),
+        ("UTC offset: +5.5", "2024-05-01T00:00:00"),
+        ("UTC offset: -300", "2024-05-01T00:00:00"),
+        ("utc_offset_seconds: -36000000", "2024-05-01T00:00:00"),
         ("Timezone: 3", "2024-05-01T00:00:00"),
         ("Timezones of 2 sites are mixed", "2024-05-01T00:00:00"),
     ],
@@ -99,6 +98,35 @@ def test_a_weather_services_table_of_the_place_names_the_zone_of_the_one_below(t
     assert found.names[0] == "time"
     assert found.times[0] == "2024-04-30T22:00:00+00:00"
     assert len(found.rows) == len(found.times) == 30
+
+
+@pytest.mark.parametrize("header", ["timeUTC", "DateTimeUtc", "dateutc", "Zeit (GMT)"])
+def test_a_column_in_utc_stays_so_below_another_zone(tmp_path: Path, header: str) -> None:
+    data = "Timezone: Europe/Berlin\n\n" + lines(f"{header},v", "2024-05-01 00:{n:02d}:00,{n}")
+    assert imported(tmp_path / "file", data).times[0] == "2024-05-01T00:00:00+00:00"
+
+
+@pytest.mark.parametrize("header", ["timezone,est_flow,time", "site,tz,MST mean,Zeit"])
+def test_the_name_of_a_column_is_no_zone_of_the_one_before(tmp_path: Path, header: str) -> None:
+    others = ",".join(["1"] * header.count(","))
+    data = lines(header, others + ",2024-05-01 00:{n:02d}:00")
+    assert imported(tmp_path / "file", data).times[0] == "2024-05-01T00:00:00+00:00"
+
+
+def test_a_message_between_the_first_rows_takes_no_names(tmp_path: Path) -> None:
+    data = lines("time,v,w", "2024-05-01 00:{n:02d}:00,{n},1").replace(
+        "time,v,w\n", "time,v,w\n,1,2\nsensor,swapped,here\n"
+    )
+    (tmp_path / "file").write_text(data)
+    found = look(tmp_path / "file", "file").detection
+    assert (found.reading.header_line, found.reading.first_line) == (1, 2)
+    assert [question.id for question in found.questions] == ["part"]
+
+
+def test_a_bracket_in_a_text_hides_no_zone_of_a_document(tmp_path: Path) -> None:
+    rows = [{"time": f"2024-05-01T00:{n:02d}:00", "v": n} for n in range(30)]
+    document = {"title": "T [°C]", "timezone": "Europe/Berlin", "data": rows}
+    assert imported(tmp_path / "file.json", json.dumps(document)).times[0] == "2024-04-30T22:00:00+00:00"
 
 
 def test_a_documents_offset_holds_for_its_times(tmp_path: Path) -> None:

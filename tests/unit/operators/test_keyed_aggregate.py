@@ -50,6 +50,13 @@ def test_a_zero_is_one_key_whatever_its_sign(operator):
     assert (found["x"], found["rows"]) == (0.0, 2)
 
 
+def test_a_key_whose_rows_have_no_time_has_none(operator):
+    keyed = operator("keyed-aggregate", {"keys": ["k"], "aggregates": AGGREGATES})
+    rows = [{**row, "_time": None} for row in dicts([(0, "a", 1, 1.0)], SCHEMA)]
+    [found] = processed(keyed, [{"in": rows}], {"in": SCHEMA}).rows
+    assert found["_time"] is None
+
+
 def test_keys_of_several_columns_and_without_a_value_are_kept_apart(operator):
     params = {"keys": ["k", "n"], "aggregates": [{"function": "count", "as": "rows"}]}
     rows = [(0, "a", 1, None), (1, None, 1, None), (2, "a", None, None), (3, "a", 1, None)]

@@ -34,7 +34,8 @@ WAYS = {("edge-a", "edge-b"): 5.0, ("edge-a", "edge-c"): 40.0, ("edge-b", "edge-
 
 
 def automatic(name: str, rule: dict[str, Any]) -> Policy:
-    return Policy.objects.create(name=name, rule=rule, mode="automatic", moves_per_hour=60)
+    """One move: what is told of the nodes' load stays as it is, and would move the next one."""
+    return Policy.objects.create(name=name, rule=rule, mode="automatic", moves_per_hour=1)
 
 
 def is_heard(cluster: Cluster, cpu: Mapping[str, float]) -> None:

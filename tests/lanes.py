@@ -6,7 +6,7 @@ With `--full` (`make check-full`) the tests with the mark `full` run as well: mo
 
 A lane is a process of its own, so what its tests start has ports (`tests/ports.py`), data directories and
 databases of its own. A lane often waits, for Spark or for control's deadlines, so four run beside each other
-on two cores. With five, a start of Fogline took minutes. The last lane has only what the others leave.
+on two cores. With five, a start of Fogline took minutes. The lane `rest` has what the others leave.
 
 What a lane says stays in `build/tests/<lane>.log`, its results in `build/tests/<lane>.xml`. The table and the
 one line of results at the end are all that most people need.
@@ -69,6 +69,7 @@ class Lane:
 
 
 def lanes(static_checks: bool) -> list[Lane]:
+    """Returns them in the order in which they begin: the longest first."""
     make = ["make", "--no-print-directory"]
     checks = [[*make, "static-check"]] if static_checks else []
     handover = "tests/integration/handover"
@@ -84,10 +85,10 @@ def lanes(static_checks: bool) -> list[Lane]:
         Lane("browser", browser),
         Lane("engine", engine),
         Lane("control", control, without=(restorations,)),
-        # They compute all the time: with the others' priority, they would keep them from their deadlines.
-        Lane("simulation", ("tests/simulation",), niceness=5),
-        Lane("services", ("tests/contract",), before=checks),
+        # It computes all the time. With the others' priority, it would keep them from their deadlines.
         Lane("rest", (), niceness=5, before=[[*make, "test-browser-code"]]),
+        Lane("services", ("tests/contract",), before=checks),
+        Lane("simulation", ("tests/simulation",), niceness=5),
     ]
 
 

@@ -16,9 +16,10 @@ def results(path: Path, tests: int, failures: int = 0, errors: int = 0, skipped:
     return path
 
 
-def test_the_last_lane_takes_what_the_others_do_not_name() -> None:
+def test_one_lane_takes_what_the_others_do_not_name() -> None:
     all_lanes = lanes.lanes(static_checks=False)
-    *named, rest = all_lanes
+    named = [lane for lane in all_lanes if lane.paths]
+    [rest] = [lane for lane in all_lanes if not lane.paths]
     paths = [path for lane in named for path in lane.paths]
     assert len(paths) == len(set(paths))
     assert all((lanes.PROJECT / path).exists() for path in paths)

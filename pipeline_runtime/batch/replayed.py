@@ -19,7 +19,7 @@ from pipeline_runtime.kafka.json_rows import json_texts
 from pipeline_runtime.kafka.peek import PeekedRecord
 from pipeline_runtime.model.dead_letters import WayIn
 from pipeline_runtime.model.paths import value_at
-from pipeline_runtime.model.plain_data import NotPlainData, escaped, read_json
+from pipeline_runtime.model.plain_data import escaped, object_in
 from pipeline_runtime.model.schema import Field, StreamSchema
 from pipeline_runtime.model.spec import ColumnReading
 from pipeline_runtime.model.texts import texts
@@ -132,7 +132,7 @@ def mended_time_ms(mended: Mended) -> int | None:
 
 def cells_of(original: PeekedRecord | None, raw: str, way: WayIn) -> tuple[dict[str, Any], int | None]:
     """Returns the cells of a letter's row as far as they can be read, and its event time in ms."""
-    whole = _object_in(raw if original is None or way.reading is not None else original.value)
+    whole = object_in(raw if original is None or way.reading is not None else original.value)
     if way.reading is None:
         found = {name: whole.get(name) for name in way.schema.names}
         return found, None if original is None else original.timestamp_ms
@@ -147,14 +147,6 @@ def cells_of(original: PeekedRecord | None, raw: str, way: WayIn) -> tuple[dict[
         except Unreadable:
             at_ms = None
     return found, at_ms
-
-
-def _object_in(text: str) -> dict[str, Any]:
-    try:
-        found = read_json(text, is_kept=False)
-    except NotPlainData:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _plain(value: Any) -> Any:

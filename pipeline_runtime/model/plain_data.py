@@ -64,6 +64,15 @@ def read_json(text: str | bytes, *, is_kept: bool = True) -> Any:
     return value
 
 
+def object_in(text: str) -> dict[str, Any]:
+    """Returns the JSON object in a text that is only looked at, or {} if it is none."""
+    try:
+        found = read_json(text, is_kept=False)
+    except NotPlainData:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def exact(value: Any) -> Any:
     """Returns JSON data for a browser: whole numbers of which it would lose digits are texts."""
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) > _EXACT_MAX:

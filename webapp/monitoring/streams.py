@@ -12,7 +12,7 @@ from pipeline_runtime.kafka.peek import PeekedRecord, peek
 from pipeline_runtime.kafka.queue import Wanted, look
 from pipeline_runtime.model.document import parse_reference
 from pipeline_runtime.model.ids import position_key, stream_topic
-from pipeline_runtime.model.plain_data import NotPlainData, exact, read_json
+from pipeline_runtime.model.plain_data import NotPlainData, exact, object_in, read_json
 from pipeline_runtime.model.schema import Field
 from pipeline_runtime.model.spec import GroupSpec, InputStream
 from pipeline_runtime.operators.registry import OperatorUnknown, default_registry
@@ -94,8 +94,7 @@ def value_of(record: PeekedRecord) -> Any:
 
 def fields_of(record: PeekedRecord) -> dict[str, Any]:
     """Returns a record's columns, or none if it is no row."""
-    value = value_of(record)
-    return value if isinstance(value, dict) else {}
+    return object_in(record.value)
 
 
 def record_json(record: PeekedRecord) -> PeekedJson:

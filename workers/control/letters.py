@@ -30,7 +30,7 @@ from pipeline_runtime.kafka.peek import PeekedRecord
 from pipeline_runtime.kafka.transactions import Outgoing, RecordsRefused
 from pipeline_runtime.model.dead_letters import Mark, WayIn, concerned, place_of
 from pipeline_runtime.model.ids import dead_letter_topic, letters_id
-from pipeline_runtime.model.plain_data import NotPlainData, read_json
+from pipeline_runtime.model.plain_data import object_in
 from webapp.audit.announcements import announce
 from webapp.handovers.letters import way_of
 from webapp.handovers.models import LetterOrder
@@ -165,7 +165,7 @@ class _Settling:
         way, order = self._way, self._order
         if not isinstance(way, WayIn):
             return [], {}
-        said = {each.offset: _fields(each) for each in letters}
+        said = {each.offset: object_in(each.value) for each in letters}
         places = {offset: place for offset, found in said.items() if (place := place_of(found)) is not None}
         wanted = [(place.partition, place.offset) for place in places.values()]
         originals = records_at(self._kafka, way.read_from, wanted)
@@ -193,11 +193,3 @@ class _Settling:
 def _mended(rows: Mapping[str, Any] | None, offset: int) -> Mended | None:
     found = (rows or {}).get(str(offset))
     return None if found is None else Mended(*found)
-
-
-def _fields(letter: PeekedRecord) -> Mapping[str, Any]:
-    try:
-        found = read_json(letter.value, is_kept=False)
-    except NotPlainData:
-        return {}
-    return found if isinstance(found, dict) else {}

@@ -98,11 +98,11 @@ def described() -> dict[str, Any]:
 
 
 def routes() -> dict[str, list[tuple[str, str]]]:
-    """Those that change nothing together, since they leave what the next one needs."""
+    """The cases: all that only look are one, since they leave what the next one needs."""
     paths = described()["paths"]
     found = [(method.upper(), path) for path, methods in paths.items() for method in methods]
-    reading = [each for each in found if each[0] == "GET"]
-    return {"GET": reading, **{" ".join(each): [each] for each in found if each not in reading}}
+    looks = [each for each in found if each[0] == "GET"]
+    return {"GET": looks, **{" ".join(each): [each] for each in found if each not in looks}}
 
 
 def bodies_of(method: str, path: str) -> dict[str, tuple[str, bytes]]:

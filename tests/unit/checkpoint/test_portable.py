@@ -108,6 +108,15 @@ def test_a_file_that_is_a_folder_too_is_refused() -> None:
         portable.check(io.BytesIO(text))
 
 
+def test_more_files_than_a_group_may_have_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(portable, "FILES_MAX", 2)
+    lines = [{"group": "g", "file": f"elements/{name}", "piece": ""} for name in ("a", "a", "b", "c")]
+    text = [json.dumps(line).encode() + b"\n" for line in lines]
+    portable.check(io.BytesIO(b"".join(portable.write({}, text[:3]))))
+    with pytest.raises(NotPortable, match="more than 2 files"):
+        portable.check(io.BytesIO(b"".join(portable.write({}, text))))
+
+
 def test_the_header_is_no_state_of_a_group(tmp_path: Path) -> None:
     header = {"group": "g", "key": "a", "state": ""}
     portable.unpack(io.BytesIO(b"".join(portable.write(header, []))), "g", END, tmp_path / "state")

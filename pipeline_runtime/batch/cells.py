@@ -27,8 +27,15 @@ KINDS = {
 }
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ONE_US = timedelta(microseconds=1)
-_UTC = re.compile(r" ?(?:z|Z|UTC|GMT)$")
-"""How programs say that a time is in UTC."""
+_TIME = re.compile(
+    r"(?P<day>\d{4}-\d\d-\d\d|\d{8}|\d{4}-?W\d\d(?:-?\d)?)"
+    r"(?:[Tt ](?P<clock>\d\d(?::?(?P<minute>\d\d)(?::?(?P<second>\d\d)(?:[.,]\d*)?)?)?)"
+    r" ?(?P<zone>[zZ]|UTC|GMT|[+-]\d\d(?::?\d\d)?)?)?",
+    re.ASCII,
+)
+"""A time in ISO 8601. Python's own reader takes any character between day and clock, so digits that count
+milliseconds, and the zone of a bare day, would be times of day."""
+_MIDNIGHT = re.compile(r"24(?::?00(?::?00(?:[.,]0*)?)?)?")  # the one at the end of the day
 _NUMERIC = (FieldType.INTEGER, FieldType.NUMBER)
 
 
@@ -72,7 +79,8 @@ def _misfit(found: Any, field: Field, column: ColumnReading) -> str:
             says_it = not column.quoted and not isinstance(_unquoted(found.strip(), field.type), str)
             hint = ". Tick that it may be written as text" if says_it else ""
     elif type(found) in (int, float) and field.type in _NUMERIC:
-        has_decimals = field.type is FieldType.INTEGER and isfinite(found) and found != round(found)
+        has_decimals = isinstance(found, float) and isfinite(found) and not found.is_integer()
+        has_decimals = has_decimals and field.type is FieldType.INTEGER
         kind = "a number with decimals" if has_decimals else "a number that no row can hold"
     needed = f"{field.type.words} is needed"
     return f'its field for the column "{field.name}" is {kind}, but {needed}{hint}'
@@ -94,7 +102,7 @@ def _said_number(text: str) -> int | float | str:
     if not text or _NUMBER.fullmatch(text) is None:
         return text
     try:
-        return int(text)
+        return int(text) or float(text)  # an integer has no -0
     except ValueError:
         pass
     try:
@@ -130,12 +138,26 @@ def _is_text(found: str) -> bool:
 
 def _moment(text: str, what: str) -> datetime:
     """Returns the time in UTC. `what`: what holds it, for the reason why there is none."""
-    trimmed = _UTC.sub("Z", text.strip())
+    found = _TIME.fullmatch(text.strip())
     try:
-        found = datetime.fromisoformat(trimmed)
-        return found.astimezone(UTC) if found.tzinfo is not None else found.replace(tzinfo=UTC)
+        if found is None:
+            raise ValueError
+        day, clock, minute, second, zone = found.groups()
+        later = timedelta()
+        if clock is not None and _MIDNIGHT.fullmatch(clock):
+            clock, later = "00", timedelta(days=1)
+        elif (minute, second) == ("59", "60"):  # a leap second counts as the one behind it
+            begin = found.start("second") - found.start("clock")
+            clock, later = f"{clock[:begin]}59{clock[begin + 2 :]}", timedelta(seconds=1)
+        at = datetime.fromisoformat(day if clock is None else f"{day}T{clock}{_offset(zone)}")
+        at = at.astimezone(UTC) if at.tzinfo is not None else at.replace(tzinfo=UTC)
+        return at + later
     except (ValueError, OverflowError) as error:  # the year 1 has no time before it
         raise Unreadable(f"{what} is no time: {text[:_SHOWN_CHARACTERS]}") from error
+
+
+def _offset(zone: str | None) -> str:
+    return "Z" if zone in ("z", "UTC", "GMT") else zone or ""
 
 
 def event_time_us(found: Any, time: TimeReading) -> int:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
@@ -21,6 +22,7 @@ from pipeline_runtime.model.schema import Field, StreamSchema
 from pipeline_runtime.model.spec import RecordReading
 
 _DIGITS_MAX = 4000  # Python makes no integer of more than 4,300
+_MINUS_ZERO = re.compile(rb"-0\s*[,}\]]")
 
 VALUES_MAX = 2_000_000
 """The most values of one record that is made Python objects, which take 20 times its bytes."""
@@ -234,14 +236,14 @@ def _parsed(value: bytes | None) -> Any:
         raise _NotJson(f"the record has more than {VALUES_MAX:,} values")
     try:
         text = value.decode()
+        # As Arrow reads it: an integer has no -0, and a number does.
+        read_integer = _integer if _MINUS_ZERO.search(value) else None
         try:
-            return json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
+            return _loaded(text, read_integer)
         except json.JSONDecodeError:
             raise
         except ValueError:
-            return json.loads(
-                text, object_pairs_hook=_object, parse_constant=_constant, parse_int=_long_integer
-            )
+            return _loaded(text, _integer)
     except UnicodeDecodeError as error:
         what = f"the record is not UTF-8 text: {error.reason}"
         raise Unreadable(what if is_enclosed(value, *_PAIRS) else not_an_object(value)) from error
@@ -266,9 +268,13 @@ def _constant(text: str) -> float | None:
     return None if text == "NaN" else float(text)
 
 
-def _long_integer(text: str) -> float:
+def _loaded(text: str, read_integer: Callable[[str], float] | None) -> Any:
+    return json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_int=read_integer)
+
+
+def _integer(text: str) -> float:
     """Python makes no integer of more than 4,300 digits. Nobody may need the field that holds them."""
-    return int(text) if len(text) <= _DIGITS_MAX else float(text)
+    return int(text) if len(text) <= _DIGITS_MAX and text != "-0" else float(text)
 
 
 def _items(whole: Any, value: bytes, reading: RecordReading) -> list[Any]:

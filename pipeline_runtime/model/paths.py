@@ -1,4 +1,7 @@
-"""Paths into a JSON value: `a.b`, `a[0].b`, `["a field.with dots"].b`, and `$.a` from the whole record."""
+"""Paths into a JSON value: `a.b`, `a[0].b`, `["a field.with dots"].b`, and `$.a` from the whole record.
+
+Within `["…"]`, `\\"` stands for a quote and `\\\\` for a backslash.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,15 @@ from typing import Any
 Path = tuple[str | int, ...]
 """Names of fields and places in arrays, from outside to inside."""
 
-ROOT = "$"
-"""As a path's first step: it begins at the whole record, and not at one of its rows."""
+ROOT = -1
+"""As a path's first step, written as `$`: the path begins at the whole record, and not at one of its rows.
+No place in an array is negative, and any text may be the name of a field: `["$"]` is the field `$`."""
 STEPS_MAX = 20
 
-_STEP = re.compile(r'\.?(?P<name>[^.\[\]"]+)|\[(?P<place>\d{1,6})\]|\["(?P<quoted>[^"]+)"\]')
+_STEP = re.compile(
+    r'\.?(?P<name>[^.\[\]"]+)|\[(?P<place>\d{1,6})\]|\["(?P<quoted>(?:[^"\\]|\\.)*)"\]', re.DOTALL
+)
+_ESCAPED = re.compile(r'\\(["\\])')
 
 
 def parse_path(text: str) -> Path:
@@ -23,14 +30,21 @@ def parse_path(text: str) -> Path:
         found = _STEP.match(text, at)
         if found is None or (at == 0 and text.startswith(".")):
             raise ValueError(f'"{text}" is no path: write a.b, a[0].b, or ["a name with dots"].b')
-        place = found["place"]
-        steps.append(int(place) if place is not None else found["name"] or found["quoted"])
+        steps.append(_step(found, is_first=at == 0))
         at = found.end()
     if not steps:
         raise ValueError("a path names at least one field")
     if len(steps) > STEPS_MAX:
         raise ValueError(f"a path has at most {STEPS_MAX} steps")
     return tuple(steps)
+
+
+def _step(found: re.Match[str], *, is_first: bool) -> str | int:
+    if found["place"] is not None:
+        return int(found["place"])
+    if found["quoted"] is not None:
+        return _ESCAPED.sub(r"\1", found["quoted"])
+    return ROOT if is_first and found["name"] == "$" else found["name"]
 
 
 def value_at(row: Any, whole: Any, path: Path) -> Any:

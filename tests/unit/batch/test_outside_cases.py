@@ -38,7 +38,7 @@ BY_PATH = {
     "type": "string",
     "from": "nowhere.deep",
 }  # no record has it, and Python has to read
-GOOD, BAD = b'{"n":7,"k":"good"}', b'{"n":"bad"}'
+GOOD, BAD = b'{"n":7,"k":"good"}', b'{"n":"bad","v":"bad","k":1,"b":1,"t":1}'
 
 
 def read(values: list[bytes | None], columns: list[dict[str, Any]], **params: Any) -> Read:
@@ -113,6 +113,10 @@ TIMES = {
     "2026-03-01T06:00:00,5Z": "06:00:00.500000",
     "2026-03-01": "00:00:00",
     "20260301T060000Z": "06:00:00",
+    "2026-02-28T24:00:00Z": "00:00:00",
+    "2026-03-01T01:00:00.5 +0100": "00:00:00.500000",
+    "2026-03-01T05:59:60Z": "06:00:00",
+    "2026-02-28T23:59:60.25Z": "00:00:00.250000",
 }
 
 
@@ -123,6 +127,29 @@ def test_a_time_may_be_written_in_these_ways(text: str) -> None:
         assert f"2026-03-01 {TIMES[text]}+00:00" == str(row["t"])
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1764100512345",  # milliseconds since 1970: no day in 1764
+        "2026030112345",
+        "2026-03-01+02:00",  # a day with a zone: not two o'clock
+        "2026-03-01-06:00",
+        "2026-03-01Z",
+        "2026-03-01x06:00",
+        "2026-03-01T06.5",  # half an hour for ISO 8601, half a second for Python
+        "2026-03-01T24:00:01Z",
+        "2026-03-01T06:00:61Z",
+        "2026-03-01T06:30:60Z",
+        "2026-03-01T06:00:00+24:00",
+        "2026-03-01T06:00:00 CET",
+    ],
+)
+def test_what_can_be_read_as_another_time_is_none(text: str) -> None:
+    for row, reason in read_in_all_ways(json.dumps({"t": text}).encode(), COLUMNS):
+        assert row is None
+        assert f"no time: {text}" in reason
+
+
 REFUSED: dict[str, tuple[bytes | None, str]] = {
     "2 to the power of 63": (b'{"n":9223372036854775808}', "a number that no row can hold"),
     "a large integer with a point": (b'{"n":9007199254740993.0}', "a number that no row can hold"),
@@ -130,6 +157,7 @@ REFUSED: dict[str, tuple[bytes | None, str]] = {
     "Infinity": (b'{"v":Infinity}', "a number that no row can hold"),
     "400 digits": (b'{"v":' + b"9" * 400 + b"}", "a number that no row can hold"),
     "5,000 digits": (b'{"n":' + b"9" * 5000 + b"}", "a number that no row can hold"),
+    "more digits than a float has": (b'{"n":' + b"9" * 400 + b"}", "a number that no row can hold"),
     "1e400": (b'{"v":1e400}', "a number that no row can hold"),
     "a number as text": (b'{"n":"7"}', 'is the text "7", but a whole number is needed. Tick that it may'),
     "a word for a number": (b'{"v":"warm"}', 'is the text "warm", but a number is needed'),
@@ -195,6 +223,45 @@ def test_a_record_is_a_dead_letter_that_says_why(case: str) -> None:
     for row, reason in read_in_all_ways(value, COLUMNS):
         assert row is None
         assert expected in reason
+
+
+@pytest.mark.parametrize("written", [b"-0", b"-0.0", b"-0e0"])
+def test_a_number_keeps_the_sign_of_a_zero_however_it_is_read(written: bytes) -> None:
+    for row, _ in read_in_all_ways(b'{"v":' + written + b', "n":-0}', COLUMNS):
+        assert (str(row["v"]), row["n"]) == ("-0.0", 0)
+    quoted = [{**COLUMNS[1], "quoted": True}]
+    assert str(read([b'{"v":"' + written + b'"}'], quoted).columns["v"][0].as_py()) == "-0.0"
+
+
+PATHS: dict[str, tuple[dict[str, Any], str | None]] = {
+    "a.b": ({"a.b": 9, "a": {"b": 1}}, "a.b"),
+    "a.b in quotes": ({"a.b": 1, "a": {"b": 9}}, '["a.b"]'),
+    "brackets": ({"a[0]": 9, "a": [1]}, "a[0]"),
+    "brackets in quotes": ({"a[0]": 1, "a": [9]}, '["a[0]"]'),
+    "a quote": ({'a"b': 1}, '["a\\"b"]'),
+    "a backslash": ({"a\\b": 1}, "a\\b"),
+    "a backslash in quotes": ({"a\\b": 1}, '["a\\\\b"]'),
+    "no name": ({"": 1}, '[""]'),
+    "no name further inside": ({"a": {"": 1}}, 'a[""]'),
+    "the whole record": ({"$": {"a": 9}, "a": 1}, "$.a"),
+    "a field $": ({"$": {"a": 1}, "a": 9}, '["$"].a'),
+    "a field $ alone": ({"$": 1}, '["$"]'),
+    "the column's name": ({"x": 1}, None),
+    "another case": ({"X": 9, "x": 1}, None),
+}
+
+
+@pytest.mark.parametrize("case", list(PATHS))
+def test_a_path_finds_its_field(case: str) -> None:
+    record, path = PATHS[case]
+    column = {"name": "x", "type": "integer"} | ({} if path is None else {"from": path})
+    for row, reason in read_in_all_ways(json.dumps(record).encode(), [column]):
+        assert (row, reason) == ({"x": 1}, "")
+
+
+def test_an_array_of_rows_may_lie_in_a_field_dollar() -> None:
+    found = read([b'{"$":[{"n":1}]}'], COLUMNS[:1], rows='["$"]')
+    assert found.columns.to_pylist() == [{"n": 1}]
 
 
 QUOTED: dict[str, tuple[int | None, float | None]] = {

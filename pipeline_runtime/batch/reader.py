@@ -18,6 +18,7 @@ from pipeline_runtime.batch.reading_ahead import ReadingAhead
 from pipeline_runtime.batch.rows import Asked
 from pipeline_runtime.kafka.ahead import unpack
 from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.kafka.peek import key_text
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.model.texts import texts
@@ -240,7 +241,7 @@ def _text_keys(keys: pa.BinaryArray) -> pa.Array:
     try:
         return keys.cast(pa.string())
     except pa.ArrowInvalid:
-        texts = [None if key is None else key.decode(errors="replace") for key in keys.to_pylist()]
+        texts = [None if key is None else key_text(key) for key in keys.to_pylist()]
         return pa.array(texts, pa.string())
 
 

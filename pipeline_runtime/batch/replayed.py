@@ -63,6 +63,8 @@ def as_it_was(original: PeekedRecord | None, raw: str, way: WayIn, now_ms: int) 
         raise NotReplayed("Its record holds several rows, and the others were taken. Mend this one instead.")
     if not _is_same(raw, original.value):
         raise NotReplayed("The topic has another record there now. Mend the row instead.")
+    if not original.is_text:
+        raise NotReplayed("It cannot be read now either: the record is not UTF-8 text. Mend the row instead.")
     values, times_ms = pa.array([original.value.encode()], pa.binary()), np.array([original.timestamp_ms])
     read = read_outside(values, times_ms, way.schema, way.reading)
     read = not_far_ahead(read, way.reading, now_ms)

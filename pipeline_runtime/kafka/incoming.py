@@ -261,7 +261,7 @@ def decoded(batches: Sequence[DefaultRecordBatch | _Part]) -> Records:
         return _decoded(readable, [batch.records_count for batch in batches], starts)
 
 
-# The lengths do not fit, the data ends too early, a length has too many bytes, or a header is no text.
+# The lengths do not fit, the data ends too early, or a length has too many bytes.
 _NOT_AS_IT_SAYS = (CorruptRecordError, IndexError, ValueError)
 
 
@@ -414,7 +414,7 @@ def _headers(data: bytes, position: int) -> tuple[Headers, int]:
         value, position = _text(data, position)
         if name is None:
             raise CorruptRecordError("a header has no name")
-        found.append((name.decode(), value))
+        found.append((name.decode(errors="backslashreplace"), value))
     return tuple(found), position
 
 

@@ -25,6 +25,7 @@ class PeekedRecord:
     timestamp_ms: int
     key: str | None
     value: str
+    is_text: bool = True  # whether the value is UTF-8: else other characters stand for what is not
 
 
 @dataclass(frozen=True)
@@ -208,10 +209,16 @@ class OpenTopic:
 
 
 def peeked(record: Any) -> PeekedRecord:
-    return PeekedRecord(
-        record.partition,
-        record.offset,
-        record.timestamp,
-        record.key.decode(errors="replace") if record.key is not None else None,
-        (record.value or b"").decode(errors="replace"),
-    )
+    value: bytes = record.value or b""
+    try:
+        text, is_text = value.decode(), True
+    except UnicodeDecodeError:
+        text, is_text = value.decode(errors="replace"), False
+    key = None if record.key is None else key_text(record.key)
+    return PeekedRecord(record.partition, record.offset, record.timestamp, key, text, is_text)
+
+
+def key_text(key: bytes) -> str:
+    """Returns a record's key as text. Bytes that are not UTF-8 stand there as \\xNN: two keys must not become
+    one."""
+    return key.decode(errors="backslashreplace")

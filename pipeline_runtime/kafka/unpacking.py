@@ -13,6 +13,7 @@ import gzip
 import io
 import zlib
 from collections.abc import Callable, Iterator
+from functools import wraps
 from typing import Any, Protocol
 
 import snappy
@@ -48,8 +49,33 @@ class _Reader(Protocol):
 
 
 def unpack_within_bounds() -> None:
-    """Makes every client of this process unpack within bounds, including those that are open."""
+    """Makes every client of this process unpack within bounds, including those that are open. Then the names
+    of headers may be any bytes, too: a client in C writes what it is given."""
     DefaultRecordBatch._maybe_uncompress = unpack
+    DefaultRecordBatch._read_msg = _with_any_names
+
+
+_read_msg = DefaultRecordBatch._read_msg
+
+
+@wraps(_read_msg)
+def _with_any_names(batch: DefaultRecordBatch, *args: Any, **options: Any) -> Any:
+    try:
+        return _read_msg(batch, *args, **options)
+    except UnicodeDecodeError:
+        batch._buffer = _AnyNames(batch._buffer)
+        return _read_msg(batch, *args, **options)
+
+
+class _AnyNames(bytearray):
+    """The bytes of records, of which each part can be made a text."""
+
+    def __getitem__(self, place: Any) -> Any:
+        found = super().__getitem__(place)
+        return _AnyNames(found) if isinstance(place, slice) else found
+
+    def decode(self, encoding: str = "utf-8", errors: str = "") -> str:
+        return bytes(self).decode(encoding, errors or "backslashreplace")
 
 
 def unpack(batch: DefaultRecordBatch) -> None:

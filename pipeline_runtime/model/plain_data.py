@@ -66,11 +66,16 @@ def read_json(text: str | bytes, *, is_kept: bool = True) -> Any:
 
 def object_in(text: str) -> dict[str, Any]:
     """Returns the JSON object in a text that is only looked at, or {} if it is none."""
-    try:
-        found = read_json(text, is_kept=False)
-    except NotPlainData:
-        return {}
+    found = data_in(text)
     return found if isinstance(found, dict) else {}
+
+
+def data_in(text: str) -> Any:
+    """Returns the JSON data in a text that is only looked at, or the text if it is none."""
+    try:
+        return read_json(text, is_kept=False)
+    except NotPlainData:
+        return escaped(text)
 
 
 def exact(value: Any) -> Any:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
 
 from pipeline_runtime.model.kept import KeptAnswer, KeptEntry
-from pipeline_runtime.model.plain_data import NotPlainData, read_json
+from pipeline_runtime.model.plain_data import data_in, escaped, exact
 from pipeline_runtime.operators.registry import OperatorUnknown, default_registry
 from pipeline_runtime.operators.sdk import Processor
 from webapp.backends.node_questions import SAFE, ask_kept
@@ -74,14 +73,7 @@ def _entry(entry: KeptEntry) -> KeptKey:
     return {
         "key": entry.key,
         "key_cut": entry.key_cut,
-        "state": entry.state if entry.state_cut else _value(entry.state),
+        "state": escaped(entry.state) if entry.state_cut else exact(data_in(entry.state)),
         "state_cut": entry.state_cut,
         "timers": [iso_of_ms(time_ms) for time_ms in entry.timers_ms],
     }
-
-
-def _value(text: str) -> Any:
-    try:
-        return read_json(text)
-    except NotPlainData:
-        return text  # for example a number that JSON does not have

@@ -12,7 +12,7 @@ from pipeline_runtime.kafka.peek import PeekedRecord, peek
 from pipeline_runtime.kafka.queue import Wanted, look
 from pipeline_runtime.model.document import parse_reference
 from pipeline_runtime.model.ids import position_key, stream_topic
-from pipeline_runtime.model.plain_data import NotPlainData, exact, object_in, read_json
+from pipeline_runtime.model.plain_data import data_in, exact, object_in
 from pipeline_runtime.model.schema import Field
 from pipeline_runtime.model.spec import GroupSpec, InputStream
 from pipeline_runtime.operators.registry import OperatorUnknown, default_registry
@@ -86,10 +86,7 @@ def asked_of_kafka(read: Callable[[KafkaSettings], Read]) -> Read:
 
 def value_of(record: PeekedRecord) -> Any:
     """Returns a record's value as JSON data, or as the text that it is."""
-    try:
-        return read_json(record.value, is_kept=False)
-    except NotPlainData:
-        return record.value
+    return data_in(record.value)
 
 
 def fields_of(record: PeekedRecord) -> dict[str, Any]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from pipeline_runtime.batch.reader import _text_keys
 from pipeline_runtime.batch.replayed import (
     AT,
     Mended,
@@ -16,7 +19,7 @@ from pipeline_runtime.batch.replayed import (
     cells_of,
     mended_values,
 )
-from pipeline_runtime.kafka.peek import PeekedRecord
+from pipeline_runtime.kafka.peek import PeekedRecord, key_text, peeked
 from pipeline_runtime.model.dead_letters import WayIn
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 from pipeline_runtime.model.spec import ColumnReading, RecordReading, TimeReading
@@ -65,6 +68,21 @@ def test_a_record_of_a_users_topic_is_read_as_its_element_reads_it_now() -> None
 def test_what_cannot_come_back_as_it_was_says_why(original: PeekedRecord | None, raw: str, said: str) -> None:
     with pytest.raises(NotReplayed, match=said):
         as_it_was(original, raw, OUTSIDE, NOW_MS)
+
+
+def test_a_record_that_is_no_text_does_not_come_back_with_other_characters() -> None:
+    value = peeked(
+        SimpleNamespace(partition=0, offset=5, timestamp=NOW_MS, key=None, value=b'{"machine":"\xe4"}')
+    )
+    with pytest.raises(NotReplayed, match="not UTF-8 text"):
+        as_it_was(value, value.value, OUTSIDE, NOW_MS)
+
+
+def test_two_keys_that_are_no_text_are_two() -> None:
+    keys = [(200).to_bytes(4), (201).to_bytes(4), "ä".encode()]
+    texts = [key_text(key) for key in keys]
+    assert texts == ["\0\0\0\\xc8", "\0\0\0\\xc9", "ä"]
+    assert _text_keys(pa.array([*keys, None], pa.binary())).to_pylist() == [*texts, None]
 
 
 def test_a_mended_row_has_the_types_of_its_columns_and_the_key_of_its_values() -> None:

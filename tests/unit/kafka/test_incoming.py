@@ -219,6 +219,20 @@ def test_records_of_a_batch_that_is_not_as_it_says_are_unread_and_others_are_rea
     assert records.values[2].as_py() == b"value"
 
 
+def test_the_name_of_a_header_may_be_any_bytes() -> None:
+    """A client in C writes what it is given. No element must stand still for that, or lose records."""
+    records = [Sent(NOW_MS, b"k", b"before", []), Sent(NOW_MS, b"k", b"value", [("~~", b"h"), ("~~", None)])]
+    log = bytes_of(records, 0).replace(b"~~", b"\xff\xfe")
+    names = ["\\xff\\xfe"] * 2
+    found = rows_of(decoded([DefaultRecordBatch(log)]))
+    assert [(value, [name for name, _ in headers]) for *_, value, headers in found] == [
+        (b"before", []),
+        (b"value", names),
+    ]
+    one, other = DefaultRecordBatch(log)
+    assert (one.value, other.value, [name for name, _ in other.headers]) == (b"before", b"value", names)
+
+
 @settings(max_examples=100)
 @given(
     st.lists(

@@ -8,7 +8,15 @@ from hypothesis import given, settings, strategies as st
 
 from pipeline_runtime.model.document import load_text, parse_document
 from pipeline_runtime.model.faults import DocumentInvalid, join_path
-from pipeline_runtime.model.plain_data import DEPTH_MAX, PLACES_MAX, NotPlainData, read_json, unfit
+from pipeline_runtime.model.plain_data import (
+    DEPTH_MAX,
+    PLACES_MAX,
+    NotPlainData,
+    data_in,
+    object_in,
+    read_json,
+    unfit,
+)
 from pipeline_runtime.operators.registry import BUILT_IN
 from pipeline_runtime.planning.validation import validate
 
@@ -30,6 +38,12 @@ JSON = st.recursive(
     lambda children: st.lists(children) | st.dictionaries(st.text(st.characters(codec="utf-8")), children),
     max_leaves=20,
 )
+
+
+def test_what_is_only_looked_at_is_shown_as_data_with_escapes_or_as_its_text():
+    assert data_in('{"a\\u0000": ["b\\u0000\\ud800"]}') == {"a\\x00": ["b\\x00\\ud800"]}
+    assert data_in('{"a": NaN, "b": "\0"}') == '{"a": NaN, "b": "\\x00"}'
+    assert (object_in("[1]"), object_in("{"), object_in('{"a": 1}')) == ({}, {}, {"a": 1})
 
 
 @settings(deadline=None)

@@ -18,7 +18,7 @@ class KnownError(NamedTuple):
 
 
 _COMMITTED = "Everything up to the last committed batch is kept. The batch that failed left nothing behind."
-_UNCHANGED = "Nothing was changed. What runs goes on."
+_UNCHANGED = "Nothing was changed. Everything that runs goes on."
 
 AT_ELEMENTS = (
     KnownError(
@@ -32,19 +32,20 @@ AT_ELEMENTS = (
     KnownError(
         "batch-too-long",
         "A batch does not end",
-        "A batch has run for longer than `FOGLINE_BATCH_S` allows, not counting the time in which Kafka did"
-        " not answer. A model or an operator that never ends is the usual cause. The message says which rows"
-        " it was given.",
+        "A batch has run for longer than `FOGLINE_BATCH_S` allows, not counting the time in which"
+        " Kafka did not answer. The usual cause is a model or an operator that never ends. The"
+        " message says which rows the batch was given.",
         _COMMITTED,
-        "Look at the element's model or code and at those rows, then deploy a changed version, or skip the"
-        " rows. If its batches do take that long, raise `FOGLINE_BATCH_S` on the node.",
+        "Look at the element's model or code and at those rows, then deploy a changed version, or"
+        " skip the rows. If the element's batches have to take that long, raise `FOGLINE_BATCH_S`"
+        " on the node.",
     ),
     KnownError(
         "not-deterministic",
         "A batch came out differently when it was processed again",
-        "A standby or a restored element processes the same rows as the owner before it, and must get the"
-        " same result. It got another one. An operator of the group uses the clock, chance, the network or a"
-        " file that changes.",
+        "A standby or a restored element processes the same rows as the owner before it, and must"
+        " get the same result. It got another result. An operator of the group uses the clock,"
+        " chance, the network or a file that changes.",
         "The replica that noticed it committed nothing. The owner is not affected.",
         "Correct the operator: its output may depend on its rows, its state and the batch's time alone."
         " Then deploy again.",
@@ -77,13 +78,15 @@ AT_ELEMENTS = (
     KnownError(
         "rows-gone",
         "Rows were deleted before they were read",
-        "The topic no longer holds the rows that come next. Its retention is shorter than the time by which"
-        " the element lags behind, or somebody deleted the rows.",
+        "The topic no longer holds the rows that the element has to read next. The topic's"
+        " retention is shorter than the time by which the element lags behind, or somebody deleted"
+        " the rows.",
         "Everything up to the last committed batch is kept. No later row is processed in place of the"
         " missing ones.",
-        "Choose to go on behind the gap. The choice says how many records it leaves out. Give the topic a"
-        ' longer retention. Or set the element\'s "Records deleted before they were read" to "Go on behind'
-        ' them": then it goes on by itself, with an event.',
+        "Choose to go on behind the gap. The choice says how many records it leaves out. To"
+        " prevent such gaps, give the topic a longer retention. Or set the element's \"Records"
+        ' deleted before they were read" to "Go on behind them": the element then goes on by'
+        " itself, with an event.",
     ),
     KnownError(
         "state-outdated",
@@ -93,18 +96,19 @@ AT_ELEMENTS = (
         " created the topic again.",
         "Everything up to the last committed batch is kept. The copy has emitted nothing, and has processed"
         " no other rows in place of the missing ones.",
-        "Nothing at first: the node takes the newest checkpoint by itself, 5 times. If that is too old as"
-        " well, restore the element on the node that ran it last, when that is back: the newest state is on"
-        " its disk. If that node is gone for good, undeploy the pipeline and deploy it again: the element"
-        " then begins without a state.",
+        "Nothing at first: the node takes the newest checkpoint by itself, 5 times. If this"
+        " checkpoint is too old as well, restore the element on the node that ran it last, as soon"
+        " as that node is back: the newest state is on its disk. If that node is gone for good,"
+        " undeploy the pipeline and deploy it again: the element then begins without a state.",
     ),
     KnownError(
         "topic-recreated",
         "The topic is another one by now",
-        "Somebody deleted the topic that the element reads, and created one with the same name. Or the topic"
-        " has lost records that were read already. The place up to which it was read means nothing there.",
-        "Everything up to the last committed batch is kept. Nothing of the new topic is processed as if it"
-        " followed the old one.",
+        "Somebody deleted the topic that the element reads, and created one with the same name."
+        " Or the topic has lost records that the element had read. The position up to which the"
+        " element has read does not fit the new topic.",
+        "Everything up to the last committed batch is kept. The element has processed no record"
+        " of the new topic.",
         "Choose to go on from the new beginning. The element then reads the new topic from its first record,"
         " and keeps its state.",
     ),
@@ -118,10 +122,11 @@ AT_ELEMENTS = (
     KnownError(
         "rows-unreadable",
         "Records of a topic cannot be decoded",
-        "The records are there, but Kafka's client cannot read them: they are damaged, or compressed in a"
-        " way that is not known here.",
+        "The records are there, but Kafka's client cannot read them: they are damaged, or"
+        " compressed in a way that Fogline does not know.",
         _COMMITTED,
-        "See which producer wrote them. Once the topic holds readable records, pause and resume the element.",
+        "Find out which producer wrote these records. When the topic holds readable records"
+        " again, pause and resume the element.",
     ),
     KnownError(
         "topic-partitions-differ",
@@ -142,8 +147,8 @@ AT_ELEMENTS = (
     KnownError(
         "records-refused",
         "Kafka does not take a record",
-        "The broker refuses a record that the element wrote, for good: it is too large for the topic, or"
-        " its time is not allowed there.",
+        "The broker refuses for good a record that the element wrote: the record is too large for"
+        " the topic, or its time is not allowed there.",
         "Nothing of the batch was committed. Everything before it is kept.",
         "Raise the topic's limit, or let the element write smaller records. Then deploy again.",
     ),
@@ -157,17 +162,18 @@ AT_ELEMENTS = (
     KnownError(
         "node-starved",
         "The node had no time to start a process",
-        "Spark waited 10 s for a Python process of the element. Only a machine without any CPU or memory to"
-        " spare takes that long.",
+        "Spark waited 10 s for a Python process of the element. A start takes that long only on a"
+        " machine without any CPU or memory to spare.",
         _COMMITTED,
         "The node starts the element again by itself. If this happens again, move elements to another node.",
     ),
     KnownError(
         "nodes-fell-silent",
         "The element is held, because two nodes fell silent with it",
-        "A node fell silent, the element was restored on another one, and that fell silent as well before the"
-        " element had committed a batch there. So it may be the element that ends them, for example by a row"
-        " that takes too much memory. It is not started any more, so that nothing else is lost.",
+        "A node fell silent, and the element was restored on another node. That node fell silent"
+        " as well, before the element had committed a batch there. So the element itself may end"
+        " its nodes, for example by a row that takes too much memory. No node starts it any more,"
+        " so that it ends no further node.",
         "Committed batches are in the journal and the state is kept. The other elements are restored.",
         "See the nodes' logs, for instance whether memory was short. Restore the element: then it is started"
         " again. Or skip the rows that its batch was reading, where that is offered. Or deploy a changed"
@@ -179,16 +185,17 @@ AT_ELEMENTS = (
         "Spark's Java process ended while this element started or ran, twice within an hour. The element is"
         " not started any more, so that the others can run. Lack of memory is the usual cause.",
         "Committed batches are in the journal and the state is kept. The other elements go on.",
-        "See the nodes' logs, for instance whether memory was short. Deploy a changed version, restore the"
-        " element on another node, or pause and resume it: then it is started again. Or skip the rows that"
-        " its batch was reading, where that is offered.",
+        "See the nodes' logs, for instance whether memory was short. Deploy a changed version,"
+        " restore the element on another node, or pause and resume it. Any of these starts it"
+        " again. Or skip the rows that its batch was reading, where that is offered.",
     ),
     KnownError(
         "owner-replaced",
         "Another node owns the element now",
         "This node was cut off or silent, and the element was restored elsewhere. What this node still"
         " tried to write was refused.",
-        "Nothing was written twice. What this node had not committed is processed by the new owner.",
+        "Nothing was written twice. The new owner processes the rows whose results this node had"
+        " not committed.",
         "Nothing. The element starts here again only when somebody moves it here.",
     ),
     KnownError(
@@ -215,9 +222,10 @@ AT_ELEMENTS = (
     KnownError(
         "definition-refused",
         "The node cannot read the element's definition",
-        "What the control process wants of the node does not fit what the node can do. The two may have"
-        " different versions of Fogline, or of an operator's package.",
-        "The element's state and checkpoints on this node are kept. What ran of it goes on.",
+        "The control process sent a definition of the element that this node cannot read. The two"
+        " may have different versions of Fogline, or of an operator's package.",
+        "The element's state and checkpoints on this node are kept. If the element ran here, it"
+        " goes on as before.",
         "Correct the element's parameters and deploy again. If they are right, install the same version of"
         " Fogline on the node as on the control side.",
     ),
@@ -253,12 +261,13 @@ IN_ANSWERS = (
         "A request with the session of a browser needs the token that its page was given. The page was opened"
         " before you last signed in, or another site has sent the request.",
         _UNCHANGED,
-        "Reload the page and try again. A program sends an API token instead of a session.",
+        "Reload the page and try again. In a program, send an API token instead of a session.",
     ),
     KnownError(
         "not-found",
         "There is nothing of that name",
-        "The pipeline, element, node or other thing does not exist, or exists no longer.",
+        "The pipeline, element, node or other thing that the request names does not exist, or no"
+        " longer exists.",
         _UNCHANGED,
         "See whether the name is right. The overview lists what there is.",
     ),
@@ -272,8 +281,8 @@ IN_ANSWERS = (
     KnownError(
         "conflict",
         "This is not possible now",
-        "The request is right, but what it is about is in a state that does not allow it: it runs, moves,"
-        " does not run, or its name is taken.",
+        "The request is valid, but the thing that it names is in a state that does not allow it."
+        " For example it runs, does not run or moves, or its name is taken.",
         _UNCHANGED,
         "`next` in the answer says what to do first.",
     ),
@@ -294,7 +303,8 @@ IN_ANSWERS = (
     KnownError(
         "upgrade-refused",
         "This version cannot take over from the one that runs",
-        "A change cannot be made while the pipeline runs. `faults` names each element and the reason.",
+        "The version has a change that cannot be made while the pipeline runs. `faults` names"
+        " each element and the reason.",
         _UNCHANGED,
         "Change back what is named, or undeploy the pipeline first. docs/explanation/operations.md says"
         " what an upgrade may change.",
@@ -304,7 +314,7 @@ IN_ANSWERS = (
         "The machine has another version of Fogline",
         "All nodes must have the version of the control side.",
         "The machine has not joined. Its token can still be used.",
-        "Install the version that the message names on it, and start it again.",
+        "Install on this machine the version that the message names, and start the node again.",
     ),
     KnownError(
         "length-required",
@@ -318,7 +328,7 @@ IN_ANSWERS = (
         "The file or request is too large",
         "It is larger than the limit that the message names.",
         "Nothing was stored.",
-        "Split it. For data files, an admin can raise `FOGLINE_UPLOAD_BYTES_MAX`.",
+        "Split the file or the request. For data files, an admin can raise `FOGLINE_UPLOAD_BYTES_MAX`.",
     ),
     KnownError(
         "invalid",
@@ -338,22 +348,24 @@ IN_ANSWERS = (
     KnownError(
         "too-soon",
         "The same was done a moment ago",
-        "This may be done only once in a while. The header `Retry-After` says for how many seconds to wait.",
+        "This request is allowed only once within some seconds. The header `Retry-After` says for"
+        " how many seconds to wait.",
         _UNCHANGED,
-        "Wait that long, and send it again.",
+        "Wait for that time, and send the request again.",
     ),
     KnownError(
         "backend-away",
         "Kafka, Redis, a checkpoint service or a node does not answer",
-        "The dashboard needs it to do this, and got no answer.",
+        "The dashboard needs this service for your request, and got no answer from it.",
         "Running pipelines are not affected by this request. An order that could not be sent was not"
         " carried out.",
-        "See whether the service that is named runs, then try again. `/readyz` says which of them answer.",
+        "See whether the service that the message names runs, then try again. `/readyz` says"
+        " which services answer.",
     ),
     KnownError(
         "server-failed",
         "The dashboard itself failed",
-        "The server met an error that nobody foresaw.",
+        "The server met an error for which it has no message.",
         "Running pipelines are not affected: no pipeline needs the dashboard.",
         "The log `web.log` in `FOGLINE_DATA/logs` has the details. Please report it.",
     ),
@@ -362,8 +374,8 @@ IN_ANSWERS = (
 
 _RUNS_ON = "The element runs where it ran before. Nothing is lost, and nothing was written twice."
 _NOT_DEPLOYED = (
-    "A new deployment is cleared away, and nothing of it runs. After an upgrade, what was upgraded before it"
-    " runs on, and the rest runs as before."
+    "A new deployment is removed again, and nothing of it runs. In an upgrade, elements that were upgraded"
+    " before this error run on in the new version, and all others run as before."
 )
 
 IN_ORDERS = (
@@ -392,7 +404,7 @@ IN_ORDERS = (
     KnownError(
         "standby-gone",
         "The hot standby is gone",
-        "The standby from which the element was to go on no longer follows.",
+        "The element was to go on from a standby that no longer follows.",
         "Everything up to the last committed batch is kept, and so are the checkpoints.",
         "Restore the element from a checkpoint.",
     ),
@@ -402,16 +414,16 @@ IN_ORDERS = (
         "The node that an element was to go to could not fetch the checkpoint, or could not start from it."
         " The message has the node's own error.",
         _RUNS_ON,
-        "Look at the message: a full disk, a lost connection or a file that is missing there are usual. Mend"
-        " that, then move the element again.",
+        "Look at the message. Usual causes are a full disk, a lost connection or a file that is"
+        " missing on that node. Mend the cause, then move the element again.",
     ),
     KnownError(
         "copy-stalled",
         "The copy did not get ready in time",
-        "The node that an element was to go to reported no progress for two minutes: its line or its disk is"
-        " too slow, or it has too much to do.",
+        "The node that an element was to go to reported no progress for two minutes. Its line or"
+        " its disk is too slow, or it has too much to do.",
         _RUNS_ON,
-        "Choose a node with more room or a better line, or move the element when less is to be done.",
+        "Choose a node with more room or a better line, or move the element when the node has less to do.",
     ),
     KnownError(
         "stop-overdue",
@@ -430,22 +442,23 @@ IN_ORDERS = (
     KnownError(
         "ownership-refused",
         "A node was not allowed to own the element",
-        "The journal had granted the element to another owner at the same moment, each time it was tried.",
+        "Each time the node tried, the journal had granted the element to another owner at the same moment.",
         "Exactly one owner writes. Nothing is lost, and nothing was written twice.",
         "See where the element runs now. If that is not where it should run, order the move again.",
     ),
     KnownError(
         "version-invalid",
         "The version cannot be deployed",
-        "The version has mistakes that were found when it was to be deployed, such as a node or a file that"
-        " is gone.",
+        "When the version was to be deployed, mistakes were found in it, such as a node or a file"
+        " that no longer exists.",
         _UNCHANGED,
-        "The list of faults names each place. Mend them in the draft, and deploy again.",
+        "The list of faults names each place. Correct these places in the draft, and deploy again.",
     ),
     KnownError(
         "no-node",
         "There is no node for some elements",
-        "No node may take them: nodes are away, cordoned or full, or the elements must not share one.",
+        "No node can take these elements: nodes are away, cordoned or full, or the elements must"
+        " not share one node.",
         _NOT_DEPLOYED,
         "The message says what each element lacks. Start a node, uncordon one, or change where the elements"
         " may run. Then deploy again.",
@@ -453,7 +466,8 @@ IN_ORDERS = (
     KnownError(
         "topics-refused",
         "Kafka refuses the pipeline's streams",
-        "Kafka answered, and did not create a topic: a limit or the rights of the user are usual.",
+        "Kafka answered, and did not create a topic. Usual causes are a limit or the rights of"
+        " Fogline's user in Kafka.",
         _NOT_DEPLOYED,
         "The message is Kafka's own. Change the limit or the rights, and deploy again.",
     ),
@@ -473,25 +487,26 @@ IN_ORDERS = (
     ),
     KnownError(
         "waited-in-vain",
-        "What had to end first did not end",
-        "An upgrade waits for moves of its elements to end. They did not end in time.",
+        "The moves that had to end first did not end",
+        "An upgrade waits until the moves of its elements have ended. They did not end in time.",
         _NOT_DEPLOYED,
         "See the handovers of the pipeline. When they have ended, deploy again.",
     ),
     KnownError(
         "positions-unknown",
         "It is not known from where to go on",
-        "An upgrade that groups elements otherwise has to know how far each stream was read. It could not"
-        " learn that.",
+        "An upgrade that groups or connects elements otherwise has to know how far each stream"
+        " was read. Neither Kafka nor a journal said so.",
         _NOT_DEPLOYED,
-        "See that the nodes of these elements and Kafka answer, then deploy again.",
+        "See whether Kafka and the nodes of these elements answer, then deploy again.",
     ),
     KnownError(
         "end-not-confirmed",
         "An element may still run",
-        "An element was to end before others go on from where it stopped. Its node did not confirm the end.",
+        "An element had to end before others could go on from where it stopped. Its node did not"
+        " confirm the end.",
         _NOT_DEPLOYED,
-        "See that its node answers, or restore the element on another node. Then deploy again.",
+        "See whether its node answers, or restore the element on another node. Then deploy again.",
     ),
 )
 
@@ -499,17 +514,18 @@ AT_START = (
     KnownError(
         "settings-refused",
         "A setting cannot be used",
-        "An environment variable has a value that makes no sense, or names something that is not there.",
+        "An environment variable has a value that is not allowed, or names something that does not exist.",
         "Nothing was started, and no data was changed.",
-        "The line names the variable. The reference of settings says what it may be. Correct it, and start"
-        " again.",
+        "The line names the variable. The reference of settings says what the variable may be."
+        " Correct it, and start again.",
     ),
     KnownError(
         "already-running",
         "Fogline runs already on this data",
         "Another start uses the same data directory.",
-        "Nothing was started. The one that runs goes on.",
-        "Use the one that runs, or stop it first. For a second one, set FOGLINE_DATA to another directory.",
+        "Nothing was started. The Fogline that runs goes on.",
+        "Use the Fogline that runs, or stop it first. To run a second one, set FOGLINE_DATA to"
+        " another directory.",
     ),
     KnownError(
         "port-taken",
@@ -523,14 +539,14 @@ AT_START = (
     KnownError(
         "disk-full",
         "There is too little room on the disk",
-        "The disk of the data directory has less free than a start needs.",
+        "The disk of the data directory has less free space than a start needs.",
         "Nothing was started, and no data was changed.",
-        "Free some, or set FOGLINE_DATA to a directory on another disk.",
+        "Free some space, or set FOGLINE_DATA to a directory on another disk.",
     ),
     KnownError(
         "java-missing",
         "There is no Java that fits",
-        "Spark and Kafka need Java 17 or newer. There is none on the path, or it is older.",
+        "Spark and Kafka need Java 17 or newer. There is no Java on the path, or it is older.",
         "Nothing was started, and no data was changed.",
         "Install Java 17 or newer, and start again.",
     ),
@@ -538,7 +554,7 @@ AT_START = (
         "kafka-away",
         "Kafka does not answer",
         "No broker answers at the addresses of FOGLINE_KAFKA, at a start or while streams were to be made.",
-        "What runs goes on as soon as Kafka answers. Nothing committed is lost.",
+        "Pipelines that run go on as soon as Kafka answers. Nothing that was committed is lost.",
         "See whether the brokers run, whether the addresses are right, and whether the security settings fit."
         " Then try again.",
     ),

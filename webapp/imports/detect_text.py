@@ -42,6 +42,7 @@ ENCODINGS = {
     "cp1251": "Windows-1251 (Cyrillic)",
     "cp1252": "Windows-1252 (Western Europe)",
     "cp850": "DOS (Western Europe)",
+    "cp852": "DOS (Central Europe)",
     "mac_roman": "Macintosh (Western Europe)",
     "gb18030": "GB 18030 (Chinese)",
     "cp932": "Shift JIS (Japanese)",

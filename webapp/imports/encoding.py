@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 from charset_normalizer import from_bytes
 
+from webapp.imports.foreign_letters import CENTRAL, ODD_LETTER, is_central
+
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -22,7 +24,8 @@ _FURTHER = ("cp1250", "gb18030", "cp1252")  # what is often meant where little t
 CANDIDATES_MAX = 5
 SAMPLE_BYTES = 16_000
 _LOST_SHARE = 0.1
-_WITHIN_WORD = re.compile(r"(?<=[A-Za-z])[^\x00-\x7f](?=[A-Za-z])")
+_WITHIN_WORD = re.compile(r"(?<=[^\W\d_])[^\x00-\x7f](?=[^\W\d_])")
+_BEHIND_WORD = re.compile("[^\\W\\d_]{2}[\u00a1-\u00bf]")
 _ZEROS_SHARE = 0.2
 _ODD_SHARE_MAX = 0.02
 _ODD_CHARACTERS = re.compile("[\x01-\x08\x0e-\x1f\x7f-\x9f\ufffd]")
@@ -45,10 +48,16 @@ def candidates(begin: bytes, pieces: Sequence[bytes] = ()) -> tuple[str, ...]:
         return ("utf-8",)
     scores = {encoding: _likely(others, encoding) for encoding in _WESTERN}
     best = max(_WESTERN, key=lambda encoding: scores[encoding])
-    if scores[best] >= _LIKELY_SHARE:
-        return (best,)
     sample = others[:SAMPLE_BYTES]
-    likely = [match.encoding for match in from_bytes(sample)][:CANDIDATES_MAX]
+    central = (CENTRAL,) if is_central(sample) else ()
+    if scores[best] >= _LIKELY_SHARE:
+        texts = {each: sample.decode(each, errors="replace") for each in _WESTERN}
+        others_alike = (
+            each for each in _WESTERN if scores[each] == scores[best] and texts[each] != texts[best]
+        )
+        western = (best, *others_alike)
+        return (*western, *central) if _are_letters(sample, best) else (*central, *western)
+    likely = [*central, *(match.encoding for match in from_bytes(sample))][:CANDIDATES_MAX]
     texts: dict[str, str] = {}
     for encoding in (*likely, *_FURTHER):
         text = _decoded_or_none(sample, encoding)
@@ -108,6 +117,11 @@ def _decoded_or_none(data: bytes, encoding: str) -> str | None:
         return None
 
 
+def _are_letters(data: bytes, encoding: str) -> bool:
+    """Whether no sign stands right behind a word, as in by³, which is był in another encoding."""
+    return _BEHIND_WORD.search(data.decode(encoding, errors="replace")) is None
+
+
 def _likely(others: bytes, encoding: str) -> float:
     text = others.decode(encoding, errors="replace")
     foreign = [character for character in text if not character.isascii()]
@@ -116,4 +130,5 @@ def _likely(others: bytes, encoding: str) -> float:
     likely = sum(character in _LIKELY for character in foreign)
     # Within a word there are letters: what reads an o with dots as a quotation mark reads it wrong.
     wrong = sum(not character.isalpha() for character in _WITHIN_WORD.findall(text))
+    wrong += len(ODD_LETTER.findall(text))
     return (likely - wrong) / (len(foreign) + len(_ODD_CHARACTERS.findall(text)))

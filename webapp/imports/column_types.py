@@ -10,23 +10,17 @@ from itertools import pairwise
 
 from pipeline_runtime.model.schema import FieldType
 from webapp.imports.cell_text import read_cell
+from webapp.imports.no_value_numbers import no_value_numbers
 from webapp.imports.shapes import is_no_value, shape
 
 NUMBERS_SHARE = 0.9  # of the cells with a value, for a column of numbers
 NEAR_FEW = 2  # so many cells such as 10.00% are no question, however few rows there are
 DOUBT_SHARE = 0.5  # from which on somebody is asked
 EXACT_MAX = 1 << 53  # above it, a number does not keep all its digits everywhere
-_SENTINEL_WORDS = """
--9.99 -9.999
--9999 -999 -99999 -999999 -9999.0 -999.0 -999.9 -999.99 -9999.9 -9999.99 -9999.00 -99.99 -99.9 -32768 -32767
--2147483648 -7999 -6999 9999 99999 999999 9999.9 999.9 9999.99 999.99 32767 65535 2147483647 7999 6999
-1e20 -1e20 1e31 -1e31
-"""
-SENTINELS = frozenset(_SENTINEL_WORDS.split())
-"""Numbers that loggers write when they have none."""
+NO_VALUE_NUMBERS_SHARE = 0.6  # of the cells, for one or two words among numbers to be a question
+_NO_VALUE_HERE = ("MM",)
+"""What means "no value" among numbers alone: elsewhere it may be a unit."""
 
-FAR = 3.0  # how many times the range of the other values a sentinel lies outside of it
-SUSPECT_MAX, SUSPECT_TIMES = -99.0, 3
 _TRUTHS = (
     ("true", "false"),
     ("yes", "no"),
@@ -82,14 +76,25 @@ class Judged:
     others: int = 0
 
 
-def judge(name: str, cells: Sequence[Cell], decimal: str, thousands: str, quoted_differs: bool) -> Judged:
+def judge(
+    name: str,
+    cells: Sequence[Cell],
+    decimal: str,
+    thousands: str,
+    quoted_differs: bool,
+    unit: str | None = None,
+) -> Judged:
     """Returns the type of a column. `quoted_differs`: its numbers are in quotes, and others are not."""
     filled = [cell for cell in cells if cell.text.strip()]
+    none = [cell.text.strip() for cell in filled if is_no_value(cell.text)]
     words = [cell for cell in filled if not is_no_value(cell.text)]
+    here = [cell for cell in words if cell.text.strip() in _NO_VALUE_HERE]
+    if here and _are_among_numbers([cell.text for cell in words], unit):
+        none += [cell.text.strip() for cell in here]
+        words = [cell for cell in words if cell.text.strip() not in _NO_VALUE_HERE]
+    missing = tuple(text for text, _ in Counter(none).most_common(10))
     if not words:
-        return Judged(FieldType.STRING)
-    texts = [cell.text.strip() for cell in filled if is_no_value(cell.text)]
-    missing = tuple(text for text, _ in Counter(texts).most_common(10))
+        return Judged(FieldType.STRING, missing=missing if here else ())
     if _are_truths(words):
         return Judged(FieldType.BOOLEAN, missing=missing)
     numbers = [cell for cell in words if _number(cell.text, decimal, thousands) is not None]
@@ -104,9 +109,10 @@ def judge(name: str, cells: Sequence[Cell], decimal: str, thousands: str, quoted
     if share < DOUBT_SHARE:
         return Judged(FieldType.STRING, why_text=mixed, unreadable=others[0])
     few = share < NUMBERS_SHARE and not (len(others) <= NEAR_FEW and _are_near(others))
-    if few and not _are_near(others) and _scattered(words, decimal, thousands):
+    is_asked = _are_near(others) or (share >= NO_VALUE_NUMBERS_SHARE and _are_marks(others))
+    if few and not is_asked and _scattered(words, decimal, thousands):
         return Judged(FieldType.STRING, why_text=mixed, unreadable=others[0])
-    sentinels, suspect = _sentinels([cell.text.strip() for cell in numbers], decimal, thousands)
+    sentinels, suspect = no_value_numbers([cell.text.strip() for cell in numbers], decimal, thousands)
     whole = all(
         read_cell(cell.text, FieldType.INTEGER, decimal, thousands) is not None
         for cell in numbers
@@ -195,45 +201,18 @@ def _scattered(words: Sequence[Cell], decimal: str, thousands: str) -> bool:
     return changes > 2
 
 
-def _is_far_below(text: str, decimal: str, thousands: str) -> bool:
-    value = _number(text, decimal, thousands)
-    return value is not None and value <= SUSPECT_MAX
+def _are_among_numbers(texts: Sequence[str], unit: str | None) -> bool:
+    """Whether there are numbers beside words for "no value" and nothing else, or a unit and nothing else."""
+    rest = [text for text in texts if text.strip() not in _NO_VALUE_HERE]
+    return all(shape(text) == "number" for text in rest) if rest else unit is not None
+
+
+def _are_marks(others: Sequence[Cell]) -> bool:
+    """Whether they are one word or two again and again, as where each gap is named `M`."""
+    texts = {cell.text.strip() for cell in others}
+    return len(texts) <= 2 and not any(map(str.isdigit, "".join(texts)))
 
 
 def _are_near(others: Sequence[Cell]) -> bool:
     """Whether they are numbers with something beside them: `10.00%`, `<0.5`."""
     return all(shape(cell.text) == "near" for cell in others)
-
-
-def _sentinels(numbers: Sequence[str], decimal: str, thousands: str) -> tuple[tuple[str, ...], str | None]:
-    """Returns (numbers that mean "no value", one that may mean it).
-
-    The first are usual ones, and either far outside of all others, or the only ones below zero, or all that
-    the column has below zero. The second is a whole one, -99 or below, that comes again and again while all
-    others are at least zero.
-    """
-    usual = set(numbers) & SENTINELS
-    counts = Counter(numbers)
-    rest = [
-        value
-        for text in counts
-        if text not in usual and (value := _number(text, decimal, thousands)) is not None
-    ]
-    if not rest:
-        return tuple(sorted(text for text in usual if _is_far_below(text, decimal, thousands))), None
-    low, high = min(rest), max(rest)
-    reach = max(high - low, abs(high), abs(low), 1.0) * FAR
-    found = []
-    for text in sorted(usual):
-        value = _number(text, decimal, thousands)
-        if value is not None and (
-            value < low - reach or value > high + reach or (value < 0 <= low and value <= SUSPECT_MAX)
-        ):
-            found.append(text)
-    if found or low >= 0:
-        return tuple(found), None
-    others = [value for value in rest if value != low]
-    text = next(text for text in counts if _number(text, decimal, thousands) == low)
-    if others and min(others) >= 0 and low <= SUSPECT_MAX and low % 1 == 0 and counts[text] >= SUSPECT_TIMES:
-        return (), text
-    return (), None

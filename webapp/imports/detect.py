@@ -19,7 +19,7 @@ from webapp.imports.detect_records import (
     is_json_lines,
     is_too_deep,
 )
-from webapp.imports.detect_table import Facts, detected_table
+from webapp.imports.detect_table import detected_table
 from webapp.imports.detect_text import ENCODINGS, detected_text
 from webapp.imports.dialect import Line
 from webapp.imports.encoding import candidates, decoded, is_text
@@ -32,6 +32,7 @@ from webapp.imports.sample import CHOICES_MAX, Head, kind_of, read_text_head
 from webapp.imports.sample_records import read_parquet_head, read_sheet_head
 from webapp.imports.several_tables import TABLES, asked_which_table
 from webapp.imports.sheet_marks import filled_down
+from webapp.imports.table_questions import Facts
 
 __all__ = ["Head", "Look", "look", "preview", "redetect"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pydantic import JsonValue
 
@@ -12,7 +12,7 @@ from pipeline_runtime.model.schema import FieldType
 from webapp.imports import column_names, column_types, number_marks, table_place
 from webapp.imports.beside import NO_UNITS, beside
 from webapp.imports.cell_text import EXCEL_TEXT, OTHERWISE, without_beside
-from webapp.imports.column_names import Shift, named
+from webapp.imports.column_names import named
 from webapp.imports.column_types import Cell, Judged
 from webapp.imports.detect_time import Timed, detected_time, since
 from webapp.imports.dialect import Line
@@ -23,42 +23,27 @@ from webapp.imports.number_marks import Decision, Marks
 from webapp.imports.reading import (
     COLUMNS_MAX,
     MISSING_MAX,
-    Choice,
     ColumnReading,
     Detection,
-    Question,
     Reading,
 )
 from webapp.imports.repeats import repeats
 from webapp.imports.shapes import shape
 from webapp.imports.table_place import Place
+from webapp.imports.table_questions import (
+    Facts,
+    Table,
+    marks_question,
+    missing_questions,
+    shift_question,
+    short,
+    type_questions,
+)
 from webapp.imports.time_text import is_count, time_reader
 
 QUESTIONS_MAX = 20
 NOTES_MAX = 60
 LOST_SHARE = 0.02
-
-
-@dataclass(frozen=True)
-class Facts:
-    """`base` says how lines are divided. `pieces` are rows from the middle, whose lines are not known."""
-
-    base: Reading
-    rows: Sequence[Line]
-    comments: Sequence[Line]
-    pieces: Sequence[Line]
-    days: str = "excel_days"  # the format of plain numbers that are days
-
-
-@dataclass(frozen=True)
-class Table:
-    facts: Facts
-    place: Place
-    columns: tuple[tuple[Cell, ...], ...]  # of each column, in the file's order; pieces behind the beginning
-    names: list[tuple[str, str | None]]
-    rows: tuple[Line, ...]  # of the beginning
-    shift: Shift | None = None  # if there are more cells than names
-    again: int | None = None  # the line where the names come again first
 
 
 def detected_table(facts: Facts, fixed: Mapping[str, JsonValue]) -> Detection:
@@ -76,14 +61,16 @@ def detected_table(facts: Facts, fixed: Mapping[str, JsonValue]) -> Detection:
     shown = _shown(bare)
     marks = _decided(shown, delimiter, fixed)
     decimals = [marks.decimal if "decimal" in fixed else marks.decimal_of(each) for each in shown]
+    for at in marks.columns if marks.apart else ():
+        decimals[at] = marks.doubted_mark
     thousands = [
         marks.thousands if "thousands" in fixed else marks.thousands_of(each, decimal)
         for each, decimal in zip(shown, decimals, strict=True)
     ]
     quoted_differs = _quoted_columns(table)
     judged = [
-        column_types.judge(name, cells, decimals[at], thousands[at], at in quoted_differs)
-        for at, ((name, _), cells) in enumerate(zip(table.names, bare, strict=True))
+        column_types.judge(name, cells, decimals[at], thousands[at], at in quoted_differs, unit)
+        for at, ((name, unit), cells) in enumerate(zip(table.names, bare, strict=True))
     ]
     measured = measurement(facts.rows)
     begins = table.place.header or table.place.first
@@ -102,11 +89,11 @@ def detected_table(facts: Facts, fixed: Mapping[str, JsonValue]) -> Detection:
         timed = since(measured.seconds, [cell.text for cell in table.columns[0]])
     reading = _reading(table, marks, list(zip(decimals, thousands, strict=True)), besides, judged, timed)
     questions = [
-        *_shift_question(table),
-        *_marks_question(marks, table),
+        *shift_question(table),
+        *marks_question(marks, table),
         *timed.questions,
-        *_missing_questions(reading, table, judged),
-        *_type_questions(reading, table, judged),
+        *missing_questions(reading, table, judged),
+        *type_questions(reading, table, judged),
     ]
     notes = [
         *_lost_notes(table, timed),
@@ -258,7 +245,12 @@ def _reading(
         own: tuple[str, ...] | None = None
         if kind.sentinels:
             own = (*missing[: MISSING_MAX - len(kind.sentinels)], *kind.sentinels)
-        elif type_ is FieldType.STRING and len(missing) > 1 and not _like_ids(table.columns[at]):
+        elif (
+            type_ is FieldType.STRING
+            and len(missing) > 1
+            and not kind.missing
+            and not _like_ids(table.columns[at])
+        ):
             own = ("",)  # among words, NA can be a word
         counts = type_ in (FieldType.INTEGER, FieldType.NUMBER)
         beside_it = besides[at] if counts or (besides[at] == EXCEL_TEXT and type_ is kind.type) else ""
@@ -349,7 +341,7 @@ def _lost_notes(table: Table, timed: Timed) -> list[str]:
     first = table.rows[lost[0]]
     return [
         f"{len(lost):,} of {len(texts):,} rows have no time that can be read, and become dead letters. "
-        f"The first is at line {first.number}: {_short(first.text)!r}."
+        f"The first is at line {first.number}: {short(first.text)!r}."
     ]
 
 
@@ -370,13 +362,15 @@ def _column_notes(table: Table, besides: Sequence[str], judged: Sequence[Judged]
             notes.append(_beside_note(name, besides[at], table.columns[at]))
         if kind.why_text is not None and timed.type_of(at, kind.type)[0] is FieldType.STRING:
             notes.append(f"{name} stays text: {kind.why_text}{_such_as(kind.unreadable)}.")
+        if kind.missing and kind.type is FieldType.STRING:
+            notes.append(f"{name} has no values: there is only {' and '.join(kind.missing)}.")
         if kind.sentinels:
             verb = "means" if len(kind.sentinels) == 1 else "mean"
             notes.append(f"{' and '.join(kind.sentinels)} {verb} no value in {name}.")
         if kind.unreadable is not None and not kind.asks and kind.type is not FieldType.STRING:
             line = f"line {kind.unreadable.line}" if kind.unreadable.line else "one of its cells"
             notes.append(
-                f"{name} is read as numbers. At {line} it has no value: {_short(kind.unreadable.text)!r}."
+                f"{name} is read as numbers. At {line} it has no value: {short(kind.unreadable.text)!r}."
             )
     return notes
 
@@ -384,7 +378,7 @@ def _column_notes(table: Table, besides: Sequence[str], judged: Sequence[Judged]
 def _such_as(cell: Cell | None) -> str:
     if cell is None:
         return ""
-    return f", such as {_short(cell.text)!r}" + (f" at line {cell.line}" if cell.line else "")
+    return f", such as {short(cell.text)!r}" + (f" at line {cell.line}" if cell.line else "")
 
 
 def _beside_note(name: str, beside: str, cells: Sequence[Cell]) -> str:
@@ -395,135 +389,3 @@ def _beside_note(name: str, beside: str, cells: Sequence[Cell]) -> str:
         read = f", as {without_beside(odd.text, beside)}" if odd is not None else ""
         return f"In {name}, numbers are written in another way and read all the same{_such_as(odd)}{read}."
     return f"In {name}, {beside} stands beside each number. It is taken as the unit."
-
-
-def _short(text: str) -> str:
-    text = text.strip()
-    return text if len(text) <= 40 else text[:39] + "…"
-
-
-# --- questions
-
-
-def _shift_question(table: Table) -> list[Question]:
-    shift = table.shift
-    if shift is None or not shift.asks:
-        return []
-    width = len(table.columns)
-    left = named(shift.names, (), width)
-    right = named(("", *shift.names), (), width)
-
-    def changes(names: Sequence[tuple[str, str | None]]) -> dict[str, JsonValue]:
-        found: dict[str, JsonValue] = {}
-        for at, (name, unit) in enumerate(names):
-            found |= {f"columns.{at}.name": name, f"columns.{at}.unit": unit}
-        return found
-
-    return [
-        Question(
-            id="names",
-            text=f"The rows have {width} cells, and there are {width - 1} names. Which column has none? "
-            "If commas both divide cells and stand before decimals, export the file with another delimiter.",
-            line=table.place.header,
-            choices=(
-                Choice(
-                    title="The last one", example=", ".join(n for n, _ in left[:6]), changes=changes(left)
-                ),
-                Choice(
-                    title="The first one", example=", ".join(n for n, _ in right[:6]), changes=changes(right)
-                ),
-            ),
-        )
-    ]
-
-
-def _marks_question(marks: Decision, table: Table) -> list[Question]:
-    if marks.doubt is None:
-        return []
-    mark, doubt = marks.doubted_mark, marks.doubt
-    name = table.names[marks.columns[0]][0]
-    other = "," if mark == "." else "."
-    small, large = doubt.replace(mark, "."), doubt.replace(mark, "")
-    word = "point" if mark == "." else "comma"
-    return [
-        Question(
-            id="thousands",
-            text=f"What does the {word} in {doubt} ({name}) stand for?",
-            column=name,
-            choices=(
-                Choice(
-                    title=f"It stands before decimals: {doubt} is {small}",
-                    example=small,
-                    changes={"decimal": mark, "thousands": ""},
-                ),
-                Choice(
-                    title=f"It stands between thousands: {doubt} is {large}",
-                    example=large,
-                    changes={"decimal": other, "thousands": mark},
-                ),
-            ),
-        )
-    ]
-
-
-def _missing_questions(reading: Reading, table: Table, judged: Sequence[Judged]) -> list[Question]:
-    suspects = [
-        (each.suspect, at)
-        for at, each in enumerate(judged)
-        if each.suspect and reading.columns[at].type in (FieldType.INTEGER, FieldType.NUMBER)
-    ]
-    questions = []
-    for text in dict.fromkeys(text for text, _ in suspects):
-        columns = [at for each, at in suspects if each == text]
-        names = ", ".join(table.names[at][0] for at in columns[:5])
-        names += f" and {len(columns) - 5} more" if len(columns) > 5 else ""
-        missing = {
-            f"columns.{at}.missing": [
-                *(reading.columns[at].missing or reading.missing)[: MISSING_MAX - 1],
-                text,
-            ]
-            for at in columns
-        }
-        questions.append(
-            Question(
-                id=f"missing.{text}",
-                text=f"{text} comes again and again in {names}, and no other number is below zero there. "
-                "What does it mean?",
-                column=table.names[columns[0]][0],
-                choices=(
-                    Choice(title="There is no value", changes=dict[str, JsonValue](missing)),
-                    Choice(title="It is a value", example=text, changes={}),
-                ),
-            )
-        )
-    return questions
-
-
-def _type_questions(reading: Reading, table: Table, judged: Sequence[Judged]) -> list[Question]:
-    questions = []
-    for at, kind in enumerate(judged):
-        if (
-            not kind.asks
-            or kind.unreadable is None
-            or reading.columns[at].type not in (FieldType.INTEGER, FieldType.NUMBER)
-        ):
-            continue
-        name = table.names[at][0]
-        where = f" from line {kind.unreadable.line} on" if kind.unreadable.line else ""
-        example = _short(kind.unreadable.text)
-        questions.append(
-            Question(
-                id=f"type.{name}",
-                text=f"{name} holds numbers and other texts{where}, such as {example!r}. How is it read?",
-                line=kind.unreadable.line,
-                column=name,
-                choices=(
-                    Choice(
-                        title=f"As numbers. {kind.others} cells have no value then",
-                        changes={f"columns.{at}.type": kind.type.value},
-                    ),
-                    Choice(title="As text", example=example, changes={f"columns.{at}.type": "string"}),
-                ),
-            )
-        )
-    return questions

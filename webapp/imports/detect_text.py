@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from webapp.imports import table_place
 from webapp.imports.cuts import at_places, cut_line, cuts_below_names, cuts_of
 from webapp.imports.decimal_commas import ways_of, with_points
-from webapp.imports.detect_table import Facts, detected_table
+from webapp.imports.detect_table import detected_table
 from webapp.imports.dialect import (
     QUOTED_LINES_MAX,
     Dialect,
@@ -32,6 +32,7 @@ from webapp.imports.reading import Choice, Detection, Reading
 from webapp.imports.sample import Head
 from webapp.imports.shapes import is_typed, shape
 from webapp.imports.table_parts import asked_which, difference, later_names
+from webapp.imports.table_questions import Facts
 from webapp.imports.units import is_unit
 
 ENCODINGS = {

@@ -51,11 +51,9 @@ def candidates(begin: bytes, pieces: Sequence[bytes] = ()) -> tuple[str, ...]:
     sample = others[:SAMPLE_BYTES]
     central = (CENTRAL,) if is_central(sample) else ()
     if scores[best] >= _LIKELY_SHARE:
-        texts = {each: sample.decode(each, errors="replace") for each in _WESTERN}
-        others_alike = (
-            each for each in _WESTERN if scores[each] == scores[best] and texts[each] != texts[best]
-        )
-        western = (best, *others_alike)
+        said = {each: sample.decode(each, errors="replace") for each in _WESTERN}
+        alike = (each for each in _WESTERN if scores[each] == scores[best] and said[each] != said[best])
+        western = (best, *alike)
         return (*western, *central) if _are_letters(sample, best) else (*central, *western)
     likely = [*central, *(match.encoding for match in from_bytes(sample))][:CANDIDATES_MAX]
     texts: dict[str, str] = {}

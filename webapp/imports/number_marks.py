@@ -66,13 +66,15 @@ def _take_groups(text: str, groups: re.Match[str], marks: Marks) -> None:
 
 @dataclass(frozen=True)
 class Decision:
-    """The marks of a table. `doubt` is a cell that can be read in two ways, if nothing decides."""
+    """The marks of a table. `doubt` is a cell that can be read in two ways, if nothing decides. With `apart`,
+    other columns have both marks before decimals, so an answer is for the columns in doubt alone."""
 
     decimal: str
     thousands: str
     doubt: str | None = None
     doubted_mark: str = ""
     columns: tuple[int, ...] = ()  # whose cells are in doubt
+    apart: bool = False
 
     def decimal_of(self, marks: Marks) -> str:
         """Returns the decimal mark of a column, which may be another one than the table's."""
@@ -112,8 +114,20 @@ def decide(columns: Sequence[Marks], delimiter: str) -> Decision:
     other = "." if decimal == "," else ","
     doubted = any(marks.either[other] for marks in columns)
     if doubted and not separator:
+        if any(marks.decimals[other] and not marks.decimals[decimal] for marks in columns):
+            return _undecided_apart(columns, decimal, other)
         separator = other
     return Decision(decimal, separator)
+
+
+def _undecided_apart(columns: Sequence[Marks], decimal: str, other: str) -> Decision:
+    """Returns the marks of a table of which some columns have points before decimals, and others commas."""
+    places = tuple(
+        at for at, marks in enumerate(columns) if marks.either[other] and not any(marks.decimals.values())
+    )
+    if not places:
+        return Decision(decimal, "")
+    return Decision(decimal, "", columns[places[0]].either[other][0], other, places, apart=True)
 
 
 def _undecided(columns: Sequence[Marks], thousands: dict[str, int]) -> Decision:

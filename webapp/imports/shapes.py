@@ -12,13 +12,14 @@ _NO_VALUE_WORDS = """
 nan na n/a n.a. #n/a #na null none nil \\n ? #value! #div/0! #ref! #num! missing n/v k.a.
 bad error err -nan +nan 1.#qnan -1.#ind 1.#inf inf -inf +inf infinity -infinity x over ovr ovld ol
 nodata fault invalid overflow underflow overrange underrange (null) <null> <na> #nv #n/v nd n.d. k.w. n.v.
-offline off-line fehler ung\u00fcltig st\u00f6rung
+offline off-line fehler ung\u00fcltig st\u00f6rung fehlt fehlend brak chyb\u00ed manquant
 """
 _NO_VALUE_SENTENCES = """
 no data, no signal, out of range, over range, under range, not connected, no value, no reading, no sample
 bad input, i/o timeout, comm fail, comm error, pt created, shutdown, scan off, scan timeout, calc failed
 not connect, unit down, intf shut, out of serv, configure, no result, arc off-line, inp outrange, no input
-no good data for calculation, keine daten, kein wert, n. v., n. a., k. a., k. w., pas de valeur, sin datos
+no good data for calculation, keine daten, kein wert, n. v., n. a., k. a., k. w., pas de valeur, sin datos,
+brak danych, bez dat, manquante
 """
 """What historians and loggers write. The third and fourth lines are those of PI."""
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.unit.imports.kinds import TIMES, Imported, imported
+import pytest
+
+from tests.unit.imports.kinds import TIMES, Imported, imported, lines
 from webapp.imports.characters import FOREIGN, PLAIN
 
 ROWS = len(TIMES)
@@ -128,3 +130,59 @@ def test_what_is_no_plain_number_stays_text_and_a_note_says_so(tmp_path: Path) -
 def test_each_character_that_means_one_of_ascii_says_which() -> None:
     assert len(FOREIGN) == len(PLAIN)
     assert len(set(FOREIGN)) == len(FOREIGN)
+
+
+@pytest.mark.parametrize("mark", ["MM", "brak", "fehlt", "11.5*", "11.5#"])
+def test_a_mark_among_numbers_is_no_value_or_a_footnote(tmp_path: Path, mark: str) -> None:
+    data = "time;v\n" + "".join(f"{time};{mark if n % 3 else f'{n}.5'}\n" for n, time in enumerate(TIMES))
+    read = 11.5 if mark.startswith("1") else None
+    assert imported(tmp_path / "file", data).column("v")[:4] == [0.5, read, read, 3.5]
+
+
+def test_marks_for_no_value_alone_are_none_where_the_column_has_a_unit(tmp_path: Path) -> None:
+    data = "time,wave,unit,v\n,m,,\n" + lines("", "{time},MM,MM,{n}")
+    found = imported(tmp_path / "file", data)
+    assert (found.column("wave")[0], found.column("unit")[0]) == (None, "MM")
+    assert "wave has no values: there is only MM." in found.notes
+
+
+@pytest.mark.parametrize("mark", ["M", "trace", "aus!"])
+def test_a_word_again_and_again_among_numbers_is_asked(tmp_path: Path, mark: str) -> None:
+    data = "time;v\n" + "".join(f"{time};{mark if n % 4 == 1 else n}\n" for n, time in enumerate(TIMES))
+    assert imported(tmp_path / "a", data, {"type.v": 0}).column("v")[:3] == [0, None, 2]
+    assert imported(tmp_path / "a", data, {"type.v": 1}).column("v")[:3] == ["0", mark, "2"]
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["-9999.0", "-9999,00", "-999.000", "1e30", "1.000000E+30", "-1.00E+34", "3.4028235e38", "9999.00"],
+)
+def test_a_usual_number_for_no_value_is_known_however_it_is_written(tmp_path: Path, written: str) -> None:
+    decimal = "," if "," in written else "."
+    cells = [written if n % 5 == 1 else f"{n}{decimal}5" for n in range(30)]
+    data = "time;v\n" + "".join(f"{time};{cell}\n" for time, cell in zip(TIMES, cells, strict=True))
+    found = imported(tmp_path / "file", data)
+    assert found.column("v")[:3] == [0.5, None, 2.5]
+    assert f"{written} means no value in v." in found.notes
+
+
+@pytest.mark.parametrize("nines", ["99.9", "99.00", "999.0", "-99", "999"])
+@pytest.mark.parametrize("every", [1, 4])
+def test_nines_far_from_the_rest_are_asked(tmp_path: Path, nines: str, every: int) -> None:
+    cells = [nines if n % every == 0 else f"{n}.5" for n in range(30)]
+    data = "time;v\n" + "".join(f"{time};{cell}\n" for time, cell in zip(TIMES, cells, strict=True))
+    found = imported(tmp_path / "file", data, {f"missing.{nines}": 0})
+    assert found.column("v")[:2] == [None, None if every == 1 else 1.5]
+
+
+@pytest.mark.parametrize("cells", [[97.5, 98.5, 99.9], [40, 60, 99], [990, 995, 999]])
+def test_nines_beside_the_rest_are_numbers(tmp_path: Path, cells: list[float]) -> None:
+    data = "time;v\n" + "".join(f"{time};{cells[n % 3]}\n" for n, time in enumerate(TIMES))
+    assert imported(tmp_path / "file", data).column("v")[:3] == cells
+
+
+@pytest.mark.parametrize(("answer", "first"), [(0, 41.995), (1, 41995)])
+def test_a_point_in_a_table_of_both_decimal_marks_is_asked(tmp_path: Path, answer: int, first: float) -> None:
+    data = lines("time;lat;lon;tmp;slp", "{time};41.995;-87.93;0100,{d};1013,{d}")
+    found = imported(tmp_path / "file", data, {"thousands": answer})
+    assert [found.column(name)[1] for name in ("lat", "lon")] == [first, -87.93]

@@ -1,0 +1,181 @@
+"""What is asked about the columns of a table: names, marks, "no value", types."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from pipeline_runtime.model.schema import FieldType
+from webapp.imports.column_names import Shift, named
+from webapp.imports.column_types import Cell, Judged
+from webapp.imports.dialect import Line
+from webapp.imports.number_marks import Decision
+from webapp.imports.reading import MISSING_MAX, Choice, Question, Reading
+from webapp.imports.table_place import Place
+
+
+@dataclass(frozen=True)
+class Facts:
+    """`base` says how lines are divided. `pieces` are rows from the middle, whose lines are not known."""
+
+    base: Reading
+    rows: Sequence[Line]
+    comments: Sequence[Line]
+    pieces: Sequence[Line]
+    days: str = "excel_days"  # the format of plain numbers that are days
+
+
+@dataclass(frozen=True)
+class Table:
+    facts: Facts
+    place: Place
+    columns: tuple[tuple[Cell, ...], ...]  # of each column, in the file's order; pieces behind the beginning
+    names: list[tuple[str, str | None]]
+    rows: tuple[Line, ...]  # of the beginning
+    shift: Shift | None = None  # if there are more cells than names
+    again: int | None = None  # the line where the names come again first
+
+
+def shift_question(table: Table) -> list[Question]:
+    shift = table.shift
+    if shift is None or not shift.asks:
+        return []
+    width = len(table.columns)
+    left = named(shift.names, (), width)
+    right = named(("", *shift.names), (), width)
+
+    def changes(names: Sequence[tuple[str, str | None]]) -> dict[str, JsonValue]:
+        found: dict[str, JsonValue] = {}
+        for at, (name, unit) in enumerate(names):
+            found |= {f"columns.{at}.name": name, f"columns.{at}.unit": unit}
+        return found
+
+    return [
+        Question(
+            id="names",
+            text=f"The rows have {width} cells, and there are {width - 1} names. Which column has none? "
+            "If commas both divide cells and stand before decimals, export the file with another delimiter.",
+            line=table.place.header,
+            choices=(
+                Choice(
+                    title="The last one", example=", ".join(n for n, _ in left[:6]), changes=changes(left)
+                ),
+                Choice(
+                    title="The first one", example=", ".join(n for n, _ in right[:6]), changes=changes(right)
+                ),
+            ),
+        )
+    ]
+
+
+def marks_question(marks: Decision, table: Table) -> list[Question]:
+    if marks.doubt is None:
+        return []
+    mark, doubt = marks.doubted_mark, marks.doubt
+    name = table.names[marks.columns[0]][0]
+    other = "," if mark == "." else "."
+    small, large = doubt.replace(mark, "."), doubt.replace(mark, "")
+    word = "point" if mark == "." else "comma"
+
+    def changes(decimal: str, thousands: str) -> dict[str, JsonValue]:
+        if not marks.apart:
+            return {"decimal": decimal, "thousands": thousands}
+        return {
+            f"columns.{at}.{what}": value
+            for at in marks.columns
+            for what, value in (("decimal", decimal), ("thousands", thousands))
+        }
+
+    return [
+        Question(
+            id="thousands",
+            text=f"What does the {word} in {doubt} ({name}) stand for?",
+            column=name,
+            choices=(
+                Choice(
+                    title=f"It stands before decimals: {doubt} is {small}",
+                    example=small,
+                    changes=changes(mark, ""),
+                ),
+                Choice(
+                    title=f"It stands between thousands: {doubt} is {large}",
+                    example=large,
+                    changes=changes(other, mark),
+                ),
+            ),
+        )
+    ]
+
+
+def missing_questions(reading: Reading, table: Table, judged: Sequence[Judged]) -> list[Question]:
+    suspects = [
+        (each.suspect, at)
+        for at, each in enumerate(judged)
+        if each.suspect and reading.columns[at].type in (FieldType.INTEGER, FieldType.NUMBER)
+    ]
+    questions = []
+    for text in dict.fromkeys(text for text, _ in suspects):
+        columns = [at for each, at in suspects if each == text]
+        names = ", ".join(table.names[at][0] for at in columns[:5])
+        names += f" and {len(columns) - 5} more" if len(columns) > 5 else ""
+        missing = {
+            f"columns.{at}.missing": [
+                *(reading.columns[at].missing or reading.missing)[: MISSING_MAX - 1],
+                text,
+            ]
+            for at in columns
+        }
+        why = (
+            f"{text} comes again and again in {names}, and no other number is below zero there."
+            if set(text) - set("+-.,09")
+            else f"{text} stands in {names}, far from all other numbers, or it is the only one there."
+        )
+        questions.append(
+            Question(
+                id=f"missing.{text}",
+                text=f"{why} What does it mean?",
+                column=table.names[columns[0]][0],
+                choices=(
+                    Choice(title="There is no value", changes=dict[str, JsonValue](missing)),
+                    Choice(title="It is a value", example=text, changes={}),
+                ),
+            )
+        )
+    return questions
+
+
+def type_questions(reading: Reading, table: Table, judged: Sequence[Judged]) -> list[Question]:
+    questions = []
+    for at, kind in enumerate(judged):
+        if (
+            not kind.asks
+            or kind.unreadable is None
+            or reading.columns[at].type not in (FieldType.INTEGER, FieldType.NUMBER)
+        ):
+            continue
+        name = table.names[at][0]
+        where = f" from line {kind.unreadable.line} on" if kind.unreadable.line else ""
+        example = short(kind.unreadable.text)
+        questions.append(
+            Question(
+                id=f"type.{name}",
+                text=f"{name} holds numbers and other texts{where}, such as {example!r}. How is it read?",
+                line=kind.unreadable.line,
+                column=name,
+                choices=(
+                    Choice(
+                        title=f"As numbers. {kind.others} cells have no value then",
+                        changes={f"columns.{at}.type": kind.type.value},
+                    ),
+                    Choice(title="As text", example=example, changes={f"columns.{at}.type": "string"}),
+                ),
+            )
+        )
+    return questions
+
+
+def short(text: str) -> str:
+    text = text.strip()
+    return text if len(text) <= 40 else text[:39] + "…"

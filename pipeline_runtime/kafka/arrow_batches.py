@@ -42,6 +42,7 @@ BODY_BYTES_MAX = 512 * 1024
 
 KEY, TIME_MS = "_key", "_time_ms"
 _AROUND_BYTES = 10  # an empty record, at most
+_NARROWED = 2  # so many times smaller rows mostly become at least; else the first batch is cut in two
 _NULL = 1  # as a varint: -1
 
 
@@ -124,10 +125,17 @@ def largest_row_bytes(fields: pa.Table) -> int:
 def encoded(rows: Rows, bytes_max: int) -> list[Body]:
     """Returns the rows as batches of some `bytes_max` bytes before they are compressed, with at least one
     row. None has more than BODY_BYTES_MAX."""
-    row_bytes = rows.bytes / len(rows) + _AROUND_BYTES
-    most = int(min(ROWS_MAX, max(1, bytes_max // row_bytes)))
-    parts = (rows.slice(begin, min(begin + most, len(rows))) for begin in range(0, len(rows), most))
-    return [body for part in parts for body in _within_bounds(part)]
+    row_bytes = rows.bytes / len(rows) / _NARROWED
+    found: list[Body] = []
+    begin = 0
+    while begin < len(rows):
+        most = int(min(ROWS_MAX, max(1, bytes_max // (row_bytes + _AROUND_BYTES))))
+        made = _within_bounds(rows.slice(begin, min(begin + most, len(rows))))
+        found += made
+        count = sum(body.count for body in made)
+        begin += count
+        row_bytes = sum(len(body.data) for body in made) / count  # those that follow are most likely alike
+    return found
 
 
 def _within_bounds(rows: Rows) -> list[Body]:
@@ -145,7 +153,8 @@ def _encoded(rows: Rows) -> Body:
     fields = b"\0\0\0" + bytes([_NULL]) + _varint(len(payload))
     first = b"".join([_varint(len(fields) + len(payload) + len(_TAIL)), fields, payload, _TAIL])
     count, newest_ms = len(rows), int(rows.times_ms.max())
-    return Body(memoryview(first + _EMPTY[: _EMPTY_ENDS[count - 1]]), count, newest_ms, newest_ms)
+    data = memoryview(first + _EMPTY[: _EMPTY_ENDS[count - 1]])
+    return Body(data, count, newest_ms, newest_ms, is_columns=True)
 
 
 # -- read --------------------------------------------------------------------------------------------

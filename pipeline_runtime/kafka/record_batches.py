@@ -58,6 +58,7 @@ class Body:
     count: int
     first_ms: int
     newest_ms: int
+    is_columns: bool = False  # its first record holds the rows of all: no other record may come behind them
 
 
 def bodies(columns: Columns, bytes_max: int) -> Iterator[Body]:

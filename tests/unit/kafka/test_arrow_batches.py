@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -223,12 +223,25 @@ def test_a_batch_that_is_not_as_it_says_is_read_as_records() -> None:
     for damage in (40, 400, 2_000):
         data = bytearray(body.data)
         data[damage : damage + 8] = b"\xff" * 8
-        batch = SimpleNamespace(data=memoryview(bytes(data)), count=300, first_ms=1, newest_ms=1)
         filled = ProducerBatch(OWN, MemoryRecordsBuilder(2, 0, 1 << 20))
-        fill(filled, batch)  # type: ignore[arg-type]
+        fill(filled, replace(body, data=memoryview(bytes(data))))
         filled.records.close()
         found = in_columns(bytes(filled.records.buffer()), 0, 300)
         assert sum(len(each) for each in found) == 300
+
+
+def test_no_record_is_put_behind_rows() -> None:
+    """The producer puts a single record, such as a stream's end, into the last batch that has room."""
+    [body] = encoded(rows(300), 1 << 18)
+    batch = ProducerBatch(OWN, MemoryRecordsBuilder(2, 4, 1 << 20))
+    fill(batch, body)
+    assert batch.try_append(NOW_US // 1000, None, b"", []) is None
+    assert batch.record_count == 300
+
+
+def test_rows_that_become_small_are_in_few_batches() -> None:
+    given = rows(2 * ROWS_MAX)  # as they are, with what is around them, they have 1.2 MB
+    assert [body.count for body in encoded(given, BODY_BYTES_MAX)] == [ROWS_MAX, ROWS_MAX]
 
 
 def test_no_batch_has_more_rows_than_its_readers_expect() -> None:

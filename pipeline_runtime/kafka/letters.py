@@ -2,38 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from kafka import TopicPartition
-
-from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
+from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, open_consumer
 from pipeline_runtime.kafka.peek import OpenTopic, PeekedRecord, peeked
 from pipeline_runtime.kafka.transactions import Outgoing, OutgoingRecord, Transactions
-from pipeline_runtime.model.dead_letters import FOR_HEADER, MARK_HEADER, ORDER_HEADER, Mark, settled
+from pipeline_runtime.model.dead_letters import FOR_HEADER, MARK_HEADER, ORDER_HEADER, Chosen, Fates, Mark
 
 BACK_MAX = 64
 """How many times further back than the wanted letters a look goes, past those that were settled."""
 _LOOK_S = 3.0
 _READ_S = 30.0
+_COUNT_S = 20.0
+_MARKS_S = 300.0
+"""Marks are read up to the end of the topic, which may have 1 GiB."""
 _NEAR = 500
 """Records that lie so near to each other are read in one go."""
-
-
-@dataclass(frozen=True)
-class LettersRead:
-    """What lies in a topic of dead letters, oldest first."""
-
-    letters: list[PeekedRecord]
-    marks: list[Mark]
-
-    @property
-    def open(self) -> list[PeekedRecord]:
-        """Returns the letters that nobody has dropped or replayed."""
-        done = settled(self.marks)
-        return [each for each in self.letters if each.offset not in done]
 
 
 def open_letters(
@@ -44,10 +31,11 @@ def open_letters(
         back = 2 * most
         while True:
             starts = {tp: max(found.first[tp], end - back) for tp, end in found.ends.items()}
-            read = _read(found.each_record(starts, found.ends))
+            letters, fates = _read(found.each_record(starts, found.ends))
+            left = [each for each in letters if fates.is_open(each.offset)]
             whole = all(starts[tp] == found.first[tp] for tp in starts)
-            if len(read.open) >= most or whole or back > BACK_MAX * most:
-                return read.open[-most:]
+            if len(left) >= most or whole or back > BACK_MAX * most:
+                return left[-most:]
             back *= 4
 
 
@@ -55,7 +43,7 @@ def letters_behind(kafka: KafkaSettings, topic: str, first: int, most: int) -> l
     """Returns all letters from the offset `first` on, of more than about `most` the newest ones."""
     with OpenTopic(kafka, topic) as found:
         starts = {tp: max(found.first[tp], min(first, end), end - most) for tp, end in found.ends.items()}
-        return _read(found.each_record(starts, found.ends)).letters
+        return _read(found.each_record(starts, found.ends))[0]
 
 
 def each_open_letter(kafka: KafkaSettings, topic: str, most: int, timeout_s: float) -> Iterator[PeekedRecord]:
@@ -64,52 +52,113 @@ def each_open_letter(kafka: KafkaSettings, topic: str, most: int, timeout_s: flo
     with OpenTopic(kafka, topic, timeout_s) as found:
         starts = {tp: max(found.first[tp], end - most) for tp, end in found.ends.items()}
         # The marks come first: they lie behind the letters that they are about.
-        done = settled(_marks(found.each_record(starts, found.ends)))
+        fates = Fates(_marks(found.each_record(starts, found.ends)))
         found.require(found.ends)
         for record in found.each_record(starts, found.ends):
-            if not record.headers and record.offset not in done:
+            if not record.headers and fates.is_open(record.offset):
                 yield peeked(record)
         found.require(found.ends)
 
 
-def settle(
-    kafka: KafkaSettings,
-    transactional_id: str,
-    topic: str,
-    first: int,
-    decide: Callable[[LettersRead], Iterable[Outgoing]],
-) -> None:
-    """Does something about letters from the offset `first` on, so that each is settled once, whoever asks how
-    often and whatever ends in between.
+@dataclass(frozen=True)
+class CountedLetters:
+    """How many open letters there are from the offset `first` to before `until`."""
+
+    letters: int
+    first: int
+    until: int
+    more: bool  # whether the topic has older letters, which were not looked at
+
+
+def count_open(
+    kafka: KafkaSettings, topic: str, chosen: Chosen, most: int, timeout_s: float = _COUNT_S
+) -> CountedLetters:
+    """Counts the open ones of some letters, in the newest `most` offsets of their span at most. Holds one
+    poll's letters at a time. Raises TimeoutError if it takes longer than `timeout_s`, KafkaError."""
+    with OpenTopic(kafka, topic, timeout_s) as found:
+        until = min([chosen.until, *found.ends.values()])
+        oldest = min([until, *(max(chosen.first, first) for first in found.first.values())])
+        first = max(oldest, until - most)
+        fates, offsets = Fates(), []
+        for record in found.each_record(dict.fromkeys(found.ends, first), found.ends):
+            if record.headers:
+                for mark in _marks([record]):
+                    fates.add(mark)
+            elif record.offset < until and chosen.has(record.offset, peeked(record).value):
+                offsets.append(record.offset)
+        found.require(found.ends)
+        return CountedLetters(sum(map(fates.is_open, offsets)), first, until, oldest < first)
+
+
+class Settling:
+    """The only one that does something about an element's letters, until another begins (`settling`)."""
+
+    def __init__(self, writer: Transactions, topic: OpenTopic, at: TopicPartition, fates: Fates) -> None:
+        self._writer = writer
+        self._topic = topic
+        self._at = at
+        self.fates = fates
+
+    @property
+    def end(self) -> int:
+        """Returns the offset before which all letters lie that there were when it began."""
+        return self._topic.ends[self._at]
+
+    def letters(self, first: int, until: int) -> list[PeekedRecord]:
+        """Returns the letters from `first` to before `until`. Raises TimeoutError."""
+        end = min(until, self.end)
+        start = max(first, self._topic.first[self._at])
+        if start >= end:
+            return []
+        read, _ = _read(self._topic.each_record({self._at: start}, {self._at: end}))
+        self._topic.require({self._at: end})
+        return read
+
+    def commit(self, mark: Mark, topic: str, rows: Sequence[Outgoing]) -> None:
+        """Writes rows that come back, and the mark of their letters, in one transaction. Raises Fenced when
+        another has begun, Doubtful when Kafka does not answer, RecordsRefused."""
+        self._writer.commit([*rows, mark_record(topic, mark)])
+        self.fates.add(mark)
+
+
+@contextmanager
+def settling(kafka: KafkaSettings, transactional_id: str, topic: str, first: int) -> Iterator[Settling]:
+    """Lets the caller do something about letters from the offset `first` on, so that each is settled once,
+    whoever asks how often and whatever ends in between.
 
     1. Initialise the id. Whoever had it can commit nothing from now on.
-    2. Read all letters and marks that were committed until then.
-    3. Let `decide` say what is to be written, by these.
-    4. Write it in one transaction. The mark is part of it.
+    2. Read what had become of letters until then.
+    3. The caller reads letters, and decides by their fates.
+    4. Write what came of that in transactions. A mark is part of each.
 
-    Raises Fenced when another does the same at this time, Doubtful when Kafka does not answer, TimeoutError,
-    RecordsRefused. It may always be tried again.
+    Raises Fenced when another does the same at this time, Doubtful when Kafka does not answer, TimeoutError.
+    It may always be tried again.
     """
     writer = Transactions(kafka, transactional_id)
     with closing(writer):
         writer.initialise()
-        outgoing = [*decide(read_all(kafka, topic, first))]
-        if outgoing:
-            writer.commit(outgoing)
+        fates = read_fates(kafka, topic, first)
+        with OpenTopic(kafka, topic, _READ_S) as found:
+            yield Settling(writer, found, TopicPartition(topic, 0), fates)
 
 
-def read_all(kafka: KafkaSettings, topic: str, first: int) -> LettersRead:
-    """Returns all letters and marks that the topic has now, from the offset `first` on. A mark may lie behind
-    letters of a batch whose transaction is open: it is waited for. Raises TimeoutError."""
-    at = TopicPartition(topic, 0)
+def read_fates(kafka: KafkaSettings, topic: str, first: int) -> Fates:
+    """Returns what has become of letters, by all marks from the offset `first` on that the topic has now. A
+    mark may lie behind letters of a batch whose transaction is open: it is waited for. Raises TimeoutError.
+    """
+    with OpenTopic(kafka, topic, _MARKS_S) as found:
+        ends = _all_ends(kafka, found.ends)
+        starts = {tp: max(found.first[tp], min(first, end)) for tp, end in ends.items()}
+        fates = Fates(_marks(found.each_record(starts, ends)))
+        found.require(ends)
+        return fates
+
+
+def _all_ends(kafka: KafkaSettings, of: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+    """Returns where partitions end, with what is in open transactions."""
     uncommitted = open_consumer(kafka, isolation_level="read_uncommitted")
     with closing(uncommitted):
-        end = uncommitted.end_offsets([at])[at]
-    with OpenTopic(kafka, topic, _READ_S) as found:
-        starts, ends = {at: max(found.first[at], min(first, end))}, {at: end}
-        read = _read(found.each_record(starts, ends))
-        found.require(ends)
-        return read
+        return dict(uncommitted.end_offsets([*of]))
 
 
 def mark_record(topic: str, mark: Mark) -> OutgoingRecord:
@@ -137,15 +186,19 @@ def replayed_at(
     kafka: KafkaSettings, topic: str, order: str, behind: Mapping[int, int]
 ) -> list[tuple[int, int]]:
     """Returns the partition and the offset of each row that an order has brought back to one element. They
-    lie `behind` these offsets, by partition."""
+    lie `behind` these offsets, by partition. A broker may still be writing that they are committed: that is
+    waited for. Raises TimeoutError."""
     with OpenTopic(kafka, topic, _READ_S) as found:
-        starts = {tp: max(found.first[tp], behind.get(tp.partition, 0)) for tp in found.ends}
+        ends = _all_ends(kafka, found.ends)
+        starts = {tp: min(end, max(found.first[tp], behind.get(tp.partition, 0))) for tp, end in ends.items()}
         wanted = (ORDER_HEADER, order.encode())
-        return [
+        places = [
             (record.partition, record.offset)
-            for record in found.each_record(starts, found.ends)
+            for record in found.each_record(starts, ends)
             if wanted in record.headers
         ]
+        found.require(ends)
+        return places
 
 
 def records_at(
@@ -180,14 +233,14 @@ def _runs(offsets: list[int]) -> list[tuple[int, int]]:
     return runs
 
 
-def _read(records: Iterable[Any]) -> LettersRead:
-    read = LettersRead([], [])
+def _read(records: Iterable[Any]) -> tuple[list[PeekedRecord], Fates]:
+    letters, fates = [], Fates()
     for record in records:
         if not record.headers:
-            read.letters.append(peeked(record))
-        else:
-            read.marks.extend(_marks([record]))
-    return read
+            letters.append(peeked(record))
+        for mark in _marks([record]):
+            fates.add(mark)
+    return letters, fates
 
 
 def _marks(records: Iterable[Any]) -> Iterator[Mark]:

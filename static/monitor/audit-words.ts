@@ -60,6 +60,7 @@ const ACTIONS: Record<string, (detail: Detail, entry: AuditEntry) => string> = {
   "element.unpin_rows": () => "unpinned its rows",
   "element.expect_rows": ({ rows }) => `expects ${plural(Number(rows), "row")} of it`,
   "element.drop_letters": (detail) => `dropped ${letters(detail)}`,
+  "element.cancel_letters": () => "cancelled what was done about its dead letters",
   "element.put_letters_back": (detail) => `put ${letters(detail)} back`,
   "element.replay_letters": (detail) =>
     `${detail.mended ? "mended and replayed" : "replayed"} ${letters(detail)}`,

@@ -205,6 +205,12 @@ export interface CopiesIn {
   sites: string[];
 }
 
+/** Which letters are counted. */
+export interface CountedOf {
+  reason: string;
+  text?: string;
+}
+
 /** A node's CPU is above `threshold` (0..1) for `for_s` without a break. */
 export interface CpuAbove {
   threshold: number;
@@ -830,7 +836,6 @@ export interface LatencyAbove {
 export interface LetterGroup {
   reason: string;
   count: number;
-  offsets: number[];
   newest: PeekedRecord;
 }
 
@@ -839,9 +844,11 @@ export interface LetterOrder {
   id: string;
   did: "drop" | "put-back" | "replay";
   reason: string;
+  text: string;
   letters: number;
   mended: boolean;
-  status: "pending" | "done" | "failed";
+  status: "pending" | "done" | "failed" | "cancelled";
+  cancel_requested: boolean;
   message: string;
   taken: number;
   before: number;
@@ -857,9 +864,11 @@ export interface LetterOrderProgress {
   id: string;
   did: "drop" | "put-back" | "replay";
   reason: string;
+  text: string;
   letters: number;
   mended: boolean;
-  status: "pending" | "done" | "failed";
+  status: "pending" | "done" | "failed" | "cancelled";
+  cancel_requested: boolean;
   message: string;
   taken: number;
   before: number;
@@ -887,10 +896,19 @@ export interface LetterRows {
   more: boolean;
 }
 
-/** Which letters, and what was seen of them. */
+/** Which letters: either named by their offsets, or all of a reason in a span. */
 export interface Letters {
-  offsets: number[];
+  offsets?: number[] | null;
+  span?: LettersSpan | null;
   reason?: string;
+}
+
+/** What an order about a reason would be about: its open letters, from an offset to before another. */
+export interface LettersCounted {
+  letters: number;
+  first: number;
+  until: number;
+  more: boolean;
 }
 
 /** Which dead letters are wanted. */
@@ -898,6 +916,13 @@ export interface LettersLook {
   limit?: number;
   text?: string;
   reason?: string;
+}
+
+/** All letters of a reason from the offset `first` to before `until`, as their count says them. */
+export interface LettersSpan {
+  first: number;
+  until: number;
+  text?: string;
 }
 
 export interface LinkIn {
@@ -1681,7 +1706,8 @@ export interface Reading {
 }
 
 export interface Replayed {
-  offsets: number[];
+  offsets?: number[] | null;
+  span?: LettersSpan | null;
   reason?: string;
   rows?: RowMended[] | null;
 }

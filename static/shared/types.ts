@@ -62,6 +62,7 @@ export type {
   LetterOrderProgress,
   LetterRow,
   LetterRows,
+  LettersCounted,
   LogEvent,
   MapLink,
   Measured,

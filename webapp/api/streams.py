@@ -8,12 +8,13 @@ from pydantic import Field
 
 from pipeline_runtime.kafka.peek import peek
 from pipeline_runtime.kafka.queue import Wanted
+from pipeline_runtime.model.dead_letters import REASON_MAX
 from webapp.api.streaming import in_thread
+from webapp.backends.kafka import asked_of_kafka
 from webapp.monitoring.curves import TIME_MS_MAX, CurveSpan, curve_of
-from webapp.monitoring.letters import REASON_MAX, Format, letters_file, letters_of
+from webapp.monitoring.letters import Format, letters_file, letters_of
 from webapp.monitoring.schemas import Curve, DeadLetters, Peeked, Queue
 from webapp.monitoring.streams import (
-    asked_of_kafka,
     queue_of,
     record_json,
     stream_of,

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypedDict, cast
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet, Sum
 
 from pipeline_runtime.batch.replayed import Mended, mended_values
-from pipeline_runtime.model.dead_letters import WayIn
+from pipeline_runtime.kafka.letters import CountedLetters, count_open
+from pipeline_runtime.model.dead_letters import Chosen, WayIn
+from pipeline_runtime.model.ids import dead_letter_topic
 from pipeline_runtime.planning.replay import way_in
 from pipeline_runtime.wire import tasks
 from webapp.accounts.models import Role, User
@@ -17,6 +20,7 @@ from webapp.accounts.permissions import require
 from webapp.audit.announcements import announce
 from webapp.audit.records import audit
 from webapp.backends import commands
+from webapp.backends.kafka import asked_of_kafka
 from webapp.handovers.facts import deployed_group
 from webapp.handovers.models import LetterOrder
 from webapp.handovers.schemas import DidToLetters, LetterOrder as LetterOrderJson
@@ -25,7 +29,9 @@ from webapp.placements.selectors import specs_of
 from webapp.problems import Conflict, Fault, Invalid, Missing
 
 LETTERS_MAX = 1000
-"""How many letters one order concerns, at most."""
+"""How many letters one order names, at most."""
+SPAN_MAX = 100_000
+"""How many offsets of the topic an order about a reason looks through, at most."""
 SHOWN = 20
 """How many orders are shown: the newest ones."""
 FAULTS_MAX = 100
@@ -42,18 +48,34 @@ class MendedRow(TypedDict):
     at: str | None
 
 
+def count_letters(name: str, element: str, chosen: Chosen) -> CountedLetters:
+    """Returns how many open letters of a reason an order would be about now, and where they lie."""
+    deployment, _ = deployed_group(name, element, "count dead letters")
+    return _counted(deployment, element, chosen)
+
+
+def _counted(deployment: Deployment, element: str, chosen: Chosen) -> CountedLetters:
+    topic = dead_letter_topic(deployment.pk, element)
+    return asked_of_kafka(lambda kafka: count_open(kafka, topic, chosen, SPAN_MAX))
+
+
 def order_letters(
     actor: User,
     name: str,
     element: str,
     did: DidToLetters,
-    offsets: Sequence[int],
-    reason: str = "",
+    chosen: Chosen,
     rows: Mapping[int, MendedRow] | None = None,
 ) -> LetterOrder:
     """Orders that these letters are dropped or replayed. With `rows` their rows come back mended: each letter
-    has one then, by its offset."""
+    is named then, and has one by its offset."""
     _require(actor, did, mends=rows is not None)
+    found = None
+    if chosen.offsets is None:
+        deployment, _ = deployed_group(name, element, f"{did} dead letters")
+        found = _counted(deployment, element, chosen)
+        _require_some(found, chosen)
+        chosen = replace(chosen, first=found.first, until=found.until)
     with transaction.atomic():
         deployment, group = deployed_group(name, element, f"{did} dead letters")
         if did == "replay":
@@ -63,18 +85,42 @@ def order_letters(
             if isinstance(way, str):
                 raise Conflict(way, safe=KEPT, next="Download the letters, or drop them.")
             if rows is not None:
-                _check(element, offsets, rows, way)
+                _check(element, chosen.offsets, rows, way)
         mended = {str(offset): [row["cells"], row["at"]] for offset, row in (rows or {}).items()}
         order = LetterOrder(
             deployment=deployment,
             element=element,
             did=did,
-            reason=reason,
-            offsets=sorted(set(offsets)),
+            letters=found.letters if found is not None else len(chosen.offsets or ()),
             rows=mended if rows is not None else None,
             mended=rows is not None,
+            **_where(chosen),
         )
         return _ordered(actor, name, order)
+
+
+def _require_some(found: CountedLetters, chosen: Chosen) -> None:
+    if found.more and found.first > chosen.first:
+        raise Invalid(
+            f"One order looks through {SPAN_MAX:,} offsets at most, and these are more.",
+            safe=KEPT,
+            next="Count the letters once more, and order with the span that the count says.",
+        )
+    if not found.letters:
+        raise Conflict(
+            "No dead letter of this reason is open.", safe=KEPT, next="Look at the dead letters again."
+        )
+
+
+def _where(chosen: Chosen) -> dict[str, Any]:
+    """Returns which letters an order is about, as the database has it."""
+    return {
+        "first": chosen.first,
+        "until": chosen.until,
+        "offsets": None if chosen.offsets is None else [*chosen.offsets],
+        "reason": chosen.reason,
+        "text": chosen.text,
+    }
 
 
 def put_back(actor: User, name: str, element: str, id: str) -> LetterOrder:
@@ -89,15 +135,33 @@ def put_back(actor: User, name: str, element: str, id: str) -> LetterOrder:
                 safe=KEPT,
                 next="Look at what was done about them.",
             )
+        where = _where(of.chosen)
         order = LetterOrder(
-            deployment=deployment,
-            element=element,
-            did="put-back",
-            reason=of.reason,
-            offsets=of.offsets,
-            of=of,
+            deployment=deployment, element=element, did="put-back", letters=of.taken, of=of, **where
         )
         return _ordered(actor, name, order)
+
+
+def cancel_order(actor: User, name: str, element: str, id: str) -> LetterOrder:
+    """Asks for the end of an order that is under way. What it has done stays done. Asking again meanwhile
+    changes nothing."""
+    require(actor, Role.OPERATOR, "cancel orders about dead letters")
+    with transaction.atomic():
+        deployment, _ = deployed_group(name, element, "cancel what is done about dead letters")
+        order = order_of(deployment, element, id)
+        if order.status != LetterOrder.Status.PENDING:
+            raise Conflict(
+                "The order has ended, so it cannot be cancelled.",
+                safe=KEPT,
+                next="Look at what was done. Letters that were dropped can be put back.",
+            )
+        if not order.cancel_requested:
+            LetterOrder.objects.filter(pk=order.pk).update(cancel_requested=True)
+            order.cancel_requested = True
+            audit(actor, "element.cancel_letters", f"{name}/{element}", order=id, did=order.did)
+            commands.send(tasks.LETTERS, order.deployment_id, element)
+            announce()
+        return order
 
 
 def _require(actor: User, did: DidToLetters, *, mends: bool = False) -> None:
@@ -115,8 +179,9 @@ def _ordered(actor: User, name: str, order: LetterOrder) -> LetterOrder:
         actor,
         _ACTIONS[order.did],
         f"{name}/{order.element}",
-        letters=len(order.offsets),
+        letters=order.letters,
         reason=order.reason,
+        text=order.text,
         mended=order.mended,
         order=str(order.pk),
     )
@@ -129,10 +194,10 @@ def _refuse(deployment: Deployment, element: str, why: str) -> None:
     raise Conflict(f"{deployment.name_of(element)} cannot replay dead letters: {why}.", safe=KEPT)
 
 
-def _check(element: str, offsets: Sequence[int], rows: Mapping[int, MendedRow], way: WayIn) -> None:
+def _check(element: str, offsets: Sequence[int] | None, rows: Mapping[int, MendedRow], way: WayIn) -> None:
     """Raises Invalid with what is wrong in each cell."""
     faults: list[Fault] = []
-    if set(rows) != set(offsets):
+    if offsets is None or set(rows) != set(offsets):
         said = "Each letter needs its row, and each row its letter."
         fault: Fault = {"element": element, "path": "rows", "message": said}
         raise Invalid(said, safe=KEPT, faults=[fault])
@@ -173,13 +238,14 @@ def order_of(deployment: Deployment, element: str, id: str) -> LetterOrder:
 
 
 def _orders(deployment: Deployment, element: str) -> QuerySet[LetterOrder]:
-    again = LetterOrder.objects.filter(of=OuterRef("pk")).exclude(status=LetterOrder.Status.FAILED)
+    ended = (LetterOrder.Status.FAILED, LetterOrder.Status.CANCELLED)
+    again = LetterOrder.objects.filter(of=OuterRef("pk")).exclude(status__in=ended)
     found = LetterOrder.objects.filter(deployment=deployment, element=element).defer("rows")
     return found.select_related("created_by").annotate(was_put_back=Exists(again))
 
 
 def _may_be_put_back(order: LetterOrder) -> bool:
-    is_drop = order.did == LetterOrder.Did.DROP and order.status == LetterOrder.Status.DONE
+    is_drop = order.did == LetterOrder.Did.DROP and order.status != LetterOrder.Status.PENDING
     return is_drop and order.taken > 0 and not getattr(order, "was_put_back", False)
 
 
@@ -188,9 +254,11 @@ def order_json(order: LetterOrder) -> LetterOrderJson:
         "id": str(order.pk),
         "did": cast(DidToLetters, order.did),
         "reason": order.reason,
-        "letters": len(order.offsets),
+        "text": order.text,
+        "letters": order.letters,
         "mended": order.mended,
         "status": order.status,
+        "cancel_requested": order.cancel_requested,
         "message": order.message,
         "taken": order.taken,
         "before": order.before,
@@ -204,7 +272,7 @@ def order_json(order: LetterOrder) -> LetterOrderJson:
 
 def settled_counts(deployments: Iterable[str]) -> dict[tuple[str, str], int]:
     """Returns how many letters were dropped or replayed, by deployment and element."""
-    done = LetterOrder.objects.filter(deployment__in=deployments, status=LetterOrder.Status.DONE)
+    done = LetterOrder.objects.filter(deployment__in=deployments, taken__gt=0)
     found: dict[tuple[str, str], int] = {}
     for id, element, did, taken in (
         done.order_by().values_list("deployment", "element", "did").annotate(Sum("taken"))

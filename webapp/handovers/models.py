@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import models
 
 from pipeline_runtime.handover.phases import Phase
+from pipeline_runtime.model.dead_letters import Chosen
 
 
 class Handover(models.Model):
@@ -80,6 +81,7 @@ class LetterOrder(models.Model):
         PENDING = "pending"
         DONE = "done"
         FAILED = "failed"
+        CANCELLED = "cancelled"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     deployment = models.ForeignKey(
@@ -87,22 +89,29 @@ class LetterOrder(models.Model):
     )
     element = models.CharField(max_length=60)
     did = models.CharField(max_length=8, choices=Did.choices)
+    letters = models.PositiveIntegerField()  # how many it is about, when it was ordered
     reason = models.CharField(max_length=500, blank=True)  # their group's, if they are one
-    offsets = models.JSONField()  # of the letters, in rising order
+    text = models.CharField(max_length=1000, blank=True)  # only letters of the reason in which it stands
+    # They lie from here to before there.
+    first = models.BigIntegerField()
+    until = models.BigIntegerField()
+    offsets = models.JSONField(null=True)  # in rising order; null if it is about all of the reason
     rows = models.JSONField(null=True)  # {offset: [cells, at]} of mended rows, until it is done
     mended = models.BooleanField(default=False)
     # The order whose letters it puts back, of one that does so.
     of = models.ForeignKey("self", on_delete=models.CASCADE, null=True, related_name="put_back_by")
-    status = models.CharField(max_length=8, choices=Status.choices, default=Status.PENDING)
+    status = models.CharField(max_length=9, choices=Status.choices, default=Status.PENDING)
+    cancel_requested = models.BooleanField(default=False)
     message = models.TextField(blank=True)  # why it failed
+    position = models.BigIntegerField(default=0)  # it is done with the letters before this offset
     taken = models.PositiveIntegerField(default=0)  # letters for which it was done
     before = models.PositiveIntegerField(default=0)  # letters for which something was done before
     stayed = models.JSONField(default=list)  # [offset, why] of rows that did not come back, the first ones
     stayed_count = models.PositiveIntegerField(default=0)
-    behind = models.JSONField(null=True)  # {partition: offset}: its rows lie behind these in the stream
-    places = models.JSONField(
-        null=True
-    )  # [partition, offset] of its rows there; null if all readers get them
+    # {partition: offset}: the rows that `places` does not have yet lie behind these in the stream.
+    behind = models.JSONField(null=True)
+    # {partition: [[first, last], …]} of its rows there; null if all readers get them
+    places = models.JSONField(null=True)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
     )
@@ -114,4 +123,10 @@ class LetterOrder(models.Model):
         indexes = [models.Index(fields=["deployment", "element", "-created_at"], name="newest_letter_orders")]
 
     def __str__(self) -> str:
-        return f"{self.did} of {len(self.offsets)} letters of {self.element}: {self.status}"
+        return f"{self.did} of {self.letters} letters of {self.element}: {self.status}"
+
+    @property
+    def chosen(self) -> Chosen:
+        """Returns which letters it is about."""
+        offsets = None if self.offsets is None else tuple(self.offsets)
+        return Chosen(self.first, self.until, offsets, self.reason, self.text)

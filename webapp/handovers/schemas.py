@@ -310,6 +310,17 @@ class StayedLetter(TypedDict):
     """why its row did not come back, as a sentence"""
 
 
+class LettersCounted(TypedDict):
+    """What an order about a reason would be about: its open letters, from an offset to before another."""
+
+    letters: int
+    first: int
+    until: int
+    """letters that come later lie here or behind"""
+    more: bool
+    """there are older letters, which were not counted"""
+
+
 class LetterOrder(TypedDict):
     """What somebody asked to be done about dead letters."""
 
@@ -317,14 +328,19 @@ class LetterOrder(TypedDict):
     did: DidToLetters
     reason: str
     """why the rows are letters, as their group is called; empty if that was not said"""
+    text: str
+    """only letters of the reason in which it stands; empty for all"""
     letters: int
+    """how many were open when it was ordered"""
     mended: bool
     """the rows came back with other values"""
-    status: Literal["pending", "done", "failed"]
+    status: Literal["pending", "done", "failed", "cancelled"]
+    cancel_requested: bool
+    """somebody asked for its end; it ends before its next 1,000 offsets"""
     message: str
     """why it failed"""
     taken: int
-    """for how many letters it was done"""
+    """for how many letters it was done, so far"""
     before: int
     """for how many something had been done before, or the topic no longer had them"""
     stayed: list[StayedLetter]

@@ -10,8 +10,9 @@ from pydantic import Field
 
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.peek import PeekedRecord, RangeRead, read_new, read_span, read_window
+from webapp.backends.kafka import asked_of_kafka
 from webapp.monitoring.schemas import Curve
-from webapp.monitoring.streams import asked_of_kafka, record_json, value_of
+from webapp.monitoring.streams import record_json, value_of
 from webapp.monitoring.thinning import Drawn, Row, thinned
 
 ROWS_MAX = 30_000

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, Literal
@@ -13,9 +12,10 @@ from typing import Any, Literal
 from pipeline_runtime.batch.replayed import cells_of
 from pipeline_runtime.kafka.letters import each_open_letter, letters_behind, open_letters, records_at
 from pipeline_runtime.kafka.peek import PeekedRecord
-from pipeline_runtime.model.dead_letters import WayIn, place_of
+from pipeline_runtime.model.dead_letters import REASON_MAX, WayIn, offsets_in, place_of, reason_of
 from pipeline_runtime.model.ids import dead_letter_topic
 from pipeline_runtime.model.plain_data import exact
+from webapp.backends.kafka import asked_of_kafka
 from webapp.handovers.letters import KEPT, order_json, order_of, orders_of, way_of
 from webapp.json_types import Allowed
 from webapp.moments import iso_of_ms
@@ -28,7 +28,6 @@ from webapp.monitoring.schemas import (
     LetterRows,
 )
 from webapp.monitoring.streams import (
-    asked_of_kafka,
     deployed_element,
     fields_of,
     read_of,
@@ -45,16 +44,8 @@ RAW_MAX = 10_000
 """Characters of a row as its letter quotes it."""
 AGAIN_OFFSETS_MAX = 30_000
 """How many offsets of the topic are searched for letters of rows that came back."""
-REASON_MAX = 500
-"""Characters of a reason by which letters are grouped."""
 FILE_OFFSETS_MAX = 100_000
 """How many offsets of the topic one file holds, at most."""
-_QUOTED = re.compile(
-    r'(?P<column>columns? )?"[^"]*"'  # a text, or the name of a column
-    r"|(?<=begins with ).*"
-    r"|(?<!\w)[-+]?\d(?:[\w.:+-]*\w)?"  # a number or a time
-)
-"""What a reason quotes of its row."""
 _FILE_S = 300.0
 _COLUMNS = ("at", "reason", "input", "raw", "partition", "offset")
 Format = Literal["csv", "json-lines"]
@@ -98,7 +89,7 @@ def rows_to_mend(name: str, element: str, text: str, reason: str) -> LetterRows:
     wanted = [
         each
         for each in letters
-        if text.casefold() in each.value.casefold() and (not reason or reason_of(each) == reason)
+        if text.casefold() in each.value.casefold() and (not reason or reason_of(each.value) == reason)
     ]
     mended = wanted[-MENDED_MAX:]
     places = {each.offset: place for each in mended if (place := place_of(fields_of(each))) is not None}
@@ -131,12 +122,16 @@ def order_progress(name: str, element: str, id: str) -> LetterOrderProgress:
     order = order_of(deployment, found["id"], id)
     read = again = None
     if order.places is not None:
-        places = {(partition, offset) for partition, offset in order.places}
+        places = {
+            (int(partition), offset)
+            for partition, spans in order.places.items()
+            for offset in offsets_in(spans)
+        }
         way = way_of(deployment, found["id"])
         position = None if isinstance(way, str) else read_of(deployment, way.topic, found["id"])
         if position is not None:
             read = sum(offset < position.get(partition, 0) for partition, offset in places)
-        topic, behind = dead_letter_topic(deployment.pk, found["id"]), order.offsets[-1] + 1
+        topic, behind = dead_letter_topic(deployment.pk, found["id"]), order.until
         newer = asked_of_kafka(lambda kafka: letters_behind(kafka, topic, behind, AGAIN_OFFSETS_MAX))
         back = [place for each in newer if (place := place_of(fields_of(each))) is not None]
         again = len({(place.partition, place.offset) for place in back} & places)
@@ -150,16 +145,11 @@ def grouped(records: Sequence[PeekedRecord], limit: int, text: str = "", reason:
     found = [each for each in records if text.casefold() in each.value.casefold()]
     groups: dict[str, LetterGroup] = {}
     for each in found:
-        so_far = groups.get(name := reason_of(each))
-        offsets = [*(so_far["offsets"] if so_far else ()), each.offset]
-        groups[name] = {
-            "reason": name,
-            "count": len(offsets),
-            "offsets": offsets,
-            "newest": record_json(each),
-        }
+        so_far = groups.get(name := reason_of(each.value))
+        count = so_far["count"] + 1 if so_far else 1
+        groups[name] = {"reason": name, "count": count, "newest": record_json(each)}
     by_count = sorted(groups.values(), key=lambda group: -group["count"])
-    shown = [each for each in found if not reason or reason_of(each) == reason][-limit:]
+    shown = [each for each in found if not reason or reason_of(each.value) == reason][-limit:]
     return {
         "records": [record_json(each) for each in shown],
         "groups": by_count[:GROUPS_MAX],
@@ -167,19 +157,6 @@ def grouped(records: Sequence[PeekedRecord], limit: int, text: str = "", reason:
         "looked": len(records),
         "more": len(records) >= LOOKED_MAX,
     }
-
-
-def reason_of(record: PeekedRecord) -> str:
-    """Returns why the row became a letter, as its group is called: without what is quoted of the row, so that
-    rows with the same fault are one group. Names of columns stay."""
-    told = str(fields_of(record).get("reason") or "No reason given")[:REASON_MAX]
-    return _QUOTED.sub(_left_out, told)[:REASON_MAX]
-
-
-def _left_out(found: re.Match[str]) -> str:
-    if found["column"]:
-        return found[0]
-    return '"…"' if found[0].startswith('"') else "…"
 
 
 def letters_file(name: str, element: str, format: Format) -> Iterator[bytes]:

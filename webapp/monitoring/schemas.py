@@ -335,8 +335,7 @@ class LetterGroup(TypedDict):
 
     reason: str
     count: int
-    offsets: list[int]
-    """of all of them, in rising order"""
+    """among the letters that were looked at"""
     newest: PeekedRecord
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 from pipeline_runtime.journal.positions import last_positions
 from pipeline_runtime.journal.records import decode
-from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.peek import PeekedRecord, peek
 from pipeline_runtime.kafka.queue import Wanted, look
 from pipeline_runtime.model.document import parse_reference
@@ -16,7 +15,7 @@ from pipeline_runtime.model.plain_data import data_in, exact, object_in
 from pipeline_runtime.model.schema import Field
 from pipeline_runtime.model.spec import GroupSpec, InputStream
 from pipeline_runtime.operators.registry import OperatorUnknown, default_registry
-from webapp.backends.kafka import kafka_settings
+from webapp.backends.kafka import asked_of_kafka
 from webapp.moments import iso_of_ms
 from webapp.monitoring.schemas import PeekedRecord as PeekedJson, Queue
 from webapp.pipelines.models import Pipeline
@@ -24,11 +23,10 @@ from webapp.pipelines.selectors import pipeline_named
 from webapp.pipelines.shape import element_of
 from webapp.placements.models import Deployment
 from webapp.placements.selectors import active_deployment, specs_of
-from webapp.problems import BackendAway, Conflict, Missing
+from webapp.problems import Conflict, Missing
 
 JOURNAL_TAIL = 50
 """How many of a journal's newest records are read to find its last COMMIT."""
-Read = TypeVar("Read")
 
 
 def stream_of(name: str, stream: str) -> tuple[Deployment, str, str]:
@@ -69,19 +67,6 @@ def _element_in(deployment: Deployment, title: str, id: str) -> dict[str, Any]:
     if found is None:
         raise Missing(f'There is no element "{id}" in the deployed version of "{title}".')
     return found
-
-
-def asked_of_kafka(read: Callable[[KafkaSettings], Read]) -> Read:
-    """Returns what `read` returns. Raises BackendAway."""
-    try:
-        return read(kafka_settings())
-    except Exception as error:
-        # Any error of the Kafka client, which only pipeline_runtime.kafka may import.
-        raise BackendAway(
-            f"Kafka does not answer: {type(error).__name__}.",
-            safe="Records that were committed stay in their topics.",
-            next="Check that the broker runs, then try again.",
-        ) from error
 
 
 def value_of(record: PeekedRecord) -> Any:

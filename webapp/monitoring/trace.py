@@ -14,8 +14,9 @@ from pipeline_runtime.model.spec import ElementSpec, GroupSpec, InputStream
 from pipeline_runtime.operators.lineage import TracedRow
 from pipeline_runtime.operators.registry import OperatorUnknown, default_registry
 from pipeline_runtime.planning.lineage import ROWS_MAX, Looked, TracedStream, trace
+from webapp.backends.kafka import asked_of_kafka
 from webapp.monitoring.schemas import PeekedRecord as PeekedJson
-from webapp.monitoring.streams import asked_of_kafka, columns_of, fields_of, record_json, stream_of
+from webapp.monitoring.streams import columns_of, fields_of, record_json, stream_of
 from webapp.placements.models import Deployment
 from webapp.placements.selectors import specs_of
 from webapp.problems import Missing

@@ -13,13 +13,13 @@ from typing import Any
 from pipeline_runtime.kafka.peek import PeekedRecord, peek, peek_each
 from pipeline_runtime.model.plain_data import exact
 from pipeline_runtime.operators.registry import OperatorUnknown, default_registry
+from webapp.backends.kafka import asked_of_kafka
 from webapp.moments import iso_of_ms
 from webapp.monitoring.board import Board
 from webapp.monitoring.curves import CurveSpan, curve_of
 from webapp.monitoring.schemas import Curve, LiveElement, Peeked, PeekedRecord as PeekedJson
 from webapp.monitoring.selectors import element_history, node_history
 from webapp.monitoring.streams import (
-    asked_of_kafka,
     fields_of,
     record_json,
     stream_of,

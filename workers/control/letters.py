@@ -1,16 +1,17 @@
 """Carries out orders about dead letters: drops them, puts them back, replays their rows, each exactly once.
 
 The database has the order, and Kafka has the truth: a mark among the letters, in one transaction with the
-rows that come back. So an order can be carried out again after any failure. It finds its own mark, and writes
-nothing.
+rows that come back. An order about many letters goes through them step by step, each step one transaction. So
+it goes on after any failure: a step that is taken again finds its own mark, and writes nothing.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+from uuid import UUID
 
 from django.db import close_old_connections, transaction
 from django.utils import timezone
@@ -18,17 +19,16 @@ from django.utils import timezone
 from pipeline_runtime.batch.replayed import Mended, NotReplayed, as_it_was, as_mended
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.letters import (
-    LettersRead,
+    Settling,
     ends_of,
-    mark_record,
     records_at,
     replayed_at,
     replayed_record,
-    settle,
+    settling,
 )
 from pipeline_runtime.kafka.peek import PeekedRecord
 from pipeline_runtime.kafka.transactions import Outgoing, RecordsRefused
-from pipeline_runtime.model.dead_letters import Mark, WayIn, concerned, place_of
+from pipeline_runtime.model.dead_letters import Did, Mark, WayIn, place_of, spans_of
 from pipeline_runtime.model.ids import dead_letter_topic, letters_id
 from pipeline_runtime.model.plain_data import object_in
 from webapp.audit.announcements import announce
@@ -40,6 +40,8 @@ from workers.control.context import ControlContext, now_ms
 
 log = logging.getLogger(__name__)
 
+STEP_OFFSETS = 1000
+"""How many offsets of the letters' topic one step goes through. A letter may have 100,000 characters."""
 TOLD_MAX = 100
 """For how many rows an order keeps why they did not come back."""
 
@@ -56,54 +58,47 @@ def elements_with_orders() -> Iterator[tuple[str, str]]:
 
 def settle_letters(deployment: str, element: str, context: ControlContext) -> None:
     """Carries out the element's orders, the oldest first. Raises what Kafka does not do now: it is tried
-    again."""
+    again, and an order goes on where it was."""
     while not context.closing.is_set():
         close_old_connections()
-        orders = LetterOrder.objects.select_related("deployment__version").filter(
+        orders = LetterOrder.objects.filter(
             deployment=deployment, element=element, status=LetterOrder.Status.PENDING
         )
         order = orders.order_by("created_at").first()
         if order is None:
             return
         try:
-            _carry_out(order, context.kafka)
+            _carry_out(order.pk, context)
         except (NotCarriedOut, RecordsRefused) as error:
-            _end(order, LetterOrder.Status.FAILED, message=str(error))
+            _end(order.pk, LetterOrder.Status.FAILED, message=str(error))
 
 
-def _carry_out(order: LetterOrder, kafka: KafkaSettings) -> None:
-    """1. Find the way back to the element.
-    2. Store where its stream ends: behind that the rows will lie.
-    3. Settle the letters in Kafka.
-    4. Look where the rows lie.
-    5. Store the outcome."""
-    _require_topic(order)
-    replays = order.did == LetterOrder.Did.REPLAY
-    way = way_of(order.deployment, order.element) if replays else None
-    if isinstance(way, WayIn) and order.behind is None:
-        order.behind = {str(partition): end for partition, end in ends_of(kafka, way.topic).items()}
-        order.save(update_fields=["behind"])
-    work = _Settling(order, way, kafka)
-    topic, id = (
-        dead_letter_topic(order.deployment_id, order.element),
-        letters_id(order.deployment_id, order.element),
+def _carry_out(id: UUID, context: ControlContext) -> None:
+    """Shuts out who wrote before, then goes on step by step from where the order was."""
+    order = _seen(id)
+    if order is None:
+        return
+    topic = dead_letter_topic(order.deployment_id, order.element)
+    writer = letters_id(order.deployment_id, order.element)
+    with settling(context.kafka, writer, topic, max(order.first, order.position)) as letters:
+        while order is not None and not context.closing.is_set():
+            _Step(order, letters, context.kafka).take()
+            order = _seen(id)
+
+
+def _seen(id: UUID) -> LetterOrder | None:
+    """Returns the order as it is now, or None if it has ended. Ends one that was cancelled. Raises
+    NotCarriedOut."""
+    pending = LetterOrder.objects.select_related("deployment__version").filter(
+        pk=id, status=LetterOrder.Status.PENDING
     )
-    settle(kafka, id, topic, min(order.offsets), work.decide)
-    places = None
-    if isinstance(way, WayIn) and way.consumer is not None:
-        behind = {int(partition): end for partition, end in (order.behind or {}).items()}
-        places = replayed_at(kafka, way.topic, str(order.pk), behind)
-    outcome = work.outcome
-    _end(
-        order,
-        LetterOrder.Status.DONE,
-        taken=len(outcome.taken),
-        before=outcome.before,
-        stayed=[[offset, why] for offset, why in outcome.stayed.items()][:TOLD_MAX],
-        stayed_count=len(outcome.stayed),
-        places=places,
-        rows=None,
-    )
+    order = pending.first()
+    if order is not None and order.cancel_requested:
+        _end(id, LetterOrder.Status.CANCELLED)
+        return None
+    if order is not None:
+        _require_topic(order)
+    return order
 
 
 def _require_topic(order: LetterOrder) -> None:
@@ -115,55 +110,107 @@ def _require_topic(order: LetterOrder) -> None:
         raise NotCarriedOut("The element runs nowhere.")
 
 
-def _end(order: LetterOrder, status: str, **found: Any) -> None:
+def _end(id: UUID, status: str, **found: Any) -> None:
     with transaction.atomic():
-        LetterOrder.objects.filter(pk=order.pk, status=LetterOrder.Status.PENDING).update(
-            status=status, ended_at=timezone.now(), **found
+        LetterOrder.objects.filter(pk=id, status=LetterOrder.Status.PENDING).update(
+            status=status, ended_at=timezone.now(), rows=None, **found
         )
         announce()
 
 
-@dataclass
-class Outcome:
-    """What became of an order's letters, by their offsets."""
+@dataclass(frozen=True)
+class Decided:
+    """What is done about the letters of one step, by their offsets."""
 
-    taken: tuple[int, ...] = ()
-    stayed: dict[int, str] = field(default_factory=dict)
-    before: int = 0
-    """letters for which something else was done before, or that the topic no longer has"""
+    done: list[int]  # for which the order has done it before
+    taken: list[int]  # for which it is done now
+    stayed: dict[int, str]  # why rows do not come back
+    rows: list[Outgoing]  # that come back
 
 
-class _Settling:
-    def __init__(self, order: LetterOrder, way: WayIn | str | None, kafka: KafkaSettings) -> None:
-        """`way`: how rows come back, or why they cannot. None if none are to."""
+class _Step:
+    """The next letters of an order. They lie in so few offsets that they are one transaction.
+
+    1. Store where the stream ends behind which the rows will lie.
+    2. Read the letters, and decide by what has become of them.
+    3. Write the rows and the mark.
+    4. Look where the rows lie.
+    5. Store what has come of it, and where the next step begins.
+
+    A step that ended anywhere before 5 is taken again, and finds its own mark.
+    """
+
+    def __init__(self, order: LetterOrder, letters: Settling, kafka: KafkaSettings) -> None:
         self._order = order
-        self._way = way
+        self._letters = letters
         self._kafka = kafka
-        self.outcome = Outcome()
+        replays = order.did == LetterOrder.Did.REPLAY
+        # How rows come back, or why they cannot. None if none are to.
+        self._way = way_of(order.deployment, order.element) if replays else None
 
-    def decide(self, read: LettersRead) -> list[Outgoing]:
-        """Returns what is to be written, by what lies in the topic now. Raises NotCarriedOut."""
-        order = self._order
-        mine = next((mark for mark in read.marks if mark.order == str(order.pk)), None)
-        if mine is None and isinstance(self._way, str):
+    def take(self) -> None:
+        """Raises NotCarriedOut, and what `settling` does."""
+        order, way, chosen = self._order, self._way, self._order.chosen
+        end = min(chosen.until, self._letters.end)
+        first = chosen.next_from(order.position)
+        if first is None or first >= end:
+            self._finish()
+            return
+        until = min(first + STEP_OFFSETS, end)
+        if isinstance(way, WayIn) and order.behind is None:
+            order.behind = {str(partition): end for partition, end in ends_of(self._kafka, way.topic).items()}
+            nobody_else = LetterOrder.objects.filter(pk=order.pk, behind__isnull=True)
+            if not nobody_else.update(behind=order.behind):
+                return  # another control process is a step further
+        found = [each for each in self._letters.letters(first, until) if chosen.has(each.offset, each.value)]
+        decided = self._decided(found)
+        if decided.taken:
+            topic = dead_letter_topic(order.deployment_id, order.element)
+            mark = Mark(str(order.pk), cast(Did, order.did), tuple(decided.taken))
+            self._letters.commit(mark, topic, decided.rows)
+        self._store(until, decided)
+
+    def _decided(self, letters: list[PeekedRecord]) -> Decided:
+        order, fates = self._order, self._letters.fates
+        id, did = str(order.pk), cast(Did, order.did)
+        of = None if order.of_id is None else str(order.of_id)
+        done = [each.offset for each in letters if fates.did(id, each.offset)]
+        left = [each for each in letters if fates.is_left(id, did, each.offset, of)]
+        if isinstance(self._way, str) and left:
             raise NotCarriedOut(self._way)
-        there = {each.offset: each for each in read.letters}
-        open_ones = [each for each in concerned(order.did, order.offsets, read.marks) if each in there]
-        rows, stayed = self._rows([there[offset] for offset in open_ones])
-        if mine is not None:  # it was carried out already
-            taken, made = mine.offsets, []
-        else:
-            taken, made = tuple(offset for offset in open_ones if offset not in stayed), rows
-            if taken:
-                topic = dead_letter_topic(order.deployment_id, order.element)
-                made.append(mark_record(topic, Mark(str(order.pk), order.did, taken)))
-        self.outcome = Outcome(taken, stayed, len(order.offsets) - len(taken) - len(stayed))
-        return made
+        rows, stayed = self._rows(left)
+        return Decided(done, [each.offset for each in left if each.offset not in stayed], stayed, rows)
+
+    def _store(self, until: int, decided: Decided) -> None:
+        """Stores the step, unless another control process has done so meanwhile."""
+        order, way = self._order, self._way
+        stayed = [*order.stayed, *([offset, why] for offset, why in decided.stayed.items())]
+        now: dict[str, Any] = {
+            "position": until,
+            "taken": order.taken + len(decided.done) + len(decided.taken),
+            "stayed": stayed[:TOLD_MAX],
+            "stayed_count": order.stayed_count + len(decided.stayed),
+        }
+        if isinstance(way, WayIn) and way.consumer is not None:
+            behind = {int(partition): end for partition, end in (order.behind or {}).items()}
+            places = replayed_at(self._kafka, way.topic, str(order.pk), behind)
+            now["places"] = with_places(order.places or {}, places)
+            now["behind"] = {str(partition): end for partition, end in ends_behind(behind, places).items()}
+        with transaction.atomic():
+            LetterOrder.objects.filter(
+                pk=order.pk, status=LetterOrder.Status.PENDING, position=order.position
+            ).update(**now)
+            announce()
+
+    def _finish(self) -> None:
+        order = self._order
+        before = max(0, order.letters - order.taken - order.stayed_count)
+        _end(order.pk, LetterOrder.Status.DONE, before=before)
 
     def _rows(self, letters: list[PeekedRecord]) -> tuple[list[Outgoing], dict[int, str]]:
         """Returns the rows that come back, and why others do not, by the offsets of their letters."""
         way, order = self._way, self._order
-        if not isinstance(way, WayIn):
+        if not isinstance(way, WayIn) or not letters:
             return [], {}
         said = {each.offset: object_in(each.value) for each in letters}
         places = {offset: place for offset, found in said.items() if (place := place_of(found)) is not None}
@@ -188,6 +235,25 @@ class _Settling:
                 replayed_record(way.topic, row.value, row.key, row.time_ms, way.consumer, str(order.pk))
             )
         return rows, stayed
+
+
+def with_places(before: Mapping[str, list[list[int]]], new: Iterable[tuple[int, int]]) -> dict[str, Any]:
+    """Returns the places of an order's rows by partition, as spans of offsets, with new ones behind them."""
+    offsets: dict[str, list[int]] = {}
+    for partition, offset in sorted(new):
+        offsets.setdefault(str(partition), []).append(offset)
+    return {
+        partition: [*before.get(partition, ()), *spans_of(offsets.get(partition, ()))]
+        for partition in before.keys() | offsets.keys()
+    }
+
+
+def ends_behind(behind: Mapping[int, int], places: Iterable[tuple[int, int]]) -> dict[int, int]:
+    """Returns the offsets behind which the next rows of an order lie, by partition."""
+    found = dict(behind)
+    for partition, offset in places:
+        found[partition] = max(found.get(partition, 0), offset + 1)
+    return found
 
 
 def _mended(rows: Mapping[str, Any] | None, offset: int) -> Mended | None:

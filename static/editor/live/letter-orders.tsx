@@ -1,11 +1,11 @@
 /** What was done about dead letters: who dropped or replayed how many, and what became of the rows. */
-import { Undo2 } from "lucide-react";
+import { Undo2, X } from "lucide-react";
 import { get } from "../../shared/api";
 import { roleReason } from "../../shared/page";
 import type { LetterOrder, LetterOrderProgress } from "../../shared/types";
 import { Ago, useLoaded } from "../../shared/ui/parts";
 import { ActionButton } from "./action-button";
-import { lettersOrderPath, putBack, type Of } from "./letter-actions";
+import { cancelOrder, lettersOrderPath, putBack, type Of } from "./letter-actions";
 import { orderTitle, orderWords } from "./letters-words";
 
 const EVERY_MS = 3000;
@@ -28,8 +28,21 @@ export function LetterOrders({ of, orders, reload }: { of: Of; orders: LetterOrd
                 {order.by && ` by ${order.by}`}
               </span>
             </div>
-            {order.reason && <div className="muted">{order.reason}</div>}
+            {order.reason && (
+              <div className="muted">
+                {order.reason}
+                {order.text && ` · with the text "${order.text}"`}
+              </div>
+            )}
             {followed.includes(order) ? <Followed of={of} order={order} /> : <Words order={order} />}
+            {order.status === "pending" && !order.cancel_requested && (
+              <ActionButton
+                title="Cancel"
+                icon={<X aria-hidden="true" />}
+                disabled={roleReason("operator")}
+                run={() => void cancelOrder(of, order).then(reload)}
+              />
+            )}
             {order.may_be_put_back && (
               <ActionButton
                 title="Put back"

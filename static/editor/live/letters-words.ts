@@ -1,8 +1,19 @@
 /** What the panel of dead letters asks and says. Pure. */
 import { plural } from "../../shared/format";
-import type { DeadLetters, LetterOrder, LetterOrderProgress, PeekRecord } from "../../shared/types";
+import type {
+  DeadLetters,
+  LetterOrder,
+  LetterOrderProgress,
+  LettersCounted,
+  PeekRecord,
+} from "../../shared/types";
 
 const LIMIT = 20;
+
+const count = (of: number): string => of.toLocaleString("en");
+
+/** A reason may have 100,000 rows. */
+export const rowsWords = (rows: number): string => `${count(rows)} ${rows === 1 ? "row" : "rows"}`;
 
 const ofStream = (pipeline: string, element: string): string =>
   `/pipelines/${encodeURIComponent(pipeline)}/streams/${encodeURIComponent(element)}/dead-letters`;
@@ -33,19 +44,35 @@ export function letterOf({ value }: PeekRecord): { raw: unknown; place: string |
   return { raw: letter.raw ?? value, place: typeof letter.input === "string" ? letter.input : null };
 }
 
-/** How many letters one order takes. */
-export const LETTERS_MAX = 1000;
 /** How many rows are mended in one go. */
 export const MENDED_MAX = 500;
 
-export const mendPath = (pipeline: string, element: string, reason: string, text: string): string => {
+function ofReason(pipeline: string, element: string, what: string, reason: string, text: string): string {
   const asked = new URLSearchParams({ reason });
   if (text) asked.set("text", text);
-  return `/pipelines/${encodeURIComponent(pipeline)}/elements/${encodeURIComponent(element)}/dead-letters/rows?${asked}`;
-};
+  return `/pipelines/${encodeURIComponent(pipeline)}/elements/${encodeURIComponent(element)}/dead-letters/${what}?${asked}`;
+}
+
+export const mendPath = (pipeline: string, element: string, reason: string, text: string): string =>
+  ofReason(pipeline, element, "rows", reason, text);
+
+export const countPath = (pipeline: string, element: string, reason: string, text: string): string =>
+  ofReason(pipeline, element, "count", reason, text);
+
+/** Which letters an order about a reason leaves out. */
+export function spanWords(
+  { reason, text }: { reason: string; text: string },
+  { more }: LettersCounted,
+): string {
+  const said = ["Letters that come from now on are not part of it."];
+  if (more) said.push("There are older letters, which were not looked at: order once more for them.");
+  if (text) said.push(`Only rows with the text "${text}".`);
+  said.push(`Reason: ${reason}.`);
+  return said.join(" ");
+}
 
 export function orderTitle({ did, mended, letters }: LetterOrder): string {
-  const rows = plural(letters, "row");
+  const rows = rowsWords(letters);
   if (did === "drop") return `Dropped ${rows}`;
   if (did === "put-back") return `Put ${rows} back`;
   return mended ? `Mended and replayed ${rows}` : `Replayed ${rows}`;
@@ -53,18 +80,27 @@ export function orderTitle({ did, mended, letters }: LetterOrder): string {
 
 /** What has become of an order, as sentences. */
 export function orderWords(order: LetterOrder & Partial<LetterOrderProgress>): string {
-  if (order.status === "pending") return "Under way.";
-  if (order.status === "failed") return `It failed: ${order.message} The dead letters stay as they are.`;
-  const said = [takenWords(order)];
-  if (order.read != null) said.push(`${order.read.toLocaleString("en")} of them read.`);
-  if (order.again) said.push(`${plural(order.again, "row")} became dead letters again.`);
-  if (order.before) said.push(`${order.before.toLocaleString("en")} had been dropped or replayed before.`);
-  if (order.stayed_count) said.push(`${order.stayed_count.toLocaleString("en")} stayed dead letters.`);
+  const { status, taken, letters, stayed_count } = order;
+  if (status === "pending") {
+    const done = taken + stayed_count;
+    const so_far = done > 0 ? `Under way: ${count(done)} of ${rowsWords(letters)}.` : "Under way.";
+    return order.cancel_requested ? `${so_far} It is being cancelled.` : so_far;
+  }
+  const said: string[] = [];
+  if (status === "failed") said.push(`It failed: ${order.message}`);
+  if (status === "cancelled") said.push("It was cancelled.");
+  if (status === "done" || taken > 0) said.push(takenWords(order));
+  if (status !== "done")
+    said.push(taken > 0 ? "The others stay as they are." : "The dead letters stay as they are.");
+  if (order.read != null) said.push(`${count(order.read)} of them read.`);
+  if (order.again) said.push(`${rowsWords(order.again)} became dead letters again.`);
+  if (order.before) said.push(`${count(order.before)} had been dropped or replayed before.`);
+  if (stayed_count) said.push(`${count(stayed_count)} stayed dead letters.`);
   return said.join(" ");
 }
 
 function takenWords({ did, taken }: LetterOrder): string {
-  const rows = plural(taken, "row");
+  const rows = rowsWords(taken);
   if (did === "drop") return `${rows} dropped.`;
   return did === "put-back" ? `${rows} put back.` : `${rows} came back.`;
 }

@@ -117,13 +117,13 @@ function Actions({ group, of, replay, text, reload }: Omit<GroupProps, "path">) 
         title="Replay"
         icon={<Redo2 aria-hidden="true" />}
         disabled={roleReason("operator") ?? refused}
-        run={() => void replayLetters(of, group, replay).then(reload)}
+        run={() => void replayLetters(of, { reason: group.reason, text }, replay).then(reload)}
       />
       <ActionButton
         title="Drop"
         icon={<Trash2 aria-hidden="true" />}
         disabled={roleReason("operator")}
-        run={() => void dropLetters(of, group).then(reload)}
+        run={() => void dropLetters(of, { reason: group.reason, text }).then(reload)}
       />
       {mends && (
         <MendDialog

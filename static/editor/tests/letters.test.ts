@@ -1,12 +1,22 @@
 import { expect, test } from "vitest";
 import type { DeadLetters, LetterOrder, PeekRecord } from "../../shared/types";
-import { filePath, letterOf, lettersPath, lettersWords, mendPath, orderWords } from "../live/letters-words";
+import { allOf } from "../live/letter-actions";
+import {
+  countPath,
+  filePath,
+  letterOf,
+  lettersPath,
+  lettersWords,
+  mendPath,
+  orderWords,
+  spanWords,
+} from "../live/letters-words";
 
 const record = (value: unknown): PeekRecord => ({ partition: 0, offset: 7, at: null, key: null, value });
 
 const letters = (change: Partial<DeadLetters> = {}): DeadLetters => ({
   records: [],
-  groups: [{ reason: "not a number", count: 3, offsets: [1, 2, 7], newest: record({}) }],
+  groups: [{ reason: "not a number", count: 3, newest: record({}) }],
   groups_left_out: 0,
   looked: 3,
   more: false,
@@ -33,9 +43,11 @@ const order = (change: Partial<LetterOrder> = {}): LetterOrder => ({
   id: "o",
   did: "replay",
   reason: "",
+  text: "",
   letters: 5,
   mended: false,
   status: "done",
+  cancel_requested: false,
   message: "",
   taken: 5,
   before: 0,
@@ -57,6 +69,31 @@ test("an order says what became of its rows", () => {
     "5 rows came back. 5 of them read. 2 rows became dead letters again.",
   );
   expect(orderWords(order({ did: "drop", taken: 1 }))).toBe("1 row dropped.");
+});
+
+test("an order about many rows says how far it is, and what stays when it ends early", () => {
+  const many = order({ status: "pending", letters: 40000, taken: 12000 });
+  expect(orderWords(many)).toBe("Under way: 12,000 of 40,000 rows.");
+  expect(orderWords({ ...many, cancel_requested: true })).toMatch(/rows. It is being cancelled.$/);
+  expect(orderWords({ ...many, status: "cancelled" })).toBe(
+    "It was cancelled. 12,000 rows came back. The others stay as they are.",
+  );
+  expect(orderWords({ ...many, status: "failed", taken: 0, message: "No way." })).toBe(
+    "It failed: No way. The dead letters stay as they are.",
+  );
+});
+
+test("before an order it says which rows are no part of it", () => {
+  const found = { letters: 40000, first: 0, until: 50000, more: false };
+  const asked = { reason: "late", text: "" };
+  expect(countPath("p 1", "a", "late", "x&y")).toBe(
+    "/pipelines/p%201/elements/a/dead-letters/count?reason=late&text=x%26y",
+  );
+  expect(allOf(asked, found)).toEqual({ reason: "late", span: { first: 0, until: 50000, text: "" } });
+  expect(spanWords(asked, found)).toBe("Letters that come from now on are not part of it. Reason: late.");
+  expect(spanWords({ ...asked, text: "m1" }, { ...found, more: true })).toMatch(
+    /older letters, which were not looked at.*Only rows with the text "m1"/,
+  );
 });
 
 test("a letter shows its row and its place, or itself", () => {

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import Any
 
 import pytest
@@ -15,12 +16,13 @@ from django.db import connection
 from pipeline_runtime.kafka import letters as in_kafka
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, open_consumer
-from pipeline_runtime.kafka.letters import open_letters
+from pipeline_runtime.kafka.letters import Settling, count_open, open_letters
 from pipeline_runtime.kafka.transactions import Doubtful, Fenced, OutgoingRecord, Transactions
-from pipeline_runtime.model.dead_letters import Place
+from pipeline_runtime.model.dead_letters import Chosen, Place
 from pipeline_runtime.model.ids import dead_letter_topic, letters_id, stream_topic
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 from pipeline_runtime.model.spec import ElementSpec, GroupSpec, InputStream
+from tests.waiting import wait_until
 from webapp.handovers.letters import settled_counts
 from webapp.handovers.models import LetterOrder
 from webapp.placements.models import GroupPlacement
@@ -71,10 +73,15 @@ def power(deployed: Callable[..., GroupPlacement], control: ControlContext) -> G
 
 
 def ordered(placement: GroupPlacement, did: str = "replay", **more: Any) -> LetterOrder:
-    order = LetterOrder(deployment=placement.deployment, element="power", did=did, **more)
-    order.offsets = order.offsets or [*range(ROWS)]
+    where = {"offsets": [*range(ROWS)], "first": 0, "until": ROWS, "letters": ROWS}
+    order = LetterOrder(deployment=placement.deployment, element="power", did=did, **{**where, **more})
     order.save()
     return order
+
+
+def ordered_of_reason(placement: GroupPlacement, did: str = "replay", **more: Any) -> LetterOrder:
+    """An order about all five letters by their reason."""
+    return ordered(placement, did, **{"offsets": None, "reason": "no", **more})
 
 
 def carry_out(placement: GroupPlacement, control: ControlContext) -> None:
@@ -110,35 +117,92 @@ def killed(*_: Any, **__: Any) -> None:
     raise Killed
 
 
-def dies_after_reading(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(in_kafka, "read_all", killed)
+AFTER_READING = (Settling, "letters")
+WITH_ROWS_SENT = (Transactions, "_end_transaction")
+AFTER_THE_COMMIT = (in_control, "replayed_at")
 
 
-def dies_with_rows_sent(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Transactions, "_end_transaction", killed)
-
-
-def dies_after_the_commit(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(in_control, "replayed_at", killed)
-
-
-@pytest.mark.parametrize("dies", [dies_after_reading, dies_with_rows_sent, dies_after_the_commit])
-def test_a_writer_that_is_killed_at_any_step_leaves_each_row_once(
-    dies: Callable[[pytest.MonkeyPatch], None],
+@pytest.mark.parametrize("dies", [AFTER_READING, WITH_ROWS_SENT, AFTER_THE_COMMIT])
+@pytest.mark.parametrize("lived", [0, 1])
+def test_a_writer_that_is_killed_in_any_step_leaves_each_row_once(
+    dies: tuple[Any, str],
+    lived: int,
     power: GroupPlacement,
     control: ControlContext,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    order = ordered(power)
+    """The steps of an order about a reason: two letters, two, and one. The first or second kills it."""
+    monkeypatch.setattr(in_control, "STEP_OFFSETS", 2)
+    order = ordered_of_reason(power)
+    where, name = dies
+    calls, real = itertools.count(), getattr(where, name)
+
+    def dying(*args: Any, **options: Any) -> Any:
+        return real(*args, **options) if next(calls) < lived else killed()
+
     with monkeypatch.context() as patch:
-        dies(patch)
+        patch.setattr(where, name, dying)
         with pytest.raises(Killed):
             settle_letters(power.deployment_id, "power", control)
+    order.refresh_from_db()
+    assert (order.status, order.position, order.taken) == ("pending", 2 * lived, 2 * lived)
     carry_out(power, control)
     order.refresh_from_db()
     assert (order.status, order.taken, order.before, order.stayed) == ("done", ROWS, 0, [])
     assert came_back(power, control) == ALL
-    assert len({tuple(place) for place in order.places}) == ROWS
+    assert sum(last - first + 1 for first, last in order.places["0"]) == ROWS
+
+
+def test_an_order_about_a_reason_takes_what_was_counted_and_nothing_that_came_later(
+    power: GroupPlacement, control: ControlContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = dead_letter_topic(power.deployment_id, "power")
+
+    def counted(**more: Any) -> tuple[int, int, int, bool]:
+        return astuple(count_open(control.kafka, topic, Chosen(0, 2**53, None, "no", **more), 100))
+
+    assert counted() == (ROWS, 0, ROWS + 1, False)  # the transaction's end lies behind them
+    assert counted(text="OFFSET 3")[0] == 1
+    assert astuple(count_open(control.kafka, topic, Chosen(0, 3, None, "no"), 2)) == (2, 1, 3, True)
+    order = ordered_of_reason(power, "drop", until=ROWS + 1)
+    with closing(Transactions(control.kafka, f"late.{power.deployment_id}")) as writer:
+        writer.initialise()
+        late = [{"reason": "no", "raw": "late"}, {"reason": "another", "raw": "x"}]
+        writer.commit([OutgoingRecord(topic, json.dumps(each).encode()) for each in late])
+    monkeypatch.setattr(in_control, "STEP_OFFSETS", 2)
+    carry_out(power, control)
+    order.refresh_from_db()
+    assert (order.status, order.taken, order.before) == ("done", ROWS, 0)
+    wait_until(lambda: counted()[0] == 1, "the late letter alone to be open")
+    assert [json.loads(each.value)["raw"] for each in open_letters(control.kafka, topic, 9)] == ["late", "x"]
+
+
+def test_an_order_that_is_cancelled_keeps_what_it_has_done_and_only_that_is_put_back(
+    power: GroupPlacement, control: ControlContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(in_control, "STEP_OFFSETS", 2)
+    ordered(power, "drop", offsets=[0], until=1, letters=1)
+    carry_out(power, control)
+    order = ordered_of_reason(power, "drop", letters=ROWS - 1)
+    commit = Settling.commit
+
+    def cancelled(*args: Any) -> None:
+        LetterOrder.objects.filter(pk=order.pk).update(cancel_requested=True)
+        commit(*args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Settling, "commit", cancelled)
+        carry_out(power, control)
+    order.refresh_from_db()
+    assert (order.status, order.taken, order.position) == ("cancelled", 1, 2)
+    id = power.deployment_id
+    assert settled_counts([id]) == {(id, "power"): 2}
+    again = ordered_of_reason(power, "put-back", of=order, letters=1)
+    carry_out(power, control)
+    again.refresh_from_db()
+    assert (again.status, again.taken, again.before) == ("done", 1, 0)
+    topic = dead_letter_topic(id, "power")
+    assert [each.offset for each in open_letters(control.kafka, topic, 100)] == [1, 2, 3, 4]
 
 
 def test_two_clicks_at_the_same_time_replay_each_row_once(
@@ -146,11 +210,11 @@ def test_two_clicks_at_the_same_time_replay_each_row_once(
 ) -> None:
     """Two control processes carry out both orders, and each has read what lies there before either writes."""
     orders = [ordered(power), ordered(power)]
-    both, read_all = threading.Barrier(2), in_kafka.read_all
+    both, read_fates = threading.Barrier(2), in_kafka.read_fates
     first = {"left": 2}
 
     def together(*args: Any) -> Any:
-        found = read_all(*args)
+        found = read_fates(*args)
         if first["left"]:
             first["left"] -= 1
             both.wait(60)
@@ -162,7 +226,7 @@ def test_two_clicks_at_the_same_time_replay_each_row_once(
         finally:
             connection.close()
 
-    monkeypatch.setattr(in_kafka, "read_all", together)
+    monkeypatch.setattr(in_kafka, "read_fates", together)
     threads = [threading.Thread(target=control_process) for _ in range(2)]
     for thread in threads:
         thread.start()

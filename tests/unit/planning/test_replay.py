@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from pipeline_runtime.model.dead_letters import Mark, Place, WayIn, concerned, place_of, settled
+from pipeline_runtime.model.dead_letters import Chosen, Fates, Mark, Place, WayIn, place_of
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import (
     ColumnReading,
@@ -95,7 +97,26 @@ def test_a_mark_says_the_same_when_it_is_read() -> None:
 
 
 def test_what_was_replayed_stays_so_and_what_was_dropped_can_be_put_back() -> None:
-    marks = [Mark("a", "drop", (1, 2)), Mark("b", "replay", (3,)), Mark("c", "put-back", (2,))]
-    assert settled(marks) == {1: "drop", 3: "replay"}
-    assert concerned("replay", [1, 2, 3, 4], marks) == [2, 4]
-    assert concerned("put-back", [1, 2, 3, 4], marks) == [1]
+    fates = Fates([Mark("a", "drop", (1, 2)), Mark("b", "replay", (3,)), Mark("c", "put-back", (2,))])
+    letters = [1, 2, 3, 4]
+    assert [each for each in letters if fates.is_open(each)] == [2, 4]
+    assert [each for each in letters if fates.is_left("d", "replay", each)] == [2, 4]
+    # an order does nothing twice, also if somebody has put the letter back since
+    assert [each for each in letters if fates.is_left("a", "drop", each)] == [4]
+    assert [each for each in letters if fates.did("a", each)] == [1, 2]
+    # only what that order has dropped is put back
+    assert [each for each in letters if fates.is_left("d", "put-back", each, "a")] == [1]
+    assert not any(fates.is_left("d", "put-back", each, "b") for each in letters)
+
+
+def test_an_order_is_about_named_letters_or_about_those_of_a_reason_in_a_span() -> None:
+    named = Chosen.named([7, 3, 3])
+    assert [each for each in range(9) if named.has(each, "")] == [3, 7]
+    assert [named.next_from(each) for each in (0, 3, 4, 8)] == [3, 3, 7, None]
+    of_reason = Chosen(2, 5, None, 'its field "…": a number is needed', "SEVEN")
+    letter = json.dumps({"reason": 'its field "n": a number is needed', "raw": "seven"})
+    assert [each for each in range(9) if of_reason.has(each, letter)] == [2, 3, 4]
+    assert [of_reason.next_from(each) for each in (0, 4, 5)] == [2, 4, None]
+    assert not of_reason.has(3, letter.replace("seven", "8"))
+    assert not of_reason.has(3, json.dumps({"reason": "another", "raw": "seven"}))
+    assert not of_reason.has(3, "no letter")

@@ -10,6 +10,7 @@ from time import monotonic
 from pipeline_runtime.model.desired import NodeDesired, RefusedReplica, ReplicaError, ReplicaStatus, Role
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.kept import KeptAnswer, KeptQuestion
+from pipeline_runtime.planning.plan import topics
 from workers.node.checkpoints import Tried, due
 from workers.node.desired_store import DesiredStore
 from workers.node.leaving import elements_held
@@ -21,6 +22,15 @@ log = logging.getLogger(__name__)
 # How often batches are counted if nothing else tells of them.
 LOOK_S = 1.0
 _NEVER = Tried(float("-inf"), Seq(-1))
+
+
+def topics_wanted(desired: NodeDesired) -> frozenset[str]:
+    """Returns the topics of groups that are to go on. Those of a group that retires or stops may be deleted
+    before its node hears that it is gone. Pure."""
+    specs = [each.spec for each in desired.replicas if each.role is not Role.STOPPED and not each.retire]
+    own = {topic.name for spec in specs for topic in topics(spec)}
+    read = {item.topic for spec in specs for item in spec.inputs}
+    return frozenset(own | read | {item.topic for spec in specs for item in spec.outputs})
 
 
 class Agent:
@@ -110,6 +120,10 @@ class Agent:
         started = [slot.started_spec for slot in self._slots.values() if not slot.gone]
         specs = [*(replica.spec for replica in self._desired.replicas), *filter(None, started)]
         return frozenset(sha for spec in specs for sha in spec.files.values())
+
+    def topics_wanted(self) -> frozenset[str]:
+        """Returns the topics that the groups read and write which are to run here and go on."""
+        return topics_wanted(self._desired)
 
     def java_ended(self) -> None:
         """Notes which groups may have ended Java, so that it does not happen for ever."""

@@ -34,6 +34,8 @@ from urllib.parse import urlsplit
 from pipeline_runtime import __version__
 from pipeline_runtime.checkpoint.errors import ServiceUnavailable
 from pipeline_runtime.checkpoint.service import Server, chunk_service, serve
+from pipeline_runtime.kafka import gone_topics
+from pipeline_runtime.kafka.gone_topics import GoneTopics
 from pipeline_runtime.model.desired import NodeDesired, NodeReport
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.spark.garbage import settle
@@ -124,6 +126,8 @@ class NodeProcess:
             identity.checkpoint_batches,
             self._directed,
         )
+        self._gone_topics = GoneTopics(self._agent.topics_wanted)
+        logging.getLogger(gone_topics.LOGGER).addFilter(self._gone_topics)
         self._heartbeat = Heartbeat(identity.redis_url, self._report, identity.heartbeat_s)
         app = celery_app(f"fogline-{identity.name}", identity.redis_url, node_queue(identity.name))
         answers = Answers(identity.redis_url)
@@ -187,6 +191,7 @@ class NodeProcess:
         self._lock_file.close()
         log.info("node %s: stopped after %.1f s", self.identity.name, monotonic() - started)
         logging.getLogger().removeHandler(self._recent)
+        logging.getLogger(gone_topics.LOGGER).removeFilter(self._gone_topics)
 
     def _start_spark(self) -> None:
         try:

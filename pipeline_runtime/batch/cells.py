@@ -29,7 +29,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ONE_US = timedelta(microseconds=1)
 _TIME = re.compile(
     r"(?P<day>\d{4}-\d\d-\d\d|\d{8}|\d{4}-?W\d\d(?:-?\d)?)"
-    r"(?:[Tt ](?P<clock>\d\d(?::?(?P<minute>\d\d)(?::?(?P<second>\d\d)(?:[.,]\d*)?)?)?)"
+    r"(?:[Tt ](?P<clock>\d\d(?::?(?P<minute>\d\d)(?::?(?P<second>\d\d)(?:[.,]\d+)?)?)?)"
     r" ?(?P<zone>[zZ]|UTC|GMT|[+-]\d\d(?::?\d\d)?)?)?",
     re.ASCII,
 )

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from pipeline_runtime.batch.outside import (
+    DEPTH_MAX,
     RAW_CHARACTERS_MAX,
     ROWS_TOLD_MAX,
     VALUES_MAX,
@@ -85,7 +86,9 @@ ROWS: dict[str, tuple[bytes, dict[str, Any]]] = {
     "an escaped line break": (b'{"k":"a\\nb"}', {"k": "a\nb"}),
     "a record of several lines": (b'{\r\n  "n": 1,\r\n  "k": "a"\r\n}\r\n', {"n": 1, "k": "a"}),
     "a line break before it": (b'\n{"n":1}', {"n": 1}),
-    "900 arrays in each other": (b'{"n":1,"x":' + b"[" * 900 + b"]" * 900 + b"}", {"n": 1}),
+    "499 arrays in each other": (b'{"n":1,"x":' + b"[" * 499 + b"]" * 499 + b"}", {"n": 1}),
+    "brackets in texts": (b'{"n":1,"k":"\\\\","x":"' + b'[\\"{' * 999 + b'"}', {"n": 1, "k": "\\"}),
+    "very many arrays beside each other": (b'{"n":1,"x":[' + b"[]," * 999 + b"{}]}", {"n": 1}),
     "10,000 fields": (json.dumps({"n": 1} | {f"x{i}": i for i in range(10_000)}).encode(), {"n": 1}),
     "a text of 3 MB": (b'{"k":"' + b"a" * 3_000_000 + b'"}', {"k": "a" * 3_000_000}),
 }
@@ -423,6 +426,20 @@ def test_what_is_nested_more_deeply_than_python_reads_is_read_beside_a_bad_recor
     for around in ([], [GOOD], [BAD]):
         found = read([*around, deep], COLUMNS[:1])
         assert found.columns.to_pylist()[-1] == {"n": 1}
+
+
+def test_how_deeply_a_record_may_be_nested_does_not_depend_on_the_stack() -> None:
+    """Another thread reads ahead, and a follower reads again."""
+
+    def read_under(frames: int, arrays: int) -> Read:
+        if frames:
+            return read_under(frames - 1, arrays)
+        return read([b'{"n":1,"x":' + b"[" * arrays + b"]" * arrays + b"}"], [COLUMNS[0], BY_PATH])
+
+    for frames in (0, 200):
+        assert read_under(frames, DEPTH_MAX - 1).columns.num_rows == 1
+        [reject] = read_under(frames, DEPTH_MAX).rejects
+        assert reject.reason == f"the record is nested more than {DEPTH_MAX} deep"
 
 
 def test_a_field_that_comes_very_often_is_found_at_once() -> None:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from math import isfinite, isnan
 from typing import Any
 
+from pipeline_runtime.model.plain_data import shown
 from pipeline_runtime.model.schema import Field, FieldType
 from pipeline_runtime.model.spec import ColumnReading, TimeReading
 
@@ -15,7 +16,6 @@ _LAST_US = 253_402_300_800_000_000  # the year 10,000
 _UNIT_US = {"s": (1_000_000, 1), "ms": (1000, 1), "us": (1, 1), "ns": (1, 1000)}
 _EXACT_END = 2**53  # below it, a whole number with a point is exactly as it is written
 _NUMBER = re.compile(r"[+-]?(\d+)?(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
-_SHOWN_CHARACTERS = 60
 KINDS = {
     dict: "an object",
     list: "an array",
@@ -75,7 +75,7 @@ def _misfit(found: Any, field: Field, column: ColumnReading) -> str:
         if not _is_text(found):
             kind = "text with half of a character (a lone surrogate)"
         elif field.type is not FieldType.STRING:
-            kind = f'the text "{found[:_SHOWN_CHARACTERS]}"'
+            kind = f'the text "{shown(found)}"'
             says_it = not column.quoted and not isinstance(_unquoted(found.strip(), field.type), str)
             hint = ". Tick that it may be written as text" if says_it else ""
     elif type(found) in (int, float) and field.type in _NUMERIC:
@@ -153,7 +153,7 @@ def _moment(text: str, what: str) -> datetime:
         at = at.astimezone(UTC) if at.tzinfo is not None else at.replace(tzinfo=UTC)
         return at + later
     except (ValueError, OverflowError) as error:  # the year 1 has no time before it
-        raise Unreadable(f"{what} is no time: {text[:_SHOWN_CHARACTERS]}") from error
+        raise Unreadable(f"{what} is no time: {shown(text)}") from error
 
 
 def _offset(zone: str | None) -> str:

@@ -63,6 +63,7 @@ class Read:
     places: NDArray[np.int64]  # of each row: the place of its record among those that were read
     times_us: NDArray[np.int64]
     rejects: tuple[Reject, ...]
+    numbers: NDArray[np.int64] | None = None  # of each row of an array: its place there
 
     def between(self, first: int, last: int) -> Read:
         """Returns what is in the records from the place `first` to before `last`, which count from 0 then."""
@@ -76,6 +77,7 @@ class Read:
                 for reject in self.rejects
                 if first <= reject.index < last
             ),
+            None if self.numbers is None else self.numbers[begin:end],
         )
 
 
@@ -126,6 +128,7 @@ def _mapped(
     rows: list[list[Any]] = []
     places: list[int] = []
     times_us: list[int] = []
+    numbers: list[int] = []
     rejects: list[Reject] = []
     for place, value in enumerate(values):
         try:
@@ -147,11 +150,18 @@ def _mapped(
             rows.append(row)
             places.append(place)
             times_us.append(at_us)
+            numbers.append(number)
         rejects += refused.told()
     target = arrow_schema(schema)
     columns = [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in target]
     table = pa.table([pa.array(c, f.type) for c, f in zip(columns, target, strict=True)], schema=target)
-    return Read(table, np.array(places, np.int64), np.array(times_us, np.int64), tuple(rejects))
+    return Read(
+        table,
+        np.array(places, np.int64),
+        np.array(times_us, np.int64),
+        tuple(rejects),
+        None if reading.rows is None else np.array(numbers, np.int64),
+    )
 
 
 class _Refused:
@@ -206,19 +216,20 @@ def not_far_ahead(read: Read, reading: RecordReading, batch_time_ms: int) -> Rea
     ]
     near = ~is_far
     rejects = tuple(sorted([*read.rejects, *far], key=lambda reject: reject.index))
-    return Read(read.columns.filter(pa.array(near)), read.places[near], read.times_us[near], rejects)
+    numbers = None if read.numbers is None else read.numbers[near]
+    return Read(read.columns.filter(pa.array(near)), read.places[near], read.times_us[near], rejects, numbers)
 
 
 def _far(read: Read, place: int, found: Sequence[int], reading: RecordReading) -> list[Reject]:
     """`found`: which rows of the record at `place` lie too far ahead."""
-    refused = _Refused(place, reading.rows is not None)
-    first = int(np.searchsorted(read.places, place))
+    refused = _Refused(place, read.numbers is not None)
     for row in found:
         reason = (
             f"its time, {_text_of(int(read.times_us[row]))}, is more than {reading.ahead_s:g} s after its"
             " arrival: it would make all rows before it late"
         )
-        refused.add(row - first, reason, read.columns.slice(row, 1).to_pylist()[0])
+        number = 0 if read.numbers is None else int(read.numbers[row])
+        refused.add(number, reason, read.columns.slice(row, 1).to_pylist()[0])
     return refused.told()
 
 

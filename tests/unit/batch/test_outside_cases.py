@@ -405,6 +405,22 @@ def test_rows_of_one_record_that_are_all_far_ahead_are_counted_too() -> None:
     assert "900 more rows" in found.rejects[-1].reason
 
 
+def test_a_row_far_ahead_is_numbered_as_it_lies_in_its_array() -> None:
+    rows = [{"n": "x"}, {"n": 1, "at": NOW_MS}, {"n": 2, "at": NOW_MS + 2 * 86_400_000}]
+    found = read([json.dumps(rows).encode()], COLUMNS[:1], rows="$", time={"from": "at", "format": "ms"})
+    assert [reject.reason[:7] for reject in found.rejects] == ["row 1: ", "row 3: "]
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_half_a_character_is_told_in_whole_ones(column: dict[str, Any]) -> None:
+    """A reason with half of one could not be written, and the element would stop."""
+    half = json.dumps({column["name"]: "\ud800", "at": "2026-03-01"}).encode()
+    for value, time in ((half, None), (half.replace(b"2026-03-01", b"\\udc00"), {"from": "at"})):
+        for quoted in ({}, {"quoted": True}):
+            found = read([value], [{**column, **quoted}], **({"time": time} if time else {}))
+            assert found.rejects[0].reason.encode()
+
+
 def test_a_text_beside_an_array_does_not_make_gigabytes_of_a_small_record() -> None:
     columns = [{"name": "k", "type": "string", "from": "$.k"}]
     large = json.dumps({"k": "x" * 100_000, "rows": [{}] * 20_000}).encode()

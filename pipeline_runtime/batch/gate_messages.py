@@ -80,6 +80,8 @@ class Reject:
     offset: int
     raw: str
     reason: str
+    key: str | None = None
+    time_ms: int | None = None  # of the record, as its topic has it
 
 
 # -- what is asked -----------------------------------------------------------------------------------

@@ -65,9 +65,8 @@ class GroupWork:
         """Read a batch's rows, run all elements on them, and return what they make."""
         output = OutputBuilder(self._destinations)
         self._reader.expect(slices)
-        streams = {
-            source: output.add(source, rows, placed=True) for source, rows in self._read(slices).items()
-        }
+        read = self._read(slices)
+        streams = {source: output.add(source, rows, placed=True) for source, rows in read.items()}
         batch_time_ms = slices[0].batch_time_ms if slices else 0
         at_end = any(part.input == FLUSH for part in slices)
         for id in self._elements:
@@ -85,7 +84,7 @@ class GroupWork:
                 schema = self._spec.schemas[source]
                 rows = keyed(conformed(self._transforms[id](given), schema), schema)
             streams[source] = output.add(source, rows, placed=id != self._processor_id)
-        return output.output()
+        return output.output([*read.values()])
 
     def stop(self) -> None:
         """Nothing is read ahead any more."""

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline_runtime.batch.decode import TIMESTAMP
+from pipeline_runtime.batch.letter_rows import with_rows
 from pipeline_runtime.batch.rows import Letter, in_ms
 from pipeline_runtime.batch.streams import sink_streams
 from pipeline_runtime.kafka.arrow_batches import (
@@ -40,10 +41,12 @@ LETTERS = pa.schema(
         ("raw", pa.string()),
         ("partition", pa.int32()),
         ("offset", pa.int64()),
+        ("key", pa.string()),
+        ("time_ms", pa.int64()),
     ]
 )
-"""Dead letters: the element that could not take a row, why, what it was given, and where that lies in what
-the group reads. The place is null if nobody knows it."""
+"""Dead letters: the element that could not take a row, why, what it was given, where that lies in what the
+group reads, and the key and the time that it has there. What nobody knows is null."""
 _NOT_FINITE = "ValueError: a number is infinite or NaN, which JSON does not have"
 _ABOUT = b"fogline"
 """Where an Arrow stream's schema says what its table is."""
@@ -122,13 +125,15 @@ class OutputBuilder:
     def reject(self, element: str, letters: Sequence[Letter]) -> None:
         """Take dead letters of an element."""
         if letters:
-            columns = [[element] * len(letters), *map(list, zip(*letters, strict=True))]
+            unknown = [None] * len(letters)
+            columns = [[element] * len(letters), *map(list, zip(*letters, strict=True)), unknown, unknown]
             self._letters.append(pa.table(columns, schema=LETTERS))
 
-    def output(self) -> BatchOutput:
-        return BatchOutput(
-            self._records, self._sinks, _together(self._letters, LETTERS), self._counts, self._rows
-        )
+    def output(self, given: Sequence[pa.Table] = ()) -> BatchOutput:
+        """Returns all of it. `given`: the rows of each stream that the group reads, off which letters get the
+        keys and the times of their rows."""
+        letters = with_rows(_together(self._letters, LETTERS), given)
+        return BatchOutput(self._records, self._sinks, letters, self._counts, self._rows)
 
     def _without_bad_rows(
         self, element: str, rows: pa.Table, schema: StreamSchema, *, placed: bool

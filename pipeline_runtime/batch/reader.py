@@ -106,6 +106,8 @@ class GroupReader:
                     int(records.offsets[reject.index]),
                     records.values[reject.index].as_py() if reject.raw is None else reject.raw.encode(),
                     reject.reason,
+                    records.keys[reject.index].as_py(),
+                    int(records.timestamps_ms[reject.index]),
                 )
                 for reject in read.rejects
             ]
@@ -257,8 +259,11 @@ def _unread(portion: Portion, group_input: GroupInput, part: Slice) -> list[Reje
     ]
 
 
-def _rejected(offset: int, raw: bytes | None, reason: str) -> Reject:
-    return Reject(offset, (raw or b"").decode(errors="replace"), reason)
+def _rejected(
+    offset: int, raw: bytes | None, reason: str, key: bytes | None = None, time_ms: int | None = None
+) -> Reject:
+    text = None if key is None else key.decode(errors="replace")
+    return Reject(offset, (raw or b"").decode(errors="replace"), reason, text, time_ms)
 
 
 def _instants(time_ms: int, count: int) -> pa.Array:

@@ -171,7 +171,14 @@ class BatchInputs:
         group_input = self._inputs[read.input]
         return [
             RejectedRecord(
-                group_input.consumer, group_input.source, read.partition, each.offset, each.raw, each.reason
+                group_input.consumer,
+                group_input.source,
+                read.partition,
+                each.offset,
+                each.raw,
+                each.reason,
+                each.key,
+                each.time_ms,
             )
             for each in read.rejects
         ]

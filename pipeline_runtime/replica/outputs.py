@@ -23,6 +23,8 @@ from pipeline_runtime.model.spec import GroupSpec, OutputStream
 from pipeline_runtime.planning.replay import stream_read
 
 RAW_CHARACTERS_MAX = 100_000
+KEY_CHARACTERS_MAX = 1000
+"""How much of a row's text and of its key a dead letter quotes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,8 @@ class RejectedRecord:
     offset: int
     raw: str
     reason: str
+    key: str | None = None
+    time_ms: int | None = None  # of the record, as its topic has it
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,7 @@ def outgoing(
     letters = [*_letters_of(spec, batch_output.letters), *refused, *map(_letter_of, rejected)]
     for letter in letters:
         letter["raw"] = _shortened(letter["raw"])
+        _tell_of_row(letter)
         records.append(OutgoingRecord(spec.dead_letters(letter["element"]), _json(letter)))
     if ending:
         records += _end_records(spec)
@@ -103,7 +108,18 @@ def _letter_of(record: RejectedRecord) -> dict[str, Any]:
         "raw": record.raw,
         "element": record.consumer,
         "input": Place(record.input, record.partition, record.offset).text,
+        "key": record.key,
+        "time_ms": record.time_ms,
     }
+
+
+def _tell_of_row(letter: dict[str, Any]) -> None:
+    """Leaves out what is not known of the row, and cuts a long key."""
+    for name in ("key", "time_ms"):
+        if letter.get(name) is None:
+            letter.pop(name, None)
+    if "key" in letter:
+        letter["key"] = letter["key"][:KEY_CHARACTERS_MAX]
 
 
 def element_rows(
@@ -192,7 +208,16 @@ def _within(
             continue
         raw = value[: 4 * RAW_CHARACTERS_MAX].decode(errors="replace")
         reason = f"Kafka would refuse it in {output.topic}: {why}"
-        letters.append({"element": output.source.partition(".")[0], "reason": reason, "raw": raw})
+        key = keys[place].as_py()
+        letters.append(
+            {
+                "element": output.source.partition(".")[0],
+                "reason": reason,
+                "raw": raw,
+                "key": None if key is None else key.decode(errors="replace"),
+                "time_ms": time_ms,
+            }
+        )
     return columns.take(np.array(accepted, np.int64)), letters
 
 

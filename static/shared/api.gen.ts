@@ -252,6 +252,7 @@ export interface DeadLetters {
   groups_left_out: number;
   looked: number;
   more: boolean;
+  topic: string | null;
   replay: Allowed;
   orders: LetterOrder[];
 }
@@ -884,6 +885,8 @@ export interface LetterOrderProgress {
 /** The row of a letter, to be mended. */
 export interface LetterRow {
   offset: number;
+  key: string | null;
+  lies_at: RowPlace | null;
   raw: string;
   reason: string;
   at: string | null;
@@ -894,6 +897,7 @@ export interface LetterRows {
   columns: Field[];
   rows: LetterRow[];
   more: boolean;
+  topic: string;
 }
 
 /** Which letters: either named by their offsets, or all of a reason in a span. */
@@ -1766,6 +1770,11 @@ export interface RowMended {
   offset: number;
   cells: Record<string, string | boolean | number | null>;
   at?: string | null;
+}
+
+export interface RowPlace {
+  partition: number;
+  offset: number;
 }
 
 /** A curve, or a figure. */

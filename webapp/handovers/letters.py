@@ -13,7 +13,7 @@ from pipeline_runtime.batch.replayed import Mended, mended_values
 from pipeline_runtime.kafka.letters import CountedLetters, count_open
 from pipeline_runtime.model.dead_letters import Chosen, WayIn
 from pipeline_runtime.model.ids import dead_letter_topic
-from pipeline_runtime.planning.replay import way_in
+from pipeline_runtime.planning.replay import stream_read, way_in
 from pipeline_runtime.wire import tasks
 from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
@@ -219,6 +219,15 @@ def _check(element: str, offsets: Sequence[int] | None, rows: Mapping[int, Mende
 def way_of(deployment: Deployment, element: str) -> WayIn | str:
     """Returns how rows come back to the element, or why they cannot, as a sentence."""
     return way_in(specs_of(deployment), element, deployment.name_of)
+
+
+def topic_read(deployment: Deployment, element: str) -> str | None:
+    """Returns the topic in which the rows of the element's letters lie, if its letters say where."""
+    for spec in specs_of(deployment):
+        if any(each.id == element for each in spec.elements):
+            read = stream_read(spec, element)
+            return None if read is None else read.topic
+    return None
 
 
 # -- what is read ----------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ from pipeline_runtime.model.dead_letters import REASON_MAX, WayIn, offsets_in, p
 from pipeline_runtime.model.ids import dead_letter_topic
 from pipeline_runtime.model.plain_data import exact
 from webapp.backends.kafka import asked_of_kafka
-from webapp.handovers.letters import KEPT, order_json, order_of, orders_of, way_of
+from webapp.handovers.letters import KEPT, order_json, order_of, orders_of, topic_read, way_of
 from webapp.json_types import Allowed
 from webapp.moments import iso_of_ms
 from webapp.monitoring.schemas import (
@@ -47,7 +47,9 @@ AGAIN_OFFSETS_MAX = 30_000
 FILE_OFFSETS_MAX = 100_000
 """How many offsets of the topic one file holds, at most."""
 _FILE_S = 300.0
-_COLUMNS = ("at", "reason", "input", "raw", "partition", "offset")
+_COLUMNS = ("at", "reason", "raw", "time", "key", "topic", "partition", "offset", "input", "letter")
+"""The columns of a file. `at` is when the letter was written, and `letter` its offset; the rest is about its
+row."""
 Format = Literal["csv", "json-lines"]
 
 
@@ -61,6 +63,7 @@ def letters_of(name: str, element: str, limit: int, text: str = "", reason: str 
     title = deployment.name_of(found["id"])
     return {
         **grouped(records, limit, text, reason),
+        "topic": topic_read(deployment, found["id"]),
         "replay": _allowed(way, title),
         "orders": orders_of(deployment, found["id"]),
     }
@@ -100,20 +103,37 @@ def rows_to_mend(name: str, element: str, text: str, reason: str) -> LetterRows:
         place = places.get(each.offset)
         original = None if place is None else originals.get((place.partition, place.offset))
         rows.append(_row_to_mend(each, original, way))
-    return {"columns": [*way.schema.fields], "rows": rows, "more": len(mended) < len(wanted)}
+    more = len(mended) < len(wanted)
+    return {"columns": [*way.schema.fields], "rows": rows, "more": more, "topic": way.read_from}
 
 
 def _row_to_mend(letter: PeekedRecord, original: PeekedRecord | None, way: WayIn) -> LetterRow:
     fields = fields_of(letter)
     raw = str(fields.get("raw") or letter.value)
     cells, at_ms = cells_of(original, raw, way)
+    place = place_of(fields)
+    if at_ms is None and way.reading is None:  # the topic no longer has the row, and its letter says its time
+        at_ms = _time_ms(fields)
     return {
         "offset": letter.offset,
+        "key": _key(fields),
+        "lies_at": None if place is None else {"partition": place.partition, "offset": place.offset},
         "raw": raw[:RAW_MAX],
         "reason": str(fields.get("reason") or "")[:REASON_MAX],
         "at": iso_of_ms(at_ms),
         "cells": exact(cells),
     }
+
+
+def _key(letter: Mapping[str, Any]) -> str | None:
+    key = letter.get("key")
+    return key if isinstance(key, str) else None
+
+
+def _time_ms(letter: Mapping[str, Any]) -> int | None:
+    """Returns the time of a letter's row, if the letter says one."""
+    time_ms = letter.get("time_ms")
+    return time_ms if isinstance(time_ms, int) and not isinstance(time_ms, bool) else None
 
 
 def order_progress(name: str, element: str, id: str) -> LetterOrderProgress:
@@ -169,20 +189,22 @@ def letters_file(name: str, element: str, format: Format) -> Iterator[bytes]:
         first = next(records, None)
         return chain(() if first is None else (first,), records)
 
-    return file_parts(asked_of_kafka(begun), format)
+    return file_parts(asked_of_kafka(begun), format, topic_read(deployment, found["id"]))
 
 
-def file_parts(records: Iterable[PeekedRecord], format: Format) -> Iterator[bytes]:
-    """Yields the lines of a file of letters. Pure."""
+def file_parts(records: Iterable[PeekedRecord], format: Format, topic: str | None = None) -> Iterator[bytes]:
+    """Yields the lines of a file of letters. `topic`: in which their rows lie. Pure."""
     line: Callable[[Sequence[Any]], str] = _csv_line if format == "csv" else _json_line
     if format == "csv":
         yield _csv_line(_COLUMNS).encode()
     for each in records:
         fields = fields_of(each)
-        at = iso_of_ms(each.timestamp_ms)
+        place = place_of(fields)
+        lies_at = (topic, place.partition, place.offset) if place is not None else (None, None, None)
+        time, at = iso_of_ms(_time_ms(fields)), iso_of_ms(each.timestamp_ms)
         raw = fields.get("raw", each.value)
-        values = (at, fields.get("reason"), fields.get("input"), raw, each.partition, each.offset)
-        yield line(values).encode()
+        about_row = (time, _key(fields), *lies_at, fields.get("input"))
+        yield line((at, fields.get("reason"), raw, *about_row, each.offset)).encode()
 
 
 def _json_line(values: Sequence[Any]) -> str:

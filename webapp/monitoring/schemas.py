@@ -353,6 +353,8 @@ class GroupedLetters(Records):
 
 
 class DeadLetters(GroupedLetters):
+    topic: str | None
+    """in which their rows lie; null if letters do not say where"""
     replay: Allowed
     """whether their rows can come back to the element"""
     orders: list[LetterOrder]
@@ -368,10 +370,19 @@ class LetterOrderProgress(LetterOrder):
     """how many are letters again"""
 
 
+class RowPlace(TypedDict):
+    partition: int
+    offset: int
+
+
 class LetterRow(TypedDict):
     """The row of a letter, to be mended."""
 
     offset: int
+    """of the letter"""
+    key: str | None
+    lies_at: RowPlace | None
+    """null if the letter does not say it"""
     raw: str
     reason: str
     at: str | None
@@ -387,6 +398,8 @@ class LetterRows(TypedDict):
     """newest last"""
     more: bool
     """there are older ones"""
+    topic: str
+    """in which the rows lie"""
 
 
 class QueuedRecord(PeekedRecord):

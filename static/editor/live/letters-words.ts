@@ -1,5 +1,5 @@
 /** What the panel of dead letters asks and says. Pure. */
-import { plural } from "../../shared/format";
+import { instant, moment, plural } from "../../shared/format";
 import type {
   DeadLetters,
   LetterOrder,
@@ -38,10 +38,42 @@ export function lettersWords({ groups, groups_left_out, looked, more }: DeadLett
   return `${plural(reasons, "reason")} in ${of}${rare}.`;
 }
 
-/** The row that a letter quotes, and where it stood in the stream that was read, if the letter says it. */
-export function letterOf({ value }: PeekRecord): { raw: unknown; place: string | null } {
-  const letter = (value ?? {}) as { raw?: unknown; input?: unknown };
-  return { raw: letter.raw ?? value, place: typeof letter.input === "string" ? letter.input : null };
+/** What a letter says of its row; null for what it does not say. */
+export interface LetterSaid {
+  raw: unknown;
+  /** the partition and the offset in the topic from which the row was read */
+  place: string | null;
+  key: string | null;
+  timeMs: number | null;
+}
+
+const PLACE = /partition \d+ offset \d+$/;
+
+export function letterOf({ value }: PeekRecord): LetterSaid {
+  const letter = (value ?? {}) as { raw?: unknown; input?: unknown; key?: unknown; time_ms?: unknown };
+  return {
+    raw: letter.raw ?? value,
+    place: typeof letter.input === "string" ? (PLACE.exec(letter.input)?.[0] ?? null) : null,
+    key: typeof letter.key === "string" ? letter.key : null,
+    timeMs: typeof letter.time_ms === "number" ? letter.time_ms : null,
+  };
+}
+
+/** A letter is written soon after its row: what lies nearer to it than this is the same time. */
+const NEAR_MS = 1000;
+
+/** When a row is of, its key and where it lies, as one line. `topic`: in which the rows lie. */
+export function rowLine(record: PeekRecord, topic: string | null): string {
+  const { place, key, timeMs } = letterOf(record);
+  const arrived = instant(record.at);
+  const said: string[] = [];
+  if (timeMs !== null) said.push(`time ${moment(timeMs)}`);
+  if (arrived !== null && (timeMs === null || Math.abs(arrived - timeMs) > NEAR_MS))
+    said.push(`dead letter since ${moment(arrived)}`);
+  if (key !== null) said.push(`key ${key}`);
+  if (place !== null)
+    said.push(topic === null ? place : `topic ${topic}, ${place.replace(" offset", ", offset")}`);
+  return said.join(" · ");
 }
 
 /** How many rows are mended in one go. */

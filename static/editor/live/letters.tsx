@@ -11,7 +11,7 @@ import { Ago, Problem, Skeleton, useLoaded } from "../../shared/ui/parts";
 import { ActionButton } from "./action-button";
 import { dropLetters, replayLetters, type Of } from "./letter-actions";
 import { LetterOrders } from "./letter-orders";
-import { filePath, letterOf, lettersPath, lettersWords } from "./letters-words";
+import { filePath, letterOf, lettersPath, lettersWords, rowLine } from "./letters-words";
 import { MendDialog } from "./mend";
 import { Nothing, Stale } from "./records";
 import "./letters.css";
@@ -55,6 +55,7 @@ export function DeadLetters({ pipeline, element }: Of) {
               group={group}
               of={of}
               replay={data.replay}
+              topic={data.topic}
               text={settled}
               path={lettersPath(pipeline, element, settled, group.reason)}
               reload={reload}
@@ -72,6 +73,8 @@ interface GroupProps {
   group: LetterGroup;
   of: Of;
   replay: Allowed;
+  /** in which the rows lie */
+  topic: string | null;
   /** what the letters were searched for */
   text: string;
   /** where its newest ones are */
@@ -80,12 +83,12 @@ interface GroupProps {
 }
 
 /** The letters of one reason. */
-function Group({ group, of, replay, text, path, reload }: GroupProps) {
+function Group({ group, of, replay, topic, text, path, reload }: GroupProps) {
   const [open, setOpen] = useState(false);
   return (
     <>
       <GroupHead group={group} />
-      {open ? <Rows path={path} /> : <Letter record={group.newest} />}
+      {open ? <Rows path={path} /> : <Letter record={group.newest} topic={topic} />}
       {group.count > 1 && (
         <button
           type="button"
@@ -101,7 +104,7 @@ function Group({ group, of, replay, text, path, reload }: GroupProps) {
   );
 }
 
-function Actions({ group, of, replay, text, reload }: Omit<GroupProps, "path">) {
+function Actions({ group, of, replay, text, reload }: Omit<GroupProps, "path" | "topic">) {
   const [mends, setMends] = useState(false);
   const refused = replay.allowed ? null : sentence(replay.reason ?? "not possible now");
   const about = `the rows: ${group.reason}`;
@@ -148,7 +151,7 @@ function Rows({ path }: { path: string }) {
     <ul className="letters__rows" aria-label="The newest rows" tabIndex={0}>
       {[...data.records].reverse().map((record) => (
         <li key={`${record.partition}/${record.offset}`}>
-          <Letter record={record} />
+          <Letter record={record} topic={data.topic} />
         </li>
       ))}
     </ul>
@@ -166,12 +169,11 @@ function GroupHead({ group }: { group: LetterGroup }) {
   );
 }
 
-function Letter({ record }: { record: PeekRecord }) {
-  const { raw, place } = letterOf(record);
+function Letter({ record, topic }: { record: PeekRecord; topic: string | null }) {
   return (
     <>
-      <code className="code">{cellText(raw)}</code>
-      {place && <span className="muted small">from {place}</span>}
+      <code className="code">{cellText(letterOf(record).raw)}</code>
+      <span className="muted small">{rowLine(record, topic)}</span>
     </>
   );
 }

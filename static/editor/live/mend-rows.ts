@@ -15,6 +15,9 @@ export interface MendRow {
   /** the row as its letter quotes it */
   raw: string;
   reason: string;
+  key: string | null;
+  /** the partition and the offset of the row */
+  liesAt: string | null;
   /** by column, the event time first; an empty cell is no value */
   cells: string[];
 }
@@ -28,6 +31,8 @@ export function rowsOf({ columns, rows }: LetterRows): MendRow[] {
     offset: row.offset,
     raw: row.raw,
     reason: row.reason,
+    key: row.key,
+    liesAt: row.lies_at && `${row.lies_at.partition}/${row.lies_at.offset}`,
     cells: [row.at ?? "", ...columns.map(({ name }) => textOf(row.cells[name]))],
   }));
 }

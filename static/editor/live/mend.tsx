@@ -103,7 +103,7 @@ function Grid({ of, reason, note, loaded, onClose }: Omit<Props, "text"> & { loa
       )}
       {failure !== undefined && <Problem error={failure} />}
       <ReplaceAll columns={columns} run={(at, from, to) => change(replacedIn(rows, at, from, to))} />
-      <Cells columns={columns} rows={rows} page={page} faults={faults} change={change} />
+      <Cells columns={columns} rows={rows} topic={loaded.topic} page={page} faults={faults} change={change} />
       <Pages count={Math.ceil(rows.length / PAGE)} page={page} go={setPage} rows={rows} faults={faults} />
     </Dialog>
   );
@@ -171,18 +171,24 @@ function ReplaceAll({
 interface CellsProps {
   columns: MendColumn[];
   rows: MendRow[];
+  /** in which the rows lie */
+  topic: string;
   page: number;
   faults: Faults;
   change: (rows: MendRow[]) => void;
 }
 
-function Cells({ columns, rows, page, faults, change }: CellsProps) {
+function Cells({ columns, rows, topic, page, faults, change }: CellsProps) {
   return (
     <div className="table-wrap mend__table" tabIndex={0} role="region" aria-label="Rows to mend">
       <table className="table">
         <thead>
           <tr>
             <th scope="col">Letter</th>
+            <th scope="col" title={`Partition and offset in ${topic}`}>
+              Lies at
+            </th>
+            <th scope="col">Key</th>
             {columns.map((column) => (
               <th key={column.name} scope="col">
                 {titleOf(column)}{" "}
@@ -198,6 +204,8 @@ function Cells({ columns, rows, page, faults, change }: CellsProps) {
               <th scope="row" className="num">
                 {row.offset}
               </th>
+              <td className="num">{row.liesAt}</td>
+              <td>{row.key}</td>
               {columns.map((column, index) => (
                 <td key={column.name}>
                   <Cell

@@ -9,6 +9,7 @@ import {
   lettersWords,
   mendPath,
   orderWords,
+  rowLine,
   spanWords,
 } from "../live/letters-words";
 
@@ -20,6 +21,7 @@ const letters = (change: Partial<DeadLetters> = {}): DeadLetters => ({
   groups_left_out: 0,
   looked: 3,
   more: false,
+  topic: null,
   replay: { allowed: true, reason: null, note: null },
   orders: [],
   ...change,
@@ -96,8 +98,16 @@ test("before an order it says which rows are no part of it", () => {
   );
 });
 
-test("a letter shows its row and its place, or itself", () => {
-  const letter = record({ raw: "x,y", input: "in.out partition 0 offset 3" });
-  expect(letterOf(letter)).toEqual({ raw: "x,y", place: "in.out partition 0 offset 3" });
-  expect(letterOf(record("broken"))).toEqual({ raw: "broken", place: null });
+test("a letter shows its row, its time, its key and its place, or itself", () => {
+  const said = { raw: "x,y", input: "in.out partition 0 offset 3", key: "m1", time_ms: 1000 };
+  const letter = record(said);
+  expect(letterOf(letter)).toEqual({ raw: "x,y", place: "partition 0 offset 3", key: "m1", timeMs: 1000 });
+  expect(letterOf(record("broken"))).toEqual({ raw: "broken", place: null, key: null, timeMs: null });
+  const later = { ...letter, at: "1970-01-01T00:01:00Z" };
+  expect(rowLine(later, "fl.d.in.out")).toMatch(
+    /^time .*1970.* · dead letter since .*1970.* · key m1 · topic fl.d.in.out, partition 0, offset 3$/,
+  );
+  // nobody waits for a letter: the time of its arrival says no more
+  expect(rowLine({ ...letter, at: "1970-01-01T00:00:01.4Z" }, null)).not.toContain("dead letter since");
+  expect(rowLine(record("broken"), null)).toBe("");
 });

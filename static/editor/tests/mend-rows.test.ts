@@ -14,19 +14,28 @@ import {
 } from "../live/mend-rows";
 
 const AT = "2024-05-01T12:00:00+00:00";
+const LETTER = { raw: "{}", reason: "no", key: "m1", lies_at: { partition: 1, offset: 9 } };
 const loaded: LetterRows = {
   columns: [
     { name: "machine", type: "string" },
     { name: "temp", type: "number" },
   ],
   rows: [
-    { offset: 3, raw: "{}", reason: "no", at: AT, cells: { machine: "m1", temp: "21,5" } },
-    { offset: 4, raw: "{}", reason: "no", at: null, cells: { machine: null, temp: 7 } },
+    { ...LETTER, offset: 3, at: AT, cells: { machine: "m1", temp: "21,5" } },
+    { ...LETTER, offset: 4, at: null, lies_at: null, cells: { machine: null, temp: 7 } },
   ],
   more: false,
+  topic: "readings",
 };
 const columns = columnsOf(loaded);
 const rows = rowsOf(loaded);
+
+test("a row shows its key and where it lies", () => {
+  expect(rows.map(({ key, liesAt }) => [key, liesAt])).toEqual([
+    ["m1", "1/9"],
+    ["m1", null],
+  ]);
+});
 
 test("cells that do not fit are told where they are, and a missing time, too", () => {
   expect([...faultsIn(rows, columns)]).toEqual([

@@ -88,8 +88,8 @@ def letters(records: KafkaSettings, deployment: Deployment) -> None:
     """Three more dead letters of power: two with another reason, and one that is no letter at all."""
     dead = dead_letter_topic(deployment.pk, "power")
     sent = [
-        {"reason": "too late", "raw": raw, "input": f"in.out partition 0 offset {n}"}
-        for n, raw in enumerate(["a,1", 'b,"2"'])
+        {"reason": "too late", "raw": raw, "input": f"in.out partition 0 offset {n}", **about}
+        for n, (raw, about) in enumerate([("a,1", {"key": "m1", "time_ms": 1000}), ('b,"2"', {})])
     ]
     transactions = Transactions(records, f"letters.{deployment.pk}")
     transactions.initialise()
@@ -195,6 +195,11 @@ def test_dead_letters_are_a_file_of_csv_or_of_json_lines(caller: Call) -> None:
     assert [line["raw"] for line in lines] == [row["raw"] for row in rows] == raws
     assert [row["reason"] for row in rows] == ["not a number", "too late", "too late", ""]
     assert lines[2]["input"] == rows[2]["input"] == "in.out partition 0 offset 1"
+    about = [lines[1][name] for name in ("time", "key", "topic", "partition", "offset", "letter")]
+    topic = viewer.get(path.removesuffix("/file")).json()["topic"]
+    assert topic.endswith(".variation.out")
+    assert about == ["1970-01-01T00:00:01+00:00", "m1", topic, 0, 0, 2]
+    assert (lines[2]["time"], lines[2]["key"], rows[2]["time"]) == (None, None, "")
     assert_problem(viewer.get(f"{path}?format=exe"), 422)
 
 

@@ -109,6 +109,8 @@ def assert_processed(deployed: Deployed, replicas: dict[str, Any], sent: list[An
     refused = deployed.dead_letters("sums")
     assert sorted(json.loads(letter["raw"])["v"] for letter in refused) == sorted(r["v"] for r in negative)
     assert all("is negative" in letter["reason"] for letter in refused)
+    assert {letter["key"] for letter in refused} <= {row["k"] for row in negative}
+    assert all(letter["time_ms"] > 0 for letter in (*letters, *computed, *refused))
 
     shown = sum(replica.status().dead_letters_total for replica in replicas.values())
     assert shown == bad, "a replica tells the totals of all owners"

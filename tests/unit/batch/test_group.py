@@ -27,7 +27,8 @@ from pipeline_runtime.batch.gate_messages import (
     SliceRead,
 )
 from pipeline_runtime.batch.group import GroupWork, run_batches
-from pipeline_runtime.batch.output import BatchOutput, unpacked
+from pipeline_runtime.batch.letter_rows import with_rows
+from pipeline_runtime.batch.output import LETTERS, BatchOutput, unpacked
 from pipeline_runtime.batch.reader import GroupReader
 from pipeline_runtime.kafka.ahead import pack
 from pipeline_runtime.kafka.arrow_batches import ROWS_MIN, RecordByRecord, Rows
@@ -210,6 +211,7 @@ def test_a_sources_rows_leave_as_they_are_and_what_json_cannot_say_is_a_dead_let
     [letter] = made.letters.to_pylist()
     assert (letter["element"], letter["raw"]) == ("in", '{"key":"b","n":2,"x":Infinity}')
     assert "JSON does not have" in letter["reason"]
+    assert (letter["offset"], letter["time_ms"]) == (1, 1704067200001 + 1000)
     assert [told.rows for told in gate.read] == [3]
 
 
@@ -226,6 +228,29 @@ def test_each_row_of_an_array_has_the_key_of_its_own_record(tmp_path: Path) -> N
     ]
     made = made_of(spec_of({"id": "in", "type": "kafka-in", "params": source}, FILTER), tmp_path, records)
     assert [key for key, _ in made["some.out"]] == ["first", "first"]
+
+
+def test_a_letter_has_the_key_and_the_time_of_its_row_as_far_as_one_stream_has_it() -> None:
+    rows = pa.table(
+        {
+            "_key": ["a", None],
+            "_time": pa.array([1_500_000, 2_000_000], TIMESTAMP),
+            "_partition": pa.array([0, 1], pa.int32()),
+            "_offset": pa.array([7, 7], pa.int64()),
+        }
+    )
+    lies_at = [(1, 7), (0, 7), (0, 8), (None, None)]
+    said = [{"element": "x", "partition": partition, "offset": offset} for partition, offset in lies_at]
+    letters = pa.Table.from_pylist(said, LETTERS)
+    found = with_rows(letters, [rows]).select(["key", "time_ms"]).to_pylist()
+    assert [(each["key"], each["time_ms"]) for each in found] == [
+        (None, 2000),
+        ("a", 1500),
+        (None, None),
+        (None, None),
+    ]
+    assert with_rows(letters, [rows]).schema == LETTERS
+    assert with_rows(letters, [rows, rows]).equals(letters)
 
 
 def made_of(spec: GroupSpec, directory: Path, *inputs: list[list[Any]]) -> dict[str, list[Any]]:

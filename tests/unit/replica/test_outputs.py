@@ -17,6 +17,7 @@ from pipeline_runtime.kafka.transactions import END_HEADER, OutgoingRecord, Outg
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import ElementSpec, GroupSpec, InputStream, OutputStream
 from pipeline_runtime.replica.outputs import (
+    KEY_CHARACTERS_MAX,
     RAW_CHARACTERS_MAX,
     BatchRecords,
     RejectedRecord,
@@ -59,7 +60,7 @@ def records_of(out: BatchRecords) -> list[OutgoingRecord]:
 
 
 def rejected(raw: str = "abc") -> RejectedRecord:
-    return RejectedRecord("x", "in.out", 3, 17, raw, "because")
+    return RejectedRecord("x", "in.out", 3, 17, raw, "because", "k" * 2000, 1000)
 
 
 def test_rows_go_to_the_topics_of_their_streams_in_their_order() -> None:
@@ -75,13 +76,20 @@ def test_rows_go_to_the_topics_of_their_streams_in_their_order() -> None:
 
 
 def test_dead_letters_say_whose_they_are_and_why() -> None:
-    out = outgoing(SPEC, made(letters=[("x", "r", "raw", 1, 5)]), [rejected()], ending=False)
+    out = outgoing(SPEC, made(letters=[("x", "r", "raw", 1, 5, None, 7)]), [rejected()], ending=False)
     assert (out.rows_out, out.dead_letters) == (0, {"x": 2})
     assert [(r.topic, json.loads(r.value)) for r in records_of(out)] == [
-        ("fl.d.x.dead", {"reason": "r", "raw": "raw", "element": "x"}),
+        ("fl.d.x.dead", {"reason": "r", "raw": "raw", "element": "x", "time_ms": 7}),
         (
             "fl.d.x.dead",
-            {"reason": "because", "raw": "abc", "element": "x", "input": "in.out partition 3 offset 17"},
+            {
+                "reason": "because",
+                "raw": "abc",
+                "element": "x",
+                "input": "in.out partition 3 offset 17",
+                "key": "k" * KEY_CHARACTERS_MAX,
+                "time_ms": 1000,
+            },
         ),
     ]
 
@@ -93,7 +101,9 @@ def test_a_letter_says_where_its_row_lies_if_its_element_alone_reads_one_stream(
 
     def place(elements: tuple[ElementSpec, ...], of: str) -> str | None:
         spec = SPEC.model_copy(update={"elements": elements, "inputs": (read,)})
-        [letter] = records_of(outgoing(spec, made(letters=[(of, "r", "raw", 1, 5)]), [], ending=False))
+        [letter] = records_of(
+            outgoing(spec, made(letters=[(of, "r", "raw", 1, 5, "k", 7)]), [], ending=False)
+        )
         told: str | None = json.loads(letter.value).get("input")
         return told
 
@@ -104,7 +114,9 @@ def test_a_letter_says_where_its_row_lies_if_its_element_alone_reads_one_stream(
 
 def test_a_dead_letter_fits_into_a_record_whatever_it_quotes() -> None:
     huge = "\N{REPLACEMENT CHARACTER}" * 3_000_000
-    out = outgoing(SPEC, made(letters=[("x", "r", huge, None, None)]), [rejected(huge)], ending=False)
+    out = outgoing(
+        SPEC, made(letters=[("x", "r", huge, None, None, None, None)]), [rejected(huge)], ending=False
+    )
     for record in records_of(out):
         assert len(record.value) < 4 * RAW_CHARACTERS_MAX
         assert json.loads(record.value)["raw"].endswith("... (3000000 characters)")

@@ -8,7 +8,7 @@ that depends on every batch since the first one, in order.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -39,10 +39,9 @@ from pipeline_runtime.handover.protocol import (
     Rereading,
     State,
     Stopped,
-    Unsure,
 )
 from pipeline_runtime.journal import records as journal
-from pipeline_runtime.journal.records import Boundary, Commit, Record
+from pipeline_runtime.journal.records import Boundary, Commit
 from pipeline_runtime.journal.trailing import TrailingView
 from pipeline_runtime.journal.view import JournalView
 from pipeline_runtime.model.desired import ArmOrder, ClaimOrder, Directive
@@ -60,11 +59,12 @@ from pipeline_runtime.replica.core import (
     ReleaseAlone,
     Wait,
 )
-from tests.simulation.broker import Fenced, Handle
+from tests.simulation.asking import Asking, Note
+from tests.simulation.broker import Handle
+from tests.simulation.memory import Desired, Memory, Status, fold
 from tests.simulation.mutants import Rules
 from tests.simulation.network import Network
 
-ANSWER_STEPS_MAX = 25
 WARM_STEPS = 10
 """How often an armed successor renews its open transaction."""
 RUNS_AHEAD = 0.3
@@ -73,74 +73,13 @@ MARK_EVERY = 3
 """After how many batches a replica notes how far it has read its journal."""
 
 
-Note = Callable[..., None]
-"""Takes a name, a format, and the values for its places. It is formatted only for a trace."""
-
-
 class LawBroken(Exception):
     pass
 
 
-@dataclass(frozen=True, slots=True)
-class Desired:
-    """What control wants of a replica, as it is stored on the node's disk."""
-
-    revision: int = 0
-    order: ClaimOrder | None = None  # to own
-    succeed: str | None = None
-    release: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """A replica's report."""
-
-    at: int
-    owner: bool
-    epoch: Epoch
-    seq: Seq
-    order: str | None
-    refused: bool
-    lost: bool
-    armed: str | None
-    released: str | None
-
-
-def fold(state: int, boundary: Boundary) -> int:
-    return (state * 31 + boundary.ends["in"] * 7 + boundary.seq) % 1_000_003
-
-
-@dataclass(slots=True)
-class Memory:
-    """What a crash takes from a replica."""
-
-    state: State = Following()
-    view: JournalView = field(default_factory=JournalView)
-    position: int = 0
-    trailing: TrailingView | None = None  # what its mark is made of; None for an actor that notes none
-    handle: Handle | None = None
-    asked: int = 0  # the number of the open question; 0 when there is none
-    asked_at: int = 0
-    mail: list[tuple[int, Any]] = field(default_factory=list)
-    unsent: Callable[[], Any] | None = None  # what it is about to ask; it may be paused before that
-    then: Callable[[Any], None] | None = None
-    read_to: int | None = None  # the offset that the journal has to be read to
-    permit: Epoch | None = None
-    order_done: str | None = None
-    refused: bool = False
-    released: str | None = None
-    warmed_at: int = 0
-    running: Granted | None = None  # the running batch
-    worked: int | None = None  # the state that it leaves, if it has begun while the one before was committed
-    committing: bool = False  # it is being committed, and the next one may begin
-    tentative: tuple[Granted, int] | None = None  # the next one, and the state that it leaves
-    releases: bool = False  # with the running batch
-    announced: int = 0  # batches announced in the present release
-
-
-class ReplicaActor:
+class ReplicaActor(Asking):
     def __init__(self, name: str, network: Network, random: Random, rules: Rules, note: Note) -> None:
-        self.name = name
+        super().__init__(name, network, note)
         self.desired = Desired()
         self.states = {Seq(0): 0}  # its local state on its disk, after each seq that it passed
         self.up = True
@@ -153,18 +92,14 @@ class ReplicaActor:
         # and how often it comes to the end of a batch that it follows
         self.works = random.choice([1.0, 1.0, 0.2])
         self.end_of_journal: Callable[[State], int] = self._end_of_journal
-        self._network = network
         self._random = random
         self._decide = rules.decide
-        self._note = note
         self._next_batch, self._at_sink = rules.next_batch, rules.at_sink
         self._drops_tentative = rules.drops_tentative
         self._runs_ahead = random.choice([0.0, RUNS_AHEAD])
         self._round_trip_ms = 100.0 if sum(map(ord, name)) % 2 else 0.0  # so that some are far
         self._quiet = False
-        self._questions = 0
         self._nonces = 0
-        self.memory = Memory()
 
     @property
     def local(self) -> Seq:
@@ -576,49 +511,3 @@ class ReplicaActor:
         memory.running, memory.worked, memory.committing = None, None, False
         if memory.tentative is not None:
             (memory.running, memory.worked), memory.tentative = memory.tentative, None
-
-    # --- asking the broker
-
-    def _commit(self, records: tuple[Record, ...], then: Callable[[Any], Any]) -> None:
-        """Commits in two steps, as Kafka does. An actor that pauses between them leaves a transaction
-        open."""
-        handle, broker = self.memory.handle, self._network.broker
-        assert handle is not None
-        self._note(self.name, "sends {}", records)
-        self._ask(
-            lambda: broker.write(handle, records), lambda _: self._ask(lambda: broker.commit(handle), then)
-        )
-
-    def _ask(self, call: Callable[[], Any], then: Callable[[Any], Any]) -> None:
-        memory = self.memory
-        self._questions += 1
-        memory.asked = self._questions
-        memory.asked_at, memory.unsent, memory.then = self._network.now, call, then
-
-    def _send(self, call: Callable[[], Any]) -> None:
-        memory, number = self.memory, self.memory.asked
-        memory.asked_at, memory.unsent = self._network.now, None
-        self._network.ask_broker(self.name, call, lambda answer: memory.mail.append((number, answer)))
-
-    def _wait_for_answer(self) -> None:
-        memory = self.memory
-        for number, answer in memory.mail:
-            if number == memory.asked:
-                memory.mail.clear()
-                return self._answered(answer)
-        memory.mail.clear()
-        if self._network.now - memory.asked_at > ANSWER_STEPS_MAX:
-            memory.asked, memory.read_to = 0, None
-            self._tell(Unsure("no answer"))
-        return None
-
-    def _answered(self, answer: Any) -> None:
-        memory = self.memory
-        memory.asked = 0
-        if isinstance(answer, Fenced):
-            return self._tell(Lost("fenced"))
-        assert memory.then is not None
-        return memory.then(answer)
-
-    def _read_to(self, end: int, then: Callable[[Any], Any]) -> None:
-        self.memory.read_to, self.memory.then = end, then

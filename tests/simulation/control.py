@@ -12,7 +12,7 @@ from random import Random
 
 from pipeline_runtime.model.desired import ClaimOrder
 from pipeline_runtime.model.ids import Epoch
-from tests.simulation.actors import Desired, Status
+from tests.simulation.memory import Desired, Status
 
 SILENT_STEPS = 30
 PATIENCE_STEPS = 120

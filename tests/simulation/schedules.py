@@ -25,9 +25,10 @@ from pipeline_runtime.journal.records import Claim, Commit, Release
 from pipeline_runtime.journal.view import JournalBroken
 from pipeline_runtime.model.desired import ClaimOrder
 from pipeline_runtime.model.ids import Epoch
-from tests.simulation.actors import Desired, LawBroken, ReplicaActor, fold
+from tests.simulation.actors import LawBroken, ReplicaActor
 from tests.simulation.broker import Broker
 from tests.simulation.control import ControlActor
+from tests.simulation.memory import Desired, fold
 from tests.simulation.mutants import Rules
 from tests.simulation.network import Network, Trouble
 

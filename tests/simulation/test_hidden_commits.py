@@ -14,8 +14,9 @@ from pipeline_runtime.journal.records import Arm, Boundary, Claim, Commit
 from pipeline_runtime.journal.view import JournalBroken
 from pipeline_runtime.model.desired import ClaimOrder
 from pipeline_runtime.model.ids import Epoch, Seq
-from tests.simulation.actors import Desired, LawBroken, ReplicaActor, fold
+from tests.simulation.actors import LawBroken, ReplicaActor
 from tests.simulation.broker import TRANSACTION_STEPS_MAX, Broker
+from tests.simulation.memory import Desired, fold
 from tests.simulation.mutants import Rules
 from tests.simulation.network import Network
 from tests.simulation.schedules import Judge

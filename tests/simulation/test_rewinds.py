@@ -14,8 +14,9 @@ import pytest
 from pipeline_runtime.journal.view import JournalBroken
 from pipeline_runtime.model.desired import ClaimOrder
 from pipeline_runtime.model.ids import Seq
-from tests.simulation.actors import Desired, LawBroken, ReplicaActor
+from tests.simulation.actors import LawBroken, ReplicaActor
 from tests.simulation.broker import Broker
+from tests.simulation.memory import Desired
 from tests.simulation.mutants import Rules
 from tests.simulation.network import Network, Trouble
 from tests.simulation.schedules import Judge

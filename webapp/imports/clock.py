@@ -13,6 +13,7 @@ from webapp.imports.time_text import ABBREVIATIONS
 
 HOUR_US, DAY_US = 3_600_000_000, 86_400_000_000
 JUMP_TIMES = 1_000  # a step is a jump if it is so many times the usual one, and a day at least
+STEPS_MIN = 5
 _ZONE_BEHIND = re.compile(r"\[([A-Za-z][\w+/-]*)\]$| ([A-Z]\w+/[\w+/-]+)$")
 _OFFSET = re.compile(
     r"(?:gmt|utc)\s*([+\u2212-])\s*(?!\d{3}(?!\d))(\d{1,2})(?::?([0-5]\d))?(?![.,]?\d)", re.IGNORECASE
@@ -125,8 +126,11 @@ def _by_seconds(text: str) -> str | None:
 
 
 def is_newest_first(times: Sequence[int]) -> bool:
-    steps = _steps(times)
-    return bool(steps) and sum(step < 0 for step in steps) > 0.9 * sum(step != 0 for step in steps) > 0
+    """Returns whether nearly all steps go back. In a short file, one forward is the hour that a clock has
+    twice."""
+    steps = [step for step in _steps(times) if step]
+    back = sum(step < 0 for step in steps)
+    return back > 0.9 * len(steps) > 0 or (len(steps) >= STEPS_MIN and back == len(steps) - 1)
 
 
 def usual_us(times: Sequence[int]) -> int:

@@ -56,6 +56,10 @@ _OTHER_KINDS = {
     b"rar!": "a RAR archive. Unpack it first",
 }
 _TAR = b"ustar"
+LINE_PROTOCOL_BYTES, LINES_LOOKED_AT = 20_000, 20
+_FIELD = r'[^\s,="]+=(?:"(?:[^"\\]|\\.)*+"|[^\s,"]+)'
+_LINE_PROTOCOL = re.compile(rf"[^\s,=]+(?:,[^\s,=]+=[^\s,]+)*+ {_FIELD}(?:,{_FIELD})*+ \d{{10,19}}\s*")
+"""A measurement with its tags, its fields and a time: `room,site=a temp=20.5,on=t 1714521600000000000`."""
 
 
 @dataclass(frozen=True)
@@ -169,12 +173,20 @@ def _of_document(
     return found.model_copy(update={"notes": tuple(notes), "arrays": some if arrays[1:] else ()})
 
 
+def _is_line_protocol(text: str) -> bool:
+    some = [line for line in text.splitlines()[:LINES_LOOKED_AT] if line.strip() and line[0] != "#"]
+    some = some[:-1] or some  # the last one may be cut
+    return bool(some) and all(map(_LINE_PROTOCOL.fullmatch, some))
+
+
 def _no_table(data: bytes) -> str | None:
     """Returns what the file is if its first bytes say that it is something else."""
     begin = data[:1_000].lstrip().lower()
     for mark, kind in _OTHER_KINDS.items():
         if begin.startswith(mark):
             return kind
+    if _is_line_protocol(data[:LINE_PROTOCOL_BYTES].decode(errors="replace")):
+        return "in the line protocol of InfluxDB. Export it as CSV, with a header"
     if data[257:262] == _TAR:
         return "a tar archive. Unpack it first"
     if re.match(rb"[\[{]\s*[\[{]", begin) and is_too_deep(data.decode(errors="replace")):

@@ -30,6 +30,7 @@ _DEPTH_MAX = 6
 _TOO_DEEP, _TOO_DEEP_CHARACTERS = 900, 20_000
 _BEFORE_ARRAYS = re.compile(r'(?:[^"\[]+|"(?:[^"\\]|\\.)*+")*+', re.DOTALL)
 _ONE_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_SERIES = re.compile(r'^.{0,200}"resultType"\s*:\s*"(?:matrix|vector)"', re.DOTALL)
 _DATE, _MIDNIGHT = "%Y-%m-%d", " 00:00:00"
 
 
@@ -82,6 +83,11 @@ def detected_json_document(head: Head, text: str, encoding: str, records: str) -
     note = (
         f"The file is one JSON document. Each item of {array_words(records)} is a row, and counts as a line."
     )
+    if _SERIES.search(text):
+        note = (
+            f"The file is an answer of Prometheus. Each value of {array_words(records)} is a row, with the "
+            "labels of its series, and counts as a line."
+        )
     if records.endswith("*"):
         note = "The file is one JSON document with an array for each column. A row counts as a line."
     return found.model_copy(
@@ -122,6 +128,8 @@ def detected_json_lines(head: Head, text: str, encoding: str, above: Sequence[st
         except (ValueError, RecursionError):
             continue  # the import counts it
         if isinstance(record, dict):
+            if number <= LINES_JUDGED:
+                _refuse_times_as_keys(record, number)
             for path, value in leaves(record, "", 0):
                 if len(values) < COLUMNS_MAX or path in values:
                     values.setdefault(path, [None] * rows).append(value)
@@ -142,6 +150,20 @@ def detected_json_lines(head: Head, text: str, encoding: str, above: Sequence[st
     if late:
         notes.append(f"Further down, lines have other keys as well: {', '.join(late[:_LOST_SHOWN])}.")
     return _with_time(reading, paths, names, types, texts, notes, above)
+
+
+def _refuse_times_as_keys(record: Mapping[str, JsonValue], line: int, depth: int = 0) -> None:
+    """Raises ImportFault if an object has a key for each row."""
+    first = next(iter(record), "")
+    if len(record) > 1 and all(shape(key) == "time" for key in record):
+        raise ImportFault(
+            f"The keys of an object are times, such as {first!r}. Each would become a column.",
+            f"line {line:,}",
+            'Write an array with an object for each row: [{"time": ..., "value": ...}, ...].',
+        )
+    for inner in record.values():
+        if isinstance(inner, dict) and depth < _DEPTH_MAX:
+            _refuse_times_as_keys(inner, line, depth + 1)
 
 
 def leaves(

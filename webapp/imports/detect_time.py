@@ -92,6 +92,7 @@ def detected_time(
     found = _below_dates(_counting(found, days), columns)
     if decimal == "," and found.format in COUNTED:
         columns = [[cell.replace(",", ".") for cell in cells] for cells in columns]
+    found = _by_clock_changes(found, columns)
     times = _times(found, columns)
     header = " ".join(headers[at] for at in found.columns)
     micros = [each for each, _ in times]
@@ -197,6 +198,18 @@ def _below_dates(found: TimeFound, columns: Sequence[Sequence[str]]) -> TimeFoun
     below = time_reader(formats[0])
     kept = sum(below(text) is not None for text in lost)
     return replace(found, formats=formats) if kept >= (1 - LOST_SHARE) * len(lost) else found
+
+
+def _by_clock_changes(found: TimeFound, columns: Sequence[Sequence[str]]) -> TimeFound:
+    """Returns the time in the one order of day and month by which a clock was changed where clocks are."""
+    if len(found.formats) < 2:
+        return found
+    changes = []
+    for each in found.formats:
+        times = _times(replace(found, formats=(each,)), columns)
+        if not any(is_utc for _, is_utc in times) and clock.clock_changes([micros for micros, _ in times]):
+            changes.append(each)
+    return replace(found, formats=tuple(changes)) if len(changes) == 1 else found
 
 
 def _texts(found: TimeFound, columns: Sequence[Sequence[str]]) -> list[str]:

@@ -8,6 +8,7 @@ _WORDS = r"""
 summe gesamt\w* zwischensumme totale?s? sum mittel\w* durchschnitt schnitt average avg mean median
 min\w* max\w* anzahl count std\w* stabw\w* standard\w* variance varianz moyenne media promedio
 somme suma range
+razem średnia celkem součet průměr totaal gemiddelde summa medel\w* yhteensä összesen spolu
 """
 _SUMMARY = re.compile(rf"\W*(?:grand |sub)?(?:{'|'.join(_WORDS.split())})\b(?!\s*=)", re.IGNORECASE)
 

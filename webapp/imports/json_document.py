@@ -227,6 +227,9 @@ class _Document:
                 names, first = value, False
                 continue
             first = False
+            if (rows := series_rows(value)) is not None:
+                yield from (json.dumps(row, ensure_ascii=False) for row in rows)
+                continue
             if isinstance(value, list):
                 value = _named(value, names or [])
                 text = json.dumps(_without_nan(value), ensure_ascii=False)
@@ -235,6 +238,36 @@ class _Document:
             yield text.replace("\n", " ").replace("\r", " ")
         if not mark:
             yield "the document ends before its array does"
+
+
+def series_rows(value: Any) -> list[dict[str, Any]] | None:
+    """Returns the rows of a series as Prometheus answers with it: each pair of a time in seconds and a text
+    of a number, beside the labels of the series. None if it is no series."""
+    if not isinstance(value, dict) or not isinstance(value.get("metric"), dict):
+        return None
+    pairs = value["values"] if "values" in value else [value.get("value")]
+    if not isinstance(pairs, list) or not all(map(_is_sample, pairs)):
+        return None
+    taken = ("time", "value")
+    labels = {f"label {key}" if key in taken else key: each for key, each in value["metric"].items()}
+    return [{"time": float(time), "value": _float_or_none(text), **labels} for time, text in pairs]
+
+
+def _is_sample(pair: Any) -> bool:
+    return (
+        isinstance(pair, list)
+        and len(pair) == 2
+        and isinstance(pair[0], int | float)
+        and isinstance(pair[1], str)
+    )
+
+
+def _float_or_none(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if number - number == 0 else None
 
 
 def _parts(blocks: Iterable[bytes]) -> Iterator[bytes]:

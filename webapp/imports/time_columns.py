@@ -91,6 +91,9 @@ _PARTS = {
 }
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun", "mo", "di", "mi", "do", "fr", "sa", "so")
 RISING_SHARE = 0.9
+DAYS_MIN = 3
+_NO_NAME = re.compile(r"c\d+")
+_DAY_DIGITS = re.compile(r"(?:19|20)\d{6}", re.ASCII)
 NO_DATE = "1970-01-01"
 """The day of times of day, before anybody has said which."""
 
@@ -146,7 +149,9 @@ def _alone(at: int, name: str, cells: Sequence[str], more: Sequence[str], decima
         if kind is not None:
             return [TimeFound((at,), (kind,), 2.0 + hint + (1.0 if _rises(numbers) else 0.0))]
     if numbers is not None and not (hint and _are_digits_of_dates(name, cells[:5])):
-        return []  # a plain number such as 20240501 is a date only where its name says so
+        # A plain number such as 20240501 is a date where its name says so, or where days without names go on.
+        dated = _NO_NAME.fullmatch(name) is not None and _are_days_that_go_on(cells)
+        return [TimeFound((at,), ("%Y%m%d",), 2.0)] if dated else []
     formats = _formats(name, cells, more)
     if not formats:
         return []
@@ -244,6 +249,14 @@ def _are_digits_of_dates(name: str, cells: Sequence[str]) -> bool:
     if all(len(cell) == 6 for cell in cells):
         return _DATES.search(name.lower()) is not None
     return all(len(cell) in (8, 12, 14) for cell in cells)
+
+
+def _are_days_that_go_on(cells: Sequence[str]) -> bool:
+    read = time_reader("%Y%m%d")
+    if len(cells) < DAYS_MIN or not all(map(_DAY_DIGITS.fullmatch, cells)):
+        return False
+    days = [moment[0] for cell in cells if (moment := read(cell)) is not None]
+    return len(days) == len(cells) and all(before < after for before, after in pairwise(days))
 
 
 def _counts(cells: Sequence[str], decimal: str) -> list[float] | None:
@@ -433,6 +446,11 @@ def _are_hours_and_minutes(cells: Sequence[str]) -> bool:
     return max(numbers) <= 2400 and max(numbers) >= 100 and all(number % 100 < 60 for number in numbers)
 
 
+def _are_days_of_a_year(cells: Sequence[str]) -> bool:
+    days = {int(cell) if cell.isdecimal() and len(cell) < 4 else 0 for cell in _filled(cells)}
+    return bool(days) and min(days) > 0 and 31 < max(days) <= 366
+
+
 def _parts_apart(names: Sequence[str], columns: Sequence[Sequence[str]]) -> list[TimeFound]:
     """Returns a time whose year, month, day and so on have columns of their own."""
     places = {part: _place_of(part, names) for part in _PARTS}
@@ -443,6 +461,8 @@ def _parts_apart(names: Sequence[str], columns: Sequence[Sequence[str]]) -> list
         chosen = ["%Y", "%m", "%d"]
     elif places["%j"] is not None:
         chosen = ["%Y", "%j"]
+    elif places["%d"] is not None and places["%m"] is None and _are_days_of_a_year(columns[places["%d"]]):
+        places["%j"], chosen = places["%d"], ["%Y", "%j"]
     elif places["%V"] is not None:
         chosen = ["%Y", "%V"]
     elif places["%m"] is not None:

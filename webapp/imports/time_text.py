@@ -4,7 +4,7 @@ A format is `iso`; `{2024-05-01 10:20:30} seconds` (since then); `epoch_s`, `epo
 `epoch_ns`; `labview_s` (seconds since 1904, in UTC); `filetime` (tenths of microseconds since 1601, in UTC)
 or `dotnet_ticks` (since the year 1); `excel_days`, `excel_days_1904`, `matlab_days`, `julian_days` or
 `modified_julian_days`; or a pattern of strptime. In a pattern, `%S` may have a fraction, `24:00` is the next
-midnight, `%b` and `%B` are names of months in English, German, French, Spanish, Italian or Dutch, and
+midnight, `%b` and `%B` are names of months in the languages of MONTHS, and
 `seconds_of_day` is the seconds since the midnight of the date. `milliseconds` follow a second in a column of
 their own. `%a` is the name of a day, which says nothing. `%Z` is what the zone is called then, such as CEST.
 A run of spaces counts as one. `%G` and `%V` are a year and a week of ISO 8601, and `%u` a day of that week,
@@ -68,18 +68,29 @@ MONTHS = {
     name: number
     for number, names in enumerate(
         (
-            "jan january januar jän jänner janv janvier ene enero gen gennaio januari",
-            "feb february februar févr février fév febrero febbraio februari",
-            "mar march mär märz mrz mars marzo mrt maart",
-            "apr april avr avril abr abril aprile",
-            "may mai mayo mag maggio mei",
-            "jun june juni juin junio giu giugno",
-            "jul july juli juil juillet julio lug luglio",
-            "aug august août ago agosto augustus",
-            "sep sept september septembre septiembre set settembre",
-            "oct october okt oktober octobre octubre ott ottobre",
-            "nov november novembre noviembre",
-            "dec december dez dezember déc décembre dic diciembre dicembre",
+            "jan january januar jän jänner janv janvier ene enero gen gennaio januari janeiro január januára "
+            "sty styczeń stycznia led leden ledna янв январь января",
+            "feb february februar févr février fév febrero febbraio februari fev fevereiro február februára "
+            "lut luty lutego úno únor února фев февр февраль февраля",
+            "mar march mär märz mrz mars marzo mrt maart março marts március "
+            "marzec marca bře březen března мар март марта",
+            "apr april avr avril abr abril aprile április apríla "
+            "kwi kwiecień kwietnia dub duben dubna апр апрель апреля",
+            "may mai mayo mag maggio mei maj maja maio május mája kvě květen května май мая",
+            "jun june juni juin junio giu giugno junho június júna "
+            "cze czerwiec czerwca čvn červen června июн июнь июня",
+            "jul july juli juil juillet julio lug luglio julho július júla "
+            "lip lipiec lipca čvc červenec července июл июль июля",
+            "aug august août ago agosto augustus augusti augusztus augusta "
+            "sie sierpień sierpnia srp srpen srpna авг август августа",
+            "sep sept september septembre septiembre set settembre setembro szeptember septembra "
+            "wrz wrzesień września zář září сен сент сентябрь сентября",
+            "oct october okt oktober octobre octubre ott ottobre out outubro október októbra "
+            "paź październik października říj říjen října окт октябрь октября",
+            "nov november novembre noviembre novembro novembra "
+            "lis listopad listopada listopadu ноя нояб ноябрь ноября",
+            "dec december dez dezember déc décembre dic diciembre dicembre dezembro des desember decembra "
+            "gru grudzień grudnia pro prosinec prosince дек декабрь декабря",
         ),
         1,
     )

@@ -6,6 +6,7 @@ import gzip
 import json
 from datetime import date, time
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -209,3 +210,39 @@ def test_a_date_of_parquet_stays_alone_beside_what_is_no_time_of_day(tmp_path: P
     assert (
         imported(tmp_path / "table.pq", sink.getvalue().to_pybytes()).times[1] == "2024-05-02T00:00:00+00:00"
     )
+
+
+@pytest.mark.parametrize("kind", ["matrix", "vector"])
+def test_an_answer_of_prometheus_has_a_row_for_each_value(tmp_path: Path, kind: str) -> None:
+    series: list[dict[str, Any]] = [
+        {"metric": {"__name__": "up", "job": job}, **values}
+        for job, values in (
+            ("a", {"values": [[1714521600, "1"], [1714521660.5, "NaN"]]}),
+            ("b", {"values": [[1714521600, "2.5"]]}),
+        )
+    ]
+    if kind == "vector":
+        series = [{"metric": each["metric"], "value": each["values"][0]} for each in series]
+    document: dict[str, object] = {"status": "success", "data": {"resultType": kind, "result": series}}
+    found = imported(tmp_path / "file", json.dumps(document))
+    rows = [(row["job"], row["value"]) for row in found.rows]
+    assert rows == ([("a", 1.0), ("a", None), ("b", 2.5)] if kind == "matrix" else [("a", 1.0), ("b", 2.5)])
+    assert found.times[0] == "2024-05-01T00:00:00+00:00"
+    assert "answer of Prometheus" in found.notes
+
+
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        (
+            '{"data": {"2024-05-01T00:00": {"t": 1}, "2024-05-01T01:00": {"t": 2}}}',
+            "keys of an object are times",
+        ),
+        ("room,site=a t=20.5,on=t 1714521600000000000\n" * 3, "line protocol of InfluxDB"),
+        ('room t=20.5,state="it is, on" 1714521600\n' * 3, "line protocol of InfluxDB"),
+    ],
+)
+def test_what_holds_rows_in_no_table_is_refused_with_the_reason(tmp_path: Path, data: str, what: str) -> None:
+    (tmp_path / "file").write_text(data)
+    with pytest.raises(ImportFault, match=what):
+        look(tmp_path / "file", "file")

@@ -134,9 +134,11 @@ def is_newest_first(times: Sequence[int]) -> bool:
 
 
 def usual_us(times: Sequence[int]) -> int:
-    """Returns the usual step, in microseconds, or 0 if there is none."""
+    """Returns the usual step, in microseconds, or 0 if there is none. In a short file, half of the steps may
+    be those of one wrong time."""
     steps = sorted(abs(step) for step in _steps(times) if step)
-    return steps[len(steps) // 2] if steps else 0
+    middle = steps[len(steps) // 2] if steps else 0
+    return steps[0] if 0 < len(steps) < STEPS_MIN and middle > JUMP_TIMES * steps[0] else middle
 
 
 def far_us(times: Sequence[int]) -> int:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from webapp.imports.shapes import shape
 from webapp.imports.time_columns import is_hint
-from webapp.imports.units import is_unit, without_unit
+from webapp.imports.units import TYPES, is_unit, without_unit
 
 NAME_MAX = 120
-_NO_UNITS = ("-", "none", "unitless", "ts", "rn")
+_NO_UNITS = frozenset(("-", "none", "unitless", "ts", "rn")) | TYPES
 """What stands among units for none. Campbell's loggers have TS below times, RN below numbers of records."""
 
 _NOT_ALLOWED = re.compile(r"[`\x00-\x1f\x7f]")

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from webapp.imports.clock import JUMP_TIMES, STEPS_MIN
 from webapp.imports.reading import TimeReading
 
 Micros = NDArray[np.int64]
@@ -120,4 +121,8 @@ def interval_us(time: Micros) -> int:
     """Returns the usual interval of a file's first rows, by which a time at an interval's end moves back."""
     steps = np.diff(time)
     forward = steps[steps > 0]
-    return int(np.median(forward)) if len(forward) else 0
+    if not len(forward):
+        return 0
+    least, middle = int(forward.min()), int(np.median(forward))
+    # In a short file, half of the steps may be those of one wrong time.
+    return least if len(forward) < STEPS_MIN and middle > JUMP_TIMES * least else middle

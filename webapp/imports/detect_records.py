@@ -17,13 +17,22 @@ from webapp.imports.dialect import lines_of
 from webapp.imports.encoding import decoded
 from webapp.imports.faults import ImportFault
 from webapp.imports.json_document import depth_of, first_of_keys, json_lines, twice_in
-from webapp.imports.reading import COLUMNS_MAX, ColumnReading, Detection, Reading
+from webapp.imports.reading import (
+    COLUMNS_MAX,
+    MISSING_MAX,
+    Choice,
+    ColumnReading,
+    Detection,
+    Question,
+    Reading,
+)
 from webapp.imports.sample import Head
 from webapp.imports.shapes import is_no_value, shape
 
 LINES_READ = 1_000
 LINES_JUDGED, LINES_CHARACTERS = 20, 200_000
 NUMBERS_SHARE, NOTES_MAX = 0.9, 20
+DOUBT_SHARE, TEXT_SHOWN, QUESTIONS_MAX = 0.5, 40, 20
 _ITEMS_MAX = 8  # of an array that become columns
 _LOST_SHOWN = 8
 _DEPTH_MAX = 6
@@ -143,13 +152,37 @@ def detected_json_lines(head: Head, text: str, encoding: str, above: Sequence[st
     paths = list(values)
     types = [_type_of(values[path]) for path in paths]
     names = [name for name, _ in named(paths, (), len(paths))]
+    mixed = {at: _question_of_texts(at, names[at], values[path]) for at, path in enumerate(paths)}
+    types = [FieldType.NUMBER if mixed[at] else type_ for at, type_ in enumerate(types)]
     reading = Reading(kind="json-lines", compression=head.compression, member=head.member, encoding=encoding)
     known = rows_of_begin if later else rows
     texts = [["" if value is None else _text(value) for value in values[path][:known]] for path in paths]
     late = [path for path in paths if all(value is None for value in values[path][:known])]
     if late:
         notes.append(f"Further down, lines have other keys as well: {', '.join(late[:_LOST_SHOWN])}.")
-    return _with_time(reading, paths, names, types, texts, notes, above)
+    found = _with_time(reading, paths, names, types, texts, notes, above)
+    asked = [question for question in mixed.values() if question is not None]
+    return found.model_copy(update={"questions": (*found.questions, *asked[:QUESTIONS_MAX])})
+
+
+def _question_of_texts(at: int, name: str, values: list[Any]) -> Question | None:
+    """Asks how a column is read that has numbers for the most part, and texts that are none."""
+    given = [value for value in values if value is not None and not isinstance(value, bool)]
+    texts = [value for value in given if isinstance(value, str) and not is_no_value(value)]
+    numbers = sum(not isinstance(value, str) for value in given)
+    if not texts or numbers < DOUBT_SHARE * len(given):
+        return None
+    place = f"columns.{at}.type"
+    title = f"As numbers. {len(texts)} values are none then"
+    return Question(
+        id=f"type.{name}",
+        text=f"{name} holds numbers and other texts, such as {texts[0][:TEXT_SHOWN]!r}. How is it read?",
+        column=name,
+        choices=(
+            Choice(title=title, changes={place: FieldType.NUMBER.value}),
+            Choice(title="As text", example=texts[0][:TEXT_SHOWN], changes={place: FieldType.STRING.value}),
+        ),
+    )
 
 
 def _refuse_times_as_keys(record: Mapping[str, JsonValue], line: int, depth: int = 0) -> None:
@@ -199,6 +232,10 @@ def left_out(value: Mapping[str, JsonValue], before: str = "", depth: int = 0) -
 
 def _type_of(values: list[Any]) -> FieldType:
     kinds = {type(value) for value in values if value is not None}
+    if str in kinds and len(kinds) > 1:
+        # "NaN" among numbers is none.
+        kinds = {type(each) for each in values if each is not None and not _is_none(each)}
+        values = [None if isinstance(each, str) else each for each in values]
     if kinds == {bool}:
         return FieldType.BOOLEAN
     if kinds == {int}:
@@ -206,6 +243,10 @@ def _type_of(values: list[Any]) -> FieldType:
         whole = all(abs(value) < 1 << 63 for value in values if value is not None)
         return FieldType.INTEGER if whole else FieldType.STRING
     return FieldType.NUMBER if kinds and kinds <= {int, float} else FieldType.STRING
+
+
+def _is_none(value: Any) -> bool:
+    return isinstance(value, str) and is_no_value(value)
 
 
 def _text(value: JsonValue) -> str:
@@ -293,7 +334,10 @@ def _with_time(
     for at, (source, name, type_) in enumerate(zip(sources, names, types, strict=True)):
         # A number of seconds stays one, beside the time that it is.
         read_as, format_ = timed.type_of(at, type_) if type_ is FieldType.STRING else (type_, None)
-        columns.append(ColumnReading(source=source, name=name, type=read_as, format=format_))
+        counts = reading.kind == "json-lines" and read_as in (FieldType.INTEGER, FieldType.NUMBER)
+        none = sorted({text for text in texts[at] if text and is_no_value(text)}) if counts else []
+        missing = ("", *none[: MISSING_MAX - 1]) if none else None
+        columns.append(ColumnReading(source=source, name=name, type=read_as, format=format_, missing=missing))
     quoted = [
         f"{column.name} stays text: {_why_quoted(text)}, such as {text!r}. Choose number to read them."
         for column, cells in zip(columns, texts, strict=True)

@@ -21,6 +21,9 @@ HUGE = 1e29  # nothing that is measured is as large
 FAR = 3.0  # how many times the range of the other values a usual one lies outside of it
 FAR_NINES = 1.0
 SUSPECT_MAX, SUSPECT_TIMES = -99.0, 3
+_OF_SENSORS = (-127.0, -273.15)
+"""What a thermometer says that is not connected, and no temperature."""
+
 _NINES = re.compile(r"[+-]?99+(?:[.,][09]*)?", re.ASCII)
 """99.00 and 999 of weather stations, which may as well be measured."""
 
@@ -37,10 +40,15 @@ def no_value_numbers(
     counts = Counter(numbers)
     values = {text: value for text in counts if (value := _number(text, decimal, thousands)) is not None}
     usual = {text for text, value in values.items() if value in USUAL or abs(value) >= HUGE}
-    nines = {text for text in values.keys() - usual if _NINES.fullmatch(text)}
+    nines = {text for text in values.keys() - usual if _NINES.fullmatch(text) or values[text] in _OF_SENSORS}
     rest = [value for text, value in values.items() if text not in usual and text not in nines]
     if not rest:
-        found = tuple(sorted(text for text in usual if values[text] <= SUSPECT_MAX or values[text] >= HUGE))
+        alone = len(values) == 1
+        found = tuple(
+            text
+            for text in sorted(usual)
+            if (values[text] <= SUSPECT_MAX or values[text] >= HUGE) and (alone or abs(values[text]) < HUGE)
+        )
         return found, _of_nothing_else(counts, found)
     found = tuple(
         text

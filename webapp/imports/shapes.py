@@ -42,6 +42,7 @@ _NEAR_NUMBER = re.compile(
 )
 _DATE = (
     r"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](?:\d{4}|\d{2})|\d{4}-\d{3}"
+    r"|\d{1,2}\. \d{1,2}\. \d{4}"
     r"|\d{1,2}[-. /]?\s?[^\W\d_]{3,12}\.?[-. ,/]*\d{2,4}|[^\W\d_]{3,12}\.? \d{1,2},? \d{4}|(?:19|20)\d{6})"
 )
 _CLOCK = r"(?:\d{1,2}:\d{2}(?::\d{2}(?:[.,:]\d{1,9})?)?(?: ?[AaPp](?:\.? ?[Mm]\.?)?)?)"
@@ -53,7 +54,13 @@ _ZONE = (
 _WITHOUT_YEAR = (
     r"(?:[A-Z][a-zä]{2,8}\.? +\d{1,2}|\d{1,2}\.? [A-Z][a-zä]{2,8}\.?|\d{1,2}\.\d{1,2}\.|\d{1,2}-\d{1,2}) "
 )
-_WEEKDAY = r"(?:(?i:mon|tue|wed|thu|fri|sat|sun|mo|di|mi|do|fr|sa|so)[a-z]{0,7}\.?,? +)?"
+WEEKDAYS = (
+    "mon|tue|wed|thu|fri|sat|sun|mo|di|mi|do|fr|sa|so|lun|mar|mer|jeu|ven|sam|dim|mi\u00e9|jue|vie|s\u00e1b|dom|gio"
+    "|pon|wt|\u015br|czw|pt|pi\u0105|sob|ndz|nie|po|\u00fat|st|\u010dt|p\u00e1|ne"
+)
+"""How names of days begin, in the languages of months."""
+
+_WEEKDAY = rf"(?:(?i:{WEEKDAYS})[^\W\d_]{{0,9}}\.?,? +)?"
 _TIME = re.compile(
     rf"{_WEEKDAY}{_DATE}(?:(?:T|[ ,]+| ?[-_:] ?|\s*;\s*)"
     rf"(?:{_CLOCK}|{_CLOCK_DIGITS}|\d{{1,2}}\.\d{{2}}(?:\.\d{{2}})?){_ZONE})?"

@@ -12,7 +12,7 @@ from webapp.imports.dialect import Line
 from webapp.imports.footer import is_summary
 from webapp.imports.labview import END_OF_HEADER
 from webapp.imports.shapes import is_typed, shape
-from webapp.imports.units import is_aggregate, is_unit
+from webapp.imports.units import TYPES, is_aggregate, is_unit
 
 FITS_SHARE = 0.6  # of the typed cells of a row, for it to be one of the table
 ROWS_AHEAD = 3
@@ -287,8 +287,8 @@ def _in_groups(above: Line, header: Line) -> tuple[str, ...]:
 
 
 def _are_units(row: Line) -> bool:
-    texts = [cell for cell in row.cells if cell.strip()]
-    return bool(texts) and all(is_unit(cell) for cell in texts)
+    texts = [cell.strip() for cell in row.cells if cell.strip()]
+    return bool(texts) and (all(map(is_unit, texts)) or all(text.lower() in TYPES for text in texts))
 
 
 def _are_names_of_groups(row: Line, above: Line) -> bool:

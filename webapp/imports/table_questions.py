@@ -127,15 +127,10 @@ def missing_questions(reading: Reading, table: Table, judged: Sequence[Judged]) 
             ]
             for at in columns
         }
-        why = (
-            f"{text} comes again and again in {names}, and no other number is below zero there."
-            if set(text) - set("+-.,09")
-            else f"{text} stands in {names}, far from all other numbers, or it is the only one there."
-        )
         questions.append(
             Question(
                 id=f"missing.{text}",
-                text=f"{why} What does it mean?",
+                text=f"{text} in {names} may mean that there is no value. What does it mean?",
                 column=table.names[columns[0]][0],
                 choices=(
                     Choice(title="There is no value", changes=dict[str, JsonValue](missing)),

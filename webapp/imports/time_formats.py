@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import chain, islice, pairwise, product
 
 from webapp.imports.characters import unwrapped
-from webapp.imports.shapes import shape
+from webapp.imports.shapes import WEEKDAYS, shape
 from webapp.imports.time_text import (
     ABOVE,
     BETWEEN,
@@ -24,7 +24,17 @@ from webapp.imports.time_text import (
 )
 
 _DATES: tuple[str, ...] = (
-    *("%d.%m.%Y", "%d.%m.%y", "%d. %b %Y", "%d/%m/%Y", "%m/%d/%Y", "%d/%m/%y", "%m/%d/%y", "%y/%m/%d"),
+    *(
+        "%d.%m.%Y",
+        "%d.%m.%y",
+        "%d. %b %Y",
+        "%d. %m. %Y",
+        "%d/%m/%Y",
+        "%m/%d/%Y",
+        "%d/%m/%y",
+        "%m/%d/%y",
+        "%y/%m/%d",
+    ),
     *(
         "%d-%m-%Y",
         "%m-%d-%Y",
@@ -38,7 +48,7 @@ _DATES: tuple[str, ...] = (
     ),
     *("%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%d/%b/%Y", "%b %d, %Y", "%b %d %Y", "%Y-%j", "%Y-%b-%d", "%d%b%Y"),
     *("%b %d %H:%M:%S %Y", "%b %d %H:%M:%S %Z %Y", "%d%m%Y", "%m%d%Y", "%y%m%d", "%d%m%y"),
-    *("%d %b %y", "%d%b%y", "%d de %b de %Y", "%Y. %m. %d.", "%Y.%m.%d.", "%Y年%m月%d日"),
+    *("%d %b %y", "%d%b%y", "%d de %b de %Y", "%Y. %m. %d.", "%Y. %b %d.", "%Y.%m.%d.", "%Y年%m月%d日"),
     *("%Y%m%d%H", "%Y%m%d%H:%M", "%Y/%j", "%Y.%j", "%Y:%j", "%Y %j", "%j/%Y", "%j-%Y", "%y-%j"),
     *("%G-W%V-%u", "%G-W%V", "%GW%V%u", "KW%V/%G", "KW%V %G", "KW%V-%G", "KW%V, %G"),
     *("%GKW%V", "%G-KW%V", "%G KW%V", "%G/KW%V", "%V. KW%G", "%VKW%G"),
@@ -71,9 +81,7 @@ _CLOCKS = (
 _CLOCKS_BEFORE = ("%H:%M:%S", "%H:%M", "%I:%M:%S %p", "%I:%M %p")
 _JOINS_BEHIND_CLOCK = (" ", ", ", " - ")
 _ZONES = ("", "%z", " %z", " %Z", "%Z", " (%Z)", " Uhr")
-_WEEKDAY = re.compile(
-    r"(?:mon|tue|wed|thu|fri|sat|sun|mo|di|mi|do|fr|sa|so)[a-z]{0,7}(\.?,? +)(?=\w)", re.IGNORECASE
-)
+_WEEKDAY = re.compile(rf"(?:{WEEKDAYS})[^\W\d_]{{0,9}}(\.?,? +)(?=\w)", re.IGNORECASE)
 _FORMS = {
     **dict.fromkeys(("%m", "%d", "%H", "%I", "%M"), r"\d{1,2}"),
     "%q": "[1-4]",
@@ -116,7 +124,9 @@ def _reads(text: str) -> tuple[str, ...]:
     weekday = _WEEKDAY.match(text)
     if weekday is not None:
         before = f"%a{weekday[1].lstrip('.').rstrip()} "
-        return tuple(_behind_weekday(each, before) for each in _reads(text[weekday.end() :]))
+        behind = tuple(_behind_weekday(each, before) for each in _reads(text[weekday.end() :]))
+        if behind:
+            return behind
     found = tuple(each for each in _that_may_read(text, _DATES) if time_reader(each)(text) is not None)
     without_day = (each for each in _MONTHS if _form(each).fullmatch(text))
     clocked = (some for some in _that_may_read(text, _WITHOUT_YEAR) if re.search("%[HI]", some))

@@ -130,7 +130,7 @@ _PARTS = {
     "KW": WEEK,
     "Q": QUARTER,
     "%Z": r"(?P<z>" + "|".join(sorted(ABBREVIATIONS, key=len, reverse=True)) + r")",
-    "%a": r"[^\W\d_]{2,10}\.?",
+    "%a": r"[^\W\d_]{2,12}\.?",
     "hhmm": r"(?P<hhmm>\d{1,4})",
     "seconds_of_day": r"(?P<seconds>\d{1,5}(?:\.\d{1,9})?)",
     "milliseconds": r"(?P<ms>\d{1,3})",

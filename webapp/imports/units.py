@@ -29,6 +29,13 @@ rs. ct cent 元 円
 _AGGREGATE_WORDS = """
 smp avg max min std tot wvc inst med sample average mean maximum minimum sum last first
 """
+_TYPE_WORDS = """
+bool boolean sint int dint lint usint uint udint word dword real lreal float float32 float64 double integer
+int16 int32 int64 uint16 uint32 string varchar text timestamp datetime numeric
+"""
+TYPES = frozenset(_TYPE_WORDS.split())
+"""What stands in a line of types below names, as controllers and databases write it."""
+
 _SYMBOLS = frozenset(_SYMBOL_WORDS.split())
 _CURRENCIES = frozenset(_CURRENCY_WORDS.split())
 _AGGREGATES = frozenset(_AGGREGATE_WORDS.split())

@@ -246,3 +246,19 @@ def test_what_holds_rows_in_no_table_is_refused_with_the_reason(tmp_path: Path, 
     (tmp_path / "file").write_text(data)
     with pytest.raises(ImportFault, match=what):
         look(tmp_path / "file", "file")
+
+
+@pytest.mark.parametrize(("answer", "read"), [(0, [0.5, None, None, 3]), (1, ["0.5", None, "off", "3"])])
+def test_texts_among_numbers_of_json_are_asked(tmp_path: Path, answer: int, read: list[object]) -> None:
+    values = [0.5, "NaN", "off", *range(3, 30)]
+    data = "".join(json.dumps({"time": time, "v": v}) + "\n" for time, v in zip(TIMES, values, strict=True))
+    found = imported(tmp_path / "file", data, {"type.v": answer})
+    assert found.column("v")[:4] == read
+
+
+def test_a_text_for_no_value_among_numbers_of_json_is_none(tmp_path: Path) -> None:
+    values = [0.5, "NaN", "n/a", *range(3, 30)]
+    data = "".join(json.dumps({"time": time, "v": v}) + "\n" for time, v in zip(TIMES, values, strict=True))
+    found = imported(tmp_path / "file", data)
+    assert found.column("v")[:4] == [0.5, None, None, 3.0]
+    assert found.report.columns[1].missing == 2

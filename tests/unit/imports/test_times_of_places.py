@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.unit.imports.kinds import imported, lines
+from webapp.imports.convert import convert
+from webapp.imports.detect import look
 
 YEAR = [f"2024-{month:02d}-15T10:00:00+00:00" for month in range(1, 13)]
 
@@ -84,3 +86,48 @@ def test_a_short_file_with_the_newest_row_first_has_an_hour_twice(tmp_path: Path
 def test_a_sum_behind_the_rows_is_the_footer_in_many_languages(tmp_path: Path, word: str) -> None:
     found = imported(tmp_path / "file", lines("time;v", "{time};{n},5") + f"{word};435,0\n")
     assert (found.report.rows, found.report.dead, found.report.footer) == (30, 0, 1)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "{}. 5. 2024 10:00:00",
+        "2024. május {}. 10:00",
+        "pon., {} maja 2024 10:00",
+        "mercredi {} mai 2024 10:00",
+        "st {}. května 2024 10:00",
+    ],
+)
+def test_dates_with_spaces_or_the_name_of_a_day(tmp_path: Path, written: str) -> None:
+    rows = "".join(f"{written.format(day)};{day},5\n" for day in range(1, 5))
+    found = imported(tmp_path / "file", "time;v\n" + rows)
+    assert found.times == [f"2024-05-0{day}T10:00:00+00:00" for day in range(1, 5)]
+
+
+def test_a_month_that_is_written_as_a_day_of_another_language_stays_a_month(tmp_path: Path) -> None:
+    rows = "".join(f"Mar {day}, 2024 10:00;{day}\n" for day in range(1, 5))
+    assert imported(tmp_path / "file", "time;v\n" + rows).times[0] == "2024-03-01T10:00:00+00:00"
+
+
+@pytest.mark.parametrize("wrong", ["2099-12-31 23:59:59", "1970-01-01 00:00:00"])
+def test_a_wrong_time_in_a_file_of_four_rows_is_left_out(tmp_path: Path, wrong: str) -> None:
+    times = ["2024-05-01 00:00:00", "2024-05-01 00:00:01", wrong, "2024-05-01 00:00:03"]
+    rows = "".join(f"{time},{n}\n" for n, time in enumerate(times))
+    path = tmp_path / "file"
+    path.write_text("time,v\n" + rows)
+    reading = look(path, "file").detection.reading
+    report = convert(path, reading, tmp_path / "table", lambda *_: None, lambda: False)
+    assert (report.skipped, report.begins, report.ends) == (
+        1,
+        "2024-05-01T00:00:00+00:00",
+        "2024-05-01T00:00:03+00:00",
+    )
+
+
+def test_a_line_of_types_below_the_names_is_no_line_of_names(tmp_path: Path) -> None:
+    found = imported(tmp_path / "file", lines("time,flow,n\nTIMESTAMP,REAL,INT", "{time},{n}.5,{n}"))
+    assert [(column.name, column.unit) for column in found.reading.columns] == [
+        ("time", None),
+        ("flow", None),
+        ("n", None),
+    ]

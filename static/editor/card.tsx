@@ -5,6 +5,7 @@ import { useNow } from "../shared/clock";
 import { capitalised, count, plural, rate } from "../shared/format";
 import { shortPhase } from "../shared/handovers";
 import { useElement, useHandover } from "../shared/live";
+import { passes } from "../shared/points";
 import { quietOf } from "../shared/quiet";
 import { toneOf, wordOf } from "../shared/status";
 import type { DocElement, LiveElement, Port } from "../shared/types";
@@ -33,7 +34,7 @@ export const ElementCard = memo(function ElementCard({ id, data, selected }: Nod
   const faulty = wrong && drafted;
   const replace = !live && !looking && !!element.ui?.replace;
   const { inputs, outputs } = portsOf(operator);
-  const end = { id, name: displayName(element, operator), editable, reachable: selected && editable };
+  const end = { id, name: displayName(element, operator), editable, reachable: selected && drafted };
   return (
     <div
       className={`el-card${selected ? " el-card--selected" : ""}${faulty ? " el-card--faulty" : ""}${replace ? " el-card--replace" : ""}${mark ? ` diff diff--${mark}` : ""}`}
@@ -115,9 +116,7 @@ function LiveLine({ id }: { id: string }) {
     id,
   );
   if (!element) return null;
-  const flow = FLOWING.has(element.status)
-    ? `${rate(element.rows_in_per_s || element.rows_out_per_s)}/s`
-    : wordOf(element.status);
+  const flow = FLOWING.has(element.status) ? `${rate(passes(element))}/s` : wordOf(element.status);
   return <span className="el-card__type el-card__flow num">{flow}</span>;
 }
 

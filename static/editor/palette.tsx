@@ -101,7 +101,9 @@ export function Palette({ onAdd }: { onAdd: (type: string) => void }) {
           </p>
         )}
       </div>
-      <p className="palette-foot muted small">Drag an element onto the canvas, or press Enter to add it.</p>
+      <p className="palette-foot muted small">
+        {locked ?? "Drag an element onto the canvas, or press Enter to add it."}
+      </p>
     </aside>
   );
 }

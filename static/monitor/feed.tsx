@@ -36,19 +36,24 @@ export function withParts(events: readonly FeedLine[]): Told[] {
   });
 }
 
-/** "2 restored, 1 being restored, 1 not restored": what became of the elements of a node that fell silent. */
-export function partsSay(parts: readonly FeedLine[]): string {
+/**
+ * "2 elements restored, 1 being restored, 1 not restored": what became of the elements of a node that fell silent.
+ * An event names the group of those that run as one; `sizes` has how many these are.
+ */
+export function partsSay(parts: readonly FeedLine[], sizes: ReadonlyMap<string, number>): string {
   const of = (wanted: (event: FeedLine) => boolean) =>
-    new Set(parts.filter(wanted).map(({ pipeline, element }) => `${pipeline} ${element}`));
+    new Set(parts.filter(wanted).map(({ pipeline, element }) => groupKey(pipeline, element)));
+  const count = (groups: Iterable<string>) =>
+    [...groups].reduce((sum, group) => sum + (sizes.get(group) ?? 1), 0);
   const done = of(({ kind }) => kind === "handover.done");
   const wrong = of(({ severity, kind }) => severity === "error" || kind === "handover.failed");
   const begun = of(({ kind }) => kind === "element.restoring");
   const left = (some: Set<string>) => [...some].filter((each) => !done.has(each));
   const still = left(begun).filter((each) => !wrong.has(each));
   return [
-    done.size > 0 && `${plural(done.size, "element")} restored`,
-    still.length > 0 && `${still.length} being restored`,
-    left(wrong).length > 0 && `${left(wrong).length} not restored`,
+    done.size > 0 && `${plural(count(done), "element")} restored`,
+    still.length > 0 && `${count(still)} being restored`,
+    left(wrong).length > 0 && `${count(left(wrong))} not restored`,
     parts.some(({ kind }) => kind === "node.up") && "the node is up again",
   ]
     .filter(Boolean)
@@ -74,10 +79,19 @@ function handoverOf(event: LogEvent): string | null {
   return typeof id === "string" ? id : null;
 }
 
+const groupKey = (pipeline: string | null, group: string | null) => `${pipeline} ${group}`;
+
 function Parts({ parts }: { parts: FeedLine[] }) {
+  const elements = useLive((state) => state.elements);
+  const sizes = new Map<string, number>();
+  for (const [pipeline, list] of Object.entries(elements))
+    for (const { id, group } of list) {
+      const key = groupKey(pipeline, group ?? id);
+      sizes.set(key, (sizes.get(key) ?? 0) + 1);
+    }
   return (
     <details className="feed__parts">
-      <summary>{partsSay(parts) || plural(parts.length, "event")}</summary>
+      <summary>{partsSay(parts, sizes) || plural(parts.length, "event")}</summary>
       <ul>
         {parts.map((part) => (
           <li key={part.id}>

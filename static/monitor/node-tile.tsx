@@ -87,7 +87,8 @@ function AlertLines({ alerts }: { alerts: ClusterNode["alerts"] }) {
 }
 
 export function NodeTile({ node }: { node: ClusterNode }) {
-  const owned = node.elements.filter((element) => element.role === "owner").length;
+  const of = (wanted: string) => node.elements.filter(({ role }) => role === wanted).length;
+  const standbys = of("standby");
   const care = useCare(node);
   const load = loadNow(node);
   const status = nodeStatus(node);
@@ -103,7 +104,8 @@ export function NodeTile({ node }: { node: ClusterNode }) {
       {alerts.length > 0 && <AlertLines alerts={alerts} />}
       <span className="muted small">
         {node.site && `${node.site} · `}
-        {plural(owned, "element")} · {plural(node.cores, "core")}
+        {plural(of("owner"), "element")}
+        {standbys > 0 && `, ${plural(standbys, "standby", "standbys")}`} · {plural(node.cores, "core")}
         {load.battery_ratio != null && ` · battery ${percent(load.battery_ratio)}`}
       </span>
     </a>

@@ -205,8 +205,13 @@ function Figures({ node }: { node: ClusterNode }) {
         <Figure
           label="Memory"
           value={percent(load.memory_ratio)}
-          unit={load.memory_bytes == null ? "" : bytes(load.memory_bytes)}
-          title="By the node's own processes"
+          unit={load.memory_total_bytes == null ? "" : `of ${bytes(load.memory_total_bytes)}`}
+          title="All processes of the machine"
+        />
+        <Figure
+          label="Its own memory"
+          value={bytes(load.memory_bytes)}
+          title="The node's own processes"
         />
         <Figure label="Disk free" value={bytes(load.disk_free_bytes)} />
         {load.battery_ratio != null && (

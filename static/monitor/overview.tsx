@@ -57,7 +57,7 @@ function OverviewPage() {
           ) : (
             <p className="muted">
               {trouble.length
-                ? "Every running pipeline needs attention."
+                ? "Every pipeline that should run needs attention."
                 : resting.length
                   ? "No pipeline runs now."
                   : "No pipeline runs. Open a draft and deploy it."}

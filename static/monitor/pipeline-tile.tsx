@@ -1,4 +1,4 @@
-import { ago, listed, plural, rate } from "../shared/format";
+import { ago, capitalised, listed, plural, rate } from "../shared/format";
 import { useElements } from "../shared/live";
 import { enters, waiting } from "../shared/points";
 import { nameOf, wordOf } from "../shared/status";
@@ -36,7 +36,7 @@ export function RunningTile({
         <WaitingFigure label="Waits" waits={waiting(elements)} />
         <Figure label="Nodes" value={nodes.size || "–"} />
       </div>
-      <Trouble elements={elements} />
+      <Standing pipeline={pipeline} elements={elements} />
       {throughput && <ThroughputSpark name={pipeline.title} throughput={throughput} />}
       <span className="muted small">
         {plural(elements.length || (pipeline.elements ?? 0), "element")} · version {pipeline.deployed_version}
@@ -56,15 +56,24 @@ const TROUBLED = new Set<string>([
   "restoring",
 ]);
 
-/** Why it needs attention: each element that does not process as it should, with its state. */
-export const troubles = (elements: LiveElement[]): string[] =>
-  elements
-    .filter((element) => TROUBLED.has(element.status))
-    .map((element) => `${nameOf(element)}: ${wordOf(element.status)}`);
+/** What does not process as it should, and what is paused: for each state one line with its elements. */
+export function standing(elements: LiveElement[]): string[] {
+  const byStatus = new Map<string, LiveElement[]>();
+  for (const element of elements.filter(({ status }) => TROUBLED.has(status) || status === "paused"))
+    byStatus.set(element.status, [...(byStatus.get(element.status) ?? []), element]);
+  return [...byStatus].map(
+    ([status, found]) => `${capitalised(wordOf(status))}: ${listed(found.map(nameOf))}`,
+  );
+}
 
-function Trouble({ elements }: { elements: LiveElement[] }) {
-  const found = troubles(elements);
-  return found.length > 0 && <span className="small">{listed(found)}</span>;
+/** A pipeline of which all is paused says so itself. */
+function Standing({ pipeline, elements }: { pipeline: PipelineItem; elements: LiveElement[] }) {
+  const lines = pipeline.status === "paused" ? [] : standing(elements);
+  return lines.map((line) => (
+    <span key={line} className="small">
+      {line}
+    </span>
+  ));
 }
 
 function ThroughputSpark({ name, throughput }: { name: string; throughput: Throughput }) {

@@ -967,7 +967,7 @@ export interface LiveElement {
   dead_letters_total: number;
   dead_letters_open: number;
   left_out_total: number;
-  state_bytes: number;
+  state_bytes: number | null;
   state_keys: number | null;
   checkpoint: CheckpointNote | null;
   paused: boolean;

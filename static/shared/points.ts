@@ -125,6 +125,10 @@ const sum = (known: readonly number[]): number | null =>
 export const written = (elements: readonly LiveElement[]): number | null =>
   sum(elements.flatMap((element) => element.rows_out_per_s ?? []));
 
+/** The rows that pass an element per second: those that it reads, or writes where it reads none. null: not known. */
+export const passes = ({ rows_in_per_s, rows_out_per_s }: LiveElement): number | null =>
+  rows_in_per_s || rows_out_per_s || (rows_in_per_s ?? rows_out_per_s);
+
 /** Rows that wait, or why nobody knows how many. */
 export interface Waiting {
   rows: number | null;

@@ -234,11 +234,16 @@ def _names_question(line: int, text: str) -> Question:
     )
 
 
+def _words(iso: str) -> str:
+    """Returns a time in UTC as people write it, to the second."""
+    return f"{iso[:19].replace('T', ' ')} UTC"
+
+
 def _jump_question(jump: Jump) -> Question:
     ahead = "ahead" if jump.seconds > 0 else "back"
     return Question(
         id="time.jump",
-        text=f"Time jumps {ahead} at line {jump.line:,}: from {jump.before} to {jump.after}.",
+        text=f"Time jumps {ahead} at line {jump.line:,}: from {_words(jump.before)} to {_words(jump.after)}.",
         line=jump.line,
         choices=(
             Choice(

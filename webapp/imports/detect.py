@@ -20,9 +20,10 @@ from webapp.imports.detect_records import (
     is_too_deep,
 )
 from webapp.imports.detect_table import detected_table
-from webapp.imports.detect_text import ENCODINGS, detected_text
+from webapp.imports.detect_text import detected_text
 from webapp.imports.dialect import Line
 from webapp.imports.encoding import candidates, decoded, is_text
+from webapp.imports.encoding_words import encoding_words
 from webapp.imports.faults import ImportFault
 from webapp.imports.fixed import text_of
 from webapp.imports.json_document import arrays_of
@@ -210,8 +211,7 @@ def _with_encoding_question(
             if column.name != columns[at].name or column.unit != columns[at].unit:
                 changes |= {f"columns.{at}.name": column.name, f"columns.{at}.unit": column.unit}
         words = list(dict.fromkeys(_FOREIGN_WORD.findall(texts[encoding])))[:4]
-        title = ENCODINGS.get(encoding, encoding)
-        choices.append(Choice(title=title, example=" ".join(words), changes=changes))
+        choices.append(Choice(title=encoding_words(encoding), example=" ".join(words), changes=changes))
     text = "In which encoding do the texts make sense? Nothing in the file says it."
     return found.asking("encoding", text, choices)
 

@@ -26,6 +26,7 @@ from webapp.imports.dialect import (
     unescaped,
 )
 from webapp.imports.encoding import decoded
+from webapp.imports.encoding_words import encoding_words
 from webapp.imports.faults import ImportFault
 from webapp.imports.fixed import text_of, whole_of, wholes_of
 from webapp.imports.reading import Choice, Detection, Reading
@@ -35,20 +36,6 @@ from webapp.imports.table_parts import asked_which, difference, later_names
 from webapp.imports.table_questions import Facts
 from webapp.imports.units import is_unit
 
-ENCODINGS = {
-    "utf-8": "UTF-8",
-    "utf-16-le": "UTF-16",
-    "utf-16-be": "UTF-16 (big-endian)",
-    "cp1250": "Windows-1250 (Central Europe)",
-    "cp1251": "Windows-1251 (Cyrillic)",
-    "cp1252": "Windows-1252 (Western Europe)",
-    "cp850": "DOS (Western Europe)",
-    "cp852": "DOS (Central Europe)",
-    "mac_roman": "Macintosh (Western Europe)",
-    "gb18030": "GB 18030 (Chinese)",
-    "cp932": "Shift JIS (Japanese)",
-    "cp949": "Korean",
-}
 _DIVIDERS = {
     ",": "A comma divides the cells.",
     ";": "A semicolon divides the cells.",
@@ -120,7 +107,7 @@ def detected_text(head: Head, text: str, encoding: str, fixed: Mapping[str, Json
             ]
         )
     ]
-    notes = [f"{ENCODINGS.get(encoding, encoding)} is the encoding.", *_notes(found, rows)]
+    notes = [f"{encoding_words(encoding)} is the encoding.", *_notes(found, rows)]
     if b"\0" in head.begin_bytes and encoding == "utf-8":
         notes.append("Zero bytes between the characters are left out.")
     if lost := text.count("\ufffd"):

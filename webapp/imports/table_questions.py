@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
+from pipeline_runtime.model.names import listed_and
 from pipeline_runtime.model.schema import FieldType
 from webapp.imports.column_names import Shift, named
 from webapp.imports.column_types import Cell, Judged
@@ -118,8 +119,8 @@ def missing_questions(reading: Reading, table: Table, judged: Sequence[Judged]) 
     questions = []
     for text in dict.fromkeys(text for text, _ in suspects):
         columns = [at for each, at in suspects if each == text]
-        names = ", ".join(table.names[at][0] for at in columns[:5])
-        names += f" and {len(columns) - 5} more" if len(columns) > 5 else ""
+        more = [f"{len(columns) - 5} more"] if len(columns) > 5 else []
+        names = listed_and([table.names[at][0] for at in columns[:5]] + more)
         missing = {
             f"columns.{at}.missing": [
                 *(reading.columns[at].missing or reading.missing)[: MISSING_MAX - 1],
@@ -161,7 +162,9 @@ def type_questions(reading: Reading, table: Table, judged: Sequence[Judged]) -> 
                 column=name,
                 choices=(
                     Choice(
-                        title=f"As numbers. {kind.others} cells have no value then",
+                        title="As numbers. "
+                        + ("1 cell has" if kind.others == 1 else f"{kind.others:,} cells have")
+                        + " no value then",
                         changes={f"columns.{at}.type": kind.type.value},
                     ),
                     Choice(title="As text", example=example, changes={f"columns.{at}.type": "string"}),

@@ -34,6 +34,7 @@ def attention(
     nodes, pipelines = list(nodes), list(pipelines)
     titles = {item["name"]: item["title"] for item in pipelines}
     waiting: dict[str, set[str]] = {}  # node that is not up -> what it has to run
+    restored: dict[str, set[str]] = {}  # node that had it -> what is being restored on another one
     by_clock: dict[str, list[str]] = {}  # node -> what of it goes by its clock
     for pipeline, items in elements.items():
         whose = titles.get(pipeline, pipeline)
@@ -42,12 +43,18 @@ def attention(
                 by_clock.setdefault(item["node"], []).append(f"{item['title']} of {whose}")
             if item["status"] in ("silent", "restoring"):
                 waiting.setdefault(item["node"], set()).add(f"{item['group_title']} of {whose}")
+            if item["status"] == "restoring":
+                for former in {copy["node"] for copy in item["replicas"]} - {item["node"]}:
+                    restored.setdefault(former, set()).add(f"{item['group_title']} of {whose}")
     found = list(_of_control(control, nodes))
     for node in nodes:
         # While control hears no node, only those that were silent before are known to be.
         if control.hears or node["silent_at"]:
             found += _of_node(
-                node, sorted(waiting.get(node["name"], ())), sorted(by_clock.get(node["name"], ()))
+                node,
+                sorted(waiting.get(node["name"], ())),
+                sorted(restored.get(node["name"], ())),
+                sorted(by_clock.get(node["name"], ())),
             )
     up = {node["name"] for node in nodes if node["up"]}
     found += [line for item in pipelines for line in _of_pipeline(item, elements.get(item["name"], []), up)]
@@ -64,8 +71,11 @@ def _of_control(control: ControlState, nodes: list[Node]) -> Iterator[AttentionL
         yield _line(trouble["kind"], trouble["message"], trouble["since"], severity)
 
 
-def _of_node(node: Node, waiting: list[str], by_clock: list[str]) -> Iterator[AttentionLine]:
-    """`waiting`: what it has to run and does not. `by_clock`: what goes by its clock."""
+def _of_node(
+    node: Node, waiting: list[str], restored: list[str], by_clock: list[str]
+) -> Iterator[AttentionLine]:
+    """`waiting`: what it has to run and does not. `restored`: what other nodes are taking over.
+    `by_clock`: what goes by its clock."""
     name = node["name"]
     if not node["up"]:
         # A node that was stopped on purpose and has nothing to run is no problem.
@@ -74,6 +84,8 @@ def _of_node(node: Node, waiting: list[str], by_clock: list[str]) -> Iterator[At
             follows = (
                 f"It should run {', '.join(waiting)}: start it again, or restore these on another node."
                 if waiting
+                else f"On other nodes, this is being restored: {', '.join(restored)}."
+                if restored
                 else "It has nothing to run. Start it again, or remove it if it will not come back."
             )
             at = node["silent_at"] or node["last_seen_at"]
@@ -121,7 +133,9 @@ def _of_pipeline(
         failed = pipeline["upgrade_failed"]
         text = f"{title} was not upgraded: {failed['message']}"
         yield _line("pipeline.upgrade_failed", text, failed["at"], "error", pipeline=name)
-    groups = {item["group"]: item for item in elements}
+    groups: dict[str, LiveElement] = {}  # by its first element
+    for item in elements:
+        groups.setdefault(item["group"], item)
     for item in groups.values():
         error = item["error"]
         if item["status"] == "failed" and error is not None:
@@ -151,7 +165,8 @@ def _of_pipeline(
         still = [item for item in groups.values() if item["status"] == status and item["node"] in up]
         if still:
             names = listed_and([item["group_title"] for item in still])
-            verb, them = ("does", "it is") if len(still) == 1 else ("do", "they are")
+            one = len(still) == 1 and " and " not in names  # a group may be called by its elements
+            verb, them = ("does", "it is") if one else ("do", "they are")
             text = f"{names} of {title} {verb} not process now: {them} {meanwhile}."
             yield _line("element.stands", text, None, pipeline=name, element=still[0]["id"])
     late = [item for item in groups.values() if item["status"] == "lagging"]

@@ -37,6 +37,10 @@ from webapp.placements.selectors import is_what_runs
 from webapp.policies.places import places_of
 from webapp.policies.schemas import UserPlaceNote
 
+PROCESSING: frozenset[ElementStatus] = frozenset({"running", "lagging", "moving"})
+"""Statuses in which batches end. In all others, how long former batches took says nothing of now."""
+_OPENED = PROCESSING | {"paused", "ended", "stalled"}
+
 
 class Board:
     """Pipelines with their deployments and groups, read with a fixed number of queries."""
@@ -194,6 +198,8 @@ def element_json(
     heard = owner is not None and group.owner_is_heard
     # Unknown while its node is not heard: the last figures would look as if it still ran.
     now = {**status, **{key: rates.get(key) for key in ("rows_in_per_s", "rows_out_per_s")}} if heard else {}
+    word = status_of(group)
+    timed = now if word in PROCESSING else {}
     actions = actions_of(group)
     lag_rows, lag_unknown = (None, None) if view else _lag(group, now, heard)
     if view:
@@ -205,7 +211,7 @@ def element_json(
         "title": names[element["id"]],
         "group": document_group(group.group),
         "group_title": names.get(document_group(group.group), document_group(group.group)),
-        "status": "view" if view else status_of(group),
+        "status": "view" if view else word,
         "node": None if view else group.node,
         "by_clock": goes_by_clock(element),
         "epoch": owner.epoch if owner else 0,
@@ -218,18 +224,18 @@ def element_json(
         "last_row_at": iso_of_ms(status.get("last_row_at_ms")),
         "next_row_due_at": iso_of_ms(now.get("next_row_due_ms")),
         "heard": heard,
-        "batch_ms_p50": now.get("batch_ms_p50"),
-        "batch_ms_p95": now.get("batch_ms_p95"),
-        "batch_ms_p99": now.get("batch_ms_p99"),
-        "latency_ms_p50": now.get("latency_ms_p50"),
-        "latency_ms_p95": now.get("latency_ms_p95"),
-        "latency_ms_p99": now.get("latency_ms_p99"),
+        "batch_ms_p50": timed.get("batch_ms_p50"),
+        "batch_ms_p95": timed.get("batch_ms_p95"),
+        "batch_ms_p99": timed.get("batch_ms_p99"),
+        "latency_ms_p50": timed.get("latency_ms_p50"),
+        "latency_ms_p95": timed.get("latency_ms_p95"),
+        "latency_ms_p99": timed.get("latency_ms_p99"),
         "rows_in_total": status.get("rows_in_total") or 0,
         "rows_out_total": status.get("rows_out_total") or 0,
         "dead_letters_total": status.get("dead_letters_total") or 0,
         "dead_letters_open": max(0, (status.get("dead_letters_total") or 0) - settled),
         "left_out_total": status.get("left_out_total") or 0,
-        "state_bytes": status.get("state_bytes") or 0,
+        "state_bytes": _state_bytes(status, word),
         "latency_ms_target": status.get("latency_ms_target"),
         "cost": _cost(now),
         "state_keys": status.get("state_keys"),
@@ -245,6 +251,12 @@ def element_json(
         "user": user,
         "actions": actions,
     }
+
+
+def _state_bytes(status: Mapping[str, Any], word: ElementStatus) -> int | None:
+    """Returns the size of the state; None while it has yet to be opened: until then its copy says 0."""
+    known: int = status.get("state_bytes") or 0
+    return known if known or word in _OPENED else None
 
 
 def _bytes_out(rates: Mapping[str, Any], id: str) -> float | None:

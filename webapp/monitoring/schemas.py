@@ -208,7 +208,8 @@ class LiveElement(TypedDict):
     """those of them that nobody has dropped or replayed"""
     left_out_total: int
     """records of a user's topic that were deleted before they were read, at most"""
-    state_bytes: int
+    state_bytes: int | None
+    """None: it has not opened its state yet"""
     state_keys: int | None
     """for a group with a keyed processor"""
     checkpoint: CheckpointNote | None

@@ -12,6 +12,9 @@ from pipeline_runtime.model.desired import NodeLoad
 TREE_INTERVAL_S = 5.0
 """To walk all processes costs some milliseconds, so it is done less often than reports are sent."""
 
+CPU_INTERVAL_S = 0.1
+"""The shortest time of which a share of the CPU is told."""
+
 
 class LoadMeter:
     def __init__(self, directory: Path) -> None:
@@ -22,6 +25,7 @@ class LoadMeter:
         self._tree_cpu_s: float | None = None  # taken by the processes that the last walk found
         self._cpu_s = 0.0
         psutil.cpu_percent(None)  # the first call only sets the start of the interval
+        self._cpu_from_s = monotonic()
 
     def measure(self) -> NodeLoad:
         memory = psutil.virtual_memory()
@@ -29,7 +33,7 @@ class LoadMeter:
         battery = self._battery()
         self._look_at_tree()
         return NodeLoad(
-            cpu_ratio=min(1.0, max(0.0, psutil.cpu_percent(None) / 100)),
+            cpu_ratio=self._cpu_ratio(),
             memory_bytes=self._tree_bytes,
             java_bytes=self._java_bytes,
             memory_total_bytes=memory.total,
@@ -39,6 +43,13 @@ class LoadMeter:
             battery_ratio=battery[0],
             on_battery=battery[1],
         )
+
+    def _cpu_ratio(self) -> float:
+        """Since the last call, or of the shortest time: what the kernel counts in less is 0 or 100 %."""
+        short = monotonic() - self._cpu_from_s < CPU_INTERVAL_S
+        percent = psutil.cpu_percent(CPU_INTERVAL_S if short else None)
+        self._cpu_from_s = monotonic()
+        return min(1.0, max(0.0, percent / 100))
 
     @property
     def cpu_time(self) -> tuple[float, float]:

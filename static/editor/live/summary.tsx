@@ -10,12 +10,6 @@ import { select, useEditor } from "../store";
 import { Percentiles } from "./percentiles";
 import { Nothing } from "./records";
 
-const worst = (values: (number | null)[]): number | null =>
-  values.reduce<number | null>(
-    (most, value) => (value != null && (most == null || value > most) ? value : most),
-    null,
-  );
-
 /** The element with the longest known latency. */
 const slowestOf = (elements: LiveElement[]): LiveElement | null =>
   elements.reduce<LiveElement | null>(
@@ -57,11 +51,8 @@ export function LiveSummary({ pipeline }: { pipeline: string }) {
       </header>
       <div className="drawer">
         <div className="figures">
-          <Figure label="From sources" value={rate(enters(elements, sources))} unit="rows/s" />
-          <WaitingFigure
-            label="Most lag"
-            waits={{ ...waiting(elements), rows: worst(elements.map((element) => element.lag_rows)) }}
-          />
+          <Figure label="Enters" value={rate(enters(elements, sources))} unit="rows/s" />
+          <WaitingFigure label="Waits" waits={waiting(elements)} />
         </div>
         {slowest && (
           <section className="stack stack--tight" aria-label="Slowest element">

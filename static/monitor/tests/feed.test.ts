@@ -35,8 +35,11 @@ test("a node's failure is one event with what follows from it", () => {
     ["pipeline.deployed", 0],
     ["node.silent", 6],
   ]);
-  expect(partsSay(told[1]!.parts)).toBe("2 elements restored, 1 not restored, the node is up again");
-  expect(partsSay(FAILURE.slice(5, 7))).toBe("2 being restored");
+  const alone = new Map<string, number>();
+  expect(partsSay(told[1]!.parts, alone)).toBe("2 elements restored, 1 not restored, the node is up again");
+  expect(partsSay(FAILURE.slice(5, 7), alone)).toBe("2 being restored");
+  const several = new Map([["p x", 3]]);
+  expect(partsSay(told[1]!.parts, several), "all that run as one count").toMatch(/^4 elements restored/);
 });
 
 test("what follows from something that is not listed stands for itself, as do lines without an id", () => {

@@ -3,7 +3,7 @@ import { renderToStaticMarkup } from "react-dom/server";
 import { expect, test } from "vitest";
 import type { PipelineItem } from "../../shared/types";
 import { element } from "../../shared/tests/fixtures";
-import { RunningTile, troubles } from "../pipeline-tile";
+import { RunningTile, standing } from "../pipeline-tile";
 
 const PIPELINE: PipelineItem = {
   id: 1,
@@ -40,13 +40,14 @@ test("a pipeline whose figures were not told yet has no curve", () => {
   expect(html).not.toContain("svg");
 });
 
-test("a tile says which element does not process, and that a node is not heard", () => {
-  const found = (["running", "silent", "unheard", "starting", "paused"] as const).map((status) =>
-    element({ id: status, title: status, status }),
+test("a tile says which elements do not process, or are paused, and why", () => {
+  const found = (["running", "silent", "paused", "unheard", "silent", "starting"] as const).map(
+    (status, at) => element({ id: `e${at}`, title: `E ${at}`, status }),
   );
-  expect(troubles(found)).toEqual([
-    "silent: node does not answer",
-    "unheard: not heard",
-    "starting: does not process yet",
+  expect(standing(found)).toEqual([
+    "Node does not answer: E 1 and E 4",
+    "Paused: E 2",
+    "Not heard: E 3",
+    "Does not process yet: E 5",
   ]);
 });

@@ -22,10 +22,17 @@ export const ENCODINGS: Options = [
   ["utf-16-le", "UTF-16, low byte first"],
   ["utf-16-be", "UTF-16, high byte first"],
   ["cp437", "DOS (cp437)"],
+  ["cp775", "DOS, Baltic (cp775)"],
   ["cp850", "DOS, Western Europe (cp850)"],
+  ["cp852", "DOS, Central Europe (cp852)"],
   ["cp1250", "Windows, Central Europe (cp1250)"],
   ["cp1251", "Windows, Cyrillic (cp1251)"],
-  ["mac_roman", "Mac OS Roman"],
+  ["cp1253", "Windows, Greek (cp1253)"],
+  ["cp1254", "Windows, Turkish (cp1254)"],
+  ["cp1256", "Windows, Arabic (cp1256)"],
+  ["cp1257", "Windows, Baltic (cp1257)"],
+  ["mac_roman", "Mac OS, Western Europe"],
+  ["mac_latin2", "Mac OS, Central Europe"],
   ["shift_jis", "Japanese (Shift JIS)"],
   ["gb18030", "Chinese (GB 18030)"],
 ];
@@ -127,8 +134,8 @@ export const TIME_FORMATS: Options = [
 ];
 
 export const MARKS: readonly (readonly [TimeReading["marks"], string])[] = [
-  ["begin", "when its interval begins"],
-  ["end", "when its interval ends"],
+  ["begin", "its interval's start"],
+  ["end", "its interval's end"],
 ];
 
 export const JUMPS: readonly (readonly [TimeReading["jump"], string])[] = [
@@ -157,11 +164,30 @@ const PARTS: Readonly<Record<string, string>> = {
   "%f": "fff",
   "%p": "AM",
   "%z": "+hh:mm",
+  "%j": "day of the year",
+  "%B": "month",
+  "%a": "weekday",
+  "%u": "weekday",
+  "%G": "YYYY",
+  "%V": "week",
+  "%q": "quarter",
 };
+
+const AROUND: readonly (readonly [RegExp, string])[] = [
+  [/^\{above\} /, "date above the table, "],
+  [/^\{range\} /, "start of a range, "],
+  [/^\{range end\} /, "end of a range, "],
+  [/^\{(\d{4}[\d-]*)\} /, "$1, "],
+  [/^\{([^{}]+)\} seconds$/, "seconds since $1"],
+  [/ \| /g, " or "],
+];
 
 /** A pattern of times as people write one: `%d/%m/%Y %H:%M` is DD/MM/YYYY hh:mm. */
 export const patternWords = (pattern: string): string =>
-  pattern.replace(/%[A-Za-z]/g, (part) => PARTS[part] ?? part);
+  AROUND.reduce((text, [mark, words]) => text.replace(mark, words), pattern).replace(
+    /%[A-Za-z]/g,
+    (part) => PARTS[part] ?? part,
+  );
 
 const wordsOf = (options: Options, value: string): string =>
   options.find(([each]) => each === value)?.[1] ?? value;
@@ -262,11 +288,14 @@ export function reportWords(report: Report): string[] {
     );
   if (report.dead > 0)
     says.push(
-      `${rows(report.dead)} without a readable time ${report.dead === 1 ? "goes" : "go"} to the dead letters.`,
+      `${rows(report.dead)} could not be read and ${report.dead === 1 ? "goes" : "go"} to the dead letters.`,
     );
   if (report.with_decimals.length > 0)
     says.push(`Decimals came late, so these columns are numbers: ${report.with_decimals.join(", ")}.`);
-  if (report.skipped > 0) says.push(`${rows(report.skipped)} were left out, since their time jumped.`);
+  if (report.skipped > 0)
+    says.push(
+      `${rows(report.skipped)} ${report.skipped === 1 ? "was left out, since its" : "were left out, since their"} time jumped.`,
+    );
   if (report.footer > 0)
     says.push(`${rows(report.footer)} after the table ${report.footer === 1 ? "was" : "were"} left out.`);
   return says;

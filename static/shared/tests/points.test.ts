@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { aligned, loadPointOf, pointOf, waiting, withGaps, withNewest, written } from "../points";
+import { aligned, loadPointOf, passes, pointOf, waiting, withGaps, withNewest, written } from "../points";
 import type { ElementPoint } from "../types";
 import { element, node, T0 } from "./fixtures";
 
@@ -10,6 +10,19 @@ const SILENT = element({ status: "silent", heard: false, lag_rows: null, rows_ou
 /** A node that was heard so many seconds after the start. */
 const heardAt = (second: number) =>
   node("edge-a", { last_seen_at: new Date(T0 + second * 1000).toISOString() });
+
+test("what passes an element is a number as soon as one of its rates is known", () => {
+  const of = (rows_in_per_s: number | null, rows_out_per_s: number | null) =>
+    passes(element({ rows_in_per_s, rows_out_per_s }));
+  expect([of(98, 2), of(0, 5), of(null, 5), of(0, null), of(0, 0), of(null, null)]).toEqual([
+    98,
+    5,
+    5,
+    0,
+    0,
+    null,
+  ]);
+});
 
 describe("the points of a chart", () => {
   test("a point has the time of its report; without a report there is none", () => {

@@ -35,9 +35,11 @@ def test_a_round_makes_one_trip_with_no_transaction_open(
     monkeypatch.setattr(messages, "HISTORY_INTERVAL_S", 3600.0)
     placed = [deployed("power", "edge-a"), deployed("saved", "edge-a"), deployed("third", "edge-b")]
     ingest = Ingest(context)
+    took = {"batch_ms_p50": 5.0, "latency_ms_p95": 9.0}
 
     def round_(number: int) -> None:
-        sent(real_redis, "edge-a", number, status(placed[0], 8), status(placed[1], 8))
+        paused = status(placed[0], 8).model_copy(update=took | {"paused": True})
+        sent(real_redis, "edge-a", number, paused, status(placed[1], 8).model_copy(update=took))
         sent(real_redis, "edge-b", number, status(placed[2], 8))
         ingest._round()
 
@@ -45,10 +47,15 @@ def test_a_round_makes_one_trip_with_no_transaction_open(
     assert in_transaction == [False]
     keys = [node_history(node) for node in ("edge-a", "edge-b")]
     keys += [element_history(each.deployment_id, each.group) for each in placed]
-    for key in keys:
-        [point] = real_redis.lrange(key, 0, -1)
-        assert json.loads(point)["t"] > 0
-    assert {"latency_ms_p50", "latency_ms_p95", "latency_ms_p99"} <= json.loads(point).keys()
+    found = [json.loads(point) for key in keys for point in real_redis.lrange(key, 0, -1)]
+    assert len(found) == len(keys)
+    assert all(point["t"] > 0 for point in found)
+    assert {"latency_ms_p50", "latency_ms_p95", "latency_ms_p99"} <= found[-1].keys()
+    _, _, paused, runs, _ = found
+    assert (paused["batch_ms_p50"], paused["latency_ms_p95"]) == (None, None), (
+        "no batch ends while it is paused"
+    )
+    assert (runs["batch_ms_p50"], runs["latency_ms_p95"]) == (5.0, 9.0)
     with CaptureQueriesContext(
         connection,
     ) as queries:

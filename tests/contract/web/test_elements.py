@@ -113,6 +113,9 @@ def test_an_element_tells_three_percentiles_of_its_latency_and_batch_time(
     report(deployment, "power", nodes["cloud"], **told)
     power = caller("viewer").get(f"{P}/elements/power").json()
     assert {figure: power[figure] for figure in told} == told
+    report(deployment, "power", nodes["cloud"], paused=True, **told)
+    power = caller("viewer").get(f"{P}/elements/power").json()
+    assert {power[figure] for figure in told} == {None}, "what former batches took is not of now"
 
 
 def test_an_element_tells_what_it_costs_once_that_is_measured(
@@ -135,6 +138,8 @@ def test_while_it_is_restored_the_figures_of_its_silent_node_are_not_shown(
     assert (power["node"], power["rows_in_per_s"], power["lag_rows"]) == ("edge-a", None, None)
     report(deployment, "power", nodes["edge-a"])
     assert caller("viewer").get(f"{P}/elements/power").json()["rows_in_per_s"] == 100.0
+    report(deployment, "power", nodes["edge-a"], role="standby", state_bytes=0)
+    assert caller("viewer").get(f"{P}/elements/power").json()["state_bytes"] is None, "it has yet to open it"
 
 
 def test_an_error_is_shown_where_it_happened(

@@ -343,6 +343,8 @@ def test_a_jump_of_years_is_asked_about(imported):
     text = "time,n\n" + "".join(f"{y}-05-01,{y}\n" for y in (1970, 2024)) + "2024-05-02,1\n2024-05-03,2\n"
     (question,) = imported(text, numbers("n"), 0).report.questions
     assert (question.id, question.line) == ("time.jump", 3)
+    said = "Time jumps ahead at line 3: from 1970-05-01 00:00:00 UTC to 2024-05-01 00:00:00 UTC."
+    assert question.text == said
 
 
 def test_the_same_file_gives_the_same_bytes(imported, small_pieces):

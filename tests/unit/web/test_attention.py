@@ -33,6 +33,7 @@ def element(id: str, **changes: Any) -> dict[str, Any]:
         "error": None,
         "title": changes.get("group", id).title(),
         "by_clock": False,
+        "replicas": [],
     } | changes
 
 
@@ -88,6 +89,21 @@ def test_what_is_restored_from_a_silent_node_is_still_to_run_there() -> None:
     restoring = [element("power", status="restoring"), element("other", status="moving", node="b")]
     [line] = lines(node("a", up=False, silent_at=SINCE), elements=restoring)
     assert line.startswith("a does not answer. It should run Power of p: ")
+
+
+def test_a_silent_node_says_what_another_one_is_taking_over_from_it() -> None:
+    copies = [{"node": "a", "role": "owner"}, {"node": "b", "role": "standby"}]
+    restoring = element("power", status="restoring", node="b", replicas=copies)
+    first, second = lines(node("a", up=False, silent_at=SINCE), node("b"), elements=[restoring])
+    assert first == "a does not answer. On other nodes, this is being restored: Power of p."
+    assert second == "Power of p does not process now: it is being restored."
+
+
+def test_a_group_that_is_called_by_its_elements_is_several_and_leads_to_the_first() -> None:
+    both = [element(id, group="g", group_title="Mean and Alarm", status="restoring") for id in ("x", "y")]
+    [line] = attention([node("a")], [pipeline()], {"p": both}, WORKS)
+    assert line["message"] == "Mean and Alarm of p do not process now: they are being restored."
+    assert line["element"] == "x"
 
 
 def test_what_does_not_process_on_a_node_that_answers_is_told() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import threading
 from pathlib import Path
 
 import pytest
@@ -53,3 +54,19 @@ def test_the_load_is_of_this_machine(tmp_path: Path) -> None:
     assert 0 <= load.cpu_ratio <= 1
     assert 0 < load.memory_bytes < load.memory_total_bytes
     assert 0 < load.disk_ratio < 1
+
+
+def test_the_first_share_of_the_cpu_is_measured_and_not_a_zero(tmp_path: Path) -> None:
+    over = threading.Event()
+
+    def work() -> None:
+        while not over.is_set():
+            pass
+
+    busy = threading.Thread(target=work)
+    busy.start()
+    try:
+        assert LoadMeter(tmp_path).measure().cpu_ratio > 0
+    finally:
+        over.set()
+        busy.join()

@@ -22,7 +22,8 @@ from workers.control.reports.rates import Rates
 from workers.control.reports.totals import with_totals
 
 _LATENCIES = ("latency_ms_p50", "latency_ms_p95", "latency_ms_p99")
-_STATUS_POINT = ("lag_rows", "batch_ms_p50", "batch_ms_p95", *_LATENCIES, "state_bytes")
+_TIMES = ("batch_ms_p50", "batch_ms_p95", *_LATENCIES)
+_STATUS_POINT = ("lag_rows", *_TIMES, "state_bytes")
 
 
 class ReplicaRows:
@@ -96,6 +97,8 @@ class ReplicaRows:
             self._histories.add(samples, sample, keys.SAMPLES_MAX)
         if self._histories.due(f"{deployment}.{group}"):
             measured = {name: row.status[name] for name in _STATUS_POINT}
+            if row.status["paused"] or row.status["ended"]:
+                measured |= dict.fromkeys(_TIMES)  # no batch ends, and former ones say nothing of now
             for element in _elements_of(deployment, group):
                 point = {"t": heard_ms, **rates["elements"].get(element, whole), **measured}
                 self._histories.add(keys.element_history(deployment, element), point)

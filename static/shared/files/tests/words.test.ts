@@ -91,9 +91,10 @@ test("a report says rows, span, and what could not be read", () => {
     "9,000 rows, 2 columns.",
     "From 1 May 2024, 00:00:00 UTC to 2 May 2024, 00:00:00 UTC, mostly 10 s apart.",
     "3 cells could not be read and have no value.",
-    "1 row without a readable time goes to the dead letters.",
+    "1 row could not be read and goes to the dead letters.",
     "2 rows after the table were left out.",
   ]);
+  expect(reportWords({ ...REPORT, skipped: 1 })).toContain("1 row was left out, since its time jumped.");
 });
 
 test("who uses a file, and where a question is", () => {
@@ -117,7 +118,10 @@ test("the time that is left goes by the pace so far", () => {
 
 test("a pattern of times is shown as people write one", () => {
   expect(patternWords("%d/%m/%Y %H:%M:%S milliseconds")).toBe("DD/MM/YYYY hh:mm:ss milliseconds");
-  expect(patternWords("%Y-%j")).toBe("YYYY-%j");
+  expect(patternWords("%Y-%j")).toBe("YYYY-day of the year");
+  expect(patternWords("{range} %d.%m.%Y %H:%M")).toBe("start of a range, DD.MM.YYYY hh:mm");
+  expect(patternWords("{above} %H:%M:%S | %H:%M")).toBe("date above the table, hh:mm:ss or hh:mm");
+  expect(patternWords("{2024-05-01 10:20:30} seconds")).toBe("seconds since 2024-05-01 10:20:30");
 });
 
 test.each([

@@ -208,11 +208,7 @@ function Figures({ node }: { node: ClusterNode }) {
           unit={load.memory_total_bytes == null ? "" : `of ${bytes(load.memory_total_bytes)}`}
           title="All processes of the machine"
         />
-        <Figure
-          label="Its own memory"
-          value={bytes(load.memory_bytes)}
-          title="The node's own processes"
-        />
+        <Figure label="Its own memory" value={bytes(load.memory_bytes)} title="The node's own processes" />
         <Figure label="Disk free" value={bytes(load.disk_free_bytes)} />
         {load.battery_ratio != null && (
           <Figure

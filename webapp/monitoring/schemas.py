@@ -209,7 +209,7 @@ class LiveElement(TypedDict):
     left_out_total: int
     """records of a user's topic that were deleted before they were read, at most"""
     state_bytes: int | None
-    """None: it has not opened its state yet"""
+    """null until it has opened its state"""
     state_keys: int | None
     """for a group with a keyed processor"""
     checkpoint: CheckpointNote | None

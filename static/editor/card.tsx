@@ -4,7 +4,7 @@ import { CircleAlert, CircleDashed, Layers, MailX, Pin } from "lucide-react";
 import { useNow } from "../shared/clock";
 import { capitalised, count, plural, rate } from "../shared/format";
 import { shortPhase } from "../shared/handovers";
-import { useElement, useHandover } from "../shared/live";
+import { useElement, useHandover, useRunsInside } from "../shared/live";
 import { passes } from "../shared/points";
 import { quietOf } from "../shared/quiet";
 import { toneOf, wordOf } from "../shared/status";
@@ -13,7 +13,7 @@ import { OperatorIcon } from "../shared/ui/icons";
 import { StatusDot, Tip } from "../shared/ui/parts";
 import { CardName } from "./card-name";
 import { judge } from "./connect";
-import { displayName, kindName, portName, replaceWords } from "../shared/document";
+import { displayName, kindName, portName, replaceWords, sourcesOf } from "../shared/document";
 import type { Mark } from "./difference";
 import { draftHeight, portPlace, portsOf, problemsId, type CardNode, type GroupNode } from "./flow";
 import { isDrafted, wordsAt } from "./passing/checked";
@@ -75,7 +75,7 @@ export const ElementCard = memo(function ElementCard({ id, data, selected }: Nod
           <ToDoMark faults={faults} />
         ) : null}
       </div>
-      {live && !simple && <LiveFigures id={id} isSink={operator?.outputs.length === 0} />}
+      {live && !simple && <LiveFigures element={element} isSink={operator?.outputs.length === 0} />}
       {!bare && <Ports {...end} ports={outputs} side="out" />}
     </div>
   );
@@ -181,11 +181,10 @@ function LettersMark({ id }: { id: string }) {
   );
 }
 
-function LiveFigures({ id, isSink }: { id: string; isSink: boolean }) {
-  const element = useElement(
-    useEditor((state) => state.name),
-    id,
-  );
+function LiveFigures({ element: drawn, isSink }: { element: DocElement; isSink: boolean }) {
+  const pipeline = useEditor((state) => state.name);
+  const element = useElement(pipeline, drawn.id);
+  const inside = useRunsInside(pipeline, drawn.id, sourcesOf(drawn));
   const handover = useHandover(element?.handover);
   // the words and not the time: a card is drawn again only when they change
   const quiet = useNow((now) => {
@@ -203,7 +202,7 @@ function LiveFigures({ id, isSink }: { id: string; isSink: boolean }) {
       </div>
     );
   }
-  if (!FLOWING.has(element.status)) return <StatusRow element={element} />;
+  if (!FLOWING.has(element.status)) return <StatusRow element={element} inside={inside} />;
   if (quiet && element.lag_rows === 0)
     return <div className="el-card__figures el-card__figures--word num muted">{quiet}</div>;
   return (
@@ -216,12 +215,14 @@ function LiveFigures({ id, isSink }: { id: string; isSink: boolean }) {
           <b>{rate(element.rows_out_per_s)}</b> out/s
         </span>
       )}
-      <span
-        className={(element.lag_rows ?? 0) > 0 && element.status === "lagging" ? "el-card__lag" : ""}
-        title={element.lag_unknown ?? undefined}
-      >
-        lag <b>{count(element.lag_rows)}</b>
-      </span>
+      {!inside && (
+        <span
+          className={(element.lag_rows ?? 0) > 0 && element.status === "lagging" ? "el-card__lag" : ""}
+          title={element.lag_unknown ?? undefined}
+        >
+          lag <b>{count(element.lag_rows)}</b>
+        </span>
+      )}
     </div>
   );
 }
@@ -229,7 +230,14 @@ function LiveFigures({ id, isSink }: { id: string; isSink: boolean }) {
 /** Statuses in which the figures say more than the word. */
 const FLOWING = new Set<string>(["running", "lagging", "moving"]);
 
-function StatusRow({ element }: { element: LiveElement }) {
+const waitWords = ({ lag_rows, lag_unknown }: LiveElement): string =>
+  lag_unknown
+    ? `how many rows wait is not known: ${lag_unknown}`
+    : lag_rows === 1
+      ? "1 row waits"
+      : `${count(lag_rows)} rows wait`;
+
+function StatusRow({ element, inside }: { element: LiveElement; inside: boolean }) {
   const text: Partial<Record<string, string>> = {
     failed: element.error?.message ?? "see its error",
     stalled: element.error?.message ?? "see its error",
@@ -237,11 +245,7 @@ function StatusRow({ element }: { element: LiveElement }) {
     unheard: "see Needs attention",
     starting: "its node starts it",
     view: "select it to see it",
-    paused: element.lag_unknown
-      ? `how many rows wait is not known: ${element.lag_unknown}`
-      : element.lag_rows === 1
-        ? "1 row waits"
-        : `${count(element.lag_rows)} rows wait`,
+    paused: inside ? undefined : waitWords(element),
     draft: "not deployed",
     ended: "the recording has ended",
   };

@@ -37,6 +37,10 @@ export function formatReference({ element, port }: PortRef): string {
 export const elementsOf = (document: PipelineDocument): DocElement[] => document.spec?.elements ?? [];
 export const groupsOf = (document: PipelineDocument): DocGroup[] => document.spec?.groups ?? [];
 
+/** The ids of the elements that an element reads from. */
+export const sourcesOf = (element: DocElement | undefined): string[] =>
+  Object.values(element?.inputs ?? {}).map((input) => parseReference(input).element);
+
 export function findElement(document: PipelineDocument, id: string): DocElement | undefined {
   return elementsOf(document).find((element) => element.id === id);
 }

@@ -2,6 +2,7 @@
 import { create } from "zustand";
 import type { Connection } from "./contact";
 import { nameIn, nothing, reduce, type LiveData, type LiveMessage } from "./live-reducer";
+import { runsInside } from "./points";
 import type { ClusterNode, Handover, LiveElement } from "./types";
 
 interface Followed extends LiveData, Connection {
@@ -151,6 +152,17 @@ function elementOf(elements: LiveElement[], id: string): LiveElement | undefined
   let known = byId.get(elements);
   if (!known) byId.set(elements, (known = new Map(elements.map((element) => [element.id, element]))));
   return known.get(id);
+}
+
+/** Whether the element gets all its rows from elements that run as one with it. */
+export function useRunsInside(pipeline: string, id: string, sources: readonly string[]): boolean {
+  return useLive(({ elements }) => {
+    const all = elements[pipeline] ?? NO_ELEMENTS;
+    return runsInside(
+      elementOf(all, id),
+      sources.map((source) => elementOf(all, source)),
+    );
+  });
 }
 
 export function useElement(pipeline: string, id: string | null): LiveElement | undefined {

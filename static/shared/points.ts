@@ -129,6 +129,15 @@ export const written = (elements: readonly LiveElement[]): number | null =>
 export const passes = ({ rows_in_per_s, rows_out_per_s }: LiveElement): number | null =>
   rows_in_per_s || rows_out_per_s || (rows_in_per_s ?? rows_out_per_s);
 
+/** Whether all rows of an element come from elements that run as one with it: then none wait before it. */
+export const runsInside = (
+  element: Pick<LiveElement, "group"> | undefined,
+  sources: readonly (Pick<LiveElement, "group"> | undefined)[],
+): boolean =>
+  element !== undefined &&
+  sources.length > 0 &&
+  sources.every((source) => source !== undefined && source.group === element.group);
+
 /** Rows that wait, or why nobody knows how many. */
 export interface Waiting {
   rows: number | null;

@@ -6,7 +6,7 @@ import { elementPath } from "../../shared/api";
 import { useNow } from "../../shared/clock";
 import { bytes, cores, count, exact, millis, plural, rate } from "../../shared/format";
 import { missesTarget } from "../../shared/latency";
-import { useElement, useLive } from "../../shared/live";
+import { useElement, useLive, useRunsInside } from "../../shared/live";
 import { roleReason } from "../../shared/page";
 import { quietOf } from "../../shared/quiet";
 import { perRow } from "../../shared/target-cost";
@@ -18,7 +18,7 @@ import { Ago, Figure, StatusMark, WaitingFigure } from "../../shared/ui/parts";
 import { NodeLogLines } from "../../shared/ui/node-log";
 import { Resizer } from "../../shared/ui/resizer";
 import { Tabs, type Tab } from "../../shared/ui/tabs";
-import { displayName, findElement, parseReference } from "../../shared/document";
+import { displayName, findElement, parseReference, sourcesOf } from "../../shared/document";
 import { selectedEdge, shown, useEditor } from "../store";
 import { ActionButton } from "./action-button";
 import { ElementCharts } from "./charts";
@@ -150,7 +150,7 @@ function AllFigures({
 }) {
   return (
     <section className="stack" aria-label="Figures">
-      <Figures element={element} />
+      <Figures pipeline={pipeline} element={element} />
       <Percentiles element={element} />
       <TargetCost element={element} />
       <WhyHere pipeline={pipeline} element={element} />
@@ -263,7 +263,9 @@ export function Actions({ pipeline, element, operator, ask }: Shown) {
   );
 }
 
-export function Figures({ element }: { element: LiveElement }) {
+export function Figures({ pipeline, element }: { pipeline: string; element: LiveElement }) {
+  const drawn = useEditor((state) => findElement(shown(state), element.id));
+  const inside = useRunsInside(pipeline, element.id, sourcesOf(drawn));
   const dead = element.dead_letters_open ?? 0;
   return (
     <div className="element-row">
@@ -280,11 +282,13 @@ export function Figures({ element }: { element: LiveElement }) {
           unit="rows/s"
           title={`${count(element.rows_out_total)} rows since it was first deployed`}
         />
-        <WaitingFigure
-          label="Lag"
-          waits={{ rows: element.lag_rows, why: element.lag_unknown ?? undefined }}
-          tone={element.status === "lagging" ? "lagging" : undefined}
-        />
+        {!inside && (
+          <WaitingFigure
+            label="Lag"
+            waits={{ rows: element.lag_rows, why: element.lag_unknown ?? undefined }}
+            tone={element.status === "lagging" ? "lagging" : undefined}
+          />
+        )}
         <QuietFigure element={element} />
         <Latency element={element} />
         <Cpu element={element} />

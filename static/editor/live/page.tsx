@@ -160,7 +160,7 @@ function Running({ element }: { element: LiveElement }) {
     <>
       <div className="card element-figures">
         <div className="stack">
-          <Figures element={element} />
+          <Figures pipeline={name} element={element} />
           <Percentiles element={element} />
           <ForEngineers pipeline={name} element={element} />
         </div>

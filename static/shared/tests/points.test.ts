@@ -1,5 +1,15 @@
 import { describe, expect, test } from "vitest";
-import { aligned, loadPointOf, passes, pointOf, waiting, withGaps, withNewest, written } from "../points";
+import {
+  aligned,
+  loadPointOf,
+  passes,
+  pointOf,
+  runsInside,
+  waiting,
+  withGaps,
+  withNewest,
+  written,
+} from "../points";
 import type { ElementPoint } from "../types";
 import { element, node, T0 } from "./fixtures";
 
@@ -22,6 +32,17 @@ test("what passes an element is a number as soon as one of its rates is known", 
     0,
     null,
   ]);
+});
+
+test("no rows wait before an element that gets all of them from elements that run as one with it", () => {
+  const [mine, other] = [{ group: "watch" }, { group: "power" }];
+  expect(runsInside(mine, [mine, mine])).toBe(true);
+  expect([runsInside(mine, [mine, other]), runsInside(mine, []), runsInside(mine, [undefined])]).toEqual([
+    false,
+    false,
+    false,
+  ]);
+  expect(runsInside(undefined, [undefined])).toBe(false);
 });
 
 describe("the points of a chart", () => {

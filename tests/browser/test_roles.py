@@ -78,6 +78,8 @@ def test_a_viewer_sees_everything_and_changes_nothing(
     viewer.page.get_by_role("button", name="Edit", exact=True).click()
     palette = viewer.page.get_by_role("complementary", name="Elements")
     expect(palette.get_by_role("button", name="Generator")).to_be_disabled()
+    viewer.hover(viewer.card("file").get_by_label(re.compile("^Input ")))
+    expect(viewer.page.locator(".passing")).to_contain_text("Input of")
 
     # past the page: with the page's own session and token
     attempts = {

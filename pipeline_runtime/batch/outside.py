@@ -29,6 +29,7 @@ VALUES_MAX = 2_000_000
 DEPTH_MAX = 500
 """How deeply arrays and objects may lie in each other where Python reads. It would read up to 980, or as many
 as its stack has room for: another thread or replica might have less."""
+_PIECE_BYTES = 1 << 20  # of a record, whose brackets and quotes are looked at together
 _DEEPER = bytes(((byte in b"[{") - (byte in b"]}")) & 0xFF for byte in range(256))
 _PAIRS = (b"{}", b"[]")
 ROWS_TOLD_MAX = 100
@@ -277,10 +278,17 @@ def _parsed(value: bytes | None) -> Any:
 def _depth(value: bytes) -> int:
     """Returns how deeply arrays and objects lie in each other."""
     unescaped = value.replace(b"\\\\", b"").replace(b'\\"', b"")
-    steps = np.frombuffer(unescaped.translate(_DEEPER), np.int8)
-    brackets, quotes = np.flatnonzero(steps), np.flatnonzero(np.frombuffer(unescaped, np.uint8) == ord('"'))
-    is_within_text = np.searchsorted(quotes, brackets) % 2 == 1
-    return int(np.cumsum(steps[brackets[~is_within_text]], dtype=np.int64).max(initial=0))
+    deepest = depth = 0
+    is_in_text = False
+    for begin in range(0, len(unescaped), _PIECE_BYTES):
+        piece = unescaped[begin : begin + _PIECE_BYTES]
+        steps = np.frombuffer(piece.translate(_DEEPER), np.int8)
+        brackets, quotes = np.flatnonzero(steps), np.flatnonzero(np.frombuffer(piece, np.uint8) == ord('"'))
+        is_outside = np.searchsorted(quotes, brackets) % 2 == is_in_text
+        depths = depth + np.cumsum(steps[brackets[is_outside]], dtype=np.int64)
+        deepest, depth = max(deepest, int(depths.max(initial=0))), int(depths[-1]) if len(depths) else depth
+        is_in_text ^= len(quotes) % 2 == 1
+    return deepest
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -79,7 +79,9 @@ def decode(values: pa.BinaryArray, schema: StreamSchema, rescue: Rescue | None =
         table, kept = _by_halves(values.to_pylist(), target, rejects, rescue)
     if rescue is not None:
         table = _without_nan(table)
-    table, kept = _holdable(table, kept, rejects)
+    unholdable: list[Reject] = []
+    table, kept = _holdable(table, kept, unholdable)
+    rejects += [_as_told_alone(each, values, rescue) for each in unholdable]
     return Decoded(
         table, list(kept) if rejects else None, tuple(sorted(rejects, key=lambda item: item.index))
     )
@@ -244,6 +246,19 @@ def _holdable(table: pa.Table, kept: Sequence[int], rejects: list[Reject]) -> tu
     rejects += [Reject(kept[row], reason) for row, reason in wrong.items()]
     good_rows = [row for row in range(table.num_rows) if row not in wrong]
     return table.take(pa.array(good_rows, pa.int64())), [kept[row] for row in good_rows]
+
+
+def _as_told_alone(reject: Reject, values: pa.BinaryArray, rescue: Rescue | None) -> Reject:
+    """Returns it with the reason that `rescue` has for its value, which may depend on no other value."""
+    if rescue is None:
+        return reject
+    try:
+        rescue(values[reject.index].as_py())
+    except NotRead:
+        pass
+    except ValueError as reason:
+        return Reject(reject.index, str(reason))
+    return reject
 
 
 def _good(values: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray | None:

@@ -35,6 +35,7 @@ _TIME = re.compile(
 )
 """A time in ISO 8601. Python's own reader takes any character between day and clock, so digits that count
 milliseconds, and the zone of a bare day, would be times of day."""
+_ZONES = {None: "", "z": "Z", "UTC": "Z", "GMT": "Z"}  # others are as Python reads them
 _MIDNIGHT = re.compile(r"24(?::?00(?::?00(?:[.,]0*)?)?)?")  # the one at the end of the day
 _NUMERIC = (FieldType.INTEGER, FieldType.NUMBER)
 
@@ -143,21 +144,17 @@ def _moment(text: str, what: str) -> datetime:
         if found is None:
             raise ValueError
         day, clock, minute, second, zone = found.groups()
-        later = timedelta()
-        if clock is not None and _MIDNIGHT.fullmatch(clock):
-            clock, later = "00", timedelta(days=1)
-        elif (minute, second) == ("59", "60"):  # a leap second counts as the one behind it
+        later = None
+        if second == "60" and minute == "59":  # a leap second counts as the one behind it
             begin = found.start("second") - found.start("clock")
             clock, later = f"{clock[:begin]}59{clock[begin + 2 :]}", timedelta(seconds=1)
-        at = datetime.fromisoformat(day if clock is None else f"{day}T{clock}{_offset(zone)}")
+        elif clock is not None and clock[:2] == "24" and _MIDNIGHT.fullmatch(clock):
+            clock, later = "00", timedelta(days=1)
+        at = datetime.fromisoformat(day if clock is None else f"{day}T{clock}{_ZONES.get(zone, zone)}")
         at = at.astimezone(UTC) if at.tzinfo is not None else at.replace(tzinfo=UTC)
-        return at + later
+        return at if later is None else at + later
     except (ValueError, OverflowError) as error:  # the year 1 has no time before it
         raise Unreadable(f"{what} is no time: {shown(text)}") from error
-
-
-def _offset(zone: str | None) -> str:
-    return "Z" if zone in ("z", "UTC", "GMT") else zone or ""
 
 
 def event_time_us(found: Any, time: TimeReading) -> int:

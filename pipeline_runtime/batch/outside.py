@@ -277,13 +277,14 @@ def _parsed(value: bytes | None) -> Any:
 
 def _depth(value: bytes) -> int:
     """Returns how deeply arrays and objects lie in each other."""
-    unescaped = value.replace(b"\\\\", b"").replace(b'\\"', b"")
+    unescaped = value.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in value else value
     deepest = depth = 0
     is_in_text = False
     for begin in range(0, len(unescaped), _PIECE_BYTES):
         piece = unescaped[begin : begin + _PIECE_BYTES]
         steps = np.frombuffer(piece.translate(_DEEPER), np.int8)
-        brackets, quotes = np.flatnonzero(steps), np.flatnonzero(np.frombuffer(piece, np.uint8) == ord('"'))
+        brackets = np.flatnonzero(steps != 0)
+        quotes = np.flatnonzero(np.frombuffer(piece, np.uint8) == ord('"'))
         is_outside = np.searchsorted(quotes, brackets) % 2 == is_in_text
         depths = depth + np.cumsum(steps[brackets[is_outside]], dtype=np.int64)
         deepest, depth = max(deepest, int(depths.max(initial=0))), int(depths[-1]) if len(depths) else depth

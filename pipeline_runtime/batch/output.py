@@ -180,12 +180,19 @@ def merged(parts: Iterable[BatchOutput]) -> BatchOutput:
 
 def packed(output: BatchOutput) -> memoryview:
     """The output as bytes, for the gate: one Arrow stream for each table, which says what it is."""
-    sink = pa.BufferOutputStream()
+    counted = pa.MockOutputStream()
+    _write_all(counted, output)
+    # A stream that grows would copy what it has, again and again.
+    buffer = pa.allocate_buffer(counted.size())
+    _write_all(pa.FixedSizeBufferWriter(buffer), output)
+    return memoryview(buffer)
+
+
+def _write_all(sink: pa.NativeFile, output: BatchOutput) -> None:
     _write(sink, output.letters, {"counts": dict(output.counts)})
     for kind, tables in (("records", output.records), ("rows", output.rows), ("sinks", output.sinks)):
         for source, table in tables.items():
             _write(sink, table, {"kind": kind, "source": source})
-    return memoryview(sink.getvalue())
 
 
 def unpacked(payload: bytes) -> BatchOutput:
@@ -199,7 +206,7 @@ def unpacked(payload: bytes) -> BatchOutput:
     return BatchOutput(tables["records"], tables["sinks"], letters, about["counts"], tables["rows"])
 
 
-def _write(sink: pa.BufferOutputStream, table: pa.Table, about: Mapping[str, Any]) -> None:
+def _write(sink: pa.NativeFile, table: pa.Table, about: Mapping[str, Any]) -> None:
     schema = table.schema.with_metadata({_ABOUT: json.dumps(about).encode()})
     with pa.ipc.new_stream(sink, schema) as stream:
         stream.write_table(table.replace_schema_metadata(schema.metadata))

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from pipeline_runtime.batch.decode import ARROW_TYPES, TIMESTAMP, arrow_schema
 from pipeline_runtime.batch.facts import GroupFacts
@@ -120,7 +122,7 @@ class GroupReader:
                     group_input,
                     part,
                     read.columns,
-                    key=_text_keys(records.keys.take(pa.array(read.places))),
+                    key=_text_keys(_taken(records.keys, read.places)),
                     time=pa.array(read.times_us).cast(TIMESTAMP),
                     offset=pa.array(records.offsets[read.places]),
                 )
@@ -238,6 +240,13 @@ def keyed(rows: pa.Table, schema: StreamSchema) -> pa.Table:
     return rows if field is None else with_column(rows, "_key", texts(rows[field.name]))
 
 
+def _taken(values: pa.Array, places: NDArray[np.int64]) -> pa.Array:
+    """Returns the values at these places. Most often they are all of them, one after the other."""
+    if len(places) == len(values) and (places == np.arange(len(values))).all():
+        return values
+    return values.take(pa.array(places))
+
+
 def _text_keys(keys: pa.BinaryArray) -> pa.Array:
     """A user's own topic may have any bytes as keys; Spark's Python processes fail on what is no text."""
     try:
@@ -267,4 +276,4 @@ def _rejected(
 
 
 def _instants(time_ms: int, count: int) -> pa.Array:
-    return pa.repeat(pa.scalar(time_ms * 1000, pa.int64()), count).cast(TIMESTAMP)
+    return pa.repeat(pa.scalar(time_ms * 1000, TIMESTAMP), count)

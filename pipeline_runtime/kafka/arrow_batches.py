@@ -23,7 +23,7 @@ from kafka.record.util import decode_varint, encode_varint
 from numpy.typing import NDArray
 
 from pipeline_runtime.kafka.json_rows import json_texts
-from pipeline_runtime.kafka.narrow import packed, unpacked
+from pipeline_runtime.kafka.narrow import packed_parts, unpacked
 from pipeline_runtime.kafka.record_batches import Body, Columns, body_of
 from pipeline_runtime.kafka.unpacking import unpack
 from pipeline_runtime.model.ids import OWN_TOPICS
@@ -149,12 +149,13 @@ def _within_bounds(rows: Rows) -> list[Body]:
 
 def _encoded(rows: Rows) -> Body:
     table = rows.fields.append_column(KEY, rows.keys).append_column(TIME_MS, pa.array(rows.times_ms))
-    payload = packed(table)
-    fields = b"\0\0\0" + bytes([_NULL]) + _varint(len(payload))
-    first = b"".join([_varint(len(fields) + len(payload) + len(_TAIL)), fields, payload, _TAIL])
+    payload = packed_parts(table)
+    size = sum(map(len, payload))
+    fields = b"\0\0\0" + bytes([_NULL]) + _varint(size)
     count, newest_ms = len(rows), int(rows.times_ms.max())
-    data = memoryview(first + _EMPTY[: _EMPTY_ENDS[count - 1]])
-    return Body(data, count, newest_ms, newest_ms, is_columns=True)
+    around = _varint(len(fields) + size + len(_TAIL))
+    data = b"".join([around, fields, *payload, _TAIL, memoryview(_EMPTY)[: _EMPTY_ENDS[count - 1]]])
+    return Body(memoryview(data), count, newest_ms, newest_ms, is_columns=True)
 
 
 # -- read --------------------------------------------------------------------------------------------

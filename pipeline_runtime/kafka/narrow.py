@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 _SAMPLE = 64
 _DECIMALS_MAX = 6
+_POWERS = 10.0 ** np.arange(_DECIMALS_MAX + 1)[:, np.newaxis]
 _EXACT = 2**53  # integers up to here are exact as numbers
 _TEXTS_SHARE = 2  # of a sample, one in so many texts may be a new one
 _TEXTS_MAX = 2**8
@@ -30,15 +31,24 @@ _WIDTHS = (np.uint8, np.uint16, np.uint32)
 
 def packed(table: pa.Table) -> bytes:
     """Returns the table's columns as bytes: how each is written, and an Arrow record batch."""
-    arrays, columns = [], []
+    return b"".join(packed_parts(table))
+
+
+def packed_parts(table: pa.Table) -> list[bytes | memoryview]:
+    """Returns what `packed` joins."""
+    arrays, names, columns = [], [], []
     for field in table.schema:
+        if field.type == pa.binary() and (like := _like(table, table[field.name])) is not None:
+            columns.append([field.name, _NAMES[field.type], {"like": like}, ""])
+            continue
         array, how = _narrow(table[field.name].combine_chunks(), field.type)
         arrays.append(array)
+        names.append(field.name)
         columns.append([field.name, _NAMES[field.type], how, _NAMES[array.type]])
     head = json.dumps(columns, ensure_ascii=False, separators=(",", ":")).encode()
     head += b" " * (-(len(head) + _SIZE.size) % _ALIGNED)
-    batch = pa.RecordBatch.from_arrays(arrays, names=table.column_names)
-    return b"".join([_SIZE.pack(len(head)), head, memoryview(batch.serialize())])
+    batch = pa.RecordBatch.from_arrays(arrays, names=names)
+    return [_SIZE.pack(len(head)), head, memoryview(batch.serialize())]
 
 
 def unpacked(data: memoryview) -> pa.Table:
@@ -47,14 +57,17 @@ def unpacked(data: memoryview) -> pa.Table:
     [size] = _SIZE.unpack_from(data)
     begin = _SIZE.size + size
     columns = json.loads(bytes(data[_SIZE.size : begin]))
-    schema = pa.schema([(name, _TYPES[written]) for name, _, _, written in columns])
+    schema = pa.schema([(name, _TYPES[written]) for name, _, how, written in columns if "like" not in how])
     batch = pa.ipc.read_record_batch(pa.py_buffer(bytes(data[begin:])), schema)
     batch.validate()
+    written = iter(batch.columns)
     arrays = [
-        _widen(array, _TYPES[type_], how)
-        for array, (_, type_, how, _) in zip(batch.columns, columns, strict=True)
+        None if "like" in how else _widen(next(written), _TYPES[type_], how) for _, type_, how, _ in columns
     ]
-    return pa.Table.from_arrays(arrays, names=schema.names)
+    for place, (_, type_, how, _) in enumerate(columns):
+        if "like" in how:
+            arrays[place] = arrays[how["like"]].cast(_TYPES[type_])
+    return pa.Table.from_arrays(arrays, names=[name for name, *_ in columns])
 
 
 _SIZE = struct.Struct("<Q")  # of what stands before the record batch
@@ -73,7 +86,17 @@ _NAMES = {
 }
 _TYPES = {name: type_ for type_, name in _NAMES.items()}
 How = dict[str, Any]
-"""What makes a column of what is written: the empty one if it is written as it is."""
+"""What makes a column of what is written: the empty one if it is written as it is. `like` is the place of an
+column of texts that are the same; then nothing else is written of it."""
+
+
+def _like(table: pa.Table, column: pa.ChunkedArray) -> int | None:
+    """Returns the place of a column of texts that has the same bytes: a row's key mostly is one of its
+    fields."""
+    for place, other in enumerate(table.columns):
+        if other.type == pa.string() and other.cast(pa.binary()).equals(column):
+            return place
+    return None
 
 
 def _narrow(column: pa.Array, type_: pa.DataType) -> tuple[pa.Array, How]:
@@ -128,8 +151,13 @@ def _narrow_numbers(column: pa.Array) -> tuple[pa.Array, How]:
 
 
 def _decimals(sample: NDArray[np.float64]) -> int | None:
-    fits = (d for d in range(_DECIMALS_MAX + 1) if _as_decimals(sample, d) is not None)
-    return next(fits, None)
+    """Returns with how few decimals all of the sample can be written, or None. Like `_as_decimals`, but for
+    all numbers of decimals at once, and it takes -0 for 0."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = np.rint(sample * _POWERS)
+        exact = (np.abs(scaled) < _EXACT) & (scaled / _POWERS == sample)
+    fits = exact.all(axis=1)
+    return int(fits.argmax()) if fits.any() else None
 
 
 def _as_decimals(numbers: NDArray[np.float64], decimals: int) -> NDArray[np.int64] | None:
@@ -139,7 +167,8 @@ def _as_decimals(numbers: NDArray[np.float64], decimals: int) -> NDArray[np.int6
         scaled = np.rint(numbers * power)
     if not (np.abs(scaled) < _EXACT).all() or not np.array_equal(scaled / power, numbers):
         return None
-    if (np.signbit(numbers) & (scaled == 0)).any():  # an integer has no -0
+    zeros = numbers[scaled == 0]
+    if len(zeros) and np.signbit(zeros).any():  # an integer has no -0
         return None
     return scaled.astype(np.int64)
 

@@ -13,6 +13,7 @@ import gzip
 import io
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import wraps
 from typing import Any, Protocol
 
@@ -94,13 +95,23 @@ def _body(packed: bytes, batch: DefaultRecordBatch) -> bytes | bytearray:
         reason = f"its compression, number {batch.compression_type}, is not known"
         return unread_body(batch, reason)
     try:
-        whole = _read(open_reader(packed), BATCH_BYTES_MAX + 1)
+        whole = _whole(packed, batch) or _read(open_reader(packed), BATCH_BYTES_MAX + 1)
     except _ERRORS as error:
         return _joined(_bounded(packed, open_reader, batch, _said(error)))
     if len(whole) <= BATCH_BYTES_MAX:
         return whole
     del whole
     return _joined(_bounded(packed, open_reader, batch, ""))
+
+
+def _whole(packed: bytes, batch: DefaultRecordBatch) -> bytes | None:
+    """Returns what is unpacked at once, or None if it does not say how large it becomes, or too much."""
+    if batch.compression_type != batch.CODEC_ZSTD:
+        return None
+    with suppress(zstandard.ZstdError):
+        if 0 < zstandard.frame_content_size(packed) <= BATCH_BYTES_MAX:
+            return zstandard.ZstdDecompressor().decompress(packed, allow_extra_data=False)
+    return None
 
 
 def _joined(pieces: Iterator[bytes]) -> bytearray:

@@ -75,6 +75,17 @@ def test_a_series_with_gaps_is_the_same_after_it_was_packed(type_: pa.DataType) 
         assert same(unpacked(memoryview(packed(table))), table)
 
 
+def test_a_key_that_is_one_of_the_fields_takes_no_room() -> None:
+    machines = pa.array([None if n % 7 == 0 else f"machine {n}" for n in range(300)])
+    table = pa.table({"n": pa.array(range(300)), "machine": machines})
+    keyed = table.append_column("_key", machines.cast(pa.binary()))
+    assert same(unpacked(memoryview(packed(keyed))), keyed)
+    assert len(packed(keyed)) < len(packed(table)) + 50 < keyed.nbytes
+
+    other = table.append_column("_key", pa.array([f"machine {n}".encode() for n in range(300)]))
+    assert same(unpacked(memoryview(packed(other))), other)
+
+
 def test_large_rows_are_cut_into_batches_that_kafka_takes() -> None:
     texts = ["small"] * 3_000 + [random_text(12_000) for _ in range(250)] + ["small"] * 3_000
     given = Rows(

@@ -16,7 +16,7 @@ from kafka.protocol.consumer import IsolationLevel, OffsetSpec
 
 from pipeline_runtime.kafka.arrow_batches import BODY_BYTES_MAX, RecordByRecord
 from pipeline_runtime.kafka.decoders import generate_one_at_a_time
-from pipeline_runtime.kafka.transport import write_at_once
+from pipeline_runtime.kafka.transport import make_no_unread_texts, write_at_once
 from pipeline_runtime.kafka.unpacking import unpack_within_bounds
 
 # Other modules import these parts of kafka-python from here.
@@ -38,6 +38,7 @@ __all__ = [
 generate_one_at_a_time()
 unpack_within_bounds()
 write_at_once()
+make_no_unread_texts()
 
 # For a producer. With the default of 100 ms a commit waits up to 200 ms for a coordinator that answers
 # "concurrent transactions". With 1 ms it waits 3 ms.

@@ -277,7 +277,7 @@ MUTANTS = (
         "webapp/walls/links.py",
         "    if link.wall_id != wall:",
         "    if False:",
-        ("tests/contract/web/test_walls.py::test_a_link_shows_its_wall_and_names_nobody",),
+        ("tests/contract/web/test_wall_links.py::test_a_link_shows_its_wall_and_names_nobody",),
     ),
     Mutant(
         "histories of walls",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from heapq import heappop, heappush
+from math import inf
 from time import monotonic
 from typing import Any
 
@@ -29,6 +31,15 @@ class PeekedRecord:
 
 
 @dataclass(frozen=True)
+class Newest:
+    """The newest records of a topic, oldest first."""
+
+    records: list[PeekedRecord]
+    late: bool = False  # Kafka did not give all of them in time, so there may be newer ones
+    cut: bool = False  # older ones were left out, since all together are too large
+
+
+@dataclass(frozen=True)
 class RangeRead:
     """The records of a range of time, in the order of their times."""
 
@@ -40,30 +51,105 @@ class RangeRead:
 def peek(kafka: KafkaSettings, topic: str, limit: int, timeout_s: float = _TIMEOUT_S) -> list[PeekedRecord]:
     """Returns the newest `limit` committed records, oldest first, or [] when the topic has none or is
     unknown."""
-    return peek_each(kafka, [topic], limit, timeout_s)[topic]
+    return peek_each(kafka, {topic: limit}, timeout_s)[topic].records
 
 
 def peek_each(
-    kafka: KafkaSettings, topics: Iterable[str], limit: int, timeout_s: float = _TIMEOUT_S
-) -> dict[str, list[PeekedRecord]]:
-    """Returns the same of several topics, which one consumer reads one after another."""
+    kafka: KafkaSettings,
+    limits: Mapping[str, int],
+    timeout_s: float = _TIMEOUT_S,
+    bytes_max: float = inf,
+) -> dict[str, Newest]:
+    """Returns the same of several topics, by topic: as many records as its limit says. One consumer reads all
+    of them beside each other, in at most `timeout_s`. `bytes_max` bounds the values kept of each topic."""
     consumer = _consumer(kafka)
     try:
-        return {topic: _newest(OpenTopic(kafka, topic, timeout_s, consumer), limit) for topic in topics}
+        return _newest_of(consumer, limits, monotonic() + timeout_s, bytes_max)
     finally:
         consumer.close()
 
 
-def _newest(topic: OpenTopic, limit: int) -> list[PeekedRecord]:
-    with topic as found:
-        back = 2 * limit  # one commit marker for each transaction is usual
-        while True:
-            starts = {tp: max(found.first[tp], end - back) for tp, end in found.ends.items()}
-            records = found.read(starts, found.ends)
-            whole = all(starts[tp] == found.first[tp] for tp in starts)
-            if len(records) >= limit or whole or back > _BACK_MAX * limit:
-                return records[-limit:]
-            back *= 4
+def _newest_of(
+    consumer: Any, limits: Mapping[str, int], deadline: float, bytes_max: float
+) -> dict[str, Newest]:
+    there = consumer.topics()
+    tps = [
+        TopicPartition(topic, partition)
+        for topic in limits
+        if topic in there
+        for partition in sorted(consumer.partitions_for_topic(topic) or ())
+    ]
+    found = dict.fromkeys(limits, Newest([]))
+    if not tps:
+        return found
+    ends, first = consumer.end_offsets(tps), consumer.beginning_offsets(tps)
+    back = 2  # times the limit: one commit marker for each transaction is usual
+    while tps:
+        starts = {tp: max(first[tp], ends[tp] - back * limits[tp.topic]) for tp in tps}
+        kept = {tp.topic: _Kept(limits[tp.topic], bytes_max) for tp in tps}
+        late = _read_into(consumer, kept, starts, ends, deadline)
+        found |= {topic: each.newest(late=topic in late) for topic, each in kept.items()}
+        more = {tp.topic for tp in tps if starts[tp] > first[tp]} if back <= _BACK_MAX else set()
+        short = {topic for topic in more - late if not kept[topic].is_full}
+        tps = [tp for tp in tps if tp.topic in short]
+        back *= 4
+    return found
+
+
+def _read_into(
+    consumer: Any,
+    kept: Mapping[str, _Kept],
+    starts: Mapping[TopicPartition, int],
+    ends: Mapping[TopicPartition, int],
+    deadline: float,
+) -> set[str]:
+    """Reads the records between these offsets. Returns the topics whose ends were not reached in time."""
+    waiting = {tp for tp, start in starts.items() if start < ends[tp]}
+    consumer.assign(list(waiting))
+    for tp in waiting:
+        consumer.seek(tp, starts[tp])
+    while waiting and monotonic() < deadline:
+        for tp, batch in consumer.poll(_POLL_MS).items():
+            for record in batch:
+                if record.offset < ends[tp] and not record.headers:
+                    kept[tp.topic].add(record)
+        waiting = {tp for tp in waiting if consumer.position(tp) < ends[tp]}
+    return {tp.topic for tp in waiting}
+
+
+class _Kept:
+    """The newest records of a topic among those that were read: by time, as many as are wanted, with no more
+    bytes than are allowed."""
+
+    def __init__(self, limit: int, bytes_max: float) -> None:
+        self._limit = limit
+        self._bytes_max = bytes_max
+        self._bytes = 0
+        self._heap: list[tuple[int, int, int, Any]] = []
+        self._cut = False
+
+    def add(self, record: Any) -> None:
+        heappush(self._heap, (record.timestamp, record.partition, record.offset, record))
+        self._bytes += _bytes_of(record)
+        if len(self._heap) > self._limit:
+            self._drop()
+        while self._bytes > self._bytes_max:
+            self._drop()
+            self._cut = True
+
+    def _drop(self) -> None:
+        self._bytes -= _bytes_of(heappop(self._heap)[-1])
+
+    @property
+    def is_full(self) -> bool:
+        return self._cut or len(self._heap) >= self._limit
+
+    def newest(self, *, late: bool) -> Newest:
+        return Newest([peeked(record) for *_, record in sorted(self._heap)], late, self._cut)
+
+
+def _bytes_of(record: Any) -> int:
+    return len(record.value or b"") + len(record.key or b"")
 
 
 def read_new(kafka: KafkaSettings, topic: str, after: Mapping[int, int], rows_max: int) -> RangeRead:
@@ -115,16 +201,12 @@ def _consumer(kafka: KafkaSettings) -> Any:
 
 
 class OpenTopic:
-    """A consumer of all partitions of a topic, which may be unknown and then has none. `shared`: the consumer
-    of several topics, which stays open."""
+    """A consumer of all partitions of a topic, which may be unknown and then has none."""
 
-    def __init__(
-        self, kafka: KafkaSettings, topic: str, timeout_s: float = _TIMEOUT_S, shared: Any = None
-    ) -> None:
+    def __init__(self, kafka: KafkaSettings, topic: str, timeout_s: float = _TIMEOUT_S) -> None:
         self._timeout_s = timeout_s
         self._topic = topic
-        self._shared = shared is not None
-        self._consumer: Any = shared or _consumer(kafka)
+        self._consumer: Any = _consumer(kafka)
         self._tps: list[TopicPartition] = []
         self.first: dict[TopicPartition, int] = {}
         self.ends: dict[TopicPartition, int] = {}
@@ -143,8 +225,7 @@ class OpenTopic:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if not self._shared:
-            self._consumer.close()
+        self._consumer.close()
 
     def offsets_at(self, at_ms: int) -> dict[TopicPartition, int]:
         """Returns the first offsets whose records have this time or a later one. Rows that lie together in

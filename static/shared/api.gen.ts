@@ -1998,6 +1998,7 @@ export interface Throughput {
 export interface TileState {
   sources: SourceState[];
   figure: FigureState | null;
+  rows: Peeked | null;
   picture: PictureState | null;
 }
 
@@ -2168,7 +2169,7 @@ export interface WallLinkMade {
   secret: string;
 }
 
-/** What a wall shows beside curves and rows, by the ids of its tiles. */
+/** What a wall shows beside curves and load, by the ids of its tiles. */
 export interface WallState {
   at: string;
   revision: number;

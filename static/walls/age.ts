@@ -73,15 +73,20 @@ const TIME_LETTERS = 12;
 /** As wide as the room around a cell. */
 const ROOM_LETTERS = 3;
 
+/** As wide as the arrow to a row's trace. */
+const ARROW_LETTERS = 3;
+
 /** How many letters the widest row of a table may have: by them its letters are as large as fit. */
 export function lettersOf(
   columns: readonly { name: string }[],
   rows: readonly { values: readonly unknown[] }[],
+  traced: boolean,
 ): number {
   const widths = columns.map(({ name }, place) =>
     Math.max(name.length, ...rows.map(({ values }) => String(values[place] ?? "").length)),
   );
-  return [TIME_LETTERS, ...widths].reduce((sum, width) => sum + width + ROOM_LETTERS, 0);
+  const time = TIME_LETTERS + (traced ? ARROW_LETTERS : 0);
+  return [time, ...widths].reduce((sum, width) => sum + width + ROOM_LETTERS, 0);
 }
 
 export function figureText(value: unknown, decimals: number | null | undefined): string {

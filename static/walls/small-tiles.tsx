@@ -1,18 +1,20 @@
 /** What the tiles other than charts show. */
 import { TriangleAlert } from "lucide-react";
-import type { CSSProperties } from "react";
-import { get } from "../shared/api";
+import { useEffect, useState, type CSSProperties } from "react";
+import { page } from "../shared/page";
 import { columnsOf, newestFirst, rowOf } from "../shared/rows/cells";
 import { RowTable } from "../shared/rows/table";
+import { tracing, useTrace } from "../shared/rows/trace";
 import type { FigureTile, Peeked, PictureTile, TableTile, TextTile, TileState } from "../shared/types";
-import { Problem, Skeleton, useLoaded } from "../shared/ui/parts";
+import { Skeleton } from "../shared/ui/parts";
 import { PipelinePicture } from "../shared/ui/pipeline-picture";
 import { Spark } from "../shared/ui/spark";
 import { figureText, legible, lettersOf, verdictOf } from "./age";
-import { wallPath } from "../shared/wall-tiles";
-import { useWall } from "./wall-store";
 
-const ROWS_EVERY_MS = 2000;
+/** Whoever has only a link to the wall sees rows, and not where they came from. */
+const MAY_TRACE = page.user.username !== "";
+/** So long rows stand still after the pointer moved over them, ms. */
+const HOLD_MS = 4000;
 
 /** Whether the tile says already why there is nothing. */
 export const isTold = (state: TileState | undefined): boolean =>
@@ -57,32 +59,50 @@ function sparkValues(values: number[]): number[] {
 }
 
 export function TableBody({ tile, state }: { tile: TableTile; state: TileState | undefined }) {
-  const wall = useWall((state) => state.wall.id);
-  const saved = useWall((state) => state.wall.tiles.find(({ id }) => id === tile.id));
-  const asked =
-    saved?.kind === "table" ? JSON.stringify([saved.pipeline, saved.element, saved.columns, saved.rows]) : "";
-  const { data, error } = useLoaded(
-    `rows ${tile.id} ${asked}`,
-    (signal) =>
-      asked ? get<Peeked>(`${wallPath(wall)}/tiles/${tile.id}/rows`, signal) : Promise.resolve(undefined),
-    ROWS_EVERY_MS,
-  );
-  if (!data && isTold(state)) return null;
-  if (!data) return error ? <Problem error={error} /> : <Skeleton lines={4} />;
-  if (data.records.length === 0) return <p className="wall-none">There is no row yet.</p>;
+  const { trace, dialog } = useTrace(tile.pipeline);
+  const { held, hold } = useHeld(state?.rows ?? null);
+  const shown = held ?? state?.rows;
+  if (!shown) return isTold(state) ? null : <Skeleton lines={4} />;
+  if (shown.records.length === 0) return <p className="wall-none">There is no row yet.</p>;
   const columns = columnsOf(
-    data.records,
+    shown.records,
     tile.columns.map((name) => ({ name })),
   );
-  const rows = newestFirst(data.records).map((record) => {
+  const rows = newestFirst(shown.records).map((record) => {
     const row = rowOf(record, columns);
     return { ...row, values: row.values.map(legible) };
   });
+  const letters = lettersOf(columns, rows, MAY_TRACE);
   return (
-    <div className="wall-table" style={{ "--letters": lettersOf(columns, rows) } as CSSProperties}>
-      <RowTable label={tile.title || "Rows"} columns={columns} rows={rows} />
-    </div>
+    <>
+      <div
+        className="wall-table"
+        style={{ "--letters": letters } as CSSProperties}
+        onPointerMove={MAY_TRACE ? hold : undefined}
+      >
+        <RowTable
+          label={tile.title || "Rows"}
+          columns={columns}
+          rows={rows}
+          onTrace={MAY_TRACE ? tracing(shown.stream, trace) : undefined}
+        />
+        {held && <span className="wall-held">Held while you point</span>}
+      </div>
+      {dialog}
+    </>
   );
+}
+
+/** Rows that stand still while a pointer moves over them, so that one can be hit. One that rests holds none. */
+function useHeld(rows: Peeked | null) {
+  const [held, setHeld] = useState<{ rows: Peeked | null; until: number } | null>(null);
+  useEffect(() => {
+    if (!held) return;
+    const timer = window.setTimeout(() => setHeld(null), held.until - Date.now());
+    return () => window.clearTimeout(timer);
+  }, [held]);
+  const hold = () => setHeld((before) => ({ rows: before?.rows ?? rows, until: Date.now() + HOLD_MS }));
+  return { held: held?.rows ?? null, hold };
 }
 
 export function PictureBody({ state }: { tile: PictureTile; state: TileState | undefined }) {

@@ -73,6 +73,15 @@ def arrange(page: Page, figure: Locator, chart: Locator) -> None:
     wait_until(lambda: place_of(figure)[0] > left, "the figure lies further right", 30)
 
 
+def trace_a_row(page: Page) -> None:
+    page.get_by_role("button", name="Where did the row of").first.click()
+    dialog = page.get_by_role("dialog", name="Where this row came from")
+    expect(dialog.get_by_role("heading", name="positive")).to_be_visible()
+    expect(dialog.get_by_role("region", name="Rows of numbers").locator("tbody tr").first).to_be_visible()
+    dialog.get_by_role("button", name="Close").click()
+    expect(dialog).to_have_count(0)
+
+
 def made_link(page: Page) -> str:
     """Makes a link by the dialog, which stays open; returns its address."""
     page.get_by_role("button", name="Done").click()
@@ -113,7 +122,12 @@ def test_a_wall_is_arranged_kept_and_shown_by_a_link_until_it_is_revoked(
     assert [place_of(figure), place_of(chart)] == places
 
     page.get_by_role("button", name="Done").click()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url.partition("/walls/hall-3/")[2]))
+    with page.expect_request(re.compile("/walls/hall-3/state$")):
+        trace_a_row(page)
     axe.look("a wall")
+    assert {each.partition("?")[0] for each in asked if each} <= {"state", "tiles/chart-1/curve"}
     page.get_by_role("button", name="Change", exact=True).click()
     add_load(page, "Throughput of an element", Pipeline="watched", Element="positive")
     axe.look("the fields of a tile of load")
@@ -129,7 +143,9 @@ def test_a_wall_is_arranged_kept_and_shown_by_a_link_until_it_is_revoked(
     expect(guest.locator('.wall-tile[data-kind="chart"] .js-plotly-plot')).to_be_visible()
     for name in ("Throughput of positive", "CPU of edge-a"):
         expect(guest.get_by_role("article", name=name).locator(".js-plotly-plot")).to_be_visible()
-    expect(guest.get_by_role("button", name="Change", exact=True)).to_have_count(0)
+    expect(guest.locator(".wall-table tbody tr").first).to_be_visible()
+    for name in ("Change", "Where did the row of"):
+        expect(guest.get_by_role("button", name=name)).to_have_count(0)
     page.get_by_role("button", name="Revoke").click()
     page.get_by_role("button", name="Revoke the link").click()
     expect(guest.get_by_role("heading", name="This link does not work any more")).to_be_visible()

@@ -12,7 +12,7 @@ from webapp.api.accounts import Body
 from webapp.api.authentication import SessionAuth, TokenAuth, actor
 from webapp.api.pipelines import etag, wanted_revision
 from webapp.monitoring.curves import TIME_MS_MAX, CurveSpan
-from webapp.monitoring.schemas import Curve, Peeked
+from webapp.monitoring.schemas import Curve
 from webapp.walls import actions, schemas, selectors, showing
 from webapp.walls.links import LINK_PREFIX, used_link
 from webapp.walls.models import WallLink
@@ -109,8 +109,9 @@ def revoke_link(request: HttpRequest, id: str, link: int) -> Status[None]:
 
 @router.get("/walls/{id}/state", response=schemas.WallState, auth=OPEN_TO_LINKS)
 def state(request: HttpRequest, id: str) -> schemas.WallState:
-    """Returns what the tiles show beside curves and rows: figures, pictures, and the states of the elements
-    whose rows they show."""
+    """Returns what all tiles show beside curves and load: figures, the newest rows of tables, pictures, and
+    the states of the elements whose rows they show. One consumer reads the rows of all of them. What is wrong
+    with a tile is the `problem` of its source."""
     return showing.state_of(selectors.wall_with(id))
 
 
@@ -121,13 +122,6 @@ def curve(
     """Returns the rows that one series of a chart needs, as the curve of a stream does. A row has only the
     columns of the series, and no key."""
     return showing.curve_of_tile(selectors.wall_with(id), tile, series, span)
-
-
-@router.get("/walls/{id}/tiles/{tile}/rows", response=Peeked, auth=OPEN_TO_LINKS)
-def rows(request: HttpRequest, id: str, tile: str) -> Peeked:
-    """Returns the newest rows of a table, as many as the tile says. A row has only the columns of the tile,
-    and no key."""
-    return showing.rows_of_tile(selectors.wall_with(id), tile)
 
 
 @router.get("/walls/{id}/tiles/{tile}/load", response=schemas.LoadHistory, auth=OPEN_TO_LINKS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing_extensions import TypedDict
 
 from webapp.json_types import Number
-from webapp.monitoring.schemas import ElementPoint
+from webapp.monitoring.schemas import ElementPoint, Peeked
 from webapp.nodes.schemas import NodePoint
 from webapp.walls.tiles import Tile
 
@@ -92,6 +92,8 @@ class TileState(TypedDict):
     sources: list[SourceState]
     """one for each series"""
     figure: FigureState | None
+    rows: Peeked | None
+    """of a table: its newest rows, with the columns of the tile and no key"""
     picture: PictureState | None
 
 
@@ -104,7 +106,7 @@ class LoadHistory(TypedDict):
 
 
 class WallState(TypedDict):
-    """What a wall shows beside curves and rows, by the ids of its tiles."""
+    """What a wall shows beside curves and load, by the ids of its tiles."""
 
     at: str
     revision: int

@@ -3,14 +3,15 @@ each row the columns of its tile."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import pairwise
 from statistics import median
 from typing import Any
 
-from pipeline_runtime.kafka.peek import PeekedRecord, peek, peek_each
+from pipeline_runtime.kafka.peek import Newest, PeekedRecord, peek_each
 from pipeline_runtime.model.plain_data import exact
 from pipeline_runtime.operators.registry import OperatorUnknown, default_registry
 from webapp.backends.kafka import asked_of_kafka
@@ -28,7 +29,7 @@ from webapp.monitoring.thinning import Drawn
 from webapp.pipelines.selectors import pipeline_named
 from webapp.pipelines.shape import elements_of
 from webapp.placements.selectors import active_deployment
-from webapp.problems import BackendAway, Invalid, Problem
+from webapp.problems import BackendAway, Invalid, Problem, TooLarge
 from webapp.walls import schemas
 from webapp.walls.kept import kept_curve
 from webapp.walls.models import Wall
@@ -49,7 +50,11 @@ from webapp.walls.tiles import (
 FIGURE_ROWS = 120
 """How many of a stream's newest rows a figure is made of."""
 TEXT_MAX = 200
-"""characters of a text as a figure"""
+"""characters of a text as a figure, or in a cell of a table"""
+READ_S = 5.0
+"""So long Kafka may take to give the rows of all tiles."""
+READ_BYTES_MAX = 8 * 1024 * 1024
+"""of the rows of all streams, which share them alike"""
 
 
 class _Shown:
@@ -61,8 +66,8 @@ class _Shown:
         self._sources = Sources(names)
         self.pipelines = self._sources.pipelines
         self.board = Board(self.pipelines.values())
-        self._figures = [tile.series for tile in tiles if isinstance(tile, FigureTile)]
-        self._newest: dict[str, list[PeekedRecord]] | BackendAway | None = None
+        self._tiles = tiles
+        self._newest: dict[str, Newest] | BackendAway | None = None
 
     def stream(self, wanted: Stream) -> tuple[str, str]:
         """Returns the stream (`element.port`) and its topic. Raises Missing and Conflict."""
@@ -73,27 +78,43 @@ class _Shown:
         found = self.board.elements(row) if row is not None else ()
         return next((element for element in found if element["id"] == id), None)
 
-    def newest(self, topic: str) -> list[PeekedRecord]:
-        """Returns the newest records of a figure's topic. Those of all figures are read at once, by one
-        consumer. Raises BackendAway."""
+    def newest(self, wanted: Stream, rows: int) -> list[PeekedRecord]:
+        """Returns the newest records of a stream, oldest first. Those of all tiles are read at once, by one
+        consumer. Raises BackendAway, also if this stream's came too late."""
         if self._newest is None:
-            topics = set(self._topics())
-            try:
-                self._newest = asked_of_kafka(lambda kafka: peek_each(kafka, topics, FIGURE_ROWS))
-            except BackendAway as away:
-                self._newest = away
+            self._newest = self._read()
         if isinstance(self._newest, BackendAway):
             raise self._newest
-        return self._newest[topic]
+        found = self._newest[self.stream(wanted)[1]]
+        if found.late:
+            raise BackendAway(f"Kafka did not give the newest rows within {READ_S:.0f} s.")
+        if found.cut and not found.records:
+            raise TooLarge("The newest row is too large for a wall.")
+        return found.records[-rows:]
 
-    def _topics(self) -> Iterator[str]:
-        for series in self._figures:
-            with suppress(Problem):
-                yield self.stream(series)[1]
+    def _read(self) -> dict[str, Newest] | BackendAway:
+        limits: dict[str, int] = {}
+        for tile in self._tiles:
+            for stream, rows in _wanted_rows(tile):
+                with suppress(Problem):
+                    topic = self.stream(stream)[1]
+                    limits[topic] = max(rows, limits.get(topic, 0))
+        each = READ_BYTES_MAX // max(1, len(limits))
+        try:
+            return asked_of_kafka(lambda kafka: peek_each(kafka, limits, READ_S, each))
+        except BackendAway as away:
+            return away
+
+
+def _wanted_rows(tile: Tile) -> list[tuple[Stream, int]]:
+    """Returns which streams' newest rows a tile shows, and how many."""
+    if isinstance(tile, FigureTile):
+        return [(tile.series, FIGURE_ROWS)]
+    return [(tile, tile.rows)] if isinstance(tile, TableTile) else []
 
 
 def state_of(wall: Wall) -> schemas.WallState:
-    """Returns what all tiles show beside curves and rows."""
+    """Returns what all tiles show beside curves and load. What is wrong with one tile stands there alone."""
     tiles = tiles_of(wall)
     shown = _Shown(tiles)
     return {
@@ -107,11 +128,15 @@ def _tile_state(tile: Tile, shown: _Shown) -> schemas.TileState:
     found: schemas.TileState = {
         "sources": [_source(stream, shown) for stream in streams_of(tile)],
         "figure": None,
+        "rows": None,
         "picture": None,
     }
-    if isinstance(tile, FigureTile) and found["sources"][0]["problem"] is None:
+    if isinstance(tile, FigureTile | TableTile) and found["sources"][0]["problem"] is None:
         try:
-            found["figure"] = _figure(tile.series, shown)
+            if isinstance(tile, FigureTile):
+                found["figure"] = _figure(tile.series, shown)
+            else:
+                found["rows"] = _table(tile, shown)
         except Problem as problem:
             found["sources"][0]["problem"] = problem.detail
     if isinstance(tile, PictureTile):
@@ -152,10 +177,9 @@ def _stands(
 
 
 def _figure(series: Series, shown: _Shown) -> schemas.FigureState:
-    _, topic = shown.stream(series)
     found = [
         (record.timestamp_ms, value[series.column])
-        for record in shown.newest(topic)
+        for record in shown.newest(series, FIGURE_ROWS)
         if (value := chosen(record, series)) is not None
     ]
     times = sorted({at for at, _ in found})
@@ -167,6 +191,22 @@ def _figure(series: Series, shown: _Shown) -> schemas.FigureState:
         "every_s": round(median(gaps) / 1000, 3) if gaps else None,
         "points": [(at, number) for at, number in found if _is_number(number)],
     }
+
+
+def _table(tile: TableTile, shown: _Shown) -> Peeked:
+    """A row has only the columns of the tile, and no key."""
+    records = [_only(record_json(each), tile.columns) for each in shown.newest(tile, tile.rows)]
+    for record in records:
+        record["value"] = {name: _short(value) for name, value in record["value"].items()}
+    return {"stream": shown.stream(tile)[0], "records": records}
+
+
+def _short(value: Any) -> Any:
+    """Returns what a cell shows of a value: a long text or a large object only begins there."""
+    if isinstance(value, list | dict):
+        text = json.dumps(value, ensure_ascii=False)
+        return value if len(text) <= TEXT_MAX else _short(text)
+    return f"{value[:TEXT_MAX]}…" if isinstance(value, str) and len(value) > TEXT_MAX else value
 
 
 def _cell(value: Any) -> Any:
@@ -231,7 +271,7 @@ def _inputs(element: Mapping[str, Any]) -> Iterable[str]:
         )
 
 
-# -- curves and rows ---------------------------------------------------------------------------------
+# -- curves and load ---------------------------------------------------------------------------------
 
 
 def curve_of_tile(wall: Wall, tile_id: str, index: int, span: CurveSpan) -> Curve:
@@ -250,16 +290,6 @@ def curve_of_tile(wall: Wall, tile_id: str, index: int, span: CurveSpan) -> Curv
         return kept
     found = curve_of(source, topic, Drawn((one.column,), one.by), span, lambda record: chosen(record, one))
     return {**found, "records": [_only(record, one.columns) for record in found["records"]]}
-
-
-def rows_of_tile(wall: Wall, tile_id: str) -> Peeked:
-    """Returns the newest rows of a table. Raises Missing, Invalid, Conflict and BackendAway."""
-    tile = tile_of(wall, tile_id)
-    if not isinstance(tile, TableTile):
-        raise Invalid(f"The tile {tile_id} has no rows: it is a {tile.kind}.", faults=[_fault("tile")])
-    _, source, topic = stream_of(tile.pipeline, tile.stream)
-    read = asked_of_kafka(lambda kafka: peek(kafka, topic, tile.rows))
-    return {"stream": source, "records": [_only(record_json(each), tile.columns) for each in read]}
 
 
 def load_of_tile(wall: Wall, tile_id: str, after_ms: int) -> schemas.LoadHistory:

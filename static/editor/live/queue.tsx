@@ -13,7 +13,7 @@ import { Figure, Problem, Skeleton, useLoaded, WaitingFigure } from "../../share
 import type { StreamEdge } from "../flow";
 import { LIMIT, NO_SEARCH, queuePath, queueWords, searches, type Search } from "./queue-words";
 import { Nothing, Stale } from "./records";
-import { tracing, useTrace } from "./trace";
+import { tracing, useTrace } from "../../shared/rows/trace";
 
 const EVERY_MS = 2000;
 

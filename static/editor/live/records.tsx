@@ -6,7 +6,7 @@ import { columnsOf, newestFirst, rowOf } from "../../shared/rows/cells";
 import { RowTable } from "../../shared/rows/table";
 import type { PeekRecord } from "../../shared/types";
 import { Problem, Skeleton, useLoaded, Warning } from "../../shared/ui/parts";
-import { tracing, useTrace } from "./trace";
+import { tracing, useTrace } from "../../shared/rows/trace";
 
 export const peekPath = (pipeline: string, element: string, limit: number) =>
   `/pipelines/${encodeURIComponent(pipeline)}/streams/${encodeURIComponent(element)}/peek?limit=${limit}`;

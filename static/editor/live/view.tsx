@@ -11,8 +11,8 @@ import { Nothing, peekPath, RecordTable, Stale, type Peeked } from "./records";
 import { columnQuery, toldRows, useCurve, type Gathered } from "../../shared/curve";
 import { AddToWall } from "./add-to-wall";
 import { asList, streamChart, WINDOW_S } from "./stream-chart";
-import { useTrace } from "./trace";
-import { placeOf, rowAt } from "./trace-words";
+import { useTrace } from "../../shared/rows/trace";
+import { placeOf, rowAt } from "../../shared/rows/trace-words";
 import { chartTile, tableTile } from "./wall-tile";
 
 const HEIGHT = 300;

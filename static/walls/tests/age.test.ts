@@ -66,5 +66,7 @@ test("a table's numbers keep six digits, whole ones all, and its letters count w
   expect(legible(0.000123456789)).toBe(0.000123457);
   expect(legible(123456789)).toBe(123456789);
   expect(legible("12.3456789")).toBe("12.3456789");
-  expect(lettersOf([{ name: "n" }], [{ values: [12964.1] }, { values: [null] }])).toBe(12 + 3 + 7 + 3);
+  const rows = [{ values: [12964.1] }, { values: [null] }];
+  expect(lettersOf([{ name: "n" }], rows, false)).toBe(12 + 3 + 7 + 3);
+  expect(lettersOf([{ name: "n" }], rows, true)).toBe(12 + 3 + 3 + 7 + 3);
 });

@@ -142,8 +142,18 @@ def admin(caller: Call, deployment: Deployment, settings: Any) -> Client:
         update={"kafka": "127.0.0.1:1", "kafka_security": security}
     )
     series = {"pipeline": PIPELINE, "element": "power", "column": "mf01"}
-    chart = {"id": "t", "kind": "chart", "series": [series], "x": 0, "y": 0, "w": 1, "h": 1}
-    Wall.objects.create(id="hall", title="Hall", tiles=[chart])
+    place = {"x": 0, "y": 0, "w": 1, "h": 1}
+    chart = {"id": "t", "kind": "chart", "series": [series], **place}
+    table = {
+        "id": "r",
+        "kind": "table",
+        "pipeline": PIPELINE,
+        "element": "power",
+        "columns": ["mf01"],
+        **place,
+    }
+    tiles = [chart, table]
+    Wall.objects.create(id="hall", title="Hall", tiles=tiles)
     client = caller("admin").http
     client.raise_request_exception = False
     return client

@@ -108,7 +108,6 @@ ENDPOINTS: list[tuple[str, str, Any, str]] = [
     ("GET", "/walls/hall", None, "viewer"),
     ("GET", "/walls/hall/state", None, "viewer"),
     ("GET", "/walls/hall/tiles/t/curve", None, "viewer"),
-    ("GET", "/walls/hall/tiles/t/rows", None, "viewer"),
     ("GET", "/walls/hall/tiles/t/load", None, "viewer"),
     ("GET", "/walls/hall/links", None, "operator"),
     ("POST", "/walls", {"title": "Hall"}, "operator"),

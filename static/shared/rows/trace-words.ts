@@ -1,6 +1,6 @@
 /** What the trace of a row asks and says. Pure. */
-import { count, instant, plural } from "../../shared/format";
-import type { PeekRecord, TracedStep } from "../../shared/types";
+import { count, instant, plural } from "../format";
+import type { PeekRecord, TracedStep } from "../types";
 
 /** A row by the place where it lies. */
 export interface RowPlace {

@@ -1,14 +1,14 @@
 /** Where a row came from: at each element the rows from which it was made, back to the sources. */
 import { useState, type ReactNode } from "react";
 import { ArrowLeft } from "lucide-react";
-import { get } from "../../shared/api";
-import { parseReference } from "../../shared/document";
-import { columnsOf, rowOf, type ShownRow } from "../../shared/rows/cells";
-import { RowTable } from "../../shared/rows/table";
-import { WholeRow } from "../../shared/rows/whole";
-import type { PeekRecord, Trace, TracedStep } from "../../shared/types";
-import { Dialog } from "../../shared/ui/dialog";
-import { Problem, Skeleton, useLoaded } from "../../shared/ui/parts";
+import { get } from "../api";
+import { parseReference } from "../document";
+import { columnsOf, rowOf, type ShownRow } from "./cells";
+import { RowTable } from "./table";
+import { WholeRow } from "./whole";
+import type { PeekRecord, Trace, TracedStep } from "../types";
+import { Dialog } from "../ui/dialog";
+import { Problem, Skeleton, useLoaded } from "../ui/parts";
 import { placeOf, stepWords, tracePath, type RowPlace } from "./trace-words";
 import "./trace.css";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { TracedStep } from "../../shared/types";
-import { placeOf, rowAt, stepWords, tracePath } from "../live/trace-words";
+import type { TracedStep } from "../../types";
+import { placeOf, rowAt, stepWords, tracePath } from "../trace-words";
 
 const step = (change: Partial<TracedStep> = {}): TracedStep => ({
   element: "average",

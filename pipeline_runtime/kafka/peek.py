@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from math import inf
@@ -48,6 +49,52 @@ class RangeRead:
     left_out: int  # older records of the range that were not read, as far as offsets tell
 
 
+class SharedConsumer:
+    """A consumer for several looks, one after another. It is opened by the first of them; if that fails, the
+    others fail at once."""
+
+    def __init__(self, kafka: KafkaSettings) -> None:
+        self._kafka = kafka
+        self._opened: Any = None
+
+    def __enter__(self) -> SharedConsumer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._opened is not None and not isinstance(self._opened, Exception):
+            self._opened.close()
+
+    @property
+    def consumer(self) -> Any:
+        if self._opened is None:
+            try:
+                self._opened = _opened(self._kafka)
+            except Exception as error:
+                self._opened = error
+        if isinstance(self._opened, Exception):
+            raise self._opened
+        return self._opened
+
+
+Kafka = KafkaSettings | SharedConsumer
+
+
+@contextmanager
+def _consumer(kafka: Kafka) -> Iterator[Any]:
+    if isinstance(kafka, SharedConsumer):
+        yield kafka.consumer
+        return
+    consumer = _opened(kafka)
+    try:
+        yield consumer
+    finally:
+        consumer.close()
+
+
+def _opened(kafka: KafkaSettings) -> Any:
+    return open_consumer(kafka, fetch_max_wait_ms=100)
+
+
 def peek(kafka: KafkaSettings, topic: str, limit: int, timeout_s: float = _TIMEOUT_S) -> list[PeekedRecord]:
     """Returns the newest `limit` committed records, oldest first, or [] when the topic has none or is
     unknown."""
@@ -55,18 +102,15 @@ def peek(kafka: KafkaSettings, topic: str, limit: int, timeout_s: float = _TIMEO
 
 
 def peek_each(
-    kafka: KafkaSettings,
+    kafka: Kafka,
     limits: Mapping[str, int],
     timeout_s: float = _TIMEOUT_S,
     bytes_max: float = inf,
 ) -> dict[str, Newest]:
     """Returns the same of several topics, by topic: as many records as its limit says. One consumer reads all
     of them beside each other, in at most `timeout_s`. `bytes_max` bounds the values kept of each topic."""
-    consumer = _consumer(kafka)
-    try:
+    with _consumer(kafka) as consumer:
         return _newest_of(consumer, limits, monotonic() + timeout_s, bytes_max)
-    finally:
-        consumer.close()
 
 
 def _newest_of(
@@ -152,14 +196,14 @@ def _bytes_of(record: Any) -> int:
     return len(record.value or b"") + len(record.key or b"")
 
 
-def read_new(kafka: KafkaSettings, topic: str, after: Mapping[int, int], rows_max: int) -> RangeRead:
+def read_new(kafka: Kafka, topic: str, after: Mapping[int, int], rows_max: int) -> RangeRead:
     """Returns what was committed behind these offsets, by partition: of more than `rows_max` the newest."""
     with OpenTopic(kafka, topic) as found:
         starts = {tp: min(end, after.get(tp.partition, 0)) for tp, end in found.ends.items()}
         return found.read_newest(starts, found.ends, rows_max)
 
 
-def read_window(kafka: KafkaSettings, topic: str, window_ms: int, rows_max: int) -> RangeRead:
+def read_window(kafka: Kafka, topic: str, window_ms: int, rows_max: int) -> RangeRead:
     """Returns the records whose times are in the newest `window_ms` of the topic's own time: of more than
     `rows_max` the newest."""
     with OpenTopic(kafka, topic) as found:
@@ -174,7 +218,7 @@ def read_window(kafka: KafkaSettings, topic: str, window_ms: int, rows_max: int)
         return RangeRead(inside, read.ends, read.left_out)
 
 
-def read_span(kafka: KafkaSettings, topic: str, from_ms: int, to_ms: int, rows_max: int) -> RangeRead:
+def read_span(kafka: Kafka, topic: str, from_ms: int, to_ms: int, rows_max: int) -> RangeRead:
     """Returns the records whose times are in a span: of more than `rows_max` the newest."""
     with OpenTopic(kafka, topic) as found:
         read = found.read_newest(found.offsets_at(from_ms), found.offsets_behind(to_ms), rows_max + ROWS_MAX)
@@ -196,17 +240,14 @@ def newest_offsets(
     return within(timeout_s, ask)
 
 
-def _consumer(kafka: KafkaSettings) -> Any:
-    return open_consumer(kafka, fetch_max_wait_ms=100)
-
-
 class OpenTopic:
     """A consumer of all partitions of a topic, which may be unknown and then has none."""
 
-    def __init__(self, kafka: KafkaSettings, topic: str, timeout_s: float = _TIMEOUT_S) -> None:
+    def __init__(self, kafka: Kafka, topic: str, timeout_s: float = _TIMEOUT_S) -> None:
         self._timeout_s = timeout_s
         self._topic = topic
-        self._consumer: Any = _consumer(kafka)
+        self._open = ExitStack()
+        self._consumer: Any = self._open.enter_context(_consumer(kafka))
         self._tps: list[TopicPartition] = []
         self.first: dict[TopicPartition, int] = {}
         self.ends: dict[TopicPartition, int] = {}
@@ -225,7 +266,7 @@ class OpenTopic:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._consumer.close()
+        self._open.close()
 
     def offsets_at(self, at_ms: int) -> dict[TopicPartition, int]:
         """Returns the first offsets whose records have this time or a later one. Rows that lie together in

@@ -230,6 +230,11 @@ export interface Curve {
   cursor: string;
 }
 
+export interface CurveAnswer {
+  curve: Curve | null;
+  problem: Record<string, unknown> | null;
+}
+
 /** What a chart draws. */
 export interface CurveColumns {
   columns?: string[];
@@ -244,6 +249,17 @@ export interface CurveSpan {
   from_ms?: number | null;
   to_ms?: number | null;
   after?: string;
+}
+
+/** One series of a chart, and which of its rows. */
+export interface CurveWanted {
+  pixels?: number;
+  window_ms?: number;
+  from_ms?: number | null;
+  to_ms?: number | null;
+  after?: string;
+  tile: string;
+  series?: number;
 }
 
 export interface DeadLetters {
@@ -982,8 +998,9 @@ export interface LiveElement {
   actions: Partial<Record<"migrate" | "restore" | "pause" | "resume" | "checkpoint" | "keep_standby" | "drop_standby" | "rewind", Allowed>>;
 }
 
-export interface LoadHistory {
+export interface LoadAnswer {
   points: LoadPoint[];
+  problem: Record<string, unknown> | null;
 }
 
 /** A point of an element or of a node, with only what the tile shows. */
@@ -1021,6 +1038,12 @@ export interface LoadTile {
   range_s?: number;
 }
 
+/** A tile of load, and after which time its points are wanted, ms since 1970. */
+export interface LoadWanted {
+  tile: string;
+  after?: number;
+}
+
 export interface LogEvent {
   id: number;
   at: string;
@@ -1032,6 +1055,11 @@ export interface LogEvent {
   message: string;
   detail: unknown;
   cause: number | null;
+}
+
+export interface LookWanted {
+  curves?: CurveWanted[];
+  loads?: LoadWanted[];
 }
 
 /**
@@ -2169,11 +2197,13 @@ export interface WallLinkMade {
   secret: string;
 }
 
-/** What a wall shows beside curves and load, by the ids of its tiles. */
-export interface WallState {
+/** What a wall shows. */
+export interface WallLook {
   at: string;
   revision: number;
   tiles: Record<string, TileState>;
+  curves: CurveAnswer[];
+  loads: LoadAnswer[];
 }
 
 export interface WatchWish {

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "react";
 import { get } from "./api";
 import { instant, plural } from "./format";
 import type { Span } from "./time-range";
-import type { Curve, PeekRecord } from "./types";
+import type { Curve, CurveSpan, PeekRecord } from "./types";
 
 export interface Gathered {
   /** oldest first */
@@ -16,7 +16,7 @@ export interface Gathered {
 
 /** What is asked for: where, and which of its rows. */
 export interface CurveAsk {
-  /** of the route, without its query */
+  /** of the route, without its query; for whoever asks by himself, a name */
   path: string;
   /** more of the query */
   query: [string, string][];
@@ -25,6 +25,8 @@ export interface CurveAsk {
   held: Span | null;
   /** how often what is new is asked for, ms; else each second */
   every_ms?: number;
+  /** asks in place of a request of its own */
+  load?: (span: CurveSpan) => Promise<Curve>;
 }
 
 const EVERY_MS = 1000;
@@ -33,14 +35,14 @@ const PIXELS = 800;
 
 const atOf = (record: PeekRecord): number => instant(record.at) ?? 0;
 
-function addressOf({ path, query, window_ms, held }: CurveAsk, cursor: string): string {
-  const asked = new URLSearchParams({ pixels: String(PIXELS), window_ms: String(window_ms) });
-  for (const [name, value] of query) asked.append(name, value);
-  if (held) {
-    asked.set("from_ms", String(Math.floor(held.from)));
-    asked.set("to_ms", String(Math.ceil(held.to)));
-  } else if (cursor) asked.set("after", cursor);
-  return `${path}?${asked.toString()}`;
+function spanOf({ window_ms, held }: CurveAsk, cursor: string): CurveSpan {
+  if (held) return { pixels: PIXELS, window_ms, from_ms: Math.floor(held.from), to_ms: Math.ceil(held.to) };
+  return { pixels: PIXELS, window_ms, ...(cursor && { after: cursor }) };
+}
+
+function addressOf(ask: CurveAsk, cursor: string): string {
+  const span = Object.entries(spanOf(ask, cursor)).map(([name, value]) => [name, String(value)]);
+  return `${ask.path}?${new URLSearchParams([...span, ...ask.query]).toString()}`;
 }
 
 /** The query for columns of a stream: a curve for each, or for each value of `by`. */
@@ -111,7 +113,7 @@ export function followCurve(
   let cursor = "";
   const next = async () => {
     try {
-      const answer = await get<Curve>(addressOf(ask, cursor));
+      const answer = await (ask.load?.(spanOf(ask, cursor)) ?? get<Curve>(addressOf(ask, cursor)));
       if (over) return;
       cursor = answer.cursor;
       take(ask.held ? answer : gathering.add(answer, ask.window_ms));

@@ -7,28 +7,22 @@ import { Problem } from "../shared/ui/parts";
 import { RangeBar } from "../shared/ui/range";
 import { WallGrid } from "./grid";
 import type { TileActions } from "./tile";
-import { useWallState, WallStateContext } from "./wall-state";
+import type { Seen } from "./look";
 import { useWall } from "./wall-store";
 import "./walls.css";
 
-/** A wall that had no answer for so long says so, ms: it asks every 2 s. */
+/** A wall that had no answer for so long says so, ms: it looks every 2 s. */
 const SILENT_MS = 10_000;
 
 /** `actions`: what can be done with a tile; null: they are only looked at. */
-export function Board({
-  shown,
-  actions,
-}: {
-  shown: ReturnType<typeof useWallState>;
-  actions: TileActions | null;
-}) {
+export function Board({ shown, actions }: { shown: Seen; actions: TileActions | null }) {
   const tiles = useWall((state) => state.history.present.tiles);
   const held = useTimeRange((range) => range.held);
   const now = useNow();
   const { received, error } = shown;
   const silent_ms = received ? now - received.at : 0;
   return (
-    <WallStateContext.Provider value={shown}>
+    <>
       {error && !received ? <Problem error={error} /> : null}
       {silent_ms > SILENT_MS && (
         <p className="notice notice--warning" role="status">
@@ -37,7 +31,7 @@ export function Board({
       )}
       {held && <RangeBar follows={false} />}
       <WallGrid tiles={tiles} actions={actions} />
-    </WallStateContext.Provider>
+    </>
   );
 }
 

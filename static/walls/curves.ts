@@ -5,7 +5,7 @@ import { instant } from "../shared/format";
 import { useTimeRange, type Span } from "../shared/time-range";
 import type { ChartTile } from "../shared/types";
 import { DAY_MS, everyOf, RANGE_S } from "./series";
-import { wallPath } from "../shared/wall-tiles";
+import { askCurve, soon } from "./look";
 
 interface Curves {
   /** by the places of what was asked; undefined where there is no answer yet */
@@ -36,6 +36,7 @@ function useCurves(asks: readonly (CurveAsk | null)[], turn: string): Curves {
           )
         : () => undefined,
     );
+    soon();
     return () => {
       for (const stop of stops) stop();
     };
@@ -51,15 +52,16 @@ export function spanBefore(newest: number, range_ms: number): Span {
 }
 
 /** What a chart tile draws, of today and of the day before. `saved`: the tile as the server has it. */
-export function useTileCurves(wall: string, saved: ChartTile | undefined) {
+export function useTileCurves(saved: ChartTile | undefined) {
   const held = useTimeRange((state) => state.held);
   const series = saved?.series ?? [];
   const range_ms = 1000 * (saved?.range_s ?? RANGE_S);
-  const path = `${wallPath(wall)}/tiles/${saved?.id}/curve`;
+  const tile = saved?.id ?? "";
   const turn = JSON.stringify(series);
   const ask = (index: number, span: Span | null): CurveAsk => ({
-    path,
+    path: tile,
     query: [["series", String(index)]],
+    load: (asked) => askCurve({ ...asked, tile, series: index }),
     window_ms: range_ms,
     held: span,
     every_ms: everyOf(range_ms / 1000),

@@ -1,14 +1,13 @@
 /** A tile of load: asks for the points that are new, and draws those of its time. */
 import { useEffect, useMemo, useState } from "react";
 import { Asker } from "../shared/asker";
-import { get } from "../shared/api";
 import { loadChart } from "../shared/load-charts";
 import { withGaps } from "../shared/points";
-import type { LoadHistory, LoadPoint, LoadTile, TileState } from "../shared/types";
+import type { LoadPoint, LoadTile, TileState } from "../shared/types";
 import { Chart } from "../shared/ui/chart";
 import { Problem, Skeleton } from "../shared/ui/parts";
-import { wallPath } from "../shared/wall-tiles";
 import { plotPx, textPx } from "./chart-tile";
+import { askLoad, soon } from "./look";
 import { isTold } from "./small-tiles";
 import { useWall } from "./wall-store";
 
@@ -16,7 +15,6 @@ const EVERY_MS = 4000;
 
 /** The points of what the server has of the tile; null before the first answer. */
 function useLoad(saved: LoadTile | undefined) {
-  const wall = useWall((state) => state.wall.id);
   const [points, setPoints] = useState<LoadPoint[] | null>(null);
   const [error, setError] = useState<unknown>(null);
   const asked = saved && JSON.stringify([saved.id, saved.figure, saved.pipeline, saved.element, saved.node]);
@@ -26,9 +24,8 @@ function useLoad(saved: LoadTile | undefined) {
     setPoints(null);
     const asker = new Asker();
     let known: LoadPoint[] = [];
-    const load = (signal: AbortSignal) =>
-      get<LoadHistory>(`${wallPath(wall)}/tiles/${saved.id}/load?after=${known.at(-1)?.t ?? 0}`, signal);
-    const take = ({ points: fresh }: LoadHistory) => {
+    const load = () => askLoad({ tile: saved.id, after: known.at(-1)?.t ?? 0 });
+    const take = (fresh: LoadPoint[]) => {
       const all = [...known, ...fresh];
       known = all.filter(({ t }) => t > (all.at(-1)?.t ?? 0) - range_ms);
       setPoints(known);
@@ -38,6 +35,7 @@ function useLoad(saved: LoadTile | undefined) {
       if (document.visibilityState === "visible") asker.again(load, take, setError);
     };
     ask();
+    soon();
     const timer = window.setInterval(ask, EVERY_MS);
     return () => {
       window.clearInterval(timer);
@@ -45,7 +43,7 @@ function useLoad(saved: LoadTile | undefined) {
     };
     // `asked` says what the tile asks for
     // eslint-disable-next-line react-hooks/exhaustive-deps
-  }, [wall, asked, range_ms]);
+  }, [asked, range_ms]);
   return { points, error };
 }
 

@@ -55,9 +55,8 @@ function PlainCard({ tile, actions }: Props<Exclude<Tile, ChartTile | LoadTile>>
 }
 
 function ChartCard({ tile, actions }: Props<ChartTile>) {
-  const wall = useWall((state) => state.wall.id);
   const saved = useWall((state) => state.wall.tiles.find(({ id }) => id === tile.id));
-  const curves = useTileCurves(wall, saved?.kind === "chart" ? saved : undefined);
+  const curves = useTileCurves(saved?.kind === "chart" ? saved : undefined);
   const { state, now } = useTileState(tile.id);
   const place = useRef<HTMLDivElement>(null);
   const height = useHeight(place);

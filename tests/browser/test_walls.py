@@ -124,10 +124,10 @@ def test_a_wall_is_arranged_kept_and_shown_by_a_link_until_it_is_revoked(
     page.get_by_role("button", name="Done").click()
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url.partition("/walls/hall-3/")[2]))
-    with page.expect_request(re.compile("/walls/hall-3/state$")):
+    with page.expect_request(re.compile("/walls/hall-3/look$")):
         trace_a_row(page)
     axe.look("a wall")
-    assert {each.partition("?")[0] for each in asked if each} <= {"state", "tiles/chart-1/curve"}
+    assert {each for each in asked if each} == {"look"}
     page.get_by_role("button", name="Change", exact=True).click()
     add_load(page, "Throughput of an element", Pipeline="watched", Element="positive")
     axe.look("the fields of a tile of load")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
-from ninja import Query, Router, Status
+from ninja import Router, Status
 from pydantic import Field
 
 from webapp.accounts.models import Role, User
@@ -11,9 +11,7 @@ from webapp.accounts.permissions import require
 from webapp.api.accounts import Body
 from webapp.api.authentication import SessionAuth, TokenAuth, actor
 from webapp.api.pipelines import etag, wanted_revision
-from webapp.monitoring.curves import TIME_MS_MAX, CurveSpan
-from webapp.monitoring.schemas import Curve
-from webapp.walls import actions, schemas, selectors, showing
+from webapp.walls import actions, looking, schemas, selectors
 from webapp.walls.links import LINK_PREFIX, used_link
 from webapp.walls.models import WallLink
 from webapp.walls.tiles import Tiles
@@ -107,27 +105,10 @@ def revoke_link(request: HttpRequest, id: str, link: int) -> Status[None]:
     return Status(204, None)
 
 
-@router.get("/walls/{id}/state", response=schemas.WallState, auth=OPEN_TO_LINKS)
-def state(request: HttpRequest, id: str) -> schemas.WallState:
-    """Returns what all tiles show beside curves and load: figures, the newest rows of tables, pictures, and
-    the states of the elements whose rows they show. One consumer reads the rows of all of them. What is wrong
-    with a tile is the `problem` of its source."""
-    return showing.state_of(selectors.wall_with(id))
-
-
-@router.get("/walls/{id}/tiles/{tile}/curve", response=Curve, auth=OPEN_TO_LINKS)
-def curve(
-    request: HttpRequest, id: str, tile: str, span: Query[CurveSpan], series: int = Query(0, ge=0, le=7)
-) -> Curve:
-    """Returns the rows that one series of a chart needs, as the curve of a stream does. A row has only the
-    columns of the series, and no key."""
-    return showing.curve_of_tile(selectors.wall_with(id), tile, series, span)
-
-
-@router.get("/walls/{id}/tiles/{tile}/load", response=schemas.LoadHistory, auth=OPEN_TO_LINKS)
-def load(
-    request: HttpRequest, id: str, tile: str, after: int = Query(0, ge=0, le=TIME_MS_MAX)
-) -> schemas.LoadHistory:
-    """Returns what a tile of load shows, oldest first: a point every 2 s, of the last hour. `after` leaves
-    out those up to this time, ms since 1970."""
-    return showing.load_of_tile(selectors.wall_with(id), tile, after)
+@router.post("/walls/{id}/look", response=schemas.WallLook, auth=OPEN_TO_LINKS)
+def look(request: HttpRequest, id: str, body: looking.LookWanted) -> schemas.WallLook:
+    """Returns what all tiles show, and changes nothing: figures, the newest rows of tables, pictures, and the
+    states of the elements whose rows they show; beside it the curves and loads that the body asks for. Rows
+    have only the columns of their tile, and no key. One consumer reads all of them. What is wrong with a
+    tile, a curve or a load is its `problem`, and the others have their answers."""
+    return looking.look(selectors.wall_with(id), body)

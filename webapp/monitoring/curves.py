@@ -8,8 +8,7 @@ from typing import Any
 from ninja import Schema
 from pydantic import Field
 
-from pipeline_runtime.kafka.clients import KafkaSettings
-from pipeline_runtime.kafka.peek import PeekedRecord, RangeRead, read_new, read_span, read_window
+from pipeline_runtime.kafka.peek import Kafka, PeekedRecord, RangeRead, read_new, read_span, read_window
 from webapp.backends.kafka import asked_of_kafka
 from webapp.monitoring.schemas import Curve
 from webapp.monitoring.streams import record_json, value_of
@@ -41,16 +40,26 @@ class CurveSpan(Schema):
         return {int(partition): int(offset) for partition, _, offset in parts}
 
 
-def curve_of(
-    source: str,
-    topic: str,
-    drawn: Drawn,
-    span: CurveSpan,
-    value: Callable[[PeekedRecord], Any] = value_of,
+def curve_of(source: str, topic: str, drawn: Drawn, span: CurveSpan) -> Curve:
+    """Returns the rows of a topic that a chart needs. Raises BackendAway."""
+    read = asked_of_kafka(lambda kafka: read_for(kafka, topic, span))
+    return curve_from(read, source, drawn, span, value_of)
+
+
+def read_for(kafka: Kafka, topic: str, span: CurveSpan) -> RangeRead:
+    """Reads what a chart draws. Raises the Kafka client's errors."""
+    if span.after:
+        return read_new(kafka, topic, span.offsets, ROWS_MAX)
+    if span.from_ms is not None and span.to_ms is not None:
+        return read_span(kafka, topic, span.from_ms, span.to_ms, ROWS_MAX)
+    return read_window(kafka, topic, span.window_ms, ROWS_MAX)
+
+
+def curve_from(
+    read: RangeRead, source: str, drawn: Drawn, span: CurveSpan, value: Callable[[PeekedRecord], Any]
 ) -> Curve:
-    """Returns the rows of a topic that a chart needs. `value` is what is drawn of a record, or None
-    for nothing. Raises BackendAway."""
-    read = asked_of_kafka(lambda kafka: _read(kafka, topic, span))
+    """Returns the rows among those read that a chart needs. `value` is what is drawn of a record, or None for
+    nothing."""
     found = [(record, drawable) for record in read.records if (drawable := value(record)) is not None]
     rows = [Row(record.timestamp_ms, record.key or "", drawable) for record, drawable in found]
     kept = thinned(rows, drawn, span.length_ms, span.pixels)
@@ -61,11 +70,3 @@ def curve_of(
         "left_out": read.left_out,
         "cursor": ",".join(f"{partition}:{end}" for partition, end in sorted(read.ends.items())),
     }
-
-
-def _read(kafka: KafkaSettings, topic: str, span: CurveSpan) -> RangeRead:
-    if span.after:
-        return read_new(kafka, topic, span.offsets, ROWS_MAX)
-    if span.from_ms is not None and span.to_ms is not None:
-        return read_span(kafka, topic, span.from_ms, span.to_ms, ROWS_MAX)
-    return read_window(kafka, topic, span.window_ms, ROWS_MAX)

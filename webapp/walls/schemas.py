@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from typing_extensions import TypedDict
 
 from webapp.json_types import Number
-from webapp.monitoring.schemas import ElementPoint, Peeked
+from webapp.monitoring.schemas import Curve, ElementPoint, Peeked
 from webapp.nodes.schemas import NodePoint
 from webapp.walls.tiles import Tile
 
@@ -101,14 +103,28 @@ class LoadPoint(ElementPoint, NodePoint):
     """A point of an element or of a node, with only what the tile shows."""
 
 
-class LoadHistory(TypedDict):
+class LoadAnswer(TypedDict):
     points: list[LoadPoint]
+    """one every 2 s, of the last hour, oldest first"""
+    problem: dict[str, Any] | None
+    """as an answer of its own would be"""
 
 
-class WallState(TypedDict):
-    """What a wall shows beside curves and load, by the ids of its tiles."""
+class CurveAnswer(TypedDict):
+    curve: Curve | None
+    """null without a problem: there was no time for it in this look"""
+    problem: dict[str, Any] | None
+    """as an answer of its own would be"""
+
+
+class WallLook(TypedDict):
+    """What a wall shows."""
 
     at: str
     revision: int
     """of the wall that this is about"""
     tiles: dict[str, TileState]
+    """by their ids: what they show beside curves and load"""
+    curves: list[CurveAnswer]
+    """in the order in which they were asked for"""
+    loads: list[LoadAnswer]

@@ -1,42 +1,31 @@
-"""What the tiles of a wall show: states, newest values, curves, rows and load. Only what the wall says: of
-each row the columns of its tile."""
+"""What the tiles of a wall show beside curves and load: states, newest values and rows. Only what the wall
+says: of each row the columns of its tile."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from itertools import pairwise
 from statistics import median
 from typing import Any
 
-from pipeline_runtime.kafka.peek import Newest, PeekedRecord, peek_each
+from pipeline_runtime.kafka.peek import Newest, PeekedRecord, SharedConsumer, peek_each
 from pipeline_runtime.model.plain_data import exact
 from pipeline_runtime.operators.registry import OperatorUnknown, default_registry
 from webapp.backends.kafka import asked_of_kafka
 from webapp.moments import iso_of_ms
 from webapp.monitoring.board import Board
-from webapp.monitoring.curves import CurveSpan, curve_of
-from webapp.monitoring.schemas import Curve, LiveElement, Peeked, PeekedRecord as PeekedJson
-from webapp.monitoring.selectors import element_history, node_history
+from webapp.monitoring.schemas import LiveElement, Peeked, PeekedRecord as PeekedJson
 from webapp.monitoring.streams import (
     fields_of,
     record_json,
-    stream_of,
 )
-from webapp.monitoring.thinning import Drawn
-from webapp.pipelines.selectors import pipeline_named
 from webapp.pipelines.shape import elements_of
-from webapp.placements.selectors import active_deployment
-from webapp.problems import BackendAway, Invalid, Problem, TooLarge
+from webapp.problems import BackendAway, Problem, TooLarge
 from webapp.walls import schemas
-from webapp.walls.kept import kept_curve
-from webapp.walls.models import Wall
-from webapp.walls.selectors import tile_of, tiles_of
 from webapp.walls.sources import Sources
 from webapp.walls.tiles import (
-    ChartTile,
     FigureTile,
     LoadTile,
     PictureTile,
@@ -60,13 +49,14 @@ READ_BYTES_MAX = 8 * 1024 * 1024
 class _Shown:
     """The pipelines of a wall, read once for all its tiles."""
 
-    def __init__(self, tiles: Sequence[Tile]) -> None:
+    def __init__(self, tiles: Sequence[Tile], consumer: SharedConsumer) -> None:
         names = {stream.pipeline for tile in tiles for stream in streams_of(tile)}
         names |= {tile.pipeline for tile in tiles if isinstance(tile, PictureTile | LoadTile)}
         self._sources = Sources(names)
         self.pipelines = self._sources.pipelines
         self.board = Board(self.pipelines.values())
         self._tiles = tiles
+        self._consumer = consumer
         self._newest: dict[str, Newest] | BackendAway | None = None
 
     def stream(self, wanted: Stream) -> tuple[str, str]:
@@ -101,7 +91,7 @@ class _Shown:
                     limits[topic] = max(rows, limits.get(topic, 0))
         each = READ_BYTES_MAX // max(1, len(limits))
         try:
-            return asked_of_kafka(lambda kafka: peek_each(kafka, limits, READ_S, each))
+            return asked_of_kafka(lambda _: peek_each(self._consumer, limits, READ_S, each))
         except BackendAway as away:
             return away
 
@@ -113,15 +103,10 @@ def _wanted_rows(tile: Tile) -> list[tuple[Stream, int]]:
     return [(tile, tile.rows)] if isinstance(tile, TableTile) else []
 
 
-def state_of(wall: Wall) -> schemas.WallState:
-    """Returns what all tiles show beside curves and load. What is wrong with one tile stands there alone."""
-    tiles = tiles_of(wall)
-    shown = _Shown(tiles)
-    return {
-        "at": datetime.now(UTC).isoformat(),
-        "revision": wall.revision,
-        "tiles": {tile.id: _tile_state(tile, shown) for tile in tiles},
-    }
+def tile_states(tiles: Sequence[Tile], consumer: SharedConsumer) -> dict[str, schemas.TileState]:
+    """Returns what tiles show beside curves and load. What is wrong with one tile stands there alone."""
+    shown = _Shown(tiles, consumer)
+    return {tile.id: _tile_state(tile, shown) for tile in tiles}
 
 
 def _tile_state(tile: Tile, shown: _Shown) -> schemas.TileState:
@@ -195,7 +180,7 @@ def _figure(series: Series, shown: _Shown) -> schemas.FigureState:
 
 def _table(tile: TableTile, shown: _Shown) -> Peeked:
     """A row has only the columns of the tile, and no key."""
-    records = [_only(record_json(each), tile.columns) for each in shown.newest(tile, tile.rows)]
+    records = [only(record_json(each), tile.columns) for each in shown.newest(tile, tile.rows)]
     for record in records:
         record["value"] = {name: _short(value) for name, value in record["value"].items()}
     return {"stream": shown.stream(tile)[0], "records": records}
@@ -271,49 +256,6 @@ def _inputs(element: Mapping[str, Any]) -> Iterable[str]:
         )
 
 
-# -- curves and load ---------------------------------------------------------------------------------
-
-
-def curve_of_tile(wall: Wall, tile_id: str, index: int, span: CurveSpan) -> Curve:
-    """Returns the rows that a chart or a figure needs for one of its series. Raises Missing, Invalid,
-    Conflict and BackendAway."""
-    tile = tile_of(wall, tile_id)
-    if not isinstance(tile, ChartTile | FigureTile):
-        raise Invalid(f"The tile {tile_id} has no curve: it is a {tile.kind}.", faults=[_fault("tile")])
-    series = tile.series if isinstance(tile, ChartTile) else [tile.series]
-    if index >= len(series):
-        raise Invalid(f"The tile {tile_id} has {len(series)} series.", faults=[_fault("series")])
-    one = series[index]
-    _, source, topic = stream_of(one.pipeline, one.stream)
-    kept = kept_curve(source, topic, one, span)
-    if kept is not None:
-        return kept
-    found = curve_of(source, topic, Drawn((one.column,), one.by), span, lambda record: chosen(record, one))
-    return {**found, "records": [_only(record, one.columns) for record in found["records"]]}
-
-
-def load_of_tile(wall: Wall, tile_id: str, after_ms: int) -> schemas.LoadHistory:
-    """Returns the points of a tile of load that are newer than `after_ms`, oldest first. Raises Missing,
-    Invalid and BackendAway."""
-    tile = tile_of(wall, tile_id)
-    if not isinstance(tile, LoadTile):
-        raise Invalid(f"The tile {tile_id} shows no load: it is a {tile.kind}.", faults=[_fault("tile")])
-    names = ("t", *tile.columns)
-    points: list[Any] = [
-        {name: point[name] for name in names if name in point}
-        for point in _load_history(tile)
-        if point["t"] > after_ms
-    ]
-    return {"points": points}
-
-
-def _load_history(tile: LoadTile) -> Sequence[Mapping[str, Any]]:
-    if tile.node:
-        return node_history(tile.node)
-    deployment = active_deployment(pipeline_named(tile.pipeline))
-    return element_history(deployment.pk, tile.element) if deployment else []
-
-
 def chosen(record: PeekedRecord, series: Series) -> dict[str, Any] | None:
     """Returns the columns of a record that a series shows, or None if it shows nothing of it."""
     if series.key is not None and record.key != series.key:
@@ -324,11 +266,7 @@ def chosen(record: PeekedRecord, series: Series) -> dict[str, Any] | None:
     return {name: value[name] for name in series.columns if name in value}
 
 
-def _only(record: PeekedJson, columns: Iterable[str]) -> PeekedJson:
+def only(record: PeekedJson, columns: Iterable[str]) -> PeekedJson:
     value = record["value"]
     kept = {name: value[name] for name in columns if name in value} if isinstance(value, dict) else {}
     return {**record, "key": None, "value": kept}
-
-
-def _fault(path: str) -> Any:
-    return {"element": None, "path": path, "message": "is not one of the wall's", "code": "invalid"}

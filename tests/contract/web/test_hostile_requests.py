@@ -115,7 +115,6 @@ def concrete(path: str) -> str:
         path.replace("{name}", PIPELINE if "/pipelines" in path else "edge-a")
         .replace("/policies/{id}", "/policies/1")
         .replace("/walls/{id}", "/walls/hall")
-        .replace("{tile}", "t")
         .replace("{link}", "1")
         .replace("{id}", NOBODYS if re.search("handovers|operations", path) else "power")
         .replace("{stream}", "power")

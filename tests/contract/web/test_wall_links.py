@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from tests.contract.web.conftest import PREFIX, audited
 from tests.contract.web.test_permissions import ENDPOINTS, assert_problem
-from tests.contract.web.walls import CHART, NOTE, Call, by_link, linked, made, with_secret
+from tests.contract.web.walls import CHART, NOTE, Call, by_link, linked, look, made, with_secret
 from webapp.accounts.models import User
 from webapp.walls.models import Wall, WallLink
 
@@ -23,13 +23,13 @@ def test_a_link_shows_its_wall_and_names_nobody(caller: Call) -> None:
     wall = shown.get("/walls/hall").json()
     assert (wall["title"], wall["changed_by"]) == ("Hall", None)
     assert [note["by"] for note in wall["tiles"][0]["annotations"]] == [""]
-    assert "operator-user" not in json.dumps(shown.get("/walls/hall/state").json())
-    for part in ("", "/state", "/tiles/t/curve", "/tiles/t/load"):
-        assert_problem(shown.get(f"/walls/other{part}"), 403)
+    assert "operator-user" not in json.dumps(look(shown, [{"tile": "t"}]))
+    assert_problem(shown.get("/walls/other"), 403)
+    assert_problem(shown.post("/walls/other/look", {}), 403)
 
 
 @pytest.mark.usefixtures("deployment")
-def test_a_link_opens_nothing_but_four_ways_to_look_at_its_wall(caller: Call) -> None:
+def test_a_link_opens_nothing_but_two_ways_to_look_at_its_wall(caller: Call) -> None:
     made(caller, "Hall", CHART)
     shown = by_link(caller, "hall")
     opened = {
@@ -37,8 +37,7 @@ def test_a_link_opens_nothing_but_four_ways_to_look_at_its_wall(caller: Call) ->
         for method, path, body, _ in ENDPOINTS
         if shown.call(method, path, body).status_code != 401
     }
-    looks = ("", "/state", "/tiles/t/curve", "/tiles/t/load")
-    assert opened == {("GET", f"/walls/hall{part}") for part in looks}
+    assert opened == {("GET", "/walls/hall"), ("POST", "/walls/hall/look")}
     assert shown.http.get("/").status_code == 302
 
 

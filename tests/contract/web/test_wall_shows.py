@@ -18,12 +18,25 @@ from pipeline_runtime.kafka.peek import newest_offsets
 from pipeline_runtime.model.ids import stream_topic
 from pipeline_runtime.wire import keys
 from tests.contract.web.conftest import PIPELINE
-from tests.contract.web.test_permissions import assert_problem
-from tests.contract.web.walls import CHART, FIGURE, LOAD, PICTURE, SERIES, TABLE, Call, by_link, made, send
+from tests.contract.web.walls import (
+    CHART,
+    FIGURE,
+    LOAD,
+    PICTURE,
+    SERIES,
+    TABLE,
+    Call,
+    by_link,
+    curve,
+    look,
+    made,
+    send,
+    tiles_of,
+)
 from tests.waiting import PATIENCE_S, wait_until
 from webapp.moments import iso_of_ms
 from webapp.placements.models import Deployment
-from webapp.walls import showing
+from webapp.walls import looking, showing
 from webapp.walls.models import KeptBlock, KeptSeries
 from workers.control.walls import WallHistories
 
@@ -40,11 +53,6 @@ def topic(kafka: str, settings: Any, deployment: Deployment, monkeypatch: pytest
     return name
 
 
-def seen(response: Any) -> list[tuple[Any, Any]]:
-    assert response.status_code == 200, response.content
-    return rows_of(response.json())
-
-
 def rows_of(answer: dict[str, Any]) -> list[tuple[Any, Any]]:
     return [(record["key"], record["value"]) for record in answer["records"]]
 
@@ -56,15 +64,11 @@ def test_tiles_show_the_columns_that_they_name_and_nothing_else(caller: Call) ->
     tiles = [CHART | {"series": [SERIES, of_a]}, FIGURE | {"series": of_a}, TABLE, PICTURE, gone]
     made(caller, "Hall", *tiles)
     shown = by_link(caller, "hall")
-    t = "/walls/hall/tiles"
     whole = [(None, {"mf01": n}) for n in (1, 7, 2, 4)]
-    assert seen(shown.get(f"{t}/t/curve?window_ms=60000")) == whole
-    assert seen(shown.get(f"{t}/t/curve?series=1&window_ms=60000")) == [whole[0], *whole[2:]]
-    assert seen(shown.get(f"{t}/t/curve?from_ms=1000&to_ms=2000")) == whole[:2]
-    for wrong in (f"{t}/t/curve?series=2", f"{t}/t/curve?series=8", f"{t}/rows/curve"):
-        assert_problem(shown.get(wrong), 422)
-    assert_problem(shown.get(f"{t}/nothing/curve"), 404)
-    found = shown.get("/walls/hall/state").json()["tiles"]
+    assert rows_of(curve(shown, window_ms=60_000)) == whole
+    assert rows_of(curve(shown, 1, window_ms=60_000)) == [whole[0], *whole[2:]]
+    assert rows_of(curve(shown, from_ms=1000, to_ms=2000)) == whole[:2]
+    found = tiles_of(shown)
     figure = found["f"]["figure"]
     assert (figure["value"], figure["at"]) == (4, "1970-01-01T00:00:04+00:00")
     assert (figure["every_s"], figure["points"]) == (1.5, [[1000, 1], [3000, 2], [4000, 4]])
@@ -94,11 +98,20 @@ def test_one_consumer_reads_the_rows_of_all_tiles_and_a_tile_that_fails_leaves_t
     elements = ("variation", "readings", "power")
     tables = [TABLE | {"id": f"t{n}", "element": elements[n % 3], "rows": n + 1} for n in range(12)]
     gone = TABLE | {"id": "gone", "element": "gone"}
-    made(caller, "Hall", gone, FIGURE, *tables)
+    missing = SERIES | {"element": "gone"}
+    made(caller, "Hall", gone, FIGURE, CHART | {"series": [SERIES, SERIES | {"key": "b"}, missing]}, *tables)
     opened.clear()
     viewer = caller("viewer")
-    found = viewer.get("/walls/hall/state").json()["tiles"]
+    wanted = [("t", 0), ("t", 1), ("t", 2), ("t", 3), ("t0", 0), ("none", 0), ("f", 0)]
+    answer = look(viewer, [{"tile": tile, "series": series} for tile, series in wanted])
     assert len(opened) == 1
+    whole, of_b, *wrong, figure = answer["curves"]
+    assert [value["mf01"] for _, value in rows_of(whole["curve"])] == [1, 7, 2, 4]
+    assert [value["mf01"] for _, value in rows_of(of_b["curve"])] == [7]
+    assert rows_of(figure["curve"]) == rows_of(whole["curve"])
+    assert [each["curve"] for each in wrong] == [None] * 4
+    assert [each["problem"]["status"] for each in wrong] == [404, 422, 422, 404]
+    found = answer["tiles"]
     [source] = found["gone"]["sources"]
     assert (found["gone"]["rows"], source["problem"][:23]) == (None, 'There is no element "go')
     assert found["f"]["figure"]["value"] == 4
@@ -111,14 +124,16 @@ def test_one_consumer_reads_the_rows_of_all_tiles_and_a_tile_that_fails_leaves_t
     # What is too large together begins later, and what comes too late says so.
     size = len(json.dumps({"mf01": 500.0, "secret": 500.0})) + len(b"500")
     monkeypatch.setattr(showing, "READ_BYTES_MAX", 3 * (2 * size + 1))
-    cut = viewer.get("/walls/hall/state").json()["tiles"]["t10"]["rows"]
+    cut = tiles_of(viewer)["t10"]["rows"]
     assert [value["mf01"] for _, value in rows_of(cut)] == [499, 500]
     monkeypatch.setattr(showing, "READ_BYTES_MAX", 3)
-    found = viewer.get("/walls/hall/state").json()["tiles"]
+    found = tiles_of(viewer)
     assert found["t0"]["sources"][0]["problem"] == "The newest row is too large for a wall."
     assert rows_of(found["t2"]["rows"]) == []
     monkeypatch.setattr(showing, "READ_S", 0.0)
-    found = viewer.get("/walls/hall/state").json()["tiles"]
+    monkeypatch.setattr(looking, "CURVES_S", 0.0)
+    assert look(viewer, [{"tile": "t"}])["curves"] == [{"curve": None, "problem": None}]
+    found = tiles_of(viewer)
     assert "did not give the newest rows" in found["t0"]["sources"][0]["problem"]
     assert rows_of(found["t2"]["rows"]) == []
 
@@ -139,7 +154,7 @@ def test_a_chart_of_an_hour_is_drawn_from_what_is_kept_and_goes_on_in_the_topic(
 ) -> None:
     by = SERIES | {"by": "secret"}
     made(caller, "Hall", CHART | {"range_s": 3600, "series": [SERIES, SERIES | {"key": "a"}, by]})
-    broker, path, hour = KafkaSettings(kafka), "/walls/hall/tiles/t/curve", 3_600_000
+    broker, hour = KafkaSettings(kafka), {"window_ms": 3_600_000, "pixels": 4000}
     send(broker, topic, [(b"a", float(n % 7), 1_000_000 + 100 * n) for n in range(2000)])
     context: Any = SimpleNamespace(kafka=broker, closing=threading.Event())
 
@@ -160,24 +175,24 @@ def test_a_chart_of_an_hour_is_drawn_from_what_is_kept_and_goes_on_in_the_topic(
     keeper = kept_all()
     assert KeptSeries.objects.count() == 3
     viewer = caller("viewer")
-    whole = viewer.get(f"{path}?window_ms={hour}&pixels=4000").json()
+    whole = curve(viewer, **hour)
     assert whole["rows"] == 2004
-    assert seen(viewer.get(f"{path}?after={whole['cursor']}")) == []  # exactly all of it
-    of_a = viewer.get(f"{path}?series=1&window_ms={hour}&pixels=4000").json()
+    assert rows_of(curve(viewer, after=whole["cursor"])) == []  # exactly all of it
+    of_a = curve(viewer, 1, **hour)
     assert of_a["rows"] == 2003
-    curves = viewer.get(f"{path}?series=2&window_ms={hour}&pixels=4000").json()["records"]
+    curves = curve(viewer, 2, **hour)["records"]
     assert {each["value"]["secret"] for each in curves} == {f"{n}.0" for n in (*range(7), 7)}
     keeper.let_go()
 
     # Another keeper reads on where the history ends, and counts no row twice.
     send(broker, topic, [(b"b", 50.0, 1_400_000)])
     kept_all().let_go()
-    again = viewer.get(f"{path}?window_ms={hour}&pixels=4000").json()
+    again = curve(viewer, **hour)
     assert (again["rows"], again["left_out"]) == (2005, 0)
     assert again["records"][-1]["value"] == {"mf01": 50}
 
     # The least, the greatest and the last row of each second, and nothing that is no row.
-    old = viewer.get(f"{path}?from_ms=1000000&to_ms=1099999&pixels=4000").json()
+    old = curve(viewer, from_ms=1_000_000, to_ms=1_099_999, pixels=4000)
     expected = set()
     for begin in range(0, 1000, 10):
         second = range(begin, begin + 10)
@@ -210,13 +225,13 @@ def test_a_tile_of_load_shows_its_figures_and_no_others(caller: Call, real_redis
     for t in (1000, 3000):
         real_redis.rpush(of_element, json.dumps({"t": t, "lag_rows": t // 1000, "state_bytes": 1}))
         real_redis.rpush(of_node, json.dumps({"t": t, "cpu_ratio": 0.5, "memory_ratio": 0.1}))
-    t = "/walls/hall/tiles"
-    assert shown.get(f"{t}/l/load").json() == {
-        "points": [{"t": 1000, "lag_rows": 1}, {"t": 3000, "lag_rows": 3}]
-    }
-    assert shown.get(f"{t}/n/load?after=1000").json() == {"points": [{"t": 3000, "cpu_ratio": 0.5}]}
-    assert_problem(shown.get(f"{t}/l/curve"), 422)
-    found = shown.get("/walls/hall/state").json()["tiles"]
+    answer = look(shown, loads=[{"tile": "l"}, {"tile": "n", "after": 1000}, {"tile": "none"}])
+    of_l, of_n, of_none = answer["loads"]
+    assert of_l["points"] == [{"t": 1000, "lag_rows": 1}, {"t": 3000, "lag_rows": 3}]
+    assert of_n["points"] == [{"t": 3000, "cpu_ratio": 0.5}]
+    assert [each["problem"] and each["problem"]["status"] for each in answer["loads"]] == [None, None, 404]
+    assert of_none["points"] == []
+    found = answer["tiles"]
     assert [source["title"] for source in found["l"]["sources"]] == ["variation"]
     assert found["n"]["sources"] == []
     assert "no element" in found["gone"]["sources"][0]["problem"]
@@ -225,7 +240,7 @@ def test_a_tile_of_load_shows_its_figures_and_no_others(caller: Call, real_redis
 @pytest.mark.usefixtures("deployment")
 def test_a_picture_has_no_parameters(caller: Call) -> None:
     made(caller, "Hall", PICTURE)
-    picture = by_link(caller, "hall").get("/walls/hall/state").json()["tiles"]["p"]["picture"]
+    picture = tiles_of(by_link(caller, "hall"))["p"]["picture"]
     assert picture["title"] == PIPELINE
     [power] = [element for element in picture["elements"] if element["id"] == "power"]
     assert power == {
@@ -251,7 +266,7 @@ def test_elements_without_a_place_stand_in_a_row(caller: Call) -> None:
     }
     assert caller("editor").post("/pipelines", {"name": "row", "document": document}).status_code == 201
     made(caller, "Hall", PICTURE | {"pipeline": "row"})
-    picture = caller("viewer").get("/walls/hall/state").json()["tiles"]["p"]["picture"]
+    picture = tiles_of(caller("viewer"))["p"]["picture"]
     assert [(element["x"], element["y"]) for element in picture["elements"]] == [(0, 0), (300, 0)]
 
 
@@ -261,7 +276,7 @@ def test_without_kafka_a_wall_shows_the_rest_and_says_why(caller: Call, settings
     settings.FOGLINE = settings.FOGLINE.model_copy(update=away)
     other = FIGURE | {"id": "other", "series": SERIES | {"element": "power"}}
     made(caller, "Hall", FIGURE, other, TABLE, PICTURE)
-    found = caller("viewer").get("/walls/hall/state").json()["tiles"]
+    found = tiles_of(caller("viewer"))
     for id in ("f", "other", "rows"):
         [source] = found[id]["sources"]
         assert (found[id]["figure"], found[id]["rows"], source["status"]) == (None, None, "running")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.test import Client
@@ -53,6 +53,26 @@ def saved(caller: Call, wall: dict[str, Any], *tiles: dict[str, Any]) -> dict[st
 
 def put(caller: Call, id: str, revision: int, **body: Any) -> Any:
     return caller("operator").put(f"/walls/{id}", body, **{"If-Match": f'"{revision}"'})
+
+
+def look(shown: Caller, curves: Sequence[Any] = (), loads: Sequence[Any] = ()) -> dict[str, Any]:
+    """What a look at the wall `hall` answers."""
+    response = shown.post("/walls/hall/look", {"curves": [*curves], "loads": [*loads]})
+    assert response.status_code == 200, response.content
+    found: dict[str, Any] = response.json()
+    return found
+
+
+def tiles_of(shown: Caller) -> dict[str, Any]:
+    found: dict[str, Any] = look(shown)["tiles"]
+    return found
+
+
+def curve(shown: Caller, series: int = 0, tile: str = "t", **span: Any) -> dict[str, Any]:
+    [answer] = look(shown, [{"tile": tile, "series": series, **span}])["curves"]
+    assert answer["problem"] is None
+    found: dict[str, Any] = answer["curve"]
+    return found
 
 
 def linked(caller: Call, wall: str) -> dict[str, Any]:

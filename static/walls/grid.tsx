@@ -86,17 +86,17 @@ function useKeys(tile: Tile, actions: TileActions | null) {
 
 function Placed({ tile, actions }: { tile: Tile; actions: TileActions | null }) {
   const onKeyDown = useKeys(tile, actions);
-  if (!actions) return <TileCard tile={tile} actions={null} />;
+  const moved = actions && {
+    role: "group",
+    tabIndex: 0,
+    "aria-label": `Tile ${tile.title || tile.id}, ${placeWords(tile)}. Arrow keys move it, with Shift they change its size.`,
+    "aria-keyshortcuts": "ArrowLeft ArrowRight ArrowUp ArrowDown Enter Delete",
+    onKeyDown,
+    onFocus: () => useWall.setState({ selected: tile.id }),
+  };
+  // the same place whether it is changed or not: a tile keeps what it shows
   return (
-    <div
-      className="wall-grid__place"
-      role="group"
-      tabIndex={0}
-      aria-label={`Tile ${tile.title || tile.id}, ${placeWords(tile)}. Arrow keys move it, with Shift they change its size.`}
-      aria-keyshortcuts="ArrowLeft ArrowRight ArrowUp ArrowDown Enter Delete"
-      onKeyDown={onKeyDown}
-      onFocus={() => useWall.setState({ selected: tile.id })}
-    >
+    <div className="wall-grid__place" {...moved}>
       <TileCard tile={tile} actions={actions} />
     </div>
   );

@@ -25,7 +25,8 @@ export function FigureBody({ tile, state }: { tile: FigureTile; state: TileState
   const { value, points } = state.figure;
   const text = figureText(value, tile.decimals);
   const verdict = verdictOf(value, tile.low, tile.high);
-  const limit = verdict === "high" ? `above ${tile.high}` : verdict === "low" ? `below ${tile.low}` : null;
+  const broken = verdict === "high" ? tile.high : tile.low;
+  const limit = verdict && `${verdict === "high" ? "above" : "below"} ${broken?.toLocaleString("en")}`;
   const length = text.length + (tile.unit ? 0.7 * (tile.unit.length + 1) : 0);
   return (
     <div className="wall-figure" data-verdict={verdict ?? undefined}>

@@ -140,7 +140,7 @@ function Frame({ tile, actions, age, state, children }: FrameProps) {
           <h2 className="wall-tile__name ellipsis" title={name}>
             {name}
           </h2>
-          {age && <AgeMark age={age} state={state} />}
+          {age && (age.ms !== null || problems.length === 0) && <AgeMark age={age} state={state} />}
           {actions && <TileMenu tile={tile} name={name} actions={actions} />}
         </header>
       )}

@@ -1,5 +1,6 @@
 /** How old a figure is, and whether that is longer than usual. Pure. */
 import { seconds } from "../shared/format";
+import { cellText, type RowColumn } from "../shared/rows/cells";
 import type { SourceState } from "../shared/types";
 
 /** Nothing is called old before this: reports come each second, and a wall asks every 2 s. */
@@ -63,10 +64,26 @@ const DIGITS = 4;
 
 /** A figure as it is read from afar: few digits, or as many decimals as its tile asks for. */
 const CELL_DIGITS = 6;
+/** Numbers of one column have the same decimals if the greatest has at most so many digits more than the least. */
+const SIZES_APART = 2;
 
 /** A number with as many digits as can be read from afar. A whole number keeps all of them. */
 export const legible = (value: unknown): unknown =>
   typeof value === "number" && !Number.isInteger(value) ? Number(value.toPrecision(CELL_DIGITS)) : value;
+
+/**
+ * How many decimals the numbers of a column have, so that their points stand below each other. Nothing where all are
+ * whole, or where they are of very different sizes.
+ */
+export function decimalsOf(values: readonly unknown[]): number | undefined {
+  const numbers = values.filter((value) => typeof value === "number" && value !== 0) as number[];
+  if (numbers.every(Number.isInteger)) return undefined;
+  const room = numbers.map((each) => Math.max(0, CELL_DIGITS - 1 - Math.floor(Math.log10(Math.abs(each)))));
+  const least = Math.min(...room);
+  if (Math.max(...room) - least > SIZES_APART) return undefined;
+  const had = numbers.map((each) => String(legible(each)).split(".")[1]?.length ?? 0);
+  return Math.min(least, Math.max(...had));
+}
 
 /** With milliseconds, as the first column of each table. */
 const TIME_LETTERS = 12;
@@ -78,12 +95,15 @@ const ARROW_LETTERS = 3;
 
 /** How many letters the widest row of a table may have: by them its letters are as large as fit. */
 export function lettersOf(
-  columns: readonly { name: string }[],
+  columns: readonly RowColumn[],
   rows: readonly { values: readonly unknown[] }[],
   traced: boolean,
 ): number {
-  const widths = columns.map(({ name }, place) =>
-    Math.max(name.length, ...rows.map(({ values }) => String(values[place] ?? "").length)),
+  const widths = columns.map(({ name, type, decimals }, place) =>
+    Math.max(
+      name.length,
+      ...rows.map(({ values }) => (cellText(values[place], type, decimals) ?? "").length),
+    ),
   );
   const time = TIME_LETTERS + (traced ? ARROW_LETTERS : 0);
   return [time, ...widths].reduce((sum, width) => sum + width + ROOM_LETTERS, 0);

@@ -2,14 +2,14 @@
 import { TriangleAlert } from "lucide-react";
 import { useEffect, useState, type CSSProperties } from "react";
 import { page } from "../shared/page";
-import { columnsOf, newestFirst, rowOf } from "../shared/rows/cells";
+import { newestFirst, rowOf } from "../shared/rows/cells";
 import { RowTable } from "../shared/rows/table";
 import { tracing, useTrace } from "../shared/rows/trace";
 import type { FigureTile, Peeked, PictureTile, TableTile, TextTile, TileState } from "../shared/types";
 import { Skeleton } from "../shared/ui/parts";
 import { PipelinePicture } from "../shared/ui/pipeline-picture";
 import { Spark } from "../shared/ui/spark";
-import { figureText, legible, lettersOf, verdictOf } from "./age";
+import { decimalsOf, figureText, legible, lettersOf, verdictOf } from "./age";
 
 /** Whoever has only a link to the wall sees rows, and not where they came from. */
 const MAY_TRACE = page.user.username !== "";
@@ -65,14 +65,15 @@ export function TableBody({ tile, state }: { tile: TableTile; state: TileState |
   const shown = held ?? state?.rows;
   if (!shown) return isTold(state) ? null : <Skeleton lines={4} />;
   if (shown.records.length === 0) return <p className="wall-none">There is no row yet.</p>;
-  const columns = columnsOf(
-    shown.records,
-    tile.columns.map((name) => ({ name })),
-  );
+  const named = tile.columns.map((name) => ({ name }));
   const rows = newestFirst(shown.records).map((record) => {
-    const row = rowOf(record, columns);
+    const row = rowOf(record, named);
     return { ...row, values: row.values.map(legible) };
   });
+  const columns = named.map(({ name }, place) => ({
+    name,
+    decimals: decimalsOf(rows.map(({ values }) => values[place])),
+  }));
   const letters = lettersOf(columns, rows, MAY_TRACE);
   return (
     <>

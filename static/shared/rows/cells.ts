@@ -7,6 +7,8 @@ export interface RowColumn {
   /** nothing where nobody knows it */
   type?: string | undefined;
   unit?: string | null | undefined;
+  /** of each number; as many as it has where nobody says it */
+  decimals?: number | undefined;
 }
 
 export interface ShownRow {
@@ -31,8 +33,9 @@ export const isNumber = (column: RowColumn, values: readonly unknown[] = []): bo
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)$/;
 
 /** A value with all its digits, and a time as all others of the page. Nothing stands for no value. */
-export function cellText(value: unknown, type?: string): string | null {
+export function cellText(value: unknown, type?: string, decimals?: number): string | null {
   if (value == null) return null;
+  if (typeof value === "number" && decimals !== undefined) return value.toFixed(decimals);
   if (typeof value === "object") return JSON.stringify(value);
   const text = String(value);
   if (type === undefined ? !ISO.test(text) : type !== "timestamp") return text;

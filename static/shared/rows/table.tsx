@@ -88,7 +88,9 @@ export function RowTable({
               )}
               {columns.map((column, place) => (
                 <td key={column.name} className={numeric[place] ? "num" : undefined}>
-                  {cellText(row.values[place], column.type) ?? <span className="muted">no value</span>}
+                  {cellText(row.values[place], column.type, column.decimals) ?? (
+                    <span className="muted">no value</span>
+                  )}
                 </td>
               ))}
               {keyed && <td className="muted">{row.key}</td>}

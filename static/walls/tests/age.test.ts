@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ageOf, ageWords, figureText, legible, lettersOf, usualGap, verdictOf } from "../age";
+import { ageOf, ageWords, decimalsOf, figureText, legible, lettersOf, usualGap, verdictOf } from "../age";
 
 const NOW = Date.parse("2026-11-28T12:00:00Z");
 const heard = (seconds: number) => ({
@@ -59,6 +59,15 @@ test("a figure has few digits, or those that were asked for", () => {
     "yes",
     "on",
   ]);
+});
+
+test("the numbers of a column have the same decimals, unless they are whole or of very different sizes", () => {
+  expect(decimalsOf([13078, 13097.9, null, 0])).toBe(1);
+  expect(decimalsOf([8083.1, 8092.99, 13071])).toBe(1);
+  expect(decimalsOf([0.5, 0.25, -0.75])).toBe(2);
+  expect(decimalsOf([1, 2, 1234567])).toBeUndefined();
+  expect(decimalsOf([12964.1, 0.000123457])).toBeUndefined();
+  expect(decimalsOf(["a", null, true])).toBeUndefined();
 });
 
 test("a table's numbers keep six digits, whole ones all, and its letters count what its widest row holds", () => {

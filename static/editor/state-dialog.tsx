@@ -76,9 +76,13 @@ function Ask({ close }: { close: () => void }) {
       <div className="stack">
         <ul className="carried-notes small">
           <li>
-            Files that it reads have to be there already, imported from the same originals in the same way.
+            The other Fogline needs the files that the pipeline reads, imported from the same original files
+            in the same way.
           </li>
-          <li>Topics of your own have to be the same ones, in the same Kafka.</li>
+          <li>
+            If the pipeline uses topics of yours, the other Fogline has to use the same topics of the same
+            Kafka.
+          </li>
           <li>Charts, dead letters and the rows of streams stay here.</li>
           <li>
             The elements stay paused. Resume them here, or undeploy the pipeline once it runs elsewhere.
@@ -86,7 +90,7 @@ function Ask({ close }: { close: () => void }) {
         </ul>
         <p role="status" aria-live="polite">
           {looks && (state ? `It waits for ${state.waits_for.join("; ")}.` : "It stops.")}
-          {state?.ready && "It stands at one boundary. Download it."}
+          {state?.ready && "All elements have stopped, and their states fit together. Download the file."}
         </p>
         {error !== null && <Problem error={error} />}
       </div>

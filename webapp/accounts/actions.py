@@ -34,7 +34,7 @@ def change_user(
     require(actor, Role.ADMIN, "change accounts")
     user = User.objects.select_for_update().filter(username=username).first()
     if user is None:
-        raise Missing(f'There is no account "{username}".')
+        raise Missing(f'There is no account "{username}".', next="See the list of accounts.")
     was_admin = user.may(Role.ADMIN)
     if role is not None:
         user.role = _role(role)
@@ -67,7 +67,12 @@ def change_own_password(actor: User, old: str, new: str) -> None:
             "message": "This is not your password.",
             "code": "password",
         }
-        raise Invalid("The present password is wrong.", safe="Nothing was changed.", faults=[fault])
+        raise Invalid(
+            "The present password is wrong.",
+            safe="Nothing was changed.",
+            next="Enter the password with which you signed in.",
+            faults=[fault],
+        )
     _check(user, new)
     user.set_password(new)
     user.save(update_fields=["password"])
@@ -92,7 +97,7 @@ def revoke_token(actor: User, id: int) -> None:
     token = ApiToken.objects.filter(pk=id).first()
     # To other users the token does not even exist.
     if token is None or (token.user_id != actor.pk and not actor.may(Role.ADMIN)):
-        raise Missing(f"You have no API token {id}.")
+        raise Missing(f"You have no API token {id}.", next="See your API tokens under Account.")
     audit(actor, "token.revoke", token.name, id=id, owner=token.user.username)
     token.delete()
 

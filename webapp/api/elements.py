@@ -230,7 +230,10 @@ def output(request: HttpRequest, name: str, id: str) -> StreamingHttpResponse:
     found = element_named(pipeline, id)
     deployment = active_deployment(pipeline)
     if deployment is None or found["node"] is None:
-        raise Conflict(f'"{found["title"]}" is not deployed, so it has no output to download.')
+        raise Conflict(
+            f'"{found["title"]}" is not deployed, so it has no output to download.',
+            next="Deploy the pipeline first.",
+        )
     node = Node.objects.filter(name=found["node"]).first()
     if node is None or not node.url or not node.up:
         raise BackendAway(

@@ -33,7 +33,9 @@ def _answering(who: str) -> Iterator[None]:
         yield
     except httpx.HTTPStatusError as error:
         if error.response.status_code == 404:
-            raise Missing(f"{who} does not have it.") from error
+            raise Missing(
+                f"{who} does not have this checkpoint or file.", next="Reload the page, and try again."
+            ) from error
         raise BackendAway(
             f"{who} answered {error.response.status_code}.",
             safe="Running pipelines are not affected.",

@@ -74,7 +74,11 @@ def _require_editor(scope: Message) -> None:
     if scheme.lower() == "bearer":
         user = user_of_token(secret.strip())
         if user is None:
-            raise Unauthenticated("This API token is not valid.", safe="Nothing was stored.")
+            raise Unauthenticated(
+                "This API token is not valid.",
+                safe="Nothing was stored.",
+                next="Make a new one under Account, API tokens.",
+            )
     else:
         sessions = import_module(settings.SESSION_ENGINE)
         request.session = sessions.SessionStore(request.COOKIES.get(settings.SESSION_COOKIE_NAME))

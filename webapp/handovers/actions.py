@@ -193,7 +193,7 @@ def _can_end(handover: Handover) -> bool:
 def handover_with(id: str) -> Handover:
     handover = Handover.objects.select_related("deployment__pipeline").filter(pk=id).first()
     if handover is None:
-        raise Missing(f"There is no handover {id}.")
+        raise Missing(f"There is no handover {id}.", next="See the list of handovers.")
     return handover
 
 
@@ -240,7 +240,11 @@ def order(
         running = Handover.objects.filter(deployment=deployment, group=group.group, outcome__isnull=True)
         if not running.exists():
             raise
-        raise Conflict(f"{deployment.name_of(element)} is being moved already.", safe=UNCHANGED) from error
+        raise Conflict(
+            f"{deployment.name_of(element)} is being moved already.",
+            safe=UNCHANGED,
+            next="Wait until this move has ended, or cancel it.",
+        ) from error
     if actor is not None and kind == Handover.Kind.RESTORATION:
         placement = GroupPlacement.objects.get(deployment=deployment, group=group.group)
         placement.vouch()

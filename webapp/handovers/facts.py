@@ -107,12 +107,15 @@ def deployed_group(name: str, element: str, doing: str) -> tuple[Deployment, Gro
     title = names_of(document)[element]
     if deployment is None:
         raise Conflict(
-            f"{title} cannot {doing}: {pipeline.title} is not deployed.", safe="Nothing was changed."
+            f"{title} cannot {doing}: {pipeline.title} is not deployed.",
+            safe="Nothing was changed.",
+            next="Deploy the pipeline first.",
         )
     if is_view(found.get("type")):
         raise Conflict(
             f"{title} cannot {doing}: it is shown by the dashboard and runs on no node.",
             safe="Nothing was changed.",
+            next="Choose an element that runs on a node.",
         )
     facts = facts_by_element(group_facts([deployment])[deployment.pk]).get(element)
     group = group_of(deployment.version.document, element)

@@ -198,7 +198,7 @@ def _check(element: str, offsets: Sequence[int] | None, rows: Mapping[int, Mende
     """Raises Invalid with what is wrong in each cell."""
     faults: list[Fault] = []
     if offsets is None or set(rows) != set(offsets):
-        said = "Each letter needs its row, and each row its letter."
+        said = "The letters and the rows do not fit together: send one row for each letter, and no other row."
         fault: Fault = {"element": element, "path": "rows", "message": said}
         raise Invalid(said, safe=KEPT, faults=[fault])
     for offset, row in rows.items():
@@ -242,7 +242,9 @@ def order_of(deployment: Deployment, element: str, id: str) -> LetterOrder:
     """Returns one of them, or raises Missing."""
     found = _orders(deployment, element).filter(pk=id).first()
     if found is None:
-        raise Missing("There is no such order about dead letters.")
+        raise Missing(
+            "There is no such order about dead letters.", next="See what was done about the letters."
+        )
     return found
 
 

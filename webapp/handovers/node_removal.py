@@ -32,7 +32,9 @@ def remove(actor: User, name: str) -> None:
     # Locked before the rows that belong to it, in the same order in which control locks them.
     node = Node.objects.select_for_update().filter(name=name).first()
     if node is None and not revoked:
-        raise Missing(f'There is no node "{name}", nor an open invitation for one.')
+        raise Missing(
+            f'There is no node "{name}", nor an open invitation for one.', next="See the list of nodes."
+        )
     if node is not None:
         needed = removal_refusals().get(name)
         if needed is not None:

@@ -34,7 +34,9 @@ def bring_back(actor: User, name: str) -> schemas.BroughtBack:
     deployment = active_deployment(pipeline)
     if deployment is None or deployment.status != Deployment.Status.RUNNING:
         raise Conflict(
-            f'"{pipeline.title}" does not run, so nothing can be brought back.', safe="Nothing was changed."
+            f'"{pipeline.title}" does not run, so nothing can be brought back.',
+            safe="Nothing was changed.",
+            next="Deploy the pipeline first.",
         )
     facts = group_facts([deployment])[deployment.pk]
     document, moves = deployment.version.document, moved_groups([deployment.pk]).get(deployment.pk, {})

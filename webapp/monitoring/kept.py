@@ -62,7 +62,10 @@ def _refused(answer: KeptAnswer, element: LiveElement, node: str) -> None:
     if answer.refused == "away":
         raise Conflict(f'"{title}" does not run on {node} now, so its state is not open.', next=AGAIN)
     if answer.refused == "elsewhere":
-        raise Conflict(f'"{title}" keeps no state there: another element of its group does.')
+        raise Conflict(
+            f'"{title}" keeps no state: another element that runs as one with it does.',
+            next="Look at the state of that element.",
+        )
     if answer.refused == "failed":
         raise BackendAway(
             f'The state of "{title}" could not be read on {node}.', safe=SAFE, next=f"See the log of {node}."

@@ -51,7 +51,9 @@ def deployed_element(name: str, id: str) -> tuple[Deployment, dict[str, Any]]:
 
 def not_deployed(title: str) -> Conflict:
     """Returns the error that says so of a pipeline."""
-    return Conflict(f'"{title}" is not deployed, so it has no streams to look at.')
+    return Conflict(
+        f'"{title}" is not deployed, so it has no streams to look at.', next="Deploy the pipeline first."
+    )
 
 
 def _deployed(name: str) -> tuple[Pipeline, Deployment]:
@@ -65,7 +67,10 @@ def _deployed(name: str) -> tuple[Pipeline, Deployment]:
 def _element_in(deployment: Deployment, title: str, id: str) -> dict[str, Any]:
     found = element_of(deployment.version.document, id)
     if found is None:
-        raise Missing(f'There is no element "{id}" in the deployed version of "{title}".')
+        raise Missing(
+            f'There is no element "{id}" in the deployed version of "{title}".',
+            next="Deploy a version with this element, or choose another element.",
+        )
     return found
 
 

@@ -83,7 +83,11 @@ def enrol(secret: str, machine: Machine) -> Node:
         )
     existing = Node.objects.filter(name=machine.name).first()
     if existing is not None and existing.up:
-        raise Conflict(f'A node "{machine.name}" exists already and is running.', safe="It goes on.")
+        raise Conflict(
+            f'A node "{machine.name}" exists already and is running.',
+            safe="The node that runs goes on. The token can still be used.",
+            next="Stop that node first, or ask an admin for a token with another name.",
+        )
     token.used_at = timezone.now()
     token.save(update_fields=["used_at"])
     audit(token.created_by, "node.enrol", machine.name, url=machine.url, version=machine.version)

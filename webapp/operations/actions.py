@@ -90,7 +90,9 @@ def deploy(
             )
     except IntegrityError as error:
         raise Conflict(
-            f'"{pipeline.title}" is being deployed by somebody else.', safe="Nothing was changed."
+            f'"{pipeline.title}" is being deployed by somebody else.',
+            safe="Nothing was changed.",
+            next="Wait until that deployment has ended, then look at what runs.",
         ) from error
     take_along(pipeline, chosen, deployment)
     return _operate(actor, deployment, Operation.Kind.DEPLOY)

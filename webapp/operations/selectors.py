@@ -39,5 +39,5 @@ def recent_operations() -> list[schemas.Operation]:
 def operation_with(id: str) -> Operation:
     operation = Operation.objects.select_related("deployment__pipeline").filter(pk=id).first()
     if operation is None:
-        raise Missing(f"There is no operation {id}.")
+        raise Missing(f"There is no operation {id}.", next="See the operations of the pipeline.")
     return operation

@@ -38,7 +38,7 @@ def upload(actor: User, file: HashedFile, *, confirm: bool = False) -> DataFile:
     if size > settings.UPLOAD_BYTES_MAX:
         raise too_large()
     if size == 0:
-        raise Invalid("The file is empty.", safe="Nothing was stored.")
+        raise Invalid("The file is empty.", safe="Nothing was stored.", next="Choose another file.")
     name = safe_name(file.name or "")
     description = _described(file, size) if is_model(name) else b""
     put_file(file.sha256, _parts(file))

@@ -141,7 +141,7 @@ def _refuse_unless_it_waits(file: DataFile) -> None:
     if file.state in UNDER_WAY:
         raise Conflict(
             f"{file.name} is being {'looked at' if file.state == State.LOOKING else 'imported'} now.",
-            safe="That goes on.",
+            safe="The file stays, and this work goes on.",
             next="Wait, or cancel it first.",
         )
 

@@ -92,7 +92,9 @@ def delete_template(actor: User, name: str) -> None:
     require(actor, Role.EDITOR, "delete templates")
     if name in template_names():
         raise Conflict(
-            "This template comes with Fogline.", safe="Nothing was deleted.", next="Leave it out of account."
+            "This template comes with Fogline, so nobody can delete it.",
+            safe="Nothing was deleted.",
+            next="Delete a template that somebody saved.",
         )
     saved = saved_template(name, for_update=True)
     if saved.created_by_id != actor.pk and not Role(actor.role).covers(Role.ADMIN):

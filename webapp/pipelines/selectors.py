@@ -23,14 +23,16 @@ def pipeline_named(name: str, *, for_update: bool = False) -> Pipeline:
 
 def no_element(pipeline: str, id: str) -> Missing:
     """Returns the error that says so."""
-    return Missing(f'There is no element "{id}" in the pipeline "{pipeline}".')
+    return Missing(
+        f'There is no element "{id}" in the pipeline "{pipeline}".', next="See the elements of its draft."
+    )
 
 
 def version_of(pipeline: Pipeline, number: int) -> PipelineVersion:
     """Returns that version, or raises Missing."""
     version = pipeline.versions.select_related("created_by").filter(number=number).first()
     if version is None:
-        raise Missing(f'"{pipeline.title}" has no version {number}.')
+        raise Missing(f'"{pipeline.title}" has no version {number}.', next="See the list of its versions.")
     return version
 
 

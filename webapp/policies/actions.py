@@ -118,5 +118,5 @@ def _check_name(name: str) -> None:
 def _locked(id: int) -> Policy:
     policy = Policy.objects.select_for_update().filter(pk=id).first()
     if policy is None:
-        raise Missing(f"There is no policy {id}.")
+        raise Missing(f"There is no policy {id}.", next="See the list of policies.")
     return policy

@@ -50,7 +50,7 @@ def policies() -> list[schemas.Policy]:
 def one_policy(id: int) -> schemas.Policy:
     row = Policy.objects.select_related("created_by").filter(pk=id).first()
     if row is None:
-        raise Missing(f"There is no policy {id}.")
+        raise Missing(f"There is no policy {id}.", next="See the list of policies.")
     return policy_json(row)
 
 

@@ -126,7 +126,7 @@ def revoke_link(actor: User, id: str, link_id: int) -> None:
     require(actor, Role.OPERATOR, "revoke links of walls")
     link = wall_with(id).links.filter(pk=link_id).first()
     if link is None:
-        raise Missing(f"This wall has no link {link_id}.")
+        raise Missing(f"This wall has no link {link_id}.", next="See the list of the wall's links.")
     audit(actor, "wall.revoke", id, link=link.name, link_id=link_id)
     link.delete()
 

@@ -31,7 +31,7 @@ def used_link(secret: str, wall: str) -> WallLink:
             next="Ask the person who gave it to you for a new one.",
         )
     if link.wall_id != wall:
-        raise Forbidden("This link shows one wall alone.", next="Open the wall that it was made for.")
+        raise Forbidden("This link shows only the wall that it was made for.", next="Open that wall.")
     now = timezone.now()
     # Not at each request: a wall asks every second, and a write makes all others wait for SQLite's lock.
     if link.last_used_at is None or now - link.last_used_at > _USE_NOTED_EVERY:

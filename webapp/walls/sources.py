@@ -27,7 +27,9 @@ class Sources:
         if asked not in self._found:
             row = self.pipelines.get(wanted.pipeline)
             if row is None:
-                raise Missing(f'There is no pipeline "{wanted.pipeline}".')
+                raise Missing(
+                    f'There is no pipeline "{wanted.pipeline}".', next="Choose another pipeline for the tile."
+                )
             deployment = self._deployments.get(row.pk)
             if deployment is None:
                 raise not_deployed(row.title)

@@ -111,7 +111,7 @@ function Groups({ condition, change }: GroupsProps) {
           {groups.length > 0 && <Add run={() => add(groups.length)}>Add group</Add>}
         </div>
       )}
-      {waits && <p className="field__help">The expression changes when no row lacks anything.</p>}
+      {waits && <p className="field__help">The expression changes as soon as each row is complete.</p>}
     </div>
   );
 }

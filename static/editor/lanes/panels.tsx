@@ -106,7 +106,9 @@ function MoveList() {
       </ol>
       {waiting && (
         <>
-          <p className="hanging__note">This page orders them: keep it open until the last one has begun.</p>
+          <p className="hanging__note">
+            This page orders these moves. Keep it open until the last one has begun.
+          </p>
           <button type="button" className="button button--small" onClick={leaveOut}>
             Leave out those that wait
           </button>

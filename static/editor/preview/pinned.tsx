@@ -41,7 +41,7 @@ export function Pinned({ element, rows, node, preview, onRows }: Props) {
           type="button"
           className="button button--small"
           aria-disabled={busy}
-          title="Keeps the first 200 rows that come to it with the draft, to preview it on them and to expect rows"
+          title="Saves the first 200 rows that come to the element with the draft. You can preview the element on these rows, and say which rows it has to make of them"
           onClick={() =>
             order(
               "The rows were not pinned",

@@ -106,7 +106,7 @@ export function ColumnBar({
         <button
           type="button"
           className="button button--small button--accent"
-          title="These columns were taken for the same as this one was"
+          title="The other columns of this type are then read as you have set this one"
           onClick={() => change(applyToLike(detection, changes, found.source))}
         >
           Do the same for {plural(like.length, "column")} like it

@@ -271,8 +271,8 @@ def _unread(portion: Portion, group_input: GroupInput, part: Slice) -> list[Reje
 def _rejected(
     offset: int, raw: bytes | None, reason: str, key: bytes | None = None, time_ms: int | None = None
 ) -> Reject:
-    text = None if key is None else key.decode(errors="replace")
-    return Reject(offset, (raw or b"").decode(errors="replace"), reason, text, time_ms)
+    said = None if key is None else key_text(key)
+    return Reject(offset, (raw or b"").decode(errors="replace"), reason, said, time_ms)
 
 
 def _instants(time_ms: int, count: int) -> pa.Array:

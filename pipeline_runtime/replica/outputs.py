@@ -16,6 +16,7 @@ from pipeline_runtime.batch.output import BatchOutput
 from pipeline_runtime.journal.records import ElementCounts
 from pipeline_runtime.kafka.arrow_batches import BODY_BYTES_MAX, KEY, TIME_MS, Rows
 from pipeline_runtime.kafka.limits import TopicLimits
+from pipeline_runtime.kafka.peek import key_text
 from pipeline_runtime.kafka.record_batches import Columns
 from pipeline_runtime.kafka.transactions import END_HEADER, Outgoing, OutgoingRecord, OutgoingRows
 from pipeline_runtime.model.dead_letters import Place
@@ -214,7 +215,7 @@ def _within(
                 "element": output.source.partition(".")[0],
                 "reason": reason,
                 "raw": raw,
-                "key": None if key is None else key.decode(errors="replace"),
+                "key": None if key is None else key_text(key),
                 "time_ms": time_ms,
             }
         )

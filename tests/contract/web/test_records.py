@@ -197,7 +197,7 @@ def test_dead_letters_are_a_file_of_csv_or_of_json_lines(caller: Call) -> None:
     assert lines[2]["input"] == rows[2]["input"] == "in.out partition 0 offset 1"
     about = [lines[1][name] for name in ("time", "key", "topic", "partition", "offset", "letter")]
     topic = viewer.get(path.removesuffix("/file")).json()["topic"]
-    assert topic.endswith(".variation.out")
+    assert topic.endswith(".readings.out")
     assert about == ["1970-01-01T00:00:01+00:00", "m1", topic, 0, 0, 2]
     assert (lines[2]["time"], lines[2]["key"], rows[2]["time"]) == (None, None, "")
     assert_problem(viewer.get(f"{path}?format=exe"), 422)
@@ -329,7 +329,9 @@ def test_records_that_no_calendar_has_or_json_cannot_say_are_shown_all_the_same(
     ]
     assert found[0]["value"] == {"value": 1}
     shown = [value.decode(errors="replace") for value, _ in written[1:]]
-    shown[3] = r"\ud800"  # an escape stands for what no text can have
+    # An escape stands for what no text can have.
+    shown[3] = r"\ud800"
+    shown[4] = "\N{REPLACEMENT CHARACTER}\\x00"
     assert [record["value"] for record in found[1:]] == shown
 
 

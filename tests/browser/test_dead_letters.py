@@ -95,7 +95,7 @@ def test_dead_letters_are_counted_on_the_card_grouped_by_reason_and_downloaded(
     expect(more).to_have_count(1)  # the other reason has one letter
     more.click()
     expect(reasons.get_by_text("no JSON 0")).to_be_visible()
-    expect(reasons.get_by_text("from events.out partition 0 offset 0")).to_be_visible()
+    expect(reasons.get_by_text(f"topic {TOPIC}, partition 0, offset 0")).to_be_visible()
     axe.look("the dead letters")
     shoot(page, "letters", 1440, 760)
 

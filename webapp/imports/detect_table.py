@@ -39,6 +39,7 @@ from webapp.imports.table_questions import (
     short,
     type_questions,
 )
+from webapp.imports.time_columns import is_hint
 from webapp.imports.time_text import is_count, time_reader
 
 QUESTIONS_MAX = 20
@@ -59,7 +60,8 @@ def detected_table(facts: Facts, fixed: Mapping[str, JsonValue]) -> Detection:
         for cells, text in zip(table.columns, besides, strict=True)
     ]
     shown = _shown(bare)
-    marks = _decided(shown, delimiter, fixed)
+    times = [at for at, (name, _) in enumerate(table.names) if is_hint(name)]
+    marks = _decided(shown, delimiter, fixed, times)
     decimals = [marks.decimal if "decimal" in fixed else marks.decimal_of(each) for each in shown]
     for at in marks.columns if marks.apart else ():
         decimals[at] = marks.doubted_mark
@@ -185,8 +187,10 @@ def _shown(columns: Sequence[Sequence[Cell]]) -> list[Marks]:
     return numbers
 
 
-def _decided(shown: Sequence[Marks], delimiter: str, fixed: Mapping[str, JsonValue]) -> Decision:
-    marks = number_marks.decide(shown, delimiter)
+def _decided(
+    shown: Sequence[Marks], delimiter: str, fixed: Mapping[str, JsonValue], times: Sequence[int]
+) -> Decision:
+    marks = number_marks.decide(shown, delimiter, times)
     decimal, thousands = fixed.get("decimal"), fixed.get("thousands")
     if isinstance(decimal, str) or isinstance(thousands, str):
         marks = replace(

@@ -52,7 +52,11 @@ def candidates(begin: bytes, pieces: Sequence[bytes] = ()) -> tuple[str, ...]:
     central = (CENTRAL,) if is_central(sample) else ()
     if scores[best] >= _LIKELY_SHARE:
         said = {each: sample.decode(each, errors="replace") for each in _WESTERN}
-        alike = (each for each in _WESTERN if scores[each] == scores[best] and said[each] != said[best])
+        alike = (
+            each
+            for each in _WESTERN
+            if scores[each] == scores[best] and _are_other_words(said[each], said[best])
+        )
         western = (best, *alike)
         return (*western, *central) if _are_letters(sample, best) else (*central, *western)
     likely = [*central, *(match.encoding for match in from_bytes(sample))][:CANDIDATES_MAX]
@@ -113,6 +117,12 @@ def _decoded_or_none(data: bytes, encoding: str) -> str | None:
         return data.decode(encoding)
     except (UnicodeDecodeError, LookupError):
         return None
+
+
+def _are_other_words(one: str, other: str) -> bool:
+    """Whether texts of the same bytes differ in a letter, and not only in signs such as © and ®."""
+    pairs = zip(one, other, strict=True)
+    return any(here != there and (here.isalpha() or there.isalpha()) for here, there in pairs)
 
 
 def _are_letters(data: bytes, encoding: str) -> bool:

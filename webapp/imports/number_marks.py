@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from webapp.imports.characters import APOSTROPHES, WIDE
@@ -89,8 +89,9 @@ class Decision:
         return self.thousands if self.thousands != decimal else ""
 
 
-def decide(columns: Sequence[Marks], delimiter: str) -> Decision:
-    """Returns the marks of a table with these columns of numbers."""
+def decide(columns: Sequence[Marks], delimiter: str, times: Collection[int] = ()) -> Decision:
+    """Returns the marks of a table with these columns of numbers. What counts days in one of `times` has a
+    point whatever the others have."""
     points = sum(marks.decimals["."] for marks in columns)
     commas = sum(marks.decimals[","] for marks in columns)
     thousands: dict[str, int] = {}
@@ -114,7 +115,8 @@ def decide(columns: Sequence[Marks], delimiter: str) -> Decision:
     other = "." if decimal == "," else ","
     doubted = any(marks.either[other] for marks in columns)
     if doubted and not separator:
-        if any(marks.decimals[other] and not marks.decimals[decimal] for marks in columns):
+        some = [marks for at, marks in enumerate(columns) if at not in times]
+        if any(marks.decimals[other] and not marks.decimals[decimal] for marks in some):
             return _undecided_apart(columns, decimal, other)
         separator = other
     return Decision(decimal, separator)

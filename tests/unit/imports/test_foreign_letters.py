@@ -12,7 +12,7 @@ CENTRAL = (
 )
 WESTERN = (
     "Prüfung größer, Température arrêté, m³/h, Nm³, 10³, °C, 5 µm, año, Año;Mes;Día, måling, Tryk på køling, "
-    "lämpötila, français, Größe m² Fläche, TÜV, kWh/m², ±0.5, Durchfluß, Öl"
+    "lämpötila, français, ©, Größe m² Fläche, TÜV, kWh/m², ±0.5, Durchfluß, Öl"
 )
 
 

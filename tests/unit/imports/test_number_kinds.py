@@ -186,3 +186,8 @@ def test_a_point_in_a_table_of_both_decimal_marks_is_asked(tmp_path: Path, answe
     data = lines("time;lat;lon;tmp;slp", "{time};41.995;-87.93;0100,{d};1013,{d}")
     found = imported(tmp_path / "file", data, {"thousands": answer})
     assert [found.column(name)[1] for name in ("lat", "lon")] == [first, -87.93]
+
+
+def test_days_with_a_point_say_nothing_of_the_marks_of_other_columns(tmp_path: Path) -> None:
+    data = "Time;a;b;n\n" + "".join(f"{45944 + n / 24:.9f};{n},5;{n},25;1.39{n % 10}\n" for n in range(30))
+    assert imported(tmp_path / "file", data).column("n")[:2] == [1390, 1391]

@@ -172,7 +172,7 @@ def test_figures_are_what_an_oracle_counts_while_an_element_is_paused_killed_res
         lines = [line["message"] for line in client.get("/api/v1/overview").json()["attention"]]
         assert any(f"keep of {NAME}" in line for line in lines), lines
         expect(tile.locator(".status")).to_have_text("needs attention")
-        expect(tile).to_contain_text(re.compile("keep: (does not process yet|node does not answer)"))
+        expect(tile).to_contain_text(re.compile("(Does not process yet|Node does not answer): keep"))
         expect(page.locator(".page__head .status")).to_have_text("needs attention")
         waits = tile.locator(".figure").filter(has_text="Waits").locator(".figure__value")
         expect_count(waits, lambda: oracle.waiting, "rows that wait, on the overview", ratio=1.1)

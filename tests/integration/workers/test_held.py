@@ -32,7 +32,7 @@ from tests.integration.workers.greedy_operator import installed_in
 from tests.ports import free_ports
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.full]
 
 PROJECT = Path(__file__).resolve().parents[3]
 NAME = "edge-a"

@@ -114,6 +114,7 @@ def set_rule(policy: Policy, **changes: Any) -> None:
     Policy.objects.filter(pk=policy.pk).update(rule=policy.rule | changes, standing=[])
 
 
+@pytest.mark.full
 def test_a_site_that_joins_gets_its_copy_and_one_that_goes_waits_or_gives_its_input_back(
     running: Running, redis_url: str, kafka: str
 ) -> None:

@@ -132,6 +132,7 @@ def test_spread_pack_follow_apart_and_latency_each_move_an_element(cluster_of_th
         assert epochs == sorted(epochs)
 
 
+@pytest.mark.full
 def test_load_that_flaps_around_the_threshold_moves_nothing_back_and_forth(cluster_of_three: Cluster) -> None:
     cluster = cluster_of_three
     deployment = cluster.deployed_chain(("left", "right"), "edge-a")

@@ -9,6 +9,8 @@ import sys
 from pipeline_runtime.checkpoint.errors import CheckpointError
 from pipeline_runtime.settings import Settings, SettingsError
 
+_CONNECTED_S = 60
+
 
 def main() -> int:
     os.umask(0o077)  # checkpoints are for this user alone
@@ -24,6 +26,11 @@ def main() -> int:
     import django
 
     django.setup(set_prefix=False)
+    from django.db import connections
+
+    # Its threads look several times a second. By default, each look would connect to the database anew.
+    for database in connections.settings.values():
+        database |= {"CONN_MAX_AGE": _CONNECTED_S, "CONN_HEALTH_CHECKS": True}
     from workers.control.process import ControlAlreadyRuns, ControlProcess
 
     try:

@@ -65,12 +65,18 @@ class Run:
         finished = hand_over(self._client, self.name, chosen["id"], "migrate", target)
         assert finished["outcome"] == "done", finished
 
-    def ended(self) -> bool:
+    def at_work(self) -> list[Row]:
+        """The elements that have not ended."""
         answer = self._client.get(f"{API}/pipelines/{self.name}/elements").raise_for_status()
-        return all(each["ended"] for each in answer.json() if each["id"] in self._ids)
+        return [each for each in answer.json() if each["id"] in self._ids and not each["ended"]]
 
     def wait_until_ended(self) -> None:
-        wait_until(self.ended, f"all elements of {self.name} to end", ENDED_S, look_every_s=LOOK_EVERY_S)
+        wait_until(
+            lambda: not self.at_work(),
+            lambda: f"the end of {self.at_work()} of {self.name}",
+            ENDED_S,
+            look_every_s=LOOK_EVERY_S,
+        )
 
     def compare(self, bootstrap: str) -> None:
         expected = importlib.import_module(f"tests.oracles.{self.name.replace('-', '_')}").expected()

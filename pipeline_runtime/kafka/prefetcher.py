@@ -72,6 +72,11 @@ class Portions:
         self._left, self._rows_left = self._bytes_max, rows_max
         if paused := self._consumer.paused():
             self._consumer.resume(*paused)
+        fetcher = self._consumer._fetcher
+        if not fetcher._next_partition_records:
+            # It may be a partition of which all was taken. For that one, kafka-python would keep back what it
+            # has of those that were paused, and never fetch them again.
+            fetcher._next_partition_records = None
         got: dict[TopicPartition, list[Any]] = self._consumer.poll(timeout_ms, max_records=rows_max)
         return got
 

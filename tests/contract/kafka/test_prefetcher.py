@@ -379,3 +379,31 @@ def test_many_rows_of_an_own_topic_are_kept_whole_and_counted_row_by_row(kafka: 
         assert (prefetcher._rows, prefetcher._bytes) == (0, 0)
     finally:
         setting.close()
+
+
+def test_two_topics_that_have_more_rows_than_one_poll_takes_are_both_read_to_their_ends(kafka: str) -> None:
+    setting = Setting(kafka, f"{OWN_TOPICS}d.{uuid4().hex[:8]}.out")
+    other = f"{OWN_TOPICS}d.{uuid4().hex[:8]}.out"
+    ensure_topics(setting.settings, [Topic(other)])
+    prefetcher = Prefetcher(
+        setting.settings,
+        {KEY: TopicPartition(setting.topic, 0), "other": TopicPartition(other, 0)},
+        setting._arrived,
+    )
+    count, batches = AHEAD_ROWS_MAX * 3 // 4, 5
+    numbers = np.arange(count, dtype=np.int64)
+    many = Rows(pa.nulls(count, pa.binary()), numbers, pa.table({"n": numbers}))
+    for _ in range(batches):
+        setting.writer.commit([OutgoingRows(setting.topic, many), OutgoingRows(other, many)])
+
+    def read_to_their_ends() -> bool:
+        found = prefetcher.ends()
+        prefetcher.passed(found)
+        return set(found.values()) == {batches * (count + 1) - 1}
+
+    try:
+        prefetcher.follow({KEY: 0, "other": 0})
+        wait_until(read_to_their_ends, lambda: f"the ends of both, and not {prefetcher.ends()}")
+    finally:
+        prefetcher.close()
+        setting.close()

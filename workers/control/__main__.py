@@ -28,7 +28,7 @@ def main() -> int:
     django.setup(set_prefix=False)
     from django.db import connections
 
-    # Its threads look several times a second. By default, each look would connect to the database anew.
+    # Its threads look several times a second. By default, each look would connect to the database again.
     for database in connections.settings.values():
         database |= {"CONN_MAX_AGE": _CONNECTED_S, "CONN_HEALTH_CHECKS": True}
     from workers.control.process import ControlAlreadyRuns, ControlProcess

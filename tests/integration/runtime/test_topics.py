@@ -330,7 +330,7 @@ def test_what_is_no_row_stops_nothing_whatever_it_is(kafka: str, node: Node) -> 
         sender.send(topic, b'{"n":666}', timestamp_ms=-1)
         sender.abort_transaction()
         sender.begin_transaction()
-        sender.send(topic, value, key=None if number % 2 else b"\xff", timestamp_ms=-1)
+        sender.send(topic, value, key=None if number % 2 and value else b"\xff", timestamp_ms=-1)
         sender.commit_transaction()
     sender.close()
     began_ms = int(time() * 1000)

@@ -12,6 +12,7 @@ from webapp.imports.dialect import Line
 from webapp.imports.footer import is_summary
 from webapp.imports.labview import END_OF_HEADER
 from webapp.imports.shapes import is_typed, shape
+from webapp.imports.time_columns import is_hint
 from webapp.imports.units import TYPES, is_aggregate, is_unit
 
 FITS_SHARE = 0.6  # of the typed cells of a row, for it to be one of the table
@@ -287,8 +288,13 @@ def _in_groups(above: Line, header: Line) -> tuple[str, ...]:
 
 
 def _are_units(row: Line) -> bool:
-    texts = [cell.strip() for cell in row.cells if cell.strip()]
-    return bool(texts) and (all(map(is_unit, texts)) or all(text.lower() in TYPES for text in texts))
+    texts = [cell for cell in row.cells if cell.strip()]
+    return bool(texts) and (all(map(is_unit, texts)) or _are_types(row))
+
+
+def _are_types(row: Line) -> bool:
+    texts = [cell.strip().lower() for cell in row.cells if cell.strip()]
+    return bool(texts) and all(text in TYPES for text in texts)
 
 
 def _are_names_of_groups(row: Line, above: Line) -> bool:
@@ -298,6 +304,8 @@ def _are_names_of_groups(row: Line, above: Line) -> bool:
 
 
 def _are_units_below(row: Line, names: Line) -> bool:
+    if _are_types(row):  # timestamp and real are names as well, below the last line of a preamble
+        return any(is_hint(name) for name in names.cells) or not any(is_hint(cell) for cell in row.cells)
     return _are_units(row) or _are_units_for_the_most_part(row, names)
 
 

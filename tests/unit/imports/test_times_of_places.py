@@ -131,3 +131,8 @@ def test_a_line_of_types_below_the_names_is_no_line_of_names(tmp_path: Path) -> 
         ("flow", None),
         ("n", None),
     ]
+
+
+def test_words_for_types_are_names_below_a_preamble(tmp_path: Path) -> None:
+    found = imported(tmp_path / "file", lines("Device,Pump 3\ntimestamp,real", "{time},{n}.5"))
+    assert [column.name for column in found.reading.columns] == ["timestamp", "real"]

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from playwright.sync_api import APIResponse, Locator, Page, expect
 
+from tests.waiting import wait_until
+
 # Spark's first query on a node takes up to 40 s on two busy cores; a handover waits for one too.
 SLOW_MS = 180_000
 
@@ -102,6 +104,17 @@ class Dashboard:
         aggregate.get_by_label("Function").select_option("avg")
         aggregate.get_by_label("Column").fill(column)
         aggregate.get_by_label("As (optional)").fill(name)
+
+    def open_more_parameters(self) -> None:
+        """Opens the selected element's. A click may miss, as what the form says of faults moves them."""
+        more = self.inspector.locator("details.form-more")
+
+        def is_open() -> bool:
+            if not more.evaluate("details => details.open"):
+                more.locator("summary").click()
+            return bool(more.evaluate("details => details.open"))
+
+        wait_until(is_open, "More parameters to open")
 
     # -- by keyboard
 

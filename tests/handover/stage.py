@@ -13,12 +13,14 @@ import pytest
 
 from pipeline_runtime.model.spec import Pace
 from tests.handover.control import Control
-from tests.handover.nodes import PATIENCE_S, EngineName
+from tests.handover.nodes import EngineName
 from tests.handover.rig import Group, running_rig
 
 RATE = 50.0
 """Events per second, so that each batch has some. Faults come between batches, whatever their size."""
 TICK_S = 0.1
+_CAUGHT_UP_S = 450.0
+"""On a busy machine, small batches may fall behind the load for as long as it lasts."""
 
 
 class Stage:
@@ -65,7 +67,7 @@ class Stage:
         def missing() -> str:
             return f"outputs for all {oracle.inputs} inputs: {oracle.outputs}, {oracle.verdict(final=True)}"
 
-        control.rig.wait(lambda: judge.verdict(final=True).lost == 0, missing, PATIENCE_S)
+        control.rig.wait(lambda: judge.verdict(final=True).lost == 0, missing, _CAUGHT_UP_S)
         control.verify(final=True)
         assert oracle.outputs == oracle.inputs > 0
 

@@ -78,7 +78,7 @@ def average(dashboard: Dashboard) -> None:
     add(dashboard, "window", "window-aggregate")
     dashboard.field("Size, s").fill("10")
     dashboard.add_average("temperature", "average")
-    dashboard.inspector.get_by_text("More parameters").click()
+    dashboard.open_more_parameters()
     dashboard.inspector.get_by_role("button", name="Add column").click()
     text_field(dashboard, "Column 1").fill("store")
 
@@ -87,7 +87,7 @@ def chart(dashboard: Dashboard) -> None:
     add(dashboard, "live chart", "live-chart")
     dashboard.inspector.get_by_role("button", name="Add column").click()
     text_field(dashboard, "Column 1").fill("average")
-    dashboard.inspector.get_by_text("More parameters").click()
+    dashboard.open_more_parameters()
     dashboard.field("By").fill("store")
     dashboard.field("Limit").fill("-15")
 

@@ -51,7 +51,6 @@ export function SchemaForm({ value, example, onChange, ...setting }: FormProps) 
   // chosen once: a field must not move away while it is typed in
   const [names] = useState(() => new Set(folded(fields, value).more.map((field) => field.name)));
   const lacks = useLacks(all, value);
-  if (fields.length === 0) return <p className="muted small">This element has no parameters.</p>;
   const patch = (changes: Record<string, unknown>, path: string) => onChange(patched(value, changes), path);
   const row = (field: Field) => (
     <FieldRow
@@ -63,13 +62,23 @@ export function SchemaForm({ value, example, onChange, ...setting }: FormProps) 
   );
   const more = fields.filter((field) => names.has(field.name));
   const faulty = more.some((field) => setting.faults.some(({ local }) => local.startsWith(field.path)));
+  const [isOpen, setIsOpen] = useState(faulty);
+  // a fault opens it, and it stays open when the fault is mended: somebody types there
+  useEffect(() => {
+    if (faulty) setIsOpen(true);
+  }, [faulty]);
   const inside = (name: string) => all.filter((field) => field.name === name).map(row);
+  if (fields.length === 0) return <p className="muted small">This element has no parameters.</p>;
   return (
     <Context.Provider value={{ ...setting, values: value, lacks, patch, row: inside }}>
       <div className="form">
         {fields.filter((field) => !names.has(field.name)).map(row)}
         {more.length > 0 && (
-          <details className="form-more" open={faulty || undefined}>
+          <details
+            className="form-more"
+            open={isOpen}
+            onToggle={(event) => setIsOpen(event.currentTarget.open)}
+          >
             <summary>More parameters ({more.length})</summary>
             <div className="form">{more.map(row)}</div>
           </details>

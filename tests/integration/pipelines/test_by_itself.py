@@ -31,13 +31,12 @@ from tests.integration.pipelines.statistics import (
 from tests.running import RunningFogline
 from tests.waiting import wait_until
 
+pytestmark = [pytest.mark.integration, pytest.mark.full, pytest.mark.timeout(900)]
+
 PIPELINE = "by-itself"
 PATH = f"{API}/pipelines/{PIPELINE}"
 
 
-@pytest.mark.integration
-@pytest.mark.full
-@pytest.mark.timeout(900)
 def test_what_runs_is_changed_and_restored_without_a_hand_or_a_loss(tmp_path: Path, steady: Steady) -> None:
     nodes = ("edge-a", "edge-b")
     with (

@@ -80,7 +80,11 @@ def test_a_question_that_cannot_be_read_is_ignored_without_a_word_of_it(
 
 @pytest.mark.parametrize(
     ("refused", "status", "words"),
-    [("away", 409, "does not run on cloud"), ("elsewhere", 409, "runs as one with it"), ("failed", 503, "log of cloud")],
+    [
+        ("away", 409, "does not run on cloud"),
+        ("elsewhere", 409, "runs as one with it"),
+        ("failed", 503, "log of cloud"),
+    ],
 )
 @pytest.mark.usefixtures("deployment")
 def test_what_the_node_refuses_is_told(

@@ -134,11 +134,15 @@ def is_newest_first(times: Sequence[int]) -> bool:
 
 
 def usual_us(times: Sequence[int]) -> int:
-    """Returns the usual step, in microseconds, or 0 if there is none. In a short file, half of the steps may
-    be those of one wrong time."""
+    """Returns the usual step, in microseconds, or 0 if there is none."""
     steps = sorted(abs(step) for step in _steps(times) if step)
-    middle = steps[len(steps) // 2] if steps else 0
-    return steps[0] if 0 < len(steps) < STEPS_MIN and middle > JUMP_TIMES * steps[0] else middle
+    return usual_of(steps[0], steps[len(steps) // 2], len(steps)) if steps else 0
+
+
+def usual_of(least: int, middle: int, count: int) -> int:
+    """Returns the usual one of so many steps: the middle one, or the least if there are few, of which half
+    may be those of one wrong time."""
+    return least if count < STEPS_MIN and middle > JUMP_TIMES * least else middle
 
 
 def far_us(times: Sequence[int]) -> int:

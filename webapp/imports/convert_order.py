@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from webapp.imports.clock import JUMP_TIMES, STEPS_MIN
+from webapp.imports.clock import usual_of
 from webapp.imports.reading import TimeReading
 
 Micros = NDArray[np.int64]
@@ -123,6 +123,4 @@ def interval_us(time: Micros) -> int:
     forward = steps[steps > 0]
     if not len(forward):
         return 0
-    least, middle = int(forward.min()), int(np.median(forward))
-    # In a short file, half of the steps may be those of one wrong time.
-    return least if len(forward) < STEPS_MIN and middle > JUMP_TIMES * least else middle
+    return usual_of(int(forward.min()), int(np.median(forward)), len(forward))

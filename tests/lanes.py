@@ -10,6 +10,9 @@ on two cores. With five, a start of Fogline took minutes. The lane `rest` has wh
 
 What a lane says stays in `build/tests/<lane>.log`, its results in `build/tests/<lane>.xml`. The table and the
 one line of results at the end are all that most people need.
+
+A test in which the browser waited in vain for its page runs once more, and the end names it. No other test
+does.
 """
 
 from __future__ import annotations
@@ -42,6 +45,12 @@ _REASON_CHARACTERS = 300
 _LAST_LINES = 200
 _LINES_OF_WHY = 10
 _REFERENCE_ROUNDS = 10_000_000
+# What Playwright says when a page did not come to what was awaited. A row that is lost is no such thing.
+_PAGE_WAITED_FOR = (
+    r"^AssertionError: Locator expected",
+    r"^AssertionError: Page ",
+    r"^TimeoutError: .*Timeout",
+)
 _ALL_FULL = re.compile(r"^pytestmark = .*\bpytest\.mark\.full\b", re.MULTILINE)
 
 
@@ -97,6 +106,7 @@ def pytest_command(lane: Lane, all_lanes: list[Lane], full: bool) -> list[str]:
     # Not by pytest's testpaths: what those name themselves is not ignored.
     chosen = [*(lane.paths or ["tests"]), *(f"--ignore={path}" for path in taken)]
     options = ["--durations=15", f"--junitxml={lane.results}", "-p", "no:cacheprovider"]
+    options += ["-raR", "--reruns=1", *(f"--only-rerun={each}" for each in _PAGE_WAITED_FOR)]
     options += [] if full else ["-m", "not full"]
     return [sys.executable, "-m", "pytest", *options, *chosen]
 
@@ -243,6 +253,12 @@ def failures_in(results: Path) -> list[str]:
     return found
 
 
+def second_tries(log: Path) -> list[str]:
+    """Each test that ran once more, as the summary in a lane's log names it."""
+    lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+    return [line.removeprefix("RERUN ") for line in lines if line.startswith("RERUN ")]
+
+
 def misplaced(all_results: list[Path], tests: Path = PROJECT / "tests", *, full: bool = False) -> list[str]:
     """The modules of tests that ran in several lanes, or in none. Without `full`, a module may say that all
     its tests are for `make check-full`."""
@@ -288,6 +304,8 @@ def report(
             print(
                 f"{lane.name}, all of it in {os.path.relpath(lane.log, PROJECT)}:", *lane.failures, sep="\n  "
             )
+    for test in (test for lane in all_lanes for test in second_tries(lane.log)):
+        print(f"ran once more, since its page did not come in time: {test}")
     wrong = misplaced([lane.results for lane in all_lanes], full=full)
     failures = [failure for lane in all_lanes for failure in failures_in(lane.results)]
     for sentence in (*wrong, *failures):

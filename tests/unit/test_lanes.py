@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,22 @@ def test_each_test_that_failed_is_named_with_how_its_reason_begins(tmp_path: Pat
     )
     assert lanes.failures_in(path) == ["tests.unit.test_a::test_it: AssertionError: still waiting for it"]
     assert lanes.failures_in(tmp_path / "none.xml") == []
+
+
+def test_only_a_wait_for_a_page_is_tried_again_and_it_is_named(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "times = []\n"
+        "def test_page():\n    times.append(1)\n    assert len(times) > 1, 'Locator expected to be visible'\n"
+        "def test_row():\n    assert times == [], 'a row is lost'\n"
+    )
+    lane = Lane("one", (str(tmp_path),))
+    command = [*lanes.pytest_command(lane, [lane], full=True), f"--junitxml={tmp_path / 'it.xml'}"]
+    log = tmp_path / "it.log"
+    with log.open("w") as file:
+        subprocess.run([*command, f"--rootdir={tmp_path}"], stdout=file, check=False)
+    assert lanes.counts_of(tmp_path / "it.xml") == Counts(passed=1, failed=1)
+    [again] = lanes.second_tries(log)
+    assert again.endswith("test_it.py::test_page")
 
 
 def test_a_module_that_ran_in_two_lanes_or_in_none_is_named(tmp_path: Path) -> None:

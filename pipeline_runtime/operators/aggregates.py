@@ -42,9 +42,17 @@ class Aggregate(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
-    function: Function
-    column: ColumnName | None = Field(default=None, json_schema_extra=_NUMBERS)
-    as_: NewColumn | None = Field(default=None, alias="as", description="the name of the new column")
+    function: Function = Field(description="what is made of the values of the column")
+    column: ColumnName | None = Field(
+        default=None,
+        description="a column of the input; empty: count counts rows",
+        json_schema_extra=_NUMBERS,
+    )
+    as_: NewColumn | None = Field(
+        default=None,
+        alias="as",
+        description="the name of the new column; empty: those of the column and the function together",
+    )
 
     @model_validator(mode="after")
     def _has_column(self) -> Aggregate:
@@ -59,7 +67,9 @@ class Aggregate(BaseModel):
         return f"{self.column}_{self.function.value}" if self.column else self.function.value
 
 
-Aggregates = Annotated[tuple[Aggregate, ...], Field(min_length=1, max_length=100)]
+Aggregates = Annotated[
+    tuple[Aggregate, ...], Field(min_length=1, max_length=100, description="the aggregates, a column each")
+]
 
 
 def aggregate_fields(

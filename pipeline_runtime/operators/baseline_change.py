@@ -40,11 +40,13 @@ class Baseline(StrEnum):
 
 
 class BaselineChangeParams(Params):
-    column: NumericColumn
+    column: NumericColumn = Field(description="the column of numbers to compare")
     window_s: float = Field(
         default=3600.0, gt=0, le=31 * 86_400, description="how far back the baseline looks"
     )
-    baseline: Baseline = Baseline.FIRST
+    baseline: Baseline = Field(
+        default=Baseline.FIRST, description="which of the earlier values, or what of them, is the baseline"
+    )
     min_count: int = Field(default=1, ge=1, le=KEPT_MAX, description="how many values a baseline needs")
     key: ColumnName | None = Field(default=None, title="For each", description=EACH_KEY)
 

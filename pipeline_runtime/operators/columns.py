@@ -36,7 +36,9 @@ def _one_character(value: str) -> str:
 
 
 Delimiter = Annotated[
-    str, Field(description='one character, or the word "tab"'), AfterValidator(_one_character)
+    str,
+    Field(description='one character, or the word "tab"', json_schema_extra={"maxLength": 3}),
+    AfterValidator(_one_character),
 ]
 """The character between two cells of a line."""
 
@@ -46,11 +48,11 @@ Decimal = Literal[".", ","]
 ColumnName = Annotated[str, Field(min_length=1, max_length=120, json_schema_extra={"format": "column"})]
 """A column of the input. Forms offer the existing ones."""
 
-_NEW_COLUMN = words_for_pattern(
+NEW_COLUMN = words_for_pattern(
     r"^[^_`\x00-\x1f.][^`\x00-\x1f]*$",
     "a column's name does not begin with an underscore or a dot, and has no backquotes",
 )
-NewColumn = Annotated[str, Field(min_length=1, max_length=120, pattern=_NEW_COLUMN)]
+NewColumn = Annotated[str, Field(min_length=1, max_length=120, pattern=NEW_COLUMN)]
 """The name of a new column. Names with a leading underscore are Fogline's own."""
 
 ExpressionText = Annotated[
@@ -103,14 +105,17 @@ FlagColumn = Annotated[
 """A column of true and false."""
 
 
+UNIT = "the unit of its values, which is shown beside them; nothing is converted"
+
+
 class ColumnType(BaseModel):
     """A column of outside data: its name and type."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: NewColumn
-    type: FieldType = FieldType.STRING
-    unit: str | None = Field(default=None, max_length=40)
+    name: NewColumn = Field(description="the name of the new column")
+    type: FieldType = Field(default=FieldType.STRING, description="the type of its values")
+    unit: str | None = Field(default=None, max_length=40, description=UNIT)
 
     def field(self) -> SchemaField:
         return SchemaField(name=self.name, type=self.type, unit=self.unit)

@@ -13,7 +13,7 @@ from pydantic import Field, JsonValue
 from pydantic.json_schema import SkipJsonSchema
 
 from pipeline_runtime.model.faults import did_you_mean, listed, words_for_pattern
-from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.model.schema import COLUMNS_MAX, StreamSchema
 from pipeline_runtime.operators import source_clock
 from pipeline_runtime.operators.columns import SchemaCheck
 from pipeline_runtime.operators.recording import (
@@ -37,6 +37,8 @@ from pipeline_runtime.operators.sdk import (
 RATE_MAX = 1e6
 """Rows per second; a batch takes fewer, so this is as fast as the node can."""
 _RATE_WITHOUT_TIMES = 10.0
+LOOPS_MAX = 1_000_000
+"""More rounds than anybody waits for. A replay without end has 0."""
 
 # How the editor's form asks for them: see docs/how-to/add-an-operator.md, "The form".
 _FILE: dict[str, JsonValue] = {
@@ -95,33 +97,41 @@ class CsvReplayParams(Params):
         json_schema_extra={"x-choices": _PACES},
     )
     speed: float = Field(
-        default=1.0, ge=1e-3, le=1e6, description="2 is twice as fast as recorded, 0.5 half as fast"
+        default=1.0,
+        ge=1e-3,
+        le=1e6,
+        description="2 is twice as fast as recorded, 0.5 half as fast; it has no effect beside a rate",
     )
     loops: int = Field(
         default=1,
         ge=0,
+        le=LOOPS_MAX,
         title="When it ends",
         description="how many times the file is played; 0: for ever",
         json_schema_extra={"x-choices": _ENDS},
     )
     keep: tuple[str, ...] | None = Field(
-        default=None, min_length=1, description="keep only these columns; empty: all"
+        default=None, min_length=1, max_length=COLUMNS_MAX, description="keep only these columns; empty: all"
     )
-    key: str | None = Field(default=None, description="the column that is the record's key")
+    key: str | None = Field(
+        default=None, max_length=120, description="the column that is the record's key; empty: none"
+    )
     restamp: bool = Field(
         default=True,
         title="Rows get the time of the replay",
         description="shift the recorded times so that the first row is at the start of the replay",
     )
     catch_up: bool = Field(
-        default=True, description="after a stop, send the rows that were due in the meantime"
+        default=True,
+        description="after a stop, send the rows that were due in the meantime at once; otherwise they are"
+        " sent later, at the usual pace",
     )
     longest_pause_s: float = Field(
         default=3600,
         gt=0,
         le=1e9,
         title="Longest pause",
-        description="seconds; nobody waits longer for a row, however large the gap in the recording is",
+        description="nobody waits longer for a row, however large the gap in the recording is",
     )
     table: SkipJsonSchema[Facts | None] = Field(
         default=None, description="what is known of the file; noted when the pipeline is deployed"
@@ -136,9 +146,8 @@ class CsvReplay(SourceOperator):
 
     Rows are sent at `rate` rows per second. At a million, the maximum, rows are sent as fast as the node can.
     Without a rate, rows are sent at the recorded times, and `speed` makes that faster or slower. The file is
-    played once, and then the element ends. `loops` plays it several times, and `loops: 0` for ever. The time
-    continues from one round to the next, so event time always rises. If all rows have the same time, rounds
-    follow each other every second.
+    played once, and then the element ends. `loops` plays it several times, and `loops: 0` for ever. The times
+    of a round follow those of the round before. If all rows have the same time, a round begins every second.
 
     Event time is the recorded time, shifted so that the recording begins at the start of the replay.
     `restamp: false` keeps it as recorded. In a file without times, event time follows from the rate. If the
@@ -149,9 +158,10 @@ class CsvReplay(SourceOperator):
     A cell that the import could not read is null. A row whose time it could not read goes to the dead letters
     with the reason, and so does a row without a value in `key`.
 
-    A row's time and content depend on its index alone. So the element can be stopped, moved and restored at
-    any row. A pause stops the recording's clock. After a stop of more than 2 s the replay catches up with the
-    rows that were due, unless `catch_up` is false.
+    A row's time and content depend on its index and on the stops before it. So the element can be stopped,
+    moved and restored at any row. A pause stops the recording's clock. After a stop, such as that of its
+    node, the replay sends the rows that were due in the meantime at once. With `catch_up: false` it does so
+    only if they are at most 2 s late, and otherwise goes on as after a pause. No row is left out.
     """
 
     type = "csv-replay"

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pydantic import Field, JsonValue
 
 from pipeline_runtime.model.faults import words_for_pattern
-from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.model.schema import COLUMNS_MAX, StreamSchema
 from pipeline_runtime.operators.columns import Decimal, Delimiter, SchemaCheck
 from pipeline_runtime.operators.sdk import (
     OperatorContext,
@@ -26,7 +26,8 @@ from pipeline_runtime.operators.sdk import (
 
 _FILE = words_for_pattern(
     r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$",
-    "a file name consists of letters, digits, dots, underscores and hyphens, such as results.csv",
+    "a file name consists of at most 100 letters, digits, dots, underscores and hyphens, and begins with a"
+    " letter or a digit, such as results.csv",
 )
 
 
@@ -37,21 +38,24 @@ _DECIMALS: list[JsonValue] = [
 
 
 class CsvSinkParams(Params):
-    file: str = Field(default="output.csv", pattern=_FILE)
+    file: str = Field(default="output.csv", pattern=_FILE, description="the name of the file")
     columns: tuple[str, ...] | None = Field(
-        default=None, min_length=1, description="the columns to write; empty: all"
+        default=None,
+        min_length=1,
+        max_length=COLUMNS_MAX,
+        description="the columns to write, in this order; empty: all",
     )
     delimiter: Delimiter = ","
     decimal: Decimal = Field(
         default=".",
         title="Decimal mark",
-        description="a point, as in 1.5, or a comma, as in 1,5",
+        description="what stands before the decimals of a number: a point, as in 1.5, or a comma, as in 1,5",
         json_schema_extra={"x-choices": _DECIMALS},
     )
     byte_order_mark: bool = Field(
         default=False,
         title="Mark the file as UTF-8",
-        description="a byte order mark at its beginning, by which Excel shows umlauts as they are",
+        description="begin the file with a byte order mark, with which Excel shows umlauts as they are",
     )
     header: bool = Field(default=True, description="write the column names in the first line")
     time: bool = Field(default=False, description="write the event time as the first column, named time")

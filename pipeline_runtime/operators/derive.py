@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline_runtime.model.schema import Field as SchemaField, StreamSchema
 from pipeline_runtime.operators import tables
-from pipeline_runtime.operators.columns import ExpressionText, NewColumn, SchemaCheck
+from pipeline_runtime.operators.columns import UNIT, ExpressionText, NewColumn, SchemaCheck
 from pipeline_runtime.operators.expressions import Compiled, compile_expression
 from pipeline_runtime.operators.lineage import Came, TracedRow, named, same_row
 from pipeline_runtime.operators.sdk import ArrowTransform, OperatorContext, Params, TransformOperator
@@ -18,21 +18,23 @@ from pipeline_runtime.operators.sdk import ArrowTransform, OperatorContext, Para
 class Derived(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: NewColumn
-    expression: ExpressionText
-    unit: str | None = Field(default=None, max_length=40)
+    name: NewColumn = Field(description="the name of the column")
+    expression: ExpressionText = Field(description="how it is computed, such as power / 1000")
+    unit: str | None = Field(default=None, max_length=40, description=UNIT)
 
 
 class DeriveParams(Params):
-    columns: tuple[Derived, ...] = Field(min_length=1, max_length=100)
+    columns: tuple[Derived, ...] = Field(
+        min_length=1, max_length=100, description="the columns to add, in this order"
+    )
 
 
 class Derive(TransformOperator):
     """Adds columns that are computed from others, in the listed order. A later column may use an earlier one.
 
-    A column whose name exists already is replaced. A null input gives a null result. If an expression cannot
-    be computed for a row (a division by zero, an overflow, a text that is not a number), the row goes to the
-    dead letters with the column's name.
+    A column whose name exists already is replaced. What an expression makes of a null, see "Expressions". If
+    an expression cannot be computed for a row (a division by zero, an overflow, a text that is not a number),
+    the row goes to the dead letters with the column's name.
     """
 
     type = "derive"

@@ -32,8 +32,8 @@ class Gives(StrEnum):
 
 
 class DifferenceParams(Params):
-    column: NumericColumn
-    gives: Gives = Gives.DIFFERENCE
+    column: NumericColumn = Field(description="the column of numbers to compare")
+    gives: Gives = Field(default=Gives.DIFFERENCE, description="what the new column holds")
     periods: int = Field(default=1, ge=1, le=1000, description="how many rows back the compared row is")
     name: NewColumn = Field(default="difference", description="the name of the new column")
     key: ColumnName | None = Field(default=None, title="For each", description=EACH_KEY)

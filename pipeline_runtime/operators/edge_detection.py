@@ -29,10 +29,11 @@ class EdgeDetectionParams(Params):
     columns: tuple[SignalColumn, ...] = Field(
         min_length=1, max_length=50, description="the signals to watch: true or false, or numbers"
     )
-    edges: Edges = Edges.BOTH
+    edges: Edges = Field(default=Edges.BOTH, description="which edges give a row")
     threshold: float | None = Field(
         default=None,
-        description="a number above it is high, any other is low; empty: every change is an edge",
+        description="a number above it is high, any other is low; empty: every change is an edge. It has no"
+        " effect on true and false",
     )
     key: ColumnName | None = Field(default=None, title="For each", description=EACH_KEY)
 

@@ -36,16 +36,22 @@ class Kind(StrEnum):
 
 
 class FrequencyFilterParams(Params):
-    column: NumericColumn
-    kind: Kind = Kind.LOW
+    column: NumericColumn = Field(description="the column of numbers that is the signal")
+    kind: Kind = Field(default=Kind.LOW, description="which part of the signal is left")
     sample_rate_hz: float = Field(
         gt=0, le=1e6, description="how many rows each key has per second, at even intervals"
     )
     low_cutoff_hz: float | None = Field(
-        default=None, gt=0, description="for a high-pass or band-pass: lower frequencies are removed"
+        default=None,
+        gt=0,
+        description="for a high-pass or band-pass, which need it: lower frequencies are removed. At least a"
+        " millionth of the sample rate, and less than half of it",
     )
     high_cutoff_hz: float | None = Field(
-        default=None, gt=0, description="for a low-pass or band-pass: higher frequencies are removed"
+        default=None,
+        gt=0,
+        description="for a low-pass or band-pass, which need it: higher frequencies are removed. At least a"
+        " millionth of the sample rate, and less than half of it; for a band-pass, more than the low cutoff",
     )
     name: NewColumn = Field(default="filtered", description="the name of the new column")
     key: ColumnName | None = Field(default=None, title="For each", description=EACH_KEY)
@@ -91,7 +97,7 @@ class FrequencyFilter(KeyArrays):
 
     Rows are taken in the order in which they arrive, as if they were `1 / sample_rate_hz` apart, whatever
     their event time is. So the filter suits signals with an even pace. A row without a value gets null and
-    does not count.
+    does not count. A row whose value is too large for the filter goes to the dead letters.
     """
 
     type = "frequency-filter"

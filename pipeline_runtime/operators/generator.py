@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
 from pipeline_runtime.operators import source_clock
-from pipeline_runtime.operators.columns import NewColumn, SchemaCheck
+from pipeline_runtime.operators.columns import UNIT, NewColumn, SchemaCheck
 from pipeline_runtime.operators.sdk import (
     OperatorContext,
     Params,
@@ -22,6 +22,8 @@ from pipeline_runtime.operators.sdk import (
 )
 
 READ_ROWS_MAX = 100_000
+ROWS_MAX = 10**15
+"""At a million rows a second, these take 30 years."""
 _WALK_OCTAVES = 8
 
 
@@ -37,14 +39,20 @@ class Signal(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    name: NewColumn
-    shape: Shape = Shape.SINE
-    low: float = 0.0
-    high: float = 1.0
-    period_s: float = Field(
-        default=60.0, gt=0, description="the period of a sine, or of the slowest change of a walk"
+    name: NewColumn = Field(description="the name of the new column")
+    shape: Shape = Field(
+        default=Shape.SINE,
+        description="a sine; a smooth random walk; random numbers; or 0, 1, 2, ... for each key",
     )
-    unit: str | None = None
+    low: float = Field(default=0.0, description="the least value; of no effect on a counter")
+    high: float = Field(default=1.0, description="the greatest value; of no effect on a counter")
+    period_s: float = Field(
+        default=60.0,
+        ge=0.001,
+        le=1e9,
+        description="the period of a sine, or of the slowest change of a walk",
+    )
+    unit: str | None = Field(default=None, max_length=40, description=UNIT)
 
     @model_validator(mode="after")
     def _in_order(self) -> Signal:
@@ -55,7 +63,9 @@ class Signal(BaseModel):
 
 class GeneratorParams(Params):
     rate: float = Field(default=10.0, gt=0, le=1e6, description="rows per second, all keys together")
-    rows: int = Field(default=0, ge=0, description="how many rows it makes before it ends; 0: it never ends")
+    rows: int = Field(
+        default=0, ge=0, le=ROWS_MAX, description="how many rows it makes before it ends; 0: it never ends"
+    )
     keys: int = Field(
         default=1,
         ge=1,
@@ -63,11 +73,17 @@ class GeneratorParams(Params):
         title="Different keys",
         description="how many keys take turns, such as sensors",
     )
-    key_prefix: str = Field(default="sensor-", max_length=40)
-    seed: int = Field(default=1, ge=0, lt=2**32)
-    signals: tuple[Signal, ...] = Field(default=(Signal(name="value"),), max_length=100)
+    key_prefix: str = Field(
+        default="sensor-", max_length=40, description="what each key begins with, before its number"
+    )
+    seed: int = Field(default=1, ge=0, lt=2**32, description="another seed gives other values")
+    signals: tuple[Signal, ...] = Field(
+        default=(Signal(name="value"),), max_length=100, description="the columns of numbers"
+    )
     catch_up: bool = Field(
-        default=True, description="after a stop, send the rows that were due in the meantime"
+        default=True,
+        description="after a stop, send the rows that were due in the meantime at once; otherwise they are"
+        " sent later, at the usual pace",
     )
 
 
@@ -75,8 +91,13 @@ class Generator(SourceOperator):
     """Makes rows with the columns `key`, `n` and one for each signal, evenly at `rate` rows per second.
 
     Keys take turns: `sensor-0`, `sensor-1`, ... `n` is the row's number, from 0. Signals are sines, smooth
-    random walks, uniform noise or counters. Everything follows from the seed and the row's number. So two
-    runs with the same parameters give the same values, and the element can be moved and restored at any row.
+    random walks, uniform noise or counters. Each value follows from the parameters and the row's number. So
+    two runs with the same parameters give the same values, and the element can be moved and restored at any
+    row.
+
+    Event time is when a row is due by the rate. A pause stops the clock. After a stop, such as that of its
+    node, the element sends the rows that were due in the meantime at once. With `catch_up: false` it does so
+    only if they are at most 2 s late, and otherwise goes on as after a pause. No row is left out.
     """
 
     type = "generator"

@@ -19,7 +19,7 @@ from pipeline_runtime.operators.sdk import Params, States
 
 
 class HysteresisAlarmParams(Params):
-    column: NumericColumn
+    column: NumericColumn = Field(description="the column of numbers to watch")
     raise_at: float = Field(description="the alarm is raised when the value is beyond this limit")
     clear_at: float = Field(
         description="the alarm is cleared at this limit; above the other one, low values raise the alarm"
@@ -63,14 +63,15 @@ class HysteresisAlarm(KeySegments):
     between the two limits changes nothing, so that a value around one limit does not raise and clear the
     alarm all the time.
 
-    The alarm is raised when the value has been beyond the limit for `for_s` of event time. A single value
-    that is not beyond it starts that time again. Null is ignored. Rows are taken in the order in which they
-    arrive. There is one output row when the alarm is raised and one when it is cleared. Each comes with an
-    input row, because time passes by rows alone.
+    The alarm is raised when the value has been beyond the limit for `for_s` of event time, and cleared when
+    it has been back for `clear_for_s`. A single value that is not beyond, or not back, starts that time
+    again. Null is ignored. Rows are taken in the order in which they arrive. There is one output row when the
+    alarm is raised and one when it is cleared. Each comes with an input row, because time passes by rows
+    alone.
 
     Output: the key's column, if there is one, `alarm` (raised or cleared), the column, `since` (when the
-    value went beyond the limit, or came back), `lasted` (for a cleared alarm: the time since it was raised)
-    and `worst`, the value farthest beyond the limit in that time.
+    value went beyond the limit, or came back), `lasted` (for a cleared alarm: the seconds since it was
+    raised) and `worst`, the farthest value since it went beyond the limit.
     """
 
     type = "hysteresis-alarm"

@@ -47,11 +47,19 @@ _PREFIX = words_for_pattern(r"^[^_`.\x00-\x1f]", "it must not begin with an unde
 
 
 class JoinParams(Params):
-    left_key: ColumnName
-    right_key: ColumnName
+    left_key: ColumnName = Field(description="the column of left by which rows are paired")
+    right_key: ColumnName = Field(
+        description="the column of right whose value has to be equal; of the same type, or both are numbers"
+    )
     within_s: float = Field(ge=0, le=7 * 86400, description="how far apart the two event times may be")
     delay_s: float = Field(default=0.0, ge=0, le=7 * 86400, description="how late a row may arrive")
-    right_prefix: str = Field(default="right_", min_length=1, max_length=40, pattern=_PREFIX)
+    right_prefix: str = Field(
+        default="right_",
+        min_length=1,
+        max_length=40,
+        pattern=_PREFIX,
+        description="what is put before the name of a right column if left has that name, too",
+    )
 
 
 class Join(BatchProcessor):
@@ -60,7 +68,7 @@ class Join(BatchProcessor):
 
     A pair is emitted as soon as both rows are there. A row without a partner is dropped when no partner can
     arrive any more. A row whose key is null has no partner. A row goes to the dead letters if its event time
-    is more than `delay_s` before that of an earlier row of its stream.
+    is more than `delay_s` before that of an earlier row of its stream, or if it has no event time.
 
     A row is kept until the other stream's event time is `within_s` + `delay_s` past it. So if one stream
     stops, the rows of the other one wait.

@@ -25,7 +25,8 @@ def _of_the_user(topic: str) -> str:
 
 
 _TOPIC = words_for_pattern(
-    r"^[A-Za-z0-9._-]{1,249}$", "a topic name consists of letters, digits, dots, underscores and hyphens"
+    r"^[A-Za-z0-9._-]{1,249}$",
+    "a topic name consists of at most 249 letters, digits, dots, underscores and hyphens",
 )
 TopicName = Annotated[str, Field(pattern=_TOPIC), AfterValidator(_of_the_user)]
 
@@ -86,7 +87,8 @@ class EventTime(BaseModel):
     from_: PathText = Field(alias="from", title="Field", description="where it lies in the record")
     format: Literal["iso", "s", "ms", "us", "ns"] = Field(
         default="iso",
-        description="a text such as 2026-03-01T06:00:00Z (UTC without a zone), or a number since 1970",
+        description="how the time is written. iso: a text such as 2026-03-01T06:00:00Z, in UTC if it names no"
+        " zone; the others: a number of seconds, milliseconds, microseconds or nanoseconds since 1970",
     )
 
     def reading(self) -> TimeReading:
@@ -106,7 +108,9 @@ class KafkaInParams(Params):
         max_length=COLUMNS_MAX,
         description="the fields of the JSON objects that you need",
     )
-    key: str | None = Field(default=None, description="the column that is the record's key")
+    key: str | None = Field(
+        default=None, max_length=120, description="the column that is the record's key; empty: none"
+    )
     start: Literal["earliest", "latest"] = Field(
         default="earliest", description="where the element begins to read when it first starts"
     )
@@ -175,10 +179,11 @@ class KafkaIn(TransformOperator):
     type. A whole number may be written as `1.0` or `1e3`. Of the rows of one record that are refused, the
     first 100 are dead letters of their own, and one more counts the others.
 
-    A time far ahead is not believed (`ahead_s`), since all rows behind it would be late. If nothing else is
-    set, a field may lie up to a day ahead, because it may hold the local time of any zone. A field that is
-    wrong by less, say by 50 minutes, is believed: rows with an event time until then are late in windows,
-    and become dead letters. Set `ahead_s` to a few minutes if the field is in UTC.
+    An event time far ahead of the record's arrival is not believed (`ahead_s`), since all rows behind it
+    would be late. If nothing else is set, a field may lie up to a day ahead, because it may hold the local
+    time of any zone. A field that is wrong by less, say by 50 minutes, is believed. Then a window treats the
+    right rows of the next 50 minutes as late, and they go to the dead letters. Set `ahead_s` to a few minutes
+    if the field is in UTC.
 
     The topic may be compressed (gzip, snappy, lz4, zstd). Uncommitted and aborted records of transactional
     producers are never read. Fogline only reads the topic: it does not create, change or delete it.

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from pydantic import Field
 
-from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.model.schema import COLUMNS_MAX, StreamSchema
 from pipeline_runtime.model.spec import Follow
 from pipeline_runtime.operators.accumulators import (
     Accumulation,
@@ -31,6 +31,7 @@ NEWEST = Part(Kind.MAX, "_time")
 class KeyedAggregateParams(Params):
     keys: tuple[ColumnName, ...] = Field(
         min_length=1,
+        max_length=COLUMNS_MAX,
         title="For each",
         description="the rows of each value of these columns are aggregated separately",
         json_schema_extra={"x-item": "column"},
@@ -39,14 +40,14 @@ class KeyedAggregateParams(Params):
 
 
 class KeyedAggregate(BatchProcessor):
-    """Keeps running aggregates of all rows so far for each key, and emits a key's row when it changes.
+    """Keeps running aggregates of all rows so far for each key, and emits them when rows of the key come.
 
-    Several changes in one batch are emitted as one row. The functions are those of the window aggregate.
+    A key gives one row for all its rows in a batch. The functions are those of the window aggregate.
 
     Output: the keys and the aggregates. The event time is that of the key's newest row.
 
-    Counts, sums of integers, minima and maxima do not depend on how the input is cut into batches, so a
-    standby may catch up in large steps. With averages or sums of decimals it follows batch by batch.
+    Counts, sums of integers, minima, maxima, first and last values do not depend on how the input is cut into
+    batches, so a standby may catch up in large steps. With any other aggregate it follows batch by batch.
     """
 
     type = "keyed-aggregate"

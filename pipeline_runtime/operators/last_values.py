@@ -20,7 +20,7 @@ SIZE_MAX = 500
 
 
 class LastValuesParams(Params):
-    column: NumericColumn
+    column: NumericColumn = Field(description="the column of numbers whose last values are added")
     size: int = Field(ge=2, le=SIZE_MAX, description="how many values a row gets, including its own")
     every: int = Field(
         default=1, ge=1, le=100_000, description="emit a row after every so many rows; 1: after each row"

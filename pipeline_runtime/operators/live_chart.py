@@ -16,16 +16,18 @@ class LiveChartParams(Params):
     columns: tuple[NumericColumn, ...] = Field(
         min_length=1, max_length=20, description="the columns to draw as curves"
     )
-    kind: Literal["line", "bar", "points"] = "line"
-    window_s: float = Field(default=300.0, gt=0, le=31 * 86400, description="how many seconds are shown")
-    by: ColumnName | None = Field(default=None, description="draw a curve for each value of this column")
+    kind: Literal["line", "bar", "points"] = Field(default="line", description="how values are drawn")
+    window_s: float = Field(default=300.0, gt=0, le=31 * 86400, description="how much event time is shown")
+    by: ColumnName | None = Field(
+        default=None, description="draw a curve for each value of this column; empty: one for all rows"
+    )
     marks: tuple[FlagColumn, ...] = Field(
         default=(),
         max_length=5,
         description="columns of true and false: a row where one is true gets a mark",
     )
     limit: float | None = Field(
-        default=None, description="draw a horizontal line here, such as an alert's limit"
+        default=None, description="draw a horizontal line here, such as an alert's limit; empty: none"
     )
 
 

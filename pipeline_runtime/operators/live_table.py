@@ -6,14 +6,17 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
-from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.model.schema import COLUMNS_MAX, StreamSchema
 from pipeline_runtime.operators.columns import ColumnName, SchemaCheck
 from pipeline_runtime.operators.sdk import Params, ViewOperator
 
 
 class LiveTableParams(Params):
     columns: tuple[ColumnName, ...] | None = Field(
-        default=None, min_length=1, description="the columns to show; empty: all"
+        default=None,
+        min_length=1,
+        max_length=COLUMNS_MAX,
+        description="the columns to show, in this order; empty: all",
     )
     rows: int = Field(default=50, ge=1, le=500, description="how many of the newest rows are shown")
 

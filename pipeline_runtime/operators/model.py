@@ -61,7 +61,7 @@ class Fed(BaseModel):
         default=None,
         max_length=200,
         title="The model's input",
-        description="its name; empty: the model's only one",
+        description="the name of one of the model's inputs; empty: its only one",
     )
     columns: tuple[NumericColumn, ...] = Field(
         min_length=1, max_length=COLUMNS_MAX, description="the columns that go in, in this order"
@@ -70,7 +70,8 @@ class Fed(BaseModel):
         default=None,
         ge=1,
         le=COLUMNS_MAX,
-        description="how many numbered columns, from the one above: v0 and 64 mean v0 to v63",
+        description="how many numbered columns, from the one in columns on: v0 and 64 mean v0 to v63; empty:"
+        " the columns alone",
     )
 
     @model_validator(mode="after")
@@ -98,15 +99,17 @@ class Answer(BaseModel):
         default=None,
         max_length=200,
         title="The model's output",
-        description="its name; empty: the model's only one",
+        description="the name of one of the model's outputs; empty: its only one",
     )
     index: int | None = Field(
         default=None,
         ge=0,
         lt=100_000,
-        description="which value to take if the output has several per row, from 0",
+        description="which value to take if the output has several per row, counted from 0",
     )
-    type: AnswerType | None = Field(default=None, description="empty: the type that the model gives")
+    type: AnswerType | None = Field(
+        default=None, description="the type of the new column; empty: the one that the model gives"
+    )
 
 
 class ModelParams(Params):

@@ -17,13 +17,13 @@ from pipeline_runtime.operators.sdk import Params
 
 
 class PeakDetectionParams(Params):
-    column: NumericColumn
+    column: NumericColumn = Field(description="the column of numbers that is the signal")
     height: float = Field(description="only values of at least this height are peaks")
     distance_s: float = Field(
         default=0.0,
         ge=0,
         le=86_400,
-        description="if peaks are closer than this in time, only the highest counts",
+        description="if peaks are at most so far apart in time, only the highest counts",
     )
     also: tuple[ColumnName, ...] = Field(
         default=(),

@@ -20,7 +20,8 @@ class RecordAround(Recorder):
     A row is an event if its column `event` is true. Recordings that overlap become one, so that no row
     appears twice. The rows from before the event are emitted with it and keep their event time. Those after
     it are emitted as they arrive. Only a row's own event time decides. So a row that arrives late is recorded
-    if it belongs to a recording that ended at most `before_s` ago; otherwise it waits for the next event.
+    if it belongs to a recording that ended at most `before_s` ago. Otherwise it waits for the next event, or
+    is dropped if it is more than `before_s` old.
 
     At most 20,000 rows wait for each key, none longer than `before_s`. A further row goes to the dead letters
     until older ones have left.

@@ -24,8 +24,9 @@ class RecordAroundEvents(Recorder):
     difference to the recording which of the two streams comes first, or whether one stops for some time.
 
     At most 20,000 rows wait for each key. A further row goes to the dead letters until older ones have left.
-    At 100 rows per second that happens when `events` is 200 s behind. Both streams need the column `key`, or
-    the same key.
+    At 100 rows per second that happens when `events` is 200 s behind. At most 1,000 recordings of a key are
+    open at once. An event that would begin a further one goes to the dead letters. Both streams need the
+    column `key`. If `key` is empty, `events` needs the column that is the key of `in`.
 
     Output: the columns of `in`, `recording` (1, 2, … for each key) and `offset_s`, the time from the
     recording's first event, which is negative before it.

@@ -40,8 +40,12 @@ class AroundParams(Params):
     event: FlagColumn = Field(
         description="a column that is true in the row of an event (derive it from others)"
     )
-    before_s: float = Field(default=20.0, ge=0, le=DAY_S)
-    after_s: float = Field(default=70.0, ge=0, le=DAY_S)
+    before_s: float = Field(
+        default=20.0, ge=0, le=DAY_S, description="from how long before an event rows are kept"
+    )
+    after_s: float = Field(
+        default=70.0, ge=0, le=DAY_S, description="until how long after an event rows are kept"
+    )
     key: ColumnName | None = Field(default=None, title="For each", description=EACH_KEY)
 
 

@@ -6,13 +6,13 @@ import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 from pipeline_runtime.operators import expressions
 from pipeline_runtime.operators.expressions.functions import FUNCTIONS
 from pipeline_runtime.operators.expressions.texts import TEXT_MAX
+from pipeline_runtime.operators.parameter_tables import LEGEND, parameter_table
 from pipeline_runtime.operators.registry import BUILT_IN, default_registry
 from pipeline_runtime.operators.sdk import Operator, Port
 
@@ -41,6 +41,8 @@ def page() -> str:
         "# Operators",
         "",
         "This page is made by `make reference` from the operators' docstrings and parameters.",
+        *LEGEND.splitlines(),
+        "A *standby* is a copy of an element on another node, which is kept ready to take over.",
         "",
     ]
     for category, title in _CATEGORIES.items():
@@ -66,9 +68,7 @@ def _section(operator: type[Operator]) -> Iterator[str]:
     ports = ", ".join(f"`{port.name}`{_may_be_left(port)}" for port in operator.inputs) or "none"
     yield f"Inputs: {ports}. {_state(operator)}"
     yield ""
-    yield "| parameter | type | default | |"
-    yield "|---|---|---|---|"
-    yield from _rows(operator.Params.model_json_schema(by_alias=True))
+    yield from parameter_table(operator.Params.model_json_schema(by_alias=True))
     yield ""
     yield "```yaml"
     yield yaml.safe_dump({"type": operator.type, "params": operator.example}, sort_keys=False).rstrip()
@@ -80,53 +80,6 @@ def _state(operator: type[Operator]) -> str:
         return "Keeps no state."
     otherwise = ", with some parameters otherwise" if operator.follow_depends() else ""
     return f"Keeps state; {_FOLLOW[operator.follow]}{otherwise}."
-
-
-def _rows(schema: dict[str, Any], prefix: str = "") -> Iterator[str]:
-    definitions = schema.get("$defs", {})
-    yield from _properties(schema, definitions, prefix)
-
-
-def _properties(schema: dict[str, Any], definitions: dict[str, Any], prefix: str) -> Iterator[str]:
-    required = schema.get("required", [])
-    for name, field in schema.get("properties", {}).items():
-        default = "required" if name in required else _default(field.get("default"))
-        description = field.get("description", "").replace("|", "\\|")
-        yield f"| `{prefix}{name}` | {_type(field, definitions)} | {default} | {description} |"
-        item = _resolve(field.get("items", {}), definitions)
-        if not item:
-            options = [option for option in field.get("anyOf", []) if "items" in option]
-            item = _resolve(options[0]["items"], definitions) if options else {}
-        if "properties" in item:
-            yield from _properties(item, definitions, f"{prefix}{name}[].")
-
-
-def _default(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, list | dict):
-        return "see example" if value else "none"
-    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
-
-
-def _resolve(field: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
-    reference = field.get("$ref")
-    return definitions[reference.rpartition("/")[2]] if reference else field
-
-
-def _type(field: dict[str, Any], definitions: dict[str, Any]) -> str:
-    field = _resolve(field, definitions)
-    if "enum" in field:
-        return ", ".join(f"`{value}`" for value in field["enum"])
-    if "anyOf" in field:
-        options = [_type(option, definitions) for option in field["anyOf"]]
-        return " or ".join(option for option in options if option != "null")
-    if field.get("type") == "array":
-        item = _resolve(field.get("items", {}), definitions)
-        return "list" if "properties" in item else f"list of {_type(item, definitions)}"
-    if field.get("format") in ("column", "expression", "file"):
-        return str(field["format"])
-    return str(field.get("type", "any"))
 
 
 def _expressions() -> Iterator[str]:

@@ -36,7 +36,7 @@ _NEW = {"count": 0.0, "mean": 0.0, "squares": 0.0, "minimum": np.inf, "maximum":
 class RunningStatisticsParams(Params):
     column: NumericColumn = Field(description="the column of numbers")
     every_s: float = Field(
-        default=0.0, ge=0, le=7 * 86400, description="how often it reports, in event time; 0: at each event"
+        default=0.0, ge=0, le=7 * 86400, description="how often it reports, in event time; 0: at each row"
     )
     reset: bool = Field(default=False, description="start again from zero after each report")
     key: ColumnName | None = Field(
@@ -49,16 +49,17 @@ class RunningStatisticsParams(Params):
 class RunningStatistics(KeyArrays):
     """Gives the count, mean, standard deviation, minimum and maximum of a column, for each key.
 
-    With `every_s` a report is due at each full multiple of that time (UTC). It is emitted with the first
-    event of its key after that. So the last values of a key that falls silent are reported when its next
-    event arrives, and there are no reports for times without events. With `every_s: 0` each event gives a
-    row.
+    With `every_s` a report is due at each full multiple of that time since 1970 (UTC). It is emitted with the
+    first row of its key at that time or later, and covers the rows before that one. So the last values of a
+    key that falls silent are reported when its next row arrives, and there are no reports for times without
+    rows. With `every_s: 0` each row gives a report.
 
-    Events are taken one by one in their order (Welford's method), so the result does not depend on batches.
-    Null values are ignored. A mean or deviation that is too large for a number is null.
+    Rows are taken one by one in the order in which they arrive (Welford's method), so the result does not
+    depend on batches. Null values are ignored. A mean or deviation that is too large for a number is null.
+    The deviation is that of a sample (n - 1), and null for a single value.
 
     Output: the key's column, if there is one, `count`, `mean`, `stddev`, `minimum` and `maximum`. The event
-    time is that of the report.
+    time is the time at which the report was due; with `every_s: 0` it is that of the row.
     """
 
     type = "running-statistics"

@@ -16,7 +16,7 @@ from pipeline_runtime.operators.sdk import ArrowTransform, OperatorContext, Para
 class Chosen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
-    column: ColumnName
+    column: ColumnName = Field(description="a column of the input")
     as_: NewColumn | None = Field(default=None, alias="as", description="its new name; empty: its name stays")
 
     @property
@@ -28,13 +28,19 @@ class SelectParams(Params):
     columns: tuple[Chosen, ...] = Field(
         min_length=1, max_length=COLUMNS_MAX, description="the columns to keep, in this order"
     )
-    key: str | None = Field(default=None, description="the column (by its new name) that becomes the key")
+    key: str | None = Field(
+        default=None,
+        max_length=120,
+        description="the column (by its new name) that becomes the key; empty: the key stays, if its column"
+        " does",
+    )
 
 
 class Select(TransformOperator):
     """Keeps the listed columns, in that order, and renames those with `as`. All others are dropped.
 
-    The stream's key stays the same if its column is kept. `key` makes another column the key.
+    The stream's key stays the same if its column is kept, also under another name. Otherwise the stream has
+    no key, unless `key` makes another column the key.
     """
 
     type = "select"

@@ -43,13 +43,15 @@ class SilenceAlarm(BatchProcessor):
 
     It uses the time at which rows arrive here, not their event time, since a source that is silent has
     no event time. Time in which the element does not run does not count: after a pause or a restoration it
-    first reads what has come meanwhile. An alarm comes up to a tenth of `for_s` late, at most 5 s.
+    first reads what has come meanwhile. It looks ten times in `for_s`, but not more than once a second and
+    not less than every 5 s. An alarm may be late by so much.
 
     Without `key`, it waits for rows from its start on, also for the first one. With `key`, it waits for those
     values that have come before. A recording that has ended is not silent.
 
     Output: the key's column, if there is one, `alarm` (raised or cleared), `since` (when the last row before
-    had come) and `silent_s` (for how long none had come). The event time is that of the alarm.
+    had come) and `silent_s` (for how many seconds none had come while the element ran). The event time is
+    that of the alarm.
     """
 
     type = "silence-alarm"

@@ -58,9 +58,11 @@ class ThresholdAlertParams(Params):
     columns: tuple[NumericColumn, ...] = Field(
         min_length=1, max_length=50, description="the columns to watch"
     )
-    operator: Comparison = Comparison.ABOVE
-    limit: float
-    severity: Severity = Severity.WARNING
+    operator: Comparison = Field(
+        default=Comparison.ABOVE, description="how a value compares with the limit if it is beyond it"
+    )
+    limit: float = Field(description="the limit, in the unit of the columns")
+    severity: Severity = Field(default=Severity.WARNING, description="how serious the alerts are")
     message: str = Field(
         default="{column} is {value} ({operator} {limit})",
         min_length=1,
@@ -81,8 +83,9 @@ class ThresholdAlert(TransformOperator):
 
     Each listed column is compared with `limit` in each row. Each value beyond it gives an output row, which
     has the input's columns and `alert_column`, `alert_value`, `alert_limit`, `alert_severity` and
-    `alert_message`. Null is never beyond a limit. Every row counts: a value that stays beyond its limit gives
-    an alert with each row. To get fewer alerts, aggregate over a window first.
+    `alert_message`. In the message, numbers that are no integers are rounded to two decimals. Null is never
+    beyond a limit. Every row counts: a value that stays beyond its limit gives an alert with each row. To get
+    fewer alerts, aggregate over a window first.
     """
 
     type = "threshold-alert"

@@ -61,8 +61,8 @@ class TimeBetween(KeySegments):
     | outcome | |
     |---|---|
     | matched | `interval_s` is the time from the first to the second |
-    | unanswered | a first without a second within the time, or before the next first |
-    | unexpected | a second without a first that waits for it |
+    | unanswered | no second came within `within_s` of this first, or another first came before it |
+    | unexpected | no first waits for this second |
     | duplicate | the same event again within `debounce_s`; it changes nothing |
     | late | it arrived more than `delay_s` late, after a later one was taken; it changes nothing |
 

@@ -40,7 +40,7 @@ _SECONDS = {Per.SECOND: 1, Per.MINUTE: 60, Per.HOUR: 3600, Per.DAY: 86_400}
 
 
 class TrendParams(Params):
-    column: NumericColumn
+    column: NumericColumn = Field(description="the column of numbers through which the line goes")
     window_s: float = Field(default=3600.0, gt=0, le=31 * 86_400, description="how far back the line goes")
     per: Per = Field(default=Per.HOUR, description="the slope is the change in this time")
     min_count: int = Field(default=2, ge=2, le=KEPT_MAX, description="how many values a line needs")

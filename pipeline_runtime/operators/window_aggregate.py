@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from pipeline_runtime.model.plain_data import shown
-from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
+from pipeline_runtime.model.schema import COLUMNS_MAX, Field as SchemaField, FieldType, StreamSchema
 from pipeline_runtime.operators.accumulators import Accumulation, Kept, column_of, readable
 from pipeline_runtime.operators.aggregates import Aggregates, aggregate_fields
 from pipeline_runtime.operators.columns import ColumnName, SchemaCheck
@@ -59,26 +59,35 @@ class WindowAggregateParams(Params):
     slide_s: float | None = Field(
         default=None,
         ge=0.001,
+        le=366 * 86400,
         title="A window begins every, s",
-        description="empty: a window begins when the one before it ends",
+        description="how long after one window the next one begins, at most a window's length; empty: when"
+        " that one ends",
     )
     offset_s: float = Field(
         default=0.0,
         ge=0,
         le=366 * 86400,
         title="Begins after midnight, s",
-        description="how long after midnight a window begins: 21600 for a shift or a day from 06:00",
+        description="how long after midnight windows begin: 21600 for a shift or a day from 06:00",
     )
     zone: str | None = Field(
         default=None,
         max_length=64,
         title="Time zone",
         description="whose midnight that is, such as Europe/Berlin; empty: UTC. A day in which the clocks are"
-        " changed has 23 or 25 hours",
+        " changed has 23 or 25 hours. With a zone, a window begins every 1, 2, 3, 4, 6, 8 or 12 hours, or"
+        " every so many days, and its length is a multiple of that",
     )
-    delay_s: float = Field(default=0.0, ge=0, le=7 * 86400, description="how late a row may arrive")
+    delay_s: float = Field(
+        default=0.0,
+        ge=0,
+        le=7 * 86400,
+        description="how late a row may arrive; each window waits for so long",
+    )
     keys: tuple[ColumnName, ...] = Field(
         default=(),
+        max_length=COLUMNS_MAX,
         title="For each",
         description="the rows of each value of these columns are aggregated separately",
         json_schema_extra={"x-item": "column"},
@@ -163,17 +172,27 @@ def _round_slide(size_s: float, least_s: float) -> float:
 class WindowAggregate(BatchProcessor):
     """Aggregates the rows of each window of event time, separately for each value of `keys`.
 
-    A window is emitted once, when it is complete: when a row arrives whose time is `delay_s` past the
-    window's end, or when the source has ended. A row goes to the dead letters if all its windows are complete
-    when it arrives. Windows follow one another, or overlap if `slide_s` is shorter than `size_s`.
+    A window is emitted once, when it is complete: when a row of any key arrives whose time is `delay_s` past
+    the window's end, or when the source has ended. A row goes to the dead letters if all its windows are
+    complete when it arrives, or if it has no event time. A window without rows gives no output row. Windows
+    follow one another, or overlap if `slide_s` is shorter than `size_s`. A window that begins much more often
+    than it is long is refused, since it costs too much. The message says what is possible.
 
     Windows begin at full multiples of `slide_s` since 1970 (UTC), `offset_s` later if that is set: a window
     of 28800 s with 21600 is a shift from 06:00, 14:00 or 22:00. With a `zone` they begin when its clocks
     show that time, so a local day has 23 or 25 hours when the clocks are changed. A week begins on a
     Thursday, as 1970 did; with an `offset_s` of 345600 it begins on a Monday.
 
-    The functions are avg, min, max, sum, count, first, last, stddev, and relative_variation, which is (max -
-    min) / average in percent.
+    | function | |
+    |---|---|
+    | avg, min, max, sum | of numbers; min and max also of texts, times, and true and false |
+    | count | how many values there are; without a column, how many rows |
+    | first, last | the value with the oldest or the newest event time, of any type |
+    | stddev | the standard deviation of a sample (n - 1) |
+    | relative_variation | (max - min) / average, in percent |
+
+    Null values do not count. A result is null if there are no values, if `stddev` has only one, if the
+    average in `relative_variation` is 0, and if it is too large for its type.
 
     Output: `window_start`, `window_end`, the keys and the aggregates. The event time is the window's end.
     """

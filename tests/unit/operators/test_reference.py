@@ -1,5 +1,6 @@
 """Laws of the documentation page."""
 
+import re
 import sys
 from types import ModuleType
 
@@ -17,6 +18,26 @@ def test_the_page_is_what_the_operators_say_now():
 
 def test_every_operator_is_on_the_page():
     assert all(f"\n## {type_}\n" in page() for type_ in BUILT_IN)
+
+
+def parameters():
+    """Returns (operator, parameter, type, default, allowed, what it is) of each line of the tables."""
+    for section in page().split("\n## ")[1:]:
+        for line in re.findall(r"^\| (`[^`]+` \|.*) \|$", section, re.MULTILINE):
+            cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)]
+            if len(cells) == 5:
+                yield section.split("\n")[0], *cells
+
+
+def test_every_parameter_says_what_it_is():
+    assert [found[:2] for found in parameters() if not found[-1]] == []
+
+
+def test_texts_lists_and_whole_numbers_have_bounds():
+    bounded = ("string", "expression", "path", "list", "integer")
+    found = [each[:2] for each in parameters() if each[2].split(" ")[0] in bounded and not each[4]]
+    assert len(list(parameters())) > 100
+    assert found == []
 
 
 @pytest.fixture(scope="module")

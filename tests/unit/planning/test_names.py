@@ -87,7 +87,8 @@ def test_a_fault_has_the_title_the_place_and_types_in_words(registry, pipeline, 
         (
             "kafka-in",
             {"topic": "a b", "columns": [{"name": "x"}]},
-            'Topic: a topic name consists of letters, digits, dots, underscores and hyphens (it is "a b")',
+            "Topic: a topic name consists of at most 249 letters, digits, dots, underscores and hyphens"
+            ' (it is "a b")',
         ),
         ("kafka-in", {"topic": "a", "columns": []}, "Columns: needs at least one entry"),
         (

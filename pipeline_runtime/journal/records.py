@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline_runtime.model.ids import Epoch, Seq
@@ -89,7 +89,7 @@ class Totals:
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Totals:
-        """Returns what `asdict` made JSON of."""
+        """Returns what `encode` made JSON of."""
         elements = {id: (read, written, dead) for id, (read, written, dead) in data["elements"].items()}
         return Totals(data["rows_in"], data["rows_out"], data["dead_letters"], elements)
 
@@ -216,10 +216,17 @@ class JournalDamaged(ValueError):
 
 def encode(record: Record) -> bytes:
     """Returns the record as the value of a Kafka record: one line of JSON."""
-    data = asdict(record)
+    data = _fields_of(record)
     if isinstance(record, Commit | Announce):
         data["boundary"] = record.boundary.to_json()
+    if isinstance(record, Commit):
+        data["totals"] = _fields_of(record.totals)
     return json.dumps({"kind": _NAMES[type(record)], **data}, separators=(",", ":")).encode()
+
+
+def _fields_of(record: Record | Totals) -> dict[str, Any]:
+    # `asdict` copies all that is inside as well, which takes 86 us of each batch instead of 1.
+    return {name: getattr(record, name) for name in record.__slots__}
 
 
 def decode(value: bytes) -> Record:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import threading
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -39,6 +40,7 @@ _PIECE = 256 * 1024
 _WINDOW_BYTES_MAX = 32 * 1024 * 1024  # what zstd may need beside its output
 _BLOCK_BYTES_MAX = BATCH_BYTES_MAX  # of snappy, which unpacks block by block
 _NUMBER_BYTES_MAX = 10  # of a varint of 64 bits
+_of_thread = threading.local()
 
 
 class Unpackable(Exception):
@@ -110,8 +112,16 @@ def _whole(packed: bytes, batch: DefaultRecordBatch) -> bytes | None:
         return None
     with suppress(zstandard.ZstdError):
         if 0 < zstandard.frame_content_size(packed) <= BATCH_BYTES_MAX:
-            return zstandard.ZstdDecompressor().decompress(packed, allow_extra_data=False)
+            return _zstd_of_thread().decompress(packed, allow_extra_data=False)
     return None
+
+
+def _zstd_of_thread() -> zstandard.ZstdDecompressor:
+    # To make one takes a hundred times what a small batch takes. One cannot serve two threads at once.
+    found: zstandard.ZstdDecompressor | None = getattr(_of_thread, "zstd", None)
+    if found is None:
+        found = _of_thread.zstd = zstandard.ZstdDecompressor()
+    return found
 
 
 def _joined(pieces: Iterator[bytes]) -> bytearray:

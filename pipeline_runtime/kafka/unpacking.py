@@ -87,7 +87,7 @@ def unpack(batch: DefaultRecordBatch) -> None:
         return
     if batch.compression_type != batch.CODEC_NONE:
         packed = bytes(memoryview(batch._buffer)[batch._pos :])
-        batch._buffer, batch._pos = bytearray(_body(packed, batch)), 0
+        batch._buffer, batch._pos = _body(packed, batch), 0
     batch._decompressed = True
 
 

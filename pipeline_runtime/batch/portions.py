@@ -2,6 +2,7 @@
 
 How records are read does not depend on the batch that they belong to. So a thread of the task reads on, while
 batches are processed and committed. What it has read ahead is cut where the next batches begin and end.
+Another thread parses the texts of many records, while the next ones are fetched and decoded.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -30,6 +32,8 @@ AHEAD_ROWS_MAX = 60_000
 """The most that a task holds read ahead, of all its partitions together, but for the portion that it read
 last."""
 AHEAD_BYTES_MAX = 32 * 1024 * 1024
+PARSED_BESIDE_MIN = 2_000
+"""The texts of so many records take longer to parse than it takes to change threads."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,30 @@ class Portion:
         )
 
 
+@dataclass(frozen=True)
+class _Coming:
+    """A portion whose texts may not be parsed yet. `get` waits for that, and raises what the parser has
+    raised."""
+
+    rows: int
+    bytes: int
+    get: Callable[[], Portion]
+
+    @staticmethod
+    def of(records: Records, group_input: GroupInput) -> _Coming:
+        if records.rows is None and len(records) >= PARSED_BESIDE_MIN:
+            parsed = _parser.submit(Portion.of, records, group_input)
+            return _Coming(len(records), records.bytes, parsed.result)
+        return _Coming.made(Portion.of(records, group_input))
+
+    @staticmethod
+    def made(portion: Portion) -> _Coming:
+        return _Coming(len(portion.records), portion.bytes, lambda: portion)
+
+
+_parser = ThreadPoolExecutor(1, "parsing")
+
+
 class PortionReader:
     """Reads one partition of an input. `held` may be called while another thread is in `read_one_ahead`.
     Apart from that it is for one thread at a time."""
@@ -80,7 +108,7 @@ class PortionReader:
         self._reader = PartitionReader(kafka, group_input.topic, partition, of)
         # All portions from `_begin`, where the last range ended, to `_end`. Each has the offset before which
         # it ends.
-        self._ahead: deque[tuple[int, Portion]] = deque()
+        self._ahead: deque[tuple[int, _Coming]] = deque()
         self._lock = threading.Lock()  # guards `_ahead`
         self._begin = self._end = -1
         self._topic_id = ""  # of the last range
@@ -92,8 +120,8 @@ class PortionReader:
         with self._lock:
             if not self._ahead or self._ahead[-1][0] < end:
                 return None
-            self._begin = end
-            return self._taken(start, end)
+        self._begin = end
+        return self._taken(start, end)
 
     def read(self, start: int, end: int, topic_id: str = "") -> Iterator[Portion]:
         """Yields what is in the records with start <= offset < end. `topic_id` is that of the topic in which
@@ -107,8 +135,7 @@ class PortionReader:
         yield from self._taken(start, end)
         at = max(start, min(self._end, end))
         if at < end:
-            for records in self._reader.read(at, end, topic_id):
-                yield Portion.of(records, self._item)
+            yield from _parsed_beside(self._reader.read(at, end, topic_id), self._item)
             self._end = end
         if not self._reader.is_of(topic_id):
             self._reader.confirm(topic_id)
@@ -117,10 +144,16 @@ class PortionReader:
     def _taken(self, start: int, end: int) -> list[Portion]:
         """Takes what was read ahead of the records with start <= offset < end."""
         found, at = [], start
-        while self._ahead and at < end:
-            until, portion = self._ahead.popleft()
+        while at < end:
+            with self._lock:
+                if not self._ahead:
+                    break
+                until, coming = self._ahead.popleft()
+            portion = coming.get()
             if until > end:
-                self._ahead.appendleft((until, portion.between(end, until)))
+                rest = _Coming.made(portion.between(end, until))
+                with self._lock:
+                    self._ahead.appendleft((until, rest))
                 portion = portion.between(at, end)
             at = min(until, end)
             found.append(portion)
@@ -129,8 +162,8 @@ class PortionReader:
     def ahead(self) -> tuple[int, int]:
         """Returns how many rows and bytes are held read ahead."""
         with self._lock:
-            portions = [portion for _, portion in self._ahead]
-        return sum(len(portion.records) for portion in portions), sum(portion.bytes for portion in portions)
+            held = [coming for _, coming in self._ahead]
+        return sum(coming.rows for coming in held), sum(coming.bytes for coming in held)
 
     def read_one_ahead(self) -> tuple[int, int] | None:
         """Reads one portion of what has been fetched behind the last range, and returns how many rows and
@@ -139,15 +172,26 @@ class PortionReader:
         if found is None:
             return None
         records, end = found
-        portion = Portion.of(records, self._item)
-        size = portion.bytes
+        coming = _Coming.of(records, self._item)
         with self._lock:
-            self._ahead.append((end, portion))
+            self._ahead.append((end, coming))
             self._end = end
-        return len(records), size
+        return coming.rows, coming.bytes
 
     def close(self) -> None:
         self._reader.close()
+
+
+def _parsed_beside(found: Iterator[Records], group_input: GroupInput) -> Iterator[Portion]:
+    """Yields the portion of each of `found`. While it is parsed, the one after it is read."""
+    before: _Coming | None = None
+    for records in found:
+        coming = _Coming.of(records, group_input)
+        if before is not None:
+            yield before.get()
+        before = coming
+    if before is not None:
+        yield before.get()
 
 
 def read_ahead(

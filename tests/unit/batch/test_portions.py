@@ -90,14 +90,24 @@ def what_is_in(found: Iterator[Portion]) -> tuple[list[Any], ...]:
 
 
 @pytest.mark.parametrize("item", [INSIDE, OUTSIDE], ids=["inside", "outside"])
-@given(log=LOG, cuts=st.lists(st.integers(0, 50), max_size=6), sizes=st.lists(st.integers(1, 9), max_size=9))
+@given(
+    log=LOG,
+    cuts=st.lists(st.integers(0, 50), max_size=6),
+    sizes=st.lists(st.integers(1, 9), max_size=9),
+    beside_from=st.integers(1, 5),
+)
 def test_what_is_read_ahead_is_cut_where_the_batches_are(
-    item: GroupInput, log: list[tuple[Any, int, str | None]], cuts: list[int], sizes: list[int]
+    item: GroupInput,
+    log: list[tuple[Any, int, str | None]],
+    cuts: list[int],
+    sizes: list[int],
+    beside_from: int,
 ) -> None:
     records, ends = records_of(log), [0, *sorted(cuts), 60]
     with pytest.MonkeyPatch.context() as monkeypatch:
         plain = reader_of(monkeypatch, item, Partition(records, []))
         expected = [what_is_in(plain.read(start, end)) for start, end in pairwise(ends)]
+        monkeypatch.setattr(portions, "PARSED_BESIDE_MIN", beside_from)
         ahead = reader_of(monkeypatch, item, Partition(records, sizes))
         found = []
         for start, end in pairwise(ends):

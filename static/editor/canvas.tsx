@@ -237,7 +237,7 @@ function Drawing({
           <ArrangementSwitch />
           {!arranged && <Notes />}
           {arranged && <Threads threads={arranged.threads} />}
-          {arranged && <LanePanels lanes={arranged.layout.lanes} />}
+          <LanePanels lanes={arranged?.layout.lanes ?? null} />
           <RefusalHint />
           <PassingHint />
         </ReactFlow>

@@ -48,6 +48,10 @@ const ACTIONS: Record<string, (detail: Detail, entry: AuditEntry) => string> = {
   "pipeline.undeploy": ({ again }) => (again ? "let it run again" : "undeployed it"),
   "pipeline.bring_back": ({ elements }) =>
     `brought ${Array.isArray(elements) ? listed(elements.map(String)) : "what ran elsewhere"} back`,
+  "pipeline.queue_moves": ({ moves }) =>
+    `ordered ${Array.isArray(moves) ? plural(moves.length, "move") : "moves"}, one after another`,
+  "pipeline.cancel_moves": ({ elements }) =>
+    `cancelled ${Array.isArray(elements) ? plural(elements.length, "move") : "moves"} that waited`,
   "element.migrate": (detail) => `moved it${from(detail)} to ${text(detail.to)}${way(detail)}`,
   "element.restore": (detail) => `restored it on ${text(detail.to)}${way(detail)}`,
   "element.pause": () => "paused it",

@@ -949,7 +949,7 @@ export interface LinkIn {
   name?: string;
 }
 
-export type LiveBody = SnapshotMessage | NodesMessage | PipelinesMessage | ElementsMessage | HandoverMessage | OperationMessage | EventMessage;
+export type LiveBody = SnapshotMessage | NodesMessage | PipelinesMessage | ElementsMessage | MovesMessage | HandoverMessage | OperationMessage | EventMessage;
 
 export interface LiveElement {
   id: string;
@@ -1185,6 +1185,21 @@ export interface MoveSpread {
   p50: number;
   p95: number;
   most: number;
+}
+
+export interface MoveWanted {
+  element: string;
+  target: string;
+}
+
+/** The queues of all pipelines that are watched. */
+export interface MovesMessage {
+  type: "moves";
+  data: QueuedMove[];
+}
+
+export interface MovesWanted {
+  moves: MoveWanted[];
 }
 
 export interface Moving {
@@ -1686,6 +1701,23 @@ export interface QueueLook {
   from_ms?: number | null;
 }
 
+/** A move in the queue of its pipeline. Control orders it when the one before it is done. */
+export interface QueuedMove {
+  id: number;
+  pipeline: string;
+  element: string;
+  target: string;
+  state: "waits" | "moving" | "done" | "failed" | "cancelled" | "left-out";
+  place: number;
+  of: number;
+  waits_for: string | null;
+  handover: string | null;
+  message: string;
+  created_at: string;
+  created_by: string | null;
+  ended_at: string | null;
+}
+
 export interface QueuedRecord {
   offset: number;
   partition: number;
@@ -1847,6 +1879,7 @@ export interface SnapshotData {
   pipelines: PipelineItem[];
   elements: Record<string, LiveElement[]>;
   handovers: Handover[];
+  moves: QueuedMove[];
   operations: Operation[];
   events: LogEvent[];
 }

@@ -154,6 +154,12 @@ const AND = new Intl.ListFormat("en-GB", { type: "conjunction" });
 /** "edge-a, edge-b and edge-c". */
 export const listed = (names: readonly string[]): string => AND.format(names);
 
+const ORDINAL = new Intl.PluralRules("en", { type: "ordinal" });
+const ENDINGS: Partial<Record<Intl.LDMLPluralRule, string>> = { one: "st", two: "nd", few: "rd" };
+
+/** "2nd" */
+export const ordinal = (n: number): string => `${n}${ENDINGS[ORDINAL.select(n)] ?? "th"}`;
+
 export function plural(n: number, one: string, many = `${one}s`): string {
   return `${n} ${n === 1 ? one : many}`;
 }

@@ -4,7 +4,15 @@
  *     closed --open--> waiting --snapshot--> following --gap--> waiting (asks for a resync)
  */
 import type { LiveMessage } from "./api.gen";
-import type { ClusterNode, Handover, LiveElement, LogEvent, Operation, PipelineItem } from "./types";
+import type {
+  ClusterNode,
+  Handover,
+  LiveElement,
+  LogEvent,
+  Operation,
+  PipelineItem,
+  QueuedMove,
+} from "./types";
 
 export type { LiveMessage };
 
@@ -16,6 +24,7 @@ export interface LiveData {
   pipelines: PipelineItem[];
   elements: Record<string, LiveElement[]>;
   handovers: Handover[];
+  moves: QueuedMove[];
   operations: Record<string, Operation>;
   events: LogEvent[];
 }
@@ -30,6 +39,7 @@ export const nothing: LiveData = {
   pipelines: [],
   elements: {},
   handovers: [],
+  moves: [],
   operations: {},
   events: [],
 };
@@ -55,6 +65,8 @@ function changed(state: LiveData, message: LiveMessage): Partial<LiveData> {
       return { pipelines: message.data };
     case "elements":
       return { elements: { ...state.elements, [message.pipeline]: message.data } };
+    case "moves":
+      return { moves: message.data };
     case "handover":
       return { handovers: newest(state.handovers, message.data) };
     case "operation":

@@ -91,6 +91,7 @@ export type {
   Policy,
   Port,
   Queue,
+  QueuedMove,
   ReplicaNote,
   Field as SchemaField,
   Series,

@@ -101,15 +101,36 @@ def test_a_move_says_before_what_it_takes_and_after_what_it_took_and_the_draft_f
             "edge-b"
         }
         expect(page.get_by_role("button", name="2 run elsewhere")).to_have_count(0)
-        for element in ("numbers", "positive"):
-            pin(client, watched, "edge-a", element)
-        client.post(f"{path}/bring-back").raise_for_status()
+        move_both_in_lanes(dashboard, "edge-a")
         wait_until(lambda: nodes_of(client, watched) == {"edge-a"}, "both where they were", 180)
+        moves = client.get(f"{path}/moves").json()
+        assert [each["state"] for each in moves] == ["done", "done"]
+        # the pins followed
+        document = client.get(path).json()["document"]
+        assert {item["node"] for item in document["spec"]["elements"]} == {"edge-a"}
         audit = client.get("/api/v1/audit", params={"limit": 50}).json()
-    assert [line["detail"]["to"] for line in audit if line["action"] == "pipeline.follow_move"][:2] == [
-        "edge-a",
-        "edge-b",
-    ]
+    followed = [line["detail"]["to"] for line in audit if line["action"] == "pipeline.follow_move"]
+    assert followed[:4] == ["edge-a", "edge-a", "edge-a", "edge-b"]
+
+
+def move_both_in_lanes(dashboard: Dashboard, target: str) -> None:
+    """One after another, which goes on without the page, and is shown to whoever opens it."""
+    page, queue = dashboard.page, dashboard.page.get_by_role("region", name="Moves in their order")
+    page.get_by_role("button", name="Live", exact=True).click()
+    dashboard.arrange_in_lanes()
+    dashboard.card("numbers").click()
+    dashboard.card("positive").click(modifiers=["Shift"])
+    page.keyboard.press("m")
+    question = page.get_by_role("dialog", name=f"Move 2 elements to {target}")
+    question.get_by_role("button", name=f"Move to {target}").click()
+    expect(queue.get_by_role("listitem")).to_have_text(
+        [re.compile(f"^numbers to {target}: "), re.compile(f"^positive to {target}: ")]
+    )
+    page.reload()
+    expect(queue.get_by_role("listitem")).to_have_count(2)
+    expect(queue.get_by_role("listitem").filter(has_text="done, pause ")).to_have_count(2, timeout=SLOW_MS)
+    queue.get_by_role("button", name="Close the list of moves").click()
+    expect(queue).to_have_count(0)
 
 
 def nodes_of(client: httpx.Client, pipeline: str) -> set[str]:

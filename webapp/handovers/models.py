@@ -1,14 +1,16 @@
-"""Live migrations and restorations as persisted state machines, and orders about dead letters."""
+"""Live migrations and restorations as persisted state machines, their queues, orders about dead letters."""
 
 from __future__ import annotations
 
 import uuid
+from typing import cast
 
 from django.conf import settings
 from django.db import models
 
 from pipeline_runtime.handover.phases import Phase
 from pipeline_runtime.model.dead_letters import Chosen
+from webapp.handovers.schemas import QueuedState
 
 
 class Handover(models.Model):
@@ -65,6 +67,46 @@ class Handover(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} of {self.element} from {self.origin} to {self.target}: {self.phase}"
+
+
+class QueuedMove(models.Model):
+    """A live migration in the queue of its deployment. Control orders it when the one before it is done.
+
+    A deployment has one queue: its rows by id. It lasts until all of them have an outcome, and the next order
+    of moves then begins another one."""
+
+    class Outcome(models.TextChoices):
+        DONE = "done"
+        FAILED = "failed"
+        CANCELLED = "cancelled"
+        LEFT_OUT = "left-out"  # not ordered, since one before it was not done
+
+    deployment = models.ForeignKey(
+        "placements.Deployment", on_delete=models.CASCADE, related_name="queued_moves"
+    )
+    element = models.CharField(max_length=60)  # the one that the user chose; its group moves
+    target = models.CharField(max_length=40)  # the name of a node
+    # null until it is ordered
+    handover = models.OneToOneField(Handover, on_delete=models.CASCADE, null=True, related_name="queued")
+    outcome = models.CharField(max_length=9, choices=Outcome.choices, null=True)  # null until it has ended
+    message = models.TextField(blank=True)  # why it still waits, or was not ordered
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["id"]
+
+    def __str__(self) -> str:
+        return f"{self.element} to {self.target}: {self.state}"
+
+    @property
+    def state(self) -> QueuedState:
+        if self.outcome is not None:
+            return cast(QueuedState, self.outcome)
+        return "waits" if self.handover_id is None else "moving"
 
 
 class LetterOrder(models.Model):

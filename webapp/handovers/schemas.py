@@ -165,6 +165,34 @@ class Ordered(TypedDict):
     handover: Handover
 
 
+QueuedState = Literal["waits", "moving", "done", "failed", "cancelled", "left-out"]
+"""left-out: it was not ordered, since one before it was not done."""
+
+
+class QueuedMove(TypedDict):
+    """A move in the queue of its pipeline. Control orders it when the one before it is done."""
+
+    id: int
+    pipeline: str
+    element: str
+    """the one that was chosen; all that run as one with it move"""
+    target: str
+    state: QueuedState
+    place: int
+    """in the queue, from 1"""
+    of: int
+    """how many moves the queue has, with those that have ended"""
+    waits_for: str | None
+    """the element before it in the queue that has not moved yet; null unless it waits"""
+    handover: str | None
+    """null until it was ordered"""
+    message: str
+    """why it still waits, or was not ordered; empty if there is nothing to say"""
+    created_at: str
+    created_by: str | None
+    ended_at: str | None
+
+
 class NotBroughtBack(TypedDict):
     element: str
     home: str

@@ -9,7 +9,8 @@ from typing import TypeVar
 
 from channels.db import database_sync_to_async
 
-from webapp.handovers.schemas import Handover
+from webapp.handovers.queues import open_queues
+from webapp.handovers.schemas import Handover, QueuedMove
 from webapp.handovers.selectors import recent_handovers
 from webapp.monitoring.board import whole_board
 from webapp.monitoring.messages import LiveChange, SnapshotData
@@ -38,6 +39,7 @@ class LiveState:
     pipelines: list[PipelineItem] = field(default_factory=list)
     elements: dict[str, list[LiveElement]] = field(default_factory=dict)
     handovers: list[Handover] = field(default_factory=list)
+    moves: list[QueuedMove] = field(default_factory=list)
     operations: list[Operation] = field(default_factory=list)
     events: list[LogEvent] = field(default_factory=list)
 
@@ -49,6 +51,7 @@ class LiveState:
             pipelines=self.pipelines,
             elements={name: items for name, items in self.elements.items() if name in wanted},
             handovers=self.handovers,
+            moves=[move for move in self.moves if move["pipeline"] in wanted],
             operations=self.operations,
             events=self.events,
         )
@@ -60,6 +63,7 @@ class LiveState:
             "pipelines": self.pipelines,
             "elements": self.elements,
             "handovers": self.handovers,
+            "moves": self.moves,
             "operations": self.operations,
             "events": self.events,
         }
@@ -72,6 +76,7 @@ def read_state() -> LiveState:
         pipelines=[board.item(pipeline) for pipeline in board.pipelines],
         elements={pipeline.name: board.elements(pipeline) for pipeline in board.pipelines},
         handovers=recent_handovers(),
+        moves=open_queues(),
         operations=recent_operations(),
         events=events(),
     )
@@ -80,8 +85,8 @@ def read_state() -> LiveState:
 def changes(old: LiveState, new: LiveState) -> Iterator[LiveChange]:
     """Yields the messages (without `n`) that turn `old` into `new` at a client.
 
-    A list of nodes, of pipelines or of one pipeline's elements replaces the former one. Handovers and
-    operations are updated by id. Events are new ones, oldest first, each to be put in front.
+    A list of nodes, of pipelines, of one pipeline's elements or of queued moves replaces the former one.
+    Handovers and operations are updated by id. Events are new ones, oldest first, each to be put in front.
     """
     if new.nodes != old.nodes:
         yield {"type": "nodes", "data": new.nodes}
@@ -90,6 +95,8 @@ def changes(old: LiveState, new: LiveState) -> Iterator[LiveChange]:
     for name in sorted({*old.elements, *new.elements}):
         if new.elements.get(name) != old.elements.get(name):
             yield {"type": "elements", "pipeline": name, "data": new.elements.get(name, [])}
+    if new.moves != old.moves:
+        yield {"type": "moves", "data": new.moves}
     for handover in _news(old.handovers, new.handovers):
         yield {"type": "handover", "data": handover}
     for operation in _news(old.operations, new.operations):

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from webapp.handovers.schemas import Handover
+from webapp.handovers.schemas import Handover, QueuedMove
 from webapp.monitoring.schemas import LiveElement, LogEvent, PipelineItem
 from webapp.nodes.schemas import Node
 from webapp.operations.schemas import Operation
@@ -22,6 +22,8 @@ class SnapshotData(TypedDict):
     elements: dict[str, list[LiveElement]]
     """by pipeline"""
     handovers: list[Handover]
+    moves: list[QueuedMove]
+    """the queues of the pipelines that are watched, each in its order"""
     operations: list[Operation]
     events: list[LogEvent]
 
@@ -49,6 +51,13 @@ class ElementsMessage(TypedDict):
     data: list[LiveElement]
 
 
+class MovesMessage(TypedDict):
+    """The queues of all pipelines that are watched."""
+
+    type: Literal["moves"]
+    data: list[QueuedMove]
+
+
 class HandoverMessage(TypedDict):
     type: Literal["handover"]
     data: Handover
@@ -65,7 +74,13 @@ class EventMessage(TypedDict):
 
 
 LiveChange = (
-    NodesMessage | PipelinesMessage | ElementsMessage | HandoverMessage | OperationMessage | EventMessage
+    NodesMessage
+    | PipelinesMessage
+    | ElementsMessage
+    | MovesMessage
+    | HandoverMessage
+    | OperationMessage
+    | EventMessage
 )
 LiveBody = Annotated[SnapshotMessage | LiveChange, Field(discriminator="type")]
 """A message without its number `n`, which each socket counts for itself."""

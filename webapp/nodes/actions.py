@@ -189,7 +189,7 @@ def drain(actor: User, name: str) -> Node:
     node.cordoned, node.draining_since, node.drain_blocked = True, timezone.now(), ""
     node.save(update_fields=["cordoned", "draining_since", "drain_blocked"])
     audit(actor, "node.drain", name)
-    commands.send(tasks.DRAIN)
+    commands.send(tasks.LOOK)
     announce()
     return node
 

@@ -137,8 +137,8 @@ def register_commands(app: Celery, context: ControlContext, work: Work) -> None:
     def handover(handover_id: str) -> None:
         work.handover(handover_id)
 
-    @app.task(name=tasks.DRAIN, shared=False)
-    def drain() -> None:
+    @app.task(name=tasks.LOOK, shared=False)
+    def look() -> None:
         work.look()
 
     @app.task(name=tasks.DESIRED_CHANGED, shared=False)

@@ -19,6 +19,7 @@ from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
 from workers.control.handovers.drains import tend_drains
 from workers.control.handovers.driver import drive_handover
+from workers.control.handovers.queues import tend_queues
 from workers.control.handovers.recording import keep_written
 from workers.control.handovers.restorations import order_restorations
 from workers.control.handovers.standbys import tidy_copies
@@ -88,7 +89,7 @@ class Work:
 
     def _hand_over(self, id: str) -> None:
         drive_handover(id, self._context)
-        self.look()  # a drain that waits for this handover may go on
+        self.look()  # a queue of moves, or a drain, that waits for this handover may go on
         keep_written(id, self._context)
 
     def _sweep(self) -> None:
@@ -97,6 +98,7 @@ class Work:
             try:
                 close_old_connections()
                 order_restorations(self._context, self._bulkhead)
+                tend_queues(self._bulkhead)
                 tend_drains(self._context, self._bulkhead)
                 self._policies.look(self._bulkhead)
                 tidy_copies(self._context)

@@ -6,11 +6,11 @@ import { cancelHandover, moveBack, moveBackRefusal } from "../../shared/actions"
 import { useNow } from "../../shared/clock";
 import { latency, rate } from "../../shared/format";
 import { afterCancel, cancelRefusal, shortPhase, wayBack } from "../../shared/handovers";
-import { useElement, useLive, useNode } from "../../shared/live";
+import { useElement, useElements, useLive, useNode } from "../../shared/live";
 import { roleReason } from "../../shared/page";
 import { pauseTold } from "../../shared/pause";
 import { mayRun, nameOf } from "../../shared/status";
-import type { Handover, MapLink } from "../../shared/types";
+import type { Handover, MapLink, QueuedMove } from "../../shared/types";
 import { Tip } from "../../shared/ui/parts";
 import { ElementCard } from "../card";
 import type { CardNode, StreamEdge as Stream } from "../flow";
@@ -18,6 +18,7 @@ import { StreamEdge } from "../stream-edge";
 import { useEditor } from "../store";
 import type { Thread } from "./arranged";
 import { lastMove, underWay } from "./lies";
+import { cancelWaiting, placeWords } from "./moves";
 
 /** The lines between sites; empty while they are not known. */
 export const LinesContext = createContext<readonly MapLink[]>([]);
@@ -34,14 +35,18 @@ export const LaneCard = memo(function LaneCard(props: NodeProps<CardNode>) {
   );
 });
 
-/** Below the card: cancel while it moves, afterwards the pause that was measured and the way back. */
+/** Below the card: its place while it waits, cancel while it moves, afterwards the pause that was measured and the way back. */
 function MoveStrip({ id }: { id: string }) {
   const pipeline = useEditor((state) => state.name);
   const element = useElement(pipeline, id);
   const moving = useLive((state) => (element ? underWay(state.handovers, pipeline, element) : undefined));
   const last = useLive((state) => (element ? lastMove(state.handovers, pipeline, element) : undefined));
   const fresh = useNow((now) => !!last?.ended_at && now - Date.parse(last.ended_at) < SHOWN_MS);
+  const waits = useLive((state) =>
+    state.moves.find((move) => move.element === id && move.pipeline === pipeline && move.state === "waits"),
+  );
   if (!element) return null;
+  if (waits) return <WaitStrip move={waits} name={nameOf(element)} />;
   if (moving) return moving.element === id ? <CancelStrip handover={moving} name={nameOf(element)} /> : null;
   if (!last || last.outcome !== "done" || !fresh || last.element !== id || element.node !== last.target)
     return null;
@@ -54,6 +59,31 @@ function MoveStrip({ id }: { id: string }) {
         </span>
       </Tip>
       <BackLink handover={last} id={id} />
+    </div>
+  );
+}
+
+function WaitStrip({ move, name }: { move: QueuedMove; name: string }) {
+  const words = placeWords(move, useElements(move.pipeline));
+  const refused = roleReason("operator");
+  return (
+    <div className="move-strip nodrag nopan">
+      <Tip text={`${words}. To ${move.target}.`}>
+        <span className="ellipsis" tabIndex={0}>
+          {words}
+        </span>
+      </Tip>
+      <Tip text={refused ?? "It stays where it is, and those behind it move on"}>
+        <button
+          type="button"
+          className="link"
+          aria-disabled={!!refused}
+          aria-label={`Cancel the move of ${name}`}
+          onClick={() => !refused && void cancelWaiting(move.pipeline, move.id)}
+        >
+          <X aria-hidden="true" /> Cancel
+        </button>
+      </Tip>
     </div>
   );
 }

@@ -6,7 +6,7 @@ import { nameOf } from "../../shared/status";
 import { changeElement } from "../edits";
 import { commit, current, useEditor } from "../store";
 import { ANYWHERE } from "./lies";
-import { moveAll, type Move } from "./moves";
+import { orderMoves, waitingOf } from "./moves";
 import { choose, letGo, useLanes, type Hanging } from "./store";
 import { unitWords, type Unit } from "./units";
 
@@ -23,7 +23,12 @@ const elementNow = (id: string): LiveElement | undefined =>
 export function unitRefusal(unit: Unit, target: string): string | null {
   const element = elementNow(unit.lead);
   if (!element) return "It does not run.";
-  const node = useLive.getState().nodes.find(({ name }) => name === target);
+  const { nodes, moves, elements } = useLive.getState();
+  const { name: pipeline } = useEditor.getState();
+  const queue = moves.filter((move) => move.pipeline === pipeline);
+  const waiting = waitingOf(queue, elements[pipeline] ?? [], unit.lead);
+  if (waiting) return `It waits already, to move to ${waiting.target}. Cancel that first.`;
+  const node = nodes.find(({ name }) => name === target);
   const refused = refusal(element.actions.migrate);
   return refused ?? (node ? nodeRefusal(node, element.node) : "That node is no longer registered.");
 }
@@ -47,18 +52,10 @@ export const goingTo = (units: readonly Unit[], target: string): Unit[] =>
 /** Orders the moves that were chosen, one after another. */
 export function confirmMoves(units: readonly Unit[], target: string): void {
   letGo();
-  const pipeline = useEditor.getState().name;
-  moveAll(
-    goingTo(units, target).map((unit): Move => ({
-      pipeline,
-      element: unit.lead,
-      title: wordsOf(unit),
-      target,
-      way: elementNow(unit.lead)?.follow === "none" ? "stop-and-copy" : "standby",
-      state: "waits",
-      handover: null,
-    })),
-  );
+  const going = goingTo(units, target);
+  if (going.length === 0) return;
+  const moves = going.map(({ lead }) => ({ element: lead, target }));
+  void orderMoves(useEditor.getState().name, moves);
 }
 
 /** Pure: the document with the elements pinned to the lane's node, put to its site, or left to Fogline. */

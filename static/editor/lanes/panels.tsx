@@ -1,17 +1,20 @@
-/** Around the canvas in lanes: the switch, the moves under way in their order, and what a screen reader hears. */
-import { memo, useEffect, useMemo, useRef } from "react";
+/** Around the canvas: the switch to lanes, the queue of moves, and what a screen reader hears of them. */
+import { memo, useEffect, useMemo, useRef, useState } from "react";
 import { Panel, useReactFlow } from "@xyflow/react";
 import { Columns3, Waypoints, X } from "lucide-react";
+import { useShallow } from "zustand/react/shallow";
+import { listed } from "../../shared/format";
 import { activePhase, phaseWords } from "../../shared/handovers";
 import { useElements, useLive } from "../../shared/live";
-import { mayAct } from "../../shared/page";
+import { mayAct, roleReason } from "../../shared/page";
 import { pauseTold } from "../../shared/pause";
-import type { Handover } from "../../shared/types";
+import type { Handover, LiveElement, QueuedMove } from "../../shared/types";
+import { Tip } from "../../shared/ui/parts";
 import { useEditor } from "../store";
 import { showReadably } from "../view";
 import type { Lane } from "./layout";
 import { HangingPanel } from "./hanging";
-import { clearMoves, leaveOut, useMoves, type Move } from "./moves";
+import { cancelWaiting, titleOf, waitWords } from "./moves";
 import { arrangeInLanes, useLanes } from "./store";
 
 /** Chooses how the canvas is arranged. */
@@ -48,36 +51,42 @@ export const ArrangementSwitch = memo(function ArrangementSwitch() {
   );
 });
 
-/** Not drawn again with each frame of a drag. */
-export const LanePanels = memo(function LanePanels({ lanes }: { lanes: readonly Lane[] }) {
+/** Not drawn again with each frame of a drag. `lanes`: null when the canvas is arranged as drawn. */
+export const LanePanels = memo(function LanePanels({ lanes }: { lanes: readonly Lane[] | null }) {
   const live = useEditor((state) => state.mode === "live");
   return (
     <>
       <Panel position="top-right" className="lane-panels">
-        <HangingPanel lanes={lanes} />
+        {lanes && <HangingPanel lanes={lanes} />}
         {live && <MoveList />}
       </Panel>
-      <Announcer />
+      {lanes && <Announcer />}
     </>
   );
 });
 
-const STATES: Record<Move["state"], string> = {
+const STATES: Record<QueuedMove["state"], string> = {
   waits: "waits",
   moving: "begins",
   done: "done",
   failed: "failed",
   cancelled: "cancelled",
-  "left out": "not moved, since the one before it did not end as ordered",
+  "left-out": "stays, since the one before it did not move",
 };
 
-/** The moves that were ordered together, in their order. One alone is told at its card. */
+/** The queue of the pipeline, for whoever looks at it. A move alone is told at its card. */
 function MoveList() {
-  const moves = useMoves((state) => state.moves);
+  const pipeline = useEditor((state) => state.name);
+  const elements = useElements(pipeline);
+  const moves = useLive(useShallow((state) => state.moves.filter((move) => move.pipeline === pipeline)));
   const handovers = useLive((state) => state.handovers);
-  if (moves.length < 2) return null;
-  const waiting = moves.some(({ state }) => state === "waits");
-  const over = moves.every(({ state }) => state !== "waits" && state !== "moving");
+  const [closed, close] = useState(0);
+  const newest = moves.at(-1);
+  if (moves.length < 2 || !newest || newest.id <= closed) return null;
+  const waiting = moves.filter(({ state }) => state === "waits");
+  const over = moves.every(({ ended_at }) => ended_at !== null);
+  const refused = roleReason("operator");
+  const people = [...new Set(moves.map(({ created_by }) => created_by ?? "somebody who is gone"))];
   return (
     <section className="move-list" aria-label="Moves in their order">
       <header className="row row--between">
@@ -87,7 +96,7 @@ function MoveList() {
             type="button"
             className="button button--quiet button--icon button--small"
             aria-label="Close the list of moves"
-            onClick={clearMoves}
+            onClick={() => close(newest.id)}
           >
             <X aria-hidden="true" />
           </button>
@@ -95,34 +104,43 @@ function MoveList() {
       </header>
       <ol>
         {moves.map((move) => (
-          <li key={`${move.element} ${move.target}`} data-state={move.state}>
-            <b>{move.title}</b> to {move.target}:{" "}
+          <li key={move.id} data-state={move.state}>
+            <b>{titleOf(elements, move.element)}</b> to {move.target}:{" "}
             {wordsOf(
               move,
+              elements,
               handovers.find(({ id }) => id === move.handover),
             )}
           </li>
         ))}
       </ol>
-      {waiting && (
-        <>
-          <p className="hanging__note">
-            This page orders these moves. Keep it open until the last one has begun.
-          </p>
-          <button type="button" className="button button--small" onClick={leaveOut}>
-            Leave out those that wait
+      <p className="hanging__note">
+        Ordered by {listed(people)}.
+        {waiting.length > 0 && " Each begins when the one before it is done, also when this page is closed."}
+      </p>
+      {waiting.length > 0 && (
+        <Tip text={refused ?? "The move under way goes on"}>
+          <button
+            type="button"
+            className="button button--small"
+            aria-disabled={!!refused}
+            onClick={() => !refused && void cancelWaiting(pipeline)}
+          >
+            Cancel {waiting.length === 1 ? "the one that waits" : `the ${waiting.length} that wait`}
           </button>
-        </>
+        </Tip>
       )}
     </section>
   );
 }
 
-function wordsOf(move: Move, handover: Handover | undefined): string {
-  if (!handover) return STATES[move.state];
-  const row = activePhase(handover);
+function wordsOf(move: QueuedMove, elements: readonly LiveElement[], handover: Handover | undefined): string {
+  if (move.state === "waits") return waitWords(move, elements);
+  const row = handover && activePhase(handover);
   if (row) return phaseWords(handover, row);
-  return handover.outcome === "done" ? `done, pause ${pauseTold(handover).value}` : STATES[move.state];
+  if (handover?.outcome === "done") return `done, pause ${pauseTold(handover).value}`;
+  if (move.state === "failed") return handover?.message || move.message || "failed";
+  return STATES[move.state];
 }
 
 /** Tells each phase of this pipeline's handovers to screen readers. */

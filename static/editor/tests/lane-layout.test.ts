@@ -20,12 +20,13 @@ import {
   nodeLane,
   shadowsOf,
 } from "../lanes/lies";
-import { ended, next, type Move } from "../lanes/moves";
+import { placeWords, waitingOf } from "../lanes/moves";
 import { pinned } from "../lanes/dropping";
 import { unitsOf } from "../lanes/units";
 import { element, handover, node, phase, replica } from "../../shared/tests/fixtures";
 import { DOCUMENT } from "../../shared/tests/documents";
 import { findElement } from "../../shared/document";
+import type { QueuedMove } from "../../shared/types";
 
 const placed = (id: string, lane: string, reads: string[] = [], more: Partial<Placed> = {}): Placed => ({
   id,
@@ -219,35 +220,43 @@ describe("in which lane an element lies", () => {
 });
 
 describe("several moves", () => {
-  const move = (title: string, change: Partial<Move> = {}): Move => ({
+  const move = (id: number, title: string, change: Partial<QueuedMove> = {}): QueuedMove => ({
+    id,
     pipeline: "p",
     element: title,
-    title,
     target: "edge-b",
-    way: "standby",
     state: "waits",
+    place: id,
+    of: 3,
+    waits_for: null,
     handover: null,
+    message: "",
+    created_at: "2026-11-20T12:00:00Z",
+    created_by: "ada",
+    ended_at: null,
     ...change,
   });
-  const states = (moves: readonly Move[]) => moves.map(({ state }) => state);
-  const moves = [move("a", { state: "moving", handover: "h1" }), move("b"), move("c")];
+  const elements = [
+    element({ id: "a", title: "Power", group: "g" }),
+    element({ id: "b", title: "Alarm", group: "g" }),
+    element({ id: "c", title: "File", group: "c" }),
+  ];
 
-  test("one is ordered when the one before it is done", () => {
-    expect(next([move("a"), move("b")])?.title).toBe("a");
-    expect(next(moves)).toBeUndefined();
-    const after = ended(moves, { id: "h1", outcome: "done" });
-    expect(states(after)).toEqual(["done", "waits", "waits"]);
-    expect(next(after)?.title).toBe("b");
+  test("one that waits says its place, and for what moves before it", () => {
+    expect(placeWords(move(2, "c", { waits_for: "a" }), elements)).toBe(
+      "2nd of 3, waits for Power and Alarm",
+    );
+    expect(placeWords(move(1, "c"), elements)).toBe("1st of 3, waits");
+    expect(placeWords(move(3, "c", { message: "It starts." }), elements)).toBe("3rd of 3, waits: It starts.");
+    expect(placeWords(move(12, "c", { of: 13, waits_for: "gone" }), elements)).toBe(
+      "12th of 13, waits for gone",
+    );
   });
 
-  test("those behind one that failed or was cancelled are left out", () => {
-    expect(states(ended(moves, { id: "h1", outcome: "failed" }))).toEqual(["failed", "left out", "left out"]);
-    expect(next(ended(moves, { id: "h1", outcome: "cancelled" }))).toBeUndefined();
-  });
-
-  test("a handover that runs, or is another one, changes nothing", () => {
-    expect(ended(moves, { id: "h1", outcome: null })).toBe(moves);
-    expect(ended(moves, { id: "h2", outcome: "done" })).toBe(moves);
+  test("what runs as one with an element that waits, waits too", () => {
+    const queue = [move(1, "c", { state: "moving" }), move(2, "a")];
+    expect(waitingOf(queue, elements, "b")?.id).toBe(2);
+    expect(waitingOf(queue, elements, "c")).toBeUndefined();
   });
 });
 

@@ -14,7 +14,15 @@ import { handover, node } from "./fixtures";
 const SNAPSHOT: LiveMessage = {
   type: "snapshot",
   n: 0,
-  data: { nodes: [node("edge-a")], pipelines: [], elements: {}, handovers: [], operations: [], events: [] },
+  data: {
+    nodes: [node("edge-a")],
+    pipelines: [],
+    elements: {},
+    handovers: [],
+    moves: [],
+    operations: [],
+    events: [],
+  },
 };
 const after = (...messages: LiveMessage[]): LiveData =>
   messages.reduce((state, message) => reduce(state, message).state, nothing);

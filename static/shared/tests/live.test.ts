@@ -39,7 +39,7 @@ class FakeSocket {
 const SNAPSHOT = {
   type: "snapshot",
   n: 0,
-  data: { nodes: [], pipelines: [], elements: {}, handovers: [], operations: [], events: [] },
+  data: { nodes: [], pipelines: [], elements: {}, handovers: [], moves: [], operations: [], events: [] },
 };
 
 const newest = (): FakeSocket => {

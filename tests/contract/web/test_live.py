@@ -25,6 +25,7 @@ from webapp.config.asgi import application
 from webapp.handovers.actions import migrate
 from webapp.handovers.elements import set_paused
 from webapp.handovers.models import Handover
+from webapp.handovers.queues import Wanted, queue_moves
 from webapp.monitoring import consumers
 from webapp.nodes.actions import set_cordoned
 from webapp.nodes.models import Node
@@ -71,7 +72,7 @@ class Socket:
         kind, data = message["type"], message["data"]
         if kind == "snapshot":
             self.data = data
-        elif kind in ("nodes", "pipelines"):
+        elif kind in ("nodes", "pipelines", "moves"):
             self.data[kind] = data
         elif kind == "elements":
             self.data["elements"][message["pipeline"]] = data
@@ -91,7 +92,7 @@ class Socket:
 
 def known(data: dict[str, Any], like: dict[str, Any]) -> dict[str, Any]:
     """The data in an order of its own, of lists of the newest only what `like` has as well."""
-    found: dict[str, Any] = {name: data[name] for name in ("nodes", "pipelines")}
+    found: dict[str, Any] = {name: data[name] for name in ("nodes", "pipelines", "moves")}
     found["elements"] = {name: items for name, items in data["elements"].items() if items}
     for name in ("handovers", "operations", "events"):
         ids = {item["id"] for item in like[name]}
@@ -168,6 +169,7 @@ async def test_old_snapshot_and_events_equal_the_refetched_snapshot(
         await do(set_cordoned, editor, "edge-a", True)
         await do(report_progress, 8)
         await do(migrate, editor, PIPELINE, "power", "edge-b")
+        await do(queue_moves, editor, PIPELINE, [Wanted("alerts", "cloud")])
         await do(set_paused, editor, PIPELINE, "alerts", True)
         await do(create_pipeline, editor, "another")
         await do(create_pipeline, editor, "third")
@@ -185,6 +187,7 @@ async def test_old_snapshot_and_events_equal_the_refetched_snapshot(
         assert known(before, refetched) == known(refetched, refetched)
         assert {item["name"] for item in refetched["pipelines"]} == {PIPELINE, "another"}
         assert refetched["handovers"][0]["gap_ms"] == 120
+        assert [each["element"] for each in refetched["moves"]] == ["alerts"]
 
 
 async def test_a_burst_of_changes_is_at_most_two_updates_a_second(

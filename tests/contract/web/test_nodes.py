@@ -121,7 +121,7 @@ def test_cordon_and_drain(caller: Call, commands: Commands) -> None:
     assert operator.post("/nodes/edge-a/uncordon").json()["cordoned"] is False
     assert commands() == []
     assert operator.post("/nodes/edge-a/drain").status_code == 202
-    assert commands() == [("fogline.control.drain", [])]
+    assert commands() == [("fogline.control.look", [])]
     node = operator.get("/nodes/edge-a").json()
     assert (node["cordoned"], node["draining"], node["drain_blocked"]) == (True, True, None)
     Node.objects.filter(name="edge-a").update(drain_blocked="power: it waits.")

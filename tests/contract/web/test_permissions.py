@@ -138,6 +138,10 @@ ENDPOINTS: list[tuple[str, str, Any, str]] = [
     ("POST", f"{P}/undeploy", None, "editor"),
     ("POST", f"{P}/run-again", None, "editor"),
     ("POST", f"{P}/bring-back", None, "operator"),
+    ("GET", f"{P}/moves", None, "viewer"),
+    ("POST", f"{P}/moves", {"moves": [{"element": "power", "target": "edge-a"}]}, "operator"),
+    ("POST", f"{P}/moves/cancel", None, "operator"),
+    ("POST", f"{P}/moves/1/cancel", None, "operator"),
     ("POST", f"{P}/sites", {"site": "hall", "change": "copy"}, "editor"),
     ("DELETE", P, None, "editor"),
     ("POST", "/nodes", {"name": "new"}, "admin"),
@@ -197,6 +201,7 @@ def test_the_table_has_every_endpoint_that_changes_something() -> None:
                 .replace("/policies/{id}", "/policies/1")
                 .replace("/walls/{id}", "/walls/hall")
                 .replace("{link}", "1")
+                .replace("{move}", "1")
                 .replace("{id}", NOBODYS if "/handovers" in path else "power")
                 .replace("{number}", "1")
                 .replace("{order}", NOBODYS)
@@ -237,6 +242,12 @@ def test_the_table_has_every_endpoint_that_changes_something() -> None:
         ("POST", f"{E}/migrate", {"target": "nowhere"}, 422),
         ("POST", f"{E}/migrate", {"target": "cloud"}, 409),
         ("POST", f"{P}/elements/chart/migrate", {"target": "edge-a"}, 409),
+        ("POST", f"{P}/moves", {"moves": []}, 422),
+        ("POST", f"{P}/moves", {"moves": [{"element": "power", "target": "edge-a"}] * 501}, 422),
+        ("POST", f"{P}/moves", {"moves": [{"element": "power", "target": "edge-a"}] * 2}, 422),
+        ("POST", f"{P}/moves", {"moves": [{"element": "chart", "target": "edge-a"}]}, 422),
+        ("POST", f"{P}/moves", {"moves": [{"element": "power", "target": "nowhere"}]}, 422),
+        ("POST", f"{P}/moves/99/cancel", None, 404),
         ("POST", f"{P}/deploy", {}, 409),
         ("POST", f"{P}/copies", {"document": {}, "elements": ["power"], "sites": ["hall"]}, 422),
         ("POST", f"{P}/sites", {"site": "hall", "change": "copy"}, 409),

@@ -210,10 +210,10 @@ def _target(
         return Stuck(name, error.faults[0].message)
     target = found.node
     refusal = migrate_refusal(group, target)
-    return target if refusal is None else Stuck(name, refusal, _is_starting(group))
+    return target if refusal is None else Stuck(name, refusal, is_starting(group))
 
 
-def _is_starting(group: GroupFacts) -> bool:
+def is_starting(group: GroupFacts) -> bool:
     """Returns whether the group has no owner yet that could hand over, but will have one."""
     owner = group.owner
     failed = owner is not None and bool(owner.status.get("error") or owner.status.get("order_refused"))

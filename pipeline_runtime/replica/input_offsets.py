@@ -16,6 +16,8 @@ from pipeline_runtime.kafka.topics import Seen, TopicMissing
 from pipeline_runtime.operators.sdk import SourceReader
 
 _AHEAD_WAIT_S = 1.0
+_ASKED_EVERY_S = 0.25
+"""How often the broker is asked where the topics end, while more is known to wait than a batch takes."""
 BATCH_BYTES_MAX = 64 * 1024 * 1024
 """How large the values of a batch's records should be at most, together."""
 
@@ -106,6 +108,7 @@ class InputOffsets:
         self._prefetcher = Prefetcher(kafka, self._partitions, arrived)
         self._bulk = False  # so much waits that the tasks read it themselves
         self._known: dict[str, int] = {}
+        self._asked_at_s = 0.0  # when the broker has said that (monotonic clock)
         self._rows_per_offset: dict[str, float] = {}  # as it was found last, by partition
         self._row_bytes = 0.0  # of the rows read last, on average
 
@@ -320,11 +323,16 @@ class InputOffsets:
             self._consumer = None
 
     def _topic_ends(self, start: Ends) -> dict[str, int]:
-        """Where the topics end. Asks the broker only if not all that waits has been read ahead."""
+        """Where the topics end. Asks the broker only if not all that waits has been read ahead, and a batch
+        would not be full without its answer."""
         if not self._bulk and not self._prefetcher.full:
             self._known = self._prefetcher.ends()
             return self._known
+        was_asked = self._bulk and monotonic() < self._asked_at_s + _ASKED_EVERY_S
+        if was_asked and self.lag_rows(start) >= self._rows_max:
+            return self._known
         found = self._open().end_offsets(list(self._partitions.values()))
+        self._asked_at_s = monotonic()
         self._known = {key: found[tp] for key, tp in self._partitions.items()}
         self._bulk = self.lag_rows(start) > AHEAD_ROWS_MAX
         self._prefetcher.hold(self._bulk)

@@ -25,7 +25,7 @@ from pipeline_runtime.kafka.cut_texts import cut_texts
 ROWS_MIN = 200
 """Fewer objects are parsed faster by Arrow alone."""
 
-_QUOTE, _BACKSLASH, _MINUS, _POINT, _ZERO, _NULL = b'"\\-.0n'
+_QUOTE, _COLON, _BACKSLASH, _MINUS, _POINT, _ZERO, _NULL = b'":\\-.0n'
 _TRUTHS = b"tf"  # their first letters
 _FIRST_PRINTABLE, _FIRST_NOT_ASCII = 0x20, 0x80
 _FIELD = re.compile(rb'[{,] *"([^"]*)" *: *(?:"[^"]*"|(-?[0-9.]+|true|false|null)) *')
@@ -110,26 +110,32 @@ def _cells(
 ) -> list[tuple[_Places, _Places]]:
     """Returns where each value begins and ends, for each field. What lies between them is as in the shape.
 
-    Quotes show where it lies. Each object has as many of them, and none is within a value.
+    Colons show where it lies, or quotes if there are colons within values. Each object has as many of them.
+    None is within a value, since all that there are lie between the values.
     """
     count = len(begins)
-    all_quotes = np.flatnonzero(data == _QUOTE)
-    each = sum(part.count(_QUOTE) for part in shape.between)
-    if len(all_quotes) != count * each:
+    if np.count_nonzero(data == _QUOTE) != count * sum(part.count(_QUOTE) for part in shape.between):
         raise _NotAlike
-    quotes = all_quotes.reshape(count, each)
-    if (quotes[:, 0] < begins).any() or (quotes[:, -1] >= ends).any():
+    for mark in (_COLON, _QUOTE):
+        each = sum(part.count(mark) for part in shape.between)
+        found = np.flatnonzero(data == mark)
+        if len(found) == count * each:
+            break
+    else:
+        raise _NotAlike
+    marks = found.reshape(count, each)
+    if (marks[:, 0] < begins).any() or (marks[:, -1] >= ends).any():
         raise _NotAlike
     passed = 0
     value_begins, value_ends = [], []
     for number, part in enumerate(shape.between):
         is_last = number == len(shape.names)
-        at = ends - len(part) if is_last else quotes[:, passed] - part.index(_QUOTE)
+        at = ends - len(part) if is_last else marks[:, passed] - part.index(mark)
         if not _lies_at(data, at, part):
             raise _NotAlike
         value_ends.append(at)
         value_begins.append(at + len(part))
-        passed += part.count(_QUOTE)
+        passed += part.count(mark)
     if (value_ends[0] != begins).any():
         raise _NotAlike
     cells = list(zip(value_begins[:-1], value_ends[1:], strict=True))

@@ -313,7 +313,10 @@ def _likely_begins(data: bytes) -> NDArray[np.int64]:
     that records begin at such places if each of them ends where the next one begins.
     """
     given = np.frombuffer(data, np.uint8)
-    found: NDArray[np.int64] = np.concatenate([[0], np.flatnonzero(given == 0) + 1])
+    is_zero = given == 0
+    # The length has one or two bytes.
+    between = is_zero[:-3] & (is_zero[2:-1] | is_zero[3:])
+    found: NDArray[np.int64] = np.concatenate([[0], np.flatnonzero(between) + 1])
     found = found[found + RECORD_BYTES_MIN < len(given)]
     first, second, third = given[found], given[found + 1], given[found + 2]
     is_short = first < 0x80

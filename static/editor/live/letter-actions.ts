@@ -1,7 +1,7 @@
 /** What is ordered about dead letters. Each asks first and says its consequence. */
 import { elementPath, get, post } from "../../shared/api";
 import type { Allowed, LetterOrder, LettersCounted } from "../../shared/types";
-import { confirm } from "../../shared/ui/confirm";
+import { confirm, meanwhile } from "../../shared/ui/confirm";
 import { toast, toastError } from "../../shared/ui/toast";
 import { countPath, rowsWords, spanWords } from "./letters-words";
 
@@ -31,11 +31,16 @@ export interface Reason {
   text: string;
 }
 
-/** How many letters an order would be about; null if there are none, or that cannot be said now. */
+/** How many letters an order would be about; null if there are none, nobody knows, or the user gave up. */
 async function counted(of: Of, { reason, text }: Reason, failed: string): Promise<LettersCounted | null> {
   try {
-    const found = await get<LettersCounted>(countPath(of.pipeline, of.element, reason, text));
-    if (found.letters > 0) return found;
+    const path = countPath(of.pipeline, of.element, reason, text);
+    const found = await meanwhile(
+      "Counting dead letters",
+      `How many of this reason are open is being counted, which may take some seconds. Reason: ${reason}.`,
+      (signal) => get<LettersCounted>(path, signal),
+    );
+    if (found === null || found.letters > 0) return found;
     toast({ tone: "info", title: failed, text: "No dead letter of this reason is open any more." });
     return null;
   } catch (error) {

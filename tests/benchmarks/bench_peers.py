@@ -1,17 +1,22 @@
-"""What Fogline, Kafka Streams and Flink make of the same events, in turns, on the same broker.
+"""What Fogline and other systems make of the same events, in turns, on the same broker.
 
     make bench-peers            QUICK=1 make bench-peers
     ONLY="windows difference" SYSTEMS="fogline streams" ROUNDS=1 make bench-peers
 
-All are exactly once, read and write JSON, and commit every 100 ms (Fogline: each batch of 30,000 rows).
-`peers/works.py` has the works and their oracle, `peers/java_peer.py` the others' settings. The warm-up, two
-sevenths of the events, does not count. With four partitions and in a chain the others have two threads or
-slots, one for each core; else they have one. It needs a JDK.
+The others: Kafka Streams (streams), Flink (flink), Quix Streams (quix), Structured Streaming with Spark's own
+Kafka connector (spark), and its Real-time Mode (realtime). All read and write JSON. Fogline, Kafka Streams,
+Flink and Quix Streams are exactly once, and commit every 100 ms (Fogline: each batch of 30,000 rows). Both
+modes of Spark are at least once: rows that come twice or out of order are counted, and are no fault of a run.
 
-`python` is keyed statistics: on Fogline as a user's row by row Python, on the others the Java of `keyed`.
-`chain` is three elements: on Fogline and Kafka Streams each in a group or sub-topology of its own, with a
-topic to the next; on Flink all in one job. `chain-in-one` is the same, but on Fogline all are in one group:
-no topics between them, as on Flink.
+`peers/works.py` has the works and their oracle, `peers/*_peer.py` the others' settings and limits.
+The warm-up, two sevenths of the events, does not count. Spark, which compiles what it runs, first does all of
+them once more. Quix Streams gets a fifth of the events. With four partitions and in a chain Kafka Streams and
+Flink have two threads or slots, one for each core; else they have one. It needs a JDK.
+
+`python` is keyed statistics: on Fogline as a user's row by row Python, on the others what they do in `keyed`
+(Java, but for Quix Streams and Spark). `chain` is three elements: on Fogline and Kafka Streams each in a
+group or sub-topology of its own, with a topic to the next; on the others all in one. `chain-in-one` is the
+same, but on Fogline all are in one group: no topics between them, as on Flink.
 `latency` is that of a row for each row, from the time the event was due to when a `read_committed` consumer
 in another process has the result: at 1,000/s, and at half of what the slowest system took of that work in
 this run. All have processed some events before.
@@ -57,20 +62,44 @@ from tests.benchmarks.harness import (
     write_results,
 )
 from tests.benchmarks.load import load_steadily, observing, produce_up_front
-from tests.benchmarks.peers import java_peer, user_operator
-from tests.benchmarks.peers.java_peer import FLINK, STREAMS, JavaPeer
-from tests.benchmarks.peers.works import WORKS, Work, judge
+from tests.benchmarks.peers import program, user_operator
+from tests.benchmarks.peers.java_peer import FLINK, STREAMS
+from tests.benchmarks.peers.program import Job, Peer
+from tests.benchmarks.peers.quix_peer import QUIX
+from tests.benchmarks.peers.spark_peer import REALTIME, SPARK
+from tests.benchmarks.peers.works import WORKS, Work, judge, number_in, times_ms
 
 COUNT = 600_000 if QUICK else 1_500_000
-WARM = COUNT * 2 // 7 // BATCH_ROWS * BATCH_ROWS
 ROUNDS = int(os.environ.get("ROUNDS", "1" if QUICK else "3"))
-PEERS = {peer.name: peer for peer in (STREAMS, FLINK)}
+PEERS = {peer.name: peer for peer in (STREAMS, FLINK, QUIX, SPARK, REALTIME)}
 SYSTEMS = ("fogline", *PEERS)
 LATENCY_WORKS = ("map", "difference")
 LOW_RATE = 1000.0
 LATENCY_WARM_EVENTS = 7 * BATCH_ROWS
 LATENCY_WARM_S, LATENCY_S = (3, 5) if QUICK else (5, 15)
 _FAULTS = ("lost", "duplicated", "reordered", "wrong")
+_FAULTS_AT_LEAST_ONCE = ("lost", "wrong")
+
+
+def exactly_once(system: str) -> bool:
+    return system not in PEERS or PEERS[system].exactly_once
+
+
+def faulty(row: dict[str, Any]) -> bool:
+    """Whether a run failed, or its outputs are not what its system promises."""
+    faults = _FAULTS if exactly_once(row["system"]) else _FAULTS_AT_LEAST_ONCE
+    return bool(row["failed"]) or any(row.get(name) for name in faults)
+
+
+def cannot(system: str, name: str) -> str | None:
+    """Returns why a system cannot do a work, or None if it can."""
+    return PEERS[system].cannot.get(name) if system in PEERS else None
+
+
+def events_of(system: str) -> tuple[int, int]:
+    """Returns how many events a system gets, and how many of them are warm-up."""
+    count = COUNT // PEERS[system].part_of_events if system in PEERS else COUNT
+    return count, count * 2 // 7 // BATCH_ROWS * BATCH_ROWS
 
 
 @dataclass(frozen=True)
@@ -94,6 +123,8 @@ class Measured:
         return {
             "work": work,
             "system": system,
+            "exactly_once": exactly_once(system),
+            "events": events_of(system)[0],
             "n": len(rates),
             "events_per_s": spread(rates),
             "rounds_events_per_s": [round(rate) for rate in rates],
@@ -137,14 +168,14 @@ def fogline_round(node: Node, work: Work, topic: str) -> Found:
     return Found(run.events_per_s, run.cpu_us_per_event, memory_mib, output)
 
 
-def peer_round(node: Node, peer: JavaPeer, work: Work, topic: str) -> Found:
+def peer_round(node: Node, peer: Peer, work: Work, topic: str) -> Found:
     output = f"{peer.name}-{uuid4().hex[:8]}"
     _ready_for(node, work, output)
-    with java_peer.running(
-        peer, node.kafka.bootstrap, topic, output, work.program, COUNT, WARM, threads=work.threads
-    ) as program:
-        run = program.result()
-    return Found(run.events_per_s, run.cpu_s / (COUNT - WARM) * 1e6, run.memory_mib, output)
+    count, warm = events_of(peer.name)
+    job = Job(node.kafka.bootstrap, topic, output, work.program, count, warm, work.threads)
+    with program.running(peer, job) as running:
+        run = running.result()
+    return Found(run.events_per_s, run.cpu_us_per_event, run.memory_mib, output)
 
 
 @dataclass
@@ -162,12 +193,22 @@ class Bench:
 
     def throughput(self, name: str, topic: str) -> None:
         work = WORKS[name]
-        measured = {system: Measured() for system in self.systems}
+        able = [system for system in self.systems if not self._told_cannot(name, system)]
+        measured = {system: Measured() for system in able}
         for number in range(ROUNDS):
             for system, found in measured.items():
                 self._round(name, work, topic, system, found, number)
         self.rows += [found.row(name, system) for system, found in measured.items()]
         self.write()
+
+    def _told_cannot(self, name: str, system: str) -> bool:
+        why = cannot(system, name)
+        if why is None:
+            return False
+        log(f"{name}: not {system}: {why}")
+        row = {"work": name, "system": system, "exactly_once": exactly_once(system), "cannot": why}
+        self.rows.append({**row, **vars(events.NOTHING_WRONG), "failed": []})
+        return True
 
     def _round(self, name: str, work: Work, topic: str, system: str, found: Measured, number: int) -> None:
         title = f"{name} round {number + 1}: {system}"
@@ -176,7 +217,7 @@ class Bench:
                 run = fogline_round(self.node, work, topic)
             else:
                 run = peer_round(self.node, PEERS[system], work, topic)
-            verdict = self.judged(name, self.node.kafka.bootstrap, run.output, COUNT)
+            verdict = self.judged(system, name, self.node.kafka.bootstrap, run.output, events_of(system)[0])
         except Exception as error:  # the other rounds say what they say
             log(f"{title} failed: {error}")
             found.failed.append(f"{type(error).__name__}: {error}"[:500])
@@ -192,6 +233,7 @@ class Bench:
         for system in self.systems:
             title = f"{name} at {rate:,.0f}/s: {system}"
             row: dict[str, Any] = {"work": name, "system": system, "at_events_per_s": round(rate)}
+            row["exactly_once"] = exactly_once(system)
             try:
                 row |= self._latency(name, system, rate)
                 log(f"{title} {row}")
@@ -210,7 +252,7 @@ class Bench:
         count = LATENCY_WARM_EVENTS + math.ceil(rate * seconds)
         run = self._fogline_live if system == "fogline" else self._peer_live
         output, values, late_s = run(work, topic, system, rate, seconds, count)
-        verdict = self.judged(name, node.kafka.bootstrap, output, count, topic)
+        verdict = self.judged(system, name, node.kafka.bootstrap, output, count, topic)
         return {
             "n": len(values),
             "latency_ms": spread(values),
@@ -240,23 +282,20 @@ class Bench:
     def _peer_live(
         self, work: Work, topic: str, system: str, rate: float, seconds: float, count: int
     ) -> tuple[str, list[float], float]:
+        peer, kafka = PEERS[system], self.node.kafka
         output = f"{system}-{uuid4().hex[:8]}"
         _ready_for(self.node, work, output)
-        with java_peer.running(
-            PEERS[system],
-            self.node.kafka.bootstrap,
-            topic,
-            output,
-            work.program,
-            count,
-            LATENCY_WARM_EVENTS,
-            for_latency=True,
-        ) as program:
-            program.wait_until_warm()
-            with observing(self.node.kafka, [output]) as observed:
+        job = Job(kafka.bootstrap, topic, output, work.program, count, LATENCY_WARM_EVENTS, for_latency=True)
+        with program.running(peer, job) as running:
+            running.wait_until_warm()
+            number_of = None if peer.stamps_outputs else number_in
+            with observing(kafka, [output], number_of) as observed:
                 begin_ms, late_s = self._load(topic, rate, seconds)
-                program.result()
-        return output, observed.of(output, begin_ms + LATENCY_WARM_S * 1000), late_s
+                running.result()
+        since_ms = begin_ms + LATENCY_WARM_S * 1000
+        if peer.stamps_outputs:
+            return output, observed.of(output, since_ms), late_s
+        return output, observed.of_numbers(output, times_ms(kafka, topic), since_ms), late_s
 
     def _load(self, topic: str, rate: float, seconds: float) -> tuple[float, float]:
         """Returns when it began, and by how much it was too slow, in seconds."""
@@ -287,16 +326,16 @@ def main() -> None:
     only = os.environ.get("ONLY", "").split()
     parts = only or [*WORKS, "latency"]
     systems = os.environ.get("SYSTEMS", " ".join(SYSTEMS)).split()
-    throughput.WARM_BATCHES = WARM // BATCH_ROWS
+    throughput.WARM_BATCHES = events_of("fogline")[1] // BATCH_ROWS
     settings = {
         "machine": machine(),
         "events": COUNT,
-        "warm_up_events": WARM,
+        "warm_up_events": events_of("fogline")[1],
         "rounds": ROUNDS,
         "event_bytes": len(events.Event(12_345, events.EPOCH_MS).encode()),
         "peers": {
             peer.name: {
-                "java": peer.java,
+                "exactly_once": peer.exactly_once,
                 "settings": peer.settings,
                 "for_latency": peer.for_latency,
             }
@@ -321,7 +360,7 @@ def main() -> None:
                 for rate in (LOW_RATE, bench.half_of_the_slowest(name)):
                     if rate is not None:
                         bench.latency(name, rate)
-    if any(row["failed"] or any(row[name] for name in _FAULTS) for row in bench.rows):
+    if any(map(faulty, bench.rows)):
         sys.exit(
             "FAILED: a run failed, or outputs are not what the oracle computes: those figures mean nothing"
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import math
 import multiprocessing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -104,8 +104,19 @@ def _produce_steadily(
     answer.send((sent, late_s))
 
 
-def _observe(bootstrap: str, topics: list[str], ready: Flag, done: Flag, answer: Connection) -> None:
-    """For each record: which topic, its timestamp, and how long after it the record could be read."""
+NumberOf = Callable[[bytes], int]
+
+
+def _observe(
+    bootstrap: str,
+    topics: list[str],
+    number_of: NumberOf | None,
+    ready: Flag,
+    done: Flag,
+    answer: Connection,
+) -> None:
+    """For each record: which topic, its timestamp, and how long after it the record could be read. With
+    `number_of`: the number of its event, and when it could be read."""
     consumer = open_consumer(KafkaSettings(bootstrap), fetch_max_wait_ms=500, fetch_min_bytes=1)
     read_whole_batches(consumer)
     partitions = [TopicPartition(topic, 0) for topic in topics]
@@ -114,19 +125,26 @@ def _observe(bootstrap: str, topics: list[str], ready: Flag, done: Flag, answer:
     consumer.poll(0)
     ready.set()
     seen: dict[str, list[tuple[int, float]]] = {topic: [] for topic in topics}
+    unread: list[tuple[str, Any, float]] = []  # read when nothing is measured any more
     while not done.is_set():
         for tp, polled in consumer.poll(200).items():
             now_ms = time() * 1000
             for records in records_in([each.value.batch for each in polled], tp.topic):
+                if number_of is not None:
+                    unread.append((tp.topic, records.values, now_ms))
+                    continue
                 times_ms = records.timestamps_ms.tolist()
                 seen[tp.topic] += [(time_ms, now_ms - time_ms) for time_ms in times_ms]
     consumer.close()
+    for topic, values, now_ms in unread:
+        seen[topic] += [(number_of(value), now_ms) for value in values.to_pylist()]
     answer.send(seen)
 
 
 @dataclass
 class Observed:
-    """Filled when the observation ends. `latencies`: topic -> (event time in ms, latency in ms)."""
+    """Filled when the observation ends. `latencies`: topic -> (event time in ms, latency in ms), or, where
+    events are known by their number: (number, when its record could be read in ms)."""
 
     latencies: dict[str, list[tuple[int, float]]]
 
@@ -134,14 +152,22 @@ class Observed:
         """Latencies of records whose event time is `since_ms` or later."""
         return [latency for at_ms, latency in self.latencies.get(topic, ()) if at_ms >= since_ms]
 
+    def of_numbers(self, topic: str, times_ms: Sequence[int], since_ms: float) -> list[float]:
+        """The same, where events are known by their number. `times_ms`: the times of the events."""
+        seen = [(times_ms[number], now_ms) for number, now_ms in self.latencies.get(topic, ())]
+        return [now_ms - at_ms for at_ms, now_ms in seen if at_ms >= since_ms]
+
 
 @contextmanager
-def observing(kafka: KafkaSettings, topics: list[str]) -> Iterator[Observed]:
-    """Watches topics of one partition, as a read_committed consumer sees them."""
+def observing(
+    kafka: KafkaSettings, topics: list[str], number_of: NumberOf | None = None
+) -> Iterator[Observed]:
+    """Watches topics of one partition, as a read_committed consumer sees them. `number_of`: for records whose
+    timestamp is not the time of their event."""
     mine, theirs = _context.Pipe()
     ready, done = _context.Event(), _context.Event()
     process = _context.Process(
-        target=_observe, args=(kafka.bootstrap, topics, ready, done, theirs), daemon=True
+        target=_observe, args=(kafka.bootstrap, topics, number_of, ready, done, theirs), daemon=True
     )
     process.start()
     observed = Observed({})

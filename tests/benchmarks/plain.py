@@ -17,7 +17,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 from kafka import KafkaProducer, TopicPartition
-from pyspark.sql import DataFrame, functions as F
+from pyspark.sql import Column, DataFrame, functions as F
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
@@ -125,7 +125,15 @@ def mapped(frame: DataFrame) -> DataFrame:
 
 
 def windowed(frame: DataFrame) -> DataFrame:
-    grouped = frame.withWatermark("_time", "0 seconds").groupBy(F.window("_time", "1 second"), "sensor")
+    return _windows(frame, F.window("_time", "1 second"))
+
+
+def slid(frame: DataFrame) -> DataFrame:
+    return _windows(frame, F.window("_time", "1 second", "250 milliseconds"))
+
+
+def _windows(frame: DataFrame, window: Column) -> DataFrame:
+    grouped = frame.withWatermark("_time", "0 seconds").groupBy(window.alias("window"), "sensor")
     windows = grouped.agg(
         F.avg("value").alias("average"), F.max("value").alias("highest"), F.count("value").alias("count")
     ).select(

@@ -130,7 +130,7 @@ final class Rows {
         else out.writeNumberField(name, value);
     }
 
-    /** Says "WARM" at the warm-th event, and "EVENTS_PER_S x" between that and the last one. */
+    /** Says "WARM n" at the warm-th event, and "EVENTS_PER_S x" between that and the last one. */
     static final class Progress {
         private final long count, warm;
         private final AtomicLong seen = new AtomicLong();
@@ -147,7 +147,7 @@ final class Rows {
             long now = seen.incrementAndGet();
             if (now == warm) {
                 warmAt = System.nanoTime();
-                System.out.println("WARM");
+                System.out.println("WARM " + now);
                 System.out.flush();
             }
             if (now == count) {

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
+from tests.benchmarks.bench_peers import PEERS, faulty
 from tests.benchmarks.events import EPOCH_MS, NOTHING_WRONG, Output, Verdict, up_front, windowed
 from tests.benchmarks.peers import works
 from tests.benchmarks.peers.page import tables
-from tests.benchmarks.peers.works import SLIDE_MS, WORKS, chained, differed, slid
+from tests.benchmarks.peers.program import Peer
+from tests.benchmarks.peers.works import (
+    REPORT_EVERY,
+    SLIDE_MS,
+    WORKS,
+    chained,
+    counted,
+    counted_seldom,
+    differed,
+    slid,
+)
 
 EVENTS = list(up_front(30_000))
 
@@ -75,6 +88,7 @@ def test_the_page_has_first_where_fogline_is_furthest_behind_the_better_one() ->
         return {
             "work": work,
             "system": system,
+            "exactly_once": system != "realtime",
             "rounds_events_per_s": rates,
             "events_per_s": {"p50": float(sorted(rates)[1])},
             "cpu_us_per_event": least,
@@ -84,16 +98,51 @@ def test_the_page_has_first_where_fogline_is_furthest_behind_the_better_one() ->
     ours, slow, fast = [90_000, 100_000, 120_000], [40_000, 50_000, 60_000], [180_000, 200_000, 200_000]
     rows = [row("filter", "fogline", ours), row("filter", "streams", slow), row("filter", "flink", slow)]
     rows += [row("chain", "fogline", ours), row("chain", "streams", slow), row("chain", "flink", fast)]
+    rows += [row("chain", "realtime", fast)]
+    rows += [{"work": "filter", "system": "realtime", "exactly_once": False, "cannot": "it has no sieve"}]
     rows += [row("map", "fogline", ours)]  # the others were not measured
     latency = {
         "work": "map",
         "at_events_per_s": 1000,
         "system": "flink",
+        "exactly_once": True,
         "latency_ms": {"p50": 7.2, "p99": 9},
     }
-    throughput, delays = tables({"rows": [*rows, latency]}).split("\n\n")
+    throughput, delays, notes = tables({"rows": [*rows, latency]}).split("\n\n")
+    ones = "1.0, 1.0, 1.0"
     assert throughput.splitlines()[2:] == [
-        "| a chain of three | 100,000 | 50,000 | 200,000 | 0.50 (0.50) | 1.0, 1.0, 1.0 | 1, 1, 1 |",
-        "| filter (1 in 10) | 100,000 | 50,000 | 50,000 | 2.00 (2.00) | 1.0, 1.0, 1.0 | 1, 1, 1 |",
+        "| a chain of three | 100,000 | 50,000 | 200,000 | 200,000 | 0.50 (0.50) | 0.50 (0.50) |"
+        f" {ones}, 1.0 | 1, 1, 1, 1 |",
+        f"| filter (1 in 10) | 100,000 | 50,000 | 50,000 | cannot | 2.00 (2.00) |  | {ones} | 1, 1, 1 |",
     ]
-    assert delays.splitlines()[2:] == ["| map (1:1), 1,000/s |  |  | 7 / 9 ms |"]
+    assert delays.splitlines()[2:] == ["| map (1:1), 1,000/s |  |  | 7 / 9 ms |  |"]
+    assert notes == "- Real-time Mode, filter (1 in 10): it has no sieve.\n"
+
+
+def test_rows_that_come_twice_are_a_fault_of_a_system_that_says_exactly_once() -> None:
+    def row(system: str, **found: int) -> dict[str, Any]:
+        return {"system": system, "failed": [], **vars(NOTHING_WRONG), **found}
+
+    assert not faulty(row("realtime", duplicated=1, reordered=1))
+    assert faulty(row("realtime", lost=1))
+    assert faulty(row("quix", duplicated=1))
+    assert not faulty(row("fogline"))
+    assert not faulty({**row("spark"), "cannot": "it has no sieve"})
+
+
+def test_what_stands_in_is_counted_per_sensor_and_names_its_event() -> None:
+    all_rows, seldom = counted(EVENTS), counted_seldom(EVENTS)
+    assert [works.number_in(json.dumps(data).encode()) for _, data in all_rows] == list(range(30_000))
+    assert seldom == [row for row in all_rows if row[1]["count"] % REPORT_EVERY == 0]
+    values = [event.value for event in EVENTS if event.sensor == "s-007"][:REPORT_EVERY]
+    [first] = [data for key, data in seldom if (key, data["count"]) == ("s-007", REPORT_EVERY)]
+    assert first["mean"] == sum(values) / REPORT_EVERY
+    assert (first["minimum"], first["maximum"]) == (min(values), max(values))
+    assert works.work_of("realtime", "keyed").identity == "count"
+    assert works.work_of("flink", "keyed") is WORKS["keyed"]
+
+
+@pytest.mark.parametrize("peer", PEERS.values(), ids=lambda peer: peer.name)
+def test_what_a_system_cannot_do_is_a_work_and_has_a_reason(peer: Peer) -> None:
+    assert peer.cannot.keys() <= WORKS.keys()
+    assert all(peer.cannot.values())

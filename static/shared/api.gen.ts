@@ -620,6 +620,7 @@ export interface FileDetail {
 export interface FilePreview {
   preview: Preview;
   detection: Detection | null;
+  encodings: Record<string, string>;
 }
 
 export interface FileProgress {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -145,16 +145,28 @@ def _detected(head: Head, fixed: Mapping[str, JsonValue]) -> Detection:
     except LookupError as error:
         raise ImportFault(f"There is no encoding {encodings[0]}.", None, "Choose another one.") from error
     if arrays := head.arrays or tuple(arrays_of(text)):
-        return _of_document(head, text, encodings[0], arrays, text_of(fixed, "records"))
+        return _in_encodings(
+            head,
+            encodings,
+            lambda text, each: _of_document(head, text, each, arrays, text_of(fixed, "records")),
+        )
     if (kind := _no_table(head.begin_bytes)) is not None:
         raise ImportFault(f"The file is {kind}.", None, "Upload a file with a table.")
     if not is_text(text):
         raise ImportFault("The file has no text that could be a table.", None, "Upload a file with a table.")
     if is_json_lines(text):
-        return detected_json_lines(head, text, encodings[0])
-    texts = {encoding: decoded(head.begin_bytes, encoding) for encoding in encodings}
-    read = {encoding: detected_text(head, each, encoding, fixed) for encoding, each in texts.items()}
-    return _with_encoding_question(read[encodings[0]], read, texts)
+        return _in_encodings(head, encodings, lambda text, each: detected_json_lines(head, text, each))
+    return _in_encodings(head, encodings, lambda text, each: detected_text(head, text, each, fixed))
+
+
+def _in_encodings(head: Head, encodings: Sequence[str], read: Callable[[str, str], Detection]) -> Detection:
+    """Returns how the text is read in the first encoding, with the question if there are several."""
+    texts = {each: decoded(head.begin_bytes, each) for each in encodings}
+    found = {encodings[0]: read(texts[encodings[0]], encodings[0])}
+    for encoding in encodings[1:]:
+        with suppress(ImportFault):
+            found[encoding] = read(texts[encoding], encoding)
+    return _with_encoding_question(found[encodings[0]], found, texts)
 
 
 def _of_document(
@@ -210,6 +222,11 @@ def _with_encoding_question(
         for at, column in enumerate(each.reading.columns):
             if column.name != columns[at].name or column.unit != columns[at].unit:
                 changes |= {f"columns.{at}.name": column.name, f"columns.{at}.unit": column.unit}
+            if column.source != columns[at].source:
+                changes[f"columns.{at}.source"] = column.source
+        one, other = found.reading.time, each.reading.time
+        if one is not None and other is not None and one.columns != other.columns:
+            changes["time.columns"] = list(other.columns)
         words = list(dict.fromkeys(_FOREIGN_WORD.findall(texts[encoding])))[:4]
         choices.append(Choice(title=encoding_words(encoding), example=" ".join(words), changes=changes))
     text = "In which encoding do the texts make sense? Nothing in the file says it."

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from charset_normalizer import from_bytes
 
-from webapp.imports.foreign_letters import CENTRAL, ODD_LETTER, is_central
+from webapp.imports.foreign_letters import fit, has_known, tokens_of
+from webapp.imports.foreign_words import BALTIC, CENTRAL, CYRILLIC, TURKISH, WESTERN
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -17,15 +18,31 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_WESTERN = ("cp1252", "cp850", "mac_roman")
-_LIKELY = frozenset("äöüÄÖÜßéèêàáâçñíóúôûîåÅøØæÆ°µμ²³±·§€\u2013\u2014\u2018\u2019“”„…Ωø½¼©®\u00a0")
-_LIKELY_SHARE = 0.9
-_FURTHER = ("cp1250", "gb18030", "cp1252")  # what is often meant where little text shows it
-CANDIDATES_MAX = 5
+_WESTERN = ("cp1252", "cp850", "mac_roman", "cp437", "iso8859_15")
+_CENTRAL = ("cp1250", "iso8859_2", "cp852", "mac_latin2")
+_LANGUAGES = {
+    **dict.fromkeys(_WESTERN, WESTERN),
+    **dict.fromkeys(_CENTRAL, CENTRAL),
+    **dict.fromkeys(("cp1254", "cp857", "mac_turkish"), TURKISH),
+    **dict.fromkeys(("cp1257", "cp775", "iso8859_13"), BALTIC),
+    **dict.fromkeys(("cp1251", "koi8_r", "cp866", "iso8859_5", "koi8_u"), CYRILLIC),
+    **dict.fromkeys(("cp1253", "iso8859_7"), ("Greek",)),
+    **dict.fromkeys(("cp1255", "iso8859_8"), ("Hebrew",)),
+    **dict.fromkeys(("cp1256", "iso8859_6"), ("Arabic",)),
+}
+"""The encodings of one byte for each character, with the languages that are written in them. Where two read
+the same text, the first one counts."""
+
+_LIKELY = {"cp1252": 2.0, "cp1250": 1.0}
+_UNLIKELY = frozenset(("mac_latin2", "cp775", "iso8859_13", "cp857", "mac_turkish", "iso8859_6", "iso8859_8"))
+_OF_SEVERAL_BYTES = ("gb18030", "cp932", "big5", "cp949", "euc_jp")
+CANDIDATES_MAX = 9
+WAYS_MAX, WIDE_MAX = 3, 3
+MARGIN = 3.5  # how much better a reading has to fit than the next one not to be asked about
 SAMPLE_BYTES = 16_000
 _LOST_SHARE = 0.1
-_WITHIN_WORD = re.compile(r"(?<=[^\W\d_])[^\x00-\x7f](?=[^\W\d_])")
-_BEHIND_WORD = re.compile("[^\\W\\d_]{2}[\u00a1-\u00bf]")
+_ODD_COST = 4.0
+_WIDE_LETTERS = re.compile("[\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff00-\uff9f\u2000-\u206f\u2100-\u214f]")
 _ZEROS_SHARE = 0.2
 _ODD_SHARE_MAX = 0.02
 _ODD_CHARACTERS = re.compile("[\x01-\x08\x0e-\x1f\x7f-\x9f\ufffd]")
@@ -46,26 +63,57 @@ def candidates(begin: bytes, pieces: Sequence[bytes] = ()) -> tuple[str, ...]:
     others = b"\n".join(line for part in (begin, *pieces) for line in part.splitlines() if not line.isascii())
     if _is_nearly_utf8(others):
         return ("utf-8",)
-    scores = {encoding: _likely(others, encoding) for encoding in _WESTERN}
-    best = max(_WESTERN, key=lambda encoding: scores[encoding])
-    sample = others[:SAMPLE_BYTES]
-    central = (CENTRAL,) if is_central(sample) else ()
-    if scores[best] >= _LIKELY_SHARE:
-        said = {each: sample.decode(each, errors="replace") for each in _WESTERN}
-        alike = (
-            each
-            for each in _WESTERN
-            if scores[each] == scores[best] and _are_other_words(said[each], said[best])
-        )
-        western = (best, *alike)
-        return (*western, *central) if _are_letters(sample, best) else (*central, *western)
-    likely = [*central, *(match.encoding for match in from_bytes(sample))][:CANDIDATES_MAX]
+    return _by_letters(others[:SAMPLE_BYTES])
+
+
+def _by_letters(sample: bytes) -> tuple[str, ...]:
+    """Returns the encodings in which the letters beyond ASCII make sense, the best first."""
+    fits = _fits(sample)
+    best = max(fits, key=lambda said: fits[said][0])
+    score, encoding = fits[best]
+    others = sorted(
+        (fit for said, fit in fits.items() if _are_other_words(said, best)), key=lambda fit: -fit[0]
+    )
+    near = [each for other, each in others if other > score - MARGIN]
+    letters = any(letter.isalpha() for letter in "".join(best) if not letter.isascii())
+    usual = encoding in _LIKELY or not letters or has_known(best)
+    if score > 0 and usual:
+        return (encoding, *near)[:CANDIDATES_MAX]
+    # Nothing speaks for one of them: so the best of each way to write may be meant, or wide characters.
+    ways: dict[tuple[str, ...], str] = {}
+    for _, each in others:
+        ways.setdefault(_LANGUAGES[each], each)
+    some = dict.fromkeys((encoding, *near[:WAYS_MAX], *[*ways.values()][:WAYS_MAX], *_LIKELY))
+    plain = [each for each in some if not _ODD_CHARACTERS.search(sample.decode(each, errors="replace"))]
+    wide = _wide(sample)
+    return (*plain[: CANDIDATES_MAX - min(len(wide), WIDE_MAX)], *wide)[:CANDIDATES_MAX] or (encoding,)
+
+
+def _fits(sample: bytes) -> dict[tuple[str, ...], tuple[float, str]]:
+    """Returns how well each text fits that its bytes may be, and in which encoding."""
+    places = tokens_of(sample)
+    fits: dict[tuple[str, ...], tuple[float, str]] = {}
+    for encoding, languages in _LANGUAGES.items():
+        text = sample.decode(encoding, errors="replace")
+        said = tuple(text[begin:end] for begin, end in places)
+        odd = sum(len(_ODD_CHARACTERS.findall(each)) for each in said)
+        score = fit(said, languages) - _ODD_COST * odd
+        score += _LIKELY.get(encoding, -2.0 * (encoding in _UNLIKELY))
+        before, first = fits.get(said, (score, encoding))
+        fits[said] = max(score, before), first
+    return fits
+
+
+def _wide(sample: bytes) -> tuple[str, ...]:
+    """Returns the encodings in which it may be Chinese, Japanese or Korean, one for each text."""
+    likely = [match.encoding for match in from_bytes(sample) if match.encoding in _OF_SEVERAL_BYTES]
+    found = dict.fromkeys([*likely, *(each for each in _OF_SEVERAL_BYTES if _is_wide(sample, each))])
     texts: dict[str, str] = {}
-    for encoding in (*likely, *_FURTHER):
+    for encoding in found:
         text = _decoded_or_none(sample, encoding)
-        if text is not None and not _ODD_CHARACTERS.search(text):
+        if text is not None:
             texts.setdefault(text, encoding)
-    return tuple(texts.values())[:CANDIDATES_MAX] or ("cp1252",)
+    return tuple(texts.values())
 
 
 def decoded(data: bytes, encoding: str) -> str:
@@ -119,24 +167,14 @@ def _decoded_or_none(data: bytes, encoding: str) -> str | None:
         return None
 
 
-def _are_other_words(one: str, other: str) -> bool:
+def _is_wide(data: bytes, encoding: str) -> bool:
+    """Whether it is Chinese, Japanese or Korean in this encoding."""
+    text = _decoded_or_none(data, encoding)
+    foreign = [letter for letter in text or "" if not letter.isascii()]
+    return bool(foreign) and all(_WIDE_LETTERS.fullmatch(letter) for letter in foreign)
+
+
+def _are_other_words(one: Sequence[str], other: Sequence[str]) -> bool:
     """Whether texts of the same bytes differ in a letter, and not only in signs such as © and ®."""
-    pairs = zip(one, other, strict=True)
+    pairs = (pair for texts in zip(one, other, strict=True) for pair in zip(*texts, strict=True))
     return any(here != there and (here.isalpha() or there.isalpha()) for here, there in pairs)
-
-
-def _are_letters(data: bytes, encoding: str) -> bool:
-    """Whether no sign stands right behind a word, as in by³, which is był in another encoding."""
-    return _BEHIND_WORD.search(data.decode(encoding, errors="replace")) is None
-
-
-def _likely(others: bytes, encoding: str) -> float:
-    text = others.decode(encoding, errors="replace")
-    foreign = [character for character in text if not character.isascii()]
-    if not foreign:
-        return 0.0
-    likely = sum(character in _LIKELY for character in foreign)
-    # Within a word there are letters: what reads an o with dots as a quotation mark reads it wrong.
-    wrong = sum(not character.isalpha() for character in _WITHIN_WORD.findall(text))
-    wrong += len(ODD_LETTER.findall(text))
-    return (likely - wrong) / (len(foreign) + len(_ODD_CHARACTERS.findall(text)))

@@ -18,6 +18,7 @@ from webapp.audit.records import audit
 from webapp.backends import commands
 from webapp.imports.answer import answered, check_places, leading
 from webapp.imports.detect import Head, preview, redetect
+from webapp.imports.encoding_words import offered
 from webapp.imports.faults import ImportFault
 from webapp.imports.reading import Detection, Reading, Report
 from webapp.pipelines.models import DataFile
@@ -64,7 +65,8 @@ def preview_of(id: str, reading: Reading | None, fixed: Mapping[str, JsonValue])
             reading = detection.reading
         elif reading is None:
             reading = Reading.model_validate(file.reading or file.detection["reading"])
-        return {"preview": preview(head, reading), "detection": detection}
+        shown = preview(head, reading)
+        return {"preview": shown, "detection": detection, "encodings": offered(reading.encoding)}
     except (ImportFault, ValueError) as error:
         raise Invalid(
             str(error), safe="The file stays as it was uploaded.", next="Change how it is read."

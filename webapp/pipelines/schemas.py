@@ -181,6 +181,8 @@ class FilePreview(TypedDict):
     preview: Preview
     detection: Detection | None
     """what is detected around the places that are fixed"""
+    encodings: dict[str, str]
+    """those that can be chosen, with what people call them"""
 
 
 class Port(TypedDict):

@@ -8,7 +8,6 @@ import {
   COMMENTS,
   DECIMALS,
   DELIMITERS,
-  ENCODINGS,
   ESCAPES,
   including,
   JUMPS,
@@ -36,7 +35,7 @@ export function Options({ decision }: { decision: Decision }) {
   return (
     <details className="guesses" open={open}>
       <summary>
-        How it is read <span className="muted">{readingWords(reading)}</span>
+        How it is read <span className="muted">{readingWords(reading, decision.encodings)}</span>
       </summary>
       <div className="options">
         {(text || reading.sheet || reading.member || detection.arrays?.length) && (
@@ -178,7 +177,7 @@ function OfFile({ decision: { reading, detection, changes, change } }: { decisio
           <Select
             label="Characters"
             value={reading.encoding}
-            options={including(ENCODINGS, reading.encoding)}
+            options={including(decision.encodings, reading.encoding)}
             onChange={put("encoding")}
           />
           <Select

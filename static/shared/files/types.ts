@@ -27,4 +27,6 @@ export type PreviewLine = Whole<api.PreviewLine>;
 export type PreviewColumn = Whole<api.PreviewColumn>;
 export type PreviewRow = Whole<api.PreviewRow>;
 export type Preview = Whole<api.Preview>;
-export type Previewed = Whole<Pick<api.FilePreview, "preview">> & { detection: Detection | null };
+export type Previewed = Whole<Pick<api.FilePreview, "preview" | "encodings">> & {
+  detection: Detection | null;
+};

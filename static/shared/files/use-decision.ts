@@ -6,6 +6,7 @@ import { previewOf } from "./files";
 import { NO_CHANGES, readingOf, type Changes } from "./reading";
 import { startOf } from "./start";
 import type { Detection, FileDetail, Preview, Reading } from "./types";
+import type { Options } from "./words";
 
 export interface Decision {
   detection: Detection;
@@ -13,6 +14,8 @@ export interface Decision {
   reading: Reading;
   /** as it was last shown: it stays while the file is read in another way */
   preview: Preview | null;
+  /** those that can be chosen, as the server calls them */
+  encodings: Options;
   busy: boolean;
   error: unknown;
   retry: () => void;
@@ -41,11 +44,13 @@ export function useDecision(file: FileDetail): Decision {
     previewOf(file.id, { reading: JSON.parse(asked) as Reading }, signal),
   );
   const preview = useLast(shown.data?.preview ?? null);
+  const encodings = useLast(shown.data?.encodings ?? null);
   return {
     detection: known,
     changes,
     reading,
     preview,
+    encodings: Object.entries(encodings ?? {}),
     busy: found.data === undefined || shown.data === undefined,
     error: found.error ?? shown.error,
     retry: found.error ? found.reload : shown.reload,

@@ -14,29 +14,6 @@ import type {
 
 export type Options = readonly (readonly [value: string, words: string])[];
 
-export const ENCODINGS: Options = [
-  ["utf-8", "UTF-8"],
-  ["cp1252", "Windows, Western Europe (cp1252)"],
-  ["iso-8859-1", "Latin-1 (ISO 8859-1)"],
-  ["iso-8859-15", "Latin-9 with € (ISO 8859-15)"],
-  ["utf-16-le", "UTF-16, low byte first"],
-  ["utf-16-be", "UTF-16, high byte first"],
-  ["cp437", "DOS (cp437)"],
-  ["cp775", "DOS, Baltic (cp775)"],
-  ["cp850", "DOS, Western Europe (cp850)"],
-  ["cp852", "DOS, Central Europe (cp852)"],
-  ["cp1250", "Windows, Central Europe (cp1250)"],
-  ["cp1251", "Windows, Cyrillic (cp1251)"],
-  ["cp1253", "Windows, Greek (cp1253)"],
-  ["cp1254", "Windows, Turkish (cp1254)"],
-  ["cp1256", "Windows, Arabic (cp1256)"],
-  ["cp1257", "Windows, Baltic (cp1257)"],
-  ["mac_roman", "Mac OS, Western Europe"],
-  ["mac_latin2", "Mac OS, Central Europe"],
-  ["shift_jis", "Japanese (Shift JIS)"],
-  ["gb18030", "Chinese (GB 18030)"],
-];
-
 export const DELIMITERS: Options = [
   [",", "comma ,"],
   [";", "semicolon ;"],
@@ -193,13 +170,13 @@ const wordsOf = (options: Options, value: string): string =>
   options.find(([each]) => each === value)?.[1] ?? value;
 
 /** The guesses in one line: "UTF-8 · comma , · names in line 3 · a point: 1.5 · time in Date and Time". */
-export function readingWords(reading: Reading): string {
+export function readingWords(reading: Reading, encodings: Options): string {
   const { kind, header_line, time } = reading;
   const names = time?.columns.map(
     (source) => reading.columns.find((column) => column.source === source)?.name ?? String(source),
   );
   const text = [
-    wordsOf(ENCODINGS, reading.encoding),
+    wordsOf(encodings, reading.encoding),
     wordsOf(DELIMITERS, reading.delimiter),
     header_line === null ? "no column names" : `names in line ${count(header_line)}`,
     wordsOf(DECIMALS, reading.decimal),

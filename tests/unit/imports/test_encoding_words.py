@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import pytest
 from charset_normalizer.constant import IANA_SUPPORTED
 
-from webapp.imports.encoding_words import ENCODINGS, encoding_words
-
-WORDS = Path(__file__).resolve().parents[3] / "static" / "shared" / "files" / "words.ts"
+from webapp.imports.encoding_words import encoding_words, offered
 
 
-def test_a_question_and_the_dialog_call_an_encoding_the_same() -> None:
-    listed = re.search(r"const ENCODINGS.*?\];", WORDS.read_text(), re.DOTALL)
-    assert listed is not None
-    shown = dict(re.findall(r'\["([^"]+)", "([^"]+)"\]', listed[0]))
-    both = shown.keys() & ENCODINGS.keys()
-    assert len(both) >= 15
-    assert {codec: shown[codec] for codec in both} == {codec: ENCODINGS[codec] for codec in both}
+def test_what_a_question_offers_can_be_chosen_in_the_dialog_by_the_same_words() -> None:
+    for codec in ("cp1252", "iso8859_7", "hz"):
+        assert offered(codec)[codec] == encoding_words(codec)
+    assert len(offered("utf-8")) >= 20
 
 
 @pytest.mark.parametrize("codec", sorted(set(IANA_SUPPORTED)))

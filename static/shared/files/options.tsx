@@ -148,7 +148,8 @@ function Text({
 
 const titled = (names: readonly string[]): Words => names.map((name) => [name, name] as const);
 
-function OfFile({ decision: { reading, detection, changes, change } }: { decision: Decision }) {
+function OfFile({ decision }: { decision: Decision }) {
+  const { reading, detection, changes, change } = decision;
   const put = (place: string) => (value: unknown) => change(fix(changes, place, value));
   const { members = [], sheets = [], arrays = [] } = detection;
   return (

@@ -16,6 +16,13 @@ _LAST_US = 253_402_300_800_000_000  # the year 10,000
 _UNIT_US = {"s": (1_000_000, 1), "ms": (1000, 1), "us": (1, 1), "ns": (1, 1000)}
 _EXACT_END = 2**53  # below it, a whole number with a point is exactly as it is written
 _NUMBER = re.compile(r"[+-]?(\d+)?(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
+_EXPONENT_DIGITS_MAX = 12
+
+
+class Rounded(float):
+    """A whole number of which the text has decimals: a number keeps fewer digits."""
+
+
 KINDS = {
     dict: "an object",
     list: "an array",
@@ -23,6 +30,7 @@ KINDS = {
     bool: "true or false",
     int: "a number",
     float: "a number",
+    Rounded: "a number",
     type(None): "null",
 }
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -49,6 +57,8 @@ def cell(found: Any, field: Field, column: ColumnReading) -> Any:
         return None
     if column.quoted and isinstance(found, str) and field.type is not FieldType.STRING:
         found = _unquoted(found.strip(), field.type)
+    if isinstance(found, Rounded) and field.type is FieldType.NUMBER:
+        found = float(found)
     match field.type:
         case FieldType.INTEGER if type(found) in (int, float):
             whole = _integer(found)
@@ -79,8 +89,9 @@ def _misfit(found: Any, field: Field, column: ColumnReading) -> str:
             kind = f'the text "{shown(found)}"'
             says_it = not column.quoted and not isinstance(_unquoted(found.strip(), field.type), str)
             hint = ". Tick that it may be written as text" if says_it else ""
-    elif type(found) in (int, float) and field.type in _NUMERIC:
+    elif type(found) in (int, float, Rounded) and field.type in _NUMERIC:
         has_decimals = isinstance(found, float) and isfinite(found) and not found.is_integer()
+        has_decimals = has_decimals or isinstance(found, Rounded)
         has_decimals = has_decimals and field.type is FieldType.INTEGER
         kind = "a number with decimals" if has_decimals else "a number that no row can hold"
     needed = f"{field.type.words} is needed"
@@ -107,9 +118,26 @@ def _said_number(text: str) -> int | float | str:
     except ValueError:
         pass
     try:
-        return float(text)
+        return said_float(text)
     except ValueError:
         return text
+
+
+def said_float(text: str) -> float:
+    """Returns the number that a text says, as Rounded if only its digits that are kept are those of a whole
+    number."""
+    number = float(text)
+    return Rounded(number) if number.is_integer() and _has_decimals(text) else number
+
+
+def _has_decimals(text: str) -> bool:
+    """Whether the number that a text says has digits other than 0 behind its point."""
+    mantissa, _, exponent = text.lower().partition("e")
+    whole, _, decimals = mantissa.lstrip("+-").partition(".")
+    digits = (whole + decimals).rstrip("0")
+    zeros_behind = len(whole + decimals) - len(digits)
+    shift = int(exponent[:_EXPONENT_DIGITS_MAX] or 0)
+    return bool(digits.strip("0")) and len(decimals) - zeros_behind - shift > 0
 
 
 def _integer(found: float) -> int | None:

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pipeline_runtime.batch.cells import KINDS, Unreadable, cell, event_time_us
+from pipeline_runtime.batch.cells import KINDS, Unreadable, cell, event_time_us, said_float
 from pipeline_runtime.batch.decode import NotRead, Reject, arrow_schema, decode
 from pipeline_runtime.batch.foreign import foreign_reason, is_enclosed, not_an_object
 from pipeline_runtime.model.paths import ROOT, value_at
@@ -23,6 +23,11 @@ from pipeline_runtime.model.spec import RecordReading
 
 _DIGITS_MAX = 4000  # Python makes no integer of more than 4,300
 _MINUS_ZERO = re.compile(rb"-0\s*[,}\]]")
+_MAY_ROUND = re.compile(
+    r"(?=[\d.]{17})\d+\.\d|\d[eE]-", re.ASCII
+)  # a number that has more digits than are kept
+_CONSTANTS = re.compile(r'"(?:[^"\\]|\\.)*+"|-NaN\b|-?\bInf\b')
+_AS_PYTHON_WRITES = {"-NaN": "NaN", "Inf": "Infinity", "-Inf": "-Infinity"}
 
 VALUES_MAX = 2_000_000
 """The most values of one record that is made Python objects, which take 20 times its bytes."""
@@ -260,7 +265,10 @@ def _parsed(value: bytes | None) -> Any:
         try:
             return _loaded(text, read_integer)
         except json.JSONDecodeError:
-            raise
+            as_python_writes = _with_constants(text)
+            if as_python_writes == text:
+                raise
+            return _loaded(as_python_writes, read_integer)
         except ValueError:
             return _loaded(text, _integer)
     except UnicodeDecodeError as error:
@@ -302,8 +310,19 @@ def _constant(text: str) -> float | None:
     return None if text == "NaN" else float(text)
 
 
+def _with_constants(text: str) -> str:
+    """Returns the text with -NaN and Inf, which Arrow reads as well, as Python writes them."""
+    return _CONSTANTS.sub(lambda found: _AS_PYTHON_WRITES.get(found[0], found[0]), text)
+
+
 def _loaded(text: str, read_integer: Callable[[str], float] | None) -> Any:
-    return json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_int=read_integer)
+    return json.loads(
+        text,
+        object_pairs_hook=_object,
+        parse_constant=_constant,
+        parse_int=read_integer,
+        parse_float=said_float if _MAY_ROUND.search(text) else None,
+    )
 
 
 def _integer(text: str) -> float:

@@ -32,8 +32,15 @@ class Fault(TypedDict):
     """values of the parameter at `path` that would be right"""
 
 
+CORRECT = "Correct what is named here, then try again."
+"""What to do about a request whose mistakes are all told."""
+
+
 class Problem(Exception):
-    """A refusal; its subclasses are the kinds. `code` names its page in docs/errors."""
+    """A refusal; its subclasses are the kinds. `code` names its page in docs/errors.
+
+    `next` says what to do. `safe` says what is as it was; a request that only reads needs none.
+    """
 
     status: ClassVar[int]
     kind: ClassVar[str]
@@ -42,8 +49,8 @@ class Problem(Exception):
         self,
         detail: str,
         *,
+        next: str,
         safe: str | None = None,
-        next: str | None = None,
         faults: list[Fault] | None = None,
         code: str | None = None,
         **extra: Any,

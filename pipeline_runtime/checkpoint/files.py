@@ -83,7 +83,7 @@ class FileStore:
         """Returns the file's path. Raises FileNotFoundError."""
         path = self.place(sha)
         if not path.is_file():
-            raise FileNotFoundError(f"There is no file {sha[:12]}… in {self.directory}. Upload it again.")
+            raise FileNotFoundError(f"There is no file {sha[:12]}… in {self.directory}.")
         return path
 
     def place(self, sha: str) -> Path:

@@ -58,11 +58,12 @@ FRAMES_TYPE = "application/x-fogline-chunks"
 
 
 class _BadRequest(Exception):
-    def __init__(self, status: int, title: str, detail: str) -> None:
+    def __init__(self, status: int, title: str, detail: str, next: str) -> None:
         super().__init__(detail)
         self.status = status
         self.title = title
         self.detail = detail
+        self.next = next
 
 
 _STATUS: dict[type[CheckpointError], tuple[int, str]] = {
@@ -129,7 +130,12 @@ class _Service:
         group = self._group(request, access.group_write)
         after, up_to = (request.query_params.get(name, "") for name in ("after", "up_to"))
         if not after.isdecimal() or not up_to.isdecimal():
-            raise _BadRequest(400, "Bad query", "`after` (a seq) and `up_to` (an epoch) are numbers.")
+            raise _BadRequest(
+                400,
+                "Bad query",
+                "`after` or `up_to` is missing, or is no number.",
+                "Send a seq as `after` and an epoch as `up_to`.",
+            )
         seqs = await run_in_threadpool(self.database.void, group, Seq(int(after)), Epoch(int(up_to)))
         return JSONResponse({"voided": list(seqs)})
 
@@ -143,7 +149,12 @@ class _Service:
         group = self._group(request, access.group_write)
         manifest = Manifest.from_bytes(await _body(request, MANIFEST_BYTES_MAX))
         if manifest.group != group or manifest.seq != request.path_params["seq"]:
-            raise _BadRequest(400, "Wrong address", "The manifest is of another group or seq.")
+            raise _BadRequest(
+                400,
+                "Wrong address",
+                "The manifest is of another group or seq than the address.",
+                "Send it to the address of its group and seq.",
+            )
         await run_in_threadpool(self.database.put_manifest, manifest)
         return Response(status_code=204)
 
@@ -200,7 +211,9 @@ class _Service:
         try:
             return FileResponse(self.files.path(_sha(request)), media_type="application/octet-stream")
         except FileNotFoundError as error:
-            raise _BadRequest(404, "No such file", str(error)) from error
+            raise _BadRequest(
+                404, "No such file", str(error), "Upload it again, or choose another file."
+            ) from error
 
     async def put_file(self, request: Request) -> Response:
         self._allow(request, access.FILES_WRITE)
@@ -217,21 +230,27 @@ class _Service:
     def _group(self, request: Request, scope: Callable[[str], str]) -> str:
         group: str = request.path_params["group"]
         if not GROUP.fullmatch(group):
-            raise _BadRequest(400, "Bad group", f"{group!r} is not a group id.")
+            raise _BadRequest(
+                400, "Bad group", f"{group!r} is not a group id.", "Name a group as <deployment>.<group>."
+            )
         self._allow(request, scope(group))
         return group
 
     def _allow(self, request: Request, needed: str) -> None:
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not token:
-            raise _BadRequest(401, "No token", "Send `Authorization: Bearer <token>`.")
+            raise _BadRequest(
+                401, "No token", "The request has no token.", "Send `Authorization: Bearer <token>`."
+            )
         access.check(self.cluster_key, token.strip(), needed)
 
 
 def _sha(request: Request) -> str:
     sha: str = request.path_params["sha"]
     if not SHA256.fullmatch(sha):
-        raise _BadRequest(400, "Bad address", f"{sha!r} is not a sha256.")
+        raise _BadRequest(
+            400, "Bad address", f"{sha!r} is not a sha256.", "Name it by 64 small hexadecimal digits."
+        )
     return sha
 
 
@@ -242,7 +261,12 @@ async def _shas(request: Request) -> list[str]:
             return list(found)
     except (ValueError, TypeError, KeyError):
         pass
-    raise _BadRequest(400, "Bad body", '{"chunks": [<sha256>, …]} was expected.')
+    raise _BadRequest(
+        400,
+        "Bad body",
+        "The body is no list of chunks.",
+        f'Send {{"chunks": [<sha256>, …]}}, with at most {CHUNKS_PER_REQUEST_MAX:,} of them.',
+    )
 
 
 async def _body(request: Request, bytes_max: int) -> bytes:
@@ -254,7 +278,9 @@ async def _limited(request: Request, bytes_max: int) -> AsyncIterator[bytes]:
     async for piece in request.stream():
         size += len(piece)
         if size > bytes_max:
-            raise _BadRequest(413, "Too large", f"At most {bytes_max} bytes are taken here.")
+            raise _BadRequest(
+                413, "Too large", f"The body has more than {bytes_max:,} bytes.", "Send less at a time."
+            )
         yield piece
 
 
@@ -262,17 +288,19 @@ async def _on_checkpoint_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, CheckpointError)
     status, title = _STATUS.get(type(error), (500, "Failed"))
     extra = {"missing": list(error.shas)} if isinstance(error, ChunksMissing) else {}
-    return _problem(status, title, error.message, safe=error.safe, next=error.next, **extra)
+    return problem(status, title, error.message, safe=error.safe, next=error.next, **extra)
 
 
 async def _on_bad_request(_: Request, error: Exception) -> Response:
     assert isinstance(error, _BadRequest)
-    return _problem(error.status, error.title, error.detail)
+    return problem(error.status, error.title, error.detail, safe="Nothing was changed.", next=error.next)
 
 
-def _problem(status: int, title: str, detail: str, **more: object) -> Response:
+def problem(status: int, title: str, detail: str, *, safe: str, next: str, **more: object) -> Response:
+    """Returns a refusal: what is wrong, what is as it was, and what to do."""
+    told = {"title": title, "status": status, "detail": detail, "safe": safe, "next": next}
     return JSONResponse(
-        {"type": "about:blank", "title": title, "status": status, "detail": detail, **more},
+        {"type": "about:blank", **told, **more},
         status_code=status,
         media_type="application/problem+json",
     )

@@ -87,7 +87,7 @@ class JournalTail:
                     deadline, seen = monotonic() + timeout_s, self._position
                 remaining = deadline - monotonic()
                 if remaining <= 0 or self._closing.is_set():
-                    raise Doubtful(f"{self._topic}: read to offset {seen} of {offset}, and no further")
+                    raise Doubtful(f"{self._topic} was read to offset {seen} of {offset}, and no further")
                 self._progress.wait(min(remaining, 0.5))
 
     def _run(self) -> None:

@@ -242,4 +242,6 @@ def decode(value: bytes) -> Record:
             data["totals"] = Totals.from_json(data["totals"])
         return kind(**data)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise JournalDamaged(f"unreadable journal record {value[:200]!r}: {error}") from error
+        raise JournalDamaged(
+            f"the journal has an unreadable journal record, {value[:200]!r}: {error}"
+        ) from error

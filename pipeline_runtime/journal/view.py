@@ -78,7 +78,9 @@ class JournalView:
                     self.moves = [*before, (self.last_seq, record.moves)]
             case Release():
                 if self.following(record.seq) <= self.last_seq:
-                    raise JournalBroken(f"a release at seq {record.seq}, but the journal has {self.last_seq}")
+                    raise JournalBroken(
+                        f"the journal has a release at seq {record.seq}, but goes up to seq {self.last_seq}"
+                    )
                 self.released = record
                 self._grant(Epoch(record.epoch + 1), "release", record.order, record.node, at_ms)
             case Arm():
@@ -107,7 +109,7 @@ class JournalView:
 
     def _apply_commit(self, commit: Commit, at_ms: int) -> None:
         if self.last_seq and commit.seq != self.last_seq + 1:
-            raise JournalBroken(f"seq {commit.seq} follows {self.last_seq} in the journal")
+            raise JournalBroken(f"in the journal, seq {commit.seq} follows {self.last_seq}")
         self.granted = max(self.granted, commit.epoch)
         self.last_seq = commit.seq
         self.last_ends = commit.boundary.ends
@@ -123,7 +125,9 @@ class JournalView:
     def _rewind(self, to: Seq) -> None:
         """Makes batches after `to` void. Their numbers are not used again."""
         if self.is_void(to):
-            raise JournalBroken(f"a rewind to seq {to}, which an earlier rewind had made void")
+            raise JournalBroken(
+                f"the journal has a rewind to seq {to}, which an earlier rewind had made void"
+            )
         self.rewinds.append((to, self.last_seq))
         self.commits = {seq: commit for seq, commit in self.commits.items() if seq <= to}
         self.ended = {key: seq for key, seq in self.ended.items() if seq <= to}

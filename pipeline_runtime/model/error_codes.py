@@ -68,6 +68,15 @@ AT_ELEMENTS = (
         "Nothing: the node takes a newer checkpoint by itself.",
     ),
     KnownError(
+        "journal-damaged",
+        "The journal contradicts itself",
+        "A record of the element's journal cannot be read, or does not follow from the records before it. The"
+        " message names the record. Another program may have written to the topic, or Fogline has a bug.",
+        "This node committed nothing behind that record. The state and the checkpoints from before are kept.",
+        "See that no other program writes to topics whose names begin with `fl.`. Keep the topic and the"
+        " nodes' logs, and report it. To go on without the state, undeploy the pipeline and deploy it again.",
+    ),
+    KnownError(
         "rewind-undone",
         "The element cannot go back to that checkpoint",
         "You asked to go back to a point that another restoration has undone, or from which the element"

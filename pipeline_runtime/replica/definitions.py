@@ -85,7 +85,7 @@ def to_begin_with(
     found = kept(directory).get(commit.definition)
     if found is None:
         raise LocalStateDamaged(
-            f"{spec.id}: seq {commit.seq} was processed by definition {commit.definition}, before an upgrade,"
-            f" and the state at {local} came without it"
+            f"batch {commit.seq} of {spec.id} was processed by definition {commit.definition}, before an"
+            f" upgrade, and the state at batch {local} came without that definition"
         )
     return found

@@ -9,6 +9,8 @@ from pipeline_runtime.model.desired import ReplicaError
 _CODES = {  # what is raised in a batch -> its code; the first that fits counts
     "LocalStateDamaged": "state-damaged",
     "JournalTrimmed": "journal-trimmed",
+    "JournalBroken": "journal-damaged",
+    "JournalDamaged": "journal-damaged",
     "RewindUndone": "rewind-undone",
     "NotDeterministic": "not-deterministic",
     "RangeGone": "rows-gone",

@@ -90,16 +90,22 @@ class JournalFollower:
             self.catch_up(hidden=True)
         with self._state.changed:
             if local > view.last_seq:
-                raise LocalStateDamaged(f"{self._spec.id}: at {local}, its journal ends at {view.last_seq}")
+                raise LocalStateDamaged(
+                    f"the state of {self._spec.id} is at {local}, but its journal ends at {view.last_seq}"
+                )
             self.check_not_rewound()
             if local in view.commits:
                 marks = view.commits[local].marks
             if marks is None and local > 0:
-                raise LocalStateDamaged(f"{self._spec.id}: the journal no longer has seq {local}")
+                raise LocalStateDamaged(
+                    f"the journal of {self._spec.id} no longer has batch {local}, at which the state is"
+                )
             view.forget(local)
             first = min(view.commits, default=None)
             if first is not None and first > view.following(local):
-                raise LocalStateDamaged(f"{self._spec.id}: at {local}, its journal begins at seq {first}")
+                raise LocalStateDamaged(
+                    f"the state of {self._spec.id} is at {local}, but its journal begins at {first}"
+                )
         return marks or {}
 
     def _rest_s(self) -> float:
@@ -122,19 +128,23 @@ class JournalFollower:
         """
         view, local, to = self._state.view, self._state.local, self._state.rewinds_to
         if to is not None and view.is_void(to):
-            raise RewindUndone(f"{self._spec.id}: a rewind to {to}, which was rewound itself")
+            raise RewindUndone(
+                f"{self._spec.id} cannot go back to batch {to}, because another rewind has undone that batch"
+            )
         if to is not None and any(to < seq for seq in view.fresh):
             raise RewindUndone(
-                f"{self._spec.id}: a rewind to {to}, but its state was begun fresh since, at"
-                f" {max(view.fresh)}: with its present parameters it cannot go on from there"
+                f"{self._spec.id} cannot go back to batch {to}, because its state was begun fresh at batch"
+                f" {max(view.fresh)}, and its present parameters cannot go on from an older state"
             )
         if to is not None and any(to < seq for seq, _ in view.moves):
             raise RewindUndone(
-                f"{self._spec.id}: a rewind to {to}, but since {max(seq for seq, _ in view.moves)} it reads"
-                " other inputs, in which it has no place from before"
+                f"{self._spec.id} cannot go back to batch {to}, because it reads other inputs since batch"
+                f" {max(seq for seq, _ in view.moves)}, and has no earlier position in these"
             )
         if view.is_void(local):
-            raise LocalStateDamaged(f"{self._spec.id}: at {local}, which was rewound since")
+            raise LocalStateDamaged(
+                f"the state of {self._spec.id} is at batch {local}, which a rewind has undone"
+            )
 
     def read_for(self, order_id: str, whole: bool) -> JournalEnd:
         self.catch_up(hidden=whole)

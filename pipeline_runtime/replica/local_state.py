@@ -151,7 +151,9 @@ def open_keyed(directory: Path, local: Boundary, *, stateful: bool) -> KeyedStat
         if local.seq <= beginning(directory).seq:
             KeyedState.create(path)
         elif stateful:
-            raise LocalStateDamaged(f"{path} is missing, and the group has run up to seq {local.seq}")
+            raise LocalStateDamaged(
+                f"{path} is missing, although the element has run up to batch {local.seq}"
+            )
         else:
             KeyedState.create(path, local.to_json())
             open_state(directory)  # what Spark wrote down is of no use any more

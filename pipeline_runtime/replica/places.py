@@ -48,7 +48,7 @@ class Places:
         try:
             seen = self._guard.look(new)
         except KafkaError as error:
-            raise Doubtful(f"{self._spec.id}: how its topics are was not answered ({error})") from error
+            raise Doubtful(f"Kafka did not say how the topics of {self._spec.id} are ({error})") from error
         return tuple(
             replace(item, partitions=max(item.partitions, len(found.first)))
             if item in new and (found := seen.get(item.topic or "")) is not None
@@ -74,7 +74,9 @@ class Places:
         except KafkaError as error:
             if isinstance(error, TopicMissing):
                 self._guard.misses(error)
-            raise Doubtful(f"{self._spec.id}: where its inputs begin was not answered ({error})") from error
+            raise Doubtful(
+                f"Kafka did not say where the inputs of {self._spec.id} begin ({error})"
+            ) from error
 
     def moves(self, starts: Mapping[str, Any], accepted: Collection[str]) -> Ends | None:
         """Where this definition's first batch begins, if that is not where the journal's last batch ended: it
@@ -91,7 +93,9 @@ class Places:
             seen = self._guard.look(inputs)
             moved = offsets.moved(ends, starts, seen)
         except KafkaError as error:
-            raise Doubtful(f"{self._spec.id}: where its new inputs end was not answered ({error})") from error
+            raise Doubtful(
+                f"Kafka did not say where the new inputs of {self._spec.id} end ({error})"
+            ) from error
         finally:
             offsets.close()
         found, changes = renewed(inputs, ends if moved is None else moved, seen, accepted)

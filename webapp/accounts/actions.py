@@ -10,7 +10,7 @@ from webapp.accounts.models import ApiToken, Role, User
 from webapp.accounts.permissions import require
 from webapp.accounts.tokens import API_PREFIX, hash_secret, new_secret
 from webapp.audit.records import audit
-from webapp.problems import Conflict, Fault, Invalid, Missing
+from webapp.problems import CORRECT, Conflict, Fault, Invalid, Missing
 
 
 @transaction.atomic
@@ -106,6 +106,8 @@ def _role(role: str) -> str:
     if role not in Role.values:
         raise Invalid(
             f'There is no role "{role}".',
+            safe="Nothing was changed.",
+            next=f"Choose one of {', '.join(Role.values)}.",
             faults=[
                 {
                     "element": None,
@@ -137,4 +139,6 @@ def _check(user: User, password: str) -> None:
             for message in error.messages
         ]
     if faults:
-        raise Invalid("The account's data is not valid.", safe="Nothing was changed.", faults=faults)
+        raise Invalid(
+            "The account's data is not valid.", safe="Nothing was changed.", next=CORRECT, faults=faults
+        )

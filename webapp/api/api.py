@@ -32,7 +32,7 @@ from webapp.api import (
 from webapp.api.authentication import SessionAuth, TokenAuth
 from webapp.api.json_body import PlainJsonParser, unreadable
 from webapp.api.problem_middleware import problem_response, problem_response_of
-from webapp.problems import Fault, Invalid, Problem, Unauthenticated
+from webapp.problems import CORRECT, Fault, Invalid, Problem, Unauthenticated
 
 api = NinjaAPI(
     title="Fogline",
@@ -68,30 +68,35 @@ for router in (
 
 @api.exception_handler(Problem)
 def on_problem(request: HttpRequest, error: Problem) -> HttpResponse:
-    return problem_response(error)
+    return problem_response(request, error)
 
 
 @api.exception_handler(AuthenticationError)
 def on_unauthenticated(request: HttpRequest, error: AuthenticationError) -> HttpResponse:
-    return problem_response(Unauthenticated("You are not signed in.", next="Sign in, or send an API token."))
+    problem = Unauthenticated("You are not signed in.", next="Sign in, or send an API token.")
+    return problem_response(request, problem)
 
 
 @api.exception_handler(HttpError)
 def on_http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
     problem = unreadable(error)
-    return problem_response(problem) if problem else problem_response_of(error.status_code, error.message)
+    if problem is not None:
+        return problem_response(request, problem)
+    return problem_response_of(request, error.status_code, error.message)
 
 
 @api.exception_handler(ValidationError)
 def on_invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
     faults = [_fault(item) for item in error.errors]
     return problem_response(
+        request,
         Invalid(
             "The request has faults: "
             + "; ".join(f"{fault['path']}: {fault['message']}" for fault in faults),
             safe="Nothing was changed.",
+            next=CORRECT,
             faults=faults,
-        )
+        ),
     )
 
 

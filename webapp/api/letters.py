@@ -27,7 +27,7 @@ from webapp.handovers.letters import (
 from webapp.handovers.schemas import LetterOrder, LettersCounted
 from webapp.monitoring.letters import MENDED_MAX, order_progress, rows_to_mend
 from webapp.monitoring.schemas import LetterOrderProgress, LetterRows
-from webapp.problems import Invalid
+from webapp.problems import Fault, Invalid
 
 router = Router(tags=["dead letters"])
 PATH = "/pipelines/{name}/elements/{id}/dead-letters"
@@ -66,7 +66,8 @@ class Letters(Body):
         if span is not None and offsets is None and self.reason:
             return Chosen(span.first, span.until, None, self.reason, span.text)
         said = "Say either the offsets of the letters, or their reason and a span."
-        raise Invalid(said, safe=KEPT, faults=[{"element": element, "path": "offsets", "message": said}])
+        fault: Fault = {"element": element, "path": "offsets", "message": said}
+        raise Invalid(said, safe=KEPT, next="Send one of the two.", faults=[fault])
 
 
 class Replayed(Letters):

@@ -95,7 +95,12 @@ def create_pipeline(request: HttpRequest, response: HttpResponse, body: NewPipel
     name = body.name or (metadata.get("name") if isinstance(metadata, dict) and not title else None)
     if not title and (not isinstance(name, str) or not name):
         fault: Fault = {"element": None, "path": "name", "message": "a name is required", "code": "missing"}
-        raise Invalid("The pipeline has no name.", faults=[fault])
+        raise Invalid(
+            "The pipeline has no name.",
+            safe="Nothing was created.",
+            next="Send a title, a name, or a document that has a name.",
+            faults=[fault],
+        )
     document = body.document
     if document is not None and body.name:
         document = actions.named(document, name)
@@ -187,7 +192,9 @@ def diff(
         if not re.fullmatch(r"\d{1,9}", which):
             message = "a version's number, draft or deployed"
             fault: Fault = {"element": None, "path": "from, to", "message": message, "code": "invalid"}
-            raise Invalid(f'There is no version "{which[:40]}".', faults=[fault])
+            raise Invalid(
+                f'There is no version "{which[:40]}".', next="See the list of its versions.", faults=[fault]
+            )
         return version_of(pipeline, int(which)).document
 
     return {"from": from_, "to": to, **difference(document(from_), document(to))}

@@ -10,6 +10,7 @@ from django.core.exceptions import BadRequest, RequestDataTooBig, SuspiciousOper
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, RawPostDataException, UnreadablePostError
 from django.http.multipartparser import MultiPartParserError
 
+from pipeline_runtime.model.error_codes import ERRORS
 from webapp.problems import Problem, Unreadable, problem_document
 
 PROBLEM_TYPE = "application/problem+json"
@@ -40,6 +41,7 @@ UNREADABLE = (
     SuspiciousOperation,
     UnreadablePostError,
 )
+READING = ("GET", "HEAD", "OPTIONS")
 log = logging.getLogger(__name__)
 
 
@@ -54,7 +56,7 @@ class ProblemMiddleware:
         response.headers.setdefault("Cache-Control", "no-store")
         if response.status_code < 400 or response.headers.get("Content-Type") == PROBLEM_TYPE:
             return response
-        problem = problem_response_of(response.status_code)
+        problem = problem_response_of(request, response.status_code)
         for name in ("Allow", "WWW-Authenticate", "Retry-After"):
             if name in response.headers:
                 problem.headers[name] = response.headers[name]
@@ -64,24 +66,28 @@ class ProblemMiddleware:
         if not request.path.startswith("/api/"):
             return None
         if isinstance(exception, Problem):
-            return problem_response(exception)
+            return problem_response(request, exception)
         if isinstance(exception, RequestDataTooBig):
-            return problem_response_of(413)
+            return problem_response_of(request, 413)
         if isinstance(exception, UNREADABLE):
             return problem_response(
+                request,
                 Unreadable(
                     "The request's body cannot be read as the form that it says it is.",
                     safe="Nothing was changed.",
                     next=f"Check its boundary and its number of fields and files: {exception}",
-                )
+                ),
             )
         log.exception("%s %s failed", request.method, request.path, exc_info=exception)
-        return problem_response_of(500)
+        return problem_response_of(request, 500)
 
 
-def problem_response(problem: Problem) -> HttpResponse:
+def problem_response(request: HttpRequest, problem: Problem) -> HttpResponse:
+    document = problem.document()
+    if request.method not in READING:
+        document.setdefault("safe", "Nothing was changed.")  # actions raise before they change anything
     response = HttpResponse(
-        json.dumps(problem.document(), default=str), status=problem.status, content_type=PROBLEM_TYPE
+        json.dumps(document, default=str), status=problem.status, content_type=PROBLEM_TYPE
     )
     if problem.status == 401:
         response.headers["WWW-Authenticate"] = "Bearer"
@@ -90,8 +96,9 @@ def problem_response(problem: Problem) -> HttpResponse:
     return response
 
 
-def problem_response_of(status: int, detail: str | None = None) -> HttpResponse:
+def problem_response_of(request: HttpRequest, status: int, detail: str | None = None) -> HttpResponse:
+    """Answers with an error that no action has raised. What is safe and what to do are those of its page."""
     text = detail or DETAILS.get(status, "The request was refused.")
-    code = {"code": CODES[status]} if status in CODES else {}
-    document = problem_document(status, text, **code)
+    known = ERRORS[CODES.get(status, "server-failed" if status >= 500 else "unreadable")]
+    document = problem_document(status, text, safe=known.safe, next=known.next, code=known.code)
     return HttpResponse(json.dumps(document), status=status, content_type=PROBLEM_TYPE)

@@ -22,6 +22,7 @@ def points(keys: list[str], newest: int, redis_url: str) -> list[list[dict[str, 
         raise BackendAway(
             f"Redis, which keeps the histories, does not answer: {error}.",
             safe="Running pipelines are not affected.",
+            next="Check that Redis runs, then try again.",
         ) from error
     finally:
         client.close()

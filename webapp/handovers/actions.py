@@ -23,6 +23,7 @@ from webapp.placements.group_state import (
     GroupFacts,
     default_strategy,
     migrate_refusal,
+    next_step,
     restoration_strategy,
     restore_refusal,
 )
@@ -44,7 +45,11 @@ def migrate(actor: User, pipeline: str, element: str, target: str, strategy: str
         refusal = migrate_refusal(group, target, strategy)
         if refusal is not None:
             name = deployment.name_of(element)
-            raise Conflict(f"{name} cannot move to {target}: {refusal}.", safe=KEEPS_RUNNING)
+            raise Conflict(
+                f"{name} cannot move to {target}: {refusal}.",
+                safe=KEEPS_RUNNING,
+                next=next_step(group, target),
+            )
         return order(
             actor,
             deployment,
@@ -113,7 +118,9 @@ def _chosen_target(deployment: Deployment, group: GroupFacts, element: str, targ
     if refusal is not None or chosen is None:
         where = f" on {chosen}" if chosen else ""
         name = deployment.name_of(element)
-        raise Conflict(f"{name} cannot be restored{where}: {refusal}.", safe=UNCHANGED)
+        raise Conflict(
+            f"{name} cannot be restored{where}: {refusal}.", safe=UNCHANGED, next=next_step(group, target)
+        )
     return chosen
 
 
@@ -204,6 +211,7 @@ def _check_target(group: GroupFacts, target: str, safe: str) -> None:
         raise Invalid(
             f'There is no node "{target}".',
             safe=safe,
+            next="Choose one of the registered nodes.",
             faults=[{"element": None, "path": "target", "message": message, "code": "unknown_node"}],
         )
 

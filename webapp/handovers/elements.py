@@ -12,7 +12,7 @@ from webapp.audit.announcements import announce
 from webapp.audit.records import audit
 from webapp.backends import commands
 from webapp.handovers.facts import deployed_group
-from webapp.placements.group_state import checkpoint_refusal, pause_refusal, resume_refusal
+from webapp.placements.group_state import checkpoint_refusal, next_step, pause_refusal, resume_refusal
 from webapp.placements.models import GroupPlacement
 from webapp.problems import Conflict
 
@@ -29,7 +29,9 @@ def set_paused(actor: User, name: str, element: str, paused: bool) -> None:
     refusal = (pause_refusal if paused else resume_refusal)(group)
     if refusal is not None and group.paused != paused:
         title = deployment.name_of(element)
-        raise Conflict(f"{title} cannot {doing}: {refusal}.", safe="Nothing was changed.")
+        raise Conflict(
+            f"{title} cannot {doing}: {refusal}.", safe="Nothing was changed.", next=next_step(group)
+        )
     if group.paused != paused:
         placement = GroupPlacement.objects.get(deployment=deployment, group=group.group)
         placement.paused_at = timezone.now() if paused else None
@@ -73,6 +75,10 @@ def take_checkpoint(actor: User, name: str, element: str) -> None:
     refusal = checkpoint_refusal(group)
     if refusal is not None:
         title = deployment.name_of(element)
-        raise Conflict(f"{title} cannot take a checkpoint: {refusal}.", safe="Nothing was changed.")
+        raise Conflict(
+            f"{title} cannot take a checkpoint: {refusal}.",
+            safe="Its checkpoints so far are kept.",
+            next=next_step(group),
+        )
     audit(actor, "element.checkpoint", f"{name}/{element}", group=group.group)
     commands.send(tasks.CHECKPOINT, deployment.pk, group.group, has_row=False)

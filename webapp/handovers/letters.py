@@ -80,7 +80,12 @@ def order_letters(
         deployment, group = deployed_group(name, element, f"{did} dead letters")
         if did == "replay":
             if group.owner is not None and group.owner.status.get("ended"):
-                _refuse(deployment, element, "it has read its input to the end, and reads nothing more")
+                raise Conflict(
+                    f"{deployment.name_of(element)} cannot replay dead letters: it has read its input to the"
+                    " end, and reads nothing more.",
+                    safe=KEPT,
+                    next="Download the letters, or drop them.",
+                )
             way = way_of(deployment, element)
             if isinstance(way, str):
                 raise Conflict(way, safe=KEPT, next="Download the letters, or drop them.")
@@ -190,17 +195,15 @@ def _ordered(actor: User, name: str, order: LetterOrder) -> LetterOrder:
     return order
 
 
-def _refuse(deployment: Deployment, element: str, why: str) -> None:
-    raise Conflict(f"{deployment.name_of(element)} cannot replay dead letters: {why}.", safe=KEPT)
-
-
 def _check(element: str, offsets: Sequence[int] | None, rows: Mapping[int, MendedRow], way: WayIn) -> None:
     """Raises Invalid with what is wrong in each cell."""
     faults: list[Fault] = []
     if offsets is None or set(rows) != set(offsets):
         said = "The letters and the rows do not fit together: send one row for each letter, and no other row."
         fault: Fault = {"element": element, "path": "rows", "message": said}
-        raise Invalid(said, safe=KEPT, faults=[fault])
+        raise Invalid(
+            said, safe=KEPT, next="Send the missing rows, and leave out the others.", faults=[fault]
+        )
     for offset, row in rows.items():
         _, wrong = mended_values(Mended(row["cells"], row["at"]), way.schema)
         faults += [

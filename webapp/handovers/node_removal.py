@@ -38,7 +38,9 @@ def remove(actor: User, name: str) -> None:
     if node is not None:
         needed = removal_refusals().get(name)
         if needed is not None:
-            raise Conflict(f'"{name}" cannot be removed: {needed}.', safe="Nothing was removed.")
+            raise Conflict(
+                f'"{name}" cannot be removed: {needed.why}.', safe="Nothing was removed.", next=needed.next
+            )
         # Operations that ended long ago may still point here. Those rows go with their deployment's history.
         GroupPlacement.objects.filter(node=node).exclude(deployment__status__in=Deployment.ACTIVE).delete()
         node.delete()
@@ -65,7 +67,18 @@ def names_by_deployment(deployments: Iterable[Deployment]) -> Called:
     }
 
 
-def removal_refusals(called: Called | None = None) -> dict[str, str]:
+class Needed(NamedTuple):
+    """Why a node cannot be removed now, and what to do first."""
+
+    why: str
+    next: str
+
+    @property
+    def words(self) -> str:
+        return f"{self.why}. {self.next}"
+
+
+def removal_refusals(called: Called | None = None) -> dict[str, Needed]:
     """Returns node -> why it cannot be removed now. A node that is not in it can be removed."""
     to_run: dict[str, list[str]] = {}
     active = names_by_deployment(active_deployments()) if called is None else called
@@ -80,16 +93,17 @@ def removal_refusals(called: Called | None = None) -> dict[str, str]:
     for node, deployment, group in placed.values_list("node__name", "deployment", "group"):
         to_run.setdefault(node, []).append(name(deployment, group))
     found = {
-        node: (
-            f"it should run {', '.join(sorted(groups))}: drain it, or restore those elements on "
-            "another node, first"
+        node: Needed(
+            f"it should run {', '.join(sorted(groups))}",
+            "Drain it, or restore those elements on another node, first.",
         )
         for node, groups in to_run.items()
     }
     for handover in Handover.objects.filter(outcome__isnull=True):
         moving = name(handover.deployment_id, handover.group)
         for node in (handover.origin, handover.target):
-            found.setdefault(node, f"{moving} is being moved from it or to it: wait until that has ended")
+            going = Needed(f"{moving} is being moved from it or to it", "Wait until that has ended.")
+            found.setdefault(node, going)
     # An extra copy that is no standby is the origin of a move whose target does not own yet. A standby would
     # be only a convenience, and prevents nothing.
     kept = ExtraReplica.objects.filter(deployment__in=active).exclude(role="standby")
@@ -97,5 +111,5 @@ def removal_refusals(called: Called | None = None) -> dict[str, str]:
         state = (
             f"it keeps the state of {name(deployment, group)}, perhaps the newest, until that runs elsewhere"
         )
-        found.setdefault(node, f"{state}: wait for that, or restore it")
+        found.setdefault(node, Needed(state, "Wait for that, or restore it."))
     return found

@@ -13,7 +13,7 @@ from webapp.backends import commands
 from webapp.handovers.facts import deployed_group
 from webapp.nodes.models import Node
 from webapp.placements.copies import STANDBY, next_generation, standbys
-from webapp.placements.group_state import drop_standby_refusal, keep_standby_refusal
+from webapp.placements.group_state import drop_standby_refusal, keep_standby_refusal, next_step
 from webapp.placements.models import ExtraReplica, GroupPlacement
 from webapp.problems import Conflict, Invalid
 
@@ -31,12 +31,17 @@ def keep_standby(actor: User, pipeline: str, element: str, node: str) -> None:
         raise Invalid(
             f'There is no node "{node}".',
             safe=UNTOUCHED,
+            next="Choose one of the registered nodes.",
             faults=[{"element": None, "path": "node", "message": message, "code": "unknown_node"}],
         )
     refusal = keep_standby_refusal(group, node)
     if refusal is not None:
         name = deployment.name_of(element)
-        raise Conflict(f"{name} cannot have a standby on {node}: {refusal}.", safe=UNTOUCHED)
+        raise Conflict(
+            f"{name} cannot have a standby on {node}: {refusal}.",
+            safe=UNTOUCHED,
+            next=next_step(group, node),
+        )
     # Locked: when two users keep one at the same time, the second sees the first's.
     GroupPlacement.objects.select_for_update().get(deployment=deployment, group=group.group)
     there = standbys(deployment.pk, group.group)
@@ -70,7 +75,7 @@ def drop_standby(actor: User, pipeline: str, element: str) -> None:
     refusal = drop_standby_refusal(group)
     if refusal is not None and group.standbys:
         name = deployment.name_of(element)
-        raise Conflict(f"{name} cannot drop its standby: {refusal}.", safe=UNTOUCHED)
+        raise Conflict(f"{name} cannot drop its standby: {refusal}.", safe=UNTOUCHED, next=next_step(group))
     if group.standbys:
         nodes = [standby.node for standby in group.standbys]
         ExtraReplica.objects.filter(deployment=deployment, group=group.group, role=STANDBY).delete()

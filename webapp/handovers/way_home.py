@@ -43,7 +43,9 @@ def bring_back(actor: User, name: str) -> schemas.BroughtBack:
     found = elsewhere(pipeline.draft, document, settled_places(facts.values()), moves)
     if not found:
         raise Conflict(
-            f'Everything of "{pipeline.title}" runs where it belongs.', safe="Nothing was changed."
+            f'Everything of "{pipeline.title}" runs where it belongs.',
+            safe="Nothing was changed.",
+            next="Nothing is to be done. To move an element, choose a node for it.",
         )
     placed = {document_group(group.group): group for group in facts.values()}
     group_of = {id: group for group, ids in groups_of(document).items() for id in ids}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Set
 
+from pipeline_runtime.model.desired import sentence
 from pipeline_runtime.model.names import listed_and
 from webapp.backends.control_state import BLIND, CLOCK, ControlState
 from webapp.monitoring.schemas import AttentionLine, LiveElement, PipelineItem, Severity
@@ -139,7 +140,8 @@ def _of_pipeline(
     for item in groups.values():
         error = item["error"]
         if item["status"] == "failed" and error is not None:
-            text = f"{item['group_title']} has failed on {item['node']}: {error['message']} {error['next']}"
+            what = f"{sentence(error['message'])} {error['next']}"
+            text = f"{item['group_title']} has failed on {item['node']}: {what}"
             line = _line(
                 "element.failed",
                 text,

@@ -52,9 +52,15 @@ def _keeps_its_state(element: LiveElement) -> None:
     except OperatorUnknown:
         return  # its node may know it
     if not operator.stateful:
-        raise Conflict(f'"{element["title"]}" keeps no state.')
+        raise Conflict(
+            f'"{element["title"]}" keeps no state.',
+            next="Look at an element that keeps one, such as a window.",
+        )
     if not issubclass(operator, Processor):
-        raise Conflict(f'The state of "{element["title"]}" is kept by Spark, and cannot be looked at by key.')
+        raise Conflict(
+            f'The state of "{element["title"]}" is kept by Spark, and cannot be looked at by key.',
+            next="Look at its output instead.",
+        )
 
 
 def _refused(answer: KeptAnswer, element: LiveElement, node: str) -> None:

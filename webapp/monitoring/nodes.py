@@ -7,7 +7,7 @@ from django.conf import settings
 from pipeline_runtime.model.ids import document_group
 from webapp.backends.control_state import control_state
 from webapp.handovers.draining import drains_now
-from webapp.handovers.node_removal import names_by_deployment, removal_refusals
+from webapp.handovers.node_removal import Needed, names_by_deployment, removal_refusals
 from webapp.nodes import schemas
 from webapp.nodes.models import Node
 from webapp.nodes.schemas import DrainProgress, HostedElement
@@ -51,7 +51,7 @@ def one_node(name: str) -> schemas.Node:
 def node_json(
     node: Node,
     elements: list[HostedElement],
-    needed: str | None,
+    needed: Needed | None,
     heard: bool,
     drain: DrainProgress | None,
 ) -> schemas.Node:
@@ -79,6 +79,6 @@ def node_json(
         "alerts": node.alerts,
         "load": node.load or None,
         "elements": elements,
-        "remove": {"allowed": needed is None, "reason": needed, "note": None},
+        "remove": {"allowed": needed is None, "reason": needed and needed.words, "note": None},
         "drain": drain,
     }

@@ -158,14 +158,20 @@ def _position(spec: GroupSpec, item: InputStream) -> dict[int, int] | None:
     return found or None
 
 
+UNKNOWN_OPERATOR = "Install the package that has this operator, and start the web again."
+
+
 def _shown_source(deployment: Deployment, element: dict[str, Any]) -> str:
     try:
         outputs = default_registry().get(element["type"]).outputs
     except OperatorUnknown as error:
-        raise Missing(str(error)) from error
+        raise Missing(str(error), next=UNKNOWN_OPERATOR) from error
     if outputs:
         return str(element["id"])
     inputs = list((element.get("inputs") or {}).values())
     if not inputs:
-        raise Missing(f'"{deployment.name_of(element["id"])}" has neither an output nor a connected input.')
+        raise Missing(
+            f'"{deployment.name_of(element["id"])}" has neither an output nor a connected input.',
+            next="Connect its input, and deploy again.",
+        )
     return str(inputs[0])

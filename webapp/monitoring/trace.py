@@ -16,7 +16,7 @@ from pipeline_runtime.operators.registry import OperatorUnknown, default_registr
 from pipeline_runtime.planning.lineage import ROWS_MAX, Looked, TracedStream, trace
 from webapp.backends.kafka import asked_of_kafka
 from webapp.monitoring.schemas import PeekedRecord as PeekedJson
-from webapp.monitoring.streams import columns_of, fields_of, record_json, stream_of
+from webapp.monitoring.streams import UNKNOWN_OPERATOR, columns_of, fields_of, record_json, stream_of
 from webapp.placements.models import Deployment
 from webapp.placements.selectors import specs_of
 from webapp.problems import Missing
@@ -90,7 +90,7 @@ def trace_of(name: str, stream: str, partition: int, offset: int) -> Trace:
     try:
         streams = [*trace(specs, default_registry(), _traced(record), source, read)]
     except OperatorUnknown as error:
-        raise Missing(str(error)) from error
+        raise Missing(str(error), next=UNKNOWN_OPERATOR) from error
     passed = {source.partition(".")[0], *(each.source.partition(".")[0] for each in streams)}
     return {
         "stream": source,

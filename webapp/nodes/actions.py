@@ -201,7 +201,12 @@ def check_name(name: str) -> None:
 
 def _no_name(name: str, of: str, path: str, allowed: str) -> Invalid:
     fault: Fault = {"element": None, "path": path, "message": allowed, "code": "invalid"}
-    return Invalid(f'"{name[:60]}" is not a name for a {of}.', faults=[fault])
+    return Invalid(
+        f'"{name[:60]}" is not a name for a {of}.',
+        safe="Nothing was changed.",
+        next=f"Choose another name: {allowed}.",
+        faults=[fault],
+    )
 
 
 def _locked(name: str) -> Node:

@@ -217,7 +217,9 @@ def undeploy(actor: User, name: str) -> Operation:
     pipeline = pipeline_named(name, for_update=True)
     deployment = active_deployment(pipeline)
     if deployment is None:
-        raise Conflict(f'"{pipeline.title}" is not deployed.', safe="Nothing was changed.")
+        raise Conflict(
+            f'"{pipeline.title}" is not deployed.', safe="Nothing was changed.", next="Nothing is to be done."
+        )
     going = _undeployment(deployment)
     if going is None:
         return _undeploy(actor, deployment)

@@ -46,7 +46,7 @@ def drawn(name: str, document: dict[str, Any], elements: Collection[str], sites:
     if not sites or not any(each["id"] in elements for each in document["spec"].get("elements") or ()):
         refused = "Choose elements and sites."
     if refused is not None:
-        raise Conflict(refused, safe=SAFE)
+        raise Conflict(refused, safe=SAFE, next="Change what is selected, then copy again.")
     made, ids = copies.with_copies(document, names, elements, sites, _spent(pipeline_named(name)))
     return {"document": made, "elements": ids}
 
@@ -101,7 +101,11 @@ def _changed(pipeline: Pipeline, site: str, change: Change) -> tuple[Deployment,
         raise Conflict(f'"{title}" does not run.', safe=SAFE, next="Deploy it first.")
     refused = draft_refusal(deployment)
     if refused is not None:
-        raise Conflict(f"The copies of {title} at {site} were not changed: {refused}.", safe=SAFE)
+        raise Conflict(
+            f"The copies of {title} at {site} were not changed: {refused}.",
+            safe=SAFE,
+            next="Do that, then try again.",
+        )
     draft = pipeline.draft
     if change == "copy":
         document = copies.with_site(draft, names_of(draft), site, _spent(pipeline))
@@ -109,11 +113,9 @@ def _changed(pipeline: Pipeline, site: str, change: Change) -> tuple[Deployment,
         document = copies.without_site(draft, site)
     if document == draft:
         what = (
-            "has all possible copies there already"
-            if change == "copy"
-            else "has no copies there that can be taken out"
+            "has all possible copies already" if change == "copy" else "has no copies that can be taken out"
         )
-        raise Conflict(f"Nothing was changed at {site}: {title} {what}.", safe=SAFE)
+        raise Conflict(f"{title} {what}, at {site}.", safe=SAFE, next="Choose another site.")
     refuse_invalid(name, document)
     refuse_upgrade(deployment, document, {}, ())
     return deployment, document

@@ -115,7 +115,10 @@ def _document(actor: User, header: Mapping[str, Any], files: Mapping[str, str]) 
     faults = [fault_json(fault) for fault in check(found["document"]).faults]
     if faults:
         raise Invalid(
-            f"The pipeline cannot run here as it is: {faults[0]['message']}.", safe=SAFE, faults=faults
+            f"The pipeline cannot run here as it is: {faults[0]['message']}.",
+            safe=SAFE,
+            next="Correct the pipeline where it comes from, and export it again.",
+            faults=faults,
         )
     return found["document"]
 

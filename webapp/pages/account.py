@@ -59,7 +59,12 @@ def _check_text(data: QueryDict) -> None:
                 "message": "has a NUL character",
                 "code": "invalid",
             }
-            raise Invalid("The form has a NUL character.", safe="Nothing was changed.", faults=[fault])
+            raise Invalid(
+                "The form has a NUL character.",
+                safe="Nothing was changed.",
+                next="Remove it, then send the form again.",
+                faults=[fault],
+            )
 
 
 def _change_password(request: HttpRequest, user: User, data: QueryDict) -> Shown:

@@ -19,7 +19,7 @@ from webapp.pipelines.models import Pipeline, PipelineVersion
 from webapp.pipelines.selectors import document_key, pipeline_named, uploads_of, version_of
 from webapp.pipelines.shape import metadata_of
 from webapp.pipelines.titles import name_from, title_of, titled
-from webapp.problems import Conflict, Fault, Invalid
+from webapp.problems import CORRECT, Conflict, Fault, Invalid
 
 
 @transaction.atomic
@@ -153,7 +153,12 @@ def check_name(name: str) -> None:
     except ValueError:
         message = "up to 40 lower-case letters, digits and hyphens; it starts and ends with a letter or digit"
         fault: Fault = {"element": None, "path": "name", "message": message, "code": "invalid"}
-        raise Invalid(f'"{name[:60]}" is not a name for a pipeline.', faults=[fault]) from None
+        raise Invalid(
+            f'"{name[:60]}" is not a name for a pipeline.',
+            safe="Nothing was changed.",
+            next=f"Choose another name: {message}.",
+            faults=[fault],
+        ) from None
 
 
 def _check_draft(name: str, document: dict[str, Any]) -> None:
@@ -170,4 +175,6 @@ def _check_draft(name: str, document: dict[str, Any]) -> None:
             message = "must be a list of objects"
             faults.append({"element": None, "path": f"spec.{key}", "message": message, "code": "invalid"})
     if faults:
-        raise Invalid("This is not a draft of this pipeline.", safe="Nothing was saved.", faults=faults)
+        raise Invalid(
+            "This is not a draft of this pipeline.", safe="Nothing was saved.", next=CORRECT, faults=faults
+        )

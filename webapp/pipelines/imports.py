@@ -28,6 +28,8 @@ from webapp.problems import Conflict, Invalid, Missing
 State = DataFile.State
 UNDER_WAY = (State.LOOKING, State.IMPORTING)
 
+USED_AS_IT_IS = "It can be used as it is."
+
 
 def data_file(id: str, *, for_update: bool = False) -> DataFile:
     rows = DataFile.objects.select_related("created_by").defer("description", "sample")
@@ -133,7 +135,7 @@ def _asks_further(file: DataFile, detection: Detection) -> DataFile:
 
 def _refuse_unless_it_waits(file: DataFile) -> None:
     if file.state == State.MODEL:
-        raise Conflict("A model is not imported.", safe="It can be used as it is.")
+        raise Conflict("A model is not imported.", safe=USED_AS_IT_IS, next="Choose it in a Model element.")
     if file.state == State.IMPORTED:
         raise Conflict(
             f"{file.name} is imported already, and elements may read it.",
@@ -201,7 +203,7 @@ def import_again(actor: User, id: str, reading: Reading) -> DataFile:
     require(actor, Role.EDITOR, "import files")
     first = DataFile.objects.filter(pk=data_file(id).pk).get()
     if first.state == State.MODEL:
-        raise Conflict("A model is not imported.", safe="It can be used as it is.")
+        raise Conflict("A model is not imported.", safe=USED_AS_IT_IS, next="Choose it in a Model element.")
     file = DataFile.objects.create(
         name=first.name,
         sha256=first.sha256,

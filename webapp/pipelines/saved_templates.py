@@ -18,7 +18,7 @@ from webapp.pipelines.selectors import pipeline_named
 from webapp.pipelines.shape import elements_of
 from webapp.pipelines.templates import saved_template
 from webapp.pipelines.titles import name_from
-from webapp.problems import Conflict, Fault, Forbidden, Invalid
+from webapp.problems import CORRECT, Conflict, Fault, Forbidden, Invalid
 
 SAVED_MAX = 100  # the gallery loads all of them with their documents
 
@@ -78,7 +78,10 @@ def _check(draft: dict[str, object], title: str, description: str, named: set[st
     if faults:
         said = "; ".join(f"{fault['path']}: {fault['message']}" for fault in faults[:3])
         raise Invalid(
-            f"The pipeline cannot be saved as a template: {said}.", safe="Nothing was saved.", faults=faults
+            f"The pipeline cannot be saved as a template: {said}.",
+            safe="Nothing was saved.",
+            next=CORRECT,
+            faults=faults,
         )
 
 

@@ -56,7 +56,7 @@ class _Read:
 def export(names: Sequence[str]) -> str:
     """Returns the drafts of these pipelines as one text. Raises Missing, Invalid."""
     if not 0 < len(names) <= PIPELINES_MAX:
-        raise _invalid("pipeline", f"name 1 to {PIPELINES_MAX} pipelines")
+        raise _invalid("pipeline", f"name 1 to {PIPELINES_MAX} pipelines", "Choose fewer, or some.")
     return written([pipeline_named(name).draft for name in dict.fromkeys(names)])
 
 
@@ -99,7 +99,8 @@ def _read(text: str, chosen: Mapping[str, str]) -> list[_Read]:
     parts = documents_in(text)
     if not 0 < len(parts) <= PIPELINES_MAX:
         count = f"{len(parts):,}" if parts else "none"
-        raise _invalid("text", f"a file has 1 to {PIPELINES_MAX} pipelines, and this one has {count}")
+        said = f"a file has 1 to {PIPELINES_MAX} pipelines, and this one has {count}"
+        raise _invalid("text", said, "Divide the file." if parts else "Choose a file of exported pipelines.")
     files, left = list(DataFile.objects.only("id", "name")), ValuesLeft()
     found: list[_Read] = []
     for at, (before, part) in enumerate(parts):
@@ -144,19 +145,21 @@ def import_several(
 def _each_once(wanted: Iterable[Choice]) -> list[Choice]:
     by_place = {choice["at"]: choice for choice in wanted}
     if not by_place:
-        raise _invalid("pipelines", "no pipeline is chosen")
+        raise _invalid("pipelines", "no pipeline is chosen", "Choose at least one.")
     return [by_place[at] for at in sorted(by_place)]
 
 
 def _import(actor: User, choice: Choice, read: _Read | None) -> ImportedPipeline:
     where = f"pipelines[{choice['at']}]"
     if read is None:
-        raise _invalid(where, "the file has no such pipeline")
+        raise _invalid(where, "the file has no such pipeline", "Read the file again.")
     if read.document is None or read.refused:
-        raise _invalid(where, read.refused or "it cannot be read")
+        said = read.refused or "it cannot be read"
+        raise _invalid(where, said, "Correct it in the file, or leave it out.")
     if read.missing:
         names = ", ".join(each["name"] for each in read.missing)
-        raise _invalid(where, f'"{read.name}" names files that are not here: {names}')
+        said = f'"{read.name}" names files that are not here: {names}'
+        raise _invalid(where, said, "Upload these files, or choose others for them.")
     if choice["replaces"] is not None:
         return _replace(actor, read.name, read.document, choice["replaces"])
     if choice["title"]:
@@ -190,9 +193,10 @@ def _imported(pipeline: Pipeline, version: int | None) -> ImportedPipeline:
     }
 
 
-def _invalid(path: str, message: str) -> Invalid:
+def _invalid(path: str, message: str, next: str) -> Invalid:
     return Invalid(
         f"The pipelines cannot be carried: {message.removesuffix('.')}.",
         safe="Nothing was changed.",
+        next=next,
         faults=[{"element": None, "path": path, "message": message, "code": "invalid"}],
     )

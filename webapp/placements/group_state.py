@@ -260,6 +260,29 @@ def checkpoint_refusal(group: GroupFacts) -> str | None:
     return f"it has failed on {group.node}" if owner.status.get("error") else None
 
 
+def next_step(group: GroupFacts, target: str | None = None) -> str:
+    """Returns what helps whoever was told one of the refusals above. `target` is the node that was chosen."""
+    if group.deployment_status is None or group.deployment_status in ENDED_DEPLOYMENTS:
+        return "Deploy the pipeline first."
+    if group.deployment_status == "undeploying":
+        return "Wait until it is undeployed, then deploy the pipeline again."
+    if group.handover is not None:
+        return "Wait until this move has ended, or cancel it."
+    if group.retire:
+        return "Choose another element: this one is about to be gone."
+    if group.node is None or group.deployment_status == "deploying":
+        return "Wait until the deployment has ended, then try again."
+    if target_refusal(group, target) is not None:
+        return "Choose a node that answers and takes new elements, or start or add one."
+    if not group.node_is_up:
+        return "Restore the element on another node, or start its node again."
+    if group.owner is not None and group.owner.status.get("error"):
+        return "Look at its error first. Then restore it on another node, or deploy a corrected version."
+    if group.follow == "none":
+        return "Move it by stop and copy. If its node fails, it is restored from a checkpoint."
+    return "Wait a moment, then try again."
+
+
 def rows_per_s(rates: Mapping[str, Any]) -> float:
     """Returns the rows/s by which a group's share of its node's CPU is estimated. A source takes no rows in,
     and a sink gives none out. `rates` are its owner's."""

@@ -8,7 +8,7 @@ from pipeline_runtime.placement.policy.rules import Apart, FollowUser, LatencyAb
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Pipeline
 from webapp.pipelines.shape import element_of
-from webapp.problems import Fault, Invalid
+from webapp.problems import CORRECT, Fault, Invalid
 
 
 def check_rule(rule: Rule) -> None:
@@ -32,5 +32,8 @@ def check_rule(rule: Rule) -> None:
 def refuse(path: str, message: str) -> NoReturn:
     fault: Fault = {"element": None, "path": path, "message": message, "code": "invalid"}
     raise Invalid(
-        f"This policy is not valid: {path}: {message}.", safe="Nothing was changed.", faults=[fault]
+        f"This policy is not valid: {path}: {message}.",
+        safe="Nothing was changed.",
+        next=CORRECT,
+        faults=[fault],
     )

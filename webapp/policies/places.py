@@ -169,6 +169,7 @@ def _with_element(name: str, element: str) -> Pipeline:
             raise Conflict(
                 f"{title} cannot follow a user: it is shown by the dashboard and runs on no node.",
                 safe="Nothing was changed.",
+                next="Choose an element that runs on a node.",
             )
         if found is not None:
             return pipeline

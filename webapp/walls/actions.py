@@ -13,7 +13,7 @@ from webapp.accounts.permissions import require
 from webapp.accounts.tokens import hash_secret, new_secret
 from webapp.audit.records import audit
 from webapp.pipelines.titles import name_from
-from webapp.problems import Conflict, Fault, Invalid, Missing
+from webapp.problems import CORRECT, Conflict, Fault, Invalid, Missing
 from webapp.walls.links import LINK_PREFIX, living
 from webapp.walls.models import Wall, WallLink
 from webapp.walls.selectors import tiles_of, wall_json, wall_with
@@ -145,4 +145,4 @@ def _check_title(title: str, others: Iterable[Wall]) -> None:
 
 def _refuse(path: str, message: str) -> NoReturn:
     fault: Fault = {"element": None, "path": path, "message": message, "code": "invalid"}
-    raise Invalid(f"This wall cannot be saved: {message}.", safe=SAFE, faults=[fault])
+    raise Invalid(f"This wall cannot be saved: {message}.", safe=SAFE, next=CORRECT, faults=[fault])

@@ -74,9 +74,12 @@ def look(wall: Wall, wanted: LookWanted) -> schemas.WallLook:
         }
 
 
+RELOAD = "Load the wall again: somebody has changed it."
+
+
 def _tile(tiles: Mapping[str, Tile], id: str) -> Tile:
     if id not in tiles:
-        raise Missing(f'The wall has no tile "{id}".', next="Load the wall again.")
+        raise Missing(f'The wall has no tile "{id}".', next=RELOAD)
     return tiles[id]
 
 
@@ -133,10 +136,10 @@ def _series(tiles: Mapping[str, Tile], wanted: CurveWanted) -> Series | Problem:
     except Missing as missing:
         return missing
     if not isinstance(tile, ChartTile | FigureTile):
-        return Invalid(f"The tile {tile.id} has no curve: it is a {tile.kind}.")
+        return Invalid(f"The tile {tile.id} has no curve: it is a {tile.kind}.", next=RELOAD)
     series = tile.series if isinstance(tile, ChartTile) else [tile.series]
     if wanted.series >= len(series):
-        return Invalid(f"The tile {tile.id} has {len(series)} series.")
+        return Invalid(f"The tile {tile.id} has {len(series)} series.", next=RELOAD)
     return series[wanted.series]
 
 
@@ -148,7 +151,7 @@ def _load(tiles: Mapping[str, Tile], wanted: LoadWanted) -> schemas.LoadAnswer:
     try:
         tile = _tile(tiles, wanted.tile)
         if not isinstance(tile, LoadTile):
-            raise Invalid(f"The tile {tile.id} shows no load: it is a {tile.kind}.")
+            raise Invalid(f"The tile {tile.id} shows no load: it is a {tile.kind}.", next=RELOAD)
         history = _history(tile)
     except Problem as problem:
         return {"points": [], "problem": problem.document()}

@@ -77,9 +77,15 @@ class _Shown:
             raise self._newest
         found = self._newest[self.stream(wanted)[1]]
         if found.late:
-            raise BackendAway(f"Kafka did not give the newest rows within {READ_S:.0f} s.")
+            raise BackendAway(
+                f"Kafka did not give the newest rows within {READ_S:.0f} s.",
+                safe="Running pipelines are not affected.",
+                next="The wall asks again by itself. If this stays, check how busy Kafka is.",
+            )
         if found.cut and not found.records:
-            raise TooLarge("The newest row is too large for a wall.")
+            raise TooLarge(
+                "The newest row is too large for a wall.", next="Select fewer columns before this stream."
+            )
         return found.records[-rows:]
 
     def _read(self) -> dict[str, Newest] | BackendAway:

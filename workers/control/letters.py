@@ -104,10 +104,14 @@ def _seen(id: UUID) -> LetterOrder | None:
 def _require_topic(order: LetterOrder) -> None:
     """The letters' topic goes with the deployment, and with the element when an upgrade removes it."""
     if order.deployment.status not in Deployment.ACTIVE:
-        raise NotCarriedOut("The pipeline is no longer deployed.")
+        raise NotCarriedOut(
+            "The pipeline is no longer deployed, so its dead letters are gone. Nothing is to be done."
+        )
     elements = {element.id for spec in specs_of(order.deployment) for element in spec.elements}
     if order.element not in elements:
-        raise NotCarriedOut("The element runs nowhere.")
+        raise NotCarriedOut(
+            "An upgrade has removed the element, and its dead letters with it. Nothing is to be done."
+        )
 
 
 def _end(id: UUID, status: str, **found: Any) -> None:

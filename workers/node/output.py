@@ -10,12 +10,13 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from pipeline_runtime.checkpoint import access
 from pipeline_runtime.checkpoint.errors import AccessDenied
 from pipeline_runtime.checkpoint.manifest import GROUP
+from pipeline_runtime.checkpoint.service import problem
 from pipeline_runtime.journal.records import Commit, Record, decode
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.peek import PeekedRecord, peek
@@ -34,7 +35,12 @@ class CommittedFile:
 
 
 class OutputMissing(LookupError):
-    """No such group or element here, or it has written nothing; the message says which."""
+    """No such group or element here, or it has written nothing. The message says which, and `next` what to
+    do."""
+
+    def __init__(self, message: str, next: str) -> None:
+        super().__init__(message)
+        self.next = next
 
 
 def add_output_route(
@@ -51,9 +57,9 @@ def add_output_route(
             )
             found = await run_in_threadpool(committed, group, element)
         except AccessDenied as error:
-            return _problem(403, "Not allowed", str(error))
+            return problem(403, "Not allowed", error.message, safe=error.safe, next=error.next)
         except OutputMissing as error:
-            return _problem(404, "No output", str(error))
+            return problem(404, "No output", str(error), safe="Nothing was changed.", next=error.next)
         return StreamingResponse(
             _prefix(found),
             media_type="text/csv" if found.path.suffix == ".csv" else "application/octet-stream",
@@ -69,16 +75,16 @@ def add_output_route(
 def committed_output(node_directory: Path, kafka: KafkaSettings, group: str, element: str) -> CommittedFile:
     """A sink's file, as far as the journal's newest COMMIT says. Raises OutputMissing."""
     if not GROUP.fullmatch(group) or not GROUP.fullmatch(element):
-        raise OutputMissing("That is no group or element.")
+        raise OutputMissing(f"{group}/{element} names no element.", "Name a group and an element of it.")
     local = LocalState(node_directory, group)
     generation = local.generation()
     if generation is None:
-        raise OutputMissing("This node has no copy of it.")
+        raise OutputMissing("This node has no copy of the element.", "Ask the node that runs it.")
     directory = local.at(generation) / "elements" / element
     files = [path for path in directory.rglob("*") if path.is_file()] if directory.is_dir() else []
     mark = _newest_marks(kafka, group).get(element)
     if not files or not isinstance(mark, dict) or "length" not in mark:
-        raise OutputMissing("It has written no file yet.")
+        raise OutputMissing("The element has written no file yet.", "Try again when rows have come to it.")
     file = max(files, key=lambda path: path.stat().st_size)
     # A copy that is behind the journal has less than what was committed.
     return CommittedFile(file, min(file.stat().st_size, int(mark["length"])))
@@ -101,11 +107,3 @@ def _prefix(file: CommittedFile) -> Iterator[bytes]:
         while left and (piece := stream.read(min(PIECE_BYTES, left))):
             left -= len(piece)
             yield piece
-
-
-def _problem(status: int, title: str, detail: str) -> Response:
-    return JSONResponse(
-        {"type": "about:blank", "title": title, "status": status, "detail": detail},
-        status_code=status,
-        media_type="application/problem+json",
-    )

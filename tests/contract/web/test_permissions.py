@@ -161,7 +161,9 @@ def assert_problem(response: Any, status: int) -> dict[str, Any]:
     assert problem["type"]
     assert problem["detail"]
     assert isinstance(problem["faults"], list)
-    assert status == 405 or problem["code"] in ERRORS
+    assert problem["code"] in ERRORS
+    assert problem["next"]
+    assert problem.get("safe") or response.request["REQUEST_METHOD"] == "GET"
     return problem
 
 

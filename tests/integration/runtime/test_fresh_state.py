@@ -155,7 +155,7 @@ def test_whoever_starts_from_a_copy_of_before_begins_anew_at_the_same_place(
     tell(rewound, order=ClaimOrder(id="rewind", over=Epoch(9), rewind=Seq(copied), fresh=True))
     status = wait_for_status(rewound, lambda s: s.error is not None, "to refuse")
     assert status.error is not None
-    assert f"its state was begun fresh since, at {stood}" in status.error.message
+    assert f"its state was begun fresh at batch {stood}" in status.error.message
     rewound.stop(STOP_S)
 
     standby = resume(other_node, spec, owning_epoch(deployed))

@@ -70,4 +70,4 @@ def test_a_rewind_emits_again_and_leaves_older_copies_behind(
     revived = node.start(spec)
     status = wait_for_status(revived, lambda status: status.role is Role.STOPPED, "to see it")
     assert status.error is not None
-    assert "was rewound" in status.error.message
+    assert "which a rewind has undone" in status.error.message

@@ -37,7 +37,7 @@ def test_what_a_claim_would_go_on_from_must_not_have_been_rewound_meanwhile(repl
     state.local = Seq(3)
     assert replica._start_ends({}) == {"in-0": 0}
     state.view.apply(Claim(Epoch(2), "rewind", "a", rewind=Seq(1)))
-    with pytest.raises(LocalStateDamaged, match="at 3, which was rewound since"):
+    with pytest.raises(LocalStateDamaged, match="at batch 3, which a rewind has undone"):
         replica._start_ends({})
 
 
@@ -48,7 +48,7 @@ def test_who_is_to_rewind_to_what_another_rewind_has_undone_says_so(replica: Rep
     state.order = ClaimOrder(id="another rewind", over=Epoch(1), rewind=Seq(2))
     assert replica._start_ends({}) == {"in-0": 0}
     state.view.apply(Claim(Epoch(2), "rewind", "a", rewind=Seq(1)))
-    with pytest.raises(RewindUndone, match="a rewind to 2, which was rewound itself") as raised:
+    with pytest.raises(RewindUndone, match="cannot go back to batch 2, because another rewind") as raised:
         replica._start_ends({})
     assert "another checkpoint" in explain(raised.value, "", 0).next
 

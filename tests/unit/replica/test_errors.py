@@ -2,6 +2,8 @@
 
 import pytest
 
+from pipeline_runtime.journal.records import JournalDamaged
+from pipeline_runtime.journal.view import JournalBroken
 from pipeline_runtime.kafka.partition_reader import RangeGone
 from pipeline_runtime.kafka.transactions import RecordsRefused
 from pipeline_runtime.replica.errors import explain
@@ -29,6 +31,8 @@ def test_an_error_whose_text_went_with_java_is_explained_all_the_same() -> None:
         (RecordsRefused("too large"), "records-refused"),
         (InputTopicDiffers("the topic t has 3 partitions"), "topic-partitions-differ"),
         (LocalStateDamaged("a file is missing"), "state-damaged"),
+        (JournalBroken("in the journal, seq 5 follows 3"), "journal-damaged"),
+        (JournalDamaged("a record cannot be read"), "journal-damaged"),
         (ZeroDivisionError("division by zero"), "operator-failed"),
         (RuntimeError("Python worker failed to connect back"), "node-starved"),
     ],

@@ -106,7 +106,7 @@ def test_each_thing_is_told_once() -> None:
     assert notices(None, STATUS, power, "a") == []
     [notice] = notices(STATUS, failed, power, "a")
     assert (notice.kind, notice.severity) == ("element.failed", "error")
-    assert "Power on a: disk full All is kept. Free space." in notice.message
+    assert "Power on a: disk full. All is kept. Free space." in notice.message
     assert notices(failed, failed, power, "a") == []
     assert len(notices(failed, failed_again, power, "a")) == 1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pipeline_runtime.model.desired import ReplicaStatus
+from pipeline_runtime.model.desired import ReplicaStatus, sentence
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ def notices(
     found = []
     old_error = before.error if before is not None else None
     if now.error is not None and (old_error is None or old_error.at_ms != now.error.at_ms):
-        text = f"{name()} on {node}: {now.error.message} {now.error.safe} {now.error.next}"
+        text = f"{name()} on {node}: {sentence(now.error.message)} {now.error.safe} {now.error.next}"
         if now.phase == "fenced":  # another owner took over, so nothing is broken
             found.append(Notice("replica.fenced", "warning", text))
         else:

@@ -23,7 +23,7 @@ from tests.integration.workers.cluster import SILENCE_S, Cluster  # noqa: E402
 from tests.integration.workers.zygote import Zygote  # noqa: E402
 from tests.waiting import PATIENCE_S, wait_until  # noqa: E402
 from workers.control.handovers import steps as handover_steps  # noqa: E402
-from workers.control.operations import steps as operation_steps  # noqa: E402
+from workers.control.operations import effects, steps as operation_steps  # noqa: E402
 
 NEVER_S = 3600.0
 Running = Callable[..., AbstractContextManager[Cluster]]
@@ -140,3 +140,12 @@ def own_redis(tmp_path: Path) -> Iterator[Redis]:
 def cluster_on_own_redis(running: Running, own_redis: Redis) -> Iterator[Cluster]:
     with running(own_redis.url) as started:
         yield started
+
+
+@pytest.fixture
+def topics(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What a Kafka is asked for that does all of it; with a real one, test_deployments."""
+    asked: list[str] = []
+    monkeypatch.setattr(effects, "ensure_topics", lambda *_: asked.append("create"))
+    monkeypatch.setattr(effects, "delete_topics", lambda *_: asked.append("delete"))
+    return asked

@@ -12,10 +12,10 @@ from pipeline_runtime.batch.inputs import GroupInput
 from pipeline_runtime.batch.tasks import Tasks
 from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.checkpoint.keyed_state import KeyedState
-from pipeline_runtime.journal.records import Boundary, Ends
+from pipeline_runtime.journal.records import END_STAGE, Boundary, Claim, Commit, Ends
 from pipeline_runtime.kafka.limits import TopicLimits
-from pipeline_runtime.model.ids import Seq
-from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.model.ids import Epoch, Seq
+from pipeline_runtime.model.spec import Follow, GroupSpec
 from pipeline_runtime.replica.batch_commit import BatchCommit
 from pipeline_runtime.replica.batch_end import BatchEnd
 from pipeline_runtime.replica.batch_inputs import BatchInputs
@@ -116,3 +116,19 @@ def one_run(
 
 def _forget(_: Seq | bool) -> None:
     """Nobody is told."""
+
+
+def state(rows: list[int], stages: dict[int, int] | None = None) -> ReplicaState:
+    """A journal with one commit for each number of rows; `stages`: seq -> stage of the end."""
+    made = ReplicaState()
+    made.view.apply(Claim(Epoch(1), "o", "a"))
+    for seq, count in enumerate(rows, 1):
+        stage = max((s for at, s in (stages or {}).items() if at <= seq), default=0)
+        ends = {"in-0": seq, **({END_STAGE: stage} if stage else {})}
+        made.view.apply(Commit(Epoch(1), Boundary(Seq(seq), ends, seq), rows_in=count, definition="1"))
+    return made
+
+
+def run_of(made: ReplicaState, follow: Follow = "exact", **parts: Any) -> OneRun:
+    spec = GroupSpec(deployment="d", pipeline="p", group="g", elements=(), follow=follow)
+    return one_run(made, spec=spec, **parts)

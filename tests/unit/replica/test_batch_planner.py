@@ -22,12 +22,12 @@ from pipeline_runtime.kafka.transactions import Fenced
 from pipeline_runtime.model.desired import ClaimOrder, Directive, Takeover
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.schema import StreamSchema
-from pipeline_runtime.model.spec import Follow, GroupSpec
+from pipeline_runtime.model.spec import Follow
 from pipeline_runtime.replica import batch_planner as planner_module, release as release_module
 from pipeline_runtime.replica.core import followed_from, next_followed
 from pipeline_runtime.replica.input_offsets import shares, slices_between
 from pipeline_runtime.replica.state import ReplicaState
-from tests.unit.replica.one_run import GROUP, Arrived, OneRun, one_run
+from tests.unit.replica.one_run import GROUP, Arrived, OneRun, run_of, state
 from tests.waiting import PATIENCE_S
 
 SCHEMA = StreamSchema(fields=())
@@ -35,17 +35,6 @@ INPUTS = (
     GroupInput(index=0, source="a.out", schema=SCHEMA, topic="ta", partitions=2),
     GroupInput(index=1, source="b.out", schema=SCHEMA),
 )
-
-
-def state(rows: list[int], stages: dict[int, int] | None = None) -> ReplicaState:
-    """A journal with one commit for each number of rows; `stages`: seq -> stage of the end."""
-    made = ReplicaState()
-    made.view.apply(Claim(Epoch(1), "o", "a"))
-    for seq, count in enumerate(rows, 1):
-        stage = max((s for at, s in (stages or {}).items() if at <= seq), default=0)
-        ends = {"in-0": seq, **({END_STAGE: stage} if stage else {})}
-        made.view.apply(Commit(Epoch(1), Boundary(Seq(seq), ends, seq), rows_in=count, definition="1"))
-    return made
 
 
 def followed(made: ReplicaState, start: int, *, coalesced: bool, rows_max: int = 100) -> int | None:
@@ -96,11 +85,6 @@ def announced(rows: list[int], seq: int, epoch: int = 1) -> ReplicaState:
     made = state(rows)
     made.view.apply(Announce(Epoch(epoch), Boundary(Seq(seq), {"in-0": seq}, seq)))
     return made
-
-
-def run_of(made: ReplicaState, follow: Follow = "exact", **parts: Any) -> OneRun:
-    spec = GroupSpec(deployment="d", pipeline="p", group="g", elements=(), follow=follow)
-    return one_run(made, spec=spec, **parts)
 
 
 @pytest.mark.parametrize("is_void", [False, True])
@@ -426,12 +410,6 @@ def test_who_has_released_plans_nothing_until_its_successor_has_committed(
     assert not run.release.gives_way
 
 
-START = Boundary(Seq(1), {"in-0": 1}, 1)
-
-
-# -- the state of a keyed processor --------------------------------------------------------------------
-
-
 def test_a_batch_that_is_granted_begins_with_what_the_last_committed_one_has_left(tmp_path: Path) -> None:
     KeyedState.create(tmp_path / "keyed")
     keyed = KeyedState(tmp_path / "keyed")
@@ -445,116 +423,3 @@ def test_a_batch_that_is_granted_begins_with_what_the_last_committed_one_has_lef
     keyed.seal()
     keyed.commit(Boundary(Seq(2), {"in-0": 2}, 2).to_json())
     assert run.keeper.states_of(["a"], 0) == [None]
-
-
-# -- the latency target ------------------------------------------------------------------------------
-
-
-def owner_at(
-    oldest_at_s: float | None, target_ms: int, inputs: tuple[GroupInput, ...] = (), **directive: Any
-) -> OneRun:
-    made = state([1])
-    made.directive = Directive(latency_ms=target_ms, **directive)
-    offsets = Arrived()
-    offsets.oldest_at_s = oldest_at_s
-    run = run_of(made, offsets=offsets, inputs=inputs)
-    run.timing._paced_from_s = 1.0  # it has run a batch
-    return run
-
-
-def due_at_s(run: OneRun, start: Boundary = START) -> float:
-    ending = run.inputs.next_stage(start.ends, run.state.view.ended) != start.ends
-    return run.timing.due_at_s(start.ends, ending=ending)
-
-
-def test_a_batch_begins_when_its_oldest_row_would_be_late_else() -> None:
-    run = owner_at(100.0, 500)
-    assert due_at_s(run) == pytest.approx(100.45)
-    run.timing._runs_ms.extend([10.0] * 18 + [40.0] * 2)
-    assert due_at_s(run) == pytest.approx(100.41)
-    run.timing._runs_ms.extend([800.0] * 40)
-    assert due_at_s(run) == pytest.approx(99.95), "it cannot be in time: at once"
-
-
-def test_what_shall_not_wait_does_not() -> None:
-    assert due_at_s(owner_at(None, 500)) == 0.0, "where it is not known when they came"
-    assert due_at_s(owner_at(100.0, 500, release="handover")) == 0.0
-    run = owner_at(100.0, 500)
-    run.timing.begin_owning()
-    assert due_at_s(run) == 0.0
-
-
-def test_the_end_of_the_inputs_does_not_wait_but_the_end_of_one_of_them_changes_nothing() -> None:
-    inputs = tuple(
-        GroupInput(index, f"in-{index}.out", StreamSchema(fields=()), topic="in" if index == 0 else "other")
-        for index in range(2)
-    )
-    run = owner_at(100.0, 500, inputs=inputs)
-    start = Boundary(Seq(1), {"in-0": 1, "other-0": 1}, 1)
-    run.state.view.ended["in-0"] = Seq(1)
-    assert due_at_s(run, start) == pytest.approx(100.45)
-    run.state.view.ended["other-0"] = Seq(1)
-    assert due_at_s(run, start) == 0.0
-
-
-def test_a_source_of_the_group_is_asked_each_second_at_least() -> None:
-    run = owner_at(None, 60_000)
-    run.inputs.offsets.has_sources = True
-    run.timing._granted_at_s = 50.0
-    assert due_at_s(run) == pytest.approx(51.0)
-    run.timing.finished(full=True)
-    assert due_at_s(run) == 0.0
-
-
-def fetching_rests_until_s(run: OneRun) -> float:
-    offsets: Any = run.inputs.offsets
-    return float(offsets.rests_until_s)
-
-
-def test_nothing_is_fetched_from_when_an_urgent_batch_begins_until_its_records_are_written() -> None:
-    run = owner_at(100.0, 10)
-    run.state.permit = SimpleNamespace(is_far=False)  # type: ignore[assignment]
-    run.timing.granted(own=True)
-    assert fetching_rests_until_s(run) > monotonic()
-    run.timing.written()
-    assert fetching_rests_until_s(run) == 0.0
-    run.timing.granted(own=True)
-    run.timing.finished(full=False)
-    assert fetching_rests_until_s(run) == 0.0, "it came to nothing"
-
-
-def test_in_a_pause_of_an_urgent_group_rows_are_fetched_shortly_before_its_end() -> None:
-    run = owner_at(100.0, 50)
-    run.state.permit = SimpleNamespace(is_far=False)  # type: ignore[assignment]
-    run.timing.pauses(200.0)
-    assert fetching_rests_until_s(run) == pytest.approx(199.996)
-
-
-@pytest.mark.parametrize(
-    ("target_ms", "is_far", "directive"),
-    [(500, False, {}), (10, True, {}), (10, False, {"release": "handover"})],
-)
-def test_other_owners_fetch_also_while_a_batch_runs(
-    target_ms: int, is_far: bool, directive: dict[str, str]
-) -> None:
-    run = owner_at(100.0, target_ms, **directive)
-    run.state.permit = SimpleNamespace(is_far=is_far)  # type: ignore[assignment]
-    run.timing.granted(own=True)
-    run.timing.pauses(200.0)
-    assert fetching_rests_until_s(run) == 0.0
-
-
-def test_who_follows_fetches_all_the_time() -> None:
-    run = owner_at(100.0, 10)
-    run.state.permit = SimpleNamespace(is_far=False)  # type: ignore[assignment]
-    run.timing.pauses(200.0)
-    run.timing.followed()
-    run.timing.granted(own=False)
-    assert fetching_rests_until_s(run) == 0.0
-
-
-def test_rows_that_fill_a_batch_do_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = owner_at(100.0, 60_000)
-    assert due_at_s(run) == pytest.approx(159.9)
-    monkeypatch.setattr(Arrived, "full", lambda *_: True)
-    assert due_at_s(run) == 0.0

@@ -90,7 +90,7 @@ def test_at_the_journals_end_it_is_the_one_that_is_wanted(directory: Path) -> No
 
 def test_a_state_without_the_definition_it_needs_is_of_no_use(tmp_path: Path) -> None:
     keep(tmp_path, NEW)
-    with pytest.raises(LocalStateDamaged, match="batch 1 of .* was processed by definition old"):
+    with pytest.raises(LocalStateDamaged, match=r"batch 1 of .* was processed by definition old"):
         to_begin_with(journal("old"), Seq(0), NEW, tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""Makes docs/errors/ from model/error_codes.py, a page for each error: `make reference`."""
+"""Makes docs/errors/ from model/error_codes/, a page for each error: `make reference`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pipeline_runtime.model.error_codes import (
 
 FOLDER = Path(__file__).parents[1] / "docs" / "errors"
 LINE_MAX = 120
-_MADE = "This page is made by `make reference` from `pipeline_runtime/model/error_codes.py`."
+_MADE = "This page is made by `make reference` from `pipeline_runtime/model/error_codes/`."
 
 
 def pages() -> dict[str, str]:

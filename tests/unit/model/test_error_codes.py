@@ -21,7 +21,7 @@ def _code_of_the_product(*folders: str) -> str:
         file
         for folder in folders or ("pipeline_runtime", "workers", "webapp")
         for file in (_PROJECT / folder).rglob("*.py")
-        if file.name != "error_codes.py"
+        if file.parent.name != "error_codes"
     ]
     return "\n".join(file.read_text(encoding="utf-8") for file in files)
 

@@ -1,0 +1,16 @@
+"""What is told of an error that a user may look up."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class KnownError(NamedTuple):
+    code: str
+    title: str
+    happened: str
+    safe: str
+    next: str
+
+
+UNCHANGED = "Nothing was changed. Everything that runs goes on."

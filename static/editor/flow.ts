@@ -44,7 +44,7 @@ const KEYS_HELP = "react-flow__node-desc-1";
 /** The description of a stream: what passes in it, and React Flow's words on the keys. */
 export const passesId = (edge: string): string => `passes-${edge}`;
 const EDGE_KEYS_HELP = "react-flow__edge-desc-1";
-/** As cards.css draws them. */
+/** As streams.css draws them. */
 const PORT = { draft: 12, live: 6 };
 
 export const portsOf = (operator: Operator | undefined): { inputs: Port[]; outputs: Port[] } =>

@@ -43,6 +43,8 @@ import { lookAtAddress, useVersions } from "./versions/store";
 import { reveal, showReadably } from "./view";
 import "./editor.css";
 import "./cards.css";
+import "./streams.css";
+import "./quick-add.css";
 import "./panels.css";
 import "./narrow.css";
 

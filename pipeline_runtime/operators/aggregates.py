@@ -72,6 +72,12 @@ Aggregates = Annotated[
 ]
 
 
+def key_fields(keys: Sequence[str], schema: StreamSchema, check: SchemaCheck) -> list[SchemaField]:
+    """Returns the output columns of the parameter `keys`. Reports to `check` what does not fit."""
+    found = (check.column(schema, name, f"params.keys[{index}]") for index, name in enumerate(keys))
+    return [field for field in found if field is not None]
+
+
 def aggregate_fields(
     aggregates: Sequence[Aggregate], schema: StreamSchema, check: SchemaCheck
 ) -> list[SchemaField]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from enum import StrEnum
 from statistics import median
 
@@ -20,13 +20,8 @@ from pipeline_runtime.operators.keyed_rows import KeyedRows
 from pipeline_runtime.operators.lineage import (
     Came,
     TracedRow,
-    between,
-    is_same,
     named,
-    not_forgotten,
     same_row,
-    up_to,
-    with_value,
 )
 from pipeline_runtime.operators.sdk import Params
 
@@ -82,16 +77,11 @@ class BaselineChange(KeyArrays):
     params: BaselineChangeParams
 
     def came_from(self, made: TracedRow, inputs: Mapping[str, StreamSchema]) -> Mapping[str, Came]:
-        column, from_ms = self.params.column, made.time_ms - look_back.window_in_ms(self.params.window_s)
-        names = named(inputs["in"].names)
+        column, names = self.params.column, named(inputs["in"].names)
         if made.values.get(column) is None:  # it was compared with nothing
             return {"in": same_row(made, names)}
-
-        def then(rows: Sequence[TracedRow]) -> Sequence[TracedRow]:
-            own = not_forgotten(with_value(rows, column), made.time_ms - from_ms)
-            return between(own, from_ms, made.time_ms)
-
-        return {"in": Came(from_ms, made.time_ms, up_to(self.is_of_key(made), is_same(made, names), then))}
+        came = look_back.came_from(made, column, self.params.window_s, self.is_of_key(made), names)
+        return {"in": came}
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         schema = inputs["in"]

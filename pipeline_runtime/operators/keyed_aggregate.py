@@ -20,7 +20,7 @@ from pipeline_runtime.operators.accumulators import (
     column_of,
     readable,
 )
-from pipeline_runtime.operators.aggregates import Aggregates, aggregate_fields, depends_on_batches
+from pipeline_runtime.operators.aggregates import Aggregates, aggregate_fields, depends_on_batches, key_fields
 from pipeline_runtime.operators.columns import ColumnName, SchemaCheck
 from pipeline_runtime.operators.lineage import Came, Found, TracedRow, equal
 from pipeline_runtime.operators.sdk import BatchProcessor, OperatorContext, Params, States
@@ -82,12 +82,8 @@ class KeyedAggregate(BatchProcessor):
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         schema = inputs["in"]
-        fields = []
         with SchemaCheck() as check:
-            for index, name in enumerate(self.params.keys):
-                field = check.column(schema, name, f"params.keys[{index}]")
-                if field is not None:
-                    fields.append(field)
+            fields = key_fields(self.params.keys, schema, check)
             fields += aggregate_fields(self.params.aggregates, schema, check)
             check.unique([field.name for field in fields], "params.aggregates")
         return StreamSchema(fields=tuple(fields), key=self.params.keys[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,16 @@ from numpy.typing import NDArray
 from pipeline_runtime.operators.by_key import KEPT_MAX, TooManyKept
 from pipeline_runtime.operators.key_states import Column, Joined, KeyStates, Lists, ranges
 from pipeline_runtime.operators.keyed_rows import KeyedRows, Places
+from pipeline_runtime.operators.lineage import (
+    Came,
+    Fits,
+    TracedRow,
+    between,
+    is_same,
+    not_forgotten,
+    up_to,
+    with_value,
+)
 
 COLUMNS = {"times_ms": Column.WHOLES, "values": Column.NUMBERS}
 """What the state has."""
@@ -81,6 +91,18 @@ def windows(rows: KeyedRows, name: str, states: KeyStates, window_s: float) -> I
     states["values"] = Lists(counts, values.numbers[kept]).replaced(
         {key: other.values for key, other in others.items()}
     )
+
+
+def came_from(made: TracedRow, column: str, window_s: float, is_mine: Fits, names: Mapping[str, str]) -> Came:
+    """Returns which rows the output row `made` came from: its own, by `names` (output -> input column), and
+    those on which that looked back."""
+    from_ms = made.time_ms - window_in_ms(window_s)
+
+    def then(rows: Sequence[TracedRow]) -> Sequence[TracedRow]:
+        own = not_forgotten(with_value(rows, column), made.time_ms - from_ms)
+        return between(own, from_ms, made.time_ms)
+
+    return Came(from_ms, made.time_ms, up_to(is_mine, is_same(made, names), then))
 
 
 def window_in_ms(window_s: float) -> int:

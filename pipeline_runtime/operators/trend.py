@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -20,11 +20,6 @@ from pipeline_runtime.operators.keyed_rows import KeyedRows
 from pipeline_runtime.operators.lineage import (
     Came,
     TracedRow,
-    between,
-    is_same,
-    not_forgotten,
-    up_to,
-    with_value,
 )
 from pipeline_runtime.operators.sdk import Params
 
@@ -95,14 +90,9 @@ class Trend(KeyArrays):
     params: TrendParams
 
     def came_from(self, made: TracedRow, inputs: Mapping[str, StreamSchema]) -> Mapping[str, Came]:
-        column, from_ms = self.params.column, made.time_ms - look_back.window_in_ms(self.params.window_s)
-        names = {column: column}
-
-        def then(rows: Sequence[TracedRow]) -> Sequence[TracedRow]:
-            own = not_forgotten(with_value(rows, column), made.time_ms - from_ms)
-            return between(own, from_ms, made.time_ms)
-
-        return {"in": Came(from_ms, made.time_ms, up_to(self.is_of_key(made), is_same(made, names), then))}
+        column = self.params.column
+        names, is_mine = {column: column}, self.is_of_key(made)
+        return {"in": look_back.came_from(made, column, self.params.window_s, is_mine, names)}
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         schema = inputs["in"]

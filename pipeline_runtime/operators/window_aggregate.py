@@ -18,7 +18,7 @@ from pydantic import Field, model_validator
 from pipeline_runtime.model.plain_data import shown
 from pipeline_runtime.model.schema import COLUMNS_MAX, Field as SchemaField, FieldType, StreamSchema
 from pipeline_runtime.operators.accumulators import Accumulation, Kept, column_of, readable
-from pipeline_runtime.operators.aggregates import Aggregates, aggregate_fields
+from pipeline_runtime.operators.aggregates import Aggregates, aggregate_fields, key_fields
 from pipeline_runtime.operators.columns import ColumnName, SchemaCheck
 from pipeline_runtime.operators.event_time import (
     DIGITS,
@@ -232,10 +232,7 @@ class WindowAggregate(BatchProcessor):
             SchemaField(name="window_end", type=FieldType.TIMESTAMP),
         ]
         with SchemaCheck() as check:
-            for index, name in enumerate(self.params.keys):
-                field = check.column(schema, name, f"params.keys[{index}]")
-                if field is not None:
-                    fields.append(field)
+            fields += key_fields(self.params.keys, schema, check)
             fields += aggregate_fields(self.params.aggregates, schema, check)
             check.unique([field.name for field in fields], "params.aggregates")
         return StreamSchema(fields=tuple(fields), key=self.params.keys[0] if self.params.keys else None)

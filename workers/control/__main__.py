@@ -8,6 +8,7 @@ import sys
 
 from pipeline_runtime.checkpoint.errors import CheckpointError
 from pipeline_runtime.settings import Settings, SettingsError
+from workers.lock import AlreadyRuns
 
 _CONNECTED_S = 60
 
@@ -31,11 +32,11 @@ def main() -> int:
     # Its threads look several times a second. By default, each look would connect to the database again.
     for database in connections.settings.values():
         database |= {"CONN_MAX_AGE": _CONNECTED_S, "CONN_HEALTH_CHECKS": True}
-    from workers.control.process import ControlAlreadyRuns, ControlProcess
+    from workers.control.process import ControlProcess
 
     try:
         code = ControlProcess(settings).run()
-    except (ControlAlreadyRuns, CheckpointError) as error:
+    except (AlreadyRuns, CheckpointError) as error:
         print(error, file=sys.stderr)
         return 1
     logging.shutdown()

@@ -6,11 +6,8 @@ database before its effect is asked for.
 
 from __future__ import annotations
 
-import fcntl
 import logging
 from datetime import timedelta
-from pathlib import Path
-from typing import IO, Any
 
 from celery import Celery
 from django.db import close_old_connections
@@ -35,6 +32,7 @@ from workers.control.reports.backlogs import Backlogs
 from workers.control.reports.ingest import Ingest
 from workers.control.walls import WallHistories
 from workers.control.work import Work
+from workers.lock import lock
 from workers.stopping import Stopping, failed_by_threads, set_by_signals, wait_for
 
 log = logging.getLogger(__name__)
@@ -43,15 +41,11 @@ KEPT_AFTER_END = timedelta(days=7)
 """How long the checkpoints of an undeployed pipeline are kept."""
 
 
-class ControlAlreadyRuns(RuntimeError):
-    """Another process uses the central store's directory."""
-
-
 class ControlProcess:
     def __init__(self, settings: Settings, tuning: Tuning | None = None) -> None:
         directory = settings.data / "central"
         directory.mkdir(parents=True, exist_ok=True)
-        self._lock_file = _lock(directory)
+        self._lock_file = lock(directory, "control")
         self._store = CentralStore(
             directory,
             settings.cluster_key,
@@ -183,15 +177,3 @@ def _is_forgotten(group: str, newest_at_ms: int) -> bool:
     if deployment is None or name in deployment.gone:
         return timezone.now() - moment_of_ms(newest_at_ms) > KEPT_AFTER_END
     return deployment.ended_at is not None and timezone.now() - deployment.ended_at > KEPT_AFTER_END
-
-
-def _lock(directory: Path) -> IO[Any]:
-    file = open(directory / "lock", "a")  # noqa: SIM115 - held as long as the process lives
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        file.close()
-        raise ControlAlreadyRuns(
-            f"Another control process runs on {directory}. Nothing was started. Stop that one first."
-        ) from error
-    return file

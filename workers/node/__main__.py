@@ -12,6 +12,7 @@ from contextlib import suppress
 from pipeline_runtime.checkpoint.errors import CheckpointError
 from pipeline_runtime.settings import Settings, SettingsError
 from pipeline_runtime.spark.environment import keep_what_workers_need
+from workers.lock import AlreadyRuns
 from workers.node.identity import EnrolmentFailed, enrol, enrolled_identity, local_identity
 
 
@@ -43,11 +44,11 @@ def main() -> int:
             enrol(arguments.join, token, arguments.name, settings)
         identity = enrolled_identity(arguments.name, settings) or local_identity(arguments.name, settings)
         # Late, because it loads Spark's and Kafka's code, and a wrong token should be reported at once.
-        from workers.node.process import NodeAlreadyRuns, NodeProcess
+        from workers.node.process import NodeProcess
 
         try:
             code = NodeProcess(identity).run()
-        except NodeAlreadyRuns as error:
+        except AlreadyRuns as error:
             print(error, file=sys.stderr)
             return 1
     except (EnrolmentFailed, CheckpointError) as error:

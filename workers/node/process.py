@@ -18,7 +18,6 @@ and restores its groups.
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import subprocess
@@ -28,7 +27,6 @@ from contextlib import suppress
 from pathlib import Path
 from signal import SIGHUP, SIGINT, SIGTERM
 from time import monotonic
-from typing import IO, Any
 from urllib.parse import urlsplit
 
 from pipeline_runtime import __version__
@@ -41,6 +39,7 @@ from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.spark.garbage import settle
 from pipeline_runtime.spark.session import java_process
 from pipeline_runtime.wire.tasks import node_queue
+from workers.lock import lock
 from workers.messages import CommandReceiver, celery_app
 from workers.node.agent import Agent
 from workers.node.answers import Answers
@@ -76,15 +75,11 @@ class SparkEnded(RuntimeError):
     """The Java process of the Spark session has ended, for instance because memory was short."""
 
 
-class NodeAlreadyRuns(RuntimeError):
-    """Another process uses this node's directory."""
-
-
 class NodeProcess:
     def __init__(self, identity: Identity, engine: EngineFactory = SparkEngine) -> None:
         self.identity = identity
         identity.directory.mkdir(parents=True, exist_ok=True)
-        self._lock_file = _lock(identity.directory)  # 1.
+        self._lock_file = lock(identity.directory, "the node")  # 1.
         self._recent = RecentLog(_secrets(identity))
         logging.getLogger().addHandler(self._recent)
         self._run_id = new_run_id()
@@ -304,16 +299,3 @@ class NodeProcess:
 def _secrets(identity: Identity) -> tuple[str, ...]:
     passwords = (urlsplit(identity.redis_url).password, identity.kafka.security.get("sasl_plain_password"))
     return (identity.cluster_key, *(str(password) for password in passwords if password))
-
-
-def _lock(directory: Path) -> IO[Any]:
-    """Locks the node's directory: two processes would corrupt its state. The lock ends with the process."""
-    file = open(directory / "lock", "a")  # noqa: SIM115 - held as long as the process lives
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        file.close()
-        raise NodeAlreadyRuns(
-            f"Another process runs the node in {directory}. Nothing was started. Stop that one first."
-        ) from error
-    return file

@@ -9,6 +9,7 @@ import { RowTable } from "../../shared/rows/table";
 import { WholeRow } from "../../shared/rows/whole";
 import { useSettled } from "../../shared/settled";
 import type { Queue } from "../../shared/types";
+import { HoldButton } from "../../shared/ui/hold";
 import { Figure, Problem, Skeleton, useLoaded, WaitingFigure } from "../../shared/ui/parts";
 import type { StreamEdge } from "../flow";
 import { LIMIT, NO_SEARCH, queuePath, queueWords, searches, type Search } from "./queue-words";
@@ -88,14 +89,7 @@ function Rows({ pipeline, edge }: { pipeline: string; edge: StreamEdge }) {
             Show the queue
           </button>
         ) : (
-          <button
-            type="button"
-            className="button button--small"
-            aria-pressed={held}
-            onClick={() => setHeld(!held)}
-          >
-            {held ? "Follow again" : "Hold"}
-          </button>
+          <HoldButton held={held} onHold={setHeld} />
         )}
       </div>
       {error !== undefined && !data && <Problem error={error} onRetry={reload} />}

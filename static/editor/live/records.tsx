@@ -5,6 +5,7 @@ import { useName } from "../../shared/live";
 import { columnsOf, newestFirst, rowOf } from "../../shared/rows/cells";
 import { RowTable } from "../../shared/rows/table";
 import type { PeekRecord } from "../../shared/types";
+import { HoldButton } from "../../shared/ui/hold";
 import { Problem, Skeleton, useLoaded, Warning } from "../../shared/ui/parts";
 import { tracing, useTrace } from "../../shared/rows/trace";
 
@@ -39,14 +40,7 @@ export function Records({ pipeline, element }: { pipeline: string; element: stri
         <span className="muted small">
           Newest of <b>{name}</b>
         </span>
-        <button
-          type="button"
-          className="button button--small"
-          aria-pressed={held}
-          onClick={() => setHeld(!held)}
-        >
-          {held ? "Follow again" : "Hold"}
-        </button>
+        <HoldButton held={held} onHold={setHeld} />
       </div>
       {records.length === 0 ? (
         <Nothing text="There are no records yet. They appear here as soon as the element writes one." />

@@ -5,6 +5,7 @@ import { exact, instant, plural, toTheSecond } from "../format";
 import { roleReason } from "../page";
 import { useSettled } from "../settled";
 import type { NodeLog, NodeLogLine } from "../types";
+import { HoldButton } from "./hold";
 import { Ago, Problem, Skeleton, useLoaded } from "./parts";
 import "./node-log.css";
 
@@ -66,9 +67,7 @@ function Log({ path, about }: { path: string; about: string }) {
             </option>
           ))}
         </select>
-        <button type="button" className="button" aria-pressed={held} onClick={() => hold(!held)}>
-          {held ? "Follow again" : "Hold"}
-        </button>
+        <HoldButton held={held} onHold={hold} className="button" />
       </div>
       {error ? <Problem error={error} onRetry={reload} /> : null}
       {!data && !error && <Skeleton lines={5} />}

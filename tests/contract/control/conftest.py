@@ -23,6 +23,7 @@ from pipeline_runtime.model.spec import ElementSpec, Follow, GroupSpec  # noqa: 
 from pipeline_runtime.settings import Settings  # noqa: E402
 from pipeline_runtime.wire import tasks  # noqa: E402
 from webapp.config.settings import channel_layers  # noqa: E402
+from webapp.handovers.models import Handover  # noqa: E402
 from webapp.nodes.models import Node  # noqa: E402
 from webapp.pipelines.models import Pipeline, PipelineVersion  # noqa: E402
 from webapp.placements.models import Deployment, GroupPlacement, Replica  # noqa: E402
@@ -124,3 +125,18 @@ def report(placement: GroupPlacement, role: Role = Role.OWNER, **status: Any) ->
         },
     )
     return replica
+
+
+def move_ordered(placement: GroupPlacement, origin: str, target: str, **fields: Any) -> Handover:
+    """Writes the order of a live migration, as a user's would be."""
+    return Handover.objects.create(
+        deployment=placement.deployment,
+        group=placement.group,
+        element=placement.group,
+        kind=Handover.Kind.MIGRATION,
+        strategy="standby",
+        origin=origin,
+        target=target,
+        begun={"start": "warm", "bytes": None, "had": False},
+        **fields,
+    )

@@ -18,6 +18,7 @@ from pipeline_runtime.model.desired import NodeLoad, NodeReport, ReplicaStatus, 
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.wire import keys, tasks
 from pipeline_runtime.wire.reports import BYTES_MAX, packed
+from tests.contract.control.conftest import move_ordered
 from webapp.audit.models import Event
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
@@ -291,16 +292,7 @@ def test_a_row_that_cannot_be_read_does_not_hold_a_handover_up(
     placement = deployed("power", "edge-a")
     Node.objects.filter(name="edge-a").update(up=False)
     Replica.objects.update(status={"role": SECRET})
-    handover = Handover.objects.create(
-        deployment=placement.deployment,
-        group="power",
-        element="power",
-        kind="migration",
-        strategy="standby",
-        origin="edge-a",
-        target="edge-b",
-        begun={"start": "cold", "bytes": None, "had": False},
-    )
+    handover = move_ordered(placement, "edge-a", "edge-b")
     drive_handover(str(handover.pk), context)
     handover.refresh_from_db()
     assert handover.outcome == "failed"

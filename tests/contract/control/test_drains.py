@@ -15,7 +15,7 @@ from django.utils import timezone
 from pipeline_runtime.model.desired import ReplicaError, Role
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.placement.choose import Placed
-from tests.contract.control.conftest import report
+from tests.contract.control.conftest import move_ordered, report
 from webapp.accounts.models import User
 from webapp.audit.models import Event
 from webapp.handovers.models import Handover
@@ -127,17 +127,7 @@ def test_ordered_again_it_moves_nothing_twice(deployed: Deployed, operator: User
 
 def test_a_move_that_a_user_has_ordered_is_waited_for(deployed: Deployed, operator: User, look: Look) -> None:
     placement = deployed("power", "edge-a")
-    Handover.objects.create(
-        deployment=placement.deployment,
-        group="power",
-        element="power",
-        kind="migration",
-        strategy="standby",
-        origin="edge-a",
-        target="edge-c",
-        begun={"start": "warm", "bytes": None, "had": False},
-        created_by=operator,
-    )
+    move_ordered(placement, "edge-a", "edge-c", created_by=operator)
     actions.drain(operator, "edge-a")
     assert look() == [("power", "edge-c")]
     end("power")
@@ -147,16 +137,7 @@ def test_a_move_that_a_user_has_ordered_is_waited_for(deployed: Deployed, operat
 
 def test_what_is_on_its_way_to_the_node_leaves_again(deployed: Deployed, operator: User, look: Look) -> None:
     placement = deployed("power", "edge-b")
-    Handover.objects.create(
-        deployment=placement.deployment,
-        group="power",
-        element="power",
-        kind="migration",
-        strategy="standby",
-        origin="edge-b",
-        target="edge-a",
-        begun={"start": "warm", "bytes": None, "had": False},
-    )
+    move_ordered(placement, "edge-b", "edge-a")
     actions.drain(operator, "edge-a")
     assert look() == [("power", "edge-a")]
     assert not is_drained("edge-a")

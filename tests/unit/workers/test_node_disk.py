@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from pipeline_runtime.model.desired import NodeDesired
+from workers.lock import AlreadyRuns, lock
 from workers.node.desired_store import DesiredStore
 from workers.node.load import LoadMeter
-from workers.node.process import NodeAlreadyRuns, _lock
 from workers.node.runtime import LocalState
 
 
@@ -42,11 +42,11 @@ def test_a_half_fetched_generation_does_not_count(tmp_path: Path) -> None:
 
 
 def test_a_second_process_of_the_same_node_is_refused(tmp_path: Path) -> None:
-    held = _lock(tmp_path)
-    with pytest.raises(NodeAlreadyRuns, match="Stop that one first"):
-        _lock(tmp_path)
+    held = lock(tmp_path, "the node")
+    with pytest.raises(AlreadyRuns, match="Stop that one first"):
+        lock(tmp_path, "the node")
     held.close()
-    _lock(tmp_path).close()
+    lock(tmp_path, "the node").close()
 
 
 def test_the_load_is_of_this_machine(tmp_path: Path) -> None:

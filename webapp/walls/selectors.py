@@ -28,14 +28,6 @@ def tiles_of(wall: Wall) -> list[Tile]:
     return _TILES.validate_python(wall.tiles)
 
 
-def tile_of(wall: Wall, id: str) -> Tile:
-    """Returns one tile, or raises Missing."""
-    found = next((tile for tile in tiles_of(wall) if tile.id == id), None)
-    if found is None:
-        raise Missing(f'The wall "{wall.title}" has no tile "{id}".', next="Load the wall again.")
-    return found
-
-
 def all_walls() -> list[schemas.WallItem]:
     return [
         {

@@ -82,7 +82,7 @@ def on_http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
     problem = unreadable(error)
     if problem is not None:
         return problem_response(request, problem)
-    return problem_response_of(request, error.status_code, error.message)
+    return problem_response_of(error.status_code, error.message)
 
 
 @api.exception_handler(ValidationError)

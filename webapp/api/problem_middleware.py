@@ -56,7 +56,7 @@ class ProblemMiddleware:
         response.headers.setdefault("Cache-Control", "no-store")
         if response.status_code < 400 or response.headers.get("Content-Type") == PROBLEM_TYPE:
             return response
-        problem = problem_response_of(request, response.status_code)
+        problem = problem_response_of(response.status_code)
         for name in ("Allow", "WWW-Authenticate", "Retry-After"):
             if name in response.headers:
                 problem.headers[name] = response.headers[name]
@@ -68,7 +68,7 @@ class ProblemMiddleware:
         if isinstance(exception, Problem):
             return problem_response(request, exception)
         if isinstance(exception, RequestDataTooBig):
-            return problem_response_of(request, 413)
+            return problem_response_of(413)
         if isinstance(exception, UNREADABLE):
             return problem_response(
                 request,
@@ -79,7 +79,7 @@ class ProblemMiddleware:
                 ),
             )
         log.exception("%s %s failed", request.method, request.path, exc_info=exception)
-        return problem_response_of(request, 500)
+        return problem_response_of(500)
 
 
 def problem_response(request: HttpRequest, problem: Problem) -> HttpResponse:
@@ -96,7 +96,7 @@ def problem_response(request: HttpRequest, problem: Problem) -> HttpResponse:
     return response
 
 
-def problem_response_of(request: HttpRequest, status: int, detail: str | None = None) -> HttpResponse:
+def problem_response_of(status: int, detail: str | None = None) -> HttpResponse:
     """Answers with an error that no action has raised. What is safe and what to do are those of its page."""
     text = detail or DETAILS.get(status, "The request was refused.")
     known = ERRORS[CODES.get(status, "server-failed" if status >= 500 else "unreadable")]

@@ -163,7 +163,7 @@ def error_page(
     request: HttpRequest, status: int, title: str, what: str, next: str, *, safe: str = ""
 ) -> HttpResponse:
     if request.path.startswith("/api/"):
-        return problem_response_of(request, status, what)
+        return problem_response_of(status, what)
     context = {"title": title, "what": what, "safe": safe, "next": next, "status": status}
     return render(request, "error.html", context, status=status)
 

@@ -21,7 +21,7 @@ DETAILS = {
     404: "There is nothing at this address.",
     405: "This address does not accept that method.",
     413: "The request is too large.",
-    500: "The server failed. Its log has the details.",
+    500: "The server failed.",
 }
 # The pages of docs/errors for answers that no action has given.
 CODES = {

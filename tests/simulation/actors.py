@@ -42,8 +42,6 @@ from pipeline_runtime.handover.protocol import (
 )
 from pipeline_runtime.journal import records as journal
 from pipeline_runtime.journal.records import Boundary, Commit
-from pipeline_runtime.journal.trailing import TrailingView
-from pipeline_runtime.journal.view import JournalView
 from pipeline_runtime.model.desired import ArmOrder, ClaimOrder, Directive
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.replica.core import (
@@ -61,6 +59,7 @@ from pipeline_runtime.replica.core import (
 )
 from tests.simulation.asking import Asking, Note
 from tests.simulation.broker import Handle
+from tests.simulation.marks import Marks
 from tests.simulation.memory import Desired, Memory, Status, fold
 from tests.simulation.mutants import Rules
 from tests.simulation.network import Network
@@ -69,8 +68,6 @@ WARM_STEPS = 10
 """How often an armed successor renews its open transaction."""
 RUNS_AHEAD = 0.3
 """How often, per step, an owner begins a batch while the one before it is committed."""
-MARK_EVERY = 3
-"""After how many batches a replica notes how far it has read its journal."""
 
 
 class LawBroken(Exception):
@@ -85,9 +82,7 @@ class ReplicaActor(Asking):
         self.up = True
         self.paused_until = 0
         self.heeds_rewinds = True
-        self.notes_marks = False  # so that it reads its journal on from there after a crash
-        self.keeps_the_view = True  # which the mark holds
-        self.marks: list[tuple[int, JournalView]] = []  # on its disk: JournalMarks, the newest last
+        self.marks = Marks()
         self.reads = 0.7  # how often, per step, it reads on in its journal
         # and how often it comes to the end of a batch that it follows
         self.works = random.choice([1.0, 1.0, 0.2])
@@ -167,23 +162,9 @@ class ReplicaActor(Asking):
                 memory.trailing.read(offset, 0, record)
 
     def _begin(self) -> None:
-        """Starts from its disk, as JournalFollower does: it reads the journal from its mark on, if that fits
-        the local state. Otherwise from the beginning."""
-        self.memory = memory = Memory()
-        if not self.notes_marks:
-            return
-        self.marks = [mark for mark in self.marks if mark[1].last_seq <= self.local]
-        if self.marks:
-            memory.position, view = self.marks[-1]
-            memory.view = view.copy() if self.keeps_the_view else JournalView()
-            memory.view.begin_at(self.local)
-        memory.trailing = TrailingView(memory.view.copy(), memory.position)
-
-    def _note_mark(self) -> None:
-        trailing = self.memory.trailing
-        if trailing is not None and self.local % MARK_EVERY == 0:
-            trailing.come_to(self.local)
-            self.marks.append((trailing.offset, trailing.view.copy()))
+        """Starts from its disk."""
+        self.memory = Memory()
+        self.marks.begin(self.memory, self.local)
 
     def _facts(self) -> Facts:
         memory, desired = self.memory, self.desired
@@ -241,7 +222,7 @@ class ReplicaActor(Asking):
     def _apply(self, boundary: Boundary) -> None:
         assert boundary.seq > self.local
         self.states[boundary.seq] = self._state_after(boundary)
-        self._note_mark()
+        self.marks.note(self.memory, self.local)
 
     def _state_after(self, boundary: Boundary) -> int:
         worked = self.memory.worked
@@ -273,7 +254,7 @@ class ReplicaActor(Asking):
 
     def start_over(self, states: dict[Seq, int]) -> None:
         """Starts from a checkpoint: the newest of these that was not rewound. It reads before it follows."""
-        self.marks = []
+        self.marks.forget()
         self._begin()
         self._read_journal(self._network.broker.stable_end())
         self.states = {seq: at for seq, at in states.items() if not self.memory.view.is_void(seq)}

@@ -149,7 +149,7 @@ class Schedule:
         reads = self.random.choice([(0.03, 0.1, 0.7), (0.7,)])
         for replica in self.replicas.values():
             replica.reads = self.random.choice(reads)
-            replica.notes_marks = True
+            replica.marks.are_noted = True
 
     def run(self) -> None:
         """Raises LawBroken."""

@@ -48,8 +48,8 @@ class Rewinding:
         ]
         for replica in self.replicas:
             replica.heeds_rewinds = self.heeds_rewinds
-            replica.notes_marks = True
-            replica.keeps_the_view = self.keeps_the_view
+            replica.marks.are_noted = True
+            replica.marks.keep_the_view = self.keeps_the_view
         self._orders = 0
 
     def run(self) -> None:

@@ -1,4 +1,4 @@
-"""Times in ISO 8601, as the expression `to_time` reads them."""
+"""Times in ISO 8601, as `cast(... as timestamp)` in expressions reads them."""
 
 from __future__ import annotations
 

@@ -149,14 +149,18 @@ def make(type_: str, directory: Path) -> Path:
     """Returns the package's directory. Raises NotMade if the name is not allowed or taken, or the directory
     exists."""
     if not NAME.fullmatch(type_) or len(type_) > NAME_MAX:
-        raise NotMade(f'"{type_}" is no name: up to {NAME_MAX} small letters and digits, joined by hyphens')
+        raise NotMade(
+            f'"{type_}" is no name; choose up to {NAME_MAX} small letters and digits, joined by hyphens'
+        )
     if type_ in default_registry():
         raise NotMade(f'there is an operator "{type_}" already; choose another name')
     package = directory / type_
     try:
         package.mkdir()
     except FileExistsError:
-        raise NotMade(f"{package} is there already; nothing was changed") from None
+        raise NotMade(
+            f"{package} is there already; nothing was changed. Choose another name or directory"
+        ) from None
     words = {
         "type": type_,
         "title": type_.replace("-", " ").capitalize(),

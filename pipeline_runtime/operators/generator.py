@@ -57,7 +57,7 @@ class Signal(BaseModel):
     @model_validator(mode="after")
     def _in_order(self) -> Signal:
         if self.high < self.low:
-            raise ValueError("high is below low")
+            raise ValueError("high is below low; exchange them")
         return self
 
 

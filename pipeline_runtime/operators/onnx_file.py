@@ -20,6 +20,7 @@ PARTS_MAX = 500_000
 """The most nodes, tensors and other parts. A model that consists of nothing else has one in two bytes."""
 SLOTS_MAX = 200
 _DESCRIBED_BYTES_MAX = 64 * 1024
+_NO_MODEL = "it is not an ONNX model; choose another file"
 
 # From https://github.com/onnx/onnx, onnx/onnx.proto: message -> field -> (number, type). These are the fields
 # that describe inputs and outputs, and the way to each tensor. All others are skipped.
@@ -120,24 +121,26 @@ def described(content: bytes) -> bytes:
     least.DiscardUnknownFields()
     found: bytes = least.SerializeToString()
     if len(found) > _DESCRIBED_BYTES_MAX:
-        raise ModelUnreadable("its inputs and outputs have names that are too long")
+        raise ModelUnreadable(
+            "its inputs and outputs have names that are too long; save it with shorter ones"
+        )
     return found
 
 
 def _read(content: bytes) -> Any:
     if len(content) > MODEL_BYTES_MAX:
-        raise ModelUnreadable(f"it is larger than {MODEL_BYTES_MAX:,} bytes")
+        raise ModelUnreadable(f"it is larger than {MODEL_BYTES_MAX:,} bytes; choose a smaller model")
     try:
         model: Any = _classes()["Model"].FromString(content)
     except DecodeError as error:
-        raise ModelUnreadable("it is not an ONNX model") from error
+        raise ModelUnreadable(_NO_MODEL) from error
     if not model.ir_version or not model.graph.output:
-        raise ModelUnreadable("it is not an ONNX model")
+        raise ModelUnreadable(_NO_MODEL)
     if max(len(model.graph.input), len(model.graph.output)) > SLOTS_MAX:
-        raise ModelUnreadable(f"it has more than {SLOTS_MAX} inputs or outputs")
+        raise ModelUnreadable(f"it has more than {SLOTS_MAX} inputs or outputs; choose a smaller model")
     for number, part in enumerate(_within(model)):
         if number >= PARTS_MAX:
-            raise ModelUnreadable(f"it has more than {PARTS_MAX:,} parts")
+            raise ModelUnreadable(f"it has more than {PARTS_MAX:,} parts; choose a smaller model")
         if _is_elsewhere(part):
             raise ModelUnreadable("its numbers are in another file; save the model as one file")
     return model

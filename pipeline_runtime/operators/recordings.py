@@ -90,7 +90,9 @@ class Recordings:
                 break
         else:
             if len(self._recordings) >= RECORDINGS_MAX:
-                raise TooManyKept(f"{RECORDINGS_MAX} recordings wait for their rows already")
+                raise TooManyKept(
+                    f"{RECORDINGS_MAX} recordings wait for their rows already; look for rarer events"
+                )
             self._count += 1
             recording = [self._count, at_ms, from_ms, until_ms]
             self._recordings.append(recording)

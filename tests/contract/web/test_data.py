@@ -118,7 +118,7 @@ def test_a_model_that_does_not_fit_its_columns_is_told_by_its_name(caller: Call,
     (fault,) = found(model, "a")["faults"]
     assert "takes 2 of a row, but it gets 1" in fault["message"]
     (fault,) = found(table, "a", "b")["faults"]
-    assert fault["message"] == "numbers.csv: it is not an ONNX model"
+    assert fault["message"] == "numbers.csv: it is not an ONNX model; choose another file"
 
 
 @pytest.mark.parametrize("content", [CSV, b"\x89PNG\0\0", b"\x08\x08"])

@@ -110,8 +110,11 @@ def detected_text(head: Head, text: str, encoding: str, fixed: Mapping[str, Json
     notes = [f"{encoding_words(encoding)} is the encoding.", *_notes(found, rows)]
     if b"\0" in head.begin_bytes and encoding == "utf-8":
         notes.append("Zero bytes between the characters are left out.")
-    if lost := text.count("\ufffd"):
-        notes.append(f"{lost:,} characters of the beginning are damaged. They are shown as \ufffd.")
+    # Where the beginning is cut, a character of several bytes may be cut, too.
+    if lost := (text if head.whole else text.rstrip("\ufffd")).count("\ufffd"):
+        one = lost == 1
+        are = "1 character is damaged. It is" if one else f"{lost:,} characters are damaged. They are"
+        notes.append(f"At the beginning of the file {are} shown as \ufffd.")
     detection = _of_tables(Facts(base, rows, comments, pieces), fixed)
 
     def read(changes: Mapping[str, JsonValue]) -> Detection:

@@ -86,6 +86,21 @@ class Run:
         assert there, f"{self.name}: none of {list(expected)} can be read"
         for id in there:
             assert_same(f"{self.name}.{id}", put_out(bootstrap, self._deployment, id), expected[id])
+            self._trace_newest(id)
+
+    def _trace_newest(self, id: str) -> None:
+        """From its newest row to the readings that it was made from."""
+        path = f"{API}/pipelines/{self.name}/streams/{id}"
+        [newest] = self._client.get(f"{path}/peek?limit=1").raise_for_status().json()["records"]
+        place = {"partition": newest["partition"], "offset": newest["offset"]}
+        trace = self._client.get(f"{path}/trace", params=place).raise_for_status().json()
+        assert trace["record"]["value"] == newest["value"]
+        assert self.source_id in [end["element"] for end in trace["ends"]], trace["ends"]
+        readings = [step for step in trace["steps"] if step["stream"] == f"{self.source_id}.out"]
+        assert readings, f"{self.name}.{id}: the trace ends before the readings"
+        for step in readings:
+            assert step["count"], f"{self.name}.{id}: no reading made {newest}"
+            assert max(record["at"] for record in step["records"]) <= newest["at"]
 
 
 def topics(bootstrap: str) -> set[str]:

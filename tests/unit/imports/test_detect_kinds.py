@@ -13,6 +13,7 @@ from webapp.imports.answer import answered
 from webapp.imports.detect import Look, look, preview
 from webapp.imports.faults import ImportFault
 from webapp.imports.reading import Question
+from webapp.imports.sample import BEGIN_BYTES
 
 Looked = Callable[[str | bytes], Look]
 TIMES = [f"2024-05-01 00:{minute:02d}:00" for minute in range(30)]
@@ -263,6 +264,14 @@ def test_letters_within_words_tell_dos_from_windows(looked: Looked) -> None:
     text = table("Zeit;Größe", TIMES, ["Störung"] * 30, delimiter=";")
     for encoding in ("cp850", "cp1252", "mac_roman"):
         assert rows(looked(text.encode(encoding)))[0][1] == "Störung", encoding
+
+
+def test_a_character_that_the_look_cuts_is_not_damaged(looked: Looked) -> None:
+    line = "2024-05-01 00:00:00;Fr\u00e4se;1,5\n".encode()
+    cut = BEGIN_BYTES - line.index(b"\xc3") - 1
+    begin = (b"Zeit;" + b"M" * (cut % len(line) - 11) + b";Wert\n") + line * 5000
+    assert begin[BEGIN_BYTES - 1 : BEGIN_BYTES + 1] == "\u00e4".encode()
+    assert not any("damaged" in note for note in looked(begin).detection.notes)
 
 
 def test_one_damaged_byte_does_not_change_the_encoding(looked: Looked) -> None:

@@ -54,7 +54,7 @@ export function ReportView({
         <JumpNote file={file} report={report} onOrdered={onOrdered} />
         {report.first_dead && (
           <Warning>
-            The first row that could not be read is line {count(report.first_dead[0])}:{" "}
+            The first row that goes to the dead letters is line {count(report.first_dead[0])}:{" "}
             <span className="mono">{report.first_dead[1]}</span>
           </Warning>
         )}

@@ -265,7 +265,9 @@ export function reportWords(report: Report): string[] {
     );
   if (report.dead > 0)
     says.push(
-      `${rows(report.dead)} could not be read and ${report.dead === 1 ? "goes" : "go"} to the dead letters.`,
+      report.dead === 1
+        ? "1 row has no time that can be read, or is cut off. It goes to the dead letters, and the columns do not count it."
+        : `${rows(report.dead)} have no time that can be read, or are cut off. They go to the dead letters, and the columns do not count them.`,
     );
   if (report.with_decimals.length > 0)
     says.push(`Decimals came late, so these columns are numbers: ${report.with_decimals.join(", ")}.`);
@@ -307,12 +309,12 @@ export const stateTone = (state: FileState): string => TONES[state];
 
 export const isBusy = ({ state }: StoredFile): boolean => state === "looking" || state === "importing";
 
-/** Who uses a file: "machine-power (runs), tests (version 3)". */
+/** Who uses a file: "machine-power (deployed), tests (version 3)". */
 export const usersOf = (uses: readonly FileUse[]): string =>
   uses
     .map(({ pipeline, where, version }) =>
       where === "deployment"
-        ? `${pipeline} (runs)`
+        ? `${pipeline} (deployed)`
         : where === "draft"
           ? `${pipeline} (draft)`
           : where === "template"

@@ -91,7 +91,7 @@ test("a report says rows, span, and what could not be read", () => {
     "9,000 rows, 2 columns.",
     "From 1 May 2024, 00:00:00 UTC to 2 May 2024, 00:00:00 UTC, mostly 10 s apart.",
     "3 cells could not be read and have no value.",
-    "1 row could not be read and goes to the dead letters.",
+    "1 row has no time that can be read, or is cut off. It goes to the dead letters, and the columns do not count it.",
     "2 rows after the table were left out.",
   ]);
   expect(reportWords({ ...REPORT, skipped: 1 })).toContain("1 row was left out, since its time jumped.");
@@ -104,7 +104,7 @@ test("who uses a file, and where a question is", () => {
       { pipeline: "a", where: "draft", version: null },
       { pipeline: "b", where: "version", version: 2 },
     ]),
-  ).toBe("a (runs), a (draft), b (version 2)");
+  ).toBe("a (deployed), a (draft), b (version 2)");
   const asked = { ...QUESTION, text: "What is this?" };
   expect(placeOf(asked)).toBe("Line 3, column flow");
   expect(placeOf({ ...asked, line: null })).toBe("Column flow");

@@ -83,8 +83,8 @@ bench: ## every benchmark; QUICK=1 is short
 
 bench-%: ## one benchmark, e.g. make bench-throughput; PARTS=proof make bench-placement: sites come and go, against an oracle
 	@.ci/install python java jars classes $(if $(filter editor placement,$*),bundle) $(if $(filter editor,$*),chromium)
-	@test -f tests/benchmarks/bench_$*.py || { echo "There is no benchmark $*: $$(ls tests/benchmarks | sed -n 's/^bench_\(.*\)\.py/\1/p' | tr '\n' ' ')" >&2; exit 1; }
-	@$(PY) tests/benchmarks/bench_$*.py
+	@test -f tests/benchmarks/bench_$(subst -,_,$*).py || { echo "There is no benchmark $*: $$(ls tests/benchmarks | sed -n 's/^bench_\(.*\)\.py/\1/p' | tr '_\n' '- ')" >&2; exit 1; }
+	@$(PY) tests/benchmarks/bench_$(subst -,_,$*).py
 
 soak: ## 1,000 handovers, each fault at each step, then at random; SEED=n repeats a schedule, HANDOVERS=n shortens it
 	@.ci/install python java jars classes

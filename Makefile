@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # glibc gives each thread a memory area of its own, and a node has many threads.
 export MALLOC_ARENA_MAX ?= 2
 
-.PHONY: help up node install install-tests test test-browser-code check check-full static-check format api-types reference pictures bench soak mutants clean
+.PHONY: help up node install install-tests test test-browser-code check check-full static-check format api-types reference pictures bench flames soak mutants clean
 
 help: ## list the commands
 	@awk -F':.*## ' '/^[a-z%-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -85,6 +85,10 @@ bench-%: ## one benchmark, e.g. make bench-throughput; PARTS=proof make bench-pl
 	@.ci/install python java jars classes $(if $(filter editor placement,$*),bundle) $(if $(filter editor,$*),chromium)
 	@test -f tests/benchmarks/bench_$(subst -,_,$*).py || { echo "There is no benchmark $*: $$(ls tests/benchmarks | sed -n 's/^bench_\(.*\)\.py/\1/p' | tr '_\n' '- ')" >&2; exit 1; }
 	@$(PY) tests/benchmarks/bench_$(subst -,_,$*).py
+
+flames: ## flame graphs of a task and of its agent at full load, into docs/images; WORK=keyed is another work
+	@.ci/install python java jars classes
+	@$(PY) -m tests.benchmarks.flames
 
 soak: ## 1,000 handovers, each fault at each step, then at random; SEED=n repeats a schedule, HANDOVERS=n shortens it
 	@.ci/install python java jars classes

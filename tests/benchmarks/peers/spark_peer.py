@@ -45,6 +45,7 @@ REALTIME = Peer(
         "windows": "it writes a row for each event, and none when a window ends",
         "sliding": "it writes a row for each event, and none when a window ends",
         "python": "it takes no Python",
+        "partitions": "in two trials its last rows did not come; nobody looked into why",
         "chain": _NO_STATE_FROM_PYTHON,
         "chain-in-one": _NO_STATE_FROM_PYTHON,
     },

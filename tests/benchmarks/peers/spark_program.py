@@ -56,6 +56,7 @@ def session(directory: Path, threads: int, realtime: bool) -> SparkSession:
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
         "spark.ui.enabled": "false",
     }
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # what runs the Python of a query
     builder = SparkSession.builder.appName("peer")
     for name, value in settings.items():
         builder = builder.config(name, value)

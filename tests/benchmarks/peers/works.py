@@ -157,7 +157,6 @@ WORKS = {
 # rows, of the same statistics without the deviation.
 _STAND_INS = {
     ("realtime", "keyed"): (counted_seldom, "count"),
-    ("realtime", "partitions"): (counted_seldom, "count"),
     ("realtime", "difference"): (counted, "count"),
 }
 

@@ -276,11 +276,6 @@ class ReplicaError(Frozen):
         )
 
 
-def sentence(message: str) -> str:
-    """Returns the message of an error with a full stop, so that another sentence may follow."""
-    return message if message.endswith((".", "!", "?")) else f"{message}."
-
-
 def held_error(ends: tuple[JavaEnd, ...]) -> ReplicaError:
     """Says why a group is held that `is_held`."""
     nodes = " and ".join(dict.fromkeys(end.node for end in ends))

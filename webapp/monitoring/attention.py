@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Set
 
-from pipeline_runtime.model.desired import sentence
-from pipeline_runtime.model.names import listed_and
+from pipeline_runtime.model.names import listed_and, sentence
 from webapp.backends.control_state import BLIND, CLOCK, ControlState
 from webapp.monitoring.schemas import AttentionLine, LiveElement, PipelineItem, Severity
 from webapp.nodes.schemas import Node

@@ -171,7 +171,8 @@ class Kafka(Service):
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
         if done.returncode != 0:
             raise ServiceFailed(
-                f"Kafka's storage could not be prepared: {(done.stdout + done.stderr)[-_LOG_TAIL_BYTES:]}"
+                f"Kafka's storage in {data} could not be prepared. Nothing was started. Mend what the lines"
+                f" below name, then start again.\n{(done.stdout + done.stderr)[-_LOG_TAIL_BYTES:]}"
             )
 
     def command(self) -> list[str]:

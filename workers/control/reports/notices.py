@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pipeline_runtime.model.desired import ReplicaStatus, sentence
+from pipeline_runtime.model.desired import ReplicaStatus
+from pipeline_runtime.model.names import sentence
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,9 @@ from webapp.imports.shapes import is_no_value, shape
 from webapp.imports.units import unit_beside
 
 NO_UNITS = ("", OTHERWISE, EXCEL_TEXT)
+_NAME = re.compile(r"[A-Za-z_][\w.]{0,30}=")
+"""A name that stands before each value: `T=0.5`."""
+
 NUMBERS_SHARE = 0.9
 LOOKED_AT_MAX = 2_000
 UNITS_LOOKED_AT = 200
@@ -41,6 +44,19 @@ def beside(name: str, cells: Sequence[str]) -> str:
     return ""
 
 
+def name_before(cells: Sequence[str]) -> str:
+    """Returns the name that stands before the value of each cell, or ""."""
+    found = {match[0] if (match := _NAME.match(cell.strip())) else "" for cell in cells[:UNITS_LOOKED_AT]}
+    return found.pop()[:-1] if len(found) == 1 else ""
+
+
+def unit_of(text: str) -> str | None:
+    """Returns what stands beside numbers, if it is a unit."""
+    return None if text in NO_UNITS or text.endswith("=") else text
+
+
 def _candidates(odd: Sequence[str]) -> list[str]:
+    if name := name_before(odd):
+        return [f"{name}="]
     units = Counter(unit for text in odd[:UNITS_LOOKED_AT] if (unit := unit_beside(text)))
     return [OTHERWISE, *(unit for unit, _ in units.most_common(1))]

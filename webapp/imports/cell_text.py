@@ -138,8 +138,13 @@ def plain_number(text: str, decimal: str, thousands: str) -> str | None:
 
 
 def grouped(decimal: str, thousands: str) -> str:
-    """Returns the pattern of a number whose digits are in groups of three."""
-    return rf"[+-]?[0-9]{{1,3}}({re.escape(thousands)}[0-9]{{3}})+({re.escape(decimal)}[0-9]*)?"
+    """Returns the pattern of a number whose digits are in groups of three; with commas, also of two before
+    the last three, as in India: 1,00,000."""
+    mark = re.escape(thousands)
+    groups = rf"[0-9]{{1,3}}({mark}[0-9]{{3}})+"
+    if thousands == ",":
+        groups = rf"({groups}|[0-9]{{1,2}}({mark}[0-9]{{2}})+{mark}[0-9]{{3}})"
+    return rf"[+-]?{groups}({re.escape(decimal)}[0-9]*)?"
 
 
 def sql_of(cell: str, type_: FieldType, decimal: str, thousands: str, beside: str = "") -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 WIDE = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 """Spaces of Unicode: those that break no line, narrow, thin and wide ones."""
 
@@ -22,6 +24,7 @@ FOREIGN = (
 PLAIN = " " * len(WIDE) + "-" * len(MINUSES) + "+.,:%." + "0123456789" * len(_ZEROS)
 """What each character of FOREIGN means."""
 
+_NAMED_TIME = re.compile(r"(?:ts|t|time|timestamp|date|datetime|at|clock|zeit|datum)=", re.IGNORECASE)
 _MEANT = str.maketrans(FOREIGN, PLAIN, INVISIBLE)
 
 
@@ -33,8 +36,12 @@ def in_ascii(text: str) -> str:
 def unwrapped(text: str) -> str:
     """Returns a text in ASCII's characters without what programs put around a time: `="..."`, `[...]`."""
     text = in_ascii(text).strip()
-    if text[:1] not in ("=", "[", "'"):
+    if (named := _NAMED_TIME.match(text)) is not None:
+        text = text[named.end() :].strip('"')  # time=2024-05-01 00:00:00
+    if text[:1] not in ("=", "[", "'", "D"):
         return text
+    if text.startswith(("DT#", "D#")):
+        return text[text.index("#") + 1 :]  # of a PLC
     for begin, end in (('="', '"'), ("[", "]"), ("'", "'"), ("'", "")):
         if text.startswith(begin) and text.endswith(end) and len(text) > len(begin) + len(end):
             return text[len(begin) : len(text) - len(end)]

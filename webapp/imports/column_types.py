@@ -21,6 +21,9 @@ NO_VALUE_NUMBERS_SHARE = 0.6  # of the cells, for one or two words among numbers
 _NO_VALUE_HERE = ("MM",)
 """What means "no value" among numbers alone: elsewhere it may be a unit."""
 
+_NOTHING = re.compile(r"[^\w\s]+|[-+]?nan|null|\(null\)|none|<na>|#?n/a|nat|\\n")
+"""What has no value, even where a column has nothing else. Other words, such as fault, may be meant."""
+
 _TRUTHS = (
     ("true", "false"),
     ("yes", "no"),
@@ -94,7 +97,8 @@ def judge(
         words = [cell for cell in words if cell.text.strip() not in _NO_VALUE_HERE]
     missing = tuple(text for text, _ in Counter(none).most_common(10))
     if not words:
-        return Judged(FieldType.STRING, missing=missing if here else ())
+        nothing = tuple(text for text in missing if here or _NOTHING.fullmatch(text.lower()))
+        return Judged(FieldType.STRING, missing=nothing)
     if _are_truths(words):
         return Judged(FieldType.BOOLEAN, missing=missing)
     numbers = [cell for cell in words if _number(cell.text, decimal, thousands) is not None]

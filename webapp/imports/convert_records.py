@@ -106,11 +106,20 @@ def parquet_batches(
         for batch in file.iter_batches(batch_size=_PARQUET_ROWS, columns=sources):
             if batch.nbytes > _BATCH_BYTES_MAX:
                 raise ImportFault("Its rows are too long.", f"behind row {rows:,}", "Leave out columns.")
+            batch = _without_halves(batch)
             cells = "(SELECT *, false AS over, false AS short FROM cells)"
             table = _asked(connection, query, pa.Table.from_batches([batch]), cells, names)
             done = size * (rows + len(batch)) // max(file.metadata.num_rows, 1)
             yield Batch(table, "", done, size, _numbers(rows, len(batch)), partial(_as_json, batch))
             rows += len(batch)
+
+
+def _without_halves(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Returns the batch with numbers of 16 bits, which DuckDB does not know, in 32."""
+    fields = [
+        field.with_type(pa.float32()) if pa.types.is_float16(field.type) else field for field in batch.schema
+    ]
+    return batch.cast(pa.schema(fields)) if any(map(pa.types.is_float16, batch.schema.types)) else batch
 
 
 def _as_json(batch: pa.RecordBatch, row: int, characters: int) -> str:

@@ -27,6 +27,7 @@ from webapp.imports.encoding_words import encoding_words
 from webapp.imports.faults import ImportFault
 from webapp.imports.fixed import text_of
 from webapp.imports.json_document import arrays_of
+from webapp.imports.other_forms import refuse_answer, refuse_lines
 from webapp.imports.preview import preview
 from webapp.imports.reading import Choice, Detection, Reading
 from webapp.imports.sample import CHOICES_MAX, Head, kind_of, read_text_head
@@ -144,6 +145,8 @@ def _detected(head: Head, fixed: Mapping[str, JsonValue]) -> Detection:
         text = decoded(head.begin_bytes, encodings[0])
     except LookupError as error:
         raise ImportFault(f"There is no encoding {encodings[0]}.", None, "Choose another one.") from error
+    if text.lstrip()[:1] in ("{", "["):
+        refuse_answer(text)
     if arrays := head.arrays or tuple(arrays_of(text)):
         return _in_encodings(
             head,
@@ -154,6 +157,8 @@ def _detected(head: Head, fixed: Mapping[str, JsonValue]) -> Detection:
         raise ImportFault(f"The file is {kind}.", None, "Upload a file with a table.")
     if not is_text(text):
         raise ImportFault("The file has no text that could be a table.", None, "Upload a file with a table.")
+    if not fixed:
+        refuse_lines(text)
     if is_json_lines(text):
         return _in_encodings(head, encodings, lambda text, each: detected_json_lines(head, text, each))
     return _in_encodings(head, encodings, lambda text, each: detected_text(head, text, each, fixed))

@@ -16,6 +16,7 @@ from webapp.imports.detect_time import detected_time
 from webapp.imports.dialect import lines_of
 from webapp.imports.encoding import decoded
 from webapp.imports.faults import ImportFault
+from webapp.imports.in_quotes import InQuotes, in_quotes_of
 from webapp.imports.json_document import depth_of, first_of_keys, json_lines, twice_in
 from webapp.imports.reading import (
     COLUMNS_MAX,
@@ -38,6 +39,7 @@ _LOST_SHOWN = 8
 _DEPTH_MAX = 6
 _TOO_DEEP, _TOO_DEEP_CHARACTERS = 900, 20_000
 _BEFORE_ARRAYS = re.compile(r'(?:[^"\[]+|"(?:[^"\\]|\\.)*+")*+', re.DOTALL)
+_PLAIN_NUMBER = re.compile(r"[+-]?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?(?:[eE][+-]?\d{1,2})?", re.ASCII)
 _ONE_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _SERIES = re.compile(r'^.{0,200}"resultType"\s*:\s*"(?:matrix|vector)"', re.DOTALL)
 _DATE, _MIDNIGHT = "%Y-%m-%d", " 00:00:00"
@@ -154,21 +156,44 @@ def detected_json_lines(head: Head, text: str, encoding: str, above: Sequence[st
     names = [name for name, _ in named(paths, (), len(paths))]
     mixed = {at: _question_of_texts(at, names[at], values[path]) for at, path in enumerate(paths)}
     types = [FieldType.NUMBER if mixed[at] else type_ for at, type_ in enumerate(types)]
+    in_quotes = {
+        at: found
+        for at, path in enumerate(paths)
+        if types[at] is FieldType.STRING and (found := in_quotes_of(names[at], values[path])) is not None
+    }
+    types = [in_quotes[at].type if at in in_quotes else type_ for at, type_ in enumerate(types)]
     reading = Reading(kind="json-lines", compression=head.compression, member=head.member, encoding=encoding)
     known = rows_of_begin if later else rows
     texts = [["" if value is None else _text(value) for value in values[path][:known]] for path in paths]
     late = [path for path in paths if all(value is None for value in values[path][:known])]
     if late:
         notes.append(f"Further down, lines have other keys as well: {', '.join(late[:_LOST_SHOWN])}.")
+    for at in in_quotes:
+        if len(notes) < NOTES_MAX:
+            example = next(text for text in texts[at] if text)
+            notes.append(
+                f"The numbers of {names[at]} are in quotes, such as {example!r}. They are read as numbers."
+            )
     found = _with_time(reading, paths, names, types, texts, notes, above)
+    found = _with_marks(found, in_quotes)
     asked = [question for question in mixed.values() if question is not None]
     return found.model_copy(update={"questions": (*found.questions, *asked[:QUESTIONS_MAX])})
+
+
+def _with_marks(found: Detection, in_quotes: Mapping[int, InQuotes]) -> Detection:
+    columns = [*found.reading.columns]
+    for at, each in in_quotes.items():
+        marks = {"decimal": each.decimal, "thousands": each.thousands}
+        columns[at] = columns[at].model_copy(update=marks)
+    return found.model_copy(update={"reading": found.reading.model_copy(update={"columns": tuple(columns)})})
 
 
 def _question_of_texts(at: int, name: str, values: list[Any]) -> Question | None:
     """Asks how a column is read that has numbers for the most part, and texts that are none."""
     given = [value for value in values if value is not None and not isinstance(value, bool)]
     texts = [value for value in given if isinstance(value, str) and not is_no_value(value)]
+    if all(map(_PLAIN_NUMBER.fullmatch, texts)):
+        return None
     numbers = sum(not isinstance(value, str) for value in given)
     if not texts or numbers < DOUBT_SHARE * len(given):
         return None
@@ -234,7 +259,7 @@ def _type_of(values: list[Any]) -> FieldType:
     kinds = {type(value) for value in values if value is not None}
     if str in kinds and len(kinds) > 1:
         # "NaN" among numbers is none.
-        kinds = {type(each) for each in values if each is not None and not _is_none(each)}
+        kinds = {_kind_of(each) for each in values if each is not None and not _is_none(each)}
         values = [None if isinstance(each, str) else each for each in values]
     if kinds == {bool}:
         return FieldType.BOOLEAN
@@ -243,6 +268,11 @@ def _type_of(values: list[Any]) -> FieldType:
         whole = all(abs(value) < 1 << 63 for value in values if value is not None)
         return FieldType.INTEGER if whole else FieldType.STRING
     return FieldType.NUMBER if kinds and kinds <= {int, float} else FieldType.STRING
+
+
+def _kind_of(value: Any) -> type:
+    """The type of a value. A number in quotes among others is a number."""
+    return float if isinstance(value, str) and _PLAIN_NUMBER.fullmatch(value) else type(value)
 
 
 def _is_none(value: Any) -> bool:
@@ -278,7 +308,7 @@ def _first_number(cells: list[str]) -> str:
 
 def _why_quoted(text: str) -> str:
     long = text.lstrip("+-").isdecimal() and abs(int(text)) >= 1 << 63
-    return "its numbers have more digits than are kept" if long else "its numbers are in quotes"
+    return "its numbers have more digits than are kept" if long else "its numbers are texts"
 
 
 def _with_time_of_day(
@@ -341,7 +371,7 @@ def _with_time(
     quoted = [
         f"{column.name} stays text: {_why_quoted(text)}, such as {text!r}. Choose number to read them."
         for column, cells in zip(columns, texts, strict=True)
-        if column.type is FieldType.STRING and reading.kind == "json-lines"
+        if column.type is FieldType.STRING and reading.kind in ("json-lines", "parquet")
         for text in [_first_number(cells)]
         if text
     ]

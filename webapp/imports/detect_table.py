@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from pipeline_runtime.model.schema import FieldType
 from webapp.imports import column_names, column_types, number_marks, table_place
-from webapp.imports.beside import NO_UNITS, beside
+from webapp.imports.beside import beside, name_before, unit_of
 from webapp.imports.cell_text import EXCEL_TEXT, OTHERWISE, without_beside
 from webapp.imports.column_names import named
 from webapp.imports.column_types import Cell, Judged
@@ -150,8 +150,13 @@ def _table(facts: Facts, fixed: Mapping[str, JsonValue]) -> Table:
         place = replace(place, names=shift.names)
     measured = measurement(facts.rows)
     units = place.unit_cells or (measured.units if measured is not None else ())
-    names = named(place.names, units, width)
+    names = named(place.names or _names_before(columns), units, width)
     return Table(facts, place, columns, names, rows, shift, min(again, default=None))
+
+
+def _names_before(columns: Sequence[Sequence[Cell]]) -> list[str]:
+    """Returns the names that stand before the values of a table without a line of names: `T=0.5`."""
+    return [name_before([cell.text for cell in cells if cell.text.strip()]) for cells in columns]
 
 
 def repeated(rows: Sequence[Line], place: Place) -> set[int]:
@@ -263,7 +268,7 @@ def _reading(
                 source=at,
                 name=name,
                 type=type_,
-                unit=unit or (beside_it if beside_it not in NO_UNITS else None) or None,
+                unit=unit or unit_of(beside_it),
                 decimal=None if own_marks[at][0] == marks.decimal else own_marks[at][0],
                 thousands=None if own_marks[at][1] == marks.thousands else own_marks[at][1],
                 missing=own,

@@ -104,7 +104,7 @@ def detected_time(
         return Timed(None, notes=(f"The times are in several zones, such as {zones[0]} and {zones[1]}.",))
     zone = found.zone or (zones[0] if zones else clock.zone_named(header))
     if zone is None and local and not _IN_UTC.search(header):
-        zone = clock.zone_above(above[:LINES_ABOVE_MAX])
+        zone = clock.zone_above([*above[:LINES_ABOVE_MAX], header])
     glitch = clock.glitch(micros)
     is_range = RANGE in found.format
     marks_end = not is_range and bool(_OF_AN_END.search(_BREAKS.sub(" ", header).lower()))

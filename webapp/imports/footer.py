@@ -11,6 +11,11 @@ somme suma range
 razem średnia celkem součet průměr totaal gemiddelde summa medel\w* yhteensä összesen spolu
 """
 _SUMMARY = re.compile(rf"\W*(?:grand |sub)?(?:{'|'.join(_WORDS.split())})\b(?!\s*=)", re.IGNORECASE)
+_COUNT_OF_ROWS = re.compile(
+    r"\(?\d[\d,]{0,12}\s(?:rows?|records?|lines?|zeilen?|s\u00e4tze)"
+    r"(?:\s(?:selected|affected|in\sset|returned|exported|betroffen|ausgew\u00e4hlt)(?:\s\([\d.]+\ssec\))?)?\)?\.?",
+    re.IGNORECASE,
+)
 
 
 def is_remark(text: str, delimiter: str) -> bool:
@@ -20,5 +25,6 @@ def is_remark(text: str, delimiter: str) -> bool:
 
 
 def is_summary(text: str) -> bool:
-    """Returns whether a line begins as one with the sum or the average of the columns does: `Summe;435,0`."""
-    return _SUMMARY.match(text[:80]) is not None
+    """Returns whether a line begins as one with the sum or the average of the columns does: `Summe;435,0`;
+    or counts the rows, as `(4 rows affected)`."""
+    return _SUMMARY.match(text[:80]) is not None or _COUNT_OF_ROWS.fullmatch(text.strip()) is not None

@@ -10,7 +10,7 @@ from pipeline_runtime.model.schema import FieldType
 from webapp.imports.cell_text import read_cell
 
 _USUAL_WORDS = """
--9.99 -9.999 -99.9 -99.99 -999 -999.25 -999.9 -999.99 -6999 -7999 -9999 -9999.9 -9999.99 -99999 -999999
+-9.99 -9.999 -99.9 -99.99 -777 -999 -999.25 -999.9 -999.99 -6999 -7999 -9999 -9999.9 -9999.99 -99999 -999999
 -32767 -32768 -2147483648 999.9 999.99 6999 7999 9999 9999.9 9999.99 99999 999999 32767 65535 2147483647
 4294967295 1e20 -1e20
 """
@@ -56,7 +56,9 @@ def no_value_numbers(
         if _is_outside(values[text], rest, FAR)
         or (values[text] < 0 <= min(rest) and values[text] <= SUSPECT_MAX)
     )
-    far = [text for text in nines if _is_outside(values[text], rest, FAR_NINES)]
+    far = [
+        text for text in nines if _is_outside(values[text], rest, FAR_NINES) and not _is_a_count(text, counts)
+    ]
     if far:
         return found, max(far, key=lambda text: (counts[text], text))
     return found, None if found else _far_below(counts, values, rest)
@@ -65,6 +67,15 @@ def no_value_numbers(
 def _number(text: str, decimal: str, thousands: str) -> float | None:
     value = read_cell(text, FieldType.NUMBER, decimal, thousands)
     return value if isinstance(value, int | float) else None
+
+
+def _is_a_count(text: str, counts: Counter[str]) -> bool:
+    """Whether it is a lone 99 among whole numbers: no logger writes it once, and whole, for "no value"."""
+    return (
+        text.lstrip("+") == "99"
+        and counts[text] == 1
+        and all(each.lstrip("+-").isdecimal() for each in counts)
+    )
 
 
 def _is_outside(value: float, rest: Sequence[float], times: float) -> bool:

@@ -12,6 +12,8 @@ _PLAIN = re.compile(r"[+-]?(\d*)([.,])(\d*)(?:[eE][+-]?\d+)?", re.ASCII)
 _GROUPS = re.compile(
     rf"[+-]?\d{{1,3}}(?:([.,' {APOSTROPHES}{WIDE}])\d{{3}})(?:\1\d{{3}})*(?:([.,])\d*)?", re.ASCII
 )
+_GROUPS_OF_TWO = re.compile(r"[+-]?\d{1,2}(?:,\d\d)+,\d{3}(?:\.\d*)?", re.ASCII)
+"""Lakhs and crores of India: 1,00,000."""
 
 
 @dataclass
@@ -29,6 +31,10 @@ def shown(cells: Iterable[str]) -> Marks:
     whole_over_999 = False
     for cell in cells:
         text = cell.strip()
+        if _GROUPS_OF_TWO.fullmatch(text):
+            marks.thousands[","] = marks.thousands.get(",", 0) + 1
+            marks.decimals["."] += "." in text
+            continue
         groups = _GROUPS.fullmatch(text)
         plain = _PLAIN.fullmatch(text)
         if groups is None and plain is None:

@@ -40,6 +40,7 @@ _NOT_NAMES = re.compile(
 )
 _NO_CLOCK = re.compile(
     r"^dur|duration|dauer|laufzeit|runtime|elapsed|length|sunrise|sunset|aufgang|untergang"
+    r"|artikel|article|material|order|auftrag|serial|charge|batch|(?<![a-z])(?:nr|no|id)\.?$|nummer$|nr\.?$"
 )
 """Names of columns beside dates whose 06:30 is no time of their row."""
 
@@ -93,7 +94,9 @@ _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun", "mo", "di", "mi", 
 RISING_SHARE = 0.9
 DAYS_MIN = 3
 _NO_NAME = re.compile(r"c\d+")
-_DAY_DIGITS = re.compile(r"(?:19|20)\d{6}", re.ASCII)
+_DAY_DIGITS = re.compile(r"(?:19|20)\d{6}(?:\d{4}(?:\d\d)?)?", re.ASCII)
+_HOUR_TWICE = re.compile(r"0?[1-3][AB]")
+_DATE_OF_COLONS = re.compile(r"\d{4}:\d\d:\d\d", re.ASCII)  # as cameras write it
 NO_DATE = "1970-01-01"
 """The day of times of day, before anybody has said which."""
 
@@ -150,8 +153,8 @@ def _alone(at: int, name: str, cells: Sequence[str], more: Sequence[str], decima
             return [TimeFound((at,), (kind,), 2.0 + hint + (1.0 if _rises(numbers) else 0.0))]
     if numbers is not None and not (hint and _are_digits_of_dates(name, cells[:5])):
         # A plain number such as 20240501 is a date where its name says so, or where days without names go on.
-        dated = _NO_NAME.fullmatch(name) is not None and _are_days_that_go_on(cells)
-        return [TimeFound((at,), ("%Y%m%d",), 2.0)] if dated else []
+        form = _of_days_that_go_on(cells) if _NO_NAME.fullmatch(name) is not None else None
+        return [TimeFound((at,), (form,), 2.0)] if form is not None else []
     formats = _formats(name, cells, more)
     if not formats:
         return []
@@ -251,12 +254,15 @@ def _are_digits_of_dates(name: str, cells: Sequence[str]) -> bool:
     return all(len(cell) in (8, 12, 14) for cell in cells)
 
 
-def _are_days_that_go_on(cells: Sequence[str]) -> bool:
-    read = time_reader("%Y%m%d")
-    if len(cells) < DAYS_MIN or not all(map(_DAY_DIGITS.fullmatch, cells)):
-        return False
-    days = [moment[0] for cell in cells if (moment := read(cell)) is not None]
-    return len(days) == len(cells) and all(before < after for before, after in pairwise(days))
+def _of_days_that_go_on(cells: Sequence[str]) -> str | None:
+    """Returns the format of digits that are days, or moments, each later than the one before."""
+    form = {8: "%Y%m%d", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}.get(len(cells[0]))
+    if form is None or len(cells) < DAYS_MIN or not all(map(_DAY_DIGITS.fullmatch, cells)):
+        return None
+    read = time_reader(form)
+    times = [moment[0] for cell in cells if (moment := read(cell)) is not None]
+    goes_on = len(times) == len(cells) and all(before < after for before, after in pairwise(times))
+    return form if goes_on else None
 
 
 def _counts(cells: Sequence[str], decimal: str) -> list[float] | None:
@@ -311,6 +317,7 @@ def _dates_and_clocks(
         and not (each.format in COUNTED or re.search("%[HI]", each.format))
         and _is_date(filled[each.columns[0]])
     ]
+    with_dates = {date.columns[0] for date in dates}
     pairs = []
     for date in dates:
         at = date.columns[0]
@@ -318,6 +325,7 @@ def _dates_and_clocks(
             (other, clock)
             for other in range(len(names))
             if other != at
+            and not (other in with_dates and _DATES.search(names[other].lower()))
             and not _NO_CLOCK.search(names[other].lower())
             and (clock := _clock(names[other], filled[other]))
         ]
@@ -345,7 +353,7 @@ def times_of_day(names: Sequence[str], columns: Sequence[Sequence[str]]) -> Time
     found = []
     for at, name in enumerate(names):
         cells = _filled(columns[at])
-        if not cells or not all(":" in cell for cell in cells[:20]):
+        if not cells or not all(":" in cell for cell in cells[:20]) or _is_date(cells):
             continue
         pattern = f"{{{NO_DATE}}} {_clock(name, cells) or CLOCKS[0]}"
         times = [moment[0] for cell in cells if (moment := time_reader(pattern)(cell)) is not None]
@@ -372,9 +380,11 @@ def _words_apart(columns: Sequence[Sequence[str]]) -> list[TimeFound]:
     for begin in range(min(len(columns), 6)):
         word = (columns[begin][0] if columns[begin] else "").strip().lower().rstrip(".,")
         following = columns[begin + 1][0].strip().lower() if begin + 1 < len(columns) and word else ""
-        if word[:3] not in _WEEKDAYS and word not in MONTHS and following.rstrip(".,") not in MONTHS:
+        is_wrapped = word.startswith("[") and following.endswith("]")  # [01/May/2024:00:00:00 +0000]
+        is_named = word[:3] in _WEEKDAYS or word in MONTHS or following.rstrip(".,") in MONTHS
+        if not is_named and not is_wrapped:
             continue
-        for size in (6, 5, 4, 3):
+        for size in (2,) if is_wrapped else (6, 5, 4, 3):
             some = columns[begin : begin + size]
             if len(some) < size:
                 continue
@@ -386,7 +396,7 @@ def _words_apart(columns: Sequence[Sequence[str]]) -> list[TimeFound]:
 
 
 def _is_date(cells: Sequence[str]) -> bool:
-    return not any(":" in cell for cell in cells[:20])
+    return not any(":" in cell and not _DATE_OF_COLONS.fullmatch(cell) for cell in cells[:20])
 
 
 def _clock(name: str, cells: Sequence[str]) -> str | None:
@@ -433,7 +443,8 @@ def _clock_of_ranges(name: str, cells: Sequence[str]) -> str | None:
 
 
 def _are_hours(cells: Sequence[str]) -> bool:
-    """Whether they are 0 to 23, or 1 to 24, several of them."""
+    """Whether they are 0 to 23, or 1 to 24, several of them. One may come twice: 2A and 2B."""
+    cells = [cell[:-1] if _HOUR_TWICE.fullmatch(cell) else cell for cell in cells]
     hours = {int(cell) for cell in cells if len(cell) <= 2 and cell.isdecimal()}
     return all(len(cell) <= 2 and cell.isdecimal() for cell in cells) and len(hours) > 1 and max(hours) <= 24
 

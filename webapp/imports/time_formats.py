@@ -14,6 +14,7 @@ from webapp.imports.time_text import (
     ABOVE,
     BETWEEN,
     BETWEEN_MAX,
+    HOUR_TWICE,
     OFFSET,
     OR,
     QUARTER,
@@ -43,6 +44,7 @@ _DATES: tuple[str, ...] = (
         "%y-%m-%d",
         "%Y/%m/%d",
         "%Y.%m.%d",
+        "%Y:%m:%d",
         "%Y-%m-%d",
         "%Y%m%d",
     ),
@@ -72,7 +74,7 @@ _WITHOUT_YEAR = ("%b %d", "%d %b", "%d. %b", "%d-%b", "%d.%m.", "%m-%d")
 LEAP = "{2024} "
 """What formats of times without a year begin with, before anybody has said the year."""
 
-_JOINS = (" ", "T", ":", "_", "-", "/", ".", ", ", " - ", "")
+_JOINS = (" ", "T", ":", "_", "-", "/", ".", ", ", " - ", "D", "")
 _CLOCKS = (
     *("%H:%M:%S", "%H:%M", "%I:%M:%S %p", "%I:%M %p", "%I:%M:%S%p", "%I:%M%p"),
     *("%H:%M:%S:%f", "%H%M%S", "%H%M", "%H.%M.%S", "%H.%M", "%Hh%M", "%H-%M-%S"),
@@ -83,7 +85,8 @@ _JOINS_BEHIND_CLOCK = (" ", ", ", " - ")
 _ZONES = ("", "%z", " %z", " %Z", "%Z", " (%Z)", " Uhr")
 _WEEKDAY = re.compile(rf"(?:{WEEKDAYS})[^\W\d_]{{0,9}}(\.?,? +)(?=\w)", re.IGNORECASE)
 _FORMS = {
-    **dict.fromkeys(("%m", "%d", "%H", "%I", "%M"), r"\d{1,2}"),
+    **dict.fromkeys(("%m", "%d", "%I", "%M"), r"\d{1,2}"),
+    "%H": HOUR_TWICE,
     "%q": "[1-4]",
     **{
         "%Y": r"\d{4}",
@@ -155,6 +158,8 @@ def _that_may_read(text: str, dates: Sequence[str]) -> Iterator[str]:
         rest = text[found.end() :]
         if not rest:
             yield date
+        if "%H" in date:
+            continue
         for join, clock in product(_JOINS, _CLOCKS):
             # Without anything between, only digits can be told apart.
             if not rest.startswith(join) or (not join and (date not in _DIGITS or ":" in clock)):

@@ -109,6 +109,9 @@ QUARTER = r"(?:QUARTAL|QUARTER|QTR|TRIMESTRE|TRIM|Q|T)\.? ?"
 OFFSET = r"\(?(?:(?:GMT|UTC) ?)?(?P<z>Z|[+-]\d{1,2}(?::?\d\d)?)\)?(?: ?\([^()]{2,40}\)| [A-Z]{3,4})?"
 """+02:00, GMT+2 or (UTC+2), with the zone's name behind it."""
 
+HOUR_TWICE = r"\d{1,2}(?:(?<=[1-3])[AB])?"
+"""An hour. Those that a clock has twice in autumn may be 2A and 2B: the order of the rows says the same."""
+
 _PARTS = {
     "%Y": r"(?P<Y>\d{4})",
     "%y": r"(?P<y>\d\d)",
@@ -118,7 +121,7 @@ _PARTS = {
     "%G": r"(?P<G>\d{4})",
     "%V": r"(?P<V>5[0-3]|[0-4]?\d)",
     "%u": r"(?P<u>[1-7])",
-    "%H": r"(?P<H>2[0-4]|[01]\d|\d)",
+    "%H": r"(?P<H>2[0-4]|[01]\d|\d)(?:(?<=[1-3])[AB])?",
     "%I": r"(?P<I>1[0-2]|0?[1-9])",
     "%M": r"(?P<M>[0-5]\d|\d)",
     "%q": r"(?P<q>[1-4])",
@@ -285,7 +288,7 @@ def _compiled(time_format: str, year_given: bool, date_given: bool) -> re.Patter
         if part.isspace():
             parts.append(r"\s+")
         elif part == "%H" and date_given:
-            parts.append(r"(?P<H>\d{1,4})")  # hours may go on: 29:30:00
+            parts.append(r"(?P<H>\d{1,4})(?:(?<=[1-3])[AB])?")  # hours may go on: 29:30:00
         elif part == "%S" and not fraction_apart:
             parts.append(_SECOND_WITH_FRACTION)
         elif part in _PARTS:

@@ -143,10 +143,29 @@ def test_json_in_utf_16(tmp_path: Path) -> None:
     assert imported(tmp_path / "file", data.encode("utf-16")).column("s")[0] == "Größe"
 
 
-def test_numbers_in_quotes_are_said_and_can_be_read(tmp_path: Path) -> None:
-    data = "\n".join(json.dumps({"t": f"2024-05-01T00:{n:02d}:00Z", "v": f"{n},5"}) for n in range(30))
+@pytest.mark.parametrize("form", ["lines", "document", "columns"])
+def test_numbers_in_quotes_are_read_as_numbers_and_said(tmp_path: Path, form: str) -> None:
+    rows = [
+        {"t": f"2024-05-01T00:{n:02d}:00Z", "v": f"{n},5", "n": str(n), "k": f"0{n:02d}", "m": f"1,{n:03d}.5"}
+        for n in range(30)
+    ]
+    data = {
+        "lines": "\n".join(map(json.dumps, rows)),
+        "document": json.dumps({"data": rows}),
+        "columns": json.dumps({key: [row[key] for row in rows] for key in rows[0]}),
+    }[form]
     found = imported(tmp_path / "file", data)
-    assert "v stays text: its numbers are in quotes, such as '0,5'." in found.notes
+    assert found.column("v") == [n + 0.5 for n in range(30)]
+    assert found.column("n") == [*range(30)]
+    assert found.column("k")[0] == "000"
+    assert found.column("m")[1] == 1001.5
+    assert "The numbers of v are in quotes, such as '0,5'." in found.notes
+
+
+def test_numbers_in_quotes_that_can_be_read_in_two_ways_stay_text_and_can_be_read(tmp_path: Path) -> None:
+    data = "\n".join(json.dumps({"t": f"2024-05-01T00:{n:02d}:00Z", "v": f"1,{n + 100}"}) for n in range(30))
+    found = imported(tmp_path / "file", data)
+    assert "v stays text: its numbers are texts, such as '1,100'." in found.notes
     reading = changed(found.reading, {"columns.1.type": "number", "columns.1.decimal": ","})
     report = convert(tmp_path / "file", reading, tmp_path / "out", lambda *_: None, lambda: False)
     assert [each.unreadable for each in report.columns] == [0, 0]

@@ -1,0 +1,67 @@
+"""Files that hold a table in a form that is not read. Each is refused with what to do."""
+
+from __future__ import annotations
+
+import re
+
+from webapp.imports.faults import ImportFault
+from webapp.imports.shapes import shape
+
+_BEGIN_CHARACTERS, _LINES = 4_000, 20
+_FRAMES = re.compile(
+    r'"frames"\s*:\s*\[|"fields"\s*:\s*\[\s*\{[^{}\[\]]{0,400}"values"\s*:\s*\['
+    r'|"columns"\s*:\s*\[\s*\{[^{}]{0,200}"text"|"datapoints"\s*:\s*\[\s*\['
+    r'|"series"\s*:\s*\[\s*\{[^\[\]]{0,400}"columns"\s*:\s*\['
+)
+"""Answers of Grafana and InfluxDB, whose values are lists beside the list of their names."""
+
+_ROW_IN_QUOTES = re.compile(r'"((?:[^"]|"")*)"')
+_NAME_AND_VALUE = re.compile(r'(?:^|\s)[A-Za-z_][\w.]{0,40}=(?:"(?:[^"\\]|\\.)*"|\S*)')
+_SPACED_VALUE = re.compile(r'\s[A-Za-z_][\w.]{0,40}="[^"]*\s[^"]*"')
+_INSERT = re.compile(r"\s*INSERT\s+INTO\s", re.IGNORECASE)
+
+
+def refuse_answer(text: str) -> None:
+    """Raises ImportFault if a JSON document is an answer of Grafana or InfluxDB to a query."""
+    if _FRAMES.search(text[:_BEGIN_CHARACTERS]):
+        raise ImportFault(
+            "The document is an answer of Grafana or InfluxDB, whose values stand apart from their names.",
+            "line 1",
+            "In Grafana, open the panel's menu, choose Inspect, Data, Download CSV, and upload that file. "
+            "From InfluxDB, ask for CSV.",
+        )
+
+
+def refuse_lines(text: str) -> None:
+    """Raises ImportFault if the lines are rows within quotes, statements of SQL, or names with texts."""
+    some = [line.strip() for line in text[: _BEGIN_CHARACTERS * 4].splitlines()[: _LINES + 1] if line.strip()]
+    some = some[:-1] if len(some) > _LINES else some
+    if len(some) < 2:
+        return
+    inner = [found[1] for line in some if (found := _ROW_IN_QUOTES.fullmatch(line))]
+    if len(inner) == len(some) and any(_are_rows(inner, mark) for mark in ",;\t"):
+        raise ImportFault(
+            "Each row stands in quotes as a whole, so it is one text.",
+            "line 1",
+            "Write the file without these quotes. In Excel, choose the column, then Data, Text to Columns, "
+            "and save it as CSV.",
+        )
+    if all(map(_INSERT.match, some)):
+        raise ImportFault(
+            "The lines are statements of SQL.", "line 1", "Export the table as CSV, with its column names."
+        )
+    named = [line for line in some if len(_NAME_AND_VALUE.findall(line)) >= 2 and _SPACED_VALUE.search(line)]
+    if len(named) * 2 > len(some):
+        raise ImportFault(
+            'The lines hold names with their values, such as level=info msg="pump started". Spaces stand '
+            "between them, and within texts as well.",
+            "line 1",
+            "Let the program write JSON lines, or CSV.",
+        )
+
+
+def _are_rows(lines: list[str], mark: str) -> bool:
+    """Whether the lines have as many cells each, and numbers or times in most of them."""
+    cells = [line.split(mark) for line in lines]
+    typed = sum(any(shape(cell) in ("number", "time", "clock") for cell in row) for row in cells[1:])
+    return len(cells[0]) > 1 and typed * 2 > len(cells) - 1 and all(len(row) > 1 for row in cells)

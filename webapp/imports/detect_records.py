@@ -157,9 +157,9 @@ def detected_json_lines(head: Head, text: str, encoding: str, above: Sequence[st
     mixed = {at: _question_of_texts(at, names[at], values[path]) for at, path in enumerate(paths)}
     types = [FieldType.NUMBER if mixed[at] else type_ for at, type_ in enumerate(types)]
     in_quotes = {
-        at: found
+        at: said
         for at, path in enumerate(paths)
-        if types[at] is FieldType.STRING and (found := in_quotes_of(names[at], values[path])) is not None
+        if types[at] is FieldType.STRING and (said := in_quotes_of(names[at], values[path])) is not None
     }
     types = [in_quotes[at].type if at in in_quotes else type_ for at, type_ in enumerate(types)]
     reading = Reading(kind="json-lines", compression=head.compression, member=head.member, encoding=encoding)
@@ -168,16 +168,16 @@ def detected_json_lines(head: Head, text: str, encoding: str, above: Sequence[st
     late = [path for path in paths if all(value is None for value in values[path][:known])]
     if late:
         notes.append(f"Further down, lines have other keys as well: {', '.join(late[:_LOST_SHOWN])}.")
-    for at in in_quotes:
-        if len(notes) < NOTES_MAX:
-            example = next(text for text in texts[at] if text)
-            notes.append(
-                f"The numbers of {names[at]} are in quotes, such as {example!r}. They are read as numbers."
-            )
+    notes += [_quoted_note(names[at], texts[at]) for at in [*in_quotes][:NOTES_MAX]]
     found = _with_time(reading, paths, names, types, texts, notes, above)
     found = _with_marks(found, in_quotes)
     asked = [question for question in mixed.values() if question is not None]
     return found.model_copy(update={"questions": (*found.questions, *asked[:QUESTIONS_MAX])})
+
+
+def _quoted_note(name: str, texts: Sequence[str]) -> str:
+    example = next((f", such as {text!r}" for text in texts if text), "")
+    return f"The numbers of {name} are in quotes{example}. They are read as numbers."
 
 
 def _with_marks(found: Detection, in_quotes: Mapping[int, InQuotes]) -> Detection:

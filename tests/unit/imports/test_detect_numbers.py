@@ -120,8 +120,8 @@ def test_marks_are_found_though_most_cells_have_no_value(tmp_path: Path) -> None
     ("cells", "says"),
     [
         (
-            ["1,23,456.7"] * 30,
-            "v stays text: its numbers have something beside them, such as '1,23,456.7' at line 2.",
+            ["1,23,45.7"] * 30,
+            "v stays text: its numbers have something beside them, such as '1,23,45.7' at line 2.",
         ),
         (["08:00:00"] * 30, "v stays text: its times have no date, such as '08:00:00' at line 2."),
         (["1.5", "a"] * 15, "no numbers, such as 'a' at line 3."),

@@ -94,7 +94,6 @@ TEXT: dict[str, Write] = {
     "plus or minus": lambda n: f"{n}.5 ± 0.1",
     "thousands as k": lambda n: f"{n}.5k",
     "at least": lambda n: f"{n}+",
-    "India": lambda n: f"12,34,5{n:02d}",
     "underscores": lambda n: f"1_2{n:02d}",
     "halves": lambda n: f"{n}½",
     "a formula": lambda n: f"={n}.5",

@@ -108,7 +108,7 @@ class Pace(Frozen):
     latency_ms: int = LATENCY_MS  # from a row's arrival to its results; see replica.pacing
     interval_ms_min: int = 5
     interval_ms_max: int = 1000
-    batch_rows_max: int = 30_000
+    batch_rows_max: int = 30_000  # an owner at full load takes two such batches as one
 
 
 class GroupSpec(Frozen):

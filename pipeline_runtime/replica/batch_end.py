@@ -62,7 +62,8 @@ class BatchEnd:
         self._kept.commit(number, boundary)
         state = self._state
         with state.changed:
-            state.measures.batch(state.reads.all_rows, self._timing.batch_ms(times))
+            rows, rows_max = state.reads.all_rows, self._spec.pace.batch_rows_max
+            state.measures.batch(rows, self._timing.batch_ms(times), rows_max)
             state.processed(boundary, ended=last)
         self._progressed(first or last)
 

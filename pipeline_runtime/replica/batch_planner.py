@@ -259,6 +259,13 @@ class BatchPlanner:
         self._timing.granted(own=shifted_ms is not None)
         return BatchSpan(start, end)
 
+    def _as_one(self, decision: Own | Announce | OwnLast) -> int:
+        """How many full batches the owner's next one may be. In a release, or where somebody follows, each is
+        as small as ever, because another one processes each behind the owner."""
+        with self._state.changed:
+            is_alone = may_run_ahead(self._facts()) and not self._state.directive.followed
+        return self._timing.batches_as_one if is_alone and isinstance(decision, Own) else 1
+
     def _arrived(
         self, start: Boundary, decision: Own | Announce | OwnLast, seen_version: int, remaining_s: float
     ) -> tuple[Boundary, int] | None:
@@ -285,7 +292,7 @@ class BatchPlanner:
                 base = offsets.source_shifted(base, shifted_ms)
             # What has come since then may reach the far successor after the RELEASE: it is left to it.
             by_s = inf if far_ms is None else monotonic() - far_ms / 1000
-            ends = offsets.advance(base, now_ms, by_s=by_s)
+            ends = offsets.advance(base, now_ms, by_s=by_s, as_one=self._as_one(decision))
             if ends == start.ends:
                 ends = ending
             tick_in_s = self._inputs.tick_in_s(start.ends, timing.since_granted_s)

@@ -192,20 +192,22 @@ class InputOffsets:
         if rows:
             self._row_bytes = size / rows
 
-    def advance(self, start: Ends, now_ms: int, *, by_s: float = inf) -> Ends:
-        """The furthest that a batch from `start` may reach; `start` itself if nothing has come.
+    def advance(self, start: Ends, now_ms: int, *, by_s: float = inf, as_one: int = 1) -> Ends:
+        """The furthest that a batch from `start` may reach; `start` itself if nothing has come. `as_one`: it
+        may have as many rows as so many batches.
 
         Of what waits in topics, it takes only what had come by `by_s` (monotonic clock), but always the
         oldest record. Raises KafkaError.
         """
-        known = self._topic_ends(start) if self._partitions else {}
+        rows_max = self._rows_max * as_one
+        known = self._topic_ends(start, rows_max) if self._partitions else {}
         if by_s != inf and (oldest_at_s := self.oldest_at_s) is not None:
             known = self._prefetcher.ends(max(by_s, oldest_at_s))
         waiting = {key: max(0, known[key] - start[key]) for key in self._partitions}
-        reach = {id: s.advance(start[id], now_ms, self._rows_max) for id, s in self._sources.items()}
+        reach = {id: s.advance(start[id], now_ms, rows_max) for id, s in self._sources.items()}
         waiting |= {id: self._sources[id].rows_between(start[id], end) for id, end in reach.items()}
         row_bytes = max(self._row_bytes, self._prefetcher.row_bytes())
-        steps = shares(waiting, fitting_rows(self._rows_max, row_bytes))
+        steps = shares(waiting, fitting_rows(rows_max, row_bytes))
         end = dict(start)
         for key in self._partitions:
             end[key] = start[key] + steps[key]
@@ -273,7 +275,7 @@ class InputOffsets:
     def look(self, start: Ends) -> None:
         """Finds where the topics end, for `waiting_rows`, although no batch may begin. Raises KafkaError."""
         if self._partitions:
-            self._topic_ends(start)
+            self._topic_ends(start, self._rows_max)
 
     def waiting_rows(self, ends: Ends) -> int | None:
         """How many rows wait behind `ends` in topics. Returns None until the broker has said where they end.
@@ -322,14 +324,14 @@ class InputOffsets:
             close_spent(self._consumer)
             self._consumer = None
 
-    def _topic_ends(self, start: Ends) -> dict[str, int]:
+    def _topic_ends(self, start: Ends, rows_max: int) -> dict[str, int]:
         """Where the topics end. Asks the broker only if not all that waits has been read ahead, and a batch
-        would not be full without its answer."""
+        of `rows_max` rows would not be full without its answer."""
         if not self._bulk and not self._prefetcher.full:
             self._known = self._prefetcher.ends()
             return self._known
         was_asked = self._bulk and monotonic() < self._asked_at_s + _ASKED_EVERY_S
-        if was_asked and self.lag_rows(start) >= self._rows_max:
+        if was_asked and self.lag_rows(start) >= rows_max:
             return self._known
         found = self._open().end_offsets(list(self._partitions.values()))
         self._asked_at_s = monotonic()

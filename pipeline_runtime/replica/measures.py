@@ -26,17 +26,22 @@ class Measures:
     rows_processed_total: int = 0  # rows in of these batches
     busy_ms_total: float = 0.0  # the time that all batches took together
     batch_ms: deque[float] = field(default_factory=lambda: deque(maxlen=_WINDOW))
+    usual_ms: deque[float] = field(
+        default_factory=lambda: deque(maxlen=_WINDOW)
+    )  # the same, of no larger ones
     latency_ms: deque[float] = field(default_factory=lambda: deque(maxlen=_WINDOW))
 
     def begin_owning(self) -> None:
         """The first output that is looked for is this owner's."""
         self.first_output_at_ms = None
 
-    def batch(self, rows_in: int, duration_ms: float) -> None:
+    def batch(self, rows_in: int, duration_ms: float, rows_max: int) -> None:
+        """`rows_max`: how many rows a batch usually has at most. One of more counts as if it had so many."""
         self.rows_processed_total += rows_in
         self.batches_total += 1
         self.busy_ms_total += duration_ms
         self.batch_ms.append(duration_ms)
+        self.usual_ms.append(duration_ms * min(1.0, rows_max / max(1, rows_in)))
 
     def committed(
         self,

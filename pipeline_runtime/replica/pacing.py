@@ -32,6 +32,9 @@ URGENT_MS = 50
 FETCH_MS = 4.0
 # How long nothing is fetched at most while a batch runs.
 ALONE_S_MAX = 1.0
+# An owner whose batches are full, one after the other, takes so many of them as one. Whatever its size, a
+# batch costs some 10 ms of CPU.
+FULL_IN_A_ROW, FULL_AS_ONE = 2, 2
 STAYING_COST_RATIO = 1 / 8  # what a batch of a task that stays costs, compared with one that Spark plans
 # From the start of one announced batch to the next, in times that a batch takes. The successor begins each of
 # them a little later; what is over 1 lets it catch up.
@@ -63,6 +66,12 @@ def interval_ms(pace: Pace, cpu_ratio: float, waiting_rows: int = 0, *, planned:
     room = max(0.0, 1 - waiting_rows / pace.batch_rows_max)
     most_ms = pace.interval_ms_max * (1 if planned else STAYING_COST_RATIO)
     return pace.interval_ms_min + pressure**2 * room * max(0.0, most_ms - pace.interval_ms_min)
+
+
+def batches_as_one(full_in_a_row: int) -> int:
+    """How many full batches an owner takes as one, after so many full ones of its own. The first ones are as
+    large as ever: behind a handover all wait for them."""
+    return FULL_AS_ONE if full_in_a_row >= FULL_IN_A_ROW else 1
 
 
 def may_wait_ms(latency_ms: int, batch_ms: float) -> float:

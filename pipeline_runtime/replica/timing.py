@@ -17,6 +17,7 @@ from pipeline_runtime.replica.pacing import (
     IN_TIME,
     URGENT_MS,
     CpuLoad,
+    batches_as_one,
     far_interval_ms,
     followed_interval_ms,
     gather_ms,
@@ -67,6 +68,7 @@ class BatchTiming:
         self._let_wait_ms = 0.0  # how long the rows of the newest batch were let wait
         self._paced_from_s = 0.0  # the least interval counts from then; 0 if the next batch waits for nothing
         self._was_full = False  # the last batch was full, so more waits behind it
+        self._full_in_a_row = 0  # so many of an owner's newest batches each began behind a full one
         self.arrived_at_s: float | None = None  # when the oldest row of the newest batch came, if known
 
     # --- what becomes of a batch
@@ -85,6 +87,7 @@ class BatchTiming:
         self._granted_at_s = monotonic()
         self._let_wait_ms = self._may_wait_ms()
         self._paced_from_s = self._granted_at_s if own else 0.0
+        self._full_in_a_row = self._full_in_a_row + 1 if own and self._was_full else 0
         if own and self._fetches_once:
             self._offsets.rest_until(self._granted_at_s + ALONE_S_MAX)
 
@@ -158,6 +161,11 @@ class BatchTiming:
         """Whether so much waits behind `start` that the next batch is not let wait for more."""
         return self._offsets.full(start) or (self._was_full and self._offsets.lag_rows(start) > 0)
 
+    @property
+    def batches_as_one(self) -> int:
+        """How many full batches an owner's next one may be."""
+        return batches_as_one(self._full_in_a_row) if self._was_full else 1
+
     def oldest_at_s(self) -> float | None:
         """The earliest time at which the oldest waiting row may have come. Returns None if no row waits, or
         if that is not known."""
@@ -177,8 +185,8 @@ class BatchTiming:
         return monotonic() - self._granted_at_s
 
     def usual_ms(self) -> float:
-        """How long a batch usually takes; 0 if that is not known."""
-        return percentile(list(self._state.measures.batch_ms), 0.5) or 0.0
+        """How long a batch usually takes that is not several as one; 0 if that is not known."""
+        return percentile(list(self._state.measures.usual_ms), 0.5) or 0.0
 
     def is_quiet(self) -> bool:
         """Whether nothing has come for so long that a follower has processed all there was. The caller holds

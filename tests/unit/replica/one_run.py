@@ -47,8 +47,8 @@ class Arrived:
     def rest_until(self, at_s: float) -> None:
         self.rests_until_s = at_s
 
-    def advance(self, ends: dict[str, int], now_ms: int, *, by_s: float) -> dict[str, int]:
-        return {"in-0": ends["in-0"] + 1}
+    def advance(self, ends: dict[str, int], now_ms: int, *, by_s: float, as_one: int) -> dict[str, int]:
+        return {"in-0": ends["in-0"] + as_one}
 
     def lag_rows(self, ends: object) -> int:
         return 1

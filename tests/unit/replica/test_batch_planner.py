@@ -120,9 +120,9 @@ def test_a_batch_that_was_chosen_while_the_group_was_given_away_is_not_granted()
     made.permit = permit
 
     class GivenAway(Arrived):
-        def advance(self, ends: dict[str, int], now_ms: int, *, by_s: float) -> dict[str, int]:
+        def advance(self, ends: dict[str, int], now_ms: int, *, by_s: float, as_one: int) -> dict[str, int]:
             made.permit = None
-            return super().advance(ends, now_ms, by_s=by_s)
+            return super().advance(ends, now_ms, by_s=by_s, as_one=as_one)
 
     run = run_of(made, offsets=GivenAway())
     let_go_when_it_waits(run, made)
@@ -136,13 +136,13 @@ def test_what_a_far_successor_cannot_have_yet_is_left_to_it(round_trip_ms: float
     permit: Any = SimpleNamespace(epoch=Epoch(1), commit=lambda _: 1)
     made.permit, made.directive = permit, Directive(release="h")
     made.view.apply(Arm(Epoch(2), "token", "h", "b", round_trip_ms))
-    made.measures.batch(1, 10.0)
+    made.measures.batch(1, 10.0, 100)
     asked: list[float] = []
 
     class Asked(Arrived):
-        def advance(self, ends: dict[str, int], now_ms: int, *, by_s: float) -> dict[str, int]:
+        def advance(self, ends: dict[str, int], now_ms: int, *, by_s: float, as_one: int) -> dict[str, int]:
             asked.append(monotonic() - by_s)
-            return super().advance(ends, now_ms, by_s=by_s)
+            return super().advance(ends, now_ms, by_s=by_s, as_one=as_one)
 
     run = run_of(made, offsets=Asked())
     assert run.planner._next() is not None
@@ -329,7 +329,7 @@ class Silent(Arrived):
 
     waiting = False
 
-    def advance(self, ends: dict[str, int], now_ms: int, *, by_s: float) -> dict[str, int]:
+    def advance(self, ends: dict[str, int], now_ms: int, *, by_s: float, as_one: int) -> dict[str, int]:
         return ends
 
 

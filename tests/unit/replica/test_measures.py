@@ -36,3 +36,11 @@ def test_the_first_output_is_kept_and_the_last_one_moves_on() -> None:
     assert (measures.first_output_at_ms, measures.last_output_at_ms) == (20, 30)
     assert measures.stream_bytes_total == {"a.out": 50, "a.late": 0}
     assert list(measures.latency_ms) == [5.0, 7.0]
+
+
+def test_what_a_batch_usually_takes_is_of_no_more_rows_than_it_usually_has() -> None:
+    measures = Measures()
+    for rows_in, took_ms in ((0, 5.0), (30, 10.0), (60, 30.0)):
+        measures.batch(rows_in, took_ms, 30)
+    assert list(measures.batch_ms) == [5.0, 10.0, 30.0]
+    assert list(measures.usual_ms) == [5.0, 10.0, 15.0]

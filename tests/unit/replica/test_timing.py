@@ -126,3 +126,38 @@ def test_rows_that_fill_a_batch_do_not_wait(monkeypatch: pytest.MonkeyPatch) -> 
     assert due_at_s(run) == pytest.approx(159.9)
     monkeypatch.setattr(Arrived, "full", lambda *_: True)
     assert due_at_s(run) == 0.0
+
+
+def test_an_owner_that_has_full_batches_one_after_the_other_takes_two_as_one() -> None:
+    timing = owner_at(100.0, 500).timing
+    as_one = []
+    for full in (False, True, True, True, True, False, True):
+        as_one.append(timing.batches_as_one)
+        timing.granted(own=True)
+        timing.finished(full=full)
+    assert as_one == [1, 1, 1, 1, 2, 2, 1]
+    timing.granted(own=False)
+    timing.finished(full=True)
+    assert timing.batches_as_one == 1, "a new owner's first batch is as small as ever"
+
+
+@pytest.mark.parametrize(
+    ("directive", "rows"),
+    [(Directive(), 2), (Directive(release="handover"), 1), (Directive(followed=True), 1)],
+)
+def test_in_a_release_or_before_a_follower_each_batch_is_as_small_as_ever(
+    directive: Directive, rows: int
+) -> None:
+    made = state([1])
+    made.local = Seq(1)
+    made.directive = directive
+    permit: Any = SimpleNamespace(epoch=made.view.granted, is_far=False)
+    made.permit = permit
+    run = run_of(made, offsets=Arrived())
+    for _ in range(3):
+        run.timing.granted(own=True)
+        run.timing.finished(full=True)
+    assert run.planner.grant_next() == []
+    span = run.state.newest_span
+    assert span is not None
+    assert span.end.ends["in-0"] - span.start.ends["in-0"] == rows

@@ -71,6 +71,7 @@ class Slice:
         None  # a topic's rows (kafka.ahead.pack), if the gate has read them ahead
     )
     topic_id: str = ""  # of the topic in which the offsets lie, if that is known
+    followed: bool = False  # the batch was committed before: what it makes is only checked
 
 
 @dataclass(frozen=True)

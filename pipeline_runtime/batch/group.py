@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline_runtime.batch.encoded import with_bodies
 from pipeline_runtime.batch.facts import GroupFacts
 from pipeline_runtime.batch.gate_client import GateClient
 from pipeline_runtime.batch.gate_messages import FLUSH, PartProcessed, Slice, SlicesOf
@@ -30,6 +31,8 @@ def run_batches(gate: GateClient, work: GroupWork, token: int, task: int) -> Non
     try:
         while (slices := gate.ask(SlicesOf(token, task))) is not None:
             output = work.run(slices, task)
+            if not any(part.followed for part in slices):
+                output = with_bodies(output, work.encoded_here)
             # The gate answers one request after the other, so the next batch can be asked for at once.
             gate.tell(PartProcessed(task, packed(output)))
     finally:
@@ -53,6 +56,8 @@ class GroupWork:
         # In topological order.
         self._elements = [id for id in facts.operators if id in self._transforms or id == self._processor_id]
         self._destinations = Destinations.of(spec)
+        own = self._destinations.own_partitions
+        self.encoded_here = {source for source, partitions in own.items() if partitions == 1}
         self._ports = {item.id: dict(item.inputs) for item in spec.elements}
         self._read_inside = {source for id in self._elements for source in self._ports[id].values()}
         self._processor: ProcessorWork | None = None

@@ -62,6 +62,8 @@ class BatchOutput:
     counts: Mapping[str, int]  # how many rows a stream has; what Spark passes on inside is not counted
     rows: Mapping[str, pa.Table] = field(default_factory=dict)
     """By the stream that leaves as columns: its fields, KEY and TIME_MS."""
+    bodies: Mapping[str, pa.Table] = field(default_factory=dict)
+    """By the stream whose rows are encoded already: batch.encoded.BODIES."""
 
 
 @dataclass(frozen=True)
@@ -175,7 +177,11 @@ def merged(parts: Iterable[BatchOutput]) -> BatchOutput:
         pa.concat_tables([part.letters for part in parts]),
         counts,
         _by_stream([part.rows for part in parts]),
+        _by_stream([part.bodies for part in parts]),
     )
+
+
+_KINDS = ("records", "rows", "bodies", "sinks")
 
 
 def packed(output: BatchOutput) -> memoryview:
@@ -190,8 +196,8 @@ def packed(output: BatchOutput) -> memoryview:
 
 def _write_all(sink: pa.NativeFile, output: BatchOutput) -> None:
     _write(sink, output.letters, {"counts": dict(output.counts)})
-    for kind, tables in (("records", output.records), ("rows", output.rows), ("sinks", output.sinks)):
-        for source, table in tables.items():
+    for kind in _KINDS:
+        for source, table in getattr(output, kind).items():
             _write(sink, table, {"kind": kind, "source": source})
 
 
@@ -199,11 +205,11 @@ def unpacked(payload: bytes) -> BatchOutput:
     """Returns the output that `packed` made the bytes of."""
     buffer = pa.BufferReader(payload)
     letters, about = _read(buffer)
-    tables: dict[str, dict[str, pa.Table]] = {"records": {}, "rows": {}, "sinks": {}}
+    tables: dict[str, dict[str, pa.Table]] = {kind: {} for kind in _KINDS}
     while buffer.tell() < len(payload):
         table, which = _read(buffer)
         tables[which["kind"]][which["source"]] = table
-    return BatchOutput(tables["records"], tables["sinks"], letters, about["counts"], tables["rows"])
+    return BatchOutput(letters=letters, counts=about["counts"], **tables)
 
 
 def _write(sink: pa.NativeFile, table: pa.Table, about: Mapping[str, Any]) -> None:

@@ -19,20 +19,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import zstandard
 from kafka import KafkaProducer, TopicPartition
 from kafka.producer.future import FutureRecordMetadata
 from kafka.producer.producer_batch import ProducerBatch
 from kafka.record.default_records import DefaultRecordBatchBuilder
 from kafka.record.memory_records import MemoryRecordsBuilder
 
-from pipeline_runtime.kafka.arrow_batches import ROWS_MIN, Rows, encoded
+from pipeline_runtime.kafka.arrow_batches import ROWS_MIN, Rows, compressed, encoded
 from pipeline_runtime.kafka.record_batches import Body, Columns, bodies
 
-FAST_ROWS_MIN = 1000
-"""From so many rows in columns on, zstd's level 1 leaves as few bytes as the usual level 3, and takes half of
-its CPU (docs/decisions/0033-compressed-streams.md)."""
-_FAST_LEVEL = 1
 FEW = 64
 """Up to so many records of a partition are faster one by one: to encode columns costs by the call."""
 
@@ -66,7 +61,15 @@ class OutgoingRows:
             yield OutgoingRecord(self.topic, value, key, time_ms, partition)
 
 
-Outgoing = OutgoingRecord | OutgoingRows
+@dataclass(frozen=True)
+class OutgoingBodies:
+    """Rows that are encoded already, for a topic of one partition."""
+
+    topic: str
+    bodies: Sequence[Body]
+
+
+Outgoing = OutgoingRecord | OutgoingRows | OutgoingBodies
 
 
 def send_all(producer: KafkaProducer, outgoing: Iterable[Outgoing]) -> list[Any]:
@@ -82,6 +85,10 @@ def send_all(producer: KafkaProducer, outgoing: Iterable[Outgoing]) -> list[Any]
             if kind is OutgoingRows:
                 for rows in records:
                     futures += _send_columns(producer, topic, rows.columns)
+            elif kind is OutgoingBodies:
+                producer.partitions_for(topic)  # who leads them has to be known
+                for each in records:
+                    futures += _send_bodies(producer, TopicPartition(topic, 0), each.bodies)
             elif kind is OutgoingRecord and len(records) > 1:
                 futures += _send_columns(producer, topic, columns_of(records))
             else:
@@ -94,7 +101,7 @@ def send_all(producer: KafkaProducer, outgoing: Iterable[Outgoing]) -> list[Any]
 
 def _kind(each: Outgoing) -> type | None:
     """Returns None for a record that only `send` can handle."""
-    return type(each) if isinstance(each, OutgoingRows) or each.is_plain else None
+    return None if isinstance(each, OutgoingRecord) and not each.is_plain else type(each)
 
 
 def columns_of(records: Sequence[OutgoingRecord]) -> Columns:
@@ -231,10 +238,10 @@ class _ColumnsBuilder(DefaultRecordBatchBuilder):
         self._is_compressed = False
 
     def put(self, body: Body) -> None:
-        if self._compression_type == self.CODEC_ZSTD and body.count >= FAST_ROWS_MIN:
-            packed = zstandard.ZstdCompressor(level=_FAST_LEVEL).compress(body.data)
-            self._is_compressed = len(packed) < len(body.data)
-        self._buffer += packed if self._is_compressed else body.data
+        if self._compression_type == self.CODEC_ZSTD:
+            body = compressed(body)
+        self._is_compressed = body.is_packed
+        self._buffer += body.data
 
     def append(self, *_: Any) -> None:
         """Has no room: the rows could not be read with another record behind them."""

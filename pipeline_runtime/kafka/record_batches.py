@@ -52,13 +52,14 @@ class Columns:
 
 @dataclass(frozen=True)
 class Body:
-    """The records of one batch, as they stand behind its header. They are not compressed."""
+    """The records of one batch, as they stand behind its header."""
 
     data: memoryview
     count: int
     first_ms: int
     newest_ms: int
     is_columns: bool = False  # its first record holds the rows of all: no other record may come behind them
+    is_packed: bool = False  # they are compressed by zstd
 
 
 def bodies(columns: Columns, bytes_max: int) -> Iterator[Body]:

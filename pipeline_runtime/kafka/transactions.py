@@ -26,7 +26,13 @@ from kafka.errors import (
 )
 
 from pipeline_runtime.kafka.clients import TRANSACTION_TIMEOUT_MS, KafkaSettings, open_producer
-from pipeline_runtime.kafka.outgoing import Outgoing, OutgoingRecord, OutgoingRows, send_all
+from pipeline_runtime.kafka.outgoing import (
+    Outgoing,
+    OutgoingBodies,
+    OutgoingRecord,
+    OutgoingRows,
+    send_all,
+)
 from pipeline_runtime.kafka.sender_loop import SenderLoop
 
 __all__ = [
@@ -35,6 +41,7 @@ __all__ = [
     "Doubtful",
     "Fenced",
     "Outgoing",
+    "OutgoingBodies",
     "OutgoingRecord",
     "OutgoingRows",
     "Transactions",

@@ -128,7 +128,8 @@ class BatchInputs:
         )
         if followed and self._oldest is not None:
             slices = self._still_there(slices, self._oldest(start.ends))
-        return [self._with_records(part) for part in slices]
+        parts = [self._with_records(part) for part in slices]
+        return [replace(part, followed=True) for part in parts] if followed else parts
 
     def _still_there(self, slices: Sequence[Slice], oldest: Mapping[str, int]) -> list[Slice]:
         slices_left = []

@@ -10,15 +10,23 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from pipeline_runtime.batch.encoded import bodies_in
 from pipeline_runtime.batch.output import BatchOutput
 from pipeline_runtime.journal.records import ElementCounts
-from pipeline_runtime.kafka.arrow_batches import BODY_BYTES_MAX, KEY, TIME_MS, Rows
+from pipeline_runtime.kafka.arrow_batches import BODY_BYTES_MAX, Rows, rows_of
 from pipeline_runtime.kafka.limits import TopicLimits
 from pipeline_runtime.kafka.peek import key_text
 from pipeline_runtime.kafka.record_batches import Columns
-from pipeline_runtime.kafka.transactions import END_HEADER, Outgoing, OutgoingRecord, OutgoingRows
+from pipeline_runtime.kafka.transactions import (
+    END_HEADER,
+    Outgoing,
+    OutgoingBodies,
+    OutgoingRecord,
+    OutgoingRows,
+)
 from pipeline_runtime.model.dead_letters import Place
 from pipeline_runtime.model.spec import GroupSpec, OutputStream
 from pipeline_runtime.planning.replay import stream_read
@@ -68,8 +76,8 @@ def outgoing(
     stream_bytes: dict[str, int] = {}
     for output in spec.outputs:
         size, of_topic = 0, limits(output.topic)
-        for columns in _made(batch_output, output.source, now_ms):
-            if isinstance(columns, Rows) and not _takes(of_topic, columns, now_ms):
+        for columns in _made(batch_output, output.source, of_topic, now_ms):
+            if isinstance(columns, Rows) and not _takes(of_topic, int(columns.times_ms.max()), now_ms):
                 columns = columns.as_json()
             if isinstance(columns, Columns):
                 size += int(columns.sizes().sum())
@@ -80,6 +88,12 @@ def outgoing(
             if len(columns):
                 records.append(OutgoingRows(output.topic, columns))
             rows_out += len(columns)
+        if (table := batch_output.bodies.get(output.source)) is not None and _takes_bodies(
+            of_topic, table, now_ms
+        ):
+            size += pc.sum(table["rows_bytes"]).as_py()
+            rows_out += pc.sum(table["count"]).as_py()
+            records.append(OutgoingBodies(output.topic, bodies_in(table)))
         stream_bytes[output.source] = size
     letters = [*_letters_of(spec, batch_output.letters), *refused, *map(_letter_of, rejected)]
     for letter in letters:
@@ -157,14 +171,19 @@ def _sum(counts: Mapping[str, int], sources: Sequence[str]) -> int | None:
     return None if any(source not in counts for source in sources) else sum(counts[each] for each in sources)
 
 
-def _made(batch_output: BatchOutput, source: str, now_ms: int) -> Iterator[Columns | Rows]:
-    """Yields a stream's rows. One without a time gets the present one."""
+def _made(
+    batch_output: BatchOutput, source: str, limits: TopicLimits, now_ms: int
+) -> Iterator[Columns | Rows]:
+    """Yields a stream's rows, but those that a task has encoded, if the topic takes them so. One without a
+    time gets the present one."""
     if (records := batch_output.records.get(source)) is not None:
         keys, values = (records[name].cast(pa.binary()).combine_chunks() for name in ("key", "value"))
         yield Columns(keys, values, _times_ms(records["time_ms"], now_ms))
     if (rows := batch_output.rows.get(source)) is not None:
-        keys = rows[KEY].cast(pa.binary()).combine_chunks()
-        yield Rows(keys, _times_ms(rows[TIME_MS], now_ms), rows.drop_columns([KEY, TIME_MS]))
+        yield Rows.of(rows, now_ms)
+    bodies = batch_output.bodies.get(source)
+    if bodies is not None and not _takes_bodies(limits, bodies, now_ms):
+        yield from map(rows_of, bodies_in(bodies))
 
 
 def _times_ms(times: pa.ChunkedArray, now_ms: int) -> NDArray[np.int64]:
@@ -172,9 +191,12 @@ def _times_ms(times: pa.ChunkedArray, now_ms: int) -> NDArray[np.int64]:
     return found
 
 
-def _takes(limits: TopicLimits, rows: Rows, now_ms: int) -> bool:
-    """Whether it is plain that the topic takes rows as columns."""
-    newest_ms = int(rows.times_ms.max())
+def _takes_bodies(limits: TopicLimits, bodies: pa.Table, now_ms: int) -> bool:
+    return _takes(limits, pc.max(bodies["newest_ms"]).as_py(), now_ms)
+
+
+def _takes(limits: TopicLimits, newest_ms: int, now_ms: int) -> bool:
+    """Whether it is plain that the topic takes rows as columns, of which the newest has this time."""
     return (
         limits.takes_size(BODY_BYTES_MAX)
         and not limits.needs_key

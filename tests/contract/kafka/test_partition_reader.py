@@ -19,14 +19,20 @@ from pipeline_runtime.batch.inputs import GroupInput
 from pipeline_runtime.batch.portions import PortionReader, read_ahead
 from pipeline_runtime.kafka import incoming
 from pipeline_runtime.kafka.admin import Topic, ensure_topics, trim_topics
-from pipeline_runtime.kafka.arrow_batches import Rows
+from pipeline_runtime.kafka.arrow_batches import BODY_BYTES_MAX, Rows, compressed, encoded
 from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer, open_producer
 from pipeline_runtime.kafka.incoming import Records
 from pipeline_runtime.kafka.partition_reader import PartitionReader, RangeGone
 from pipeline_runtime.kafka.peek import peek, read_span
 from pipeline_runtime.kafka.reach import gone
 from pipeline_runtime.kafka.topics import TopicLook
-from pipeline_runtime.kafka.transactions import END_HEADER, OutgoingRecord, OutgoingRows, Transactions
+from pipeline_runtime.kafka.transactions import (
+    END_HEADER,
+    OutgoingBodies,
+    OutgoingRecord,
+    OutgoingRows,
+    Transactions,
+)
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 from tests.waiting import PATIENCE_S, wait_until
 
@@ -208,7 +214,12 @@ def test_rows_that_lie_in_columns_are_read_from_anywhere_by_all_readers(kafka: s
         fields = pa.table({"n": pa.array(numbers), "text": pa.array([f"t{n % 9}" for n in numbers])})
         keys = pa.array([None if n % 4 else b"k%d" % (n % 7) for n in numbers], pa.binary())
         times_ms = np.array([now_ms + n for n in numbers], np.int64)
-        owner.commit([OutgoingRows(name, Rows(keys, times_ms, fields))])
+        rows = Rows(keys, times_ms, fields)
+        if size in (3_000, 400):
+            bodies = [compressed(body) for body in encoded(rows, BODY_BYTES_MAX)]
+            owner.commit([OutgoingBodies(name, bodies)])
+        else:
+            owner.commit([OutgoingRows(name, rows)])
         count += size
     owner.close()
 

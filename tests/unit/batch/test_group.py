@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from kafka.record.memory_records import MemoryRecords
 
 from pipeline_runtime.batch import portions
 from pipeline_runtime.batch.decode import TIMESTAMP
+from pipeline_runtime.batch.encoded import bodies_in
 from pipeline_runtime.batch.facts import GroupFacts
 from pipeline_runtime.batch.gate_messages import (
     GateKeeper,
@@ -31,7 +33,7 @@ from pipeline_runtime.batch.letter_rows import with_rows
 from pipeline_runtime.batch.output import LETTERS, BatchOutput, unpacked
 from pipeline_runtime.batch.reader import GroupReader
 from pipeline_runtime.kafka.ahead import pack
-from pipeline_runtime.kafka.arrow_batches import ROWS_MIN, RecordByRecord, Rows
+from pipeline_runtime.kafka.arrow_batches import ROWS_MIN, RecordByRecord, Rows, rows_of
 from pipeline_runtime.kafka.incoming import Records
 from pipeline_runtime.kafka.partition_reader import PartitionReader, fetch_bytes
 from pipeline_runtime.kafka.prefetcher import first_offset_of
@@ -42,6 +44,7 @@ from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.operators.sdk import DataFrameOperator, OperatorContext, Params
 from pipeline_runtime.planning.plan import plan_groups
+from tests.unit.batch.test_encoded import assert_same_rows
 from tests.unit.kafka.test_arrow_batches import json_log_of, log_of
 
 _NOW_MS = 2_000_000_000_000  # the rows have come before
@@ -421,15 +424,21 @@ def test_what_was_read_ahead_whole_gives_what_its_records_give(tmp_path: Path, a
         records = taken_by(start, partition, MemoryRecords(log)).take()
         packed = [pack(each) for each in records if first_offset_of(each) < end]
         gate: Any = Gate(spec, tmp_path)
-        gate._granted = [[Slice(0, _NOW_MS, 0, start, end, packed)], None]
+        slices = [Slice(0, _NOW_MS, 0, start, end, packed)]
+        gate._granted = [[replace(each, followed=True) for each in slices], slices, None]
         run_batches(gate, GroupWork(gate, GroupReader(gate)), 1, 0)
-        [output] = gate.made
-        assert output.letters.num_rows == 0
-        assert [read.rows for read in gate.read] == [end - start]
-        made.append(output.rows["some.out"])
+        checked, to_commit = gate.made
+        assert checked.letters.num_rows == 0
+        assert [read.rows for read in gate.read] == [end - start] * 2
+        assert (list(checked.rows), list(to_commit.rows)) == (["some.out"], [])
+        assert (list(checked.bodies), list(to_commit.bodies)) == ([], ["some.out"])
+        rows = checked.rows["some.out"].combine_chunks()
+        [body] = bodies_in(to_commit.bodies["some.out"])
+        assert_same_rows(rows_of(body), Rows.of(rows, 0))
+        made.append(rows)
     by_record, whole = made
     assert whole.num_rows == sum(n % 2 == 0 for n in range(start, end))
-    assert whole.combine_chunks().equals(by_record.combine_chunks())
+    assert whole.equals(by_record)
 
 
 def generated(count: int, first: int = 0) -> Rows:

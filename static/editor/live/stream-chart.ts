@@ -21,6 +21,19 @@ export const asList = (value: unknown): string[] =>
 const rowOf = (record: PeekRecord): Row =>
   record.value && typeof record.value === "object" ? (record.value as Row) : null;
 
+/** Which curve a row belongs to, if there is one for each value of the column `by`. */
+const keyOf = (record: PeekRecord, by: string): string => String(rowOf(record)?.[by] ?? record.key ?? "");
+
+/** The rows of a curve; all rows if the chart has one curve for all of them. */
+export function rowsOfKey(
+  records: readonly PeekRecord[],
+  params: Params,
+  key: string | null | undefined,
+): readonly PeekRecord[] {
+  const [by] = asList(params.by);
+  return by === undefined || key == null ? records : records.filter((record) => keyOf(record, by) === key);
+}
+
 const naturally = new Intl.Collator("en", { numeric: true }).compare;
 
 /** The columns to draw: those that the parameters name, else all numbers. */
@@ -61,8 +74,7 @@ export function streamChart(
   const shown = shownOf(records, Number(params.window_s) || WINDOW_S, held);
   const columns = chartColumns(shown, params);
   const by = asList(params.by)[0];
-  const keyOf = (record: PeekRecord) => String(rowOf(record)?.[by ?? ""] ?? record.key ?? "");
-  const keys = by ? [...new Set(shown.map(keyOf))].sort(naturally) : [null];
+  const keys = by ? [...new Set(shown.map((record) => keyOf(record, by)))].sort(naturally) : [null];
   const unitOf = (column: string) => fields.find((field) => field.name === column)?.unit ?? "";
   const value = (record: PeekRecord, column: string) => {
     const number = Number(rowOf(record)?.[column] ?? NaN);
@@ -77,10 +89,11 @@ export function streamChart(
     })),
   );
   const lines = named.slice(0, CURVES_MAX).map(({ key, column, name }, index) => {
-    const of = (record: PeekRecord) => key === null || keyOf(record) === key;
+    const of = (record: PeekRecord) => key === null || !by || keyOf(record, by) === key;
     const texts = shown.map((record) => (of(record) ? rowOf(record)?.[column] : null));
     return {
       name,
+      key,
       // of one column it stands beside the title
       unit: alone ? undefined : unitOf(column) || undefined,
       series: (index % COLOURS) + 1,
@@ -100,7 +113,7 @@ export function streamChart(
     flags: flagsOf(
       shown.map((record) => ({
         t: instant(record.at) ?? 0,
-        key: by ? keyOf(record) : "",
+        key: by ? keyOf(record, by) : "",
         value: rowOf(record),
       })),
       asList(params.marks),

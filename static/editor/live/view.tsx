@@ -4,13 +4,14 @@ import { useName } from "../../shared/live";
 import { useTimeRange } from "../../shared/time-range";
 import type { PeekRecord } from "../../shared/types";
 import { Chart } from "../../shared/ui/chart";
+import type { Line } from "../../shared/ui/chart-plot";
 import { Problem, Skeleton, useLoaded } from "../../shared/ui/parts";
 import { RangeBar } from "../../shared/ui/range";
 import { useEditor } from "../store";
 import { Nothing, peekPath, RecordTable, Stale, type Peeked } from "./records";
 import { columnQuery, toldRows, useCurve, type Gathered } from "../../shared/curve";
 import { AddToWall } from "./add-to-wall";
-import { asList, streamChart, WINDOW_S } from "./stream-chart";
+import { asList, rowsOfKey, streamChart, WINDOW_S } from "./stream-chart";
 import { useTrace } from "../../shared/rows/trace";
 import { placeOf, rowAt } from "../../shared/rows/trace-words";
 import { chartTile, tableTile } from "./wall-tile";
@@ -146,9 +147,9 @@ function StreamChart({ gathered, pipeline, source, params, of, height }: ChartPr
     [gathered, params, fields, held, height],
   );
   const { trace, dialog } = useTrace(pipeline);
-  const pick = (time: number) => {
-    const row = rowAt(gathered.records, time, asList(params.marks));
-    if (row) trace(placeOf(source, row));
+  const pick = (time: number, line: Line | undefined) => {
+    const row = rowAt(rowsOfKey(gathered.records, params, line?.key), time, asList(params.marks));
+    if (row) trace(placeOf(source, row), line?.key ?? undefined);
   };
   return (
     <div className="stack stack--tight">

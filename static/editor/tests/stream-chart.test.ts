@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { PeekRecord } from "../../shared/types";
-import { streamChart } from "../live/stream-chart";
+import { pickedIn } from "../../shared/ui/chart-plot";
+import { rowsOfKey, streamChart } from "../live/stream-chart";
 
 const T0 = Date.parse("2026-11-20T12:00:00Z");
 const record = (second: number, value: unknown, key: string | null = null): PeekRecord => ({
@@ -70,4 +71,27 @@ describe("what a chart draws of a stream", () => {
     expect(chart.lines.map(({ name }) => name)).toEqual(["power", "speed"]);
     expect(chart.lines[0]?.values).toEqual([null, 0, 1, 2]);
   });
+});
+
+test("a click means the curve nearest to the pointer, and the rows of its key alone", () => {
+  // what Plotly says of a click near the second of three curves at one time
+  const point = (curveNumber: number, yPixel: number) => ({
+    x: "2026-11-20 12:00:01",
+    curveNumber,
+    xPixel: 50,
+    yPixel,
+  });
+  const click = {
+    points: [point(0, 120), point(1, 20), point(2, 80)],
+    event: { clientX: 150, clientY: 230 },
+  };
+  const picked = pickedIn(click, { left: 100, top: 200 });
+  expect(picked).toEqual({ time: Date.parse("2026-11-20T12:00:01"), curve: 1 });
+  expect(pickedIn({ points: [] }, { left: 0, top: 0 })).toBeNull();
+
+  const rows = ["a", "b", "c"].map((hall, offset) => ({ ...record(1, { power: 1, hall }), offset }));
+  const params = { columns: ["power"], by: "hall" };
+  const key = streamChart(rows, params).lines[picked?.curve ?? 0]?.key;
+  expect(rowsOfKey(rows, params, key).map(({ offset }) => offset)).toEqual([1]);
+  expect(rowsOfKey(rows, params, undefined)).toHaveLength(3);
 });

@@ -12,11 +12,13 @@ import { Problem, Skeleton, useLoaded } from "../ui/parts";
 import { placeOf, stepWords, tracePath, type RowPlace } from "./trace-words";
 import "./trace.css";
 
-type Follow = (place: RowPlace) => void;
+/** `of`: what the row is of, such as a machine */
+type Follow = (place: RowPlace, of?: string) => void;
+type Traceable = RowPlace & { of?: string | undefined };
 
 /** Opens the trace of a row of a stream, and the dialog that shows it. */
 export function useTrace(pipeline: string): { trace: Follow; dialog: ReactNode } {
-  const [path, setPath] = useState<RowPlace[]>([]);
+  const [path, setPath] = useState<Traceable[]>([]);
   const dialog = (
     <TraceDialog
       pipeline={pipeline}
@@ -26,7 +28,7 @@ export function useTrace(pipeline: string): { trace: Follow; dialog: ReactNode }
       onClose={() => setPath([])}
     />
   );
-  return { trace: (place) => setPath([place]), dialog };
+  return { trace: (place, of) => setPath([{ ...place, of }]), dialog };
 }
 
 /** What a table needs to trace its rows, which are those of one stream. */
@@ -39,7 +41,7 @@ export const tracing =
 interface Props {
   pipeline: string;
   /** the rows that were traced one after another; the last one is shown */
-  path: readonly RowPlace[];
+  path: readonly Traceable[];
   onFollow: Follow;
   onBack: () => void;
   onClose: () => void;
@@ -52,7 +54,7 @@ function TraceDialog({ pipeline, path, onFollow, onBack, onClose }: Props) {
       open={place !== undefined}
       onClose={onClose}
       size="l"
-      title="Where this row came from"
+      title={place?.of ? `Where this row of ${place.of} came from` : "Where this row came from"}
       footer={
         path.length > 1 && (
           <button type="button" className="button" onClick={onBack}>

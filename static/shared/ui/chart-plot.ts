@@ -35,6 +35,8 @@ export interface Line {
   axis?: "left" | "right";
   /** the values as they were written, where a number would lose digits */
   texts?: (string | null)[];
+  /** of a chart with a curve for each value of a column: the value whose rows these are */
+  key?: string | null;
 }
 
 export interface ChartData {
@@ -352,11 +354,37 @@ export function spanIn(change: Record<string, unknown>): Span | null {
   return span.from < span.to ? span : null;
 }
 
-/** The time of a click on a chart; null when it met no point. */
-export function timeIn(click: Record<string, unknown>): number | null {
-  const [point] = Array.isArray(click.points) ? (click.points as { x?: unknown }[]) : [];
-  const time = localTime(point?.x);
-  return Number.isNaN(time) ? null : time;
+export interface Picked {
+  /** ms since the epoch */
+  time: number;
+  /** the place of its curve among those that are drawn; a greater one is that of marks */
+  curve: number;
+}
+
+/** What Plotly says of a point: `xPixel` and `yPixel` from the corner of the chart. */
+interface ClickedPoint {
+  x?: unknown;
+  curveNumber?: number;
+  xPixel?: number;
+  yPixel?: number;
+}
+
+/**
+ * The point of a click; null when it met none. Plotly names a point of each curve at that time: meant is the
+ * one nearest to the pointer. `corner`: where the chart begins, in the coordinates of the pointer.
+ */
+export function pickedIn(
+  click: Record<string, unknown>,
+  corner: { left: number; top: number },
+): Picked | null {
+  const points = Array.isArray(click.points) ? (click.points as ClickedPoint[]) : [];
+  const pointer = click.event as { clientX?: number; clientY?: number } | undefined;
+  const x = (pointer?.clientX ?? 0) - corner.left;
+  const y = (pointer?.clientY ?? 0) - corner.top;
+  const far = ({ xPixel = Infinity, yPixel = Infinity }: ClickedPoint) => Math.hypot(xPixel - x, yPixel - y);
+  const [nearest] = [...points].sort((a, b) => (far(a) < far(b) ? -1 : far(a) > far(b) ? 1 : 0));
+  const time = localTime(nearest?.x);
+  return Number.isNaN(time) ? null : { time, curve: nearest?.curveNumber ?? 0 };
 }
 
 /** Plotly writes times as "2026-11-23 04:12:33.1234", of the browser's zone. */

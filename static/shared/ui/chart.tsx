@@ -11,9 +11,10 @@ import {
   HEIGHT,
   loadPlotly,
   spanIn,
-  timeIn,
+  pickedIn,
   type ChartData,
   type Drawn,
+  type Line,
   type Plotly,
 } from "./chart-plot";
 import { drawings } from "./draw-queue";
@@ -27,8 +28,8 @@ interface Props extends ChartData {
   of: string;
   /** what it leaves out, in words */
   note?: string;
-  /** what a click on a time of it does, ms since the epoch */
-  onPick?: ((time: number) => void) | undefined;
+  /** what a click on it does: `time` in ms since the epoch, and the curve that was clicked, unless it was a mark */
+  onPick?: ((time: number, line: Line | undefined) => void) | undefined;
 }
 
 /** Charts beside one another, as the width allows, each on a card. */
@@ -162,7 +163,8 @@ function Plot({ hidden, ...props }: Props & { hidden: ReadonlySet<string> }) {
     if (!target || !plotly || !near || width === 0) return;
     const next = async () => {
       if (dragged.current) return; // the next figures draw it, or the new range
-      const plot = await draw(target, plotly, withoutHidden(props, hidden), held, width);
+      const drawn = withoutHidden(props, hidden);
+      const plot = await draw(target, plotly, drawn, held, width);
       plot.removeAllListeners("plotly_relayout");
       plot.removeAllListeners("plotly_doubleclick");
       plot.on("plotly_relayout", (change) => {
@@ -172,8 +174,8 @@ function Plot({ hidden, ...props }: Props & { hidden: ReadonlySet<string> }) {
       plot.on("plotly_doubleclick", () => follow());
       plot.removeAllListeners("plotly_click");
       plot.on("plotly_click", (click) => {
-        const time = timeIn(click);
-        if (time !== null) props.onPick?.(time);
+        const picked = pickedIn(click, target.getBoundingClientRect());
+        if (picked) props.onPick?.(picked.time, drawn.lines[picked.curve]);
       });
     };
     // new figures can wait; what the user did cannot

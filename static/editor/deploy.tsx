@@ -11,7 +11,7 @@ import type { DeployPlan, Fault, Operation, OperationKind, PipelineVersion } fro
 import { stepWords } from "../shared/words";
 import { confirm } from "../shared/ui/confirm";
 import { ErrorCode } from "../shared/ui/error-code";
-import { toast, toastError } from "../shared/ui/toast";
+import { forget, toast, toastError } from "../shared/ui/toast";
 import { autosave } from "./autosave";
 import { toAgree } from "./deploy-changes";
 import { confirmChanges, type Deployed } from "./deploy-preview";
@@ -27,6 +27,9 @@ interface Following {
   /** before the server has an operation: saving, validating */
   preparing: string | null;
 }
+
+/** What is said of a deployment goes when another one is ordered. */
+const ABOUT = "deployment";
 
 const IDLE: Following = { kind: null, operation: null, preparing: null };
 export const useDeploy = create<Following>(() => IDLE);
@@ -44,6 +47,7 @@ function showFaults(title: string, faults: readonly Fault[]): void {
   toast({
     tone: "error",
     title,
+    about: ABOUT,
     text: `Mend ${plural(faults.length, "problem")} first; the list is below the canvas. Nothing was changed on the nodes.`,
   });
 }
@@ -51,12 +55,14 @@ function showFaults(title: string, faults: readonly Fault[]): void {
 /** Save, validate, then deploy; stops with the reason at the first that fails. */
 export async function deploy(): Promise<void> {
   if (deployBusy(useDeploy.getState())) return;
+  forget(ABOUT);
   useDeploy.setState({ ...IDLE, kind: "deploy", preparing: "Saving the draft" });
   try {
     if (!(await autosave.flush())) {
       toast({
         tone: "error",
         title: "Not deployed",
+        about: ABOUT,
         text: "The draft could not be saved; nothing was changed on the nodes.",
       });
       return;
@@ -69,6 +75,7 @@ export async function deploy(): Promise<void> {
       toast({
         tone: "error",
         title: "Not deployed",
+        about: ABOUT,
         text: "The pipeline has no elements yet. Drag one from the left.",
       });
       return;
@@ -79,7 +86,7 @@ export async function deploy(): Promise<void> {
     if (error instanceof ApiError && error.problem.faults?.length) {
       useEditor.setState({ faults: error.problem.faults, checked: current() });
       showFaults("Not deployed", error.problem.faults);
-    } else toastError("Not deployed", error);
+    } else toastError("Not deployed", error, ABOUT);
   } finally {
     useDeploy.setState({ preparing: null });
   }
@@ -94,7 +101,7 @@ export async function deployVersion(version: PipelineVersion): Promise<void> {
     const what = { title, document: version.document, isDraft: false };
     await agreeAndStart(what, { version: version.number });
   } catch (error) {
-    toastError(`Version ${version.number} was not deployed`, error);
+    toastError(`Version ${version.number} was not deployed`, error, ABOUT);
   } finally {
     useDeploy.setState({ preparing: null });
   }
@@ -132,7 +139,7 @@ export async function runAgain(): Promise<void> {
   try {
     follow("undeploy", await post<Operation>(`${path()}/run-again`));
   } catch (error) {
-    toastError("It does not run again", error);
+    toastError("It does not run again", error, ABOUT);
   }
 }
 
@@ -154,7 +161,7 @@ async function agreed(what: Deployed, which: object): Promise<string[] | "again"
     return yes ? [] : null;
   }
   if (pipelineNow()?.status === "ended") return "again";
-  toast({ tone: "info", title: "Nothing to deploy", text: "This version runs already." });
+  toast({ tone: "info", title: "Nothing to deploy", about: ABOUT, text: "This version runs already." });
   return null;
 }
 
@@ -171,7 +178,7 @@ export async function undeploy(): Promise<void> {
   try {
     follow("undeploy", await post<Operation>(`${path()}/undeploy`));
   } catch (error) {
-    toastError("Not undeployed", error);
+    toastError("Not undeployed", error, ABOUT);
   }
 }
 
@@ -186,6 +193,7 @@ export async function followFromAddress(): Promise<void> {
 }
 
 function follow(kind: "deploy" | "undeploy", operation: Operation): void {
+  forget(ABOUT);
   useDeploy.setState({ kind, operation, preparing: null });
   if (kind === "deploy") setMode("live");
 }

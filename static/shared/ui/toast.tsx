@@ -8,17 +8,24 @@ interface Toast {
   tone: "info" | "done" | "error";
   title: string;
   text?: string;
+  /** what it is an outcome of: a later outcome of the same takes its place */
+  about?: string;
   /** of an error that has a page */
   code?: string;
   /** what can be done about it */
   actions?: { title: string; run: () => void }[];
 }
 
-const useToasts = create<{ toasts: Toast[] }>(() => ({ toasts: [] }));
+export const useToasts = create<{ toasts: Toast[] }>(() => ({ toasts: [] }));
 let next = 1;
 
 function dismiss(id: number): void {
   useToasts.setState(({ toasts }) => ({ toasts: toasts.filter((toast) => toast.id !== id) }));
+}
+
+/** Takes away what was said about something that is being tried again. */
+export function forget(about: string): void {
+  useToasts.setState(({ toasts }) => ({ toasts: toasts.filter((toast) => toast.about !== about) }));
 }
 
 /**
@@ -27,12 +34,19 @@ function dismiss(id: number): void {
  */
 export function toast(message: Omit<Toast, "id">): void {
   const id = next++;
+  if (message.about !== undefined) forget(message.about);
   useToasts.setState(({ toasts }) => ({ toasts: [...toasts.slice(-3), { ...message, id }] }));
   if (message.tone !== "error" && !message.actions?.length) window.setTimeout(() => dismiss(id), 5000);
 }
 
-export function toastError(title: string, error: unknown): void {
-  toast({ tone: "error", title, text: problemText(error), code: codeOf(error) });
+export function toastError(title: string, error: unknown, about?: string): void {
+  toast({
+    tone: "error",
+    title,
+    text: problemText(error),
+    code: codeOf(error),
+    ...(about === undefined ? {} : { about }),
+  });
 }
 
 const ICONS = { info: Info, done: CircleCheck, error: CircleAlert };

@@ -48,7 +48,10 @@ def _no_way(spec: GroupSpec, element: str, name_of: Callable[[str], str]) -> str
     found = next(each for each in spec.elements if each.id == element)
     title, sources = name_of(element), [*found.inputs.values()]
     if not sources:
-        return f"{title} makes its rows or reads them from a file. No topic lies before it."
+        return (
+            f"{title} takes its rows from a file or makes them itself, so a row cannot be given to it again. "
+            "If they come from a file, correct the file and import it again."
+        )
     if len(sources) > 1:
         return f"{title} has several inputs, and a dead letter does not say from which its row came."
     readers = [each.id for each in _readers(spec, sources[0]) if each.id != element]

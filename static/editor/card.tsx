@@ -16,9 +16,10 @@ import { judge } from "./connect";
 import { displayName, kindName, portName, replaceWords, sourcesOf } from "../shared/document";
 import type { Mark } from "./difference";
 import { draftHeight, portPlace, portsOf, problemsId, type CardNode, type GroupNode } from "./flow";
+import { showTab } from "./live/shown-tab";
 import { isDrafted, wordsAt } from "./passing/checked";
 import { chooseOther } from "./quick-add";
-import { current, faultsOf, isEditable, useEditor, type LocatedFault } from "./store";
+import { current, faultsOf, isEditable, select, useEditor, type LocatedFault } from "./store";
 import { isQuiet } from "./touched";
 import { LookContext } from "./view";
 
@@ -66,7 +67,7 @@ export const ElementCard = memo(function ElementCard({ id, data, selected }: Nod
           <DiffMark mark={mark} />
         ) : live ? (
           <>
-            {!simple && <LettersMark id={id} />}
+            {!simple && <LettersMark id={id} selected={selected} />}
             <LiveStatus id={id} />
           </>
         ) : faulty ? (
@@ -162,8 +163,8 @@ function LiveStatus({ id }: { id: string }) {
   return <StatusDot status={element?.status ?? "draft"} />;
 }
 
-/** How many rows the element could not take. */
-function LettersMark({ id }: { id: string }) {
+/** How many rows the element could not take. It opens them. */
+function LettersMark({ id, selected }: { id: string; selected: boolean }) {
   const element = useElement(
     useEditor((state) => state.name),
     id,
@@ -172,11 +173,20 @@ function LettersMark({ id }: { id: string }) {
   if (letters === 0) return null;
   const words = plural(letters, "dead letter");
   return (
-    <Tip text={`${words}: rows that it could not take. Select it to see why`}>
-      <span className="el-card__letters num" role="img" aria-label={words}>
+    <Tip text={`${words}: rows that it could not take. Click to see why`}>
+      <button
+        type="button"
+        className="el-card__letters num nodrag"
+        tabIndex={selected ? 0 : -1}
+        aria-label={words}
+        onClick={() => {
+          showTab(id, "dead");
+          select([id]);
+        }}
+      >
         <MailX aria-hidden="true" />
         {count(letters)}
-      </span>
+      </button>
     </Tip>
   );
 }

@@ -6,19 +6,23 @@ export function ActionButton({
   title,
   icon,
   disabled,
+  why,
   run,
 }: {
   title: string;
   icon: ReactNode;
   disabled: string | null;
+  /** the id of the text that says why, where it stands on the page; else a tip says it */
+  why?: string | undefined;
   run: () => void;
 }) {
   return (
-    <Tip text={disabled}>
+    <Tip text={why ? null : disabled}>
       <button
         type="button"
         className="button button--small"
         aria-disabled={!!disabled}
+        aria-describedby={why}
         onClick={() => !disabled && run()}
       >
         {icon}

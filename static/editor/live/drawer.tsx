@@ -31,6 +31,7 @@ import { QueuePanel } from "./queue";
 import { Nothing, Records } from "./records";
 import { PastHandovers, Replicas } from "./replicas";
 import { RestoreDialog } from "./restore";
+import { showTab, tabOf, useShownTab } from "./shown-tab";
 import { KeptState } from "./state";
 import { LiveSummary } from "./summary";
 import { TargetCost } from "./target-cost";
@@ -349,13 +350,20 @@ function keysOf({ state_keys: keys }: LiveElement): string | undefined {
 function Details(shown: Shown) {
   const { pipeline, element } = shown;
   const isView = element.status === "view";
-  const [tab, setTab] = useState(isView ? "view" : "charts");
+  const chosen = useShownTab((state) => state.shown);
   const view = useView(pipeline, element);
   const first: Tab = isView
     ? { id: "view", title: "View", content: <View {...view} /> }
     : { id: "charts", title: "Charts", content: <ElementCharts pipeline={pipeline} element={element} /> };
   const tabs = [first, ...detailTabs(shown, view.source)];
-  return <Tabs label="Details" value={tab} onChange={setTab} tabs={tabs} />;
+  return (
+    <Tabs
+      label="Details"
+      value={tabOf(chosen, element.id, tabs)}
+      onChange={(tab) => showTab(element.id, tab)}
+      tabs={tabs}
+    />
+  );
 }
 
 /** What a view element shows, as it was drawn. */

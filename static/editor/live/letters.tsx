@@ -1,5 +1,5 @@
 /** What an element could not take: its dead letters by reason, what can be done about them, and as a file. */
-import { useState } from "react";
+import { useId, useState } from "react";
 import { Download, PencilLine, Redo2, Trash2 } from "lucide-react";
 import { get } from "../../shared/api";
 import { plural, sentence } from "../../shared/format";
@@ -108,39 +108,50 @@ function Actions({ group, of, replay, text, reload }: Omit<GroupProps, "path" | 
   const [mends, setMends] = useState(false);
   const refused = replay.allowed ? null : sentence(replay.reason ?? "not possible now");
   const about = `the rows: ${group.reason}`;
+  const saysWhy = useId();
+  const why = (role: "editor" | "operator") => (refused && !roleReason(role) ? saysWhy : undefined);
   return (
-    <div className="row letters__actions" role="group" aria-label={`What to do about ${about}`}>
-      <ActionButton
-        title="Mend…"
-        icon={<PencilLine aria-hidden="true" />}
-        disabled={roleReason("editor") ?? refused}
-        run={() => setMends(true)}
-      />
-      <ActionButton
-        title="Replay"
-        icon={<Redo2 aria-hidden="true" />}
-        disabled={roleReason("operator") ?? refused}
-        run={() => void replayLetters(of, { reason: group.reason, text }, replay).then(reload)}
-      />
-      <ActionButton
-        title="Drop"
-        icon={<Trash2 aria-hidden="true" />}
-        disabled={roleReason("operator")}
-        run={() => void dropLetters(of, { reason: group.reason, text }).then(reload)}
-      />
-      {mends && (
-        <MendDialog
-          of={of}
-          reason={group.reason}
-          text={text}
-          note={replay.note}
-          onClose={(done) => {
-            setMends(false);
-            if (done) reload();
-          }}
-        />
+    <>
+      {refused && (
+        <p id={saysWhy} className="field__help">
+          {refused}
+        </p>
       )}
-    </div>
+      <div className="row letters__actions" role="group" aria-label={`What to do about ${about}`}>
+        <ActionButton
+          title="Mend…"
+          icon={<PencilLine aria-hidden="true" />}
+          disabled={roleReason("editor") ?? refused}
+          why={why("editor")}
+          run={() => setMends(true)}
+        />
+        <ActionButton
+          title="Replay"
+          icon={<Redo2 aria-hidden="true" />}
+          disabled={roleReason("operator") ?? refused}
+          why={why("operator")}
+          run={() => void replayLetters(of, { reason: group.reason, text }, replay).then(reload)}
+        />
+        <ActionButton
+          title="Drop"
+          icon={<Trash2 aria-hidden="true" />}
+          disabled={roleReason("operator")}
+          run={() => void dropLetters(of, { reason: group.reason, text }).then(reload)}
+        />
+        {mends && (
+          <MendDialog
+            of={of}
+            reason={group.reason}
+            text={text}
+            note={replay.note}
+            onClose={(done) => {
+              setMends(false);
+              if (done) reload();
+            }}
+          />
+        )}
+      </div>
+    </>
   );
 }
 

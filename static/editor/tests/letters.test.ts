@@ -12,6 +12,7 @@ import {
   rowLine,
   spanWords,
 } from "../live/letters-words";
+import { tabOf } from "../live/shown-tab";
 
 const record = (value: unknown): PeekRecord => ({ partition: 0, offset: 7, at: null, key: null, value });
 
@@ -110,4 +111,11 @@ test("a letter shows its row, its time, its key and its place, or itself", () =>
   // nobody waits for a letter: the time of its arrival says no more
   expect(rowLine({ ...letter, at: "1970-01-01T00:00:01.4Z" }, null)).not.toContain("dead letter since");
   expect(rowLine(record("broken"), null)).toBe("");
+});
+
+test("the mark of a card opens the dead letters of its element, and no other element's tab", () => {
+  const tabs = [{ id: "charts" }, { id: "dead" }];
+  expect(tabOf({ element: "a", tab: "dead" }, "a", tabs)).toBe("dead");
+  expect(tabOf({ element: "a", tab: "dead" }, "b", tabs)).toBe("charts");
+  expect(tabOf({ element: "a", tab: "gone" }, "a", tabs)).toBe("charts");
 });

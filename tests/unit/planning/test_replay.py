@@ -66,7 +66,7 @@ def test_a_row_of_a_users_topic_comes_to_all_behind_the_element_and_never_into_t
     ("spec", "id", "said"),
     [
         (group(element("keep", "a.out")), "gone", "GONE runs nowhere."),
-        (group(element("file")), "file", "No topic lies before it."),
+        (group(element("file")), "file", "correct the file and import it again."),
         (group(element("pair", "a.out", "b.out")), "pair", "has several inputs"),
         (group(element("x", "a.out"), element("keep", "x.out")), "keep", "KEEP runs as one with X"),
         (group(element("x", "a.out"), element("keep", "a.out")), "keep", "X runs as one with KEEP"),

@@ -13,14 +13,14 @@ export function NodeMark({ node, pill }: { node: ClusterNode; pill?: boolean }) 
   return <StatusMark status={status} word={`${status}${far}`} pill={pill} />;
 }
 
-function Load({ label, ratio }: { label: string; ratio: number | null | undefined }) {
+function Load({ label, ratio, busy }: { label: string; ratio: number | null | undefined; busy?: boolean }) {
   return (
     <span className="tile__load">
       <span className="row row--between">
         {label}
         <b className="num">{percent(ratio)}</b>
       </span>
-      <Meter ratio={ratio} label={label} />
+      <Meter ratio={ratio} label={label} busy={busy} />
     </span>
   );
 }
@@ -28,7 +28,7 @@ function Load({ label, ratio }: { label: string; ratio: number | null | undefine
 function Loads({ load }: { load: Partial<NodeLoad> }) {
   return (
     <div className="tile__loads">
-      <Load label="CPU" ratio={load.cpu_ratio} />
+      <Load label="CPU" ratio={load.cpu_ratio} busy />
       <Load label="Memory" ratio={load.memory_ratio} />
       <Load label="Disk" ratio={load.disk_ratio} />
     </div>

@@ -175,6 +175,18 @@ def _of_pipeline(
         names = listed_and([item["group_title"] for item in late])
         text = f"{names} of {title} cannot keep up: rows wait for longer than they should."
         yield _line("element.lagging", text, None, pipeline=name, element=late[0]["id"])
+    for item in elements:
+        if item["dead_letters_open"]:
+            yield _line(
+                "element.dead_letters", _letters(item, title), None, pipeline=name, element=item["id"]
+            )
+
+
+def _letters(item: LiveElement, pipeline: str) -> str:
+    """Returns how many rows an element could not take. They wait until a person drops or replays them."""
+    count = item["dead_letters_open"]
+    rows, they = ("1 row", "it waits") if count == 1 else (f"{count:,} rows", "they wait")
+    return f"{item['title']} of {pipeline} could not take {rows}: {they} under Dead letters, with the reason."
 
 
 def _of_policy(name: str, said: Standing, titles: Mapping[str, str]) -> AttentionLine:

@@ -149,7 +149,7 @@ function Load({ icon, label, ratio }: { icon: React.ReactNode; label: string; ra
   return (
     <span className="lane-head__load num" title={label}>
       {icon}
-      <Meter ratio={ratio} label={label} />
+      <Meter ratio={ratio} label={label} busy={label.startsWith("CPU")} />
       <b>{percent(ratio)}</b>
     </span>
   );

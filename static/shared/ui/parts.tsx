@@ -191,10 +191,21 @@ export function WaitingFigure({ label, waits, tone }: { label: string; waits: Wa
   );
 }
 
-/** A bar from 0 to 1 with its value in words for those who do not see it. */
-export function Meter({ ratio, label }: { ratio: number | null | undefined; label: string }) {
+/**
+ * A bar from 0 to 1 with its value in words for those who do not see it. `busy`: of what may be used up
+ * without harm, such as CPU: what cannot keep up says so itself.
+ */
+export function Meter({
+  ratio,
+  label,
+  busy = false,
+}: {
+  ratio: number | null | undefined;
+  label: string;
+  busy?: boolean;
+}) {
   const share = Math.max(0, Math.min(1, ratio ?? 0));
-  const tone = share > 0.9 ? "failed" : share > 0.75 ? "lagging" : "calm";
+  const tone = busy ? "calm" : share > 0.9 ? "failed" : share > 0.75 ? "lagging" : "calm";
   return (
     <span
       className={`meter meter--${tone}`}

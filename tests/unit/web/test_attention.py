@@ -33,6 +33,7 @@ def element(id: str, **changes: Any) -> dict[str, Any]:
         "error": None,
         "title": changes.get("group", id).title(),
         "by_clock": False,
+        "dead_letters_open": 0,
         "replicas": [],
     } | changes
 
@@ -44,6 +45,13 @@ def lines(*nodes: dict[str, Any], elements: Any = (), **of_pipeline: Any) -> lis
 
 def test_where_all_is_well_there_is_nothing() -> None:
     assert lines(node("a"), elements=[element("power")]) == []
+
+
+def test_rows_that_could_not_be_taken_need_attention_until_none_of_them_is_open() -> None:
+    ended = element("replay", status="ended", dead_letters_open=1008)
+    assert lines(node("a"), elements=[ended, element("mean")], status="ended") == [
+        "Replay of p could not take 1,008 rows: they wait under Dead letters, with the reason."
+    ]
 
 
 def test_a_pipeline_is_called_as_people_call_it() -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
 from pipeline_runtime.operators.by_key import EACH_KEY
@@ -20,9 +20,13 @@ from pipeline_runtime.operators.sdk import Params, States
 
 class HysteresisAlarmParams(Params):
     column: NumericColumn = Field(description="the column of numbers to watch")
+    direction: Literal["above", "below"] = Field(
+        default="above",
+        description="whether values above the limit raise the alarm, or values below it",
+    )
     raise_at: float = Field(description="the alarm is raised when the value is beyond this limit")
     clear_at: float = Field(
-        description="the alarm is cleared at this limit; above the other one, low values raise the alarm"
+        description="the alarm is cleared at this limit: at most Raise at for an alarm above, else at least"
     )
     for_s: float = Field(
         default=0.0,
@@ -43,7 +47,20 @@ class HysteresisAlarmParams(Params):
     @property
     def above(self) -> bool:
         """Returns whether the alarm is about values that are too high."""
-        return self.clear_at <= self.raise_at
+        return self.direction == "above"
+
+    @field_validator("clear_at")
+    @classmethod
+    def _on_the_right_side(cls, clear_at: float, info: ValidationInfo) -> float:
+        # a value that has a fault of its own is not there
+        raise_at, direction = info.data.get("raise_at"), info.data.get("direction")
+        if raise_at is None or direction is None:
+            return clear_at
+        if direction == "above" and clear_at > raise_at:
+            raise ValueError(f"has to be at most Raise at, which is {raise_at:.15g}, for an alarm above")
+        if direction == "below" and clear_at < raise_at:
+            raise ValueError(f"has to be at least Raise at, which is {raise_at:.15g}, for an alarm below")
+        return clear_at
 
     @model_validator(mode="after")
     def _apart(self) -> HysteresisAlarmParams:
@@ -58,10 +75,11 @@ class HysteresisAlarm(KeySegments):
     """Raises an alarm when a value has been too high (or too low) for some time, and clears it when the value
     is back.
 
-    If `clear_at` is at or below `raise_at`, the alarm is about values that are too high: it is raised above
-    `raise_at` and cleared at `clear_at` or below. Otherwise it is about values that are too low. A value
-    between the two limits changes nothing, so that a value around one limit does not raise and clear the
-    alarm all the time.
+    With `direction: above` the alarm is about values that are too high: it is raised above `raise_at` and
+    cleared at `clear_at` or below. With `direction: below` it is about values that are too low: it is raised
+    below `raise_at` and cleared at `clear_at` or above. A `clear_at` on the wrong side of `raise_at` is
+    refused. A value between the two limits changes nothing, so that a value around one limit does not raise
+    and clear the alarm all the time.
 
     The alarm is raised when the value has been beyond the limit for `for_s` of event time, and cleared when
     it has been back for `clear_for_s`. A single value that is not beyond, or not back, starts that time
@@ -80,11 +98,11 @@ class HysteresisAlarm(KeySegments):
     category = "alert"
     icon = "siren"
     Params = HysteresisAlarmParams
-    state_params = frozenset({"column", "key"})
+    state_params = frozenset({"column", "direction", "key"})
     other_columns = "more"
     keeps = "whether the alarm is raised: it may be raised a second time"
     passes_on = False
-    example = {"column": "temperature", "raise_at": 80, "clear_at": 70, "for_s": 10}
+    example = {"column": "temperature", "direction": "above", "raise_at": 80, "clear_at": 70, "for_s": 10}
 
     params: HysteresisAlarmParams
 
@@ -144,9 +162,7 @@ class HysteresisAlarm(KeySegments):
     ) -> dict[str, Any]:
         """Takes the rows of one key, and returns its new state. `beyond` and `back` are places of the rows
         that can raise an alarm and clear one. What lies between is passed over."""
-        above, values, times_ms = self.params.above, rows.floats(self.params.column), rows.times_ms
-        if state.get("above", above) != above:
-            state = {}  # from now on it is about the other side
+        values, times_ms = rows.floats(self.params.column), rows.times_ms
         raised_ms, since_ms, worst = state.get("raised_ms"), state.get("since_ms"), state.get("worst")
         place = first
         while place < end:
@@ -173,7 +189,7 @@ class HysteresisAlarm(KeySegments):
                     raised_ms = worst = None
                 since_ms = None
             place += 1
-        kept = {"above": above, "raised_ms": raised_ms, "since_ms": since_ms, "worst": worst}
+        kept = {"raised_ms": raised_ms, "since_ms": since_ms, "worst": worst}
         return {name: each for name, each in kept.items() if each is not None}
 
     def _goes_on(self, value: Any) -> Any:

@@ -38,8 +38,10 @@ test("averages and alarms are drawn behind the file, on the node", () => {
       aggregates: [{ function: "avg", column: "Temperatur", as: "Temperatur_average" }],
     },
   });
+  expect(findElement(document, alarm ?? "")?.title).toBe("Temperatur too high");
   expect(findElement(document, alarm ?? "")?.params).toEqual({
     column: "Temperatur",
+    direction: "above",
     raise_at: 80,
     clear_at: 80,
     for_s: 30,

@@ -130,10 +130,12 @@ export function made(document: PipelineDocument, source: string, wish: Wish): Ma
   if (alarmed) {
     alarm = add(
       "hysteresis-alarm",
-      `${wish.column} above ${limit}`,
+      // no figure: the limit may be changed later
+      `${wish.column} too high`,
       source,
       {
         column: wish.column,
+        direction: "above",
         raise_at: limit,
         clear_at: limit,
         for_s: numberIn(wish.for_s),

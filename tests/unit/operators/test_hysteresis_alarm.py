@@ -5,7 +5,6 @@ from hypothesis import given, strategies as st
 from pydantic import ValidationError
 
 from pipeline_runtime.operators.hysteresis_alarm import HysteresisAlarm, HysteresisAlarmParams
-from pipeline_runtime.trial import StatesInMemory, processed
 from tests.unit.operators.conftest import at, keyed_output, schema_of
 
 SCHEMA = schema_of(key="k", k="string", x="number")
@@ -42,14 +41,15 @@ def test_it_takes_its_time_in_one_go(operator, process):
 def test_values_too_low_are_the_same_the_other_way_round(operator, process):
     high = process(operator("hysteresis-alarm", params(for_s=1)), rows(9.0, 9.5, 6.0, 4.0))
     low = process(
-        operator("hysteresis-alarm", params(raise_at=-8, clear_at=-5, for_s=1)), rows(-9.0, -9.5, -6.0, -4.0)
+        operator("hysteresis-alarm", params(direction="below", raise_at=-8, clear_at=-5, for_s=1)),
+        rows(-9.0, -9.5, -6.0, -4.0),
     )
     assert [(row["alarm"], -row["worst"], row["_time"]) for row in low] == [
         (row["alarm"], row["worst"], row["_time"]) for row in high
     ]
 
 
-def test_rows_are_taken_as_they_come_and_a_changed_side_begins_anew(operator):
+def test_rows_are_taken_as_they_come():
     chosen = HysteresisAlarm(HysteresisAlarmParams(**params(for_s=2)))
     late = [(10**6, {"x": 9.0}), (1, {"x": 9.0}), (3, {"x": 9.0}), (2, {"x": 4.0})]
     found = keyed_output(chosen, late)
@@ -57,14 +57,6 @@ def test_rows_are_taken_as_they_come_and_a_changed_side_begins_anew(operator):
         ("raised", at(3), None),
         ("cleared", at(2), 0.0),
     ]
-    states = StatesInMemory()
-    high = HysteresisAlarm(HysteresisAlarmParams(**params()))
-    low = HysteresisAlarm(HysteresisAlarmParams(**params(raise_at=2, clear_at=5)))
-    for each, value in ((high, 9.0), (low, 1.0)):
-        [row] = processed(
-            each, [{"in": [{"_time": at(0), "k": "a", "x": value}]}], {"in": SCHEMA}, states=states
-        ).rows
-        assert row["alarm"] == "raised"
 
 
 def test_what_does_not_fit_is_told(operator, mismatch):
@@ -73,6 +65,16 @@ def test_what_does_not_fit_is_told(operator, mismatch):
     assert mismatch(operator("hysteresis-alarm", params(column="y")), **{"in": SCHEMA}) == ["params.column"]
     with pytest.raises(ValidationError, match="otherwise it flaps"):
         operator("hysteresis-alarm", params(raise_at=5))
+
+
+@pytest.mark.parametrize(
+    ("direction", "clear_at", "message"),
+    [("above", 8.5, "at most Raise at, which is 8, for an alarm above"), ("below", 5, "at least Raise at")],
+)
+def test_the_limits_never_turn_the_alarm_round(direction, clear_at, message):
+    with pytest.raises(ValidationError, match=message) as refused:
+        HysteresisAlarmParams(**params(direction=direction, clear_at=clear_at))
+    assert [error["loc"] for error in refused.value.errors()] == [("clear_at",)]
 
 
 def oracle(values, for_s, clear_for_s):
@@ -104,9 +106,9 @@ def test_it_equals_a_plain_oracle(values, for_s, clear_for_s):
     ]
 
 
-def row_by_row(values, *, raise_at, clear_at, for_s, clear_for_s):
+def row_by_row(values, *, direction, raise_at, clear_at, for_s, clear_for_s):
     """The alarms of (second, value), as the operator's words say it: one row after the other."""
-    above = clear_at <= raise_at
+    above = direction == "above"
     farther = max if above else min
     raised = since = worst = None
     for second, value in values:
@@ -129,13 +131,15 @@ _values = st.none() | st.sampled_from([-2.0, -1.0, -0.0, 0.0, 0.5, 1.0, 2.0, 3.0
 
 @given(
     st.lists(st.tuples(st.integers(0, 12), _values), max_size=30),
-    st.sampled_from([(1, 0), (0, 1), (0.5, 0.5)]),
+    st.sampled_from([("above", 1, 0), ("below", 0, 1), ("above", 0.5, 0.5), ("below", 0.5, 0.5)]),
     st.sampled_from([(0, 0), (0, 2), (3, 0), (1, 1)]),
 )
 def test_what_can_be_passed_over_changes_nothing(given, limits, times):
-    if limits[0] == limits[1] and not any(times):
+    if limits[1] == limits[2] and not any(times):
         return  # refused: it would flap
-    said = dict(zip(("raise_at", "clear_at", "for_s", "clear_for_s"), (*limits, *times), strict=True))
+    said = dict(
+        zip(("direction", "raise_at", "clear_at", "for_s", "clear_for_s"), (*limits, *times), strict=True)
+    )
     found = keyed_output(
         HysteresisAlarm(HysteresisAlarmParams(column="x", **said)),
         [(second, {"x": value}) for second, value in given],

@@ -63,7 +63,7 @@ CASES = [
     ("join", {"left_key": "k", "right_key": "k", "within_s": 1}),
     ("hysteresis-alarm", {"column": "x", "raise_at": 1, "clear_at": 0}),
     ("hysteresis-alarm", {"column": "x", "raise_at": 0.5, "clear_at": 0.5, "for_s": 1, "clear_for_s": 1}),
-    ("hysteresis-alarm", {"column": "x", "raise_at": 0, "clear_at": 1}),
+    ("hysteresis-alarm", {"column": "x", "direction": "below", "raise_at": 0, "clear_at": 1}),
 ]
 _NOT_REPLAYED = {"silence-alarm"}  # it goes by the clock, see below
 _COUNTS_ALL = ("recording",)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from itertools import islice
@@ -141,6 +142,10 @@ _WORDS = {
 }
 
 
+_TWO_WAYS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)
+"""1,234 is 1.234 to some and 1234 to others."""
+
+
 def _describe(item: ErrorDetails, loc: tuple[Any, ...], known: tuple[str, ...]) -> tuple[str, str]:
     kind, value, context = item["type"], item.get("input"), item.get("ctx", {})
     name = str(loc[-1]) if loc else ""
@@ -169,6 +174,10 @@ def _describe(item: ErrorDetails, loc: tuple[Any, ...], known: tuple[str, ...]) 
         message = item["msg"].removeprefix("Input ")
     if value is None:
         return "invalid", f"{message} (it is empty)"
+    if kind in ("float_parsing", "int_parsing") and _TWO_WAYS.fullmatch(str(value).strip()):
+        text = str(value).strip()
+        ways = f"{text.replace(',', '.')} or {text.replace(',', '')}"
+        return "invalid", f'{message}: "{text}" can be read in two ways, write {ways}'
     if isinstance(value, str | int | float | bool):
         message = f"{message} (it is {_shown(value)})"
     return "invalid", message

@@ -2,6 +2,7 @@
  * The fields of each kind of policy: usual and allowed values, and the conversion between typed text and
  * rules. Pure.
  */
+import { typedNumber } from "./numbers";
 import type { Policy } from "./types";
 
 export type Rule = Policy["rule"];
@@ -218,7 +219,7 @@ export const usual = (kind: Kind): Typed =>
   Object.fromEntries(KINDS[kind].fields.map(({ name, usual }) => [name, usual]));
 
 /** The number in a field; NaN when the field is empty. */
-export const numberOf = (text: string): number => (text.trim() === "" ? NaN : Number(text));
+export const numberOf = typedNumber;
 
 /** "2026-11-26 02:00", as UTC, of a text that Date reads. */
 export const momentText = (at: string): string => new Date(at).toISOString().slice(0, 16).replace("T", " ");

@@ -1,4 +1,5 @@
 import { useContext, useEffect, useState } from "react";
+import { typedNumber } from "../../shared/numbers";
 import { Context, type LeafProps } from "./leaves";
 import { choicesOf, chosenOf, words, type Choice } from "./schema";
 
@@ -68,7 +69,7 @@ function Given({
 }) {
   const shown = String(value ?? choice.given);
   const [text, setText] = useState(shown);
-  useEffect(() => setText((old) => (Number(old) === Number(shown) ? old : shown)), [shown]);
+  useEffect(() => setText((old) => (typedNumber(old) === Number(shown) ? old : shown)), [shown]);
   return (
     <input
       className="input num ask__given"
@@ -79,7 +80,7 @@ function Given({
       onChange={(event) => {
         const next = event.target.value;
         setText(next);
-        if (next.trim()) onChange(Number.isFinite(Number(next)) ? Number(next) : next);
+        if (next.trim()) onChange(Number.isNaN(typedNumber(next)) ? next : typedNumber(next));
       }}
       onBlur={() => setText(shown)}
     />

@@ -1,10 +1,10 @@
 /** Changes to the rows of a condition, and what a row still needs. Pure. */
+import { twoWays, typedNumber } from "../../shared/numbers";
 import type { SchemaField } from "../../shared/types";
 import { comparisonsFor, valuesOf, type Condition, type Row, type Value, type ValueKind } from "./condition";
 
 type Columns = readonly SchemaField[];
 
-const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 /** As `cast(... as timestamp)` reads it: docs/reference/operators.md, "What an expression gives". */
 const TIME = /^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?$/;
 
@@ -75,8 +75,10 @@ export function lackOf({ column, values }: Row): string {
   if (!column) return "Choose a column.";
   for (const { kind, text, blank } of values) {
     if (kind === "text" && blank) return "Type a text.";
-    if (kind === "number" && !NUMBER.test(text.trim()))
-      return text.trim() ? `${text.trim()} is not a number, such as 0.5.` : "Type a number.";
+    if (kind === "number" && Number.isNaN(typedNumber(text))) {
+      const wrong = twoWays(text) ?? `${text.trim()} is not a number, such as 0.5.`;
+      return text.trim() ? wrong : "Type a number.";
+    }
     if (kind === "time" && !TIME.test(text.trim()))
       return text.trim() ? `${text.trim()} is not a time, such as 2024-05-01 12:30.` : "Type a time.";
     if (kind === "column" && !text) return "Choose the column to compare with.";

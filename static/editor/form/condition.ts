@@ -4,6 +4,7 @@
  * The grammar is a part of that of `pipeline_runtime/operators/expressions/syntax.py`. What rows cannot show
  * is refused with why, and stays text.
  */
+import { withPoint } from "../../shared/numbers";
 import type { SchemaField } from "../../shared/types";
 import { READ, tokensOf, Unshown, type Token } from "./condition-tokens";
 
@@ -189,7 +190,7 @@ const writeRow = ({ column, comparison, values }: Row): string =>
   comparisonOf(comparison).write(writeName(column), values.map(writeValue));
 
 function writeValue({ kind, text }: Value): string {
-  if (kind === "number") return text.trim();
+  if (kind === "number") return withPoint(text);
   if (kind === "column") return writeName(text);
   const quoted = `'${text.replaceAll("'", "''")}'`;
   return kind === "time" ? `cast(${quoted} as timestamp)` : quoted;

@@ -2,6 +2,7 @@
 import { createContext, useContext, useEffect, useState, type ReactNode } from "react";
 import { typeWords } from "../../shared/column-types";
 import type { JsonSchema, SchemaField } from "../../shared/types";
+import { typedNumber, withPoint } from "../../shared/numbers";
 import { optionWords } from "../../shared/words";
 import { typesOf } from "../columns";
 import type { LocatedFault } from "../store";
@@ -116,7 +117,7 @@ export function NumberControl({ field, value, onChange, id, invalid, describedBy
   const [text, setText] = useState(asText(value));
   useEffect(() => {
     // an undo from outside wins over what was typed; "1." on its way to 1.5 does not
-    setText((old) => (old.trim() !== "" && Number(old) === value ? old : asText(value)));
+    setText((old) => (typedNumber(old) === value ? old : asText(value)));
   }, [value]);
   const take = (next: string) => {
     setText(next);
@@ -124,7 +125,7 @@ export function NumberControl({ field, value, onChange, id, invalid, describedBy
     if (trimmed === "") onChange(field.nullable ? null : undefined, field.path);
     // text that is not a number goes to the server unchanged: the server reports the fault, and no text is
     // lost
-    else onChange(Number.isFinite(Number(trimmed)) ? Number(trimmed) : next, field.path);
+    else onChange(Number.isNaN(typedNumber(trimmed)) ? next : typedNumber(trimmed), field.path);
   };
   const { minimum, exclusiveMinimum, maximum, exclusiveMaximum } = field.schema as Record<
     string,
@@ -223,8 +224,10 @@ export function ScalarControl({
   types,
 }: ControlProps & { id: string; types: string[] }) {
   const { readOnly } = useContext(Context);
-  const take = (text: string): unknown => {
-    if (text === "") return field.nullable ? null : undefined;
+  const take = (typed: string): unknown => {
+    if (typed === "") return field.nullable ? null : undefined;
+    // where a text is allowed, "80,5" is one
+    const text = types.includes("string") ? typed : withPoint(typed);
     if (
       (types.includes("number") || types.includes("integer")) &&
       text.trim() !== "" &&

@@ -133,7 +133,9 @@ describe("changes of rows", () => {
       comparison: ">",
       values: [{ kind, text }],
     });
-    expect(lackOf(row("number", "0,5"))).toBe("0,5 is not a number, such as 0.5.");
+    expect(lackOf(row("number", "half"))).toBe("half is not a number, such as 0.5.");
+    expect(lackOf(row("number", "0,5"))).toBe("");
+    expect(lackOf(row("number", "1,500"))).toContain("type 1.500 or 1500");
     expect(lackOf(row("number", " -1e3 "))).toBe("");
     expect(lackOf(row("time", "1.5.2024"))).toBe("1.5.2024 is not a time, such as 2024-05-01 12:30.");
     expect(lackOf(row("time", "2024-05-01T12:30:15.25+02:00"))).toBe("");

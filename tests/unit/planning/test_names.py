@@ -78,6 +78,11 @@ def test_a_fault_has_the_title_the_place_and_types_in_words(registry, pipeline, 
     [
         ("generator", {"rate": -1}, "Rate: has to be more than 0 (it is -1)"),
         ("generator", {"rate": "fast"}, 'Rate: has to be a number (it is "fast")'),
+        (
+            "generator",
+            {"rate": "1,500"},
+            'Rate: has to be a number: "1,500" can be read in two ways, write 1.500 or 1500',
+        ),
         ("generator", {"rows": 1.5}, "Rows: has to be a whole number (it is 1.5)"),
         ("generator", {"keys": None}, "Different keys: has to be a whole number (it is empty)"),
         ("generator", {"catch_up": "perhaps"}, 'Catch up: has to be true or false (it is "perhaps")'),

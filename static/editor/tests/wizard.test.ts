@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { findElement } from "../../shared/document";
+import { elementsOf, findElement, placeOf } from "../../shared/document";
 import { DOCUMENT } from "../../shared/tests/documents";
 import { freeTitle, tilesOf } from "../wizard/wall";
-import { faultOf, firstWish, made, type Column } from "../wizard/wish";
+import { drawnAlready, faultOf, firstWish, made, type Column } from "../wizard/wish";
 
 const COLUMNS: Column[] = [
   { name: "Zeit", type: "timestamp", unit: null },
@@ -21,7 +21,10 @@ test("what cannot be made is said, and a limit may have a comma", () => {
   expect(faultOf(WISH)).toBeNull();
   expect(faultOf({ ...WISH, above: "80,5" })).toBeNull();
   expect(faultOf({ ...WISH, above: "eighty" })).toBe("The limit is a number, or empty.");
-  expect(faultOf({ ...WISH, for_s: "-1" })).toContain("number of seconds");
+  expect(faultOf({ ...WISH, above: "1,500" })).toContain("type 1.500 or 1500");
+  expect(faultOf({ ...WISH, for_s: "soon" })).toContain("number of seconds");
+  expect(faultOf({ ...WISH, for_s: "0" })).toContain("such as 30 s");
+  expect(faultOf({ ...WISH, for_s: "604801" })).toContain("at most 604800 s");
   expect(faultOf({ ...WISH, above: "", for_s: "" })).toBeNull();
   expect(faultOf({ ...WISH, column: "" })).toContain("no column of numbers");
 });
@@ -55,6 +58,25 @@ test("without a limit there is no alarm, and without a node no pin", () => {
   const { document, average, alarm } = made(DOCUMENT, "readings", { ...WISH, above: "", node: "" });
   expect(alarm).toBeNull();
   expect(findElement(document, average)?.node).toBeUndefined();
+});
+
+test("what is drawn already is said and not drawn again, and nothing lies over another card", () => {
+  const first = made(DOCUMENT, "readings", WISH);
+  expect(drawnAlready(DOCUMENT, "readings", WISH)).toBeNull();
+  expect(drawnAlready(first.document, "readings", WISH)).toEqual({
+    words: "“Average Temperatur, each Maschine” and “Temperatur too high” are drawn already.",
+    all: true,
+  });
+  const higher = { ...WISH, above: "90" };
+  expect(drawnAlready(first.document, "readings", higher)?.all).toBe(false);
+  const second = made(first.document, "readings", higher);
+  expect(second.average).toBe(first.average);
+  expect(second.alarm).not.toBe(first.alarm);
+  const before = elementsOf(first.document);
+  const cards = elementsOf(second.document).slice(before.length);
+  expect(cards.map(({ type }) => type)).toEqual(["hysteresis-alarm", "live-table"]);
+  const places = before.map((each) => placeOf(each));
+  for (const card of cards) expect(places).not.toContainEqual(placeOf(card));
 });
 
 test("the wall has the averages, the alarms and the pipeline, no two over each other", () => {

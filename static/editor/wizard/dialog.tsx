@@ -1,15 +1,18 @@
 /** "What do you want of it?": a file's averages and alarms, drawn by one answer. */
+import { useReactFlow } from "@xyflow/react";
 import { useState } from "react";
 import { useLive } from "../../shared/live";
-import { pipelineTitle } from "../../shared/document";
+import { elementsOf, pipelineTitle } from "../../shared/document";
 import { roleReason } from "../../shared/page";
 import { wallPath } from "../../shared/wall-tiles";
 import { Dialog, DialogAction } from "../../shared/ui/dialog";
 import { Choice, Text } from "../../shared/ui/field";
+import { useLoaded } from "../../shared/ui/parts";
 import { toast, toastError } from "../../shared/ui/toast";
 import { commit, current, useEditor } from "../store";
-import { makeWall, tilesOf } from "./wall";
-import { faultOf, firstWish, made, measured, naming, type Column, type Wish } from "./wish";
+import { showAll } from "../view";
+import { freeTitle, makeWall, tilesOf, wallList } from "./wall";
+import { drawnAlready, faultOf, firstWish, made, measured, naming, type Column, type Wish } from "./wish";
 
 const SIZES: [string, string][] = [
   ["10", "10 seconds"],
@@ -26,10 +29,17 @@ interface Props {
 }
 
 export function WizardDialog({ source, columns, onClose }: Props) {
-  const [wish, setWish] = useState(() => firstWish(columns));
+  const [wish, setWish] = useState(() => ({ ...firstWish(columns), wall: !isRead(source) }));
   const set = (more: Partial<Wish>) => setWish((old) => ({ ...old, ...more }));
   const nodes = useLive((state) => state.nodes);
   const noWall = roleReason("operator");
+  const flow = useReactFlow();
+  const title = pipelineTitle(current());
+  const { data: walls } = useLoaded("walls of the wizard", wallList);
+  const newTitle = walls && freeTitle(title, walls);
+  const there = drawnAlready(current(), source, wish);
+  const all = there?.all ? `${there.words} Choose something else.` : null;
+  const unit = measured(columns).find(({ name }) => name === wish.column)?.unit;
   return (
     <Dialog
       open
@@ -42,10 +52,12 @@ export function WizardDialog({ source, columns, onClose }: Props) {
           </button>
           <DialogAction
             title="Draw it"
-            refused={faultOf(wish)}
+            refused={faultOf(wish) ?? all}
             run={() => {
               draw(source, { ...wish, wall: wish.wall && !noWall });
               onClose();
+              // as soon as the new cards are on the canvas
+              window.setTimeout(() => showAll(flow), 60);
             }}
           />
         </>
@@ -74,13 +86,14 @@ export function WizardDialog({ source, columns, onClose }: Props) {
           onChange={(size) => set({ size_s: Number(size) })}
         />
         <Text
-          label="Alarm above"
+          label={`Alarm when a reading is above${unit ? `, ${unit}` : ""}`}
           value={wish.above}
           number
           placeholder="No alarm"
           onChange={(above) => set({ above })}
         />
-        <Text label="For as many seconds" value={wish.for_s} number onChange={(for_s) => set({ for_s })} />
+        <Text label="And stays above for, s" value={wish.for_s} number onChange={(for_s) => set({ for_s })} />
+        <p className="field__help">The alarm watches the readings themselves, not their average.</p>
         <Choice
           label="Runs on"
           value={wish.node}
@@ -95,12 +108,18 @@ export function WizardDialog({ source, columns, onClose }: Props) {
             title={noWall ?? undefined}
             onChange={(event) => set({ wall: event.target.checked })}
           />
-          Show it on a wall
+          {newTitle && newTitle !== title ? `Show it on another wall, “${newTitle}”` : "Show it on a wall"}
         </label>
+        {there && !there.all && (
+          <p className="field__help">{there.words} It stays as it is, and only the rest is drawn.</p>
+        )}
       </div>
     </Dialog>
   );
 }
+
+/** Whether something is drawn behind the element: then there may be a wall of it already. */
+const isRead = (source: string): boolean => elementsOf(current()).some(({ inputs }) => inputs?.in === source);
 
 /** One step of the draft, which can be undone; the wall stays. */
 function draw(source: string, wish: Wish): void {

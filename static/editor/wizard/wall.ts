@@ -1,15 +1,16 @@
 /** The wall of what was made of a file. */
 import { get, post, request } from "../../shared/api";
+import { typedNumber } from "../../shared/numbers";
 import type { Tile, Wall, WallItem } from "../../shared/types";
 import { freeId, placed, wallPath, WALL_TITLE_MAX } from "../../shared/wall-tiles";
-import { averageName, numberIn, type Made, type Wish } from "./wish";
+import { averageName, type Made, type Wish } from "./wish";
 
 const HOUR_S = 3600;
 const NOWHERE = { id: "", x: 0, y: 0, w: 0, h: 0 };
 
 /** Pure: the averages as a chart, below it the pipeline as it is drawn, and the alarms beside them. */
 export function tilesOf(pipeline: string, wish: Wish, { average, alarm }: Made): readonly Tile[] {
-  const limit = numberIn(wish.above);
+  const limit = typedNumber(wish.above);
   const chart: Tile = {
     ...NOWHERE,
     kind: "chart",
@@ -48,8 +49,10 @@ export function freeTitle(wanted: string, walls: readonly Pick<WallItem, "title"
   }
 }
 
+export const wallList = (signal?: AbortSignal): Promise<WallItem[]> => get<WallItem[]>("/walls", signal);
+
 export async function makeWall(title: string, tiles: readonly Tile[]): Promise<Wall> {
-  const walls = await get<WallItem[]>("/walls");
+  const walls = await wallList();
   const wall = await post<Wall>("/walls", { title: freeTitle(title, walls) });
   return request<Wall>("PUT", wallPath(wall.id), {
     body: { title: wall.title, tiles },

@@ -66,7 +66,11 @@ def session(directory: Path, threads: int, realtime: bool) -> SparkSession:
 
 
 class _Difference(StatefulProcessor):
-    """Each row of a sensor, with the difference to the one before."""
+    """Each row of a sensor, with the difference to the one before. Rows come with the columns `names` and an
+    offset, which have other names here."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self._names = names
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._before = handle.getValueState("before", "value double")
@@ -75,7 +79,9 @@ class _Difference(StatefulProcessor):
         self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
     ) -> Iterator[pd.DataFrame]:
         stored = self._before.get()
-        given = pd.concat(list(rows)).sort_values("_offset", kind="stable")
+        given = pd.concat(list(rows))
+        given.columns = [*self._names, "_offset"]
+        given = given.sort_values("_offset", kind="stable")
         made = given["value"].diff()
         if stored is not None:
             made.iloc[0] = given["value"].iloc[0] - stored[0]
@@ -94,7 +100,7 @@ def _differed(frame: DataFrame, *more: str) -> DataFrame:
     names = ("sensor", "n", "value", "state", *more)
     rows = frame.select(*names, "_offset").groupBy("sensor")
     made = rows.transformWithStateInPandas(
-        statefulProcessor=_Difference(),
+        statefulProcessor=_Difference(names),
         outputStructType=", ".join([_SCHEMA, *(f"{name} double" for name in (*more, "made"))]),
         outputMode="Append",
         timeMode="None",

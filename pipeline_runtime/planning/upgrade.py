@@ -40,6 +40,7 @@ class ElementChange(Frozen):
     reason: str | None = None  # what changed, or what prevents the change
     path: str | None = None  # the path of the parameter that prevents the change
     loses: str | None = None  # what part of its state is lost, with "restart" and "removed"
+    view: bool = False  # only the dashboard shows it: no node runs it, and it keeps nothing
 
 
 class GroupChanges(Frozen):

@@ -49,6 +49,21 @@ export function grouped(changes: readonly DeployChange[]): { change: Change; ele
   })).filter(({ elements }) => elements.length > 0);
 }
 
+/** What a section says of all its elements. Views keep nothing: there is nothing of theirs to warn about. */
+export function sectionText(change: Change, elements: readonly DeployChange[]): string {
+  return elements.every(({ view }) => view)
+    ? "Only the dashboard shows it. Nothing on the nodes changes."
+    : CHANGE_WORDS[change].text;
+}
+
+/** What is there now, as a sentence. */
+export const nowWords = (status: string | undefined): string =>
+  status === "ended"
+    ? "The pipeline has read its recordings to their end."
+    : status === "running"
+      ? "The pipeline is running."
+      : "The pipeline is deployed.";
+
 /** "3 elements keep running unchanged."; empty when there are none. */
 export function untouched(changes: readonly DeployChange[]): string {
   const n = changes.filter((each) => each.change === "unchanged").length;

@@ -2,9 +2,19 @@ import { useState } from "react";
 import { TriangleAlert } from "lucide-react";
 import { create } from "zustand";
 import { plural } from "../shared/format";
+import { useLive } from "../shared/live";
 import type { DeployChange, PipelineDocument } from "../shared/types";
 import { Dialog, DialogAction } from "../shared/ui/dialog";
-import { CHANGE_WORDS, deployRefusal, grouped, isFirst, problemWords, untouched } from "./deploy-changes";
+import {
+  CHANGE_WORDS,
+  deployRefusal,
+  grouped,
+  isFirst,
+  nowWords,
+  problemWords,
+  sectionText,
+  untouched,
+} from "./deploy-changes";
 import { differs, ExpectedNote, useExpected } from "./preview/expected";
 import { findElement, nameOfId } from "../shared/document";
 import { current, select, setMode, useEditor } from "./store";
@@ -58,6 +68,9 @@ function Preview({ changes, what, answer }: PreviewProps) {
   const expected = useExpected(what.document);
   const [agreed, setAgreed] = useState<ReadonlySet<string>>(new Set());
   const first = isFirst(changes);
+  const status = useEditor((state) => state.pipeline?.status);
+  const name = useEditor((state) => state.name);
+  const live = useLive((state) => state.pipelines.find((each) => each.name === name)?.status);
   const operators = useEditor((state) => state.operators);
   const refused = deployRefusal(changes, agreed, (id) => nameOfId(what.document, operators, id));
   const show = what.isDraft ? (each: DeployChange) => (answer(null), showInEditor(each)) : null;
@@ -72,7 +85,7 @@ function Preview({ changes, what, answer }: PreviewProps) {
       description={
         first
           ? "You see where each element will run, and why. You can move it to another node while it runs."
-          : "The pipeline is running. You see what will happen to each element that differs from the deployed version."
+          : `${nowWords(live ?? status)} You see what will happen to each element that differs from the deployed version.`
       }
       footer={
         <>
@@ -116,7 +129,9 @@ function Preview({ changes, what, answer }: PreviewProps) {
                   </li>
                 ))}
               </ul>
-              {CHANGE_WORDS[change].text && <p className="field__help">{CHANGE_WORDS[change].text}</p>}
+              {sectionText(change, elements) && (
+                <p className="field__help">{sectionText(change, elements)}</p>
+              )}
             </section>
           ))}
           {untouched(changes) && <p className="muted small">{untouched(changes)}</p>}
@@ -161,6 +176,9 @@ function ChangeLine({
         <b>{name}</b>
       )}
       {each.reason && <span className="change__reason">{each.reason}</span>}
+      {each.view && each.change !== "added" && (
+        <span className="change__reason">only the dashboard shows it</span>
+      )}
       {(each.change === "added" || each.node || each.problem) && (
         <span className="change__reason">{place(each)}</span>
       )}
@@ -209,6 +227,7 @@ function Agreement({
 function Places({ changes, document }: { changes: DeployChange[]; document: PipelineDocument }) {
   const nodes = new Set(changes.flatMap((each) => each.node ?? []));
   const waits = changes.some((each) => each.problem && each.waits);
+  const chosen = changes.some(({ element, node }) => node && !findElement(document, element)?.node);
   return (
     <div className="stack">
       <div className="table-wrap">
@@ -229,8 +248,9 @@ function Places({ changes, document }: { changes: DeployChange[]; document: Pipe
       </div>
       <p className="muted small">
         {nodes.size > 0 && `On ${plural(nodes.size, "node")}. `}
-        {waits && "Fogline waits up to 90 s for a node that does not answer yet. "}If the load changes before
-        you deploy, Fogline may choose another node.
+        {waits && "Fogline waits up to 90 s for a node that does not answer yet. "}
+        {chosen &&
+          "If the load changes before you deploy, Fogline may choose another node for what is not pinned."}
       </p>
     </div>
   );

@@ -129,7 +129,8 @@ function Item({
       title={locked ?? undefined}
       disabled={!!locked}
       data-category={operator.category}
-      onClick={() => onAdd(operator.type)}
+      // a double click is meant as one
+      onClick={(event) => event.detail < 2 && onAdd(operator.type)}
       onDragStart={(event) => {
         event.dataTransfer.setData(DRAG_TYPE, operator.type);
         event.dataTransfer.effectAllowed = "copy";

@@ -152,7 +152,6 @@ def _views(deployment: Deployment, document: dict[str, Any]) -> list[ElementChan
         keys = ("type", "params", "inputs")
         same = id in before and all(before[id].get(key) == item.get(key) for key in keys)
         change = "unchanged" if same else "upgraded" if id in before else "added"
-        reason = None if same else "it runs on no node: the dashboard shows it"
-        found.append(ElementChange(element=id, change=change, reason=reason))
-    found += [ElementChange(element=id, change="removed") for id in before if id not in after]
+        found.append(ElementChange(element=id, change=change, view=True))
+    found += [ElementChange(element=id, change="removed", view=True) for id in before if id not in after]
     return found

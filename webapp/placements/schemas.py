@@ -43,6 +43,8 @@ class DeployChange(TypedDict):
     """of the parameter that prevents the change, below its element"""
     loses: NotRequired[str | None]
     """with "restart" and "removed": what of its state is lost"""
+    view: NotRequired[bool]
+    """for a change of what runs: no node runs it, so nothing of it is kept or lost"""
     node: NotRequired[str | None]
     """where it goes, with "added" and if it moves to another node with others; null if only the dashboard
     shows it, or no node can take it"""

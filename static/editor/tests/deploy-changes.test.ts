@@ -1,6 +1,15 @@
 import { expect, test } from "vitest";
 import type { DeployChange } from "../../shared/types";
-import { deployRefusal, grouped, isFirst, problemWords, toAgree, untouched } from "../deploy-changes";
+import {
+  deployRefusal,
+  grouped,
+  isFirst,
+  nowWords,
+  problemWords,
+  sectionText,
+  toAgree,
+  untouched,
+} from "../deploy-changes";
 
 const change = (element: string, kind: DeployChange["change"], reason: string | null = null) => ({
   element,
@@ -23,6 +32,13 @@ test("the most serious first; what does not change is only counted", () => {
     ["added", ["b"]],
   ]);
   expect(untouched(changes)).toBe("2 elements keep running unchanged.");
+});
+
+test("of views alone nothing is said to be lost, and what has ended does not run", () => {
+  const view = { ...change("chart", "removed"), view: true };
+  expect(sectionText("removed", [view])).not.toContain("checkpoints");
+  expect(sectionText("removed", [view, change("a", "removed")])).toContain("checkpoints");
+  expect(nowWords("ended")).not.toContain("running");
 });
 
 test("an upgrade that failed can be tried again when nothing differs any more", () => {

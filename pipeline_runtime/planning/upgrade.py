@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
+from itertools import count
 from typing import Any, Literal
 
 from pipeline_runtime.model.names import listed_and, mention, with_names
@@ -30,6 +31,7 @@ from pipeline_runtime.planning.reconnect import Reconnections, reconnections
 from pipeline_runtime.planning.regroup import NewInput, element_of, elements_of, producer_of
 
 _VALUE_LENGTH_MAX = 30
+_ID_STEM_MAX = 30
 _UNITS = {"s": "s", "ms": "ms", "us": "µs", "bytes": "bytes", "percent": "%"}
 _UNIT = re.compile(rf"(.+)_({'|'.join(_UNITS)})")
 
@@ -40,6 +42,7 @@ class ElementChange(Frozen):
     reason: str | None = None  # what changed, or what prevents the change
     path: str | None = None  # the path of the parameter that prevents the change
     loses: str | None = None  # what part of its state is lost, with "restart" and "removed"
+    instead: str | None = None  # an id that would do, if its own was that of an element that was removed
     view: bool = False  # only the dashboard shows it: no node runs it, and it keeps nothing
 
 
@@ -72,7 +75,7 @@ def element_changes(
     found = [
         _change(id, before[id], group, connected, registry)
         if id in before
-        else _added(id, group, old, before, gone, connected)
+        else _added(id, group, old, before, after, gone, connected)
         for id, group in after.items()
     ]
     staying = {group.group for group in new}
@@ -115,6 +118,7 @@ def _added(
     new: GroupSpec,
     old: Sequence[GroupSpec],
     before: Collection[str],
+    after: Collection[str],
     gone: Collection[str],
     connected: Reconnections,
 ) -> ElementChange:
@@ -124,7 +128,8 @@ def _added(
             f"an element or group with the id {reused} was removed while the pipeline ran, and its data "
             "would be taken for the new one's: give the new one another id"
         )
-        return ElementChange(element=id, change="incompatible", reason=reason)
+        instead = _free_id(id, {*gone, *before, *after}) if id in gone else None
+        return ElementChange(element=id, change="incompatible", reason=reason, instead=instead)
     joins = any(group.group == new.group for group in old)
     if joins or any(element.id in before for element in new.elements):
         reason = (
@@ -135,6 +140,12 @@ def _added(
         return ElementChange(element=id, change="incompatible", reason=connected.refused[new.group])
     taken = [_begins(item) for item in _read_by(id, new, connected) if item.giver is not None]
     return ElementChange(element=id, change="added", reason="; ".join(taken) or None)
+
+
+def _free_id(id: str, taken: Collection[str]) -> str:
+    """Returns an id that begins as this one, and that nothing has or had."""
+    stem = re.sub(r"-\d+$", "", id)[:_ID_STEM_MAX].rstrip("-") or "element"
+    return next(free for number in count(2) if (free := f"{stem}-{number}") not in taken)
 
 
 def _removed(

@@ -17,6 +17,7 @@ import {
 } from "./deploy-changes";
 import { differs, ExpectedNote, useExpected } from "./preview/expected";
 import { findElement, nameOfId } from "../shared/document";
+import { giveNewIds } from "./new-ids";
 import { current, select, setMode, useEditor } from "./store";
 
 /** What is to be deployed: the draft, or a version. */
@@ -129,6 +130,21 @@ function Preview({ changes, what, answer }: PreviewProps) {
                   </li>
                 ))}
               </ul>
+              {elements.some(({ instead }) => instead) &&
+                (what.isDraft ? (
+                  <button
+                    type="button"
+                    className="button button--small"
+                    onClick={() => (answer(null), void giveNewIds(elements))}
+                  >
+                    Give another id
+                  </button>
+                ) : (
+                  <p className="field__help">
+                    Restore this version into the draft and deploy the draft: there, one click gives another
+                    id.
+                  </p>
+                ))}
               {sectionText(change, elements) && (
                 <p className="field__help">{sectionText(change, elements)}</p>
               )}

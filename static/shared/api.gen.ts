@@ -305,6 +305,7 @@ export interface DeployChange {
   reason?: string | null;
   path?: string | null;
   loses?: string | null;
+  instead?: string | null;
   view?: boolean;
   node?: string | null;
   why?: string | null;

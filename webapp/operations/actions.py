@@ -130,6 +130,7 @@ def _change_json(change: ElementChange, names: Mapping[str, str], place: DeployC
         "reason": change.reason,
         "path": change.path,
         "loses": change.loses,
+        "instead": change.instead,
         "view": change.view,
     }
     return told if place is None else {**place, **told}

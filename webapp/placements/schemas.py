@@ -43,6 +43,8 @@ class DeployChange(TypedDict):
     """of the parameter that prevents the change, below its element"""
     loses: NotRequired[str | None]
     """with "restart" and "removed": what of its state is lost"""
+    instead: NotRequired[str | None]
+    """another id that would do, if the element has that of one that was removed while the pipeline ran"""
     view: NotRequired[bool]
     """for a change of what runs: no node runs it, so nothing of it is kept or lost"""
     node: NotRequired[str | None]

@@ -273,6 +273,10 @@ def test_what_was_removed_does_not_come_back_under_its_name(registry, plan, elem
     [again] = [c for c in element_changes(old, new, registry, ["statistics"]) if c.element == "statistics"]
     assert again.change == "incompatible"
     assert "give the new one another id" in again.reason
+    assert again.instead == "statistics-2"
+    spent = ["statistics", "statistics-2"]
+    [again] = [c for c in element_changes(old, new, registry, spent) if c.element == "statistics"]
+    assert again.instead == "statistics-3"
 
 
 def test_a_group_keeps_its_streams(plan, changes, elements):

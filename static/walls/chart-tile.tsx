@@ -1,4 +1,4 @@
-import { useMemo } from "react";
+import { useMemo, type CSSProperties } from "react";
 import { toldRows } from "../shared/curve";
 import { instant } from "../shared/format";
 import { useTimeRange } from "../shared/time-range";
@@ -14,9 +14,32 @@ import { RANGE_S, wallChart } from "./series";
 const TEXT = { least: 11, most: 30, share: 26 };
 const HEAD_PX = 36;
 const PLOT_PX_MIN = 60;
+/** Of the names of curves, which stand in lines above the plot: px, as walls.css has them. */
+const NAME = { least: 12, most: 28, share: 0.01, letter: 0.58, room: 36, line: 1.6, buttons: 120 };
+const NAME_LINES_MAX = 4;
+
+/** How large the names of curves are on a window so wide, px. */
+const namePx = (window_px: number): number =>
+  Math.min(NAME.most, Math.max(NAME.least, window_px * NAME.share));
+
+/** How many lines the names of curves need in a tile so wide (px), each whole. `px`: how large they are. */
+export function nameLines(names: readonly string[], width: number, px: number): number {
+  const room = Math.max(NAME.buttons, width - NAME.buttons);
+  let [lines, used] = [1, 0];
+  for (const name of names) {
+    const wide = name.length * NAME.letter * px + NAME.room;
+    if (used > 0 && used + wide > room) [lines, used] = [lines + 1, 0];
+    used += wide;
+  }
+  return Math.min(NAME_LINES_MAX, lines);
+}
+
+/** What the lines of names take, px. */
+export const headPx = (lines: number, px: number): number =>
+  lines === 1 ? HEAD_PX : 4 + Math.ceil(lines * Math.max(24, px * NAME.line));
 
 /** What is left of a tile's place for the plot, px. */
-export const plotPx = (height: number): number => Math.max(PLOT_PX_MIN, height - HEAD_PX);
+export const plotPx = (height: number, head = HEAD_PX): number => Math.max(PLOT_PX_MIN, height - head);
 
 export const textPx = (height: number): number =>
   Math.round(Math.min(TEXT.most, Math.max(TEXT.least, height / TEXT.share)));
@@ -27,6 +50,7 @@ interface Props {
   curves: ReturnType<typeof useTileCurves>;
   /** of the place for it, px */
   height: number;
+  width: number;
   onPick?: ((time: number) => void) | undefined;
 }
 
@@ -39,7 +63,7 @@ export function chartGap({ today }: ReturnType<typeof useTileCurves>): number | 
   return gaps.length ? Math.max(...gaps) : null;
 }
 
-export function ChartBody({ tile, state, curves, height, onPick }: Props) {
+export function ChartBody({ tile, state, curves, height, width, onPick }: Props) {
   const held = useTimeRange((range) => range.held);
   const named = JSON.stringify(
     state?.sources.map(({ pipeline, element, title }) => [`${pipeline}/${element}`, title]),
@@ -49,14 +73,17 @@ export function ChartBody({ tile, state, curves, height, onPick }: Props) {
     return wallChart(tile, curves.today, curves.before, titles);
   }, [tile, curves, named]);
   const text_px = textPx(height);
+  const names = chart.lines.length > 1 ? chart.lines.map(({ name }) => name) : [];
+  const name_px = namePx(window.innerWidth);
+  const head = headPx(nameLines(names, width, name_px), name_px);
   const data = useMemo(
     () => ({
       ...chart,
-      height: plotPx(height),
+      height: plotPx(height, head),
       text_px,
-      ...(held || chart.times.length === 0 ? {} : { span_ms: spanOf(chart.times, tile.range_s ?? RANGE_S) }),
+      ...(held ? {} : { span_ms: spanOf(chart.times, tile.range_s ?? RANGE_S) }),
     }),
-    [chart, height, text_px, held, tile.range_s],
+    [chart, height, head, text_px, held, tile.range_s],
   );
   const answered = curves.today.some(Boolean);
   if (!answered && isTold(state)) return null;
@@ -67,7 +94,10 @@ export function ChartBody({ tile, state, curves, height, onPick }: Props) {
     chart.omitted.length > 0 ? `${chart.omitted.length} curves are not drawn.` : "",
   ];
   return (
-    <div title={note.filter(Boolean).join(" ") || undefined}>
+    <div
+      title={note.filter(Boolean).join(" ") || undefined}
+      style={{ "--head": `${head - 4}px` } as CSSProperties}
+    >
       <Chart {...data} of={tile.title || tile.id} onPick={onPick} />
     </div>
   );
@@ -75,6 +105,7 @@ export function ChartBody({ tile, state, curves, height, onPick }: Props) {
 
 /** The axis ends now only if its rows are of now: those of a recording have other times. */
 function spanOf(times: ReadonlyArray<number | string>, range_s: number): number {
+  if (times.length === 0) return 1000 * range_s;
   const newest = instant(times.at(-1)) ?? 0;
   return Date.now() - newest < 1000 * range_s ? 1000 * range_s : 0;
 }

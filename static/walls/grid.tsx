@@ -1,10 +1,10 @@
 /** The tiles on their grid: dragged and sized by mouse and finger, moved by keyboard too. */
-import { useMemo, type KeyboardEvent } from "react";
+import { useEffect, useMemo, useState, type KeyboardEvent } from "react";
 import GridLayout, { useContainerWidth, verticalCompactor, type Layout } from "react-grid-layout";
 import type { Tile } from "../shared/types";
 import { COLUMNS } from "../shared/wall-tiles";
 import { TileCard, type TileActions } from "./tile";
-import { arranged, inOrder, layoutOf, placeWords, resized, stepped, without } from "./tiles";
+import { arranged, extentOf, inOrder, layoutOf, placeWords, resized, stepped, without } from "./tiles";
 import { change, current, useWall } from "./wall-store";
 import "./grid.css";
 
@@ -18,11 +18,33 @@ const PHONE_PX = 640;
 /** A row is so much of a column high: a wall keeps its shape on any screen. */
 const ROW = { share: 0.75, least: 30 };
 const MARGIN = 8;
+/** Around the tiles of a full screen, px, as walls.css has it. */
+const EDGE = 16;
+
+/** The height of a full screen, px; null while there is none. */
+function useScreen(): number | null {
+  const [height, setHeight] = useState<number | null>(null);
+  useEffect(() => {
+    const look = () => setHeight(document.fullscreenElement ? window.innerHeight : null);
+    document.addEventListener("fullscreenchange", look);
+    window.addEventListener("resize", look);
+    return () => {
+      document.removeEventListener("fullscreenchange", look);
+      window.removeEventListener("resize", look);
+    };
+  }, []);
+  return height;
+}
 
 export function WallGrid({ tiles, actions }: { tiles: readonly Tile[]; actions: TileActions | null }) {
   const { width, containerRef, mounted } = useContainerWidth();
   const layout = useMemo(() => layoutOf(tiles), [tiles]);
+  const screen = useScreen();
+  // a screen in a hall is filled: it is read from afar
+  const { columns, rows } = extentOf(tiles);
+  const filled = screen !== null && !actions && tiles.length > 0;
   const column = width / COLUMNS;
+  const row_px = filled ? (screen - 2 * EDGE + MARGIN) / rows - MARGIN : column * ROW.share - MARGIN;
   const phone = width < PHONE_PX;
   return (
     <div ref={containerRef} className="wall-grid" data-editing={!!actions}>
@@ -39,8 +61,8 @@ export function WallGrid({ tiles, actions }: { tiles: readonly Tile[]; actions: 
           layout={layout}
           compactor={verticalCompactor}
           gridConfig={{
-            cols: COLUMNS,
-            rowHeight: Math.max(ROW.least, column * ROW.share - MARGIN),
+            cols: filled ? columns : COLUMNS,
+            rowHeight: Math.max(ROW.least, Math.floor(row_px)),
             margin: [MARGIN, MARGIN],
             containerPadding: [0, 0],
           }}

@@ -67,17 +67,20 @@ export function seriesName(
 
 const naturally = new Intl.Collator("en", { numeric: true }).compare;
 
-/** The curves of one series: one, or one for each value of its `by`. */
+/** The curves of one series: one, or one for each value of its `by`. `name`: null where the value says enough. */
 function curvesOf(
   series: Series,
-  name: string,
+  name: string | null,
   gathered: Gathered,
   shift_ms: number,
 ): Omit<Curve, "colour">[] {
   const { by, axis = "left", column } = series;
   const dash = shift_ms > 0;
   const after = dash ? ", the day before" : "";
-  if (!by) return [{ name: name + after, axis, dash, points: pointsOf(gathered.records, column, shift_ms) }];
+  if (!by)
+    return [
+      { name: (name ?? column) + after, axis, dash, points: pointsOf(gathered.records, column, shift_ms) },
+    ];
   const groups = new Map<string, PeekRecord[]>();
   for (const record of gathered.records) {
     const key = String(fieldOf(record, by) ?? "none");
@@ -86,7 +89,7 @@ function curvesOf(
     else groups.set(key, [record]);
   }
   return [...groups.keys()].sort(naturally).map((key) => ({
-    name: `${key} ${name}${after}`,
+    name: (name === null ? key : `${key} ${name}`) + after,
     axis,
     dash,
     points: pointsOf(groups.get(key) ?? [], column, shift_ms),
@@ -113,7 +116,8 @@ export function wallChart(
 ): WallChart {
   let colour = 0;
   const curves: Curve[] = tile.series.flatMap((series, index) => {
-    const name = seriesName(series, tile.series, titles);
+    // of one column, its values are the names: the tile's title says the column
+    const name = tile.series.length === 1 && series.by ? null : seriesName(series, tile.series, titles);
     const today = gathered[index] ? curvesOf(series, name, gathered[index], 0) : [];
     const first = colour;
     colour += today.length;

@@ -59,7 +59,7 @@ function ChartCard({ tile, actions }: Props<ChartTile>) {
   const curves = useTileCurves(saved?.kind === "chart" ? saved : undefined);
   const { state, now } = useTileState(tile.id);
   const place = useRef<HTMLDivElement>(null);
-  const height = useHeight(place);
+  const { height, width } = useSize(place);
   return (
     <Frame
       tile={tile}
@@ -74,6 +74,7 @@ function ChartCard({ tile, actions }: Props<ChartTile>) {
             state={state}
             curves={curves}
             height={height}
+            width={width}
             onPick={actions ? (at) => actions.note(tile, at) : undefined}
           />
         )}
@@ -85,7 +86,7 @@ function ChartCard({ tile, actions }: Props<ChartTile>) {
 function LoadCard({ tile, actions }: Props<LoadTile>) {
   const { state } = useTileState(tile.id);
   const place = useRef<HTMLDivElement>(null);
-  const height = useHeight(place);
+  const { height } = useSize(place);
   return (
     <Frame tile={tile} actions={actions} age={null} state={state}>
       <div ref={place} className="wall-chart">
@@ -95,17 +96,19 @@ function LoadCard({ tile, actions }: Props<LoadTile>) {
   );
 }
 
-/** How high it is, px. */
-function useHeight(place: RefObject<HTMLElement | null>): number {
-  const [height, setHeight] = useState(0);
+/** How large it is, px. */
+function useSize(place: RefObject<HTMLElement | null>): { height: number; width: number } {
+  const [size, setSize] = useState({ height: 0, width: 0 });
   useEffect(() => {
     const target = place.current;
     if (!target) return;
-    const size = new ResizeObserver(() => setHeight(Math.round(target.clientHeight)));
-    size.observe(target);
-    return () => size.disconnect();
+    const seen = new ResizeObserver(() =>
+      setSize({ height: Math.round(target.clientHeight), width: Math.round(target.clientWidth) }),
+    );
+    seen.observe(target);
+    return () => seen.disconnect();
   }, [place]);
-  return height;
+  return size;
 }
 
 /** What people call a tile: its title, else what it shows. */

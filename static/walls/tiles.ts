@@ -83,3 +83,9 @@ export const inOrder = (tiles: readonly Tile[]): Tile[] => [...tiles].sort((a, b
 /** Where a tile lies, in words for a screen reader. */
 export const placeWords = ({ x, y, w, h }: Place): string =>
   `column ${x + 1}, row ${y + 1}, ${w} wide, ${h} high`;
+
+/** How many columns and rows of the grid the tiles take. */
+export const extentOf = (tiles: readonly Tile[]): { columns: number; rows: number } => ({
+  columns: Math.max(1, ...tiles.map(({ x, w }) => x + w)),
+  rows: Math.max(1, ...tiles.map(({ y, h }) => y + h)),
+});

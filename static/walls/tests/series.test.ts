@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { ChartTile, PeekRecord, Series } from "../../shared/types";
 import { DAY_MS, everyOf, seriesName, wallChart } from "../series";
+import { headPx, nameLines } from "../chart-tile";
 
 const T0 = Date.parse("2026-11-28T12:00:00Z");
 const rows = (...values: Record<string, unknown>[]) => ({
@@ -70,8 +71,8 @@ describe("a chart on a wall", () => {
     const by = rows({ kw: 1, machine: "m2" }, { kw: 2, machine: "m1" }, { kw: 3, machine: "m2" });
     const { lines } = wallChart(tile(series({ by: "machine" })), [by], [], NAMES);
     expect(lines.map(({ name, values }) => [name, values])).toEqual([
-      ["m1 kw", [null, 2, null]],
-      ["m2 kw", [1, null, 3]],
+      ["m1", [null, 2, null]],
+      ["m2", [1, null, 3]],
     ]);
   });
 
@@ -114,4 +115,12 @@ test("columns of the same name are told apart by their elements", () => {
 
 test("a long range is asked for less often", () => {
   expect([300, 3600, 2_592_000].map(everyOf)).toEqual([2000, 9000, 60_000]);
+});
+
+test("names of curves take as many lines as they need, so that none is cut", () => {
+  const names = ["Drehbank-Süd", "Fräse 1", "Säge"];
+  expect(nameLines(names, 590, 14)).toBe(1);
+  expect(nameLines(names, 340, 12)).toBe(2);
+  expect(nameLines([], 340, 12)).toBe(1);
+  expect(headPx(2, 12)).toBeGreaterThan(headPx(1, 12));
 });

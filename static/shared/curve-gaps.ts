@@ -31,3 +31,9 @@ export function withBreaks(times: readonly number[], values: readonly (number | 
   });
   return { x, y };
 }
+
+/** The places of points that no line meets: each has no value right before it and none right after it. */
+export const alone = (y: readonly (number | null)[]): number[] =>
+  y.flatMap((value, index) =>
+    value !== null && y[index - 1] == null && y[index + 1] == null ? [index] : [],
+  );

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { withBreaks } from "../curve-gaps";
+import { alone, withBreaks } from "../curve-gaps";
 
 const T0 = Date.parse("2024-05-01T00:00:00Z");
 
@@ -24,4 +24,10 @@ test("an unsteady rate is no gap", () => {
 
 test("of too few rows nobody knows what is usual", () => {
   expect(withBreaks([T0, T0 + 1000, T0 + 100_000], [1, 2, 3]).y).toEqual([1, 2, 3]);
+});
+
+test("a point with nothing right before and after it stands alone", () => {
+  expect(alone([1])).toEqual([0]);
+  expect(alone([1, null, 2, 3, null, 4])).toEqual([0, 5]);
+  expect(alone([1, 2, null])).toEqual([]);
 });

@@ -6,6 +6,9 @@ import type { Line } from "./chart-plot";
 export const lineKey = ({ name }: { name: string }): string => `line ${name}`;
 export const flagKey = ({ name }: { name: string }): string => `flag ${name}`;
 
+/** As many letters stand beside a title in a narrow chart; more stand on a line of their own. */
+const LETTERS_BESIDE = 16;
+
 interface Props {
   lines: readonly Line[];
   flags: readonly Flags[];
@@ -31,8 +34,11 @@ export function Legend({ lines, flags, hidden, onToggle, left }: Props) {
       {unit && <span className="chart__unit">{unit}</span>}
     </button>
   );
+  const long = [...lines, ...flags].reduce((sum, { name }) => sum + name.length, 0) > LETTERS_BESIDE;
   return (
-    <span className={`chart__legend spring${left ? " chart__legend--left" : ""}`}>
+    <span
+      className={`chart__legend spring${left ? " chart__legend--left" : ""}${long ? " chart__legend--long" : ""}`}
+    >
       {lines.map((line, index) =>
         entry(
           lineKey(line),

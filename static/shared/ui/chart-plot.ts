@@ -1,7 +1,7 @@
 /** What Plotly draws of a chart. */
 import type { default as PlotlyModule, Layout, Plot, Trace } from "plotly.js-basic-dist-min";
 import type { Flags } from "../flags";
-import { withBreaks } from "../curve-gaps";
+import { alone, withBreaks } from "../curve-gaps";
 import { extentOf, tickFormat, valueFormat } from "../digits";
 import { instant } from "../format";
 import type { Mark, MarkKind } from "../marks";
@@ -65,6 +65,10 @@ export interface ChartData {
 }
 
 export const HEIGHT = 170;
+/** How much time the axis of a chart without a point spans. */
+const EMPTY_MS = 300_000;
+/** How much of the curves a box at the pointer covers: they are seen through it. */
+const COVER = 0.82;
 const TEXT = 11;
 const textOf = ({ text_px = TEXT }: Pick<ChartData, "text_px">): number => text_px;
 
@@ -122,6 +126,9 @@ function colour(place: HTMLElement, property: string): string {
   return value;
 }
 
+/** "rgb(…)", as a browser computes a colour, with less cover. */
+const seenThrough = (solid: string): string => solid.replace(/^rgb\((.*)\)$/, `rgba($1, ${COVER})`);
+
 function lineTraces(place: HTMLElement, chart: Drawn): Trace[] {
   const times = chart.times.map((time) => instant(time) ?? 0);
   const points = chart.lines.map((line) =>
@@ -129,8 +136,7 @@ function lineTraces(place: HTMLElement, chart: Drawn): Trace[] {
   );
   return chart.lines.map((line, index) => ({
     type: chart.kind === "bar" ? "bar" : "scatter",
-    mode: chart.kind === "points" ? "markers" : "lines",
-    marker: { color: colour(place, `--series-${line.series ?? index + 1}`), size: 4 },
+    ...shapeOf(chart, points[index]?.y ?? [], colour(place, `--series-${line.series ?? index + 1}`)),
     name: line.name,
     x: points[index]?.x.map((time) => new Date(time)) ?? [],
     y: points[index]?.y ?? [],
@@ -143,6 +149,16 @@ function lineTraces(place: HTMLElement, chart: Drawn): Trace[] {
     },
     hovertemplate: hover(chart, line),
   }));
+}
+
+/** Points, or a line. A point that no line meets has a mark: it could not be seen. */
+function shapeOf(chart: Drawn, y: readonly (number | null)[], color: string): Trace {
+  const size = (4 * textOf(chart)) / TEXT;
+  const lonely = alone(y);
+  if (chart.kind === "points" || chart.kind === "bar" || lonely.length === 0)
+    return { mode: chart.kind === "points" ? "markers" : "lines", marker: { color, size: 4 } };
+  const sizes = y.map((_, index) => (lonely.includes(index) ? 1.6 * size : 0));
+  return { mode: "lines+markers", marker: { color, size: sizes } };
 }
 
 function hover(chart: Drawn, { name, unit = chart.unit }: Line): string {
@@ -286,8 +302,10 @@ function yRange(chart: Drawn, side: "left" | "right"): Layout {
  * The held range, else a range up to now, or up to the last point if the browser's clock is behind the
  * server's.
  */
-function xRange({ times, span_ms }: Drawn, held: Span | null): Layout {
+function xRange({ times, span_ms: wanted }: Drawn, held: Span | null): Layout {
   if (held) return { range: [new Date(held.from), new Date(held.to)] };
+  // without a point the library would show a year of its own
+  const span_ms = wanted || (times.length === 0 ? EMPTY_MS : 0);
   if (!span_ms) return { autorange: true };
   const end = Math.max(Date.now(), instant(times.at(-1)) ?? 0);
   return { range: [new Date(end - span_ms), new Date(end)] };
@@ -322,7 +340,7 @@ function layout(place: HTMLElement, chart: Drawn, held: Span | null): Layout {
     ],
     annotations: noteWords(place, chart, held),
     hoverlabel: {
-      bgcolor: colour(place, "--surface-raised"),
+      bgcolor: seenThrough(colour(place, "--surface-raised")),
       bordercolor: line,
       font: { color: colour(place, "--ink") },
     },

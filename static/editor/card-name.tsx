@@ -14,7 +14,12 @@ interface Props {
 export function CardName({ element, operator }: Props) {
   const renaming = useEditor((state) => state.renaming === element.id && state.mode === "edit");
   if (renaming) return <NameField element={element} operator={operator} />;
-  return <span className="el-card__title">{displayName(element, operator)}</span>;
+  const name = displayName(element, operator);
+  return (
+    <span className="el-card__title" title={name}>
+      {name}
+    </span>
+  );
 }
 
 function NameField({ element, operator }: Props) {

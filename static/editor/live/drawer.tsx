@@ -96,7 +96,7 @@ function Drawer({ pipeline, element }: { pipeline: string; element: LiveElement 
           <OperatorIcon icon={operator?.icon} category={operator?.category} />
         </span>
         <div className="inspector__names">
-          <h2 className="inspector__heading ellipsis">{displayName(element, operator)}</h2>
+          <h2 className="inspector__heading">{displayName(element, operator)}</h2>
           <span className="muted small">
             {operator?.title ?? element.type}
             {element.node ? (

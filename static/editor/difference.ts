@@ -54,7 +54,7 @@ const TITLES: Record<string, string> = {
   type: "Type",
   node: "Node",
   site: "Site",
-  apart: "Apart from",
+  apart: "Never on one node with",
   latency_ms: "Latency target, ms",
   copy_of: "Copy of",
 };

@@ -3,6 +3,7 @@ import {
   ChevronDown,
   CircleAlert,
   CircleCheck,
+  CircleStop,
   CloudOff,
   Download,
   FileUp,
@@ -12,7 +13,6 @@ import {
   LoaderCircle,
   Pencil,
   Rocket,
-  Square,
   Trash2,
 } from "lucide-react";
 import { createPipeline } from "../shared/actions";
@@ -112,13 +112,13 @@ export function Header() {
             title={roleReason("editor") ?? `Stop all elements of ${name}`}
             onClick={() => void undeploy()}
           >
-            <Square aria-hidden="true" />
+            <CircleStop aria-hidden="true" />
             <span className="wide-only">Undeploy</span>
             <span className="visually-hidden narrow-only">Undeploy</span>
           </button>
         )}
         <button
-          className={`button${settled && !again ? "" : " button--primary"}`}
+          className={`button deploy-button${settled && !again ? "" : " button--primary"}`}
           disabled={!mayAct("editor")}
           aria-disabled={busy}
           title={

@@ -8,6 +8,7 @@ export function replicaWords(replica: ReplicaNote): string {
   if (replica.phase === "fenced") return "locked out: another one took over";
   if (replica.role !== "standby") return replica.phase || replica.role;
   if (replica.armed) return "ready to take over at once";
+  if (replica.phase === "reading the journal") return "reads what was done before it came";
   if (replica.phase && replica.phase !== "following") return replica.phase;
   return `following, ${behindWords(replica.behind)}`;
 }

@@ -130,9 +130,9 @@ def test_versions_are_compared_in_words_and_on_the_canvas_and_restored(
 
     # a first deployment says what goes where, and why: here apart from the element that is pinned to edge-b
     dashboard.select("window")
-    page.get_by_text("Apart from", exact=True).click()
+    page.get_by_text("Never on one node with", exact=True).click()
     page.get_by_role("group", name="Elements that run on another node").get_by_label("numbers").check()
-    expect(page.get_by_text("Apart from (1)", exact=True)).to_be_visible()
+    expect(page.get_by_text("Never on one node with (1)", exact=True)).to_be_visible()
     dashboard.deploy_button.click()
     dialog = page.get_by_role("dialog", name="Deploy versioned?")
     rows = dialog.get_by_role("row")

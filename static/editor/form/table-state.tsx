@@ -30,7 +30,7 @@ export function TableState({
       return (
         <>
           <Bar label={`Looking at ${file.name}`} done={0} total={0} />
-          <p className="field__help">Looking how it can be read.</p>
+          <p className="field__help">Fogline looks at its columns, and may have a question then.</p>
         </>
       );
     case "asks":

@@ -96,7 +96,7 @@ export function Apart({ element, editable }: { element: DocElement; editable: bo
   if (others.length === 0) return null;
   const chosen = others.filter((each) => isApart(element, each));
   return (
-    <Details title={chosen.length ? `Apart from (${chosen.length})` : "Apart from"}>
+    <Details title={chosen.length ? `Never on one node with (${chosen.length})` : "Never on one node with"}>
       <fieldset className="apart stack stack--tight" data-path="apart" disabled={!editable}>
         <legend className="visually-hidden">Elements that run on another node</legend>
         {others.map((other) => (

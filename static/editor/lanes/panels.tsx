@@ -91,16 +91,15 @@ function MoveList() {
     <section className="move-list" aria-label="Moves in their order">
       <header className="row row--between">
         <h2 className="hanging__title">{over ? "Moved" : "Moving one after another"}</h2>
-        {over && (
-          <button
-            type="button"
-            className="button button--quiet button--icon button--small"
-            aria-label="Close the list of moves"
-            onClick={() => close(newest.id)}
-          >
-            <X aria-hidden="true" />
-          </button>
-        )}
+        <button
+          type="button"
+          className="button button--quiet button--icon button--small"
+          aria-label="Close the list of moves"
+          title="Close the list. The moves go on"
+          onClick={() => close(newest.id)}
+        >
+          <X aria-hidden="true" />
+        </button>
       </header>
       <ol>
         {moves.map((move) => (

@@ -31,9 +31,10 @@ export function queueWords({ records, looked, more, known }: Queue, search: Sear
     return `${shown} of the newest ${looked.toLocaleString("en")}${more ? "; others were not looked through" : ""}.`;
   if (!known) return `The newest ${shown}. How far its reader has come is not known.`;
   const waits = records.filter((record) => record.waits).length;
-  if (waits === 0) return "Nothing waits. These rows were read last.";
-  if (waits === records.length) return "All of these rows wait.";
-  return `${waits} of these rows ${waits === 1 ? "waits" : "wait"}. The others were read last.`;
+  if (waits === 0) return "Its reader has finished all rows. These are the last of them.";
+  // a batch may be working on them: the figure above counts those that no batch has taken yet
+  if (waits === records.length) return "Its reader has finished none of these rows yet.";
+  return `Its reader has not finished ${plural(waits, "row")} yet. It finished the others last.`;
 }
 
 /** "98 rows/s", "4.1 KB/s", "3 wait", "120 ms": what an edge says on hover. */

@@ -168,15 +168,16 @@ function SearchFields({ search, onChange }: { search: Search; onChange: (search:
         value={search.text}
         onChange={(event) => take({ text: event.target.value })}
       />
-      <input
-        className="input"
-        type="datetime-local"
-        step="1"
-        aria-label="From this time on"
-        title={`The first ${LIMIT} rows from this time on`}
-        value={search.from}
-        onChange={(event) => take({ from: event.target.value })}
-      />
+      <label className="queue__from small muted" title={`The first ${LIMIT} rows from this time on`}>
+        From this time on
+        <input
+          className="input"
+          type="datetime-local"
+          step="1"
+          value={search.from}
+          onChange={(event) => take({ from: event.target.value })}
+        />
+      </label>
     </div>
   );
 }

@@ -28,9 +28,9 @@ test("it asks for the reader's queue, and for what is searched", () => {
 });
 
 test("it says what was read and what waits", () => {
-  expect(queueWords(queue([false, true]), NO_SEARCH)).toContain("1 of these rows waits.");
-  expect(queueWords(queue([false]), NO_SEARCH)).toContain("Nothing waits.");
-  expect(queueWords(queue([true, true]), NO_SEARCH)).toBe("All of these rows wait.");
+  expect(queueWords(queue([false, true]), NO_SEARCH)).toContain("has not finished 1 row yet.");
+  expect(queueWords(queue([false]), NO_SEARCH)).toContain("has finished all rows.");
+  expect(queueWords(queue([true, true]), NO_SEARCH)).toBe("Its reader has finished none of these rows yet.");
   expect(queueWords(queue([false], { known: false }), NO_SEARCH)).toContain("is not known");
   expect(queueWords(queue([false], { more: true }), { ...NO_SEARCH, key: "a" })).toBe(
     "1 row of the newest 2,000; others were not looked through.",

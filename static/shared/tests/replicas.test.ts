@@ -6,7 +6,7 @@ describe("what a replica does", () => {
   test.each([
     [replica(), "following, caught up"],
     [replica({ behind: 2 }), "following, 2 batches behind"],
-    [replica({ phase: "reading the journal", behind: 90 }), "reading the journal"],
+    [replica({ phase: "reading the journal", behind: 90 }), "reads what was done before it came"],
     [replica({ phase: "armed", armed: "h1" }), "ready to take over at once"],
     [replica({ role: "stopped", phase: "fenced" }), "locked out: another one took over"],
     [replica({ role: "owner", phase: "owning" }), "owning"],

@@ -89,7 +89,8 @@ export function MapGraph({ sites, lines }: { sites: Site[]; lines: Line[] }) {
         )}
       </div>
       <p className="small muted">
-        A thicker line carries more bytes per second. A dashed line is broken: no probe gets through.
+        The rate is that of the slower direction; the table has both. A thicker line carries more bytes per
+        second. A dashed line is broken: no probe gets through.
       </p>
     </div>
   );

@@ -17,7 +17,7 @@ import {
   Waypoints,
   Workflow,
 } from "lucide-react";
-import { livePage, templatePage } from "./address";
+import { editPage, livePage, templatePage } from "./address";
 import { get } from "./api";
 import { useCommands } from "./commands";
 import { useLive } from "./live";
@@ -150,12 +150,12 @@ function Jumps() {
   return (
     <>
       <Command.Group heading="Pipelines and elements">
-        {pipelines.map(({ name, title }) => (
+        {pipelines.map(({ name, title, deployed_version }) => (
           <Item
             key={name}
             value={`${title} ${name}`}
             keywords={["pipeline"]}
-            run={go(`/pipelines/${encodeURIComponent(name)}`)}
+            run={go(deployed_version === null ? editPage(name, null) : livePage(name))}
             icon={<Workflow aria-hidden="true" />}
           >
             {title}

@@ -158,7 +158,8 @@ function shapeOf(chart: Drawn, y: readonly (number | null)[], color: string): Tr
   if (chart.kind === "points" || chart.kind === "bar" || lonely.length === 0)
     return { mode: chart.kind === "points" ? "markers" : "lines", marker: { color, size: 4 } };
   const sizes = y.map((_, index) => (lonely.includes(index) ? 1.6 * size : 0));
-  return { mode: "lines+markers", marker: { color, size: sizes } };
+  // whole also where the newest lies at the edge
+  return { mode: "lines+markers", marker: { color, size: sizes, opacity: 1 }, cliponaxis: false };
 }
 
 function hover(chart: Drawn, { name, unit = chart.unit }: Line): string {

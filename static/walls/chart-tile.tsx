@@ -14,7 +14,7 @@ import { RANGE_S, wallChart } from "./series";
 const TEXT = { least: 11, most: 30, share: 26 };
 const HEAD_PX = 36;
 const PLOT_PX_MIN = 60;
-/** Of the names of curves, which stand in lines above the plot: px, as walls.css has them. */
+/** The names of curves stand in lines above the plot: px, as walls.css has them. */
 const NAME = { least: 12, most: 28, share: 0.01, letter: 0.58, room: 36, line: 1.6, buttons: 120 };
 const NAME_LINES_MAX = 4;
 

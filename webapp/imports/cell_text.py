@@ -68,7 +68,7 @@ def read_cell(
 
 
 def _stripped(text: str) -> str:
-    """Returns the text without spaces around it, as `_stripped_sql` has it."""
+    """Returns the text without spaces of any kind around it."""
     text = text.strip(_AROUND)
     return text if text.isascii() else text.strip(_SEPARATORS).strip(_AROUND)
 

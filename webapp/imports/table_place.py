@@ -65,7 +65,7 @@ def found(
         first = _first_row([row for row in filled if row.number > after], typed, width)
     above = [row for row in filled if row.number < first]
     if not header_known and header is None:
-        head, unit = _names(above, width, first, rows)
+        head, unit = _names(above, width)
         if head is None and not above:
             head, unit = _names_in_comments(comments, width, first)
         if head is None and not typed and not above and len(filled) > 1:
@@ -226,9 +226,7 @@ def _fits(row: Line, typed: frozenset[int], width: int) -> bool:
     )
 
 
-def _names(
-    above: Sequence[Line], width: int, first: int, rows: Sequence[Line]
-) -> tuple[Line | None, Line | None]:
+def _names(above: Sequence[Line], width: int) -> tuple[Line | None, Line | None]:
     """Returns (the names, the units) of the rows above the table: the nearest row that is neither units nor
     what a logger did with its values."""
     units = None

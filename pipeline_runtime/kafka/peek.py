@@ -17,6 +17,8 @@ from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer, within
 
 _TIMEOUT_S = 3.0
 _POLL_MS = 200
+_ROWS_OF_A_STEP = 100
+"""How many rows are read at each place where a time is looked for."""
 _BACK_MAX = 64
 """How many times further back than the wanted records a look goes, past markers and aborted transactions."""
 
@@ -274,7 +276,42 @@ class OpenTopic:
         if not self._tps:
             return {}
         found = self._consumer.offsets_for_times(dict.fromkeys(self._tps, max(0, at_ms)))
-        return {tp: self.ends[tp] if at is None else at.offset for tp, at in found.items()}
+        return {
+            tp: self.ends[tp] if at is None else self._first_row_at(tp, at.offset, at_ms)
+            for tp, at in found.items()
+        }
+
+    def _first_row_at(self, tp: TopicPartition, begin: int, at_ms: int) -> int:
+        """Returns the first offset from `begin` on whose row has this time or a later one, as far as rows are
+        in the order of their times.
+
+        The broker also finds the markers of transactions, which have the time of their writing. That is later
+        than the times of all rows if a recording is replayed with its own times.
+        """
+        low, high = begin, self.ends[tp]
+        middle = low
+        while low < high:
+            rows = self._rows_from(tp, middle)
+            if not rows or rows[0].timestamp >= at_ms:
+                high = middle
+            elif newer := [row.offset for row in rows if row.timestamp >= at_ms]:
+                return int(newer[0])
+            else:
+                low = rows[-1].offset + 1
+            middle = (low + high) // 2
+        return low
+
+    def _rows_from(self, tp: TopicPartition, offset: int) -> list[Any]:
+        """Returns some rows from this offset on; none if only markers follow. Raises TimeoutError."""
+        rows: list[Any] = []
+        starts = {**self.ends, tp: offset}
+        for record in self.each_record(starts, self.ends):
+            if not record.headers:
+                rows.append(record)
+            if len(rows) == _ROWS_OF_A_STEP:
+                return rows
+        self.require(self.ends)
+        return rows
 
     def offsets_behind(self, at_ms: int) -> dict[TopicPartition, int]:
         """Returns offsets behind all records that have this time or an earlier one, as far as records are in

@@ -154,7 +154,8 @@ def test_a_target_that_takes_nothing_new_ends_the_queue(change: dict[str, bool],
     assert look() == states("done", "failed", "left-out")
     [event] = told()
     assert words in event
-    assert "Order it again when that has changed. 1 move that waited behind it will not be made" in event
+    assert "Choose a node that answers and takes new elements, or start or add one." in event
+    assert "1 move that waited behind it will not be made" in event
     assert messages()[1] in event
 
 

@@ -2,17 +2,9 @@
 import { useState } from "react";
 import { patch, post, problemText } from "../shared/api";
 import { exact } from "../shared/format";
+import { typedNumber } from "../shared/numbers";
 import { dryActWords, dryRunSentences, policySentence } from "../shared/policies";
-import {
-  KINDS,
-  numberFault,
-  numberOf,
-  ruleOf,
-  typedOf,
-  usual,
-  type Kind,
-  type Typed,
-} from "../shared/policy-rules";
+import { KINDS, numberFault, ruleOf, typedOf, usual, type Kind, type Typed } from "../shared/policy-rules";
 import type { DryRun, Policy } from "../shared/types";
 import { Dialog } from "../shared/ui/dialog";
 import { Choice, Text } from "../shared/ui/field";
@@ -42,7 +34,7 @@ export function PolicyForm({
   const [refused, setRefused] = useState("");
   const { rule, faults } = ruleOf(kind, typed);
   const movesFault = numberFault(moves, MOVES);
-  const sent = rule && !movesFault ? { rule, moves_per_hour: numberOf(moves) } : null;
+  const sent = rule && !movesFault ? { rule, moves_per_hour: typedNumber(moves) } : null;
   const ready = sent && name.trim() !== "";
   const save = () => {
     const saved = policy

@@ -218,9 +218,6 @@ export const KINDS: Record<Kind, KindSpec> = {
 export const usual = (kind: Kind): Typed =>
   Object.fromEntries(KINDS[kind].fields.map(({ name, usual }) => [name, usual]));
 
-/** The number in a field; NaN when the field is empty. */
-export const numberOf = typedNumber;
-
 /** "2026-11-26 02:00", as UTC, of a text that Date reads. */
 export const momentText = (at: string): string => new Date(at).toISOString().slice(0, 16).replace("T", " ");
 
@@ -249,7 +246,7 @@ export function numberFault(
   { least, most, unit, ratio, empty }: Pick<NumberField, "least" | "most" | "unit" | "ratio" | "empty">,
 ): string | undefined {
   if (empty !== undefined && text.trim() === "") return undefined;
-  const value = numberOf(text);
+  const value = typedNumber(text);
   if (!(value >= least && value <= most)) return `Enter a number between ${least} and ${most}${unit}.`;
   return ratio || Number.isInteger(value) ? undefined : "Enter a whole number.";
 }
@@ -263,7 +260,7 @@ function faultOf(field: Field, text: string): string | undefined {
 
 function valueOf(field: Field, text: string): unknown {
   if (field.type === "number" && field.empty !== undefined && text.trim() === "") return null;
-  if (field.type === "number") return field.ratio ? numberOf(text) / 100 : numberOf(text);
+  if (field.type === "number") return field.ratio ? typedNumber(text) / 100 : typedNumber(text);
   if (field.type === "moment") return momentOf(text);
   if (field.type === "choice" && field.yesNo) return text === "yes";
   return text.trim();

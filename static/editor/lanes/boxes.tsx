@@ -124,7 +124,7 @@ function NodeHead({ lane, node, live }: { lane: Lane; node: ClusterNode | undefi
       <StatusMark status={status} />
       {node.up ? (
         <>
-          <Load icon={<Cpu aria-hidden="true" />} label={`CPU of ${node.name}`} ratio={load.cpu_ratio} />
+          <Load icon={<Cpu aria-hidden="true" />} label={`CPU of ${node.name}`} ratio={load.cpu_ratio} busy />
           <Load
             icon={<MemoryStick aria-hidden="true" />}
             label={`Memory of ${node.name}`}
@@ -145,11 +145,21 @@ function NodeHead({ lane, node, live }: { lane: Lane; node: ClusterNode | undefi
   );
 }
 
-function Load({ icon, label, ratio }: { icon: React.ReactNode; label: string; ratio: number | undefined }) {
+function Load({
+  icon,
+  label,
+  ratio,
+  busy,
+}: {
+  icon: React.ReactNode;
+  label: string;
+  ratio: number | undefined;
+  busy?: boolean;
+}) {
   return (
     <span className="lane-head__load num" title={label}>
       {icon}
-      <Meter ratio={ratio} label={label} busy={label.startsWith("CPU")} />
+      <Meter ratio={ratio} label={label} busy={busy} />
       <b>{percent(ratio)}</b>
     </span>
   );

@@ -154,10 +154,10 @@ function lineTraces(place: HTMLElement, chart: Drawn): Trace[] {
 /** Points, or a line. A point that no line meets has a mark: it could not be seen. */
 function shapeOf(chart: Drawn, y: readonly (number | null)[], color: string): Trace {
   const size = (4 * textOf(chart)) / TEXT;
-  const lonely = alone(y);
-  if (chart.kind === "points" || chart.kind === "bar" || lonely.length === 0)
+  const lonely = new Set(alone(y));
+  if (chart.kind === "points" || chart.kind === "bar" || lonely.size === 0)
     return { mode: chart.kind === "points" ? "markers" : "lines", marker: { color, size: 4 } };
-  const sizes = y.map((_, index) => (lonely.includes(index) ? 1.6 * size : 0));
+  const sizes = y.map((_, index) => (lonely.has(index) ? 1.6 * size : 0));
   // whole also where the newest lies at the edge
   return { mode: "lines+markers", marker: { color, size: sizes, opacity: 1 }, cliponaxis: false };
 }

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from pipeline_runtime.kafka.json_rows import json_texts
 from pipeline_runtime.kafka.narrow import packed_parts, unpacked
 from pipeline_runtime.kafka.record_batches import Body, Columns, body_of
-from pipeline_runtime.kafka.unpacking import unpack
+from pipeline_runtime.kafka.unpacking import unpack, zstd_of_thread
 from pipeline_runtime.model.ids import OWN_TOPICS
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 
@@ -186,7 +186,7 @@ def compressed(body: Body) -> Body:
 
 def rows_of(body: Body) -> Rows:
     """Returns the rows of which `encoded` has made the body."""
-    data = zstandard.ZstdDecompressor().decompress(body.data) if body.is_packed else bytes(body.data)
+    data = zstd_of_thread().decompress(body.data) if body.is_packed else bytes(body.data)
     rows = _rows_in(data, 0, body.count)
     assert rows is not None, "the body holds rows"
     return rows

@@ -271,8 +271,8 @@ class OpenTopic:
         self._open.close()
 
     def offsets_at(self, at_ms: int) -> dict[TopicPartition, int]:
-        """Returns the first offsets whose records have this time or a later one. Rows that lie together in
-        one batch count as if all had the time of the newest one."""
+        """Returns the first offsets whose rows have this time or a later one, as far as rows are in the order
+        of their times."""
         if not self._tps:
             return {}
         found = self._consumer.offsets_for_times(dict.fromkeys(self._tps, max(0, at_ms)))

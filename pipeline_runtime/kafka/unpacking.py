@@ -112,12 +112,13 @@ def _whole(packed: bytes, batch: DefaultRecordBatch) -> bytes | None:
         return None
     with suppress(zstandard.ZstdError):
         if 0 < zstandard.frame_content_size(packed) <= BATCH_BYTES_MAX:
-            return _zstd_of_thread().decompress(packed, allow_extra_data=False)
+            return zstd_of_thread().decompress(packed, allow_extra_data=False)
     return None
 
 
-def _zstd_of_thread() -> zstandard.ZstdDecompressor:
-    # To make one takes a hundred times what a small batch takes. One cannot serve two threads at once.
+def zstd_of_thread() -> zstandard.ZstdDecompressor:
+    """Returns the thread's own: to make one takes a hundred times what a small batch takes, and one cannot
+    serve two threads at once."""
     found: zstandard.ZstdDecompressor | None = getattr(_of_thread, "zstd", None)
     if found is None:
         found = _of_thread.zstd = zstandard.ZstdDecompressor()

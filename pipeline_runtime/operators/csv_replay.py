@@ -121,11 +121,7 @@ class CsvReplayParams(Params):
         title="Rows get the time of the replay",
         description="shift the recorded times so that the first row is at the start of the replay",
     )
-    catch_up: bool = Field(
-        default=True,
-        description="after a stop, send the rows that were due in the meantime at once; otherwise they are"
-        " sent later, at the usual pace",
-    )
+    catch_up: source_clock.CatchUp = True
     longest_pause_s: float = Field(
         default=3600,
         gt=0,

@@ -80,11 +80,7 @@ class GeneratorParams(Params):
     signals: tuple[Signal, ...] = Field(
         default=(Signal(name="value"),), max_length=100, description="the columns of numbers"
     )
-    catch_up: bool = Field(
-        default=True,
-        description="after a stop, send the rows that were due in the meantime at once; otherwise they are"
-        " sent later, at the usual pace",
-    )
+    catch_up: source_clock.CatchUp = True
 
 
 class Generator(SourceOperator):

@@ -10,11 +10,21 @@ Two more keys are there once a row was read: `due`, when the next row is due fro
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from pipeline_runtime.operators.sdk import Position
 
+CatchUp = Annotated[
+    bool,
+    Field(
+        description="after a stop, send the rows that were due in the meantime at once; otherwise they are"
+        " sent later, at the usual pace"
+    ),
+]
 SHIFTS_MAX = 200
 BACKLOG_MS_MAX = 2000
 """A source that does not catch up moves its clock once it is further behind than this."""

@@ -262,9 +262,12 @@ class BatchPlanner:
     def _as_one(self, decision: Own | Announce | OwnLast) -> int:
         """How many full batches the owner's next one may be. In a release, or where somebody follows, each is
         as small as ever, because another one processes each behind the owner."""
+        as_one = self._timing.batches_as_one
+        if as_one == 1 or not isinstance(decision, Own):
+            return 1
         with self._state.changed:
             is_alone = may_run_ahead(self._facts()) and not self._state.directive.followed
-        return self._timing.batches_as_one if is_alone and isinstance(decision, Own) else 1
+        return as_one if is_alone else 1
 
     def _arrived(
         self, start: Boundary, decision: Own | Announce | OwnLast, seen_version: int, remaining_s: float

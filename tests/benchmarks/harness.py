@@ -84,6 +84,16 @@ def machine() -> dict[str, Any]:
     }
 
 
+def cpu_s_of(processes: Iterable[psutil.Process]) -> float:
+    """Returns the CPU time that they have used; 0 for those that have ended."""
+    total = 0.0
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            times = process.cpu_times()
+            total += times.user + times.system
+    return total
+
+
 @dataclass
 class Node:
     """A node's runtime in this process, with a broker of its own."""
@@ -104,12 +114,7 @@ class Node:
 
     def cpu_s(self) -> float:
         """CPU time that its processes have used: unlike the clock, other programs hardly change it."""
-        total = 0.0
-        for process in self.processes():
-            with suppress(psutil.NoSuchProcess):
-                times = process.cpu_times()
-                total += times.user + times.system
-        return total
+        return cpu_s_of(self.processes())
 
 
 @contextmanager

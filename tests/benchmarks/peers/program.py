@@ -20,6 +20,8 @@ from typing import NoReturn
 
 import psutil
 
+from tests.benchmarks.harness import cpu_s_of
+
 _TIMEOUT_S = 300
 _WARM, _LAST = "WARM ", "EVENTS_PER_S "
 
@@ -89,14 +91,6 @@ class Running:
         self._seen.update(found)
         return found
 
-    def _used(self) -> float:
-        total = 0.0
-        for process in self._processes():
-            with suppress(psutil.NoSuchProcess):
-                times = process.cpu_times()
-                total += times.user + times.system
-        return total
-
     def _memory_mib(self) -> float:
         total = 0.0
         for process in self._processes():
@@ -109,10 +103,10 @@ class Running:
         warm_cpu_s, warm_events = 0.0, 0
         for line in self.process.stdout:
             if line.startswith(_WARM):
-                warm_cpu_s, warm_events = self._used(), int(line.removeprefix(_WARM))
+                warm_cpu_s, warm_events = cpu_s_of(self._processes()), int(line.removeprefix(_WARM))
                 self.warm.set()
             elif line.startswith(_LAST):
-                cpu_s = self._used() - warm_cpu_s
+                cpu_s = cpu_s_of(self._processes()) - warm_cpu_s
                 rate = float(line.removeprefix(_LAST))
                 self._found = PeerRun(rate, cpu_s / (self._count - warm_events) * 1e6, self._memory_mib())
         self.warm.set()

@@ -140,3 +140,15 @@ def move_ordered(placement: GroupPlacement, origin: str, target: str, **fields: 
         begun={"start": "warm", "bytes": None, "had": False},
         **fields,
     )
+
+
+def end(group: str, outcome: str = "done", message: str = "") -> None:
+    """Ends the move of that group. When it is done, the new owner reports."""
+    handover = Handover.objects.get(group=group, outcome__isnull=True)
+    handover.outcome, handover.ended_at, handover.message = outcome, timezone.now(), message
+    handover.save()
+    if outcome == "done":
+        placement = GroupPlacement.objects.get(group=group)
+        placement.node = Node.objects.get(name=handover.target)
+        placement.save()
+        report(placement)

@@ -15,7 +15,7 @@ from django.utils import timezone
 from pipeline_runtime.model.desired import ReplicaError, Role
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.placement.choose import Placed
-from tests.contract.control.conftest import move_ordered, report
+from tests.contract.control.conftest import end, move_ordered, report
 from webapp.accounts.models import User
 from webapp.audit.models import Event
 from webapp.handovers.models import Handover
@@ -49,18 +49,6 @@ def look(context: ControlContext) -> Look:
         return sorted(Handover.objects.filter(outcome__isnull=True).values_list("group", "target"))
 
     return once
-
-
-def end(group: str, outcome: str = "done", message: str = "") -> None:
-    """Ends the move of that group. When it is done, the new owner reports."""
-    handover = Handover.objects.get(group=group, outcome__isnull=True)
-    handover.outcome, handover.ended_at, handover.message = outcome, timezone.now(), message
-    handover.save()
-    if outcome == "done":
-        placement = GroupPlacement.objects.get(group=group)
-        placement.node = Node.objects.get(name=handover.target)
-        placement.save()
-        report(placement)
 
 
 def without_pause() -> None:

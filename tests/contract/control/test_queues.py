@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from django.utils import timezone
 
 from pipeline_runtime.model.desired import Role
 from pipeline_runtime.model.spec import ElementSpec, GroupSpec
-from tests.contract.control.conftest import report
+from tests.contract.control.conftest import end, move_ordered, report
 from webapp.accounts.models import User
 from webapp.audit.models import AuditRecord, Event
 from webapp.handovers.models import Handover
@@ -70,18 +69,6 @@ def look() -> States:
 
 def states(*found: str) -> States:
     return list(zip(("first", "second", "third"), found, strict=True))
-
-
-def end(group: str, outcome: str = "done") -> None:
-    """Ends the move of that group. When it is done, the new owner reports."""
-    handover = Handover.objects.get(group=group, outcome__isnull=True)
-    handover.outcome, handover.ended_at = outcome, timezone.now()
-    handover.save()
-    if outcome == "done":
-        placement = GroupPlacement.objects.get(group=group)
-        placement.node = Node.objects.get(name=handover.target)
-        placement.save()
-        report(placement)
 
 
 def told() -> list[str]:
@@ -175,16 +162,7 @@ def test_an_account_that_was_deleted_moves_nothing(queued: Deployment, operator:
 
 
 def test_what_moves_by_another_order_or_starts_is_waited_for(queued: Deployment, operator: User) -> None:
-    other = Handover.objects.create(
-        deployment=queued,
-        group="first",
-        element="first",
-        kind="migration",
-        strategy="standby",
-        origin="edge-a",
-        target="edge-c",
-        begun={"start": "warm", "bytes": None, "had": False},
-    )
+    other = move_ordered(GroupPlacement.objects.get(group="first"), "edge-a", "edge-c")
     assert look() == states("waits", "waits", "waits")
     assert messages()[0] == "Another order moves it now. It waits for the end of that."
     end("first")

@@ -2,7 +2,8 @@
 
 A text is sealed by Fernet (AES-128-CBC with HMAC-SHA-256, package cryptography) under a key that HKDF-SHA-256
 (RFC 5869) derives from a secret of the installation. `purpose` keeps what is sealed for one use from being
-opened for another: the database's texts are sealed with `secret_key`, what is sent to nodes with `cluster_key`.
+opened for another: the database's texts are sealed with `secret_key`, what is sent to nodes with
+`cluster_key`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def opened(sealed: str, secret: str, purpose: str) -> str:
         return _fernet(secret, purpose).decrypt(sealed.encode()).decode()
     except InvalidToken:
         raise SealBroken(
-            "This was sealed with another secret_key of Fogline than the one it has now, or was changed since."
+            "This was sealed with another key of Fogline than the one it has now, or was changed since."
         ) from None
 
 

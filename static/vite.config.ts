@@ -27,6 +27,7 @@ export default defineConfig({
         templates: entry("monitor/templates.tsx"),
         template: entry("monitor/template.tsx"),
         files: entry("monitor/files.tsx"),
+        connections: entry("monitor/connections.tsx"),
         nodes: entry("monitor/nodes.tsx"),
         node: entry("monitor/node.tsx"),
         map: entry("monitor/map.tsx"),

@@ -66,6 +66,13 @@ def trim_points(groups: Iterable[TrimGroup]) -> dict[Point, int]:
         if not output.external
         for partition in range(output.partitions)
     }
+    ours |= {
+        (item.topic, partition)
+        for group in groups
+        for item in group.spec.inputs
+        if item.intake
+        for partition in range(item.partitions)
+    }
     needed = _needed(groups)
     points |= {point: offset for point, offset in needed.items() if point in ours and offset > 0}
     return points

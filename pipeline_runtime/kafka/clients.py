@@ -31,6 +31,7 @@ __all__ = [
     "TopicPartition",
     "open_admin",
     "open_consumer",
+    "open_plain_producer",
     "open_producer",
     "polled_by_its_thread",
 ]
@@ -203,6 +204,28 @@ def open_producer(kafka: KafkaSettings, transactional_id: str) -> KafkaProducer:
         "max_block_ms": TRANSACTION_TIMEOUT_MS,
         "delivery_timeout_ms": TRANSACTION_TIMEOUT_MS,
         "request_timeout_ms": TRANSACTION_TIMEOUT_MS,
+        "metrics_enabled": False,
+        "allow_auto_create_topics": False,
+    }
+    producer: KafkaProducer = _opened(KafkaProducer, settings)
+    producer._metadata.config["retry_backoff_ms"] = METADATA_BACKOFF_MS
+    return producer
+
+
+def open_plain_producer(kafka: KafkaSettings, timeout_s: float) -> KafkaProducer:
+    """Returns a producer without transactions: a record comes once, unless `timeout_s` ends while it is sent
+    and somebody sends it again. Its batches are compressed."""
+    timeout_ms = int(timeout_s * 1000)
+    settings = {
+        **kafka.client_options(),
+        "acks": "all",
+        "enable_idempotence": True,
+        "linger_ms": 0,
+        "compression_type": "zstd",
+        "max_request_size": REQUEST_BYTES_MAX,
+        "max_block_ms": timeout_ms,
+        "delivery_timeout_ms": timeout_ms,
+        "request_timeout_ms": timeout_ms,
         "metrics_enabled": False,
         "allow_auto_create_topics": False,
     }

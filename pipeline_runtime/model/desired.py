@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field as PydanticField, ValidationError
 
+from pipeline_runtime.model.connectors import ConnectorStatus, SealedConnection
 from pipeline_runtime.model.error_codes import ERRORS
 from pipeline_runtime.model.faults import join_path, pydantic_faults
 from pipeline_runtime.model.ids import Epoch, Seq
@@ -189,6 +190,7 @@ class NodeDesired(Frozen):
     revision: int
     replicas: tuple[DesiredReplica, ...] = ()
     keeps: tuple[str, ...] = ()  # groups of other nodes whose checkpoints this node holds
+    connections: tuple[SealedConnection, ...] = ()  # those that its elements name
     stuck: bool = False  # the node is leaving, and nothing that it still owns can be moved away
     peers: tuple[Peer, ...] = ()  # the nodes to which it measures the lines
     # never sent: what the node itself could not accept when it read this
@@ -413,6 +415,7 @@ class ReplicaStatus(Frozen):
     error: ReplicaError | None = None
     left_out_total: int = 0  # offsets of users' topics that were passed, since their records were deleted
     notes: tuple[ReplicaNote, ...] = ()  # the newest ones
+    connectors: tuple[ConnectorStatus, ...] = ()  # of its elements that have one, on the owner's node
 
 
 class NodeLoad(Frozen):

@@ -16,6 +16,8 @@ OWN_TOPICS = "fl."
 DEAD = "dead"
 """The output for rows that an element could not process."""
 JOURNAL = "journal"
+INTAKE = "intake"
+"""The topic into which a connector writes what an element reads."""
 
 
 GROUP_NUMBER = "_"
@@ -36,6 +38,11 @@ def document_group(group: str) -> str:
 def stream_topic(deployment: str, element: str, port: str = "out") -> str:
     """Returns the topic of the stream that leaves an element's port."""
     return f"{OWN_TOPICS}{deployment}.{element}.{port}"
+
+
+def intake_topic(deployment: str, element: str) -> str:
+    """Returns the topic into which an element's connector writes."""
+    return f"{OWN_TOPICS}{deployment}.{element}.{INTAKE}"
 
 
 def position_key(topic: str, partition: int) -> str:

@@ -85,6 +85,8 @@ class InputStream(Frozen):
     all_partitions: bool = False  # of such a topic: also those that it gets later; `partitions` is the least
     reading: RecordReading | None = None  # of such a topic
     gap: Literal["skip", "stop"] = "skip"  # of such a topic: when records were deleted before they were read
+    # Such a topic that Fogline did create: the element's connector writes into it.
+    intake: bool = False
 
 
 class OutputStream(Frozen):
@@ -95,6 +97,7 @@ class OutputStream(Frozen):
     partitions: int = 1
     data_schema: StreamSchema
     external: bool = False
+    delivered: bool = False  # the element's connector reads it, and delivers the rows to a system
 
 
 LATENCY_MS = 500

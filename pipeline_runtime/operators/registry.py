@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from pipeline_runtime.model.faults import did_you_mean, pydantic_faults
-from pipeline_runtime.model.ids import DEAD, JOURNAL
+from pipeline_runtime.model.ids import DEAD, INTAKE, JOURNAL
 from pipeline_runtime.operators.sdk import FileDescriber, Operator, SchemaMismatch
 
 log = logging.getLogger(__name__)
@@ -28,6 +28,7 @@ BUILT_IN = {
     "csv-replay": "csv_replay:CsvReplay",
     "generator": "generator:Generator",
     "kafka-in": "kafka_in:KafkaIn",
+    "mqtt-in": "mqtt:MqttIn",
     "filter": "filter:Filter",
     "derive": "derive:Derive",
     "select": "select:Select",
@@ -54,6 +55,7 @@ BUILT_IN = {
     "silence-alarm": "silence_alarm:SilenceAlarm",
     "csv-sink": "csv_sink:CsvSink",
     "kafka-out": "kafka_out:KafkaOut",
+    "mqtt-out": "mqtt:MqttOut",
     "live-chart": "live_chart:LiveChart",
     "live-table": "live_table:LiveTable",
 }
@@ -115,6 +117,7 @@ class Registry:
             "example": operator.example,
             "stateful": operator.stateful,
             "follow": operator.follow,
+            "delivery": operator.delivery,
             "follow_depends": operator.follow_depends(),
             "version": operator.version,
         }
@@ -193,7 +196,7 @@ def _check(name: str, operator: Any) -> None:
     if inspect.isabstract(operator):
         lacking = ", ".join(sorted(operator.__abstractmethods__))
         raise TypeError(f"is abstract: it does not define {lacking}")
-    taken = [port.name for port in operator.outputs if port.name in (DEAD, JOURNAL)]
+    taken = [port.name for port in operator.outputs if port.name in (DEAD, INTAKE, JOURNAL)]
     if taken:
         raise TypeError(
             f'has an output "{taken[0]}", which is the name of a topic that Fogline makes beside it'

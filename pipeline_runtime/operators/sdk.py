@@ -149,6 +149,8 @@ class Operator(ABC):
     # "in": the user's Kafka topic `params.topic` feeds the element's port `out`. "out": the element's output
     # goes to that topic.
     external: ClassVar[Literal["in", "out"] | None] = None
+    # How often a row of outside comes in, or goes out, when something fails. The editor says it.
+    delivery: ClassVar[Literal["exactly once", "at least once"]] = "exactly once"
     version: ClassVar[int] = 1  # raise it when the same input and parameters give other output
     example: ClassVar[dict[str, Any]] = {}  # parameters that work
 

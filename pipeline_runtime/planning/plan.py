@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pipeline_runtime.model.document import Element, PipelineDocument, parse_reference
 from pipeline_runtime.model.faults import DocumentInvalid
-from pipeline_runtime.model.ids import stream_topic
+from pipeline_runtime.model.ids import intake_topic, stream_topic
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import (
     LATENCY_MS,
@@ -21,6 +21,7 @@ from pipeline_runtime.model.spec import (
     OutputStream,
     Pace,
 )
+from pipeline_runtime.operators.connected import ConnectorSink, ConnectorSource
 from pipeline_runtime.operators.expressions import ExpressionInvalid, columns_of, parse
 from pipeline_runtime.operators.registry import Registry
 from pipeline_runtime.operators.sdk import (
@@ -104,6 +105,11 @@ def topics(spec: GroupSpec) -> tuple[TopicSpec, ...]:
         TopicSpec(name=output.topic, partitions=output.partitions, kind="stream")
         for output in spec.outputs
         if not output.external
+    ]
+    streams += [
+        TopicSpec(name=item.topic, partitions=item.partitions, kind="stream")
+        for item in spec.inputs
+        if item.intake
     ]
     dead = [
         TopicSpec(name=spec.dead_letters(element.id), partitions=1, kind="dead") for element in spec.elements
@@ -214,7 +220,19 @@ class _Plan:
         streams = []
         for id in members:
             operator = self.operators[id]
-            if operator.external == "in":
+            if isinstance(operator, ConnectorSource):
+                streams.append(
+                    InputStream(
+                        source=f"{id}.out",
+                        topic=intake_topic(self.deployment, id),
+                        data_schema=self.schemas[f"{id}.out"],
+                        consumer=id,
+                        external=True,
+                        intake=True,
+                        reading=operator.reading(),
+                    )
+                )
+            elif operator.external == "in":
                 streams.append(
                     InputStream(
                         source=f"{id}.out",
@@ -254,6 +272,15 @@ class _Plan:
                         partitions=operator.params.partitions,
                         data_schema=self.schemas[f"{id}.out"],
                         external=True,
+                    )
+                )
+            if isinstance(operator, ConnectorSink):
+                streams.append(
+                    OutputStream(
+                        source=f"{id}.out",
+                        topic=stream_topic(self.deployment, id),
+                        data_schema=self.schemas[f"{id}.out"],
+                        delivered=True,
                     )
                 )
             for port in operator.outputs:
@@ -312,8 +339,8 @@ class _Plan:
         """Returns a short hash of everything that decides what the group computes and how it is followed."""
         content: dict[str, Any] = {
             "elements": [[e.id, e.type, self.operators[e.id].version, e.params, e.inputs] for e in elements],
-            "inputs": [stream.model_dump(mode="json", exclude={"topic"}) for stream in inputs],
-            "outputs": [stream.model_dump(mode="json", exclude={"topic"}) for stream in outputs],
+            "inputs": [stream.model_dump(mode="json", exclude={"topic", "intake"}) for stream in inputs],
+            "outputs": [stream.model_dump(mode="json", exclude={"topic", "delivered"}) for stream in outputs],
             "files": dict(files),
         }
         # What the operators need follows from the content above. Hashing it too would give everything that

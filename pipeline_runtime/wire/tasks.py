@@ -20,6 +20,7 @@ NODE_SYNC = "fogline.node.sync"  # (NodeDesired as JSON)
 NODE_CHECKPOINT = "fogline.node.checkpoint"  # (group id)
 NODE_LOOK = "fogline.node.look"  # (KeptQuestion as JSON); from web
 NODE_PREVIEW = "fogline.node.preview"  # (PreviewQuestion as JSON); from web
+NODE_TEST = "fogline.node.test"  # (connectors.TestQuestion as JSON); from web
 NODE_LOG = "fogline.node.log"  # (LogQuestion as JSON); from web
 
 COMMAND_EXPIRES_S = 30

@@ -188,6 +188,31 @@ export interface ColumnReport {
   first_unreadable?: [number, string] | null;
 }
 
+export interface ConnectionItem {
+  name: string;
+  kind: string;
+  title: string;
+  fields: Record<string, unknown> | null;
+  secrets: string[];
+  changed_at: string;
+  changed_by: string | null;
+  used_by: string[];
+}
+
+export interface ConnectionKind {
+  kind: string;
+  title: string;
+  form: Record<string, unknown>;
+}
+
+export interface ConnectionTested {
+  node: string;
+  works: boolean;
+  words: string;
+  rows: Record<string, unknown>[];
+  found: FoundThing[];
+}
+
 /** A document in which elements have copies at sites. */
 export interface Copies {
   document: PipelineDocument;
@@ -568,6 +593,10 @@ export interface Field {
 /** The type of a column. */
 export type FieldType = "integer" | "number" | "string" | "boolean" | "timestamp";
 
+export interface FieldsIn {
+  fields: Record<string, unknown>;
+}
+
 export interface FigureState {
   at: string | null;
   value: number | string | boolean | null;
@@ -676,6 +705,14 @@ export interface FormerMove {
   pause_ms: number | null;
   ready_ms: number | null;
   bytes: number;
+}
+
+export interface FoundThing {
+  path: string;
+  title: string;
+  type: string;
+  unit: string;
+  inner: boolean;
 }
 
 export interface FromTemplate {
@@ -1220,6 +1257,12 @@ export interface NamedDifference {
   groups: GroupsChange | null;
 }
 
+export interface NewConnection {
+  fields: Record<string, unknown>;
+  name: string;
+  kind: string;
+}
+
 export interface NewName {
   name: string;
 }
@@ -1392,6 +1435,7 @@ export interface Operator {
   stateful: boolean;
   follow: "exact" | "coalesced" | "none";
   follow_depends: boolean;
+  delivery: "exactly once" | "at least once";
   version: number;
 }
 
@@ -2034,6 +2078,18 @@ export interface TemplatePage {
   document: PipelineDocument;
   text: string;
   elements: Record<string, string>;
+}
+
+export interface TestIn {
+  node?: string;
+  path?: string;
+  fields?: Record<string, unknown> | null;
+}
+
+export interface TestNew {
+  fields: Record<string, unknown>;
+  kind: string;
+  node?: string;
 }
 
 export interface Text {

@@ -3,6 +3,7 @@ import { createRoot } from "react-dom/client";
 import { Command } from "cmdk";
 import {
   Activity,
+  Cable,
   Box,
   CircleUser,
   FileUp,
@@ -284,6 +285,9 @@ function Pages() {
         icon={<Waypoints aria-hidden="true" />}
       >
         Map
+      </Item>
+      <Item value="Connections" run={go("/connections/")} icon={<Cable aria-hidden="true" />}>
+        Connections
       </Item>
       <Item value="Policies" run={go("/policies/")} icon={<Scale aria-hidden="true" />}>
         Policies

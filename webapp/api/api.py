@@ -11,6 +11,7 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from webapp.api import (
     accounts,
+    connections,
     documents,
     elements,
     files,
@@ -60,6 +61,7 @@ for router in (
     nodes.router,
     map.router,
     policies.router,
+    connections.router,
     walls.router,
     files.router,
 ):

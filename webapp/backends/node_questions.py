@@ -15,17 +15,20 @@ from django.conf import settings
 from kombu.exceptions import OperationalError
 from pydantic import BaseModel, ValidationError
 
+from pipeline_runtime.model.connectors import TestAnswer, TestQuestion
 from pipeline_runtime.model.kept import KeptAnswer, KeptQuestion
 from pipeline_runtime.model.node_log import LogAnswer, LogQuestion
 from pipeline_runtime.model.preview import PreviewAnswer, PreviewQuestion
 from pipeline_runtime.wire.keys import node_answer
-from pipeline_runtime.wire.tasks import NODE_LOG, NODE_LOOK, NODE_PREVIEW, node_queue
+from pipeline_runtime.wire.tasks import NODE_LOG, NODE_LOOK, NODE_PREVIEW, NODE_TEST, node_queue
 from webapp.backends.commands import sender
 from webapp.problems import BackendAway
 
 ANSWER_S = 5
 PREVIEW_S = 12
 """A preview may take a while: its node may have to fetch a file, and to start a process."""
+TEST_S = 14
+"""A test of a connection takes as long as the system takes, up to 12 s."""
 SAFE = "Nothing was changed. Running pipelines keep running."
 
 Answer = TypeVar("Answer", bound=BaseModel)
@@ -50,6 +53,11 @@ def ask_preview(node: str, **question: Any) -> PreviewAnswer:
 def ask_log(node: str, **question: Any) -> LogAnswer:
     """Takes a LogQuestion's fields except its id. Raises BackendAway."""
     return _ask(node, NODE_LOG, LogQuestion(id=uuid4().hex, **question), LogAnswer, ANSWER_S)
+
+
+def ask_test(node: str, **question: Any) -> TestAnswer:
+    """Takes a TestQuestion's fields except its id. Raises BackendAway."""
+    return _ask(node, NODE_TEST, TestQuestion(id=uuid4().hex, **question), TestAnswer, TEST_S)
 
 
 def _ask(node: str, task: str, asked: _Question, kind: type[Answer], answer_s: int) -> Answer:

@@ -53,6 +53,7 @@ INSTALLED_APPS = [
     "webapp.policies",
     "webapp.monitoring",
     "webapp.walls",
+    "webapp.connections",
     "webapp.api",
 ]
 MIDDLEWARE = [

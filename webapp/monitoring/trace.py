@@ -11,6 +11,7 @@ from pipeline_runtime.kafka.peek import PeekedRecord
 from pipeline_runtime.model.document import parse_reference
 from pipeline_runtime.model.schema import Field
 from pipeline_runtime.model.spec import ElementSpec, GroupSpec, InputStream
+from pipeline_runtime.operators.connected import ConnectorSource
 from pipeline_runtime.operators.lineage import TracedRow
 from pipeline_runtime.operators.registry import OperatorUnknown, default_registry
 from pipeline_runtime.planning.lineage import ROWS_MAX, Looked, TracedStream, trace
@@ -111,7 +112,10 @@ def _ends(deployment: Deployment, specs: tuple[GroupSpec, ...], passed: set[str]
 
 def _end(deployment: Deployment, element: ElementSpec) -> TraceEnd:
     title = deployment.name_of(element.id)
-    if default_registry().get(element.type).external == "in":
+    operator = default_registry().get(element.type)
+    if issubclass(operator, ConnectorSource):
+        words = f"{title} read the rows from outside ({element.params.get('connection')})."
+    elif operator.external == "in":
         words = f"{title} read the rows from the topic {element.params.get('topic')}."
     elif element.params.get("path"):
         words = f"{title} read the rows from its file."

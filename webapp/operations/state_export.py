@@ -206,7 +206,7 @@ def _last_commit(deployment: Deployment, group: _Group) -> Commit | None:
 def _unread(group: _Group) -> bool:
     """Returns whether rows of Fogline's own streams wait for it."""
     ends = group.commit.boundary.ends if group.commit else {}
-    inner = [stream for stream in group.spec.inputs if not stream.external]
+    inner = [stream for stream in group.spec.inputs if not stream.external or stream.intake]
     try:
         return any(
             has_unread(kafka_settings(), stream.topic, ends.get(position_key(stream.topic, 0), 0))

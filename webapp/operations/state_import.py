@@ -169,7 +169,7 @@ def _is_sound(boundary: Boundary) -> bool:
 
 def _check_topics(spec: GroupSpec, commit: Commit) -> None:
     """Its positions in topics of the users' own mean something only in these same topics."""
-    outside = {stream.topic for stream in spec.inputs if stream.external}
+    outside = {stream.topic for stream in spec.inputs if stream.external and not stream.intake}
     if not outside:
         return
     try:

@@ -32,6 +32,7 @@ RAIL = (  # section, address, title
     ("walls", "/walls/", "Walls"),
     ("templates", "/templates/", "Templates"),
     ("files", "/files/", "Files"),
+    ("connections", "/connections/", "Connections"),
     ("nodes", "/nodes/", "Nodes"),
     ("map", "/map/", "Map"),
     ("policies", "/policies/", "Policies"),

@@ -14,6 +14,7 @@ from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.planning.plan import plan_groups
 from pipeline_runtime.planning.validation import Validation, validate
+from webapp.connections.selectors import kinds_by_name, named_in
 from webapp.imports.reading import Detection
 from webapp.nodes.models import Node
 from webapp.pipelines.models import DataFile
@@ -29,7 +30,38 @@ def check(document: dict[str, Any]) -> Validation:
         nodes={node.name: node.place for node in Node.objects.only("name", "site")},
         describe_file=describe_file,
     )
-    return found.model_copy(update={"faults": tuple(_with_file(document, fault) for fault in found.faults)})
+    faults = [_with_file(document, fault) for fault in found.faults] + connection_faults(document)
+    return found.model_copy(update={"faults": tuple(faults)})
+
+
+def connection_faults(document: dict[str, Any]) -> list[Fault]:
+    """Returns a fault for each element that names a connection which is not there or of another kind."""
+    elements = document.get("spec", {}).get("elements") if isinstance(document.get("spec"), dict) else None
+    named = [
+        (place, element, name, kind)
+        for place, element in enumerate(elements if isinstance(elements, list) else ())
+        if isinstance(element, dict) and isinstance(element.get("params"), dict)
+        for name, kind in named_in([element])
+    ]
+    there = kinds_by_name({name for _, _, name, _ in named}) if named else {}
+    faults = []
+    for place, element, name, kind in named:
+        if there.get(name) == kind:
+            continue
+        what = (
+            f'the connection "{name}" is of another kind; one of the kind {kind} is needed'
+            if name in there
+            else f'there is no connection "{name}"; an admin makes it under Connections'
+        )
+        faults.append(
+            Fault(
+                element=str(element.get("id") or ""),
+                path=f"spec.elements[{place}].params.connection",
+                message=what,
+                code="connection",
+            )
+        )
+    return faults
 
 
 def fault_json(fault: Fault) -> FaultJson:

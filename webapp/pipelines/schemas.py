@@ -205,6 +205,8 @@ class Operator(TypedDict):
     stateful: bool
     follow: Follow
     follow_depends: bool
+    delivery: Literal["exactly once", "at least once"]
+    """how often a row comes in or goes out when something fails"""
     """it may differ with other parameters or input types"""
     version: int
 

@@ -17,6 +17,7 @@ from kombu.exceptions import OperationalError
 
 from pipeline_runtime.checkpoint import access
 from pipeline_runtime.checkpoint.errors import CheckpointError
+from pipeline_runtime.model.connectors import SealedConnection
 from pipeline_runtime.model.desired import (
     CheckpointSource,
     ClaimOrder,
@@ -30,6 +31,8 @@ from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.placement.links import Place, peers
 from pipeline_runtime.wire import tasks
+from webapp.connections.models import Connection
+from webapp.connections.selectors import named_in, sent
 from webapp.moments import ms_of_moment
 from webapp.nodes.models import Node
 from webapp.placements.copies import standbys
@@ -152,6 +155,14 @@ def peers_of(node: Node, nodes: Iterable[Node]) -> tuple[Peer, ...]:
     return tuple(Peer(node=name, url=urls[name]) for name in peers(node.name, places))
 
 
+def connections_of(replicas: Iterable[DesiredReplica]) -> tuple[SealedConnection, ...]:
+    """Returns the connections that the elements of these replicas name, in a fixed order."""
+    elements = (each.model_dump() for replica in replicas for each in replica.spec.elements)
+    names = {name for name, _ in named_in(elements)}
+    found = (sent(each) for each in Connection.objects.filter(pk__in=names).order_by("name"))
+    return tuple(each for each in found if each is not None)
+
+
 class DesiredSender:
     """A thread that derives, compares, numbers and sends.
 
@@ -229,9 +240,14 @@ class DesiredSender:
     def _tend(self, node: Node, backups: BackupPlan, peers: tuple[Peer, ...]) -> None:
         wanted = replicas_of(node, self._context.settings.cluster_key, self._has_checkpoint)
         replicas = tuple(backups.applied(replica, node.name) for replica in wanted)
-        keeps = backups.keeps(node.name)
+        keeps, connections = backups.keeps(node.name), connections_of(replicas)
         content = json.dumps(
-            [keeps, node.leaving_stuck, *(each.model_dump(mode="json") for each in (*peers, *replicas))],
+            [
+                keeps,
+                node.leaving_stuck,
+                [[each.name, each.version] for each in connections],
+                *(each.model_dump(mode="json") for each in (*peers, *replicas)),
+            ],
             sort_keys=True,
         )
         digest = hashlib.sha256(content.encode()).hexdigest()
@@ -265,6 +281,7 @@ class DesiredSender:
             replicas=replicas,
             keeps=keeps,
             peers=peers,
+            connections=connections,
             stuck=node.leaving_stuck,
         )
         self._send(desired, node.pk)

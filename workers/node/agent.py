@@ -7,7 +7,15 @@ import threading
 from collections.abc import Callable
 from time import monotonic
 
-from pipeline_runtime.model.desired import NodeDesired, RefusedReplica, ReplicaError, ReplicaStatus, Role
+from pipeline_runtime.model.connectors import SealedConnection
+from pipeline_runtime.model.desired import (
+    DesiredReplica,
+    NodeDesired,
+    RefusedReplica,
+    ReplicaError,
+    ReplicaStatus,
+    Role,
+)
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.kept import KeptAnswer, KeptQuestion
 from pipeline_runtime.planning.plan import topics
@@ -114,6 +122,17 @@ class Agent:
             )
             found[group] = status.model_copy(update={"error": error})
         return tuple(found.values())
+
+    def connected(
+        self,
+    ) -> tuple[list[tuple[DesiredReplica, ReplicaStatus | None]], tuple[SealedConnection, ...]]:
+        """Returns what is wanted here with how it stands, and the connections that elements may use."""
+        desired, slots = self._desired, self._slots
+        found = []
+        for replica in desired.replicas:
+            slot = slots.get(replica.spec.id)
+            found.append((replica, None if slot is None or slot.gone else slot.status()))
+        return found, desired.connections
 
     def files_in_use(self) -> frozenset[str]:
         """Returns the sha256s of the files that replicas read which run here or are wanted here."""

@@ -8,9 +8,17 @@ from typing import Any
 from celery import Celery
 
 from pipeline_runtime.model.desired import read_desired
-from pipeline_runtime.wire.tasks import NODE_CHECKPOINT, NODE_LOG, NODE_LOOK, NODE_PREVIEW, NODE_SYNC
+from pipeline_runtime.wire.tasks import (
+    NODE_CHECKPOINT,
+    NODE_LOG,
+    NODE_LOOK,
+    NODE_PREVIEW,
+    NODE_SYNC,
+    NODE_TEST,
+)
 from workers.node.agent import Agent
 from workers.node.answers import Answers
+from workers.node.connection_tests import ConnectionTests
 from workers.node.previews import Previews
 from workers.node.recent_log import RecentLog
 
@@ -18,7 +26,12 @@ log = logging.getLogger(__name__)
 
 
 def register_commands(
-    app: Celery, agent: Agent, answers: Answers, previews: Previews, recent: RecentLog
+    app: Celery,
+    agent: Agent,
+    answers: Answers,
+    previews: Previews,
+    recent: RecentLog,
+    tests: ConnectionTests,
 ) -> None:
     @app.task(name=NODE_SYNC, shared=False)
     def sync(desired: dict[str, Any]) -> None:
@@ -46,3 +59,7 @@ def register_commands(
     @app.task(name=NODE_PREVIEW, shared=False)
     def preview(question: dict[str, Any]) -> None:
         previews.ask(question)
+
+    @app.task(name=NODE_TEST, shared=False)
+    def test(question: dict[str, Any]) -> None:
+        tests.ask(question)

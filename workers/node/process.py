@@ -45,6 +45,8 @@ from workers.node.agent import Agent
 from workers.node.answers import Answers
 from workers.node.checkpoints import NodeCheckpoints, token_minter
 from workers.node.commands import register_commands
+from workers.node.connection_tests import ConnectionTests
+from workers.node.connectors import Connectors
 from workers.node.cost import CostMeter
 from workers.node.desired_store import DesiredStore
 from workers.node.engine import EngineFactory, SparkEngine
@@ -121,13 +123,21 @@ class NodeProcess:
             identity.checkpoint_batches,
             self._directed,
         )
+        self._connectors = Connectors(
+            identity.kafka,
+            identity.directory / "connectors",
+            identity.cluster_key,
+            self._agent.connected,
+            self._changed,
+        )
         self._gone_topics = GoneTopics(self._agent.topics_wanted)
         logging.getLogger(gone_topics.LOGGER).addFilter(self._gone_topics)
         self._heartbeat = Heartbeat(identity.redis_url, self._report, identity.heartbeat_s)
         app = celery_app(f"fogline-{identity.name}", identity.redis_url, node_queue(identity.name))
         answers = Answers(identity.redis_url)
         self._previews = Previews(identity.kafka, self._files.paths, answers.give)
-        register_commands(app, self._agent, answers, self._previews, self._recent)
+        tests = ConnectionTests(identity.cluster_key, answers.give)
+        register_commands(app, self._agent, answers, self._previews, self._recent, tests)
         self._commands = CommandReceiver(app, identity.name, threads=4)
 
     def run(self) -> int:
@@ -157,6 +167,7 @@ class NodeProcess:
         self._service = self._serve()  # 2.
         self._checkpoints.start()
         self._agent.start()  # 3.
+        self._connectors.start()
         self._files.start(self._agent.files_in_use)
         self._links.start()
         self._heartbeat.start()  # 4.
@@ -172,7 +183,10 @@ class NodeProcess:
         log.info("node %s: stopping; replicas end after their running batch", self.identity.name)
         self._commands.stop(timeout_s=0.5)
         self._previews.close()
+        connectors = threading.Thread(target=self._connectors.close, args=(STOP_S - 2.0,), daemon=True)
+        connectors.start()
         self._agent.close(STOP_S - 1.0)
+        connectors.join(max(0.1, STOP_S - 1.0 - (monotonic() - started)))
         self._heartbeat.close(bye=self._stopping.failure is None)
         if self._service is not None:
             self._service.close(timeout_s=0.5)
@@ -260,6 +274,9 @@ class NodeProcess:
     def _directed(self, desired: NodeDesired) -> None:
         self._checkpoints.direct(desired)
         self._links.direct(desired.peers)
+        connectors = getattr(self, "_connectors", None)  # not there while the process is being made
+        if connectors is not None:
+            connectors.wake()
 
     def _committed_output(self, group: str, element: str) -> CommittedFile:
         return committed_output(self.identity.directory, self.identity.kafka, group, element)
@@ -273,6 +290,7 @@ class NodeProcess:
 
     def _replica_changed(self) -> None:
         self._agent.wake()
+        self._connectors.wake()
         self._changed()
 
     def _report(self, number: int) -> NodeReport:
@@ -288,7 +306,9 @@ class NodeProcess:
             cores=os.cpu_count() or 1,
             ready=self._spark_up.is_set() and not self._stopping.is_set(),
             load=load,
-            replicas=self._cost.with_costs(self._load.cpu_time, self._agent.statuses()),
+            replicas=self._connectors.with_connectors(
+                self._cost.with_costs(self._load.cpu_time, self._agent.statuses())
+            ),
             alerts=self._checkpoints.alerts(),
             leaving_until_ms=self._leaving_until_ms,
             links=self._links.links(),

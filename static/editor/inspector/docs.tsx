@@ -18,6 +18,11 @@ export function Docs({ operator }: { operator: Operator }) {
     <div className="stack">
       <Markdown text={withTitles(operator)} />
       <p className="field__help">
+        {operator.delivery === "at least once" && (
+          <>
+            <b>At least once.</b> When something fails, some rows may come twice.{" "}
+          </>
+        )}
         {operator.stateful ? "It keeps state, which moves with it. " : "It keeps no state. "}
         <b>{FOLLOW[operator.follow].title}.</b> {FOLLOW[operator.follow].text}
         {operator.follow_depends &&

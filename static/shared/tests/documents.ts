@@ -8,6 +8,7 @@ const base = {
   stateful: false,
   follow: "coalesced" as const,
   follow_depends: false,
+  delivery: "exactly once",
   version: 1,
 };
 

@@ -24,6 +24,7 @@ from tests.waiting import wait_until
 from workers.node.agent import Agent
 from workers.node.answers import Answers
 from workers.node.commands import register_commands
+from workers.node.connection_tests import ConnectionTests
 from workers.node.desired_store import DesiredStore
 from workers.node.previews import Previews
 from workers.node.recent_log import RecentLog
@@ -90,6 +91,7 @@ def too_deep(part: dict[str, Any]) -> None:
     part["spec"]["elements"][0]["params"]["more"] = nested
 
 
+NO_TESTS = ConnectionTests("", lambda *_: None)
 NO_PREVIEWS = Previews(KafkaSettings("127.0.0.1:1"), lambda _: {}, lambda *_: None)
 SPOILS = [half_a_character, a_field_of_another_version, too_deep]
 
@@ -104,7 +106,7 @@ def start(tmp_path: Path) -> Iterator[Callable[[], tuple[Node, Agent, Callable[[
         agent.start()
         agents.append(agent)
         app = Celery("node", set_as_current=False)
-        register_commands(app, agent, Answers("redis://127.0.0.1:1"), NO_PREVIEWS, RecentLog())
+        register_commands(app, agent, Answers("redis://127.0.0.1:1"), NO_PREVIEWS, RecentLog(), NO_TESTS)
 
         def sync(desired: dict[str, Any]) -> None:
             app.tasks[NODE_SYNC](json.loads(json.dumps(desired)))  # as it comes over the wire

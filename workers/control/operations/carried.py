@@ -67,7 +67,7 @@ def _here(commit: Commit, spec: GroupSpec) -> Commit:
 def positions(ends: Ends, spec: GroupSpec) -> Ends:
     """Returns where the group goes on: in its sources and in topics of the users' own where it stood, in new
     streams at their beginning. Pure."""
-    outside = {each.topic for each in spec.inputs if each.external}
+    outside = {each.topic for each in spec.inputs if each.external and not each.intake}
     elements = {element.id for element in spec.elements}
 
     def stays(key: str) -> bool:
@@ -76,7 +76,7 @@ def positions(ends: Ends, spec: GroupSpec) -> Ends:
     fresh = {
         position_key(each.topic, partition): 0
         for each in spec.inputs
-        if not each.external
+        if not each.external or each.intake
         for partition in range(each.partitions)
     }
     return {**{key: at for key, at in ends.items() if stays(key)}, **fresh}

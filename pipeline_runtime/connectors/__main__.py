@@ -1,0 +1,190 @@
+"""A connector's process: lines of JSON in, lines of JSON out. Its node starts it, watches it and ends it.
+
+    ConnectorConfig, then {"do": "run", "epoch": 3}, then {"do": "stop"}  ->  {"status": ..., "note": ...}
+
+It does nothing before the order to run, so that a node can have it ready before a move. It says its status
+every second. It ends when its standard input ends: its node is gone then.
+
+`python -m pipeline_runtime.connectors probe` tries a connection instead, and answers one line.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from pipeline_runtime.connectors.config import ConnectorConfig, Order, made, named
+from pipeline_runtime.connectors.delivery import deliver, ingest
+from pipeline_runtime.connectors.in_words import in_words
+from pipeline_runtime.connectors.intake import SpooledIntake
+from pipeline_runtime.connectors.kafka_ends import StreamRows, TopicWriter, topic_is_there
+from pipeline_runtime.connectors.report import Report
+from pipeline_runtime.connectors.sdk import ConnectorError
+from pipeline_runtime.connectors.spool import Spool
+from pipeline_runtime.kafka.clients import KafkaError, KafkaSettings
+from pipeline_runtime.model.connectors import ConnectorStatus, TestAnswer
+
+log = logging.getLogger(__name__)
+
+SAY_S = 1.0
+END_S = 5.0
+"""How long a process that was told to stop may take."""
+LOOK_S = 0.2
+
+
+class _Orders:
+    """What the node has ordered so far."""
+
+    def __init__(self) -> None:
+        self.go, self.stop = threading.Event(), threading.Event()
+        self.epoch, self.forever = 0, False
+
+    def listen(self) -> None:
+        for line in sys.stdin:
+            order = Order.model_validate_json(line)
+            if order.do == "run":
+                self.epoch = order.epoch
+                self.go.set()
+            else:
+                self.forever = order.forever
+                break
+        self.stop.set()
+        self.go.set()
+
+
+class _Said:
+    """Standard output, for the node alone: whatever a library prints goes elsewhere."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._file = os.fdopen(os.dup(1), "w")
+        os.dup2(2, 1)
+
+    def status(self, status: ConnectorStatus, note: str = "") -> None:
+        self.line({"status": status.model_dump(mode="json"), "note": note})
+
+    def line(self, said: Any) -> None:
+        with self._lock:
+            try:
+                self._file.write(json.dumps(said) + "\n")
+                self._file.flush()
+            except OSError:
+                os._exit(1)  # the node is gone
+
+
+def main() -> None:
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    said = _Said()
+    config = ConnectorConfig.model_validate_json(sys.stdin.readline())
+    report = Report(config.element, said.status)
+    orders = _Orders()
+    threading.Thread(target=orders.listen, name="orders", daemon=True).start()
+    threading.Thread(target=_say, args=(said, report), name="reports", daemon=True).start()
+    # What takes long is done before the order to run.
+    work = _prepared(config, report)
+    orders.go.wait()
+    if orders.stop.is_set():
+        return
+    threading.Thread(target=_end_in_time, args=(orders.stop,), name="end", daemon=True).start()
+    work(orders)
+
+
+def _say(said: _Said, report: Report) -> None:
+    pause = threading.Event()
+    while True:
+        said.status(report.status)
+        pause.wait(SAY_S)
+
+
+def _end_in_time(stop: threading.Event) -> None:
+    stop.wait()
+    threading.Event().wait(END_S)
+    log.warning("the connector did not end within %.0f s", END_S)
+    os._exit(1)
+
+
+def _prepared(config: ConnectorConfig, report: Report) -> Callable[[_Orders], None]:
+    kafka = KafkaSettings(config.kafka_bootstrap, config.kafka_security)
+    if config.kind == "drain":
+        return lambda orders: _drain(config, kafka, report, orders.stop)
+    try:
+        connector = made(config)
+    except ConnectorError as error:
+        report.failing(str(error))
+        return lambda orders: _wait(orders)
+    if config.kind == "in":
+        return lambda orders: _ingest(connector, config, kafka, report, orders)
+    rows = StreamRows(kafka, config.topic, config.dead_letters, config.element)
+    return lambda orders: deliver(connector, rows, report, orders.stop, orders.epoch)
+
+
+def _wait(orders: _Orders) -> None:
+    orders.stop.wait()
+
+
+def _ingest(
+    ingester: Any, config: ConnectorConfig, kafka: KafkaSettings, report: Report, orders: _Orders
+) -> None:
+    writer = TopicWriter(kafka, config.topic)
+    spool = Spool(Path(config.spool), config.spool_bytes_max)
+    intake = SpooledIntake(writer.send, spool, report)
+    intake.start()
+    ingest(ingester, intake, report, orders.stop)
+    if orders.forever:
+        try:
+            ingester.forget()
+        except Exception as error:
+            log.warning("the system still keeps something for %s: %s", config.element, error)
+    intake.close(END_S / 2)
+    spool.close()
+
+
+def _drain(config: ConnectorConfig, kafka: KafkaSettings, report: Report, stop: threading.Event) -> None:
+    """Sends what an earlier process has left on the disk, and ends."""
+    spool = Spool(Path(config.spool), config.spool_bytes_max)
+    while not spool.is_empty and not stop.is_set():
+        try:
+            if not topic_is_there(kafka, config.topic):
+                log.warning("%s is gone, and so is what was left for it", config.topic)
+                for path in Path(config.spool).iterdir():
+                    path.unlink()
+                return
+            break
+        except KafkaError:
+            stop.wait(SAY_S)
+    intake = SpooledIntake(TopicWriter(kafka, config.topic).send, spool, report)
+    intake.start()
+    while not spool.is_empty and not stop.wait(LOOK_S):
+        pass
+    intake.close(END_S / 2)
+
+
+def probe(asked: str) -> TestAnswer:
+    """Returns what a probe has found. `asked`: JSON with `kind` ("module:class"), `fields` and `path`."""
+    question = json.loads(asked)
+    kind = named(question["kind"])
+    connection = kind.model_validate(question["fields"])
+    began_s = monotonic()
+    try:
+        probed = named(kind.probe)(connection, question["path"])
+    except Exception as error:
+        log.debug("after %.1f s", monotonic() - began_s)
+        return TestAnswer(works=False, words=str(in_words(error, connection.where)))
+    return TestAnswer(works=True, words=probed.words, rows=probed.rows, found=probed.found)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["probe"]:
+        said = _Said()
+        said.line(probe(sys.stdin.readline()).model_dump(mode="json"))
+    else:
+        main()
+    # A library's thread may hang in a connection, and must not hold the process.
+    os._exit(0)

@@ -1,0 +1,61 @@
+"""What a connector's process is told: one line of JSON, then orders. See __main__.py."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, Literal
+
+from pipeline_runtime.connectors.sdk import ConnectorError, Place
+from pipeline_runtime.model.spec import Frozen
+
+SPOOL_BYTES_MAX = 256 << 20
+"""How much of the node's disk an element takes while Kafka is away; docs/reference/limits.md."""
+
+
+class ConnectorConfig(Frozen):
+    """`connector` and `operator` are "module:class". `missing` says, in words, why there is no connection."""
+
+    kind: Literal["in", "out", "drain"]  # "drain" only empties a spool
+    deployment: str
+    element: str
+    topic: str
+    dead_letters: str = ""
+    connector: str = ""
+    operator: str = ""
+    params: dict[str, Any] = {}
+    connection: dict[str, Any] | None = None
+    missing: str = ""
+    kafka_bootstrap: str
+    kafka_security: dict[str, Any] = {}
+    spool: str  # a directory
+    spool_bytes_max: int = SPOOL_BYTES_MAX
+
+
+class Order(Frozen):
+    """`run`: begin. `stop`: end in order; with `forever` the element has gone for good."""
+
+    do: Literal["run", "stop"]
+    epoch: int = 0
+    forever: bool = False
+
+
+def named(target: str) -> Any:
+    """Returns the object behind "module:name"."""
+    module, _, name = target.partition(":")
+    return getattr(import_module(module), name)
+
+
+def name_of(found: type) -> str:
+    return f"{found.__module__}:{found.__qualname__}"
+
+
+def made(config: ConnectorConfig) -> Any:
+    """Returns the Ingester or Deliverer. Raises ConnectorError."""
+    if config.missing:
+        raise ConnectorError(config.missing, lasting=True)
+    operator = named(config.operator)
+    params = operator.Params.model_validate(config.params)
+    connection = None
+    if operator.connection is not None:
+        connection = operator.connection.model_validate(config.connection)
+    return named(config.connector)(Place(config.deployment, config.element, params, connection))

@@ -1,0 +1,104 @@
+"""Delivers the rows of a stream to a system, again and again until it has them."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pipeline_runtime.connectors.backoff import Backoff
+from pipeline_runtime.connectors.report import Report
+from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Deliverer, Ingester, Intake
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Letter:
+    """A row that the system does not take."""
+
+    row: Mapping[str, Any]
+    time_ms: int
+    reason: str
+
+
+class Rows(Protocol):
+    """Rows to deliver, and how far they were: kafka_ends.StreamRows. Each method raises ConnectorError."""
+
+    left_out: int
+
+    def begin(self, position: int | None) -> None: ...
+    def next(self, rows_max: int) -> Batch | None: ...
+    def store(self, end: int) -> None: ...
+    def renew(self) -> None: ...
+    def put_letters(self, letters: Sequence[Letter]) -> None: ...
+    def close(self) -> None: ...
+
+
+def ingest(ingester: Ingester[Any, Any], intake: Intake, report: Report, stop: threading.Event) -> None:
+    """Runs an ingester until `stop`, and again after each error."""
+    _again_and_again(lambda: ingester.run(intake, stop), report, stop)
+
+
+def deliver(
+    deliverer: Deliverer[Any, Any], rows: Rows, report: Report, stop: threading.Event, epoch: int
+) -> None:
+    """Runs a deliverer until `stop`. After each error it goes on behind what was stored last."""
+
+    def run() -> None:
+        try:
+            deliverer.open(epoch)
+            kept = deliverer.position()
+            rows.begin(kept)
+            report.connected()
+            while not stop.is_set():
+                _deliver_next(deliverer, rows, report, keeps_position=kept is not None)
+        finally:
+            deliverer.close()
+            rows.close()
+
+    _again_and_again(run, report, stop)
+
+
+def _deliver_next(
+    deliverer: Deliverer[Any, Any], rows: Rows, report: Report, *, keeps_position: bool
+) -> None:
+    if rows.left_out:
+        report.gap("Kafka had deleted rows before they were delivered", rows.left_out)
+        rows.left_out = 0
+    batch = rows.next(deliverer.batch_rows)
+    if batch is None:
+        deliverer.idle()
+        rows.renew()
+        return
+    refused = deliverer.deliver(batch)
+    if refused:
+        letters = [Letter(batch.rows[each.row], batch.times_ms[each.row], each.reason) for each in refused]
+        rows.put_letters(letters)
+    if not keeps_position:
+        rows.store(batch.end)
+    report.count(rows=len(batch.rows) - len(refused), refused=len(refused))
+
+
+def _again_and_again(run: Callable[[], None], report: Report, stop: threading.Event) -> None:
+    backoff = Backoff()
+    while not stop.is_set():
+        try:
+            run()
+            if stop.is_set():
+                return
+            error: Exception = ConnectorError("It has ended by itself.")
+        except ConnectorError as known:
+            error = known
+        except Exception as unknown:
+            log.exception("a connector has failed")
+            error = ConnectorError(f"Its connector has failed: {type(unknown).__name__}: {unknown}")
+        connected_s = report.connected_for_s()
+        report.failing(str(error))
+        backoff, wait_s = backoff.failed(
+            connected_s, lasting=getattr(error, "lasting", False), chance=random.random()
+        )
+        stop.wait(wait_s)

@@ -1,0 +1,50 @@
+"""What went wrong on the way to a system, in words for a person."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+
+from pipeline_runtime.connectors.sdk import CONNECT_S, ConnectorError
+
+
+def in_words(error: BaseException, where: str) -> ConnectorError:
+    """Returns the error in words. `where` is `ConnectionFields.where`."""
+    match error:
+        case ConnectorError():
+            return error
+        case ssl.SSLCertVerificationError():
+            return ConnectorError(_of_certificate(error, where), lasting=True)
+        case ssl.SSLError():
+            return ConnectorError(
+                f"{where} speaks no TLS, or another version of it ({error.reason or error}). Check the port "
+                "and whether TLS is meant."
+            )
+        case socket.gaierror():
+            return ConnectorError(
+                f"The host of {where} is not known here. Check how it is written, and this node's DNS."
+            )
+        case ConnectionRefusedError():
+            return ConnectorError(f"Nobody listens at {where}: the server does not run, or has another port.")
+        case TimeoutError():
+            return ConnectorError(f"{where} does not answer within {CONNECT_S:.0f} s.")
+        case ConnectionError():
+            return ConnectorError(f"{where} has closed the connection.")
+        case OSError():
+            return ConnectorError(f"{where} cannot be reached: {error.strerror or error}.")
+        case _:
+            return ConnectorError(f"{where} cannot be used: {type(error).__name__}: {error}")
+
+
+def _of_certificate(error: ssl.SSLCertVerificationError, where: str) -> str:
+    code, said = error.verify_code, error.verify_message
+    if code == 10:
+        return f"The certificate of {where} has expired. Its administrator has to renew it."
+    if code == 62:
+        return f"The certificate of {where} is for another host ({said})."
+    if code in (18, 19, 20, 21):
+        return (
+            f"The certificate of {where} is signed by nobody who is known here ({said}). Give the "
+            "certificate of its authority in the connection."
+        )
+    return f"The certificate of {where} is not accepted: {said}."

@@ -1,0 +1,76 @@
+"""What a connector tells its node: its state and its counts, as lines of JSON on its standard output."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from time import monotonic, time
+from typing import Any, Literal
+
+from pipeline_runtime.model.connectors import ConnectorStatus
+
+_WHY_MAX = 1000
+
+
+class Report:
+    """All methods may be called from any thread."""
+
+    def __init__(self, element: str, tell: Callable[[ConnectorStatus, str], None]) -> None:
+        """`tell(status, note)` is called at once when the state changes, and with a note for each gap."""
+        self._tell = tell
+        self._lock = threading.Lock()
+        self._status = ConnectorStatus(element=element, since_ms=_now_ms())
+        self._connected_s: float | None = None
+
+    @property
+    def status(self) -> ConnectorStatus:
+        return self._status
+
+    def connected(self) -> None:
+        if self._status.state != "connected":
+            self._turn("connected", "")
+
+    def failing(self, why: str) -> None:
+        why = why[:_WHY_MAX]
+        if (self._status.state, self._status.why) != ("failing", why):
+            self._turn("failing", why)
+
+    def connected_for_s(self) -> float:
+        """Returns how long it has been connected, or 0."""
+        return 0.0 if self._connected_s is None else monotonic() - self._connected_s
+
+    def gap(self, why: str, rows: int | None = None) -> None:
+        with self._lock:
+            self._status = self._status.model_copy(
+                update={
+                    "gaps_total": self._status.gaps_total + 1,
+                    "gap_rows_total": self._status.gap_rows_total + (rows or 0),
+                }
+            )
+            status = self._status
+        self._tell(status, why)
+
+    def count(self, *, rows: int = 0, refused: int = 0, spool_bytes: int | None = None) -> None:
+        with self._lock:
+            update: dict[str, Any] = {
+                "rows_total": self._status.rows_total + rows,
+                "refused_total": self._status.refused_total + refused,
+            }
+            if spool_bytes is not None:
+                update["spool_bytes"] = spool_bytes
+            self._status = self._status.model_copy(update=update)
+
+    def _turn(self, state: Literal["connected", "failing"], why: str) -> None:
+        with self._lock:
+            was = self._status
+            # "failing" with other words goes on for as long as it has.
+            since_ms = was.since_ms if was.state == state else _now_ms()
+            self._status = was.model_copy(update={"state": state, "why": why, "since_ms": since_ms})
+            if state != was.state:
+                self._connected_s = monotonic() if state == "connected" else None
+            status = self._status
+        self._tell(status, "")
+
+
+def _now_ms() -> int:
+    return int(time() * 1000)

@@ -1,0 +1,187 @@
+"""The SDK of connectors: what the author of one writes, and what it is given.
+
+- `Ingester.run` reads from a system and hands records to `Intake.put`.
+- `Deliverer.deliver` gives rows to a system.
+- `Probe` tries a connection and shows what is there.
+
+Each raises ConnectorError with words for a person when the system cannot be used. The runtime then shows
+these words at the element, waits (`backoff`), and begins again. Nothing here knows Kafka, so `trial` runs a
+connector without it.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from pipeline_runtime.model.connectors import Found
+from pipeline_runtime.operators.connections import ConnectionFields
+
+CONNECT_S = 5.0
+"""The longest that a connector waits for an answer while it connects, so that words come within 10 s."""
+
+
+class ConnectorError(Exception):
+    """The system cannot be used now. The message says what is wrong and where, and what to do if that is not
+    plain; it holds no secret. `lasting` says that only a change of the parameters or the connection ends it.
+    It is then tried again once a minute."""
+
+    def __init__(self, message: str, *, lasting: bool = False) -> None:
+        super().__init__(message)
+        self.lasting = lasting
+
+
+P = TypeVar("P")
+C = TypeVar("C", bound="ConnectionFields | None")
+
+
+@dataclass(frozen=True)
+class Place(Generic[P, C]):
+    """What a connector knows of where it works."""
+
+    deployment: str
+    element: str
+    params: P  # the operator's Params
+    connection: C  # the ConnectionFields of the kind that the operator names
+
+    @property
+    def name(self) -> str:
+        """Returns the same name for each run of this element, on any node: a client's name for the system."""
+        return f"fogline-{self.deployment}-{self.element}"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record for the element's topic. One that is no JSON object becomes a dead letter, with its text."""
+
+    value: bytes
+    time_ms: int | None = None  # without one, the time of its arrival counts
+    key: bytes | None = None
+
+
+Done = Callable[[], None]
+
+
+class Intake(Protocol):
+    """Where an ingester puts what it has read. All methods may be called from any thread."""
+
+    def put(self, records: Sequence[Record], done: Done | None = None) -> bool:
+        """Takes records, and returns at once. Calls `done` when all of them are in Kafka or on the node's
+        disk; only then may the system be told so.
+
+        Returns False if there is no room for them: then nothing was taken. Tell the system to wait, or let it
+        send them again. Without `done` the system can do neither: what finds no room is counted as a gap.
+        """
+        ...
+
+    def put_durably(self, records: Sequence[Record], timeout_s: float) -> bool:
+        """Returns whether all of them were durable within that time. If not, they may become so later."""
+        ...
+
+    def connected(self) -> None:
+        """Tells that the system is connected and answers. Call it again and again if you like."""
+        ...
+
+    def failing(self, why: str) -> None:
+        """Tells what fails while `run` goes on by itself. `connected` ends it."""
+        ...
+
+    def gap(self, why: str, rows: int | None = None) -> None:
+        """Tells that rows were lost, and how many, if that is known."""
+        ...
+
+
+class Ingester(ABC, Generic[P, C]):
+    """Reads from a system. One object lives as long as its process."""
+
+    # Whether the system keeps its rows, or sends them again, until it is told that they are durable.
+    system_waits: ClassVar[bool] = False
+
+    def __init__(self, place: Place[P, C]) -> None:
+        self.place = place
+
+    @abstractmethod
+    def run(self, intake: Intake, stop: threading.Event) -> None:
+        """Reads until `stop` is set, then returns within 2 s, disconnected. Raises ConnectorError. It is
+        called again after that, so it connects each time."""
+
+    def forget(self) -> None:
+        """Called after `run` when the element has gone for good: removes what the system keeps for it."""
+        return None
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A row that the system does not take, whenever it is tried. It becomes a dead letter."""
+
+    row: int  # its place among the rows that were to be delivered
+    reason: str
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows to deliver, in order, from the offset `first` to before `end` of the element's stream."""
+
+    rows: Sequence[Mapping[str, Any]]  # the columns of the input
+    times_ms: Sequence[int]  # their event times
+    offsets: Sequence[int]
+    first: int
+    end: int
+
+
+class Deliverer(ABC, Generic[P, C]):
+    """Gives rows to a system. One object lives as long as its process.
+
+    After an error `close` and `open` are called, and the same rows come again: at least once. A deliverer
+    that stores `Batch.end` in the same transaction as the rows, and returns it in `position`, is exactly
+    once.
+    """
+
+    batch_rows: ClassVar[int] = 500
+    """The most rows of one batch."""
+
+    def __init__(self, place: Place[P, C]) -> None:
+        self.place = place
+
+    @abstractmethod
+    def open(self, epoch: int) -> None:
+        """Connects. Raises ConnectorError. `epoch` rises with each owner of the group: a system that keeps
+        the position refuses owners of earlier epochs by it."""
+
+    def position(self) -> int | None:
+        """Returns the offset after the last row that the system has, if the system keeps it; else None.
+        Called after `open`. A new system has 0."""
+        return None
+
+    @abstractmethod
+    def deliver(self, batch: Batch) -> Sequence[Refused]:
+        """Returns when the system has all rows, but those that it does not take at all. Raises
+        ConnectorError."""
+
+    def idle(self) -> None:
+        """Called each second without rows. Raises ConnectorError if the connection was lost meanwhile."""
+        return None
+
+    def close(self) -> None:
+        """Disconnects. Called after an error too, perhaps without a former `open`. Raises nothing."""
+        return None
+
+
+@dataclass(frozen=True)
+class Probed:
+    """What a probe has found."""
+
+    words: str
+    rows: tuple[dict[str, Any], ...] = ()
+    found: tuple[Found, ...] = ()
+
+
+class Probe(Protocol):
+    """Tries a connection, within 6 s. `path`: what of `Found` to look into; empty: the whole."""
+
+    def __call__(self, connection: Any, path: str) -> Probed:
+        """Raises ConnectorError."""
+        ...

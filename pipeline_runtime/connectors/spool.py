@@ -1,0 +1,168 @@
+"""Records on the node's disk, in order, while Kafka is away.
+
+    <directory>/00000001.spool, 00000002.spool, ...   frames, append-only
+    <directory>/mark                                  how far the oldest of them was sent
+
+What `append` has taken is on the disk when it returns. What was sent is removed by whole files, so after a
+kill some records may be sent again. A frame that a kill has cut in two was never acknowledged; it is dropped.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from pipeline_runtime.connectors.sdk import Record
+
+SEGMENT_BYTES = 8 << 20
+_FRAME = struct.Struct(
+    "<IIqi"
+)  # length of key and value, CRC-32 of them, time or -1, length of the key or -1
+_NO_TIME = -1
+
+
+class Spool:
+    """Used by one thread at a time. `bytes_max` bounds all files together."""
+
+    def __init__(self, directory: Path, bytes_max: int, segment_bytes: int = SEGMENT_BYTES) -> None:
+        self._directory = directory
+        self._bytes_max = bytes_max
+        self._segment_bytes = segment_bytes
+        directory.mkdir(parents=True, exist_ok=True)
+        self._segments = sorted(int(path.stem) for path in directory.glob("*.spool"))
+        self._sizes = {number: _cut(self._path(number)) for number in self._segments}
+        self._mark = self._read_mark()
+        self._file: int | None = None
+
+    @property
+    def bytes(self) -> int:
+        """Returns how many bytes of the disk it takes."""
+        return sum(self._sizes.values())
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._segments or (
+            len(self._segments) == 1 and self._mark >= self._sizes[self._segments[0]]
+        )
+
+    def append(self, records: Sequence[Record]) -> bool:
+        """Returns False if there is no room for all of them: then none was taken. Raises OSError if the disk
+        refuses; then none counts as taken either."""
+        frames = b"".join(map(_frame, records))
+        if self.bytes + len(frames) > self._bytes_max:
+            return False
+        number = self._last(len(frames))
+        path, before = self._path(number), self._sizes[number]
+        if self._file is None:
+            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            _write_all(self._file, frames)
+            os.fsync(self._file)
+        except OSError:
+            os.truncate(path, before)
+            raise
+        self._sizes[number] = before + len(frames)
+        return True
+
+    def read(self, bytes_max: int) -> tuple[list[Record], int]:
+        """Returns the oldest records, about so many bytes of them, and the mark after them for `sent`."""
+        if not self._segments:
+            return [], 0
+        number = self._segments[0]
+        with open(self._path(number), "rb") as file:
+            file.seek(self._mark)
+            data = file.read(max(bytes_max, _FRAME.size))
+            records = list(_records(data))
+            if not records and self._mark < self._sizes[number]:  # one record is larger than that
+                file.seek(self._mark)
+                length = _FRAME.unpack(file.read(_FRAME.size))[0]
+                file.seek(self._mark)
+                records = list(_records(file.read(_FRAME.size + length)))
+        return records, self._mark + sum(len(_frame(record)) for record in records)
+
+    def sent(self, mark: int) -> None:
+        """Notes that Kafka has all records before the mark."""
+        number = self._segments[0]
+        if mark < self._sizes[number]:
+            self._write_mark(mark)
+            return
+        if number == self._segments[-1]:
+            self._close()
+        self._write_mark(0)
+        self._path(number).unlink(missing_ok=True)
+        self._segments.pop(0)
+        del self._sizes[number]
+
+    def close(self) -> None:
+        self._close()
+
+    def _last(self, more: int) -> int:
+        """Returns the number of the file that takes so many bytes more."""
+        if self._segments and self._sizes[self._segments[-1]] + more <= self._segment_bytes:
+            return self._segments[-1]
+        self._close()
+        number = self._segments[-1] + 1 if self._segments else 1
+        self._segments.append(number)
+        self._sizes[number] = 0
+        return number
+
+    def _path(self, number: int) -> Path:
+        return self._directory / f"{number:08}.spool"
+
+    def _read_mark(self) -> int:
+        """The mark belongs to the oldest file. If that was removed and the mark was not set back by then, the
+        mark names it."""
+        try:
+            number, mark = (self._directory / "mark").read_text().split()
+        except (OSError, ValueError):
+            return 0
+        return int(mark) if self._segments and int(number) == self._segments[0] else 0
+
+    def _write_mark(self, mark: int) -> None:
+        self._mark = mark
+        path = self._directory / "mark"
+        fresh = path.with_suffix(".new")
+        fresh.write_text(f"{self._segments[0]} {mark}")
+        fresh.replace(path)
+
+    def _close(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+def _write_all(file: int, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(file, left) :]
+
+
+def _frame(record: Record) -> bytes:
+    key = record.key or b""
+    body = key + record.value
+    time_ms = _NO_TIME if record.time_ms is None else record.time_ms
+    key_length = -1 if record.key is None else len(key)
+    return _FRAME.pack(len(body), zlib.crc32(body), time_ms, key_length) + body
+
+
+def _records(data: bytes) -> Iterator[Record]:
+    """Yields the whole frames at the beginning of the data."""
+    at = 0
+    while at + _FRAME.size <= len(data):
+        length, crc, time_ms, key_length = _FRAME.unpack_from(data, at)
+        body = data[at + _FRAME.size : at + _FRAME.size + length]
+        if len(body) < length or zlib.crc32(body) != crc:
+            return
+        key = None if key_length < 0 else body[:key_length]
+        yield Record(body[max(0, key_length) :], None if time_ms == _NO_TIME else time_ms, key)
+        at += _FRAME.size + length
+
+
+def _cut(path: Path) -> int:
+    """Cuts a file behind its last whole frame, and returns its length."""
+    whole = sum(len(_frame(record)) for record in _records(path.read_bytes()))
+    os.truncate(path, whole)
+    return whole

@@ -1,0 +1,35 @@
+"""TLS of connections with operators.connections.TlsFields."""
+
+from __future__ import annotations
+
+import ssl
+import tempfile
+from pathlib import Path
+
+from pipeline_runtime.connectors.sdk import ConnectorError
+from pipeline_runtime.operators.connections import TlsFields
+
+
+def tls_context(connection: TlsFields) -> ssl.SSLContext:
+    """Returns the context of a connection with TlsFields. Raises ssl.SSLError, ConnectorError."""
+    try:
+        context = ssl.create_default_context(cadata=connection.ca or None)
+    except ssl.SSLError as error:
+        raise ConnectorError(
+            "The certificate authority of the connection is no certificate in PEM.", lasting=True
+        ) from error
+    if connection.certificate and connection.private_key:
+        # ssl reads files alone.
+        with tempfile.TemporaryDirectory() as directory:
+            path = Path(directory, "client.pem")
+            path.touch(0o600)
+            path.write_text(f"{connection.certificate}\n{connection.private_key}\n")
+            try:
+                context.load_cert_chain(path)
+            except ssl.SSLError as error:
+                raise ConnectorError(
+                    "The own certificate of the connection and its private key do not belong together, or "
+                    "are not in PEM.",
+                    lasting=True,
+                ) from error
+    return context

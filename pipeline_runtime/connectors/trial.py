@@ -1,0 +1,163 @@
+"""Runs a connector without Kafka, for its tests.
+
+trial_ingester(MqttIngester(place), rows=3)                     # what it has put, as JSON
+trial_deliverer(MqttDeliverer(place), [{"value": 1.0}])         # the rows that the system did not take
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any
+
+from pipeline_runtime.connectors.delivery import Letter, deliver, ingest
+from pipeline_runtime.connectors.report import Report
+from pipeline_runtime.connectors.sdk import Batch, Deliverer, Done, Ingester, Record
+from pipeline_runtime.model.connectors import ConnectorStatus
+
+
+@dataclass
+class Taken:
+    """What came of a trial."""
+
+    records: list[Record] = field(default_factory=list)
+    statuses: list[ConnectorStatus] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    refused: list[Letter] = field(default_factory=list)
+
+    @property
+    def rows(self) -> list[Any]:
+        """Returns the records as JSON. Raises ValueError at one that is none."""
+        return [json.loads(record.value) for record in self.records]
+
+    @property
+    def why(self) -> str:
+        """Returns the words of the newest failure, or an empty text."""
+        return next((each.why for each in reversed(self.statuses) if each.state == "failing"), "")
+
+    def told(self, status: ConnectorStatus, note: str) -> None:
+        self.statuses.append(status)
+        if note:
+            self.notes.append(note)
+
+
+class MemoryIntake:
+    """An Intake that keeps everything. `enough` is set after so many records."""
+
+    def __init__(self, taken: Taken, report: Report, records: int) -> None:
+        self._taken, self._report, self._records = taken, report, records
+        self._lock = threading.Lock()
+        self.enough = threading.Event()
+
+    def put(self, records: Sequence[Record], done: Done | None = None) -> bool:
+        with self._lock:
+            self._taken.records += records
+            if len(self._taken.records) >= self._records:
+                self.enough.set()
+        if done is not None:
+            done()
+        return True
+
+    def put_durably(self, records: Sequence[Record], timeout_s: float) -> bool:
+        return self.put(records)
+
+    def connected(self) -> None:
+        self._report.connected()
+
+    def failing(self, why: str) -> None:
+        self._report.failing(why)
+
+    def gap(self, why: str, rows: int | None = None) -> None:
+        self._report.gap(why, rows)
+
+
+class RunningTrial:
+    """An ingester that runs until `stop`, for a test that changes something meanwhile."""
+
+    def __init__(self, ingester: Ingester[Any, Any], rows: int = 1) -> None:
+        self.taken = Taken()
+        self._report = Report(ingester.place.element, self.taken.told)
+        self.intake = MemoryIntake(self.taken, self._report, rows)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(
+            target=ingest, args=(ingester, self.intake, self._report, self._stop), daemon=True
+        )
+        self._thread.start()
+
+    @property
+    def status(self) -> ConnectorStatus:
+        return self._report.status
+
+    def stop(self, timeout_s: float = 5.0) -> Taken:
+        """Raises AssertionError if it does not end in time."""
+        self._stop.set()
+        self._thread.join(timeout_s)
+        assert not self._thread.is_alive(), "run did not return when it was told to stop"
+        return self.taken
+
+
+def trial_ingester(ingester: Ingester[Any, Any], rows: int, timeout_s: float = 10.0) -> Taken:
+    """Returns what it has put until there are so many records, or the time is over."""
+    running = RunningTrial(ingester, rows)
+    running.intake.enough.wait(timeout_s)
+    return running.stop()
+
+
+def trial_deliverer(
+    deliverer: Deliverer[Any, Any],
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    batch_rows: int = 2,
+    timeout_s: float = 10.0,
+) -> Taken:
+    """Delivers the rows in batches, again after each error, until all are delivered or the time is over."""
+    taken, stop = Taken(), threading.Event()
+    given = _GivenRows(rows, batch_rows, taken, stop)
+    report = Report(deliverer.place.element, taken.told)
+    thread = threading.Thread(target=deliver, args=(deliverer, given, report, stop, 1), daemon=True)
+    thread.start()
+    deadline_s = monotonic() + timeout_s
+    stop.wait(max(0.0, deadline_s - monotonic()))
+    stop.set()
+    thread.join(5.0)
+    assert not thread.is_alive(), "the deliverer did not end"
+    return taken
+
+
+class _GivenRows:
+    """Rows of a test, and how far they were delivered."""
+
+    left_out = 0
+
+    def __init__(
+        self, rows: Sequence[Mapping[str, Any]], batch_rows: int, taken: Taken, stop: threading.Event
+    ) -> None:
+        self._rows, self._batch_rows, self._taken, self._stop = rows, batch_rows, taken, stop
+        self._at = self._stored = 0
+
+    def begin(self, position: int | None) -> None:
+        self._at = self._stored if position is None else position
+
+    def next(self, rows_max: int) -> Batch | None:
+        first = self._at
+        found = self._rows[first : first + min(rows_max, self._batch_rows)]
+        if not found:
+            self._stop.set()
+            return None
+        self._at = first + len(found)
+        return Batch(found, [0] * len(found), list(range(first, self._at)), first, self._at)
+
+    def store(self, end: int) -> None:
+        self._stored = end
+
+    def renew(self) -> None:
+        return None
+
+    def put_letters(self, letters: Sequence[Letter]) -> None:
+        self._taken.refused += letters
+
+    def close(self) -> None:
+        return None

@@ -1,0 +1,71 @@
+"""Connectors and connections as they are sent: to a node, and back in its reports."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from pipeline_runtime.model.spec import Frozen
+
+PURPOSE_AT_REST = "connection"
+PURPOSE_SENT = "connection of a node"
+"""What the fields of a connection are sealed for (pipeline_runtime.sealing)."""
+
+ROWS_SHOWN = 5
+"""How many rows a test of a connection shows at most."""
+
+
+class SealedConnection(Frozen):
+    """A connection that elements of a node use. `sealed`: its fields as JSON, under the cluster's key."""
+
+    name: str
+    kind: str
+    version: int  # rises with each change
+    sealed: str
+
+
+class ConnectorStatus(Frozen):
+    """One connector as its node sees it. Totals count from the start of its process."""
+
+    element: str
+    state: Literal["starting", "connected", "failing"] = "starting"
+    why: str = ""  # what fails, in words, when the state is "failing"
+    since_ms: int = 0  # of this state
+    rows_total: int = 0  # rows brought or delivered
+    refused_total: int = 0  # rows that the system, or the topic, does not take
+    gaps_total: int = 0  # times in which rows were lost
+    gap_rows_total: int = 0  # how many rows these were, as far as that is known
+    spool_bytes: int = 0  # on the node's disk, since Kafka is away
+
+
+class TestQuestion(Frozen):
+    """Asks a node to try a connection. `path` says what to look into, in the words of its kind."""
+
+    __test__ = False  # no class of tests
+
+    id: str
+    kind: str
+    sealed: str
+    path: str = Field(default="", max_length=2000)
+
+
+class Found(Frozen):
+    """Something that a system has and an element may use: a topic, a table, a node of a tree."""
+
+    path: str
+    title: str
+    type: str = ""  # of its values, if the system tells it
+    unit: str = ""
+    inner: bool = False  # there is more below it
+
+
+class TestAnswer(Frozen):
+    """What came of it."""
+
+    __test__ = False
+
+    works: bool
+    words: str  # what was found, or the reason why not and what to do
+    rows: tuple[dict[str, Any], ...] = ()  # the first ones
+    found: tuple[Found, ...] = ()

@@ -1,0 +1,64 @@
+"""The base classes of operators whose rows a connector brings or takes (docs/how-to/write-a-connector.md).
+
+A connector is a light process of the node, beside Spark. For a source it reads from a system and writes JSON
+records into the element's own topic. The group then reads that topic as it reads a user's own. For a sink it
+reads the element's own stream and delivers the rows to a system.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import ClassVar
+
+from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.model.spec import RecordReading
+from pipeline_runtime.operators.connections import ConnectionFields
+from pipeline_runtime.operators.lineage import Came, TracedRow, named, same_row
+from pipeline_runtime.operators.sdk import ArrowTransform, OperatorContext, TransformOperator
+
+
+class ConnectedOperator(TransformOperator):
+    """What both have."""
+
+    # "module:class" of the connector. A node imports it in the connector's process alone.
+    connector: ClassVar[str]
+    # The kind of connection that `params.connection` names, or None if the connector needs none.
+    connection: ClassVar[type[ConnectionFields] | None] = None
+    delivery = "at least once"
+    state_params = frozenset()  # its topic stays the same whatever the parameters are
+
+
+class ConnectorSource(ConnectedOperator):
+    """Rows come by an ingester (connectors.sdk.Ingester): at least once up to the element's own topic, and
+    exactly once from there on."""
+
+    category = "sources"
+    inputs = ()
+    external = "in"
+
+    @abstractmethod
+    def reading(self) -> RecordReading:
+        """Returns how the ingester's records become rows: one path for each column of `output_schema`, in
+        its order."""
+
+    def arrow(self, ctx: OperatorContext) -> ArrowTransform:
+        """Returns the records as the runtime has read and parsed them. They are its only input."""
+        return lambda inputs: next(iter(inputs.values()))
+
+
+class ConnectorSink(ConnectedOperator):
+    """Rows go to a deliverer (connectors.sdk.Deliverer), from the element's own stream."""
+
+    category = "sinks"
+    outputs = ()
+    other_columns = "any"
+
+    def came_from(self, made: TracedRow, inputs: Mapping[str, StreamSchema]) -> Mapping[str, Came]:
+        return {"in": same_row(made, named(inputs["in"].names))}
+
+    def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
+        return inputs["in"]
+
+    def arrow(self, ctx: OperatorContext) -> ArrowTransform:
+        return lambda inputs: inputs["in"]

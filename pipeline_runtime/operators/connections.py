@@ -1,0 +1,102 @@
+"""Connections: how to reach a system outside, once for all elements that use it.
+
+An admin makes a connection. An element names it in its parameter `connection`. The element's operator says
+which kind of connection it needs. Fields marked `Secret` are sealed at rest, and no document, export, log or
+answer holds them.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field, JsonValue, ValidationError
+
+from pipeline_runtime.model.faults import pydantic_faults, words_for_pattern
+from pipeline_runtime.operators.registry import default_registry
+from pipeline_runtime.operators.sdk import Params
+
+_MARK = "x-secret"
+_SECRET_HINT: dict[str, JsonValue] = {_MARK: True, "format": "password"}
+Secret = Annotated[str, Field(max_length=20_000, json_schema_extra=_SECRET_HINT)]
+"""A field of a connection that nobody sees again: a password, a token, a private key."""
+
+NAME = words_for_pattern(
+    r"^[a-z0-9][a-z0-9-]{0,59}$",
+    "a connection's name consists of at most 60 small letters, digits and hyphens",
+)
+HOST = words_for_pattern(
+    r"^[A-Za-z0-9.:_-]{1,255}$",
+    "a host is a name such as broker.plant.example, or an address such as 10.0.0.5, without a port",
+)
+Host = Annotated[str, Field(pattern=HOST, description="the name or address of its machine")]
+
+
+def connection_field(kind: str) -> Any:
+    """Returns the field of an element's parameter that names a connection of this kind."""
+    hint: dict[str, JsonValue] = {"format": "connection", "x-kind": kind}
+    return Field(
+        pattern=NAME,
+        json_schema_extra=hint,
+        description="the name of the connection, which an admin makes on the page Connections",
+    )
+
+
+class ConnectionFields(Params):
+    """The base of a kind of connection: what its form asks for."""
+
+    kind: ClassVar[str]
+    title: ClassVar[str]
+    # "module:function" of pipeline_runtime.connectors.sdk.Probe: what Test connection runs
+    probe: ClassVar[str]
+
+    @classmethod
+    def secrets(cls) -> frozenset[str]:
+        """Returns the names of the fields that are sealed."""
+        return frozenset(
+            name
+            for name, schema in cls.model_json_schema()["properties"].items()
+            if any(part.get(_MARK) for part in (schema, *schema.get("anyOf", ())))
+        )
+
+    @property
+    def where(self) -> str:
+        """Returns what the connection leads to, for messages: "broker.plant.example, port 1883"."""
+        raise NotImplementedError
+
+
+class TlsFields(ConnectionFields):
+    """The base of connections that may be encrypted by TLS."""
+
+    tls: bool = Field(default=False, title="TLS", description="encrypt what is sent")
+    ca: str | None = Field(
+        default=None,
+        max_length=20_000,
+        title="Certificate authority",
+        description="the certificate (PEM) of who has signed the server's; empty: those of this system",
+    )
+    certificate: str | None = Field(
+        default=None,
+        max_length=20_000,
+        title="Own certificate",
+        description="the certificate (PEM) by which the server knows Fogline; empty: none",
+    )
+    private_key: Secret | None = Field(
+        default=None, title="Own private key", description="the key (PEM) of the own certificate"
+    )
+
+
+@cache
+def kinds() -> dict[str, type[ConnectionFields]]:
+    """Returns the kinds of connections that the installed operators need, by name."""
+    found = (getattr(operator, "connection", None) for operator in default_registry().all())
+    return {each.kind: each for each in found if each is not None}
+
+
+def field_faults(kind: type[ConnectionFields], fields: dict[str, Any]) -> list[tuple[str, str]]:
+    """Returns (field, message) of everything that is wrong. The messages hold no values."""
+    try:
+        kind.model_validate(fields)
+    except ValidationError as error:
+        return [(path, message) for path, message, _, _ in pydantic_faults(error, known=kind.model_fields)]
+    return []

@@ -1,0 +1,307 @@
+"""Source and sink: messages of an MQTT broker."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validator
+
+from pipeline_runtime.model.paths import Path, parse_path
+from pipeline_runtime.model.schema import COLUMNS_MAX, StreamSchema
+from pipeline_runtime.model.spec import ColumnReading, RecordReading, TimeReading
+from pipeline_runtime.operators.columns import ColumnName, ColumnType, NewColumn, SchemaCheck
+from pipeline_runtime.operators.connected import ConnectorSink, ConnectorSource
+from pipeline_runtime.operators.connections import Host, Secret, TlsFields, connection_field
+from pipeline_runtime.operators.kafka_in import EventTime, PathText
+from pipeline_runtime.operators.sdk import Params
+
+_FIELD_AHEAD_S = 86_400.0
+_CLOCK_AHEAD_S = 900.0
+TOPIC_BYTES_MAX = 65_535
+
+
+class MqttConnection(TlsFields):
+    """How to reach an MQTT broker."""
+
+    kind = "mqtt"
+    title = "MQTT broker"
+    probe = "pipeline_runtime.connectors.mqtt:probe"
+
+    host: Host
+    port: int = Field(default=1883, ge=1, le=65_535, description="1883 is usual, and 8883 with TLS")
+    version: Literal["5", "3.1.1"] = Field(
+        default="5", title="Version of MQTT", description="a broker that does not know version 5 needs 3.1.1"
+    )
+    user: str | None = Field(default=None, max_length=400, title="User name")
+    password: Secret | None = Field(default=None, title="Password")
+
+    @property
+    def where(self) -> str:
+        return f"the MQTT broker {self.host}, port {self.port}"
+
+
+def _topic(text: str, *, wildcards: bool) -> str:
+    if len(text.encode()) > TOPIC_BYTES_MAX or "\0" in text:
+        raise ValueError(f"a topic has at most {TOPIC_BYTES_MAX} bytes, and no zero character")
+    levels = text.split("/")
+    for place, level in enumerate(levels):
+        if not wildcards and ("+" in level or "#" in level):
+            raise ValueError("a topic to write to has no + and no #")
+        if "#" in level and (level != "#" or place < len(levels) - 1):
+            raise ValueError("# stands alone, and as the last level: plant/line-1/#")
+        if "+" in level and level != "+":
+            raise ValueError("+ stands alone in its level: plant/+/temperature")
+    return text
+
+
+TopicFilter = Annotated[
+    str,
+    Field(min_length=1, max_length=2000),
+    AfterValidator(lambda text: _topic(text, wildcards=True)),
+]
+TopicText = Annotated[
+    str,
+    Field(min_length=1, max_length=2000),
+    AfterValidator(lambda text: _topic(text, wildcards=False)),
+]
+
+
+class MqttColumn(ColumnType):
+    """A field of the payload, or a level of the topic, as a column."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    from_: PathText | None = Field(
+        default=None,
+        alias="from",
+        title="Field",
+        description="where it lies in the payload: a.b or a[0].b; empty: the field of the column's name, or"
+        " the plain value",
+    )
+    level: int | None = Field(
+        default=None,
+        ge=0,
+        le=50,
+        title="Topic level",
+        description="the level of the topic that it holds instead: 1 is the first, 0 the whole topic",
+    )
+
+    @model_validator(mode="after")
+    def _one_place(self) -> MqttColumn:
+        if self.level is not None and self.from_ is not None:
+            raise ValueError("a column holds a field of the payload or a level of the topic, not both")
+        return self
+
+    def path(self, payload: str) -> Path:
+        """Returns where it lies in an ingester's record."""
+        if self.level is not None:
+            return ("topic",) if self.level == 0 else ("levels", self.level - 1)
+        if payload == "plain":
+            return ("value",)
+        return ("value", *(parse_path(self.from_) if self.from_ is not None else (self.name,)))
+
+
+_PAYLOADS: list[JsonValue] = [
+    {"title": "A JSON object", "value": "json"},
+    {"title": "One plain value", "value": "plain", "help": "such as 21.5 or ON, for each topic"},
+]
+_IN_QOS: list[JsonValue] = [
+    {"title": "0: the broker sends once, and keeps nothing", "value": 0},
+    {"title": "1: the broker keeps them until they are safe", "value": 1},
+]
+
+
+class MqttInParams(Params):
+    connection: str = connection_field("mqtt")
+    topics: tuple[TopicFilter, ...] = Field(
+        min_length=1, max_length=50, description="topics, with + for one level and # for all that follow"
+    )
+    qos: Literal[0, 1] = Field(
+        default=1,
+        title="QoS",
+        json_schema_extra={"x-choices": _IN_QOS},
+        description="the quality of service that is asked of the broker",
+    )
+    payload: Literal["json", "plain"] = Field(
+        default="json", json_schema_extra={"x-choices": _PAYLOADS}, description="what a message holds"
+    )
+    columns: tuple[MqttColumn, ...] = Field(
+        min_length=1, max_length=COLUMNS_MAX, description="the fields and topic levels that you need"
+    )
+    key: str | None = Field(
+        default=None, max_length=120, description="the column that is the record's key; empty: none"
+    )
+    time: EventTime | None = Field(
+        default=None,
+        title="Event time",
+        description="the field of the payload that is the event time; empty: when the message arrived",
+    )
+    keep_s: int = Field(
+        default=86_400,
+        ge=0,
+        le=30 * 86_400,
+        title="Broker keeps messages for, s",
+        description="how long a broker of version 5 keeps messages while nobody reads them, with QoS 1",
+    )
+
+    @model_validator(mode="after")
+    def _plain(self) -> MqttInParams:
+        if self.payload == "plain" and (self.time is not None or any(each.from_ for each in self.columns)):
+            raise ValueError("a plain value has no fields: leave the columns' Field and Event time empty")
+        return self
+
+
+class MqttIn(ConnectorSource):
+    """Reads messages of an MQTT broker (3.1.1 or 5), **at least once**.
+
+    The element is a client of the broker with a name of its own. With QoS 1 the broker keeps messages while
+    the element moves, is restored, or is stopped, and Fogline acknowledges a message when it is safe in
+    Kafka, or on the node's disk while Kafka is away. A message may come twice then. How many messages a
+    broker keeps is the broker's setting (mosquitto: `max_queued_messages`, 1,000 if nothing is set). With QoS
+    0 what is sent meanwhile is lost; the element counts these gaps. A message that was published with QoS 2
+    comes with QoS 1.
+
+    `columns` lists the fields of the payload that the pipeline uses. A column may also hold a level of the
+    topic. A missing field is null. A payload that is no JSON object goes to the dead letters with its topic,
+    and so does a message of more than 900,000 bytes. The event time is the time of arrival, or a field of the
+    payload.
+    """
+
+    type = "mqtt-in"
+    title = "MQTT in"
+    summary = "Reads messages of an MQTT broker, at least once"
+    icon = "radio-receiver"
+    Params = MqttInParams
+    connector = "pipeline_runtime.connectors.mqtt:MqttIngester"
+    connection = MqttConnection
+    example = {
+        "connection": "plant-broker",
+        "topics": ["plant/+/climate"],
+        "columns": [
+            {"name": "line", "type": "string", "level": 2},
+            {"name": "temperature", "type": "number", "unit": "°C"},
+        ],
+    }
+
+    params: MqttInParams
+
+    def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
+        fields = tuple(column.field() for column in self.params.columns)
+        schema = StreamSchema(fields=fields, key=self.params.key)
+        with SchemaCheck() as check:
+            check.unique(schema.names, "params.columns")
+            if self.params.key is not None:
+                check.column(schema, self.params.key, "params.key")
+        return schema
+
+    def reading(self) -> RecordReading:
+        params, time = self.params, self.params.time
+        plain = params.payload == "plain"
+        return RecordReading(
+            columns=tuple(
+                # Levels and plain values are texts, also where they say numbers.
+                ColumnReading(path=each.path(params.payload), quoted=plain or each.level is not None)
+                for each in params.columns
+            ),
+            time=None
+            if time is None
+            else TimeReading(path=("value", *parse_path(time.from_)), format=time.format),
+            ahead_s=_CLOCK_AHEAD_S if time is None else _FIELD_AHEAD_S,
+        )
+
+
+_COLUMN = re.compile(r"\{([^{}]*)\}")
+
+
+def columns_in(topic: str) -> list[str]:
+    """Returns the columns that a topic such as plant/{line}/power names."""
+    return _COLUMN.findall(topic)
+
+
+def topic_of(topic: str, row: Mapping[str, Any]) -> str:
+    """Returns the topic of a row. Raises ValueError if one of its values cannot be a part of a topic."""
+
+    def value(found: re.Match[str]) -> str:
+        name = found[1]
+        value = row.get(name)
+        if value is None:
+            raise ValueError(f"its {name} is empty, and the topic is made of it")
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        if not text or set(text) & set("+#\0"):
+            raise ValueError(f"its {name} cannot be a part of a topic: {text[:100]!r}")
+        return text
+
+    return _topic(_COLUMN.sub(value, topic), wildcards=False)
+
+
+class MqttOutParams(Params):
+    connection: str = connection_field("mqtt")
+    topic: TopicText = Field(
+        description="the topic; {column} stands for a value of the row: plant/{line}/power"
+    )
+    qos: Literal[0, 1, 2] = Field(default=1, title="QoS", description="the quality of service")
+    retain: bool = Field(default=False, description="the broker keeps the newest message of each topic")
+    value: ColumnName | None = Field(
+        default=None,
+        title="Column to send",
+        description="the column whose plain value is the payload; empty: a JSON object of all columns",
+    )
+    id_field: NewColumn | None = Field(
+        default=None,
+        title="Field for a number",
+        description="a field of the JSON object that numbers the rows, so that a receiver notices repeats;"
+        " empty: none",
+    )
+    will_topic: TopicText | None = Field(
+        default=None,
+        title="Topic of the last will",
+        description="where the broker publishes the last will when the element's connection is lost;"
+        " empty: none",
+    )
+    will_payload: str = Field(
+        default="offline", max_length=10_000, title="Last will", description="what the last will says"
+    )
+
+    @model_validator(mode="after")
+    def _numbered(self) -> MqttOutParams:
+        if self.id_field is not None and self.value is not None:
+            raise ValueError("a plain value has no field for a number: leave one of the two empty")
+        return self
+
+
+class MqttOut(ConnectorSink):
+    """Publishes each row to an MQTT broker (3.1.1 or 5), **at least once** with QoS 1 or 2.
+
+    The rows wait in the element's own stream until the broker has confirmed them. After a loss of the
+    connection, a move or a restoration, some of the last rows come again. `id_field` numbers the rows: a
+    repeat has the same number, so a receiver can leave it out. With MQTT 5 the number is also the user
+    property `fogline-id` of each message. With QoS 0 nobody confirms anything, and rows that were under way
+    when the connection was lost are lost.
+
+    The payload is a JSON object of all columns, or the plain value of one column. A row whose topic cannot be
+    made, and one that the broker refuses, goes to the dead letters.
+    """
+
+    type = "mqtt-out"
+    title = "MQTT out"
+    summary = "Publishes rows to an MQTT broker, at least once"
+    icon = "radio-tower"
+    Params = MqttOutParams
+    connector = "pipeline_runtime.connectors.mqtt:MqttDeliverer"
+    connection = MqttConnection
+    example = {"connection": "plant-broker", "topic": "alarms/{line}"}
+
+    params: MqttOutParams
+
+    def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
+        schema = inputs["in"]
+        with SchemaCheck() as check:
+            for name in columns_in(self.params.topic):
+                check.column(schema, name, "params.topic")
+            if self.params.value is not None:
+                check.column(schema, self.params.value, "params.value")
+            if self.params.id_field is not None and schema.field(self.params.id_field) is not None:
+                check.fail("params.id_field", f'the input has a column "{self.params.id_field}" already')
+        return schema

@@ -1,0 +1,176 @@
+"""MQTT beside a real mosquitto that is killed, hung and started again."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline_runtime.connectors.mqtt import MqttDeliverer, MqttIngester, probe
+from pipeline_runtime.connectors.sdk import ConnectorError, Place
+from pipeline_runtime.connectors.trial import RunningTrial, trial_deliverer, trial_ingester
+from pipeline_runtime.operators.mqtt import MqttConnection, MqttInParams, MqttOutParams
+from tests.brokers import Broker
+from tests.chosen import chosen
+from tests.ports import free_ports
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.integration
+
+VERSIONS = chosen(["5", "3.1.1"], always=["5"])
+
+
+@pytest.fixture(scope="module")
+def shared_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    with Broker(tmp_path_factory.mktemp("mosquitto")) as broker:
+        yield broker
+
+
+def ingester(connection: MqttConnection, element: str = "in", **params: Any) -> MqttIngester:
+    given = {
+        "connection": "b",
+        "topics": ["plant/+/t"],
+        "columns": [{"name": "v", "type": "number"}],
+        **params,
+    }
+    return MqttIngester(Place("dep", element, MqttInParams.model_validate(given), connection))
+
+
+def deliverer(connection: MqttConnection, **params: Any) -> MqttDeliverer:
+    given = {"connection": "b", "topic": "out/{n}", **params}
+    return MqttDeliverer(Place("dep", "out", MqttOutParams.model_validate(given), connection))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_messages_come_by_wildcards_with_their_topics(shared_broker: Broker, version: str) -> None:
+    running = RunningTrial(ingester(shared_broker.connection(version=version), element=f"wild{version}"), 2)
+    wait_until(lambda: running.status.state == "connected", "a connection")
+    shared_broker.publish("plant/a/t", b'{"v": 1}')
+    shared_broker.publish("plant/a/other", b'{"v": 2}')
+    shared_broker.publish("plant/b/t", b'{"v": 3}')
+    assert running.intake.enough.wait(10)
+    rows = running.stop().rows
+    assert [(row["levels"][1], row["value"]["v"]) for row in rows] == [("a", 1), ("b", 3)]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_broker_keeps_what_comes_while_nobody_reads_and_forgets_when_told(
+    shared_broker: Broker, version: str
+) -> None:
+    connection = shared_broker.connection(version=version)
+    running = RunningTrial(ingester(connection, element=f"kept{version}"))
+    wait_until(lambda: running.status.state == "connected", "a connection")
+    running.stop()
+    shared_broker.publish("plant/a/t", *[b'{"v": %d}' % number for number in range(200)])
+    again = trial_ingester(ingester(connection, element=f"kept{version}"), rows=200)
+    assert [row["value"]["v"] for row in again.rows] == list(range(200))
+    ingester(connection, element=f"kept{version}").forget()
+    shared_broker.publish("plant/a/t", b'{"v": 1}')
+    assert trial_ingester(ingester(connection, element=f"kept{version}"), rows=1, timeout_s=1).rows == []
+
+
+def test_a_message_that_was_not_safe_comes_again(shared_broker: Broker) -> None:
+    """Where there is no room, nothing is acknowledged."""
+    connection = shared_broker.connection()
+    first = RunningTrial(ingester(connection, element="again"))
+    wait_until(lambda: first.status.state == "connected", "a connection")
+    first.intake.put = lambda records, done=None: False  # type: ignore[method-assign]
+    shared_broker.publish("plant/a/t", b'{"v": 1}', b'{"v": 2}')
+    wait_until(lambda: "no room" in first.status.why, "the full intake to be told")
+    first.stop()
+    rows = trial_ingester(ingester(connection, element="again"), rows=2).rows
+    assert sorted({row["value"]["v"] for row in rows}) == [1, 2]
+
+
+@pytest.mark.full
+def test_a_broker_that_ends_or_hangs_is_told_in_words_and_nothing_is_lost(tmp_path: Path) -> None:
+    with Broker(tmp_path) as broker:
+        running = RunningTrial(ingester(broker.connection()), 3)
+        wait_until(lambda: running.status.state == "connected", "a connection")
+        broker.publish("plant/a/t", b'{"v": 1}')
+        broker.stop()
+        wait_until(lambda: "Nobody listens at the MQTT broker 127.0.0.1" in running.status.why, "the words")
+        broker.start()
+        wait_until(lambda: running.status.state == "connected", "a new connection")
+        broker.publish("plant/a/t", b'{"v": 2}')
+        broker.hang()
+        wait_until(lambda: running.status.state == "failing", "the hang to be noticed", timeout_s=12)
+        broker.go_on()
+        wait_until(lambda: running.status.state == "connected", "a new connection", timeout_s=40)
+        broker.publish("plant/a/t", b'{"v": 3}')
+        assert running.intake.enough.wait(10)
+        assert {row["value"]["v"] for row in running.stop().rows} == {1, 2, 3}
+
+
+def test_what_is_wrong_is_said_in_words(shared_broker: Broker, tmp_path: Path) -> None:
+    def why(connection: MqttConnection) -> str:
+        with pytest.raises(ConnectorError) as caught:
+            probe(connection, "")
+        return str(caught.value)
+
+    [free] = free_ports(1)
+    right = shared_broker.connection()
+    assert "Nobody listens at" in why(right.model_copy(update={"port": free}))
+    assert "is not known here" in why(right.model_copy(update={"host": "nowhere.invalid"}))
+    assert "speaks no TLS" in why(right.model_copy(update={"tls": True})) or "closed" in why(
+        right.model_copy(update={"tls": True})
+    )
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        port = silent.getsockname()[1]
+        assert "takes the connection and does not answer. Is it an MQTT broker" in why(
+            right.model_copy(update={"port": port})
+        )
+    with Broker(tmp_path, user="ann") as locked:
+        refused = why(locked.connection(user="ann", password="wrong-secret"))
+        assert "does not let the user ann in" in refused
+        assert "wrong-secret" not in refused
+        assert probe(locked.connection(user="ann", password="right"), "").words.startswith("Connected.")
+
+
+def test_a_probe_shows_the_first_messages_and_the_topics(shared_broker: Broker) -> None:
+    client = shared_broker.client()
+    client.publish("kept/a", b'{"v": 1}', 1, retain=True).wait_for_publish(5)
+    client.publish("kept/b", b"on", 1, retain=True).wait_for_publish(5)
+    client.disconnect()
+    probed = probe(shared_broker.connection(), "kept/#")
+    assert {row["topic"]: row["payload"] for row in probed.rows} == {"kept/a": '{"v": 1}', "kept/b": "on"}
+    assert [(each.path, each.type) for each in probed.found] == [
+        ("kept/a", "JSON object"),
+        ("kept/b", "text"),
+    ]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("qos", [0, 1, 2])
+def test_rows_are_published_each_to_its_topic(shared_broker: Broker, version: str, qos: int) -> None:
+    got: list[tuple[str, bytes]] = []
+    client = shared_broker.client(lambda topic, payload: got.append((topic, payload)), "out/#")
+    rows = [{"n": number, "v": 0.5} for number in range(3)] + [{"n": None, "v": 1.0}]
+    taken = trial_deliverer(
+        deliverer(shared_broker.connection(version=version), qos=qos, id_field="id"), rows
+    )
+    wait_until(lambda: len(got) == 3, "three messages")
+    client.disconnect()
+    assert got[2] == ("out/2", b'{"n": 2, "v": 0.5, "id": 2}')
+    assert [letter.reason for letter in taken.refused] == ["its n is empty, and the topic is made of it"]
+
+
+@pytest.mark.full
+def test_rows_wait_while_the_broker_is_away_and_all_arrive(tmp_path: Path) -> None:
+    with Broker(tmp_path) as broker:
+        broker.stop()
+        connection = broker.connection()
+        late = threading.Timer(2.0, broker.start)
+        late.start()
+        taken = trial_deliverer(
+            deliverer(connection, retain=True), [{"n": n} for n in range(20)], timeout_s=30
+        )
+        late.join()
+        assert any("Nobody listens" in status.why for status in taken.statuses)
+        assert len(probe(connection, "out/#").found) == 20

@@ -1,0 +1,98 @@
+"""Rows on their way to a system that fails now and then."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from pipeline_runtime.connectors import backoff
+from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Deliverer, Place, Refused
+from pipeline_runtime.connectors.trial import trial_deliverer
+
+PLACE = Place("d", "e", None, None)
+ROWS = [{"value": number} for number in range(20)]
+
+
+class Faulty(Deliverer[None, None]):
+    """Fails at random before and after it has taken rows. With `keeps` it stores the position with them."""
+
+    def __init__(self, seed: int, *, keeps: bool) -> None:
+        super().__init__(PLACE)
+        self.values: list[int] = []
+        self._chance, self._keeps, self._at, self._open = random.Random(seed), keeps, 0, False
+
+    def open(self, epoch: int) -> None:
+        assert not self._open
+        self._maybe("no answer")
+        self._open = True
+
+    def position(self) -> int | None:
+        return self._at if self._keeps else None
+
+    def deliver(self, batch: Batch) -> Sequence[Refused]:
+        assert self._open
+        self._maybe("before")
+        if self._keeps:
+            assert batch.first == self._at
+        self._at = batch.end
+        self.values += [row["value"] for row in batch.rows]
+        self._maybe("after")
+        return []
+
+    def close(self) -> None:
+        self._open = False
+
+    def _maybe(self, what: str) -> None:
+        if self._chance.random() < 0.3:
+            raise ConnectorError(what)
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backoff, "MOST_S", 0.001)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_every_row_is_delivered_at_least_once_and_in_order(seed: int) -> None:
+    system = Faulty(seed, keeps=False)
+    trial_deliverer(system, ROWS)
+    assert list(dict.fromkeys(system.values)) == list(range(20))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_system_that_keeps_the_position_has_every_row_once(seed: int) -> None:
+    system = Faulty(seed, keeps=True)
+    trial_deliverer(system, ROWS)
+    assert system.values == list(range(20))
+
+
+class Choosy(Deliverer[None, None]):
+    def open(self, epoch: int) -> None:
+        return None
+
+    def deliver(self, batch: Batch) -> Sequence[Refused]:
+        return [Refused(place, "odd") for place, row in enumerate(batch.rows) if row["value"] % 2]
+
+
+def test_a_row_that_the_system_never_takes_is_a_dead_letter_and_the_others_go_on() -> None:
+    taken = trial_deliverer(Choosy(PLACE), ROWS[:5])
+    assert [(letter.row, letter.reason) for letter in taken.refused] == [
+        ({"value": 1}, "odd"),
+        ({"value": 3}, "odd"),
+    ]
+
+
+class Broken(Deliverer[Any, Any]):
+    def open(self, epoch: int) -> None:
+        raise KeyError("bug")
+
+    def deliver(self, batch: Batch) -> Sequence[Refused]:
+        return []
+
+
+def test_an_error_of_the_connector_itself_is_told_and_tried_again() -> None:
+    taken = trial_deliverer(Broken(PLACE), ROWS, timeout_s=0.1)
+    assert taken.why == "Its connector has failed: KeyError: 'bug'"

@@ -1,0 +1,94 @@
+"""When a node starts, runs and ends a connector."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline_runtime.model.connectors import ConnectorStatus
+from pipeline_runtime.model.desired import ClaimOrder, DesiredReplica, ReplicaStatus, Role
+from pipeline_runtime.model.ids import Epoch
+from pipeline_runtime.model.spec import GroupSpec
+from workers.node.connecting import END_MS, MOST_MS, SILENT_MS, Act, Held, Wanted, may_run, next_act
+from workers.node.connectors import FAILING_MS, with_told
+
+SPEC = GroupSpec(deployment="d", pipeline="p", group="g", elements=())
+ORDER = ClaimOrder(id="o", over=Epoch(0))
+WANT = Wanted("config", run=True)
+
+
+def replica(**changes: object) -> DesiredReplica:
+    return DesiredReplica(spec=SPEC, role=Role.OWNER, order=ORDER).model_copy(update=changes)
+
+
+def status(**changes: object) -> ReplicaStatus:
+    return ReplicaStatus(group="d.g", role=Role.STOPPED).model_copy(update=changes)
+
+
+OWNER = {"role": Role.OWNER}
+
+
+@pytest.mark.parametrize(
+    ("want", "has", "runs"),
+    [
+        (replica(), status(**OWNER), True),
+        (replica(), status(phase="starting"), True),
+        (replica(), status(phase="failed"), True),
+        (replica(), status(phase="fenced"), False),
+        (replica(), status(order_refused="late", order_id="o"), False),
+        (replica(release="h"), status(**OWNER), True),
+        (replica(release="h"), status(released="h"), False),
+        (replica(retire=True), status(**OWNER), False),
+        (replica(role=Role.STANDBY, order=None, succeed="h"), status(role=Role.STANDBY), False),
+        (replica(role=Role.STANDBY, order=None, succeed="h"), status(**OWNER), True),
+        (replica(role=Role.STOPPED, order=None), status(), False),
+    ],
+)
+def test_a_connector_runs_where_its_group_is_owned(
+    want: DesiredReplica, has: ReplicaStatus, runs: bool
+) -> None:
+    assert may_run(want, has) is runs
+
+
+@pytest.mark.parametrize(
+    ("want", "held", "act"),
+    [
+        (None, Held(), "forget"),
+        (WANT, Held(), "start"),
+        (WANT, Held(again_ms=1001), "nothing"),
+        (WANT, Held("config", alive=True, said_ms=1000), "run"),
+        (WANT, Held("config", alive=True, running=True, said_ms=1000), "nothing"),
+        (Wanted("config", run=False), Held("config", alive=True, said_ms=1000), "nothing"),
+        (Wanted("config", run=False), Held("config", alive=True, running=True, said_ms=1000), "end"),
+        (Wanted("other", run=True), Held("config", alive=True, running=True, said_ms=1000), "end"),
+        (None, Held("config", alive=True, said_ms=1000), "end"),
+        (None, Held("config", alive=True, ending_ms=1000), "nothing"),
+        (None, Held("config", alive=True, ending_ms=999 - END_MS), "kill"),
+        (WANT, Held("config", alive=True, running=True, said_ms=999 - SILENT_MS), "kill"),
+    ],
+)
+def test_what_is_next(want: Wanted | None, held: Held, act: Act) -> None:
+    assert next_act(want, held, 1000) == act
+
+
+def test_one_that_ends_by_itself_is_started_again_later_each_time() -> None:
+    held, waits = Held(), []
+    for _ in range(12):
+        held = held.started("config", 0).ended(0)
+        waits.append(held.again_ms)
+    assert waits[:3] == [500, 1000, 2000]
+    assert waits[-1] == MOST_MS
+    assert held.started("config", 0).ended(60_000).again_ms == 60_500
+
+
+def test_one_that_was_told_to_end_is_started_again_at_once() -> None:
+    held = Held("config", alive=True, ending_ms=5)
+    assert held.ended(10) == Held()
+
+
+def test_a_connector_that_fails_is_told_as_a_stall_in_its_own_words() -> None:
+    failing = ConnectorStatus(element="e", state="failing", why="Nobody listens at x.", since_ms=1000)
+    told = with_told(status(**OWNER), [failing], (), 1000 + FAILING_MS)
+    assert told.stalled is not None
+    assert (told.stalled.why, told.stalled.since_ms) == ("Nobody listens at x", 1000)
+    assert with_told(status(**OWNER), [failing], (), 1001).stalled is None
+    assert told.connectors == (failing,)

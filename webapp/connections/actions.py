@@ -1,0 +1,177 @@
+"""Makes, changes, removes and tests connections."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Collection
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+
+from pipeline_runtime.model.connectors import PURPOSE_AT_REST
+from pipeline_runtime.model.names import listed_and
+from pipeline_runtime.operators.connections import NAME, ConnectionFields, field_faults, kinds
+from pipeline_runtime.sealing import seal
+from pipeline_runtime.wire import tasks
+from webapp.accounts.models import Role, User
+from webapp.accounts.permissions import require
+from webapp.audit.records import audit
+from webapp.backends import commands
+from webapp.backends.node_questions import ask_test
+from webapp.connections.models import Connection
+from webapp.connections.schemas import ConnectionTested
+from webapp.connections.selectors import connection_named, sealed_for_nodes, secrets_of
+from webapp.nodes.models import Node
+from webapp.problems import CORRECT, Conflict, Invalid, Missing
+
+CONNECTIONS_MAX = 200
+SAFE = "Nothing was changed."
+
+
+@transaction.atomic
+def create(actor: User, name: str, kind: str, fields: dict[str, Any]) -> Connection:
+    require(actor, Role.ADMIN, "make connections")
+    if not re.match(NAME, name):
+        raise _invalid("name", "at most 60 small letters, digits and hyphens")
+    if Connection.objects.filter(pk=name).exists():
+        raise Conflict(
+            f'There is a connection "{name}" already.',
+            safe=SAFE,
+            next="Choose another name, or change that one.",
+        )
+    if Connection.objects.count() >= CONNECTIONS_MAX:
+        raise Conflict(
+            f"There are {CONNECTIONS_MAX} connections already.",
+            safe=SAFE,
+            next="Delete one that is not used.",
+        )
+    made = Connection(name=name, kind=kind)
+    _set(made, actor, _checked(kind, fields))
+    made.save(force_insert=True)
+    audit(actor, "connection.create", name, kind=kind)
+    _tell()
+    return made
+
+
+@transaction.atomic
+def change(actor: User, name: str, fields: dict[str, Any]) -> Connection:
+    """Replaces the fields. A secret that is not among them stays; null removes it."""
+    require(actor, Role.ADMIN, "change connections")
+    found = connection_named(name)
+    _set(found, actor, _checked(found.kind, _with_secrets(found, fields)))
+    found.save()
+    audit(actor, "connection.change", name)
+    _tell()
+    return found
+
+
+@transaction.atomic
+def remove(actor: User, name: str, used_by: Collection[str]) -> None:
+    """`used_by`: the elements that use it."""
+    require(actor, Role.ADMIN, "delete connections")
+    found = connection_named(name)
+    if used_by:
+        raise Conflict(
+            f'The connection "{name}" is used by {listed_and(list(used_by))}.',
+            safe=SAFE,
+            next="Undeploy these, or let them use another connection first.",
+        )
+    found.delete()
+    audit(actor, "connection.delete", name)
+    _tell()
+
+
+def try_stored(
+    actor: User, name: str, node: str, path: str = "", fields: dict[str, Any] | None = None
+) -> ConnectionTested:
+    """Tries a stored connection on a node; with `fields`, as an admin would change it to."""
+    require(actor, Role.OPERATOR if fields is None else Role.ADMIN, "test connections")
+    found = connection_named(name)
+    whole = {**found.fields, **secrets_of(found)} if fields is None else _with_secrets(found, fields)
+    return _tested(found.kind, _checked(found.kind, whole), node, path)
+
+
+def try_new(actor: User, kind: str, node: str, fields: dict[str, Any]) -> ConnectionTested:
+    """Tries a connection that is not made yet."""
+    require(actor, Role.ADMIN, "test connections that are not made yet")
+    return _tested(kind, _checked(kind, fields), node, "")
+
+
+def _tested(kind: str, fields: dict[str, Any], node: str, path: str) -> ConnectionTested:
+    chosen = Node.objects.filter(name=node).first() if node else _any_node()
+    if chosen is None:
+        what = f'There is no node "{node}".' if node else "No node is up that could test it."
+        raise Missing(what, next="Choose a node that is up.")
+    answer = ask_test(chosen.name, kind=kind, sealed=sealed_for_nodes(fields), path=path)
+    return {
+        "node": chosen.name,
+        "works": answer.works,
+        "words": answer.words,
+        "rows": list(answer.rows),
+        "found": [
+            {
+                "path": each.path,
+                "title": each.title,
+                "type": each.type,
+                "unit": each.unit,
+                "inner": each.inner,
+            }
+            for each in answer.found
+        ],
+    }
+
+
+def _any_node() -> Node | None:
+    return Node.objects.filter(up=True).order_by("name").first()
+
+
+def _with_secrets(found: Connection, fields: dict[str, Any]) -> dict[str, Any]:
+    kept = {name: value for name, value in secrets_of(found).items() if name not in fields}
+    return {**kept, **fields}
+
+
+def _checked(kind: str, fields: dict[str, Any]) -> dict[str, Any]:
+    """Returns the fields, complete. Raises Invalid, which holds no value of them."""
+    known = _kind(kind)
+    given = {name: value for name, value in fields.items() if value is not None and value != ""}
+    faults = field_faults(known, given)
+    if faults:
+        raise Invalid(
+            "The connection has faults: " + "; ".join(f"{path}: {message}" for path, message in faults),
+            safe=SAFE,
+            next=CORRECT,
+            faults=[{"element": None, "path": path, "message": message} for path, message in faults],
+        )
+    return known.model_validate(given).model_dump(mode="json")
+
+
+def _kind(kind: str) -> type[ConnectionFields]:
+    known = kinds().get(kind)
+    if known is None:
+        raise _invalid("kind", f"there is no kind of connection {kind!r}; there are {', '.join(kinds())}")
+    return known
+
+
+def _set(found: Connection, actor: User, fields: dict[str, Any]) -> None:
+    secret = _kind(found.kind).secrets()
+    secrets = {name: value for name, value in fields.items() if name in secret and value is not None}
+    found.fields = {name: value for name, value in fields.items() if name not in secret}
+    found.sealed = seal(json.dumps(secrets), settings.FOGLINE.secret_key, PURPOSE_AT_REST) if secrets else ""
+    found.version = max(int(time.time() * 1000), (found.version or 0) + 1)
+    found.changed_by = actor
+
+
+def _tell() -> None:
+    commands.send(tasks.DESIRED_CHANGED)
+
+
+def _invalid(path: str, message: str) -> Invalid:
+    return Invalid(
+        f"{path}: {message}",
+        safe=SAFE,
+        next=CORRECT,
+        faults=[{"element": None, "path": path, "message": message}],
+    )

@@ -1,0 +1,105 @@
+"""Reads connections. Only what is sent to a node has their secrets, and is sealed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from django.conf import settings
+
+from pipeline_runtime.model.connectors import PURPOSE_AT_REST, PURPOSE_SENT, SealedConnection
+from pipeline_runtime.operators.connections import kinds
+from pipeline_runtime.operators.registry import OperatorUnknown, default_registry
+from pipeline_runtime.sealing import SealBroken, opened, seal
+from webapp.connections.models import Connection
+from webapp.connections.schemas import ConnectionItem, ConnectionKind
+from webapp.problems import Conflict, Missing
+
+
+def connection_named(name: str) -> Connection:
+    """Returns it, or raises Missing."""
+    found = Connection.objects.select_related("changed_by").filter(pk=name).first()
+    if found is None:
+        raise Missing(f'There is no connection "{name}".', next="See the list of connections.")
+    return found
+
+
+def all_kinds() -> list[ConnectionKind]:
+    return [
+        {"kind": kind.kind, "title": kind.title, "form": kind.model_json_schema()}
+        for kind in kinds().values()
+    ]
+
+
+def item(found: Connection, used_by: Iterable[str], *, whole: bool) -> ConnectionItem:
+    """`whole`: with the fields that are no secret."""
+    kind = kinds().get(found.kind)
+    return {
+        "name": found.name,
+        "kind": found.kind,
+        "title": kind.title if kind is not None else found.kind,
+        "fields": dict(found.fields) if whole else None,
+        "secrets": sorted(secrets_of(found)) if whole and found.sealed else [],
+        "changed_at": found.changed_at.isoformat(),
+        "changed_by": found.changed_by.username if found.changed_by else None,
+        "used_by": list(used_by),
+    }
+
+
+def secrets_of(found: Connection) -> dict[str, Any]:
+    """Returns the secret fields. Raises Conflict if they cannot be opened."""
+    if not found.sealed:
+        return {}
+    try:
+        secrets: dict[str, Any] = json.loads(
+            opened(found.sealed, settings.FOGLINE.secret_key, PURPOSE_AT_REST)
+        )
+    except SealBroken as error:
+        raise Conflict(
+            f'The secrets of the connection "{found.name}" cannot be opened. {error}',
+            safe="Nothing was changed.",
+            next="Bring back the former FOGLINE_SECRET_KEY, or enter the connection's secrets again.",
+        ) from error
+    return secrets
+
+
+def sealed_for_nodes(fields: Mapping[str, Any]) -> str:
+    """Returns all fields of a connection, so that only nodes can read them."""
+    return seal(json.dumps(dict(fields)), settings.FOGLINE.cluster_key, PURPOSE_SENT)
+
+
+def sent(found: Connection) -> SealedConnection | None:
+    """Returns what a node is told, or None if the secrets cannot be opened."""
+    try:
+        fields = {**found.fields, **secrets_of(found)}
+    except Conflict:
+        return None
+    return SealedConnection(
+        name=found.name, kind=found.kind, version=found.version, sealed=sealed_for_nodes(fields)
+    )
+
+
+def named_in(elements: Iterable[Mapping[str, Any]]) -> set[tuple[str, str]]:
+    """Returns (name, kind) of the connections that elements name, as a document or a definition has them."""
+    found = set()
+    for element in elements:
+        kind = kind_needed(str(element.get("type") or ""))
+        name = (element.get("params") or {}).get("connection")
+        if kind is not None and isinstance(name, str):
+            found.add((name, kind))
+    return found
+
+
+def kind_needed(operator_type: str) -> str | None:
+    """Returns the kind of connection that an operator needs, or None."""
+    try:
+        connection = getattr(default_registry().get(operator_type), "connection", None)
+    except OperatorUnknown:
+        return None
+    return None if connection is None else str(connection.kind)
+
+
+def kinds_by_name(names: Collection[str]) -> dict[str, str]:
+    """Returns the kind of each of these connections that there is."""
+    return dict(Connection.objects.filter(pk__in=names).values_list("name", "kind"))

@@ -1,0 +1,99 @@
+"""What a node does next for one connector, from what is wanted and what is there. Pure.
+
+    wanted, no process    -> start it; it waits, and costs nothing outside
+    it is to run          -> tell it to run
+    it must not run, or its parameters changed -> end it in order; it is started again if it is wanted
+
+A connector runs where its group's owner is. In a move the successor's node has its process ready before the
+release. When the owner releases, its node ends its own connector and the successor's node runs the other one,
+each as soon as it sees it. So there may be a moment with both or with none. Nothing is lost by that: a
+system that can wait keeps its rows until they are acknowledged. What an ingester has acknowledged is in Kafka
+or on its node's disk, from where a process that only drains takes it to Kafka.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from pipeline_runtime.model.desired import DesiredReplica, ReplicaStatus, Role
+
+FIRST_MS, MOST_MS = 500, 30_000
+STEADY_MS = 60_000
+SILENT_MS = 15_000
+"""A process that has said nothing for this long hangs."""
+END_MS = 6_000
+"""A process that was told to end, and has not within this time, is killed."""
+
+
+def may_run(want: DesiredReplica, status: ReplicaStatus | None) -> bool:
+    """Returns whether the group's connectors run on this node.
+
+    They do while its replica owns, and also while a replica that is to own has failed or starts: a system
+    that does not wait must not lose rows because an operator has failed.
+    """
+    if want.role is not Role.OWNER or want.order is None:
+        return status is not None and status.role is Role.OWNER
+    if want.retire or status is None:
+        return False
+    if status.role is Role.OWNER:
+        return True
+    released = want.release is not None and status.released == want.release
+    refused = status.order_refused is not None and status.order_id == want.order.id
+    return not (released or refused or status.phase == "fenced" or status.retired)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A connector that is to be on this node."""
+
+    config: str  # ConnectorConfig as JSON: whatever changes it ends the process
+    run: bool
+    epoch: int = 0
+    forever: bool = False  # if it is ended, then for good
+
+
+@dataclass(frozen=True)
+class Held:
+    """A connector's process, or what is left of the last one."""
+
+    config: str = ""
+    alive: bool = False
+    running: bool = False  # it was told to run
+    started_ms: int = 0
+    said_ms: int = 0  # when it said something last
+    ending_ms: int | None = None  # when it was told to end
+    failures: int = 0  # in a row
+    again_ms: int = 0  # not to be started before
+
+    def ended(self, now_ms: int) -> Held:
+        """Returns what is left of a process that has ended. One that ended unasked is started again later
+        each time."""
+        if self.ending_ms is not None:
+            return Held()
+        failures = 1 if now_ms - self.started_ms >= STEADY_MS else self.failures + 1
+        wait_ms = min(MOST_MS, FIRST_MS * 2 ** min(failures - 1, 10))
+        return Held(failures=failures, again_ms=now_ms + wait_ms)
+
+    def started(self, config: str, now_ms: int) -> Held:
+        return replace(
+            self, config=config, alive=True, running=False, started_ms=now_ms, said_ms=now_ms, ending_ms=None
+        )
+
+
+Act = Literal["nothing", "start", "run", "end", "kill", "forget"]
+
+
+def next_act(want: Wanted | None, held: Held, now_ms: int) -> Act:
+    """Returns what to do now."""
+    if not held.alive:
+        if want is None:
+            return "forget"
+        return "start" if now_ms >= held.again_ms else "nothing"
+    if held.ending_ms is not None:
+        return "kill" if now_ms - held.ending_ms > END_MS else "nothing"
+    if now_ms - held.said_ms > SILENT_MS:
+        return "kill"
+    if want is None or want.config != held.config or (held.running and not want.run):
+        return "end"
+    return "run" if want.run and not held.running else "nothing"

@@ -1,0 +1,328 @@
+"""The connectors of a node: a process for each element that has one. `connecting` decides.
+
+    agent: what is wanted, what owns --> here --lines--> python -m pipeline_runtime.connectors --lines--> here
+
+A process is told its secrets over its standard input alone. It ends when that ends, so it never outlives the
+node.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from time import time
+from typing import Any
+
+from pipeline_runtime.connectors.config import ConnectorConfig, Order, name_of
+from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.model.connectors import PURPOSE_SENT, ConnectorStatus, SealedConnection
+from pipeline_runtime.model.desired import DesiredReplica, ReplicaNote, ReplicaStatus, Role, Stalled
+from pipeline_runtime.model.ids import intake_topic, stream_topic
+from pipeline_runtime.model.spec import ElementSpec, GroupSpec
+from pipeline_runtime.operators.connected import ConnectorSink, ConnectorSource
+from pipeline_runtime.operators.registry import OperatorUnknown, default_registry
+from pipeline_runtime.sealing import SealBroken, opened
+from workers.node.connecting import Held, Wanted, may_run, next_act
+from workers.node.connector_process import ConnectorProcess
+
+log = logging.getLogger(__name__)
+
+LOOK_S = 0.5
+NOTES_KEPT = 5
+FAILING_MS = 1_500
+"""A connector that fails for less is not told of."""
+
+Replicas = Iterable[tuple[DesiredReplica, ReplicaStatus | None]]
+Key = tuple[str, str]
+"""Group id and element."""
+
+
+class Connectors:
+    """A thread from `start` to `close`."""
+
+    def __init__(
+        self,
+        kafka: KafkaSettings,
+        directory: Path,
+        cluster_key: str,
+        wanted: Callable[[], tuple[Replicas, Sequence[SealedConnection]]],
+        changed: Callable[[], None],
+    ) -> None:
+        """`wanted()`: the replicas of this node with their statuses, and the connections."""
+        self._kafka = kafka
+        self._directory = directory
+        self._cluster_key = cluster_key
+        self._wanted = wanted
+        self._changed = changed
+        self._held: dict[Key, _Connector] = {}  # replaced as a whole, so it is read without a lock
+        self._opened: dict[tuple[str, int], dict[str, Any] | None] = {}
+        self._wake = threading.Event()
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="connectors", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def wake(self) -> None:
+        self._wake.set()
+
+    def close(self, timeout_s: float) -> None:
+        """Ends all of them in order, and kills what has not ended in time."""
+        self._closing.set()
+        self._wake.set()
+        if self._thread.ident is not None:
+            self._thread.join(timeout_s)
+        held = [each for each in self._held.values() if each.process is not None]
+        for each in held:
+            each.end(forever=False, now_ms=_now_ms())
+        for each in held:
+            if each.process is not None:
+                each.process.wait(timeout_s)
+                each.process.kill()
+
+    def with_connectors(self, statuses: tuple[ReplicaStatus, ...]) -> tuple[ReplicaStatus, ...]:
+        """Returns the statuses with what their connectors say."""
+        held: dict[str, list[_Connector]] = {}
+        for (group, _), each in self._held.items():
+            if each.held.running:
+                held.setdefault(group, []).append(each)
+        now_ms = _now_ms()
+        return tuple(
+            with_told(each, [one.status for one in mine], _notes(mine), now_ms)
+            if (mine := held.get(each.group))
+            else each
+            for each in statuses
+        )
+
+    # -- the thread ----------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while not self._closing.is_set():
+            try:
+                self._look()
+            except Exception:
+                log.exception("the connectors could not be looked at; it is tried again")
+            self._wake.wait(LOOK_S)
+            self._wake.clear()
+
+    def _look(self) -> None:
+        replicas, connections = self._wanted()
+        by_name = {each.name: each for each in connections}
+        wanted: dict[Key, Wanted] = {}
+        for want, status in replicas:
+            if want.role is not Role.STOPPED:
+                wanted |= self._of_replica(want, status, by_name)
+        wanted |= self._left(wanted)
+        held = dict(self._held)
+        for key in [*wanted.keys() | held.keys()]:
+            each = held.get(key) or _Connector(key, self._changed, self._wake.set)
+            if self._tend(each, wanted.get(key)):
+                held[key] = each
+            else:
+                held.pop(key, None)
+        self._held = held
+
+    def _tend(self, each: _Connector, want: Wanted | None) -> bool:
+        """Returns whether anything is left of it."""
+        now_ms = _now_ms()
+        each.note(now_ms)
+        match next_act(want, each.held, now_ms):
+            case "start":
+                assert want is not None
+                each.start(want, now_ms)
+            case "run":
+                assert want is not None
+                each.run(want)
+            case "end":
+                each.end(forever=each.forever or (want is not None and want.forever), now_ms=now_ms)
+            case "kill":
+                each.kill()
+            case "forget":
+                return False
+        if want is not None:
+            each.forever = want.forever
+        return True
+
+    def _of_replica(
+        self, want: DesiredReplica, status: ReplicaStatus | None, connections: Mapping[str, SealedConnection]
+    ) -> dict[Key, Wanted]:
+        run = may_run(want, status)
+        epoch = 0 if status is None else status.epoch
+        return {
+            (want.spec.id, element.id): Wanted(config, run, epoch, forever=want.retire)
+            for element in want.spec.elements
+            if (config := self._config(want.spec, element, connections)) is not None
+        }
+
+    def _config(
+        self, spec: GroupSpec, element: ElementSpec, connections: Mapping[str, SealedConnection]
+    ) -> str | None:
+        try:
+            operator = default_registry().get(element.type)
+        except OperatorUnknown:
+            return None
+        if not issubclass(operator, ConnectorSource | ConnectorSink):
+            return None
+        brings = issubclass(operator, ConnectorSource)
+        name = str(element.params.get("connection") or "")
+        fields, missing = None, ""
+        if operator.connection is not None:
+            fields, missing = self._fields(name, operator.connection.kind, connections)
+        topic = intake_topic if brings else stream_topic
+        return ConnectorConfig(
+            kind="in" if brings else "out",
+            deployment=spec.deployment,
+            element=element.id,
+            topic=topic(spec.deployment, element.id),
+            dead_letters=spec.dead_letters(element.id),
+            connector=operator.connector,
+            operator=name_of(operator),
+            params=element.params,
+            connection=fields,
+            missing=missing,
+            kafka_bootstrap=self._kafka.bootstrap,
+            kafka_security=self._kafka.security,
+            spool=str(self._spool(spec.id, element.id)),
+        ).model_dump_json()
+
+    def _fields(
+        self, name: str, kind: str, connections: Mapping[str, SealedConnection]
+    ) -> tuple[dict[str, Any] | None, str]:
+        """Returns the fields, or why there are none."""
+        found = connections.get(name)
+        if found is None:
+            return None, f'There is no connection "{name}". An admin makes it under Connections'
+        if found.kind != kind:
+            return None, f'The connection "{name}" is of another kind ({found.kind}); {kind} is needed'
+        key = (name, found.version)
+        if key not in self._opened:
+            try:
+                self._opened[key] = json.loads(opened(found.sealed, self._cluster_key, PURPOSE_SENT))
+            except SealBroken:
+                self._opened[key] = None
+        fields = self._opened[key]
+        if fields is None:
+            return None, f'The connection "{name}" cannot be opened: this node has another cluster key'
+        return fields, ""
+
+    def _spool(self, group: str, element: str) -> Path:
+        return self._directory / group / element / "spool"
+
+    def _left(self, wanted: Mapping[Key, Wanted]) -> dict[Key, Wanted]:
+        """Returns processes that only take to Kafka what others have left on this node's disk."""
+        found = {}
+        for path in self._directory.glob("*/*/spool"):
+            key = (path.parent.parent.name, path.parent.name)
+            other = wanted.get(key)
+            if (other is not None and other.run) or not any(path.glob("*.spool")):
+                continue
+            deployment = key[0].partition(".")[0]
+            config = ConnectorConfig(
+                kind="drain",
+                deployment=deployment,
+                element=key[1],
+                topic=intake_topic(deployment, key[1]),
+                kafka_bootstrap=self._kafka.bootstrap,
+                kafka_security=self._kafka.security,
+                spool=str(path),
+            )
+            found[key] = Wanted(config.model_dump_json(), run=True)
+        return found
+
+
+class _Connector:
+    """One of them, with its process. Changed by the thread alone."""
+
+    def __init__(self, key: Key, changed: Callable[[], None], wake: Callable[[], None]) -> None:
+        self.key = key
+        self.held = Held()
+        self.process: ConnectorProcess | None = None
+        self.status = ConnectorStatus(element=key[1])
+        self.notes: tuple[ReplicaNote, ...] = ()
+        self.forever = False
+        self._changed, self._wake = changed, wake
+        self._said_ms = 0
+
+    def start(self, want: Wanted, now_ms: int) -> None:
+        self.status = ConnectorStatus(element=self.key[1], since_ms=now_ms)
+        self.process = ConnectorProcess(want.config, self._said, self._wake)
+        self._said_ms = now_ms
+        self.held = self.held.started(want.config, now_ms)
+
+    def run(self, want: Wanted) -> None:
+        assert self.process is not None
+        self.process.say(Order(do="run", epoch=want.epoch).model_dump_json())
+        self.held = replace(self.held, running=True)
+        self._changed()
+
+    def end(self, *, forever: bool, now_ms: int) -> None:
+        assert self.process is not None
+        self.process.say(Order(do="stop", forever=forever).model_dump_json())
+        self.held = replace(self.held, ending_ms=now_ms)
+
+    def kill(self) -> None:
+        assert self.process is not None
+        log.warning("%s: its connector hangs, and is killed", self.key[1])
+        self.process.kill()
+
+    def note(self, now_ms: int) -> None:
+        """Takes note of what it has said, and of its end."""
+        if self.process is None:
+            return
+        self.held = replace(self.held, said_ms=self._said_ms)
+        if not self.process.alive:
+            if self.held.ending_ms is None:
+                code = self.process.code
+                log.warning("%s: its connector has ended by itself (%s)", self.key[1], code)
+                why = f"its connector has ended by itself (code {code}), and is started again"
+                self.status = self.status.model_copy(
+                    update={"state": "failing", "why": why, "since_ms": now_ms}
+                )
+            self.process.kill()
+            self.process = None
+            self.held = self.held.ended(now_ms)
+            self._changed()
+
+    def _said(self, status: ConnectorStatus, note: str) -> None:
+        """Called by the process's thread."""
+        self._said_ms = _now_ms()
+        turned = (status.state, status.why) != (self.status.state, self.status.why)
+        self.status = status
+        if note:
+            gaps = f"{note} ({status.gap_rows_total} rows)." if status.gap_rows_total else f"{note}."
+            new = ReplicaNote(
+                kind="connector.gap", message=f"A gap in {status.element}: {gaps}", at_ms=_now_ms()
+            )
+            self.notes = (*self.notes, new)[-NOTES_KEPT:]
+        if turned or note:
+            self._changed()
+
+
+def _notes(connectors: Sequence[_Connector]) -> tuple[ReplicaNote, ...]:
+    return tuple(note for each in connectors for note in each.notes)
+
+
+def with_told(
+    status: ReplicaStatus,
+    connectors: Sequence[ConnectorStatus],
+    notes: tuple[ReplicaNote, ...],
+    now_ms: int,
+) -> ReplicaStatus:
+    """Returns the status with what the group's connectors say. Pure. One that fails keeps the group from
+    going on, so it is shown where other stalls are."""
+    update: dict[str, Any] = {"connectors": tuple(connectors), "notes": (*status.notes, *notes)}
+    failing = [
+        each for each in connectors if each.state == "failing" and now_ms - each.since_ms >= FAILING_MS
+    ]
+    if failing and status.stalled is None:
+        why = "; ".join(each.why.rstrip(".") for each in failing)
+        update["stalled"] = Stalled(why=why, since_ms=min(each.since_ms for each in failing))
+    return status.model_copy(update=update)
+
+
+def _now_ms() -> int:
+    return int(time() * 1000)

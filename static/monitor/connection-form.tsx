@@ -78,7 +78,14 @@ export function ConnectionForm({
       <div className="stack">
         {!connection && (
           <>
-            <Text label="Name" value={name} onChange={setName} placeholder="plant-broker" maxLength={60} autoFocus />
+            <Text
+              label="Name"
+              value={name}
+              onChange={setName}
+              placeholder="plant-broker"
+              maxLength={60}
+              autoFocus
+            />
             <Choice
               label="Kind"
               value={kind}
@@ -158,7 +165,9 @@ function FieldOf({
     spellCheck: false,
     onChange: (event: { target: { value: string } }) => {
       const text = event.target.value;
-      onChange(text === "" ? (property["x-secret"] ? undefined : null) : number ? Number(text) || text : text);
+      onChange(
+        text === "" ? (property["x-secret"] ? undefined : null) : number ? Number(text) || text : text,
+      );
     },
   };
   const isLong = (property.maxLength ?? 0) > LONG && !/password|token/.test(name);

@@ -8,7 +8,7 @@ const base = {
   stateful: false,
   follow: "coalesced" as const,
   follow_depends: false,
-  delivery: "exactly once",
+  delivery: "exactly once" as const,
   version: 1,
 };
 

@@ -8,6 +8,7 @@ import { mount } from "../shared/mount";
 import { loadNow } from "../shared/status";
 import type { ClusterNode, MapLink, SiteMap } from "../shared/types";
 import { Ago, Problem, Skeleton, StatusMark, Warning, useLoaded } from "../shared/ui/parts";
+import { Edges } from "../shared/ui/edges";
 import { Frame, Section } from "../shared/ui/frame";
 import { GivenMatrix } from "./given-matrix";
 import { MapGraph } from "./map-graph";
@@ -113,44 +114,49 @@ function Matrix({ names, links, broker }: { names: string[] } & Pick<SiteMap, "l
   const toBroker = new Map(broker.map((each) => [each.site, each]));
   const way = new Map(links.map((link) => [`${link.a}\n${link.b}`, link]));
   return (
-    // what is wider than the window is scrolled, by keys as well
-    <div
-      className="card table-wrap"
-      tabIndex={0}
-      role="group"
-      aria-label="Latency and rate from site to site"
-    >
-      <table className="table map-matrix">
-        <thead>
-          <tr>
-            <th scope="col">from \ to</th>
-            {names.map((name) => (
-              <th key={name} scope="col" className="num">
-                {name}
-              </th>
-            ))}
-            <th scope="col" className="num">
-              Kafka broker
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {names.map((from) => (
-            <tr key={from}>
-              <th scope="row">{from}</th>
-              {names.map((to) => (
-                <td key={to} className="num">
-                  <Cell same={from === to} link={way.get(`${from}\n${to}`)} />
-                </td>
+    <Edges className="card map-matrix-place">
+      {(ref) => (
+        // what is wider than the window is scrolled, by keys as well
+        <div
+          ref={ref}
+          className="table-wrap"
+          tabIndex={0}
+          role="group"
+          aria-label="Latency and rate from site to site"
+        >
+          <table className="table map-matrix">
+            <thead>
+              <tr>
+                <th scope="col">from \ to</th>
+                {names.map((name) => (
+                  <th key={name} scope="col" className="num">
+                    {name}
+                  </th>
+                ))}
+                <th scope="col" className="num">
+                  Kafka broker
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {names.map((from) => (
+                <tr key={from}>
+                  <th scope="row">{from}</th>
+                  {names.map((to) => (
+                    <td key={to} className="num">
+                      <Cell same={from === to} link={way.get(`${from}\n${to}`)} />
+                    </td>
+                  ))}
+                  <td className="num">
+                    <BrokerCell way={toBroker.get(from)} />
+                  </td>
+                </tr>
               ))}
-              <td className="num">
-                <BrokerCell way={toBroker.get(from)} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+            </tbody>
+          </table>
+        </div>
+      )}
+    </Edges>
   );
 }
 

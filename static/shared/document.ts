@@ -121,3 +121,15 @@ export function locate(document: PipelineDocument, path: string): { element: str
   const element = match ? elementsOf(document)[Number(match[1])] : undefined;
   return { element: element?.id ?? null, path: match ? (match[2] ?? "") : path };
 }
+
+/** The limit of an alarm, and on which side of it the alarm is; null of what is no alarm. */
+export function limitOf(element: DocElement | undefined): { side: "low" | "high"; value: number } | null {
+  const { direction = "above", raise_at, operator = ">", limit } = element?.params ?? {};
+  const [above, value] =
+    element?.type === "hysteresis-alarm"
+      ? [direction !== "below", raise_at]
+      : element?.type === "threshold-alert"
+        ? [String(operator).startsWith(">"), limit]
+        : [false, null];
+  return typeof value === "number" ? { side: above ? "high" : "low", value } : null;
+}

@@ -178,7 +178,7 @@ def look_at_editor(axe: Axe, dashboard: Dashboard) -> None:
     expect(dashboard.problems.get_by_role("listitem")).not_to_have_count(0)
     axe.look("the editor with a problem")
     dashboard.select("average")
-    expect(dashboard.field("Size")).to_be_visible()
+    expect(dashboard.field("Rows in a window")).to_be_visible()
     axe.look("an element's parameters")
     for tab in ("Schema", "Docs"):
         dashboard.inspector.get_by_role("tab", name=tab).click()
@@ -243,12 +243,25 @@ def look_at_live_view(axe: Axe, dashboard: Dashboard) -> None:
     look_at_dialog(axe, place, "Where is the user of numbers?")
     dashboard.select("positive")
     actions = panel.get_by_role("group", name="Actions")
+    more = panel.get_by_role("button", name="More details")
+    more.click()
+    expect(page.get_by_role("menuitem", name="Log")).to_be_visible()
+    axe.look("the menu of details that are seldom opened")
+    # by keyboard: what is chosen is a tab among the others then, and the arrow keys go on from it
+    page.keyboard.press("End")
+    page.keyboard.press("Enter")
+    expect(panel.get_by_role("tab", name="Log")).to_be_focused()
+    page.keyboard.press("ArrowLeft")
+    expect(panel.get_by_role("tab", name="Dead letters")).to_be_focused()
     # the charts, which draw all the time, last
-    for tab in reversed(panel.get_by_role("tab").all()):
-        tab.click()
+    for name in ("Log", "Replicas", "Checkpoints", "Dead letters", "State", "Records", "Charts"):
+        if name == "State" and panel.get_by_role("tab", name=name).count() == 0:
+            continue
+        dashboard.open_tab(name)
+        expect(panel.get_by_role("tab", name=name)).to_be_in_viewport(ratio=1)
         expect(panel.get_by_role("tabpanel").get_by_role("status", name="Loading")).to_have_count(0)
-        axe.look(f"an element's {tab.inner_text().lower()}")
-        if tab.inner_text() == "Replicas":
+        axe.look(f"an element's {name.lower()}")
+        if name == "Replicas":
             for action in ("Migrate", "Restore"):
                 look_at_dialog(axe, actions.get_by_role("button", name=action), f"{action} positive")
             look_at_dialog(axe, actions.get_by_role("button", name="Pause"), "Pause positive?")
@@ -293,7 +306,7 @@ def test_on_a_phone_one_can_look_at_a_pipeline_open_its_migration_and_pause_it(
     dashboard.card("positive").tap()
     expect(panel.get_by_text("rows/s").first).to_be_visible()
     for tab in ("Records", "Checkpoints"):
-        panel.get_by_role("tab", name=tab).tap()
+        dashboard.open_tab(tab)
         expect(panel.get_by_role("tabpanel", name=tab)).to_be_visible()
         expect_nothing_beside(page)
 

@@ -18,7 +18,7 @@ import { Ago, Figure, StatusMark, WaitingFigure } from "../../shared/ui/parts";
 import { NodeLogLines } from "../../shared/ui/node-log";
 import { Resizer } from "../../shared/ui/resizer";
 import { Tabs, type Tab } from "../../shared/ui/tabs";
-import { displayName, findElement, parseReference, sourcesOf } from "../../shared/document";
+import { displayName, findElement, limitOf, parseReference, sourcesOf } from "../../shared/document";
 import { selectedEdge, shown, useEditor } from "../store";
 import { ActionButton } from "./action-button";
 import { ElementCharts } from "./charts";
@@ -358,6 +358,7 @@ function Details(shown: Shown) {
   const tabs = [first, ...detailTabs(shown, view.source)];
   return (
     <Tabs
+      narrow
       label="Details"
       value={tabOf(chosen, element.id, tabs)}
       onChange={(tab) => showTab(element.id, tab)}
@@ -371,7 +372,10 @@ export function useView(pipeline: string, element: LiveElement) {
   const node = useEditor((state) => findElement(shown(state), element.id));
   const input = Object.values(node?.inputs ?? {})[0];
   const source = input ? parseReference(input).element : null;
-  return { pipeline, element: element.id, source, type: element.type, params: node?.params ?? {} };
+  const alarm = String(node?.params?.limit_of ?? "");
+  const limit = useEditor((state) => limitOf(findElement(shown(state), alarm))?.value);
+  const params = { ...node?.params, ...(limit !== undefined && { limit }) };
+  return { pipeline, element: element.id, source, type: element.type, params };
 }
 
 /**
@@ -401,6 +405,7 @@ export function detailTabs({ pipeline, element, operator, ask }: Shown, source: 
     {
       id: "checkpoints",
       title: "Checkpoints",
+      rare: "Checkpoints",
       content: (
         <Checkpoints
           pipeline={pipeline}
@@ -412,6 +417,7 @@ export function detailTabs({ pipeline, element, operator, ask }: Shown, source: 
     {
       id: "replicas",
       title: "Replicas",
+      rare: "Replicas",
       content: (
         <>
           <Replicas pipeline={pipeline} element={element} />
@@ -422,6 +428,7 @@ export function detailTabs({ pipeline, element, operator, ask }: Shown, source: 
     {
       id: "log",
       title: "Log",
+      rare: "Log",
       content: <NodeLogLines path={`${elementPath(pipeline, element.id)}/log`} about="this element" />,
     },
   ];

@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 import { CornerUpLeft } from "lucide-react";
 import { typeWords } from "../column-types";
 import { exact, instant, moment } from "../format";
+import { Edges } from "../ui/edges";
 import { cellText, isNumber, type RowColumn, type ShownRow } from "./cells";
 import "./table.css";
 
@@ -43,62 +44,66 @@ export function RowTable({
   );
   const width = columns.length + Number(timed) + Number(keyed);
   return (
-    // it is scrolled by keyboard too
-    <div className="rowtable" tabIndex={0} role="region" aria-label={label}>
-      <table className="rowtable__table">
-        <thead>
-          <tr>
-            {timed && <th scope="col">Time</th>}
-            {columns.map((column, place) => (
-              <th key={column.name} scope="col" className={numeric[place] ? "num" : undefined}>
-                <span className="rowtable__name mono" title={column.name}>
-                  {column.name}
-                </span>
-                {column.type && (
-                  <span className="rowtable__type">
-                    {typeWords(column.type)}
-                    {column.unit && ` · ${column.unit}`}
-                  </span>
-                )}
-              </th>
-            ))}
-            {keyed && <th scope="col">Key</th>}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row) => [
-            divider?.before === row.id && (
-              <tr key="divider" className="rowtable__divider">
-                <td colSpan={width}>{divider.words}</td>
+    <Edges className="rowtable-place">
+      {(ref) => (
+        // it is scrolled by keyboard too
+        <div ref={ref} className="rowtable" tabIndex={0} role="region" aria-label={label}>
+          <table className="rowtable__table">
+            <thead>
+              <tr>
+                {timed && <th scope="col">Time</th>}
+                {columns.map((column, place) => (
+                  <th key={column.name} scope="col" className={numeric[place] ? "num" : undefined}>
+                    <span className="rowtable__name mono" title={column.name}>
+                      {column.name}
+                    </span>
+                    {column.type && (
+                      <span className="rowtable__type">
+                        {typeWords(column.type)}
+                        {column.unit && ` · ${column.unit}`}
+                      </span>
+                    )}
+                  </th>
+                ))}
+                {keyed && <th scope="col">Key</th>}
               </tr>
-            ),
-            <tr
-              key={row.id}
-              data-bad={row.reason != null}
-              data-tone={row.tone}
-              data-open={open === row.id}
-              title={timed ? undefined : (row.reason ?? undefined)}
-            >
-              {timed && (
-                <td className="muted num">
-                  {onTrace && <Trace row={row} onTrace={onTrace} />}
-                  <Time row={row} onOpen={onOpen} />
-                  {row.reason != null && <span className="rowtable__reason">{row.reason}</span>}
-                </td>
-              )}
-              {columns.map((column, place) => (
-                <td key={column.name} className={numeric[place] ? "num" : undefined}>
-                  {cellText(row.values[place], column.type, column.decimals) ?? (
-                    <span className="muted">no value</span>
+            </thead>
+            <tbody>
+              {rows.map((row) => [
+                divider?.before === row.id && (
+                  <tr key="divider" className="rowtable__divider">
+                    <td colSpan={width}>{divider.words}</td>
+                  </tr>
+                ),
+                <tr
+                  key={row.id}
+                  data-bad={row.reason != null}
+                  data-tone={row.tone}
+                  data-open={open === row.id}
+                  title={timed ? undefined : (row.reason ?? undefined)}
+                >
+                  {timed && (
+                    <td className="muted num">
+                      {onTrace && <Trace row={row} onTrace={onTrace} />}
+                      <Time row={row} onOpen={onOpen} />
+                      {row.reason != null && <span className="rowtable__reason">{row.reason}</span>}
+                    </td>
                   )}
-                </td>
-              ))}
-              {keyed && <td className="muted">{row.key}</td>}
-            </tr>,
-          ])}
-        </tbody>
-      </table>
-    </div>
+                  {columns.map((column, place) => (
+                    <td key={column.name} className={numeric[place] ? "num" : undefined}>
+                      {cellText(row.values[place], column.type, column.decimals) ?? (
+                        <span className="muted">no value</span>
+                      )}
+                    </td>
+                  ))}
+                  {keyed && <td className="muted">{row.key}</td>}
+                </tr>,
+              ])}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </Edges>
   );
 }
 

@@ -48,7 +48,7 @@ export function CanvasTools({ editable }: { editable: boolean }) {
   const canUndo = useEditor((state) => state.history.past.length > 0);
   const canRedo = useEditor((state) => state.history.future.length > 0);
   return (
-    <Panel position="bottom-center">
+    <Panel position="bottom-center" className="canvas-tools-place">
       <div className="canvas-tools" role="toolbar" aria-label="Canvas">
         {editable && (
           <>

@@ -51,7 +51,7 @@ import {
   useEditor,
 } from "./store";
 import { addForFile } from "./uploading";
-import { letterScale, LookContext, lookAt, placesOf, readableView, ZOOM, type Look } from "./view";
+import { allSeen, letterScale, LookContext, lookAt, placesOf, readableView, ZOOM, type Look } from "./view";
 
 const NODE_TYPES = { card: ElementCard, "group-box": GroupBox, "note-place": () => null };
 const EDGE_TYPES = { stream: StreamEdge };
@@ -226,13 +226,7 @@ function Drawing({
         >
           <Background variant={BackgroundVariant.Dots} gap={24} size={1.4} />
           {bare && <PlainStreams nodes={arranged?.cards ?? nodes} edges={edges} />}
-          <MiniMap
-            pannable
-            zoomable
-            ariaLabel="Map of the pipeline"
-            nodeBorderRadius={10}
-            nodeClassName={mapClass}
-          />
+          <PipelineMap nodes={arranged?.nodes ?? nodes} />
           <CanvasTools editable={editable} />
           <ArrangementSwitch />
           {!arranged && <Notes />}
@@ -243,6 +237,24 @@ function Drawing({
         </ReactFlow>
       </LinesContext>
     </LookContext>
+  );
+}
+
+/** While all of the pipeline is in view it would only lie over cards. */
+function PipelineMap({ nodes }: { nodes: readonly AnyNode[] }) {
+  const places = useMemo(() => nodes.flatMap(placesOf), [nodes]);
+  const seen = useStore(({ transform: [x, y, zoom], width, height }) =>
+    allSeen(places, { x, y, zoom }, { width, height }),
+  );
+  if (seen) return null;
+  return (
+    <MiniMap
+      pannable
+      zoomable
+      ariaLabel="Map of the pipeline"
+      nodeBorderRadius={10}
+      nodeClassName={mapClass}
+    />
   );
 }
 

@@ -67,6 +67,15 @@ export function readableView(cards: readonly Point[], room: Size): Viewport {
   return { x, y: ROOM.top + spare(height, free.height) - top * zoom, zoom };
 }
 
+/** Whether all cards lie in the part of the canvas that is seen: a map of them then says nothing. */
+export function allSeen(cards: readonly Point[], { x, y, zoom }: Viewport, room: Size): boolean {
+  return cards.every((card) => {
+    const [left, top] = [card.x * zoom + x, card.y * zoom + y];
+    const [right, bottom] = [left + CARD.width * zoom, top + CARD.height * zoom];
+    return left >= 0 && top >= 0 && right <= room.width && bottom <= room.height;
+  });
+}
+
 export function canvasBox(): DOMRect {
   return document.querySelector(".canvas")?.getBoundingClientRect() ?? new DOMRect(0, 0, 800, 600);
 }

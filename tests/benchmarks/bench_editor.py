@@ -86,13 +86,13 @@ _IN_VIEW = """
 (() => {
   const room = document.querySelector(".canvas").getBoundingClientRect();
   const tools = document.querySelector(".canvas-tools").getBoundingClientRect();
-  const map = document.querySelector(".react-flow__minimap").getBoundingClientRect();
+  const map = document.querySelector(".react-flow__minimap")?.getBoundingClientRect();
   const apart = (a, b) => a.right < b.left || a.left > b.right || a.bottom < b.top || a.top > b.bottom;
   const cards = [...document.querySelectorAll(".react-flow__node-card")];
   const boxes = cards.map((card) => card.getBoundingClientRect());
   const whole = boxes.filter((box) => box.width > 0 && box.left >= room.left && box.right <= room.right
     && box.top >= room.top && box.bottom <= room.bottom);
-  const bare = whole.filter((box) => apart(box, tools) && apart(box, map));
+  const bare = whole.filter((box) => apart(box, tools) && (!map || apart(box, map)));
   return { count: whole.length, middles: bare.map((box) => [box.x + box.width / 2, box.y + box.height / 2]) };
 })()
 """

@@ -5,7 +5,7 @@ import { elementsOf, findElement, placeOf } from "../../shared/document";
 import * as edits from "../edits";
 import { sized, toNodes, type CardNode } from "../flow";
 import { arranged, besideOffset, CARD, freePlace, type Point } from "../places";
-import { lookAt, readableView, ZOOM } from "../view";
+import { allSeen, lookAt, readableView, ZOOM } from "../view";
 import { DOCUMENT, OPERATORS } from "../../shared/tests/documents";
 
 const over = (a: Point, b: Point) => Math.abs(a.x - b.x) < CARD.width && Math.abs(a.y - b.y) < CARD.height;
@@ -180,3 +180,16 @@ test("React Flow is told where the ports are, so that it need not draw a card to
 function elementPlaces(document: typeof DOCUMENT): Point[] {
   return elementsOf(document).map((element) => placeOf(element)!);
 }
+
+test("a map is shown only while a card is out of sight, whole or in part", () => {
+  const cards = [
+    { x: 0, y: 0 },
+    { x: 700, y: 300 },
+  ];
+  const room = { width: 1000, height: 600 };
+  const fitted = readableView(cards, room);
+  expect(allSeen(cards, fitted, room)).toBe(true);
+  expect(allSeen(cards, { ...fitted, x: fitted.x - 200 }, room)).toBe(false);
+  expect(allSeen(cards, { ...fitted, zoom: 2 * fitted.zoom }, room)).toBe(false);
+  expect(allSeen([], fitted, room)).toBe(true);
+});

@@ -8,6 +8,8 @@ export interface Told {
   why: string;
   /** a figure, and not a word in place of one */
   known: boolean;
+  /** what the value means, where that is not plain */
+  note?: string;
 }
 
 const word = (value: string, why: string): Told => ({ value, why, known: false });
@@ -15,8 +17,7 @@ const word = (value: string, why: string): Told => ({ value, why, known: false }
 export function pauseTold(handover: Handover): Told {
   const { outcome, pause } = handover;
   const origin = handover.origin || "the old owner";
-  if (outcome === null)
-    return word("not yet", "It is measured when the new owner has written its first batch.");
+  if (outcome === null) return pauseSoFar(handover, origin);
   if (outcome !== "done")
     return word("not measured", "The move did not end as ordered, so nothing was measured.");
   if (!pause)
@@ -27,6 +28,7 @@ export function pauseTold(handover: Handover): Told {
   const { ms, at_most, gap_ms, waited_ms, usual_ms } = pause;
   return {
     value: at_most ? `at most ${millis(ms)}` : ms === 0 ? "none" : millis(ms),
+    ...(ms === 0 && { note: "no row waited longer than usual" }),
     why: [
       `From the last batch that ${origin} wrote to the first of ${handover.target} it took ${millis(gap_ms)}.`,
       waited_ms === null
@@ -38,6 +40,25 @@ export function pauseTold(handover: Handover): Told {
     ].join(" "),
     known: true,
   };
+}
+
+/** While it is under way: whether rows wait now because of it. */
+function pauseSoFar({ kind, phase, target }: Handover, origin: string): Told {
+  const later = `It is measured when ${target} has written its first batch.`;
+  if (kind === "restoration") return word("not yet", later);
+  if (PROCESSING.has(phase))
+    return word("none yet", `${origin} goes on processing until ${target} is ready. ${later}`);
+  if (phase === "FINISH") return word("being measured", later);
+  return word("it pauses now", `Rows wait until ${target} has taken over. ${later}`);
+}
+
+/** The phases of a move in which the old owner still processes. */
+const PROCESSING: ReadonlySet<string> = new Set(["PENDING", "PREPARE", "WARM"]);
+
+/** In one line, without a heading: "Pause: 12 ms". */
+export function pauseLine(handover: Handover): string {
+  const { value, note } = pauseTold(handover);
+  return `Pause: ${note ? `${value}, ${note}` : value}`;
 }
 
 export function copiedTold(handover: Handover): Told {

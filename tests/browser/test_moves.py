@@ -9,6 +9,7 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.axe import Axe
 from tests.browser.dashboard import SLOW_MS, Dashboard
 from tests.running import RunningFogline
 from tests.waiting import wait_until
@@ -123,12 +124,19 @@ def move_both_in_lanes(dashboard: Dashboard, target: str) -> None:
     page.keyboard.press("m")
     question = page.get_by_role("dialog", name=f"Move 2 elements to {target}")
     question.get_by_role("button", name=f"Move to {target}").click()
+    # a screen reader hears each place
+    told = page.get_by_role("status", name="Places in the queue")
+    expect(told).to_have_text(f"positive to {target}: 2nd of 2, waits for numbers.")
     expect(queue.get_by_role("listitem")).to_have_text(
         [re.compile(f"^numbers to {target}: "), re.compile(f"^positive to {target}: ")]
     )
+    axe = Axe(page)
     page.reload()
     expect(queue.get_by_role("listitem")).to_have_count(2)
-    expect(queue.get_by_role("listitem").filter(has_text="done, pause ")).to_have_count(2, timeout=SLOW_MS)
+    axe.look("the list of queued moves")
+    expect(queue.get_by_role("listitem").filter(has_text="done. Pause: ")).to_have_count(2, timeout=SLOW_MS)
+    expect(told).to_be_empty()
+    axe.expect_nothing()
     queue.get_by_role("button", name="Close the list of moves").click()
     expect(queue).to_have_count(0)
 

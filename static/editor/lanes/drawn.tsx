@@ -54,8 +54,14 @@ function MoveStrip({ id }: { id: string }) {
   return (
     <div className="move-strip num nodrag nopan">
       <Tip text={told.why}>
-        <span tabIndex={0}>
-          Pause <b>{told.value}</b>
+        <span className="ellipsis" tabIndex={0}>
+          {told.note ? (
+            "No row waited longer"
+          ) : (
+            <>
+              Pause <b>{told.value}</b>
+            </>
+          )}
         </span>
       </Tip>
       <BackLink handover={last} id={id} />

@@ -40,8 +40,16 @@ export function placeWords(move: QueuedMove, elements: readonly LiveElement[]): 
   return `${ordinal(move.place)} of ${move.of}, ${waitWords(move, elements)}`;
 }
 
+/** Pure: the place of each move that waits, as sentences; empty when none does. */
+export function placesTold(moves: readonly QueuedMove[], elements: readonly LiveElement[]): string {
+  return moves
+    .filter(({ state }) => state === "waits")
+    .map((move) => `${titleOf(elements, move.element)} to ${move.target}: ${placeWords(move, elements)}.`)
+    .join(" ");
+}
+
 /** Pure: what a move waits for. */
-export function waitWords(move: QueuedMove, elements: readonly LiveElement[]): string {
+function waitWords(move: QueuedMove, elements: readonly LiveElement[]): string {
   if (move.waits_for !== null) return `waits for ${titleOf(elements, move.waits_for)}`;
   return move.message ? `waits: ${move.message}` : "waits";
 }

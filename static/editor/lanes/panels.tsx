@@ -7,14 +7,14 @@ import { listed } from "../../shared/format";
 import { activePhase, phaseWords } from "../../shared/handovers";
 import { useElements, useLive } from "../../shared/live";
 import { mayAct, roleReason } from "../../shared/page";
-import { pauseTold } from "../../shared/pause";
+import { pauseLine } from "../../shared/pause";
 import type { Handover, LiveElement, QueuedMove } from "../../shared/types";
 import { Tip } from "../../shared/ui/parts";
 import { useEditor } from "../store";
 import { showReadably } from "../view";
 import type { Lane } from "./layout";
 import { HangingPanel } from "./hanging";
-import { cancelWaiting, titleOf, waitWords } from "./moves";
+import { cancelWaiting, placesTold, placeWords, titleOf } from "./moves";
 import { arrangeInLanes, useLanes } from "./store";
 
 /** Chooses how the canvas is arranged. */
@@ -61,6 +61,7 @@ export const LanePanels = memo(function LanePanels({ lanes }: { lanes: readonly 
         {live && <MoveList />}
       </Panel>
       {lanes && <Announcer />}
+      {live && <PlacesAnnouncer />}
     </>
   );
 });
@@ -134,10 +135,10 @@ function MoveList() {
 }
 
 function wordsOf(move: QueuedMove, elements: readonly LiveElement[], handover: Handover | undefined): string {
-  if (move.state === "waits") return waitWords(move, elements);
+  if (move.state === "waits") return placeWords(move, elements);
   const row = handover && activePhase(handover);
   if (row) return phaseWords(handover, row);
-  if (handover?.outcome === "done") return `done, pause ${pauseTold(handover).value}`;
+  if (handover?.outcome === "done") return `done. ${pauseLine(handover)}`;
   if (move.state === "failed") return handover?.message || move.message || "failed";
   return STATES[move.state];
 }
@@ -153,13 +154,24 @@ function Announcer() {
     const name = elements.find(({ id }) => id === newest.element)?.title ?? newest.element;
     const row = activePhase(newest);
     if (row) return `${name}: ${phaseWords(newest, { ...row, behind: null })}.`;
-    if (newest.outcome === "done")
-      return `${name} runs on ${newest.target}. Pause: ${pauseTold(newest).value}.`;
+    if (newest.outcome === "done") return `${name} runs on ${newest.target}. ${pauseLine(newest)}.`;
     return `${name} was not moved: ${newest.message}`;
   }, [newest, elements]);
   return (
     <div className="visually-hidden" role="status" aria-label="Moves">
       {text}
+    </div>
+  );
+}
+
+/** Tells screen readers the place of each move that waits, whenever one changes. */
+function PlacesAnnouncer() {
+  const pipeline = useEditor((state) => state.name);
+  const elements = useElements(pipeline);
+  const moves = useLive(useShallow((state) => state.moves.filter((move) => move.pipeline === pipeline)));
+  return (
+    <div className="visually-hidden" role="status" aria-label="Places in the queue">
+      {placesTold(moves, elements)}
     </div>
   );
 }

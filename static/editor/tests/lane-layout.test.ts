@@ -20,7 +20,7 @@ import {
   nodeLane,
   shadowsOf,
 } from "../lanes/lies";
-import { placeWords, waitingOf } from "../lanes/moves";
+import { placesTold, placeWords, waitingOf } from "../lanes/moves";
 import { pinned } from "../lanes/dropping";
 import { unitsOf } from "../lanes/units";
 import { element, handover, node, phase, replica } from "../../shared/tests/fixtures";
@@ -251,6 +251,14 @@ describe("several moves", () => {
     expect(placeWords(move(12, "c", { of: 13, waits_for: "gone" }), elements)).toBe(
       "12th of 13, waits for gone",
     );
+  });
+
+  test("the places of all that wait are told in one text, and none of what has moved", () => {
+    const queue = [move(1, "c", { state: "moving" }), move(2, "a", { waits_for: "c" }), move(3, "c")];
+    expect(placesTold(queue, elements)).toBe(
+      "Power and Alarm to edge-b: 2nd of 3, waits for File. File to edge-b: 3rd of 3, waits.",
+    );
+    expect(placesTold([move(1, "c", { state: "done" })], elements)).toBe("");
   });
 
   test("what runs as one with an element that waits, waits too", () => {

@@ -2,7 +2,7 @@ import { useRef } from "react";
 import { useNow } from "../../shared/clock";
 import { livePage } from "../../shared/address";
 import { get } from "../../shared/api";
-import { bytes, exact, millis, seconds, timeOfDay } from "../../shared/format";
+import { bytes, capitalised, exact, millis, seconds, timeOfDay } from "../../shared/format";
 import { durationOf, kindWords, later, phaseRows, phaseTitle, phaseWords } from "../../shared/handovers";
 import { useHandover, useLive } from "../../shared/live";
 import { nameIn } from "../../shared/live-reducer";
@@ -89,7 +89,13 @@ function Figures({ handover, details }: { handover: Handover; details: HandoverD
   const copied = copiedTold(handover);
   const former = details?.former;
   const figures: [string, string, string][] = [
-    ["Pause", pause.value, former ? spreadWords(former.pause_ms, millis) : ""],
+    [
+      "Pause",
+      pause.value,
+      [pause.note && `${capitalised(pause.note)}.`, former && spreadWords(former.pause_ms, millis)]
+        .filter(Boolean)
+        .join(" "),
+    ],
     ["Getting ready", millis(details?.ready_ms), former ? spreadWords(former.ready_ms, millis) : ""],
     ["Copied", copied.value, copied.known && former ? spreadWords(former.bytes, bytes) : copied.why],
   ];

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { copiedTold, measuredRows, pauseTold } from "../pause";
+import { copiedTold, measuredRows, pauseLine, pauseTold } from "../pause";
 import type { Handover } from "../types";
 import { handover } from "./fixtures";
 
@@ -25,7 +25,19 @@ describe("the pause", () => {
   });
 
   test("of rows that waited as long as usual is none", () => {
-    expect(pauseTold(done({ pause: pause({ ms: 0, usual_ms: 500 }) })).value).toBe("none");
+    const none = done({ pause: pause({ ms: 0, usual_ms: 500 }) });
+    expect(pauseTold(none)).toMatchObject({ value: "none", note: "no row waited longer than usual" });
+    expect(pauseLine(none)).toBe("Pause: none, no row waited longer than usual");
+    expect(pauseLine(done({ pause: pause() }))).toBe("Pause: 180 ms");
+  });
+
+  test("is told in each phase as what it is then", () => {
+    const at = (phase: string, change: Partial<Handover> = {}) =>
+      pauseTold(handover({ phase, ...change })).value;
+    for (const phase of ["PENDING", "PREPARE", "WARM"]) expect(at(phase)).toBe("none yet");
+    for (const phase of ["CUT", "STOP", "COPY", "CLAIM"]) expect(at(phase)).toBe("it pauses now");
+    expect(at("FINISH")).toBe("being measured");
+    expect(at("CLAIM", { kind: "restoration" })).toBe("not yet");
   });
 
   test("is an upper bound where too little is known", () => {
@@ -39,7 +51,6 @@ describe("the pause", () => {
 
   test("is no figure where there is none", () => {
     for (const [given, value] of [
-      [handover(), "not yet"],
       [handover({ outcome: "failed" }), "not measured"],
       [done({}), "no input"],
     ] as const)

@@ -164,6 +164,7 @@ function Fact({ name, told }: { name: string; told: Told }) {
             {told.value}
           </span>
         </Tip>
+        {told.note && <p className="handover__note">{told.note}</p>}
       </dd>
     </div>
   );

@@ -89,7 +89,7 @@ def _described(file: UploadedFile, size: int) -> bytes:
 
 
 def file_json(file: DataFile, uses: list[FileUse]) -> StoredFile:
-    facts = file.facts or {}
+    facts, report = file.facts or {}, file.report
     importing = file.state == DataFile.State.IMPORTING
     return {
         "id": file.pk,
@@ -109,6 +109,8 @@ def file_json(file: DataFile, uses: list[FileUse]) -> StoredFile:
         "error": file.error,
         "columns": facts.get("columns", []),
         "rows": facts.get("rows"),
+        "dead_rows": report["dead"] if report else None,
+        "unread_cells": sum(column["unreadable"] for column in report["columns"]) if report else None,
         "has_time": facts.get("time"),
         "table_bytes": file.table_size,
         "uses": uses,

@@ -161,6 +161,10 @@ class StoredFile(TypedDict):
     columns: list[FileColumn]
     """of its table, once it is imported"""
     rows: int | None
+    dead_rows: int | None
+    """rows that could not be read, and become dead letters; null until it is imported"""
+    unread_cells: int | None
+    """cells of the other rows that could not be read, and have no value; null until it is imported"""
     has_time: bool | None
     table_bytes: int
     """what its table takes on the disk"""

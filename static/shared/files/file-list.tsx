@@ -11,7 +11,7 @@ import { openImport } from "./import-store";
 import type { StoredFile } from "./types";
 import { UploadList } from "./upload-list";
 import { startUpload } from "./uploads";
-import { isBusy, stateTone, stateWords, usersOf } from "./words";
+import { isBusy, stateTone, stateWords, unreadWords, usersOf } from "./words";
 import { toastError } from "../ui/toast";
 import { follow } from "./follow";
 import { useDropped } from "./use-dropped";
@@ -99,6 +99,7 @@ export function FileList() {
 function Row({ file, reload }: { file: StoredFile; reload: () => void }) {
   const { id, name, state, rows, size, table_bytes, uses, created_at, created_by, error, progress } = file;
   const users = usersOf(uses);
+  const unread = unreadWords(file);
   return (
     <tr>
       <td className="file__title">
@@ -121,6 +122,16 @@ function Row({ file, reload }: { file: StoredFile; reload: () => void }) {
             <span className="status__dot" aria-hidden="true" />
             {stateWords(state)}
           </span>
+        )}
+        {unread && (
+          <button
+            type="button"
+            className="link file__unread"
+            title="See which they are, and what becomes of them"
+            onClick={() => openImport(id)}
+          >
+            {unread}
+          </button>
         )}
         {progress && (
           <Bar label={`Import of ${name}`} done={progress.bytes_done} total={progress.bytes_total} />

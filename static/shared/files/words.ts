@@ -252,6 +252,18 @@ export const isLongJump = (jump: Jump | null, usual_s: number | null): boolean =
   jump !== null && (jump.seconds < 0 || jump.seconds > Math.max(LONG_S, 20 * (usual_s ?? 0)));
 
 /** What became of the file, in a line or two. */
+/** "3 rows and 12 cells could not be read"; null when all could, or nobody knows yet. */
+export function unreadWords({
+  dead_rows,
+  unread_cells,
+}: Pick<StoredFile, "dead_rows" | "unread_cells">): string | null {
+  const parts = [
+    ...(dead_rows ? [plural(dead_rows, "row")] : []),
+    ...(unread_cells ? [plural(unread_cells, "cell")] : []),
+  ];
+  return parts.length > 0 ? `${listed(parts)} could not be read` : null;
+}
+
 export function reportWords(report: Report): string[] {
   const cells = report.columns.reduce((sum, column) => sum + column.unreadable, 0);
   const says = [`${rows(report.rows)}, ${plural(report.columns.length, "column")}.`];

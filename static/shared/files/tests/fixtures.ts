@@ -77,6 +77,8 @@ export const FILE: FileDetail = {
   rows: null,
   has_time: null,
   table_bytes: 0,
+  dead_rows: null,
+  unread_cells: null,
   uses: [],
   created_at: "2026-11-28T03:00:00Z",
   created_by: "ada",

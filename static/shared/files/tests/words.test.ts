@@ -14,6 +14,7 @@ import {
   reportWords,
   spanWords,
   TIME_FORMATS,
+  unreadWords,
   usersOf,
 } from "../words";
 import { QUESTION } from "./fixtures";
@@ -133,4 +134,11 @@ test.each([
   "excel_days_1904",
 ])("the format %s can be chosen, in words", (format) => {
   expect(TIME_FORMATS.find(([value]) => value === format)?.[1]).toMatch(/days|since/);
+});
+
+test("the list says how much of a file could not be read, and nothing of one that was read whole", () => {
+  expect(unreadWords({ dead_rows: 1, unread_cells: 12 })).toBe("1 row and 12 cells could not be read");
+  expect(unreadWords({ dead_rows: 3, unread_cells: 0 })).toBe("3 rows could not be read");
+  expect(unreadWords({ dead_rows: 0, unread_cells: 0 })).toBeNull();
+  expect(unreadWords({ dead_rows: null, unread_cells: null })).toBeNull();
 });

@@ -12,7 +12,14 @@ from typing import Any
 from pipeline_runtime.model.ids import document_group
 
 NAMES_SHOWN_MAX = 3
-_UNITS = {"s": "s", "ms": "ms", "us": "µs", "bytes": "bytes", "percent": "%"}
+_UNITS = {
+    "s": "in seconds",
+    "ms": "in milliseconds",
+    "us": "in microseconds",
+    "hz": "in Hz",
+    "bytes": "in bytes",
+    "percent": "in percent",
+}
 _PARTS = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _ELEMENT = re.compile(r"^spec\.elements\[\d+\]\.?(.*)$")
 _MENTION = re.compile(r"«([^«»]*)»")
@@ -80,7 +87,7 @@ def group_name(title: object, members: Sequence[str]) -> str:
 
 
 def parameter_title(name: str, given: object = None) -> str:
-    """Returns the title of a parameter: `size_s` -> "Size, s", since names end in their unit.
+    """Returns the title of a parameter: `size_s` -> "Size, in seconds", since names end in their unit.
 
     `given` is the title in the schema. It counts if it is more than pydantic's own title, which is the name
     in title case.
@@ -136,7 +143,7 @@ def _parameter_words(path: str, root: Mapping[str, Any]) -> str:
 
 
 def with_titles(message: str, params_schema: Mapping[str, Any]) -> str:
-    """Returns a message with the titles of parameters in place of their names: slide_s -> "Slide, s".
+    """Returns a message with the titles of parameters for their names: slide_s -> "Slide, in seconds".
 
     Only names of several words are replaced: others may be ordinary words.
     """

@@ -37,12 +37,22 @@ class Baseline(StrEnum):
 class BaselineChangeParams(Params):
     column: NumericColumn = Field(description="the column of numbers to compare")
     window_s: float = Field(
-        default=3600.0, gt=0, le=31 * 86_400, description="how far back the baseline looks"
+        default=3600.0,
+        gt=0,
+        le=31 * 86_400,
+        title="How far back it looks, in seconds",
+        description="how far back the baseline looks",
     )
     baseline: Baseline = Field(
         default=Baseline.FIRST, description="which of the earlier values, or what of them, is the baseline"
     )
-    min_count: int = Field(default=1, ge=1, le=KEPT_MAX, description="how many values a baseline needs")
+    min_count: int = Field(
+        default=1,
+        ge=1,
+        le=KEPT_MAX,
+        title="Values that a baseline needs",
+        description="how many values a baseline needs",
+    )
     key: ColumnName | None = Field(default=None, title="For each", description=EACH_KEY)
 
 

@@ -19,11 +19,21 @@ from pipeline_runtime.operators.sdk import Params
 
 
 class CountWindowAggregateParams(Params):
-    size: int = Field(ge=1, le=100_000, description="how many events are in a window")
-    every: int = Field(
-        default=1, ge=1, le=100_000, description="emit a row after every so many events; 1: after each event"
+    size: int = Field(
+        ge=1, le=100_000, title="Rows in a window", description="how many events are in a window"
     )
-    partial: bool = Field(default=False, description="emit rows before the first window is full, too")
+    every: int = Field(
+        default=1,
+        ge=1,
+        le=100_000,
+        title="Rows from one result to the next",
+        description="emit a row after every so many events; 1: after each event",
+    )
+    partial: bool = Field(
+        default=False,
+        title="Give results before the first window is full",
+        description="emit rows before the first window is full, too",
+    )
     key: ColumnName | None = Field(
         default=None,
         title="For each",

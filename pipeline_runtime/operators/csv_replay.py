@@ -79,6 +79,21 @@ _ENDS: list[JsonValue] = [
         "help": "Event time continues from one round to the next.",
     },
 ]
+_TIMES: list[JsonValue] = [
+    {
+        "title": "Times of today: the first row is now",
+        "value": True,
+        "help": "Charts, alarms and outputs say when a row was replayed, not when it was recorded. The"
+        " distances between rows stay.",
+    },
+    {
+        "title": "The times in the file",
+        "value": False,
+        "needs": "time",
+        "help": "Charts, alarms and outputs say when a row was recorded, and a chart ends at the newest"
+        " row instead of now. An element that also reads a source of today may take the rows as late.",
+    },
+]
 
 
 class CsvReplayParams(Params):
@@ -100,6 +115,7 @@ class CsvReplayParams(Params):
         default=1.0,
         ge=1e-3,
         le=1e6,
+        title="Times as fast as recorded",
         description="2 is twice as fast as recorded, 0.5 half as fast; it has no effect beside a rate",
     )
     loops: int = Field(
@@ -111,22 +127,31 @@ class CsvReplayParams(Params):
         json_schema_extra={"x-choices": _ENDS},
     )
     keep: tuple[str, ...] | None = Field(
-        default=None, min_length=1, max_length=COLUMNS_MAX, description="keep only these columns; empty: all"
+        default=None,
+        min_length=1,
+        max_length=COLUMNS_MAX,
+        title="Columns to keep",
+        description="keep only these columns; empty: all",
+        json_schema_extra={"x-item": "column"},
     )
     key: str | None = Field(
-        default=None, max_length=120, description="the column that is the record's key; empty: none"
+        default=None,
+        max_length=120,
+        title="Column of the key",
+        description="the column that is the record's key; empty: none",
     )
     restamp: bool = Field(
         default=True,
-        title="Rows get the time of the replay",
+        title="Which times do the rows get?",
         description="shift the recorded times so that the first row is at the start of the replay",
+        json_schema_extra={"x-choices": _TIMES, "x-first": True},
     )
     catch_up: source_clock.CatchUp = True
     longest_pause_s: float = Field(
         default=3600,
         gt=0,
         le=1e9,
-        title="Longest pause",
+        title="Longest pause, in seconds",
         description="nobody waits longer for a row, however large the gap in the recording is",
     )
     table: SkipJsonSchema[Facts | None] = Field(

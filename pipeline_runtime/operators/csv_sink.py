@@ -38,7 +38,9 @@ _DECIMALS: list[JsonValue] = [
 
 
 class CsvSinkParams(Params):
-    file: str = Field(default="output.csv", pattern=_FILE, description="the name of the file")
+    file: str = Field(
+        default="output.csv", pattern=_FILE, title="Name of the file", description="the name of the file"
+    )
     columns: tuple[str, ...] | None = Field(
         default=None,
         min_length=1,
@@ -57,8 +59,16 @@ class CsvSinkParams(Params):
         title="Mark the file as UTF-8",
         description="begin the file with a byte order mark, with which Excel shows umlauts as they are",
     )
-    header: bool = Field(default=True, description="write the column names in the first line")
-    time: bool = Field(default=False, description="write the event time as the first column, named time")
+    header: bool = Field(
+        default=True,
+        title="Begin with a line of column names",
+        description="write the column names in the first line",
+    )
+    time: bool = Field(
+        default=False,
+        title="Begin each row with its time",
+        description="write the event time as the first column, named time",
+    )
 
 
 class CsvSinkDamaged(RuntimeError):

@@ -28,7 +28,11 @@ class DeduplicateParams(Params):
         description="rows with equal values in these columns are duplicates; empty: all columns",
     )
     within_s: float = Field(
-        default=3600.0, gt=0, le=31 * 86_400, description="how long duplicates of a row are dropped"
+        default=3600.0,
+        gt=0,
+        le=31 * 86_400,
+        title="How long duplicates are dropped, in seconds",
+        description="how long duplicates of a row are dropped",
     )
     key: ColumnName | None = Field(default=None, title="For each", description=EACH_KEY)
 

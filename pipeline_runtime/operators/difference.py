@@ -33,9 +33,19 @@ class Gives(StrEnum):
 
 class DifferenceParams(Params):
     column: NumericColumn = Field(description="the column of numbers to compare")
-    gives: Gives = Field(default=Gives.DIFFERENCE, description="what the new column holds")
-    periods: int = Field(default=1, ge=1, le=1000, description="how many rows back the compared row is")
-    name: NewColumn = Field(default="difference", description="the name of the new column")
+    gives: Gives = Field(
+        default=Gives.DIFFERENCE, title="What the new column holds", description="what the new column holds"
+    )
+    periods: int = Field(
+        default=1,
+        ge=1,
+        le=1000,
+        title="Compare with the row so many rows back",
+        description="how many rows back the compared row is",
+    )
+    name: NewColumn = Field(
+        default="difference", title="Name of the new column", description="the name of the new column"
+    )
     key: ColumnName | None = Field(default=None, title="For each", description=EACH_KEY)
 
 

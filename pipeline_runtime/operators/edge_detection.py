@@ -32,6 +32,7 @@ class EdgeDetectionParams(Params):
     edges: Edges = Field(default=Edges.BOTH, description="which edges give a row")
     threshold: float | None = Field(
         default=None,
+        title="On from this value",
         description="a number above it is high, any other is low; empty: every change is an edge. It has no"
         " effect on true and false",
     )

@@ -37,23 +37,30 @@ class Kind(StrEnum):
 
 class FrequencyFilterParams(Params):
     column: NumericColumn = Field(description="the column of numbers that is the signal")
-    kind: Kind = Field(default=Kind.LOW, description="which part of the signal is left")
+    kind: Kind = Field(default=Kind.LOW, title="What is left", description="which part of the signal is left")
     sample_rate_hz: float = Field(
-        gt=0, le=1e6, description="how many rows each key has per second, at even intervals"
+        gt=0,
+        le=1e6,
+        title="Rows per second of each key",
+        description="how many rows each key has per second, at even intervals",
     )
     low_cutoff_hz: float | None = Field(
         default=None,
         gt=0,
+        title="Remove below, in Hz",
         description="for a high-pass or band-pass, which need it: lower frequencies are removed. At least a"
         " millionth of the sample rate, and less than half of it",
     )
     high_cutoff_hz: float | None = Field(
         default=None,
         gt=0,
+        title="Remove above, in Hz",
         description="for a low-pass or band-pass, which need it: higher frequencies are removed. At least a"
         " millionth of the sample rate, and less than half of it; for a band-pass, more than the low cutoff",
     )
-    name: NewColumn = Field(default="filtered", description="the name of the new column")
+    name: NewColumn = Field(
+        default="filtered", title="Name of the new column", description="the name of the new column"
+    )
     key: ColumnName | None = Field(default=None, title="For each", description=EACH_KEY)
 
     @model_validator(mode="after")

@@ -44,12 +44,17 @@ class Signal(BaseModel):
         default=Shape.SINE,
         description="a sine; a smooth random walk; random numbers; or 0, 1, 2, ... for each key",
     )
-    low: float = Field(default=0.0, description="the least value; of no effect on a counter")
-    high: float = Field(default=1.0, description="the greatest value; of no effect on a counter")
+    low: float = Field(
+        default=0.0, title="Least value", description="the least value; of no effect on a counter"
+    )
+    high: float = Field(
+        default=1.0, title="Greatest value", description="the greatest value; of no effect on a counter"
+    )
     period_s: float = Field(
         default=60.0,
         ge=0.001,
         le=1e9,
+        title="Period, in seconds",
         description="the period of a sine, or of the slowest change of a walk",
     )
     unit: str | None = Field(default=None, max_length=40, description=UNIT)
@@ -62,9 +67,15 @@ class Signal(BaseModel):
 
 
 class GeneratorParams(Params):
-    rate: float = Field(default=10.0, gt=0, le=1e6, description="rows per second, all keys together")
+    rate: float = Field(
+        default=10.0, gt=0, le=1e6, title="Rows per second", description="rows per second, all keys together"
+    )
     rows: int = Field(
-        default=0, ge=0, le=ROWS_MAX, description="how many rows it makes before it ends; 0: it never ends"
+        default=0,
+        ge=0,
+        le=ROWS_MAX,
+        title="Rows before it ends",
+        description="how many rows it makes before it ends; 0: it never ends",
     )
     keys: int = Field(
         default=1,
@@ -74,7 +85,10 @@ class GeneratorParams(Params):
         description="how many keys take turns, such as sensors",
     )
     key_prefix: str = Field(
-        default="sensor-", max_length=40, description="what each key begins with, before its number"
+        default="sensor-",
+        max_length=40,
+        title="Keys begin with",
+        description="what each key begins with, before its number",
     )
     seed: int = Field(default=1, ge=0, lt=2**32, description="another seed gives other values")
     signals: tuple[Signal, ...] = Field(

@@ -32,14 +32,14 @@ class HysteresisAlarmParams(Params):
         default=0.0,
         ge=0,
         le=7 * 86_400,
-        title="Beyond it for, s",
+        title="Seconds beyond the limit before it is raised",
         description="how long the value must stay beyond the limit without a break",
     )
     clear_for_s: float = Field(
         default=0.0,
         ge=0,
         le=7 * 86_400,
-        title="Back for, s",
+        title="Seconds back before it is cleared",
         description="how long the value must stay back before the alarm is cleared",
     )
     key: ColumnName | None = Field(default=None, title="For each", description=EACH_KEY)

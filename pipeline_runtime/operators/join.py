@@ -47,17 +47,32 @@ _PREFIX = words_for_pattern(r"^[^_`.\x00-\x1f]", "it must not begin with an unde
 
 
 class JoinParams(Params):
-    left_key: ColumnName = Field(description="the column of left by which rows are paired")
-    right_key: ColumnName = Field(
-        description="the column of right whose value has to be equal; of the same type, or both are numbers"
+    left_key: ColumnName = Field(
+        title="Column of left", description="the column of left by which rows are paired"
     )
-    within_s: float = Field(ge=0, le=7 * 86400, description="how far apart the two event times may be")
-    delay_s: float = Field(default=0.0, ge=0, le=7 * 86400, description="how late a row may arrive")
+    right_key: ColumnName = Field(
+        title="Column of right",
+        description="the column of right whose value has to be equal; of the same type, or both are numbers",
+    )
+    within_s: float = Field(
+        ge=0,
+        le=7 * 86400,
+        title="How far apart two rows may be, in seconds",
+        description="how far apart the two event times may be",
+    )
+    delay_s: float = Field(
+        default=0.0,
+        ge=0,
+        le=7 * 86400,
+        title="How late a row may come, in seconds",
+        description="how late a row may arrive",
+    )
     right_prefix: str = Field(
         default="right_",
         min_length=1,
         max_length=40,
         pattern=_PREFIX,
+        title="Put before names of right that left has, too",
         description="what is put before the name of a right column if left has that name, too",
     )
 

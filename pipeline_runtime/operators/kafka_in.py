@@ -137,7 +137,7 @@ class KafkaInParams(Params):
         default=None,
         gt=0,
         le=10 * 365 * 86_400,
-        title="Longest time ahead, s",
+        title="Longest time ahead, in seconds",
         description="an event time that lies further ahead of its arrival is not believed. Empty: 15"
         " minutes for the record's timestamp, a day for a field. A few minutes are safer for a field in UTC:"
         " one that is wrong by less than the limit makes the rows behind it late",

@@ -21,12 +21,23 @@ SIZE_MAX = 500
 
 class LastValuesParams(Params):
     column: NumericColumn = Field(description="the column of numbers whose last values are added")
-    size: int = Field(ge=2, le=SIZE_MAX, description="how many values a row gets, including its own")
+    size: int = Field(
+        ge=2,
+        le=SIZE_MAX,
+        title="How many values",
+        description="how many values a row gets, including its own",
+    )
     every: int = Field(
-        default=1, ge=1, le=100_000, description="emit a row after every so many rows; 1: after each row"
+        default=1,
+        ge=1,
+        le=100_000,
+        title="Rows from one result to the next",
+        description="emit a row after every so many rows; 1: after each row",
     )
     name: NewColumn = Field(
-        default="v", description="the name of the new columns, to which their number is added"
+        default="v",
+        title="New columns begin with",
+        description="the name of the new columns, to which their number is added",
     )
     key: ColumnName | None = Field(default=None, title="For each", description=EACH_KEY)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from pipeline_runtime.model.schema import FieldType, StreamSchema
 from pipeline_runtime.operators.columns import NUMERIC, ColumnName, FlagColumn, NumericColumn, SchemaCheck
@@ -17,18 +17,38 @@ class LiveChartParams(Params):
         min_length=1, max_length=20, description="the columns to draw as curves"
     )
     kind: Literal["line", "bar", "points"] = Field(default="line", description="how values are drawn")
-    window_s: float = Field(default=300.0, gt=0, le=31 * 86400, description="how much event time is shown")
+    window_s: float = Field(
+        default=300.0,
+        gt=0,
+        le=31 * 86400,
+        title="Time shown, in seconds",
+        description="how much event time is shown",
+    )
     by: ColumnName | None = Field(
-        default=None, description="draw a curve for each value of this column; empty: one for all rows"
+        default=None,
+        title="A curve for each",
+        description="draw a curve for each value of this column; empty: one for all rows",
     )
     marks: tuple[FlagColumn, ...] = Field(
         default=(),
         max_length=5,
         description="columns of true and false: a row where one is true gets a mark",
     )
-    limit: float | None = Field(
-        default=None, description="draw a horizontal line here, such as an alert's limit; empty: none"
+    limit: float | None = Field(default=None, description="draw a horizontal line here; empty: none")
+    limit_of: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=60,
+        title="Limit of the alarm",
+        description="the alarm whose limit is drawn as a line, also when it is changed later; empty: none",
+        json_schema_extra={"format": "alarm"},
     )
+
+    @model_validator(mode="after")
+    def _one_limit(self) -> LiveChartParams:
+        if self.limit is not None and self.limit_of is not None:
+            raise ValueError("limit is a number, or that of an alarm (limit_of): leave one of the two empty")
+        return self
 
 
 class LiveChart(ViewOperator):

@@ -18,17 +18,22 @@ from pipeline_runtime.operators.sdk import Params
 
 class PeakDetectionParams(Params):
     column: NumericColumn = Field(description="the column of numbers that is the signal")
-    height: float = Field(description="only values of at least this height are peaks")
+    height: float = Field(
+        title="Least height of a peak", description="only values of at least this height are peaks"
+    )
     distance_s: float = Field(
         default=0.0,
         ge=0,
         le=86_400,
+        title="Least time between two peaks, in seconds",
         description="if peaks are at most so far apart in time, only the highest counts",
     )
     also: tuple[ColumnName, ...] = Field(
         default=(),
         max_length=50,
+        title="More columns to copy",
         description="more columns to copy from the peak's row",
+        json_schema_extra={"x-item": "column"},
     )
     key: ColumnName | None = Field(default=None, title="For each", description=EACH_KEY)
 

@@ -38,13 +38,22 @@ _RECORDED = (
 
 class AroundParams(Params):
     event: FlagColumn = Field(
-        description="a column that is true in the row of an event (derive it from others)"
+        title="Column of the event",
+        description="a column that is true in the row of an event (derive it from others)",
     )
     before_s: float = Field(
-        default=20.0, ge=0, le=DAY_S, description="from how long before an event rows are kept"
+        default=20.0,
+        ge=0,
+        le=DAY_S,
+        title="Seconds kept from before an event",
+        description="from how long before an event rows are kept",
     )
     after_s: float = Field(
-        default=70.0, ge=0, le=DAY_S, description="until how long after an event rows are kept"
+        default=70.0,
+        ge=0,
+        le=DAY_S,
+        title="Seconds kept from after an event",
+        description="until how long after an event rows are kept",
     )
     key: ColumnName | None = Field(default=None, title="For each", description=EACH_KEY)
 

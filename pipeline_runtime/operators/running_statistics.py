@@ -36,9 +36,17 @@ _NEW = {"count": 0.0, "mean": 0.0, "squares": 0.0, "minimum": np.inf, "maximum":
 class RunningStatisticsParams(Params):
     column: NumericColumn = Field(description="the column of numbers")
     every_s: float = Field(
-        default=0.0, ge=0, le=7 * 86400, description="how often it reports, in event time; 0: at each row"
+        default=0.0,
+        ge=0,
+        le=7 * 86400,
+        title="Seconds from one report to the next",
+        description="how often it reports, in event time; 0: at each row",
     )
-    reset: bool = Field(default=False, description="start again from zero after each report")
+    reset: bool = Field(
+        default=False,
+        title="Start again from zero after each report",
+        description="start again from zero after each report",
+    )
     key: ColumnName | None = Field(
         default=None,
         title="For each",

@@ -28,7 +28,7 @@ class SilenceAlarmParams(Params):
     for_s: float = Field(
         ge=2,
         le=7 * 86_400,
-        title="Nothing for",
+        title="Nothing for, in seconds",
         description="the alarm is raised when no row has come for this long",
     )
     key: ColumnName | None = Field(

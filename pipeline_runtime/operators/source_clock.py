@@ -21,8 +21,9 @@ from pipeline_runtime.operators.sdk import Position
 CatchUp = Annotated[
     bool,
     Field(
+        title="After a stop, send what was due in the meantime at once",
         description="after a stop, send the rows that were due in the meantime at once; otherwise they are"
-        " sent later, at the usual pace"
+        " sent later, at the usual pace",
     ),
 ]
 SHIFTS_MAX = 200

@@ -59,7 +59,9 @@ class ThresholdAlertParams(Params):
         min_length=1, max_length=50, description="the columns to watch"
     )
     operator: Comparison = Field(
-        default=Comparison.ABOVE, description="how a value compares with the limit if it is beyond it"
+        default=Comparison.ABOVE,
+        title="A value alerts when it is",
+        description="how a value compares with the limit if it is beyond it",
     )
     limit: float = Field(description="the limit, in the unit of the columns")
     severity: Severity = Field(default=Severity.WARNING, description="how serious the alerts are")

@@ -31,14 +31,38 @@ class TimeBetweenParams(Params):
     column: ColumnName = Field(
         description="the column that says what happened, such as the signal of an edge"
     )
-    first: str = Field(min_length=1, max_length=200, description="its value for the event that begins")
-    second: str = Field(min_length=1, max_length=200, description="its value for the event that answers")
-    within_s: float = Field(default=60.0, gt=0, le=7 * DAY_S, description="how long to wait for the answer")
+    first: str = Field(
+        min_length=1,
+        max_length=200,
+        title="Value that begins",
+        description="its value for the event that begins",
+    )
+    second: str = Field(
+        min_length=1,
+        max_length=200,
+        title="Value that answers",
+        description="its value for the event that answers",
+    )
+    within_s: float = Field(
+        default=60.0,
+        gt=0,
+        le=7 * DAY_S,
+        title="How long to wait for the answer, in seconds",
+        description="how long to wait for the answer",
+    )
     debounce_s: float = Field(
-        default=0.0, ge=0, le=DAY_S, description="the same event within this time is a duplicate"
+        default=0.0,
+        ge=0,
+        le=DAY_S,
+        title="Repeats count once within, in seconds",
+        description="the same event within this time is a duplicate",
     )
     delay_s: float = Field(
-        default=0.0, ge=0, le=DAY_S, description="how late a row may arrive; each event waits for so long"
+        default=0.0,
+        ge=0,
+        le=DAY_S,
+        title="How late a row may come, in seconds",
+        description="how late a row may arrive; each event waits for so long",
     )
     key: ColumnName | None = Field(default=None, title="For each", description=EACH_KEY)
 

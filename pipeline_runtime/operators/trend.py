@@ -36,9 +36,23 @@ _SECONDS = {Per.SECOND: 1, Per.MINUTE: 60, Per.HOUR: 3600, Per.DAY: 86_400}
 
 class TrendParams(Params):
     column: NumericColumn = Field(description="the column of numbers through which the line goes")
-    window_s: float = Field(default=3600.0, gt=0, le=31 * 86_400, description="how far back the line goes")
-    per: Per = Field(default=Per.HOUR, description="the slope is the change in this time")
-    min_count: int = Field(default=2, ge=2, le=KEPT_MAX, description="how many values a line needs")
+    window_s: float = Field(
+        default=3600.0,
+        gt=0,
+        le=31 * 86_400,
+        title="How far back the line goes, in seconds",
+        description="how far back the line goes",
+    )
+    per: Per = Field(
+        default=Per.HOUR, title="Change in each", description="the slope is the change in this time"
+    )
+    min_count: int = Field(
+        default=2,
+        ge=2,
+        le=KEPT_MAX,
+        title="Values that a line needs",
+        description="how many values a line needs",
+    )
     key: ColumnName | None = Field(default=None, title="For each", description=EACH_KEY)
 
 

@@ -55,12 +55,14 @@ PARTS_A_SECOND_MAX = 20_000
 
 
 class WindowAggregateParams(Params):
-    size_s: float = Field(ge=0.001, le=366 * 86400, description="the length of a window")
+    size_s: float = Field(
+        ge=0.001, le=366 * 86400, title="Length of a window, in seconds", description="the length of a window"
+    )
     slide_s: float | None = Field(
         default=None,
         ge=0.001,
         le=366 * 86400,
-        title="A window begins every, s",
+        title="Seconds from one window to the next",
         description="how long after one window the next one begins, at most a window's length; empty: when"
         " that one ends",
     )
@@ -68,7 +70,7 @@ class WindowAggregateParams(Params):
         default=0.0,
         ge=0,
         le=366 * 86400,
-        title="Begins after midnight, s",
+        title="Seconds from midnight to a window",
         description="how long after midnight windows begin: 21600 for a shift or a day from 06:00",
     )
     zone: str | None = Field(
@@ -83,6 +85,7 @@ class WindowAggregateParams(Params):
         default=0.0,
         ge=0,
         le=7 * 86400,
+        title="How late a row may come, in seconds",
         description="how late a row may arrive; each window waits for so long",
     )
     keys: tuple[ColumnName, ...] = Field(

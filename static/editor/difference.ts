@@ -80,12 +80,20 @@ export function said(
   return { what: TITLES[key] ?? words(key), value: value === undefined ? null : inWords(value) };
 }
 
+/** Units as they stand behind a number. */
+const SHORT: Partial<Record<string, string>> = {
+  seconds: "s",
+  milliseconds: "ms",
+  microseconds: "µs",
+  percent: "%",
+};
+
 function titleOf(name: string, operator: Operator | undefined): [string, string] {
   const schema = operator?.params_schema ?? {};
   const field = fieldsOf(schema, schema, "params").find((each) => each.name === name);
   const title = field?.title ?? words(name);
-  const [, stem, unit] = /^(.+), (\S{1,5})$/.exec(title) ?? [];
-  return stem && unit ? [stem, unit] : [title, ""];
+  const [, stem, unit] = /^(.+), in (\w+)$/.exec(title) ?? [];
+  return stem && unit ? [stem, SHORT[unit] ?? unit] : [title, ""];
 }
 
 /** A value without a bracket or a brace. */

@@ -172,9 +172,11 @@ export function renameElement(document: PipelineDocument, id: string, next: stri
       return [port, from.element === id ? formatReference({ ...from, element: next }) : reference] as const;
     });
     const changed = inputs.some(([port, reference]) => element.inputs?.[port] !== reference);
-    if (element.id !== id && !changed && !element.apart?.includes(id)) return element;
+    const drawn = element.params?.limit_of === id;
+    if (element.id !== id && !changed && !drawn && !element.apart?.includes(id)) return element;
     return trimmed({
       ...element,
+      ...(drawn && { params: { ...element.params, limit_of: next } }),
       ...(element.apart && { apart: element.apart.map((other) => (other === id ? next : other)) }),
       id: element.id === id ? next : element.id,
       inputs: Object.fromEntries(inputs),
@@ -245,8 +247,10 @@ function copyOf(element: DocElement, names: ReadonlyMap<string, string>, offset:
     const from = parseReference(reference);
     return [port, formatReference({ ...from, element: names.get(from.element) ?? from.element })];
   });
+  const alarm = names.get(String(element.params?.limit_of));
   return trimmed({
     ...structuredClone(own),
+    ...(alarm && { params: { ...structuredClone(element.params), limit_of: alarm } }),
     ...(element.apart && { apart: element.apart.map((id) => names.get(id) ?? id) }),
     id: names.get(element.id) ?? element.id,
     inputs: Object.fromEntries(inputs) as Record<string, string>,

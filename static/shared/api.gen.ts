@@ -127,6 +127,7 @@ export interface ChartTile {
   h: number;
   low?: number | null;
   high?: number | null;
+  limit_of?: LimitOf | null;
   kind: "chart";
   series: Series[];
   range_s?: number;
@@ -614,6 +615,7 @@ export interface FigureTile {
   h: number;
   low?: number | null;
   high?: number | null;
+  limit_of?: LimitOf | null;
   kind: "figure";
   series: Series;
   unit?: string;
@@ -638,6 +640,8 @@ export interface FileDetail {
   error: FileTrouble | null;
   columns: FileColumn[];
   rows: number | null;
+  dead_rows: number | null;
+  unread_cells: number | null;
   has_time: boolean | null;
   table_bytes: number;
   uses: FileUse[];
@@ -983,6 +987,17 @@ export interface LettersSpan {
   first: number;
   until: number;
   text?: string;
+}
+
+/** An alarm. */
+export interface LimitOf {
+  pipeline: string;
+  element: string;
+}
+
+export interface Limits {
+  low: number | null;
+  high: number | null;
 }
 
 export interface LinkIn {
@@ -2014,6 +2029,8 @@ export interface StoredFile {
   error: FileTrouble | null;
   columns: FileColumn[];
   rows: number | null;
+  dead_rows: number | null;
+  unread_cells: number | null;
   has_time: boolean | null;
   table_bytes: number;
   uses: FileUse[];
@@ -2120,6 +2137,7 @@ export interface TileState {
   figure: FigureState | null;
   rows: Peeked | null;
   picture: PictureState | null;
+  limits: Limits | null;
 }
 
 /**

@@ -61,7 +61,7 @@ const threshold = (label: string, usual: string, range: [number, number]): Numbe
 });
 
 const forAtLeast = (least: number, usual: string): NumberField =>
-  number("for_s", "For at least, s", usual, [least, 1800], " s");
+  number("for_s", "For at least, in seconds", usual, [least, 1800], " s");
 
 const DAY_MINUTES = 24 * 60;
 
@@ -79,12 +79,12 @@ export const KINDS: Record<Kind, KindSpec> = {
   cpu: {
     when: "a node's CPU is too busy",
     moves: "6",
-    fields: [threshold("CPU above, %", "80", [20, 99]), forAtLeast(30, "60")],
+    fields: [threshold("CPU above, in percent", "80", [20, 99]), forAtLeast(30, "60")],
   },
   battery: {
     when: "a node's battery runs down",
     moves: "60",
-    fields: [threshold("Battery below, %", "20", [1, 90]), forAtLeast(0, "0")],
+    fields: [threshold("Battery below, in percent", "20", [1, 90]), forAtLeast(0, "0")],
   },
   maintenance: {
     when: "a node or a site must be empty for maintenance",
@@ -102,8 +102,8 @@ export const KINDS: Record<Kind, KindSpec> = {
         ],
       },
       { type: "name", name: "name", label: "Its name", usual: "", known: "where" },
-      { type: "moment", name: "begins", label: "From, UTC", usual: "" },
-      number("minutes", "For, min", "120", [1, 7 * DAY_MINUTES], " min"),
+      { type: "moment", name: "begins", label: "From (UTC)", usual: "" },
+      number("minutes", "For how many minutes", "120", [1, 7 * DAY_MINUTES], " min"),
       {
         type: "choice",
         name: "weekly",
@@ -115,7 +115,7 @@ export const KINDS: Record<Kind, KindSpec> = {
         ],
         yesNo: true,
       },
-      number("lead_minutes", "Elements leave this long before, min", "30", [0, DAY_MINUTES], " min"),
+      number("lead_minutes", "Elements leave so many minutes before", "30", [0, DAY_MINUTES], " min"),
     ],
   },
   latency: {
@@ -132,7 +132,7 @@ export const KINDS: Record<Kind, KindSpec> = {
         known: "elements",
         empty: "every element of the pipeline",
       },
-      number("ms", "Slowest 5 % of batches take more than, ms", "1000", [1, 600_000], " ms"),
+      number("ms", "Slowest 5 % of batches take more than, in milliseconds", "1000", [1, 600_000], " ms"),
       forAtLeast(30, "60"),
     ],
   },
@@ -141,7 +141,7 @@ export const KINDS: Record<Kind, KindSpec> = {
     moves: "6",
     fields: [
       {
-        ...number("difference", "CPU differs by more than, points", "40", [20, 90], " points"),
+        ...number("difference", "CPU differs by more than, in percentage points", "40", [20, 90], " points"),
         ratio: true,
       },
       forAtLeast(30, "300"),
@@ -150,7 +150,7 @@ export const KINDS: Record<Kind, KindSpec> = {
   pack: {
     when: "fewer nodes are enough",
     moves: "6",
-    fields: [threshold("CPU stays 10 points below, %", "80", [20, 99]), forAtLeast(30, "600")],
+    fields: [threshold("CPU stays 10 points below, in percent", "80", [20, 99]), forAtLeast(30, "600")],
   },
   apart: {
     when: "too much of one pipeline runs on one node",
@@ -181,7 +181,7 @@ export const KINDS: Record<Kind, KindSpec> = {
         ],
         yesNo: true,
       },
-      number("for_s", "Its user has been at the site for at least, s", "60", [0, 1800], " s"),
+      number("for_s", "Its user has been at the site for at least, in seconds", "60", [0, 1800], " s"),
     ],
   },
   sites: {
@@ -198,8 +198,8 @@ export const KINDS: Record<Kind, KindSpec> = {
         known: "pipelines",
         empty: "every pipeline with copies at each site",
       },
-      number("for_s", "A site has been there for at least, s", "120", [0, 1800], " s"),
-      number("gone_s", "A site is gone after silence of, s", "600", [0, 86_400], " s"),
+      number("for_s", "A site has been there for at least, in seconds", "120", [0, 1800], " s"),
+      number("gone_s", "A site is gone after silence of, in seconds", "600", [0, 86_400], " s"),
       {
         type: "choice",
         name: "gone",

@@ -111,6 +111,7 @@ export type {
   Trace,
   TracedStep,
   TextTile,
+  Limits,
   TileState,
   Validation,
   VersionItem,

@@ -2,7 +2,7 @@ import { useMemo, type CSSProperties } from "react";
 import { toldRows } from "../shared/curve";
 import { instant } from "../shared/format";
 import { useTimeRange } from "../shared/time-range";
-import type { ChartTile, TileState } from "../shared/types";
+import type { ChartTile, Limits, TileState } from "../shared/types";
 import { Chart } from "../shared/ui/chart";
 import { Problem, Skeleton } from "../shared/ui/parts";
 import { usualGap } from "./age";
@@ -68,10 +68,12 @@ export function ChartBody({ tile, state, curves, height, width, onPick }: Props)
   const named = JSON.stringify(
     state?.sources.map(({ pipeline, element, title }) => [`${pipeline}/${element}`, title]),
   );
+  // the same text in each look in which it is the same
+  const limit = state?.limits && JSON.stringify(state.limits);
   const chart = useMemo(() => {
     const titles = new Map<string, string>(JSON.parse(named ?? "[]") as [string, string][]);
-    return wallChart(tile, curves.today, curves.before, titles);
-  }, [tile, curves, named]);
+    return wallChart(tile, curves.today, curves.before, titles, limit ? (JSON.parse(limit) as Limits) : null);
+  }, [tile, curves, named, limit]);
   const text_px = textPx(height);
   const names = chart.lines.length > 1 ? chart.lines.map(({ name }) => name) : [];
   const name_px = namePx(window.innerWidth);

@@ -2,7 +2,7 @@
 import type { Gathered } from "../shared/curve";
 import { instant } from "../shared/format";
 import type { Mark } from "../shared/marks";
-import type { Annotation, ChartTile, PeekRecord, Series } from "../shared/types";
+import type { Annotation, ChartTile, Limits, PeekRecord, Series } from "../shared/types";
 import type { ChartData } from "../shared/ui/chart-plot";
 
 export const DAY_MS = 86_400_000;
@@ -107,12 +107,16 @@ export interface WallChart extends ChartData {
   omitted: string[];
 }
 
-/** `gathered`, `before`: by the places of the series; of today, and of the day before as far as it is asked for. */
+/**
+ * `gathered`, `before`: by the places of the series; of today, and of the day before as far as it is asked for.
+ * `limits`: those of the alarm that the tile names, as it runs.
+ */
 export function wallChart(
   tile: ChartTile,
   gathered: readonly (Gathered | undefined)[],
   before: readonly (Gathered | undefined)[],
   titles: ReadonlyMap<string, string>,
+  limits: Limits | null = null,
 ): WallChart {
   let colour = 0;
   const curves: Curve[] = tile.series.flatMap((series, index) => {
@@ -138,7 +142,7 @@ export function wallChart(
     for (const { t, value } of points) values[place.get(t) ?? 0] = value;
     return { name, axis, dash: dash || index >= COLOURS, series: (index % COLOURS) + 1, values };
   });
-  const { low, high } = tile;
+  const { low, high } = limits ?? tile;
   return {
     title: "",
     unit: "",

@@ -24,8 +24,9 @@ export function FigureBody({ tile, state }: { tile: FigureTile; state: TileState
   if (!state?.figure) return isTold(state) ? null : <Skeleton lines={1} height={40} />;
   const { value, points } = state.figure;
   const text = figureText(value, tile.decimals);
-  const verdict = verdictOf(value, tile.low, tile.high);
-  const broken = verdict === "high" ? tile.high : tile.low;
+  const { low, high } = state.limits ?? tile;
+  const verdict = verdictOf(value, low, high);
+  const broken = verdict === "high" ? high : low;
   const limit = verdict && `${verdict === "high" ? "above" : "below"} ${broken?.toLocaleString("en")}`;
   const length = text.length + (tile.unit ? 0.7 * (tile.unit.length + 1) : 0);
   return (

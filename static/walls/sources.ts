@@ -1,6 +1,6 @@
 /** What a tile can show: pipelines, the streams of their elements, and the columns of those. */
 import { get, post } from "../shared/api";
-import { displayName, elementsOf } from "../shared/document";
+import { displayName, elementsOf, limitOf } from "../shared/document";
 import { columnsOf, isNumber } from "../shared/rows/cells";
 import type {
   Operator,
@@ -20,6 +20,8 @@ export interface Stream {
   title: string;
   /** null: nobody has said them, so they are read from its rows */
   fields: SchemaField[] | null;
+  /** of an alarm: its limit */
+  limit: number | null;
 }
 
 const path = (pipeline: string): string => `/pipelines/${encodeURIComponent(pipeline)}`;
@@ -47,6 +49,7 @@ export async function streamsOf(pipeline: string, signal: AbortSignal): Promise<
       output: outputs.length > 1 ? name : "",
       title: displayName(element, operator) + (outputs.length > 1 ? `, ${name}` : ""),
       fields: schemas[`${element.id}.${name}`]?.fields ?? null,
+      limit: limitOf(element)?.value ?? null,
     }));
   });
 }

@@ -295,23 +295,51 @@ export function TableFields({ wish, set }: Fields) {
   );
 }
 
+/** Numbers, or the limit of an alarm, which the tile follows when it is changed. */
 export function LimitFields({ wish, set }: Fields) {
+  const { data: streams } = useStreams(wish.pipeline);
+  const alarms = (streams ?? []).filter(({ limit }) => limit !== null);
+  const own = wish.limit_of;
+  const here = own?.pipeline === wish.pipeline ? own.element : null;
+  const options: [string, string][] = [
+    ["", "Numbers"],
+    ...alarms.map(({ element, title, limit }): [string, string] => [
+      element,
+      `As ${title} has it, now ${limit}`,
+    ]),
+    // of another pipeline, or of an alarm that is gone
+    ...(own && !alarms.some(({ element }) => element === here)
+      ? [[own.element, `As ${own.element} has it`] satisfies [string, string]]
+      : []),
+  ];
   return (
     <div className="wall-fields">
-      <Text
-        label="Mark below"
-        value={wish.low}
-        onChange={(low) => set({ low })}
-        number
-        placeholder="No limit"
-      />
-      <Text
-        label="Mark above"
-        value={wish.high}
-        onChange={(high) => set({ high })}
-        number
-        placeholder="No limit"
-      />
+      {options.length > 1 && (
+        <Choice
+          label="Limit"
+          value={own?.element ?? ""}
+          options={options}
+          onChange={(element) => set({ limit_of: element ? { pipeline: wish.pipeline, element } : null })}
+        />
+      )}
+      {!own && (
+        <>
+          <Text
+            label="Mark below"
+            value={wish.low}
+            onChange={(low) => set({ low })}
+            number
+            placeholder="No limit"
+          />
+          <Text
+            label="Mark above"
+            value={wish.high}
+            onChange={(high) => set({ high })}
+            number
+            placeholder="No limit"
+          />
+        </>
+      )}
     </div>
   );
 }

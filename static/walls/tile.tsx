@@ -115,6 +115,10 @@ function useSize(place: RefObject<HTMLElement | null>): { height: number; width:
 export function tileName(tile: Tile, state: TileState | undefined): string {
   if (tile.title) return tile.title;
   const titles = new Map(state?.sources.map((each) => [`${each.pipeline}/${each.element}`, each.title]));
+  const [first] = tile.kind === "chart" ? tile.series : [];
+  // its curves have the names of machines and the like: the element says of what
+  if (first?.by && tile.kind === "chart" && tile.series.length === 1)
+    return titles.get(`${first.pipeline}/${first.element}`) ?? first.element;
   if (tile.kind === "chart")
     return tile.series.map((each) => seriesName(each, tile.series, titles)).join(", ");
   if (tile.kind === "figure") return seriesName(tile.series, [tile.series], titles);

@@ -31,6 +31,8 @@ export interface Wish {
   range_s: number;
   low: string;
   high: string;
+  /** the alarm whose limit it is, in place of numbers */
+  limit_of: { pipeline: string; element: string } | null;
   unit: string;
   decimals: string;
   rows: string;
@@ -51,6 +53,7 @@ export const NO_WISH: Wish = {
   range_s: RANGE_S,
   low: "",
   high: "",
+  limit_of: null,
   unit: "",
   decimals: "",
   rows: "10",
@@ -89,7 +92,7 @@ export function wishOf(tile: Tile): Wish {
     const { figure, pipeline = "", element = "", node = "", range_s = LOAD_S } = tile;
     return { ...wish, figure, pipeline, element, node, range_s };
   }
-  const limits = { low: text(tile.low), high: text(tile.high) };
+  const limits = { low: text(tile.low), high: text(tile.high), limit_of: tile.limit_of ?? null };
   if (tile.kind === "figure") {
     const { pipeline, element, output = "", column } = tile.series;
     const { unit = "", decimals } = tile;
@@ -138,6 +141,7 @@ export function faultOf(wish: Wish): string | null {
       ? null
       : `Rows are a whole number from 1 to ${ROWS_MAX}.`;
   }
+  if (wish.limit_of) return null;
   const [low, high] = [numberIn(wish.low), numberIn(wish.high)];
   if (Number.isNaN(low) || Number.isNaN(high)) return "A limit is a number, or empty.";
   if (low !== null && high !== null && low >= high) return "The lower limit is below the upper one.";
@@ -149,7 +153,9 @@ export function tileOf(wish: Wish): Tile {
   const { of, kind, title, pipeline, element, output } = wish;
   const place = of ?? { id: "", x: 0, y: 0, w: 0, h: 0 };
   const base = { id: place.id, x: place.x, y: place.y, w: place.w, h: place.h, title: title.trim() };
-  const limits = { low: numberIn(wish.low), high: numberIn(wish.high) };
+  const limits = wish.limit_of
+    ? { low: null, high: null, limit_of: wish.limit_of }
+    : { low: numberIn(wish.low), high: numberIn(wish.high), limit_of: null };
   switch (kind) {
     case "text":
       return { ...base, kind, text: wish.text };

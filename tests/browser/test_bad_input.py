@@ -19,9 +19,9 @@ def test_a_wrong_parameter_is_told_at_its_field_and_in_the_drawer_and_is_not_dep
 ) -> None:
     dashboard.create_pipeline("wrong-parameters")
     dashboard.drag_from_palette("Generator", 160, 160)
-    dashboard.field("Rate").fill("10")
+    dashboard.field("Rows per second").fill("10")
     dashboard.drag_from_palette("Count window aggregate", 420, 320)
-    size = dashboard.field("Size")
+    size = dashboard.field("Rows in a window")
     size.fill("0")
     dashboard.add_average("no_such_column", "average")
     dashboard.connect("generator", "count-window-aggregate")
@@ -38,12 +38,12 @@ def test_a_wrong_parameter_is_told_at_its_field_and_in_the_drawer_and_is_not_dep
     expect(dashboard.toast).to_contain_text("Not deployed")
     expect(dashboard.toast).to_contain_text("Nothing was changed on the nodes.")
     listed = dashboard.problems.get_by_role("listitem")
-    expect(listed.filter(has_text="Size")).to_contain_text("Count window aggregate")
+    expect(listed.filter(has_text="Rows in a window")).to_contain_text("Count window aggregate")
 
     # one click leads from the drawer to the field
     dashboard.canvas.locator(".react-flow__pane").click(position={"x": 30, "y": 280})
     expect(size).not_to_be_visible()
-    listed.filter(has_text="Size").get_by_role("button").click()
+    listed.filter(has_text="Rows in a window").get_by_role("button").click()
     expect(size).to_be_focused()
 
     # the size mended, the column's turn comes

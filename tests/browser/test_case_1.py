@@ -1,11 +1,12 @@
 """Case 1, by keyboard alone: numbers of a CSV file, the average of the last n, a CSV file; moved to another
-lane while it runs, and dragged back by mouse."""
+lane while it runs, dragged back by mouse, and to the other lane by touch."""
 
 from __future__ import annotations
 
 import csv
 import random
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -30,8 +31,9 @@ def averages_of_last(values: list[float], n: int) -> list[float]:
 
 
 def test_case_1_drawn_deployed_and_moved_to_another_lane_and_back_writes_what_the_oracle_computes(
-    dashboard: Dashboard, fogline: RunningFogline, tmp_path: Path
+    open_dashboard: Callable[..., Dashboard], fogline: RunningFogline, tmp_path: Path
 ) -> None:
+    dashboard = open_dashboard(*fogline.login(), has_touch=True)
     # quarters: their sums are exact in any order, so the result must be equal, not near
     values = [random.Random(row).randrange(4000) / 4 for row in range(ROWS)]
     numbers = tmp_path / "numbers.csv"
@@ -59,6 +61,8 @@ def test_case_1_drawn_deployed_and_moved_to_another_lane_and_back_writes_what_th
     expect(aggregate).to_contain_text(target)
     drag_back(dashboard, aggregate, origin)
     expect(aggregate).to_contain_text(origin)
+    drag_by_finger(dashboard, target)
+    expect(aggregate).to_contain_text(target)
     dashboard.expect_status("count-window-aggregate", re.compile("running|lagging|ended"))
 
     # an element has ended when its inputs have and it has processed them: the file is complete
@@ -86,7 +90,7 @@ def draw(dashboard: Dashboard, numbers: Path) -> None:
 
     dashboard.add_by_keyboard("count window", "count-window-aggregate")
     dashboard.open_parameters()
-    dashboard.type_into(dashboard.field("Size"), str(LAST))
+    dashboard.type_into(dashboard.field("Rows in a window"), str(LAST))
     dashboard.tab_to(dashboard.inspector.get_by_role("button", name="Add aggregate"))
     dashboard.press("Enter")
     first = dashboard.inspector.get_by_role("group", name="Aggregate 1").first
@@ -104,7 +108,7 @@ def draw(dashboard: Dashboard, numbers: Path) -> None:
     dashboard.press("Enter")
     expect(dashboard.card("csv-sink")).to_contain_text("Averages")
     dashboard.open_parameters()
-    dashboard.type_into(dashboard.field("File"), "averages.csv")
+    dashboard.type_into(dashboard.field("Name of the file"), "averages.csv")
 
     expect(dashboard.canvas.locator(".react-flow__edge")).to_have_count(2)
     expect(dashboard.problems).to_contain_text("No problems")
@@ -141,8 +145,15 @@ def drag_back(dashboard: Dashboard, card: Locator, target: str) -> None:
     dashboard.press("Enter")
     expect(dashboard.told_moves).to_contain_text(f"{NAME} runs on {target}. Pause: ", timeout=SLOW_MS)
     strip = card.locator(".move-strip")
-    expect(strip).to_contain_text(re.compile(r"Pause (none|(at most )?[\d.]+ m?s)"))
+    expect(strip).to_contain_text(re.compile(r"No row waited longer|Pause (at most )?[\d.]+ m?s"))
     expect(strip.get_by_role("button", name=re.compile(f"^Move back {NAME} to "))).to_be_visible()
+
+
+def drag_by_finger(dashboard: Dashboard, target: str) -> None:
+    dashboard.drag_to_lane_by_finger("count-window-aggregate", target)
+    question = dashboard.page.get_by_role("dialog", name=f"Move {NAME} to {target}")
+    question.get_by_role("button", name=f"Move to {target}").tap()
+    expect(dashboard.told_moves).to_contain_text(f"{NAME} runs on {target}. Pause: ", timeout=SLOW_MS)
 
 
 def element(fogline: RunningFogline, pipeline: str, id: str) -> dict[str, object]:

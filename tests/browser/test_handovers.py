@@ -146,7 +146,7 @@ def test_a_change_that_cannot_keep_its_state_restarts_that_element_alone_when_it
     axe = Axe(page)
     page.goto(f"/pipelines/{NAME}")
     dashboard.select("windows")
-    dashboard.inspector.get_by_label(re.compile("^Size")).fill("2")
+    dashboard.inspector.get_by_label(re.compile("^(Length of|Rows in) a window")).fill("2")
     expect(page.get_by_role("status", name="Draft saved")).to_be_visible()
     dashboard.deploy_button.click()
     preview = page.get_by_role("dialog", name=f"Deploy changes of {NAME}?")

@@ -99,7 +99,7 @@ def test_versions_are_compared_in_words_and_on_the_canvas_and_restored(
     told = changes(page).get_by_role("region", name="Changes")
     expect(told).to_contain_text("Against version 1: 1 changed, 1 removed")
     expect(told.get_by_role("listitem").filter(has_text="Per second")).to_contain_text(
-        re.compile("Size.*1 s.*to.*2 s")
+        re.compile("Length of a window.*1 s.*to.*2 s")
     )
     expect(dashboard.card("window")).to_contain_text("changed")
     expect(dashboard.card("file")).to_contain_text("removed")
@@ -232,14 +232,14 @@ def test_of_what_two_editors_changed_each_element_is_chosen(
     mine.select("window")
     size_of(mine).fill("3")
     mine.select("file")
-    mine.field("File").fill("mine.csv")
+    mine.field("Name of the file").fill("mine.csv")
     expect(mine.page.get_by_text("not saved, kept in this browser")).to_be_visible()
 
     theirs.select("window")
     size_of(theirs).fill("4")
     theirs.inspector.get_by_role("combobox", name=re.compile(r"^\s*Node")).select_option("edge-a")
     theirs.select("numbers")
-    theirs.field("Rate").fill("9")
+    theirs.field("Rows per second").fill("9")
     theirs.select("file")
     theirs.page.keyboard.press("Delete")
     expect(theirs.card("file")).to_have_count(0)
@@ -274,4 +274,4 @@ def test_of_what_two_editors_changed_each_element_is_chosen(
 
 def size_of(editor: Dashboard) -> Locator:
     """The field of the selected window."""
-    return editor.inspector.get_by_label(re.compile("^Size"))
+    return editor.inspector.get_by_label(re.compile("^(Length of|Rows in) a window"))

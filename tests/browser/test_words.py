@@ -63,7 +63,7 @@ def test_problems_have_titles_fields_and_types_in_words_and_what_is_for_engineer
     expect(rows).to_have_count(4)
     told = {
         "Power curve": ("Column 2", '"key" is text, but a number is needed.'),
-        "Size": ("Count window aggregate", "Has to be at least 1 (it is 0)."),
+        "Rows in a window": ("Count window aggregate", "Has to be at least 1 (it is 0)."),
         "Reads from": ("Count window aggregate", "Nothing is connected."),
         "recording": ("File", "This uploaded file no longer exists"),
     }
@@ -78,9 +78,11 @@ def test_problems_have_titles_fields_and_types_in_words_and_what_is_for_engineer
     expect(dashboard.card("generator")).to_have_accessible_description(re.compile("^Press enter or space"))
 
     # from the list to the field, which says the same
-    rows.filter(has_text="Size").get_by_role("button").click()
-    expect(dashboard.field("Size")).to_be_focused()
-    expect(dashboard.field("Size")).to_have_accessible_description(re.compile("Has to be at least 1"))
+    rows.filter(has_text="Rows in a window").get_by_role("button").click()
+    expect(dashboard.field("Rows in a window")).to_be_focused()
+    expect(dashboard.field("Rows in a window")).to_have_accessible_description(
+        re.compile("Has to be at least 1")
+    )
     expect(dashboard.inspector.get_by_label("Id", exact=True)).not_to_be_visible()
 
     # live: the counters of the protocol are under Details, and each says what it is

@@ -76,7 +76,7 @@ def read_the_file(dashboard: Dashboard) -> None:
 
 def average(dashboard: Dashboard) -> None:
     add(dashboard, "window", "window-aggregate")
-    dashboard.field("Size, s").fill("10")
+    dashboard.field("Length of a window, in seconds").fill("10")
     dashboard.add_average("temperature", "average")
     dashboard.open_more_parameters()
     dashboard.inspector.get_by_role("button", name="Add column").click()
@@ -88,7 +88,7 @@ def chart(dashboard: Dashboard) -> None:
     dashboard.inspector.get_by_role("button", name="Add column").click()
     text_field(dashboard, "Column 1").fill("average")
     dashboard.open_more_parameters()
-    dashboard.field("By").fill("store")
+    dashboard.field("A curve for each").fill("store")
     dashboard.field("Limit").fill("-15")
 
 

@@ -35,7 +35,7 @@ from webapp.placements import undeployed
 from webapp.placements.schemas import DeployPlan
 from webapp.placements.selectors import active_deployment
 from webapp.problems import Fault, Invalid, PreconditionRequired
-from webapp.walls.actions import follow_rename
+from webapp.walls.actions import follow_rename, follow_title
 
 router = Router(tags=["pipelines"])
 
@@ -122,7 +122,10 @@ def save_draft(request: HttpRequest, response: HttpResponse, name: str, body: Dr
     """Saves the draft. Needs `If-Match: "<revision>"` (else 428). Answers 409 with both versions when another
     save came first."""
     require(actor(request), Role.EDITOR, "edit pipelines")
-    pipeline = actions.save_draft(actor(request), name, body.document, wanted_revision(request))
+    with transaction.atomic():
+        before = pipeline_named(name).title
+        pipeline = actions.save_draft(actor(request), name, body.document, wanted_revision(request))
+        follow_title(name, before, pipeline.title)
     response.headers["ETag"] = etag(pipeline.draft_revision)
     return pipeline_json(pipeline)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
@@ -24,6 +25,10 @@ LINKS_MAX = 20
 """for each wall"""
 CHARACTERS_MAX = 500_000
 """of a wall's tiles as JSON"""
+TITLE_MAX = 80
+"""characters of a wall's title"""
+_NUMBER = re.compile(r"( \d+)?")
+"""What a title that was taken already gets: Hall 2."""
 SAFE = "Nothing was changed."
 
 
@@ -84,6 +89,31 @@ def follow_rename(before: str, after: str) -> None:
             wall.save()
 
 
+@transaction.atomic
+def follow_title(pipeline: str, before: str, after: str) -> None:
+    """Lets each wall that shows the pipeline and has its title (or that and a number) have its new title."""
+    if before == after or not before:
+        return
+    walls = list(Wall.objects.select_for_update())
+    taken = {wall.title.lower() for wall in walls}
+    for wall in walls:
+        number = wall.title.removeprefix(before)
+        title = f"{after[: TITLE_MAX - len(number)]}{number}"
+        named = wall.title.startswith(before) and _NUMBER.fullmatch(number)
+        if not named or title.lower() in taken or not any(_shows(tile, pipeline) for tile in wall.tiles):
+            continue
+        taken.add(title.lower())
+        wall.title = title
+        wall.revision += 1
+        wall.save()
+
+
+def _shows(part: dict[str, Any], pipeline: str) -> bool:
+    series = part.get("series")
+    parts = series if isinstance(series, list) else [series] if isinstance(series, dict) else []
+    return part.get("pipeline") == pipeline or any(_shows(each, pipeline) for each in parts)
+
+
 def _renamed(part: dict[str, Any], before: str, after: str) -> dict[str, Any]:
     """Returns a tile, or a series of one, with the new id wherever the pipeline had the one before."""
     found = {**part, "pipeline": after} if part.get("pipeline") == before else {**part}
@@ -92,6 +122,8 @@ def _renamed(part: dict[str, Any], before: str, after: str) -> dict[str, Any]:
         found["series"] = [_renamed(one, before, after) for one in series]
     elif isinstance(series, dict):
         found["series"] = _renamed(series, before, after)
+    if isinstance(part.get("limit_of"), dict):
+        found["limit_of"] = _renamed(part["limit_of"], before, after)
     return found
 
 

@@ -72,6 +72,11 @@ class FigureState(TypedDict):
     """the newest rows: time in ms since 1970, and value"""
 
 
+class Limits(TypedDict):
+    low: Number | None
+    high: Number | None
+
+
 class PictureElement(TypedDict):
     id: str
     title: str
@@ -97,6 +102,8 @@ class TileState(TypedDict):
     rows: Peeked | None
     """of a table: its newest rows, with the columns of the tile and no key"""
     picture: PictureState | None
+    limits: Limits | None
+    """of the alarm that the tile names, as it runs; null if it names none, or that one does not run"""
 
 
 class LoadPoint(ElementPoint, NodePoint):

@@ -24,9 +24,12 @@ from webapp.monitoring.streams import (
 from webapp.pipelines.shape import elements_of
 from webapp.problems import BackendAway, Problem, TooLarge
 from webapp.walls import schemas
+from webapp.walls.limits import limits_of
 from webapp.walls.sources import Sources
 from webapp.walls.tiles import (
+    ChartTile,
     FigureTile,
+    LimitOf,
     LoadTile,
     PictureTile,
     Series,
@@ -52,6 +55,7 @@ class _Shown:
     def __init__(self, tiles: Sequence[Tile], consumer: SharedConsumer) -> None:
         names = {stream.pipeline for tile in tiles for stream in streams_of(tile)}
         names |= {tile.pipeline for tile in tiles if isinstance(tile, PictureTile | LoadTile)}
+        names |= {limit.pipeline for tile in tiles if (limit := _limit_of(tile)) is not None}
         self._sources = Sources(names)
         self.pipelines = self._sources.pipelines
         self.board = Board(self.pipelines.values())
@@ -102,6 +106,20 @@ class _Shown:
             return away
 
 
+def _limit_of(tile: Tile) -> LimitOf | None:
+    return tile.limit_of if isinstance(tile, ChartTile | FigureTile) else None
+
+
+def _limits(tile: Tile, shown: _Shown) -> schemas.Limits | None:
+    """Returns the limit of the alarm that the tile names, as it runs."""
+    named = _limit_of(tile)
+    pipeline = shown.pipelines.get(named.pipeline) if named is not None else None
+    deployment = shown.board.deployment(pipeline) if pipeline is not None else None
+    if named is None or deployment is None:
+        return None
+    return limits_of(elements_of(deployment.version.document), named.element)
+
+
 def _wanted_rows(tile: Tile) -> list[tuple[Stream, int]]:
     """Returns which streams' newest rows a tile shows, and how many."""
     if isinstance(tile, FigureTile):
@@ -121,6 +139,7 @@ def _tile_state(tile: Tile, shown: _Shown) -> schemas.TileState:
         "figure": None,
         "rows": None,
         "picture": None,
+        "limits": _limits(tile, shown),
     }
     if isinstance(tile, FigureTile | TableTile) and found["sources"][0]["problem"] is None:
         try:

@@ -75,14 +75,25 @@ class _Tile(_Part):
         return self
 
 
+class LimitOf(_Part):
+    """An alarm."""
+
+    pipeline: Name
+    element: Name
+
+
 class _Limits(_Tile):
     """`low` and `high` are limits: outside of them a value is marked."""
 
     low: float | None = None
     high: float | None = None
+    limit_of: LimitOf | None = None
+    """the alarm whose limit it is, also when that is changed later"""
 
     @model_validator(mode="after")
     def _rising(self) -> Self:
+        if self.limit_of is not None and (self.low is not None or self.high is not None):
+            raise ValueError("limits are those of an alarm, or numbers: give one of the two")
         if self.low is not None and self.high is not None and self.low >= self.high:
             raise ValueError("low must be less than high")
         return self

@@ -14,6 +14,7 @@ import {
   type FormSetting,
   type LeafProps,
 } from "./leaves";
+import { AlarmControl } from "./alarm-field";
 import { ChoiceControl } from "./choices";
 import { ConditionControl } from "./condition-field";
 import { FileField } from "./file-field";
@@ -214,6 +215,8 @@ function Control(props: LeafProps) {
       return <UnionControl {...props} />;
     case "json":
       return <JsonControl {...props} />;
+    case "alarm":
+      return <AlarmControl {...props} />;
     default:
       return isCondition(props.field) ? <ConditionControl {...props} /> : <TextControl {...props} />;
   }

@@ -9,6 +9,7 @@ type Kind =
   | "number"
   | "string"
   | "file"
+  | "alarm"
   | "list"
   | "object"
   | "map"
@@ -89,7 +90,7 @@ export function kindOf(schema: JsonSchema): Kind {
     case "number":
       return "number";
     case "string":
-      return schema.format === "file" ? "file" : "string";
+      return schema.format === "file" || schema.format === "alarm" ? schema.format : "string";
     case "array":
       return "list";
     case "object":
@@ -119,13 +120,14 @@ const FOLD_MIN = 3;
 
 /**
  * Fields that are always shown, and those under "More": optional ones that neither the value nor
- * the operator's example sets.
+ * the operator's example sets, and that do not ask to be seen at first.
  */
 export function folded(fields: Field[], value: Record<string, unknown>): { shown: Field[]; more: Field[] } {
   const used = (field: Field) => {
     const given = value[field.name];
     return (
       field.required ||
+      field.schema["x-first"] === true ||
       field.example !== undefined ||
       (given != null && stable(given) !== stable(field.default))
     );
@@ -134,11 +136,18 @@ export function folded(fields: Field[], value: Record<string, unknown>): { shown
   return more.length >= FOLD_MIN ? { shown: fields.filter(used), more } : { shown: fields, more: [] };
 }
 
-const UNITS: Record<string, string> = { s: "s", ms: "ms", us: "µs", bytes: "bytes", percent: "%" };
+const UNITS: Record<string, string> = {
+  s: "in seconds",
+  ms: "in milliseconds",
+  us: "in microseconds",
+  hz: "in Hz",
+  bytes: "in bytes",
+  percent: "in percent",
+};
 
-/** `size_s` -> "Size, s": names end in their unit. */
+/** `size_s` -> "Size, in seconds": names end in their unit. */
 export const words = (name: string): string => {
-  const [, stem, unit] = /^(.+)_(s|ms|us|bytes|percent)$/.exec(name) ?? [];
+  const [, stem, unit] = /^(.+)_(s|ms|us|hz|bytes|percent)$/.exec(name) ?? [];
   return stem && unit ? `${spaced(stem)}, ${UNITS[unit]}` : spaced(name);
 };
 

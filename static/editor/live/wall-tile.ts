@@ -34,7 +34,9 @@ export function chartTile(
       .map((column) => ({ ...streamOf(pipeline, source), column, by })),
     range_s: Math.max(RANGE_S_MIN, Math.ceil(Number(params.window_s) || WINDOW_S)),
     low: null,
-    high: typeof params.limit === "number" ? params.limit : null,
+    ...(typeof params.limit_of === "string"
+      ? { high: null, limit_of: { pipeline, element: params.limit_of } }
+      : { high: typeof params.limit === "number" ? params.limit : null }),
   };
 }
 

@@ -30,6 +30,13 @@ test("a chart hangs with the columns that it draws, its curves, its time and its
   });
 });
 
+test("a chart that draws the limit of an alarm hangs with that alarm, and not with today's number", () => {
+  expect(chartTile("p", "e", { limit: 80, limit_of: "alarm" }, records)).toMatchObject({
+    high: null,
+    limit_of: { pipeline: "p", element: "alarm" },
+  });
+});
+
 test("a table hangs with its columns, and no more rows than a wall shows", () => {
   expect(tableTile("p", "e", undefined, 500, records)).toMatchObject({
     kind: "table",

@@ -52,6 +52,8 @@ test("averages and alarms are drawn behind the file, on the node", () => {
   });
   const views = document.spec?.elements?.filter(({ type }) => type.startsWith("live-")) ?? [];
   expect(views.every((view) => view.node === undefined)).toBe(true);
+  // the line of the chart is the alarm's limit, also when that is changed later
+  expect(views.find(({ type }) => type === "live-chart")?.params).toMatchObject({ limit_of: alarm });
 });
 
 test("without a limit there is no alarm, and without a node no pin", () => {
@@ -82,6 +84,9 @@ test("what is drawn already is said and not drawn again, and nothing lies over a
 test("the wall has the averages, the alarms and the pipeline, no two over each other", () => {
   const tiles = tilesOf("press", WISH, made(DOCUMENT, "readings", WISH));
   expect(tiles.map(({ kind }) => kind)).toEqual(["chart", "table", "picture"]);
+  // titles and the limit are those of the elements, also when they are changed later
+  expect(tiles.map(({ title }) => title ?? "")).toEqual(["", "", ""]);
+  expect(tiles[0]).toMatchObject({ limit_of: { pipeline: "press", element: "hysteresis-alarm" } });
   expect(new Set(tiles.map(({ id }) => id)).size).toBe(3);
   expect(new Set(tiles.map(({ x, y }) => `${x} ${y}`)).size).toBe(3);
   expect(freeTitle("Halle", [{ title: "halle" }, { title: "Halle 2" }])).toBe("Halle 3");

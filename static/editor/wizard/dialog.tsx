@@ -86,13 +86,18 @@ export function WizardDialog({ source, columns, onClose }: Props) {
           onChange={(size) => set({ size_s: Number(size) })}
         />
         <Text
-          label={`Alarm when a reading is above${unit ? `, ${unit}` : ""}`}
+          label={`Alarm when a reading is above${unit ? `, in ${unit}` : ""}`}
           value={wish.above}
           number
           placeholder="No alarm"
           onChange={(above) => set({ above })}
         />
-        <Text label="And stays above for, s" value={wish.for_s} number onChange={(for_s) => set({ for_s })} />
+        <Text
+          label="And stays above for, in seconds"
+          value={wish.for_s}
+          number
+          onChange={(for_s) => set({ for_s })}
+        />
         <p className="field__help">The alarm watches the readings themselves, not their average.</p>
         <Choice
           label="Runs on"

@@ -1,6 +1,5 @@
 /** The wall of what was made of a file. */
 import { get, post, request } from "../../shared/api";
-import { typedNumber } from "../../shared/numbers";
 import type { Tile, Wall, WallItem } from "../../shared/types";
 import { freeId, placed, wallPath, WALL_TITLE_MAX } from "../../shared/wall-tiles";
 import { averageName, type Made, type Wish } from "./wish";
@@ -8,23 +7,23 @@ import { averageName, type Made, type Wish } from "./wish";
 const HOUR_S = 3600;
 const NOWHERE = { id: "", x: 0, y: 0, w: 0, h: 0 };
 
-/** Pure: the averages as a chart, below it the pipeline as it is drawn, and the alarms beside them. */
+/**
+ * Pure: the averages as a chart, below it the pipeline as it is drawn, and the alarms beside them. None has a
+ * title or limit of its own: those of the elements are shown, also when they are changed later.
+ */
 export function tilesOf(pipeline: string, wish: Wish, { average, alarm }: Made): readonly Tile[] {
-  const limit = typedNumber(wish.above);
   const chart: Tile = {
     ...NOWHERE,
     kind: "chart",
-    title: `Average ${wish.column}`,
     series: [{ pipeline, element: average, column: averageName(wish), by: wish.by || null }],
     range_s: HOUR_S,
-    high: Number.isNaN(limit) ? null : limit,
+    ...(alarm && { limit_of: { pipeline, element: alarm } }),
   };
   const alarms: Tile[] = alarm
     ? [
         {
           ...NOWHERE,
           kind: "table",
-          title: "Alarms",
           pipeline,
           element: alarm,
           columns: [...(wish.by ? [wish.by] : []), "alarm", "since", "worst"],

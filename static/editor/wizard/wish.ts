@@ -150,20 +150,21 @@ export function made(document: PipelineDocument, source: string, wish: Wish): Ma
   };
   const parts = partsOf(wish);
   let average = sameAs(document, source, parts.average)?.id;
-  if (!average) {
-    average = add(parts.average, source, 1, 0);
-    const params = {
-      columns: [averageName(wish)],
-      window_s: 60 * wish.size_s,
-      ...(wish.by ? { by: wish.by } : {}),
-      ...(parts.alarm ? { limit: typedNumber(wish.above) } : {}),
-    };
-    add({ type: "live-chart", title: `Chart of ${wish.column}`, params }, average, 2, 0);
-  }
+  const isNew = average === undefined;
+  average ??= add(parts.average, source, 1, 0);
   let alarm = (parts.alarm && sameAs(document, source, parts.alarm)?.id) ?? null;
   if (parts.alarm && !alarm) {
     alarm = add(parts.alarm, source, 1, 1);
     add({ type: "live-table", title: "Alarms", params: { rows: 50 } }, alarm, 2, 1);
+  }
+  if (isNew) {
+    const params = {
+      columns: [averageName(wish)],
+      window_s: 60 * wish.size_s,
+      ...(wish.by ? { by: wish.by } : {}),
+      ...(alarm ? { limit_of: alarm } : {}),
+    };
+    add({ type: "live-chart", title: `Chart of ${wish.column}`, params }, average, 2, 0);
   }
   const pinned = wish.node ? changeElement(document, source, place) : document;
   const others = elementsOf(document).flatMap((each) => placeOf(each) ?? []);

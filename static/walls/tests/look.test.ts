@@ -8,6 +8,7 @@ const tile = (problem: string | null, element = "power"): TileState => ({
   figure: null,
   rows: problem === null ? { stream: element, records: [record] } : null,
   picture: null,
+  limits: null,
 });
 const state = (tiles: Record<string, TileState>): Tiles => ({ at: "", revision: 1, tiles });
 const curve = (stream: string) => ({ stream, records: [], rows: 0, left_out: 0, cursor: "0:1" });

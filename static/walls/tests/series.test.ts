@@ -93,6 +93,11 @@ describe("a chart on a wall", () => {
       band: { high: 80 },
       marks: [{ t: T0, kind: "note", text: "oven on" }],
     });
+    // an alarm's limit, as it runs now
+    expect(wallChart(tile(series()), [rows({ kw: 1 })], [], NAMES, { low: 3, high: null }).band).toEqual({
+      low: 3,
+      high: undefined,
+    });
   });
 
   test("leaves out what is no number", () => {

@@ -62,6 +62,28 @@ def test_tiles_follow_a_pipeline_that_gets_another_id(caller: Call) -> None:
     assert caller("viewer").get(f"/walls/{other['id']}").json() == other
 
 
+def test_a_wall_that_has_the_title_of_its_pipeline_gets_its_new_one(caller: Call) -> None:
+    editor = caller("editor")
+    pipeline = editor.post("/pipelines", {"title": "Halle"}).json()
+    shows = {**PICTURE, "pipeline": pipeline["name"]}
+    wall, second = made(caller, "Halle", shows), made(caller, "Halle 2", TEXT | {"id": "text"}, shows)
+    others = [made(caller, "Halle Süd", shows), made(caller, "Halle 3", TEXT)]
+    document = pipeline["document"] | {"metadata": {"name": pipeline["name"], "title": "Halle Nord"}}
+    saving = {"If-Match": f'"{pipeline["revision"]}"'}
+    assert editor.put(f"/pipelines/{pipeline['name']}", {"document": document}, **saving).status_code == 200
+    shown = {each["id"]: each["title"] for each in caller("viewer").get("/walls").json()}
+    assert (shown[wall["id"]], shown[second["id"]]) == ("Halle Nord", "Halle Nord 2")
+    assert [shown[other["id"]] for other in others] == ["Halle Süd", "Halle 3"]
+
+
+def test_a_tile_has_the_limit_of_an_alarm_or_numbers(caller: Call) -> None:
+    alarm = {"pipeline": PIPELINE, "element": "alarm"}
+    wall = made(caller, "Hall", CHART | {"limit_of": alarm})
+    assert wall["tiles"][0]["limit_of"] == alarm
+    both = put(caller, "hall", wall["revision"], title="Hall", tiles=[CHART | {"limit_of": alarm, "high": 3}])
+    assert "give one of the two" in str(assert_problem(both, 422)["faults"])
+
+
 def test_a_save_of_an_older_revision_is_refused_and_the_same_save_changes_nothing(caller: Call) -> None:
     wall = made(caller, "Hall", TEXT)
     again = put(caller, "hall", wall["revision"], title="Hall", tiles=wall["tiles"])

@@ -40,7 +40,7 @@ def test_a_group_is_called_by_its_title_else_by_its_elements():
 
 def test_a_parameter_is_called_as_in_its_form():
     assert parameter_title("time_column", "Time Column") == "Time column"
-    assert parameter_title("size_s") == "Size, s"
+    assert parameter_title("size_s") == "Size, in seconds"
     assert parameter_title("path", "File") == "File"
 
 
@@ -48,7 +48,7 @@ def test_a_place_is_called_as_in_the_form_and_what_has_no_form_by_its_path(regis
     schema = registry.describe("window-aggregate")["params_schema"]
     element = "spec.elements[3]"
     assert place_words(f"{element}.params.aggregates[0].column", ["in"], schema) == "Aggregate 1, column"
-    assert place_words(f"{element}.params.size_s", ["in"], schema) == "Size, s"
+    assert place_words(f"{element}.params.size_s", ["in"], schema) == "Length of a window, in seconds"
     assert place_words(f"{element}.params.keys[1]", ["in"], schema) == "Column 2"
     assert place_words(f"{element}.inputs.in", ["in"], schema) == "Reads from"
     assert place_words(f"{element}.inputs.left", ["left", "right"]) == "Input left"
@@ -76,16 +76,21 @@ def test_a_fault_has_the_title_the_place_and_types_in_words(registry, pipeline, 
 @pytest.mark.parametrize(
     ("type_", "params", "told"),
     [
-        ("generator", {"rate": -1}, "Rate: has to be more than 0 (it is -1)"),
-        ("generator", {"rate": "fast"}, 'Rate: has to be a number (it is "fast")'),
+        ("generator", {"rate": -1}, "Rows per second: has to be more than 0 (it is -1)"),
+        ("generator", {"rate": "fast"}, 'Rows per second: has to be a number (it is "fast")'),
         (
             "generator",
             {"rate": "1,500"},
-            'Rate: has to be a number: "1,500" can be read in two ways, write 1.500 or 1500',
+            'Rows per second: has to be a number: "1,500" can be read in two ways, write 1.500 or 1500',
         ),
-        ("generator", {"rows": 1.5}, "Rows: has to be a whole number (it is 1.5)"),
+        ("generator", {"rows": 1.5}, "Rows before it ends: has to be a whole number (it is 1.5)"),
         ("generator", {"keys": None}, "Different keys: has to be a whole number (it is empty)"),
-        ("generator", {"catch_up": "perhaps"}, 'Catch up: has to be true or false (it is "perhaps")'),
+        (
+            "generator",
+            {"catch_up": "perhaps"},
+            "After a stop, send what was due in the meantime at once: has to be true or false"
+            ' (it is "perhaps")',
+        ),
         ("generator", {"speed": 1}, 'speed: unknown field "speed"; did you mean "seed"?'),
         ("generator", {"signals": [{"shape": "sine"}]}, "Signal 1, name: this is required"),
         ("csv-replay", {"path": ""}, 'File: choose a file or upload one (it is "")'),
@@ -130,7 +135,7 @@ def test_a_message_calls_parameters_as_the_form_does(registry, pipeline, source)
         },
     }
     (fault,) = validate(pipeline(source(), band), registry).faults
-    assert fault.message == '"Low cutoff hz" must be less than "High cutoff hz"'
+    assert fault.message == '"Remove below, in Hz" must be less than "Remove above, in Hz"'
 
 
 def test_no_title_or_help_of_a_form_has_a_name_for_machines(registry):

@@ -48,7 +48,7 @@ _COLOURS = {"pipeline_runtime/": "#8fcfc8", "tests/": "#d4d4d8", "": "#f3cf9b"}
 _OURS = "pipeline_runtime/"
 # py-spy leaves out threads that wait, but on a busy machine not all of them.
 _WAITING = frozenset(
-    ("wait", "select", "accept", "readinto", "recv", "recv_into", "sleep", "acquire", "_worker")
+    ("wait", "_wait", "select", "accept", "readinto", "recv", "recv_into", "sleep", "acquire", "_worker")
 )
 
 

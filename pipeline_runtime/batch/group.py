@@ -101,8 +101,9 @@ class GroupWork:
         for item in self._reader.inputs:
             mine = [part for part in slices if part.input == item.index]
             parts = [rows for part in mine for rows in self._reader.read(part)]
-            empty = input_schema(item.schema).empty_table()
-            streams[item.source] = pa.concat_tables(parts) if parts else empty
+            streams[item.source] = (
+                pa.concat_tables(parts) if parts else input_schema(item.schema).empty_table()
+            )
         self._reader.go_on()
         return streams
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -48,8 +47,10 @@ LETTERS = pa.schema(
 """Dead letters: the element that could not take a row, why, what it was given, where that lies in what the
 group reads, and the key and the time that it has there. What nobody knows is null."""
 _NOT_FINITE = "ValueError: a number is infinite or NaN, which JSON does not have"
-_ABOUT = b"fogline"
-"""Where an Arrow stream's schema says what its table is."""
+_NO_LETTERS = LETTERS.empty_table()
+_SIZE_BYTES = 4
+_WRITTEN = pa.ipc.IpcWriteOptions()
+_SMALL_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ class OutputBuilder:
     def output(self, given: Sequence[pa.Table] = ()) -> BatchOutput:
         """Returns all of it. `given`: the rows of each stream that the group reads, off which letters get the
         keys and the times of their rows."""
-        letters = with_rows(_together(self._letters, LETTERS), given)
+        letters = with_rows(pa.concat_tables(self._letters), given) if self._letters else _NO_LETTERS
         return BatchOutput(self._records, self._sinks, letters, self._counts, self._rows)
 
     def _without_bad_rows(
@@ -185,44 +186,43 @@ _KINDS = ("records", "rows", "bodies", "sinks")
 
 
 def packed(output: BatchOutput) -> memoryview:
-    """The output as bytes, for the gate: one Arrow stream for each table, which says what it is."""
+    """The output as bytes, for the gate: how many bytes of JSON follow, JSON that says which tables there
+    are, and an Arrow stream for each of them."""
+    tables = [(kind, source, table) for kind in _KINDS for source, table in getattr(output, kind).items()]
+    if output.letters.num_rows:
+        tables.append(("letters", "", output.letters))
+    about = {"counts": dict(output.counts), "tables": [(kind, source) for kind, source, _ in tables]}
+    text = json.dumps(about).encode()
+    head = len(text).to_bytes(_SIZE_BYTES, "big") + text
+    if sum(table.nbytes for *_, table in tables) < _SMALL_BYTES:
+        small = pa.BufferOutputStream()
+        _write_all(small, head, tables)
+        return memoryview(small.getvalue())
     counted = pa.MockOutputStream()
-    _write_all(counted, output)
+    _write_all(counted, head, tables)
     # A stream that grows would copy what it has, again and again.
     buffer = pa.allocate_buffer(counted.size())
-    _write_all(pa.FixedSizeBufferWriter(buffer), output)
+    _write_all(pa.FixedSizeBufferWriter(buffer), head, tables)
     return memoryview(buffer)
 
 
-def _write_all(sink: pa.NativeFile, output: BatchOutput) -> None:
-    _write(sink, output.letters, {"counts": dict(output.counts)})
-    for kind in _KINDS:
-        for source, table in getattr(output, kind).items():
-            _write(sink, table, {"kind": kind, "source": source})
+def _write_all(sink: pa.NativeFile, head: bytes, tables: Sequence[tuple[str, str, pa.Table]]) -> None:
+    sink.write(head)
+    for *_, table in tables:
+        with pa.ipc.new_stream(sink, table.schema, options=_WRITTEN) as stream:
+            stream.write_table(table)
 
 
 def unpacked(payload: bytes) -> BatchOutput:
     """Returns the output that `packed` made the bytes of."""
     buffer = pa.BufferReader(payload)
-    letters, about = _read(buffer)
-    tables: dict[str, dict[str, pa.Table]] = {kind: {} for kind in _KINDS}
-    while buffer.tell() < len(payload):
-        table, which = _read(buffer)
-        tables[which["kind"]][which["source"]] = table
+    about = json.loads(buffer.read(int.from_bytes(buffer.read(_SIZE_BYTES), "big")))
+    tables: dict[str, dict[str, pa.Table]] = {kind: {} for kind in (*_KINDS, "letters")}
+    for kind, source in about["tables"]:
+        with pa.ipc.open_stream(buffer) as stream:
+            tables[kind][source] = stream.read_all()
+    letters = tables.pop("letters").get("", _NO_LETTERS)
     return BatchOutput(letters=letters, counts=about["counts"], **tables)
-
-
-def _write(sink: pa.NativeFile, table: pa.Table, about: Mapping[str, Any]) -> None:
-    schema = table.schema.with_metadata({_ABOUT: json.dumps(about).encode()})
-    with pa.ipc.new_stream(sink, schema) as stream:
-        stream.write_table(table.replace_schema_metadata(schema.metadata))
-
-
-def _read(buffer: pa.BufferReader) -> tuple[pa.Table, dict[str, Any]]:
-    with pa.ipc.open_stream(buffer) as stream:
-        table = stream.read_all()
-    about = json.loads(table.schema.metadata[_ABOUT])
-    return table.replace_schema_metadata(None), about
 
 
 def _by_stream(parts: Sequence[Mapping[str, pa.Table]]) -> dict[str, pa.Table]:
@@ -230,10 +230,6 @@ def _by_stream(parts: Sequence[Mapping[str, pa.Table]]) -> dict[str, pa.Table]:
     return {
         source: pa.concat_tables([part[source] for part in parts if source in part]) for source in streams
     }
-
-
-def _together(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
-    return pa.concat_tables(tables) if tables else schema.empty_table()
 
 
 def _without_marks(rows: pa.Table) -> pa.Table:

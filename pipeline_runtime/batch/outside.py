@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import groupby
 from typing import Any
 
@@ -99,7 +100,7 @@ def read_outside(
 ) -> Read:
     """Returns the rows of the records, in their order. What cannot be read is rejected, each row for
     itself. A timestamp that microseconds cannot hold becomes the nearest one that they can hold."""
-    timestamps_ms = np.clip(timestamps_ms, -_TIMESTAMP_MS_MAX, _TIMESTAMP_MS_MAX)
+    timestamps_ms = np.minimum(np.maximum(timestamps_ms, -_TIMESTAMP_MS_MAX), _TIMESTAMP_MS_MAX)
     if reading.is_plain:
         return _plain(values, timestamps_ms, schema, reading)
     return _mapped(values.to_pylist(), timestamps_ms, schema, reading)
@@ -112,8 +113,7 @@ def _plain(
     reading: RecordReading,
 ) -> Read:
     """Each record is one row of fields that have the columns' types: Arrow reads them 20 times as fast."""
-    fields = zip(schema.fields, reading.columns, strict=True)
-    as_written = StreamSchema(fields=tuple(Field(name=str(c.path[0]), type=f.type) for f, c in fields))
+    as_written = _as_written(schema, reading)
 
     def rescue(value: bytes) -> dict[str, Any]:
         [row] = _rows_of(value, schema, reading)
@@ -123,6 +123,13 @@ def _plain(
     places = np.arange(len(values)) if decoded.kept is None else np.array(decoded.kept, np.int64)
     columns = decoded.columns.rename_columns(list(schema.names))
     return Read(columns, places, timestamps_ms[places] * 1000, decoded.rejects)
+
+
+@lru_cache(maxsize=256)
+def _as_written(schema: StreamSchema, reading: RecordReading) -> StreamSchema:
+    """Returns the schema with the names that the records' fields have."""
+    fields = zip(schema.fields, reading.columns, strict=True)
+    return StreamSchema(fields=tuple(Field(name=str(c.path[0]), type=f.type) for f, c in fields))
 
 
 def _mapped(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ _META = (
 )
 
 
+@lru_cache(maxsize=256)
 def input_schema(schema: StreamSchema) -> pa.Schema:
     """A stream's columns inside a group: its fields, and what the stream's record says of each row."""
     return pa.schema([*arrow_schema(schema), *_META])

@@ -1,4 +1,5 @@
-"""Objects that are written alike become the same columns as by a parser that takes any, or none at all."""
+"""Objects that are written alike, and few objects, become the same columns as by a parser that takes any, or
+none at all."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from hypothesis import given, settings, strategies as st
 from pipeline_runtime.batch import alike
 from pipeline_runtime.batch.alike import parse_alike
 from pipeline_runtime.batch.decode import Reject, _by_halves, arrow_schema, decode
+from pipeline_runtime.batch.few import ROWS_MAX, parse_few
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 
 SCHEMA = StreamSchema(
@@ -78,15 +80,16 @@ def of_few_rows() -> object:
 
 def _agrees(values: list[bytes]) -> None:
     """What was made of the values is what Arrow's parser makes of them, or nothing was."""
-    found = parse_alike(pa.array(values, pa.binary()), TARGET)
-    if found is not None:
-        rejects: list[Reject] = []
-        table, kept = _by_halves(values, TARGET, rejects, None)
-        assert (rejects, kept) == ([], list(range(len(values)))), values
-        assert found.to_pylist() == table.to_pylist()
-        assert found.schema == TARGET
-        for column in found.columns:
-            column.validate(full=True)
+    for parse in (parse_alike, parse_few):
+        found = parse(pa.array(values, pa.binary()), TARGET)
+        if found is not None:
+            rejects: list[Reject] = []
+            table, kept = _by_halves(values, TARGET, rejects, None)
+            assert (rejects, kept) == ([], list(range(len(values)))), values
+            assert repr(found.to_pylist()) == repr(table.to_pylist()), "also the sign of a zero"
+            assert found.schema == TARGET
+            for column in found.columns:
+                column.validate(full=True)
 
 
 @settings(max_examples=100, deadline=None)
@@ -123,12 +126,30 @@ def test_usual_objects_are_all_taken(
     ]
 
 
+@settings(max_examples=30, deadline=None)
+@given(st.data(), st.integers(1, 6), st.sampled_from([(",", ":"), (", ", ": ")]))
+def test_few_usual_objects_are_all_taken_although_they_differ(
+    data: st.DataObject, count: int, between: tuple[str, str]
+) -> None:
+    names = st.lists(st.sampled_from([*USUAL]), max_size=7, unique=True)
+    cells = {**USUAL, "n": USUAL["n"].filter(lambda cell: cell != "-0")}
+    rows = [{name: data.draw(cells[name]) for name in data.draw(names)} for _ in range(count)]
+    values = [_object(row.items(), *between) for row in rows]
+    assert parse_few(pa.array(values, pa.binary()), TARGET) is not None
+    _agrees(values)
+
+
 def test_a_part_of_an_array_is_parsed_and_what_lies_around_it_is_not() -> None:
     values = pa.array([b"x", b'{"n":1}', b'{"n":22}', b"\xff"], pa.binary()).slice(1, 2)
     found = parse_alike(values, TARGET.remove(0))
     assert found is not None
     assert found["n"].to_pylist() == [1, 22]
     assert found["x"].null_count == 2
+
+
+def test_many_objects_are_not_parsed_as_few() -> None:
+    assert parse_few(pa.array([b"{}"] * (ROWS_MAX - 1), pa.binary()), TARGET) is not None
+    assert parse_few(pa.array([b"{}"] * ROWS_MAX, pa.binary()), TARGET) is None
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,8 @@ from pipeline_runtime.operators.sdk import SourceReader
 _AHEAD_WAIT_S = 1.0
 _ASKED_EVERY_S = 0.25
 """How often the broker is asked where the topics end, while more is known to wait than a batch takes."""
+MORE_RATIO = 64
+"""A batch may have this part of its rows more if nothing is left then. Chosen, not measured."""
 BATCH_BYTES_MAX = 64 * 1024 * 1024
 """How large the values of a batch's records should be at most, together."""
 
@@ -59,14 +61,18 @@ class InputTopicDiffers(RuntimeError):
 
 
 def shares(waiting: Mapping[str, int], rows_max: int) -> dict[str, int]:
-    """How many of each input's waiting rows a batch of at most `rows_max` rows takes. Pure.
+    """How many of each input's waiting offsets a batch of at most `rows_max` rows takes. Pure.
+
+    The ends of transactions have offsets, too. What one full batch of another group has written is therefore
+    more than a full batch here. So that no single row is left for a batch of its own, a batch takes up to a
+    MORE_RATIO-th more if nothing is left then.
 
     The shares are in proportion to what waits, so that all inputs reach the present together. An input that
     ran ahead would move the watermark past the rows of the others. Each input that has rows gets at least
     one.
     """
     total = sum(waiting.values())
-    if total <= rows_max:
+    if total <= rows_max + rows_max // MORE_RATIO:
         return dict(waiting)
     taken = {key: max(1, rows * rows_max // total) if rows else 0 for key, rows in waiting.items()}
     excess = sum(taken.values()) - rows_max

@@ -25,7 +25,7 @@ from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import Follow
 from pipeline_runtime.replica import batch_planner as planner_module, release as release_module
 from pipeline_runtime.replica.core import followed_from, next_followed
-from pipeline_runtime.replica.input_offsets import shares, slices_between
+from pipeline_runtime.replica.input_offsets import MORE_RATIO, shares, slices_between
 from pipeline_runtime.replica.state import ReplicaState
 from tests.unit.replica.one_run import GROUP, Arrived, OneRun, run_of, state
 from tests.waiting import PATIENCE_S
@@ -379,12 +379,19 @@ def test_a_batch_is_bounded_fair_and_never_starves_an_input(waiting: dict[str, i
     taken = shares(waiting, rows_max)
     assert taken.keys() == waiting.keys()
     assert all(0 <= taken[key] <= waiting[key] for key in waiting)
-    assert sum(taken.values()) <= rows_max
+    assert sum(taken.values()) <= rows_max + rows_max // MORE_RATIO
     assert all(taken[key] >= 1 for key in waiting if waiting[key])
-    if sum(waiting.values()) <= rows_max:
+    if sum(waiting.values()) <= rows_max + rows_max // MORE_RATIO:
         assert taken == waiting
     else:
+        assert sum(taken.values()) <= rows_max
         assert sum(taken.values()) > rows_max - 2 * len(waiting)
+
+
+def test_what_another_group_has_written_in_one_full_batch_is_one_batch_here() -> None:
+    rows, ends_of_transactions = 1500, 1
+    assert shares({"in-0": rows + ends_of_transactions}, 1500) == {"in-0": 1501}
+    assert shares({"in-0": 2 * 1501}, 1500) == {"in-0": 1500}, "more is left than the ends"
 
 
 def test_who_has_released_plans_nothing_until_its_successor_has_committed(

@@ -20,6 +20,7 @@ from pyspark.sql.types import StructType
 from pipeline_runtime.batch.gate_client import gate, is_connected
 from pipeline_runtime.batch.gate_messages import FirstToken, NextToken, SlicesOf, TasksOf
 from pipeline_runtime.checkpoint.spark_state import TOKEN
+from pipeline_runtime.spark.freed_memory import give_back
 from pipeline_runtime.spark.garbage import freeze
 from pipeline_runtime.spark.schema import enveloped, flush_rows, source_schema
 
@@ -61,7 +62,12 @@ class GatedReader(DataSourceStreamReader):
 
             work = GroupWork(client, reader)
             freeze(dropped=False)
-            run_batches(client, work, partition.token, partition.task)
+            try:
+                run_batches(client, work, partition.token, partition.task)
+            finally:
+                # This process may wait for its next task for long.
+                del work, reader
+                _drop(self._address)
             return
         schema = source_schema([item.schema for item in reader.inputs])
         for part in client.ask(SlicesOf(partition.token, partition.task)) or ():
@@ -85,6 +91,12 @@ class GatedSource(DataSource):
 
 
 _readers: dict[str, GroupReader] = {}
+
+
+def _drop(address: str) -> None:
+    """Leave that gate's reader, with what it has read ahead."""
+    _readers.pop(address).close()
+    give_back()
 
 
 def _reader(address: str) -> GroupReader:

@@ -40,3 +40,31 @@ def faults(how: str) -> list[int]:
 def test_batches_get_the_memory_of_those_before_them_in_each_thread() -> None:
     assert faults("given back")[0] > PAGES // 2, "without it there is something to gain"
     assert max(faults("kept")) < PAGES // 20
+
+
+IDLE = """
+import threading
+import numpy as np
+from psutil import Process
+from pipeline_runtime.spark.freed_memory import give_back, keep_freed_memory
+
+def batch():
+    made = [np.ones(12_500) for _ in range(200)]  # 100 KB each
+    last = np.ones(12_500)  # of each thread's memory, behind what is freed
+    del made
+    return last
+
+keep_freed_memory()
+kept = [batch()]
+thread = threading.Thread(target=lambda: kept.append(batch()))
+thread.start()
+thread.join()
+before = Process().memory_info().rss
+give_back()
+print(before - Process().memory_info().rss)
+"""
+
+
+def test_a_process_without_a_batch_to_come_gives_the_memory_of_all_its_threads_back() -> None:
+    done = subprocess.run([sys.executable, "-c", IDLE], capture_output=True, text=True, check=True)
+    assert int(done.stdout) > 1.5 * 200 * 100_000

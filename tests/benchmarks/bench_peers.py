@@ -36,6 +36,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from time import time
 from typing import Any
 from uuid import uuid4
@@ -141,15 +142,20 @@ def _ready_for(node: Node, work: Work, output: str) -> None:
     ensure_topics(node.kafka, [Topic(name, partitions=work.partitions) for name in (output, *between)])
 
 
+def _note(noted: Callable[[int], None], replica: Replica) -> None:
+    noted(replica.status().rows_processed_total)
+
+
 @contextmanager
 def _fogline(
-    node: Node, work: Work, topic: str, output: str, pace: Pace, noted: Callable[[int], None]
+    node: Node, work: Work, topic: str, output: str, pace: Pace, noted: Callable[[int], None] | None = None
 ) -> Iterator[list[Replica]]:
-    """Runs it on Fogline. `noted` is told how many events were processed."""
+    """Runs it on Fogline. `noted` is told after each batch how many events were processed."""
     ensure_topics(node.kafka, [Topic(output, partitions=work.partitions)])
     specs = plan(work.document(topic, output), work.groups, pace)
     replicas = [start_owner(node, spec) for spec in specs]
-    node.on_change = lambda: noted(replicas[-1].status().rows_processed_total)
+    if noted is not None:
+        node.on_change = partial(_note, noted, replicas[-1])
     try:
         yield replicas
     finally:
@@ -264,19 +270,17 @@ class Bench:
     def _fogline_live(
         self, work: Work, topic: str, _: str, rate: float, seconds: float, count: int
     ) -> tuple[str, list[float], float]:
-        processed = 0
-
-        def note(rows: int) -> None:
-            nonlocal processed
-            processed = rows
-
         pace = PACE.model_copy(update={"latency_ms": LATENCY_MS_MIN, "interval_ms_min": LATENCY_MS_MIN})
         output = f"fogline-{uuid4().hex[:8]}"
-        with _fogline(self.node, work, topic, output, pace, note) as replicas:
-            wait_for(lambda: processed >= LATENCY_WARM_EVENTS, "the warm-up", replicas)
+        # Nobody looks at it while the latency is measured: a look takes as long as a part of a small batch.
+        with _fogline(self.node, work, topic, output, pace) as replicas:
+            [replica] = replicas
+            wait_for(
+                lambda: replica.status().rows_processed_total >= LATENCY_WARM_EVENTS, "the warm-up", replicas
+            )
             with observing(self.node.kafka, [output]) as observed:
                 begin_ms, late_s = self._load(topic, rate, seconds)
-                wait_for(lambda: processed >= count, "the rest", replicas)
+                wait_for(lambda: replica.status().rows_processed_total >= count, "the rest", replicas)
         return output, observed.of(output, begin_ms + LATENCY_WARM_S * 1000), late_s
 
     def _peer_live(

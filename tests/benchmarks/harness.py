@@ -34,6 +34,7 @@ from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.planning.plan import plan_groups, topics
 from pipeline_runtime.replica.host import ReplicaHost
 from pipeline_runtime.replica.replica import Replica
+from pipeline_runtime.spark.garbage import settle
 from tests.directing import tell
 from tests.ports import free_ports
 from workers.supervisor.services import Kafka
@@ -132,6 +133,7 @@ def running_node(prepare: Callable[[Path], None] = lambda _: None) -> Iterator[N
             node = Node(kafka, bench_host(directory, kafka, lambda: node.on_change()), directory, service.pid)
             log(f"starting Spark; what Java prints: {_java_prints_to(RESULTS / 'java.log')}")
             node.host.start()
+            settle()  # as a node does
             try:
                 yield node
             finally:

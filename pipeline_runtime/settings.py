@@ -110,6 +110,9 @@ class Settings(BaseSettings):
     """Set it to 1 when a proxy in front of the dashboard speaks TLS. Cookies are then sent over HTTPS only,
     and browsers are told to stay with HTTPS. Name a proxy on another machine in uvicorn's
     `FORWARDED_ALLOW_IPS`."""
+    public_url: Annotated[str, Field(pattern=r"^(https?://[^\s/?#]+)?$", max_length=200)] = ""
+    """The address under which people reach the dashboard, such as `https://fogline.example.org`. Links in
+    messages about alarms begin with it. Without one, they lead to this machine."""
     metrics_token: str = Field("", repr=False)
     """The bearer token with which other machines may read `/metrics`. Without one, only this machine may."""
     upload_bytes_max: PositiveInt = 1 << 30
@@ -285,6 +288,11 @@ class Settings(BaseSettings):
     def web_url(self) -> str:
         """The dashboard's address for a browser on this machine."""
         return f"http://{bracketed(self.local_host)}:{self.port}"
+
+    @property
+    def people_url(self) -> str:
+        """The dashboard's address in messages to people."""
+        return self.public_url or self.web_url
 
     @property
     def local_host(self) -> str:

@@ -20,6 +20,7 @@ export default defineConfig({
     rollupOptions: {
       input: {
         shell: entry("shared/shell.ts"),
+        alarms: entry("monitor/alarms/page.tsx"),
         overview: entry("monitor/overview.tsx"),
         pipelines: entry("monitor/pipelines.tsx"),
         editor: entry("editor/main.tsx"),

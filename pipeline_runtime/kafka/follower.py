@@ -52,5 +52,9 @@ class Follower:
                 break
         return found
 
+    def positions(self) -> dict[TopicPartition, int]:
+        """Returns where the next read goes on, also behind what is no row."""
+        return {tp: self._consumer.position(tp) for tp in self._followed}
+
     def close(self) -> None:
         self._consumer.close()

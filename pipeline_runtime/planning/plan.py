@@ -297,7 +297,9 @@ class _Plan:
 
     def leaves(self, source: str, members: list[str]) -> bool:
         """Returns whether a port needs a topic: an element outside the group reads it, or none at all reads
-        it (then the topic lets a user look at it)."""
+        it (then the topic lets a user look at it), or its rows are alerts, which control reads."""
+        if self.operators[parse_reference(source)[0]].category == "alert":
+            return True
         consumers = [id for id, inputs in self.inputs.items() if source in inputs.values()]
         return not consumers or any(consumer not in members for consumer in consumers)
 

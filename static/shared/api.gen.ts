@@ -24,6 +24,183 @@ export interface Again {
   reading: Reading;
 }
 
+export interface Alarm {
+  id: number;
+  status: "raised" | "acknowledged" | "silenced" | "cleared";
+  severity: "info" | "warning" | "critical";
+  title: string;
+  message: string;
+  source: "rows" | "rule" | "channel";
+  rule: string | null;
+  pipeline: string | null;
+  element: string | null;
+  node: string | null;
+  site: string | null;
+  key: string | null;
+  values: Record<string, unknown>;
+  row: AlarmRow | null;
+  count: number;
+  raised_at: string;
+  seen_at: string;
+  cleared_at: string | null;
+  acknowledged_at: string | null;
+  acknowledged_by: string | null;
+  silenced_until: string | null;
+  silenced_by: string | null;
+  note: string;
+}
+
+export interface AlarmChange {
+  at: string;
+  kind: "raised" | "worse" | "acknowledged" | "silenced" | "unsilenced" | "cleared";
+  who: string | null;
+  note: string;
+  until: string | null;
+}
+
+/** Without its URL, which nobody is shown again. */
+export interface AlarmChannel {
+  id: number;
+  name: string;
+  kind: string;
+  enabled: boolean;
+  created_by: string | null;
+  created_at: string;
+  worked_at: string | null;
+  failing_since: string | null;
+  error: string;
+  waiting: number;
+}
+
+export interface AlarmChannelChange {
+  url?: string | null;
+  enabled?: boolean | null;
+}
+
+export interface AlarmChannelIn {
+  name: string;
+  url: string;
+  enabled?: boolean;
+}
+
+export interface AlarmMessage {
+  id: string;
+  channel: string;
+  route: string | null;
+  reason: "raised" | "worse" | "repeat" | "escalation" | "cleared" | "test";
+  subject: string;
+  alarms: number[];
+  created_at: string;
+  due_at: string;
+  attempts: number;
+  repeats: number;
+  sent_at: string | null;
+  given_up_at: string | null;
+  error: string;
+}
+
+export interface AlarmMessages {
+  messages: AlarmMessage[];
+  waiting: number;
+  repeats: number;
+}
+
+/** What a rule may look at. */
+export interface AlarmMetric {
+  metric: string;
+  title: string;
+  unit: string;
+  of: "element" | "node";
+  below: boolean;
+  flag: boolean;
+}
+
+export interface AlarmPage {
+  alarms: Alarm[];
+  before: number | null;
+}
+
+export interface AlarmRoute {
+  id: number;
+  name: string;
+  spec: RouteSpec;
+  enabled: boolean;
+  created_by: string | null;
+  created_at: string;
+}
+
+export interface AlarmRouteChange {
+  spec?: RouteSpec | null;
+  enabled?: boolean | null;
+}
+
+export interface AlarmRouteIn {
+  name: string;
+  spec: RouteSpec;
+  enabled?: boolean;
+}
+
+/** The row that raised an alarm. */
+export interface AlarmRow {
+  stream: string;
+  partition: number;
+  offset: number;
+}
+
+export interface AlarmRule {
+  id: number;
+  name: string;
+  rule: MetricRule;
+  enabled: boolean;
+  open: number;
+  created_by: string | null;
+  created_at: string;
+}
+
+export interface AlarmRuleChange {
+  rule?: MetricRule | null;
+  enabled?: boolean | null;
+}
+
+export interface AlarmRuleIn {
+  name: string;
+  rule: MetricRule;
+  enabled?: boolean;
+}
+
+export interface AlarmWithHistory {
+  id: number;
+  status: "raised" | "acknowledged" | "silenced" | "cleared";
+  severity: "info" | "warning" | "critical";
+  title: string;
+  message: string;
+  source: "rows" | "rule" | "channel";
+  rule: string | null;
+  pipeline: string | null;
+  element: string | null;
+  node: string | null;
+  site: string | null;
+  key: string | null;
+  values: Record<string, unknown>;
+  row: AlarmRow | null;
+  count: number;
+  raised_at: string;
+  seen_at: string;
+  cleared_at: string | null;
+  acknowledged_at: string | null;
+  acknowledged_by: string | null;
+  silenced_until: string | null;
+  silenced_by: string | null;
+  note: string;
+  changes: AlarmChange[];
+}
+
+/** All alarms that are open. */
+export interface AlarmsMessage {
+  type: "alarms";
+  data: Alarm[];
+}
+
 export interface Allowed {
   allowed: boolean;
   reason: string | null;
@@ -55,6 +232,7 @@ export interface AttentionLine {
   restore_to?: string;
   site?: string;
   change?: "copy" | "take-out";
+  alarm?: number;
 }
 
 export interface AuditEntry {
@@ -1004,7 +1182,7 @@ export interface LinkIn {
   name?: string;
 }
 
-export type LiveBody = SnapshotMessage | NodesMessage | PipelinesMessage | ElementsMessage | MovesMessage | HandoverMessage | OperationMessage | EventMessage;
+export type LiveBody = SnapshotMessage | NodesMessage | PipelinesMessage | ElementsMessage | MovesMessage | AlarmsMessage | HandoverMessage | OperationMessage | EventMessage;
 
 export interface LiveElement {
   id: string;
@@ -1210,6 +1388,22 @@ export interface Measured {
   usual_wait_ms?: number | null;
 }
 
+/**
+ * When such an alarm is raised and cleared, and of what. Without `pipeline`, `element` or `node` it is
+ * about all of them.
+ */
+export interface MetricRule {
+  metric: "lag_rows" | "latency_ms" | "rate_low" | "rate_high" | "no_rows_s" | "element_failed" | "dead_letters" | "node_silent" | "disk_percent" | "cpu_percent" | "memory_percent";
+  raise_at?: number;
+  clear_at?: number | null;
+  for_s?: number;
+  clear_for_s?: number;
+  severity?: "info" | "warning" | "critical";
+  pipeline?: string | null;
+  element?: string | null;
+  node?: string | null;
+}
+
 export interface Migrate {
   target: string;
   strategy?: string | null;
@@ -1408,6 +1602,20 @@ export interface NotBroughtBack {
 
 export interface Note {
   note?: string;
+}
+
+export interface NoteIn {
+  note?: string;
+}
+
+/**
+ * Some hours of some days. A span that ends before it begins goes on to the next day; one that ends when
+ * it begins is the whole day.
+ */
+export interface OnCall {
+  days: number[];
+  begins?: string;
+  ends?: string;
 }
 
 export interface Operation {
@@ -1880,6 +2088,21 @@ export interface Restore {
   rewind?: boolean;
 }
 
+/** To which channels an alarm goes. Empty lists stand for all. */
+export interface RouteSpec {
+  channels: number[];
+  severity?: "info" | "warning" | "critical";
+  pipelines?: string[];
+  sites?: string[];
+  on_call?: OnCall[];
+  zone?: string;
+  wait_s?: number;
+  repeat_min?: number;
+  escalate_min?: number;
+  escalate_to?: number[];
+  tells_cleared?: boolean;
+}
+
 /** A row that is not the one that is expected at its place. */
 export interface RowDifference {
   place: number;
@@ -1922,6 +2145,11 @@ export interface SeveralText {
   files?: Record<string, string>;
 }
 
+export interface SilenceIn {
+  note?: string;
+  until: string;
+}
+
 /**
  * When a site appears, the parts of `pipeline` that are copied to sites get a copy there; an empty
  * `pipeline` means each. A site appears when a node there takes elements for `for_s` without a break. A site
@@ -1944,6 +2172,7 @@ export interface SnapshotData {
   moves: QueuedMove[];
   operations: Operation[];
   events: LogEvent[];
+  alarms: Alarm[];
 }
 
 export interface SnapshotMessage {

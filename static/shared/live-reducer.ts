@@ -5,6 +5,7 @@
  */
 import type { LiveMessage } from "./api.gen";
 import type {
+  Alarm,
   ClusterNode,
   Handover,
   LiveElement,
@@ -27,6 +28,8 @@ export interface LiveData {
   moves: QueuedMove[];
   operations: Record<string, Operation>;
   events: LogEvent[];
+  /** that are open, the worst first */
+  alarms: Alarm[];
 }
 
 export const EVENTS_MAX = 200;
@@ -42,6 +45,7 @@ export const nothing: LiveData = {
   moves: [],
   operations: {},
   events: [],
+  alarms: [],
 };
 
 /** The next state, and whether the server must be asked for a new snapshot. */
@@ -67,6 +71,8 @@ function changed(state: LiveData, message: LiveMessage): Partial<LiveData> {
       return { elements: { ...state.elements, [message.pipeline]: message.data } };
     case "moves":
       return { moves: message.data };
+    case "alarms":
+      return { alarms: message.data };
     case "handover":
       return { handovers: newest(state.handovers, message.data) };
     case "operation":

@@ -4,6 +4,7 @@ import { Command } from "cmdk";
 import {
   Activity,
   Cable,
+  BellRing,
   Box,
   CircleUser,
   FileUp,
@@ -247,6 +248,14 @@ function Pages() {
     <Command.Group heading="Pages">
       <Item value="Overview" run={go("/")} icon={<Gauge aria-hidden="true" />}>
         Overview
+      </Item>
+      <Item
+        value="Alarms"
+        keywords={["alert", "acknowledge", "silence", "rules", "channels", "messages", "on call"]}
+        run={go("/alarms/")}
+        icon={<BellRing aria-hidden="true" />}
+      >
+        Alarms
       </Item>
       <Item value="Pipelines" run={go("/pipelines/")} icon={<Workflow aria-hidden="true" />}>
         Pipelines

@@ -35,6 +35,7 @@ template, gallery, example, sample, Vorlage, Muster, Beispiel
 node, machine, server, computer, Knoten, Rechner, Maschine
 overview, home, dashboard, start, Übersicht, Startseite
 map, sites, latency, network, Karte, Standorte, Netz
+alarm, alarms, alert, notify, message, on call, acknowledge, silence, Alarm, Alarme, Meldung, benachrichtigen, quittieren, Bereitschaft
 policy, policies, rule, automatic, Regel, Regeln, automatisch
 events, audit, history, log, who, Ereignisse, Protokoll, Verlauf, wer
 account, accounts, user, users, password, role, token, profile, Konto, Konten, Benutzer, Nutzer, Passwort, Kennwort, Rolle

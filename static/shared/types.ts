@@ -11,6 +11,18 @@ import type {
 } from "./api.gen";
 
 export type {
+  Alarm,
+  AlarmChannel,
+  AlarmMessage,
+  AlarmMessages,
+  AlarmMetric,
+  AlarmPage,
+  AlarmRoute,
+  AlarmRule,
+  AlarmWithHistory,
+  MetricRule,
+  RouteSpec,
+  OnCall,
   MissingFile,
   ReadItem,
   ReadPipeline,

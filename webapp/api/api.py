@@ -11,6 +11,8 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from webapp.api import (
     accounts,
+    alarm_delivery,
+    alarms,
     connections,
     documents,
     elements,
@@ -47,6 +49,8 @@ api = NinjaAPI(
 for router in (
     accounts.router,
     overview.router,
+    alarms.router,
+    alarm_delivery.router,
     operators.router,
     pipelines.router,
     documents.router,

@@ -5,6 +5,7 @@ from ninja import Query, Router
 
 from webapp.accounts.models import Role
 from webapp.accounts.permissions import require
+from webapp.alarms.selectors import open_alarms
 from webapp.api.authentication import actor
 from webapp.backends.control_state import control_state
 from webapp.monitoring import selectors
@@ -29,7 +30,7 @@ def overview(request: HttpRequest) -> Overview:
     return {
         "pipelines": pipelines,
         "nodes": nodes,
-        "attention": attention(nodes, pipelines, elements, control_state(), advice()),
+        "attention": attention(nodes, pipelines, elements, control_state(), advice(), open_alarms()),
         "throughput": throughputs(board),
     }
 

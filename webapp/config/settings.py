@@ -51,6 +51,7 @@ INSTALLED_APPS = [
     "webapp.handovers",
     "webapp.operations",
     "webapp.policies",
+    "webapp.alarms",
     "webapp.monitoring",
     "webapp.walls",
     "webapp.connections",

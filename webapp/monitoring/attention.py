@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Set
 
 from pipeline_runtime.model.names import listed_and, sentence
+from webapp.alarms.schemas import Alarm
 from webapp.backends.control_state import BLIND, CLOCK, ControlState
 from webapp.monitoring.schemas import AttentionLine, LiveElement, PipelineItem, Severity
 from webapp.nodes.schemas import Node
 from webapp.placements.schemas import ElementStatus
 from webapp.policies.schemas import Standing
 
+ALARMS_MAX = 20
+"""How many alarms have a line of their own."""
+ALARM_SEVERITIES: Mapping[str, Severity] = {"critical": "error", "warning": "warning", "info": "info"}
 HELD = ("java-ended-twice", "nodes-fell-silent")
 """The errors of elements that wait until a person asks for them again, which a restoration does."""
 
@@ -25,11 +29,12 @@ def attention(
     elements: Mapping[str, list[LiveElement]],
     control: ControlState,
     advice: Iterable[tuple[str, Standing]] = (),
+    alarms: Iterable[Alarm] = (),
 ) -> list[AttentionLine]:
-    """Returns lines in the form of events. Control comes first, then nodes, since an element's problem often
-    follows from theirs.
+    """Returns lines in the form of events. Alarms come first, then control, then nodes, since an element's
+    problem often follows from theirs.
 
-    `advice` is what policies advise, with their names.
+    `advice` is what policies advise, with their names. `alarms` are those that are open, the worst first.
     """
     nodes, pipelines = list(nodes), list(pipelines)
     titles = {item["name"]: item["title"] for item in pipelines}
@@ -46,7 +51,7 @@ def attention(
             if item["status"] == "restoring":
                 for former in {copy["node"] for copy in item["replicas"]} - {item["node"]}:
                     restored.setdefault(former, set()).add(f"{item['group_title']} of {whose}")
-    found = list(_of_control(control, nodes))
+    found = [*_of_alarms(alarms), *_of_control(control, nodes)]
     for node in nodes:
         # While control hears no node, only those that were silent before are known to be.
         if control.hears or node["silent_at"]:
@@ -60,6 +65,28 @@ def attention(
     found += [line for item in pipelines for line in _of_pipeline(item, elements.get(item["name"], []), up)]
     # By measurements, so nothing is known about nodes that are not heard now.
     return found + [_of_policy(name, said, titles) for name, said in advice if control.hears]
+
+
+def _of_alarms(alarms: Iterable[Alarm]) -> Iterator[AttentionLine]:
+    """Those that are silenced are left out: who silenced them knows of them."""
+    told = [alarm for alarm in alarms if alarm["status"] in ("raised", "acknowledged")]
+    for alarm in told[:ALARMS_MAX]:
+        text = alarm["message"]
+        if alarm["status"] == "acknowledged":
+            text += f" {alarm['acknowledged_by']} knows of it."
+        line = _line(
+            "alarm.raised",
+            text,
+            alarm["raised_at"],
+            ALARM_SEVERITIES[alarm["severity"]],
+            pipeline=alarm["pipeline"],
+            element=alarm["element"],
+            node=alarm["node"],
+        )
+        yield {**line, "alarm": alarm["id"]}
+    if len(told) > ALARMS_MAX:
+        more = len(told) - ALARMS_MAX
+        yield _line("alarm.more", f"There are {more} more alarms. The page Alarms has all.", None)
 
 
 def _of_control(control: ControlState, nodes: list[Node]) -> Iterator[AttentionLine]:

@@ -9,6 +9,8 @@ from typing import TypeVar
 
 from channels.db import database_sync_to_async
 
+from webapp.alarms.schemas import Alarm
+from webapp.alarms.selectors import open_alarms
 from webapp.handovers.queues import open_queues
 from webapp.handovers.schemas import Handover, QueuedMove
 from webapp.handovers.selectors import recent_handovers
@@ -42,6 +44,7 @@ class LiveState:
     moves: list[QueuedMove] = field(default_factory=list)
     operations: list[Operation] = field(default_factory=list)
     events: list[LogEvent] = field(default_factory=list)
+    alarms: list[Alarm] = field(default_factory=list)
 
     def seen_by(self, watch: Watch) -> LiveState:
         deployed = {item["name"] for item in self.pipelines if item["deployment"]}
@@ -54,6 +57,7 @@ class LiveState:
             moves=[move for move in self.moves if move["pipeline"] in wanted],
             operations=self.operations,
             events=self.events,
+            alarms=self.alarms,
         )
 
     def data(self) -> SnapshotData:
@@ -66,6 +70,7 @@ class LiveState:
             "moves": self.moves,
             "operations": self.operations,
             "events": self.events,
+            "alarms": self.alarms,
         }
 
 
@@ -79,14 +84,16 @@ def read_state() -> LiveState:
         moves=open_queues(),
         operations=recent_operations(),
         events=events(),
+        alarms=open_alarms(),
     )
 
 
 def changes(old: LiveState, new: LiveState) -> Iterator[LiveChange]:
     """Yields the messages (without `n`) that turn `old` into `new` at a client.
 
-    A list of nodes, of pipelines, of one pipeline's elements or of queued moves replaces the former one.
-    Handovers and operations are updated by id. Events are new ones, oldest first, each to be put in front.
+    A list of nodes, of pipelines, of one pipeline's elements, of queued moves or of alarms replaces the
+    former one. Handovers and operations are updated by id. Events are new ones, oldest first, each to be put
+    in front.
     """
     if new.nodes != old.nodes:
         yield {"type": "nodes", "data": new.nodes}
@@ -97,6 +104,8 @@ def changes(old: LiveState, new: LiveState) -> Iterator[LiveChange]:
             yield {"type": "elements", "pipeline": name, "data": new.elements.get(name, [])}
     if new.moves != old.moves:
         yield {"type": "moves", "data": new.moves}
+    if new.alarms != old.alarms:
+        yield {"type": "alarms", "data": new.alarms}
     for handover in _news(old.handovers, new.handovers):
         yield {"type": "handover", "data": handover}
     for operation in _news(old.operations, new.operations):

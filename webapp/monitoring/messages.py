@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from webapp.alarms.schemas import Alarm
 from webapp.handovers.schemas import Handover, QueuedMove
 from webapp.monitoring.schemas import LiveElement, LogEvent, PipelineItem
 from webapp.nodes.schemas import Node
@@ -26,6 +27,8 @@ class SnapshotData(TypedDict):
     """the queues of the pipelines that are watched, each in its order"""
     operations: list[Operation]
     events: list[LogEvent]
+    alarms: list[Alarm]
+    """the open ones, the worst first; of very many not all"""
 
 
 class SnapshotMessage(TypedDict):
@@ -58,6 +61,13 @@ class MovesMessage(TypedDict):
     data: list[QueuedMove]
 
 
+class AlarmsMessage(TypedDict):
+    """All alarms that are open."""
+
+    type: Literal["alarms"]
+    data: list[Alarm]
+
+
 class HandoverMessage(TypedDict):
     type: Literal["handover"]
     data: Handover
@@ -78,6 +88,7 @@ LiveChange = (
     | PipelinesMessage
     | ElementsMessage
     | MovesMessage
+    | AlarmsMessage
     | HandoverMessage
     | OperationMessage
     | EventMessage

@@ -34,6 +34,8 @@ class AttentionLine(TypedDict):
     site: NotRequired[str]
     """a policy advises a change of the pipeline's copies there"""
     change: NotRequired[Literal["copy", "take-out"]]
+    alarm: NotRequired[int]
+    """the id of the alarm that it tells of"""
 
 
 class LogEvent(TypedDict):

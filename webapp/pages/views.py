@@ -28,6 +28,7 @@ from webapp.walls.models import Wall
 THEMES = ("light", "dark")
 RAIL = (  # section, address, title
     ("overview", "/", "Overview"),
+    ("alarms", "/alarms/", "Alarms"),
     ("pipelines", "/pipelines/", "Pipelines"),
     ("walls", "/walls/", "Walls"),
     ("templates", "/templates/", "Templates"),

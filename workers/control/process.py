@@ -23,6 +23,9 @@ from webapp.moments import moment_of_ms
 from webapp.nodes.models import Node
 from webapp.placements.models import Deployment, Replica
 from workers import messages
+from workers.control.alarms.keeper import RuleKeeper
+from workers.control.alarms.reader import AlertReader
+from workers.control.alarms.sender import AlarmSender
 from workers.control.checkpoints.central import CentralStore
 from workers.control.checkpoints.trimming import Trimmer
 from workers.control.context import ControlContext, Tuning
@@ -71,6 +74,11 @@ class ControlProcess:
         self._trimmer = Trimmer(self.context, settings.trim_s)
         self._imports = ImportKeeper(self.context, directory)
         self._walls = WallHistories(self.context)
+        self._alarms = (
+            AlertReader(self.context),
+            RuleKeeper(self.context),
+            AlarmSender(self.context),
+        )
         register_commands(app, self.context, self.work)
         self._commands = messages.CommandReceiver(app, "control", threads=4)
 
@@ -96,6 +104,8 @@ class ControlProcess:
         self._trimmer.start()
         self._imports.start()
         self._walls.start()
+        for each in self._alarms:
+            each.start()
         self._commands.start()
 
     def close(self) -> None:
@@ -112,6 +122,8 @@ class ControlProcess:
         self._trimmer.join(2.0)
         self._imports.join(3.0)
         self._walls.join(3.0)
+        for each in self._alarms:
+            each.join(3.0)
         self._store.close()
         self._lock_file.close()
         log.info("control has stopped; what was under way goes on at the next start")

@@ -22,6 +22,7 @@ const SNAPSHOT: LiveMessage = {
     moves: [],
     operations: [],
     events: [],
+    alarms: [],
   },
 };
 const after = (...messages: LiveMessage[]): LiveData =>

@@ -39,7 +39,16 @@ class FakeSocket {
 const SNAPSHOT = {
   type: "snapshot",
   n: 0,
-  data: { nodes: [], pipelines: [], elements: {}, handovers: [], moves: [], operations: [], events: [] },
+  data: {
+    nodes: [],
+    pipelines: [],
+    elements: {},
+    handovers: [],
+    moves: [],
+    operations: [],
+    events: [],
+    alarms: [],
+  },
 };
 
 const newest = (): FakeSocket => {

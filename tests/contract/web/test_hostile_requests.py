@@ -114,6 +114,10 @@ def concrete(path: str) -> str:
     return (
         path.replace("{name}", PIPELINE if "/pipelines" in path else "edge-a")
         .replace("/policies/{id}", "/policies/1")
+        .replace("/alarms/{id}", "/alarms/1")
+        .replace("/alarms/rules/{id}", "/alarms/rules/1")
+        .replace("/alarms/routes/{id}", "/alarms/routes/1")
+        .replace("/alarms/channels/{id}", "/alarms/channels/1")
         .replace("/walls/{id}", "/walls/hall")
         .replace("{link}", "1")
         .replace("{id}", NOBODYS if re.search("handovers|operations", path) else "power")

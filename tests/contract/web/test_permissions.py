@@ -17,6 +17,8 @@ P = f"/pipelines/{PIPELINE}"
 E = f"{P}/elements/power"
 RULE = {"kind": "cpu", "threshold": 0.8, "for_s": 60}
 BUSY = {"name": "busy", "rule": RULE}
+MAIL = {"name": "mail", "url": "mailto://user:pass@example.org?to=you@example.org"}
+SILENT = {"name": "silent", "rule": {"metric": "node_silent"}}
 NOBODYS = "00000000-0000-0000-0000-000000000000"
 
 # (method, path, body, the role it needs)
@@ -104,6 +106,26 @@ ENDPOINTS: list[tuple[str, str, Any, str]] = [
     ("PATCH", "/policies/1", {"enabled": False}, "operator"),
     ("DELETE", "/policies/1", None, "operator"),
     ("POST", "/policies/dry-run", {"rule": RULE}, "operator"),
+    ("GET", "/alarms", None, "viewer"),
+    ("GET", "/alarms/1", None, "viewer"),
+    ("POST", "/alarms/1/acknowledge", {"note": "x"}, "operator"),
+    ("POST", "/alarms/1/silence", {"until": "2030-01-01T00:00:00Z"}, "operator"),
+    ("POST", "/alarms/1/unsilence", {}, "operator"),
+    ("GET", "/alarms/metrics", None, "viewer"),
+    ("GET", "/alarms/rules", None, "viewer"),
+    ("POST", "/alarms/rules", SILENT, "operator"),
+    ("PATCH", "/alarms/rules/1", {"enabled": False}, "operator"),
+    ("DELETE", "/alarms/rules/1", None, "operator"),
+    ("GET", "/alarms/messages", None, "viewer"),
+    ("GET", "/alarms/channels", None, "viewer"),
+    ("POST", "/alarms/channels", MAIL, "admin"),
+    ("PATCH", "/alarms/channels/1", {"enabled": False}, "admin"),
+    ("DELETE", "/alarms/channels/1", None, "admin"),
+    ("POST", "/alarms/channels/1/test", None, "operator"),
+    ("GET", "/alarms/routes", None, "viewer"),
+    ("POST", "/alarms/routes", {"name": "all", "spec": {"channels": [1]}}, "operator"),
+    ("PATCH", "/alarms/routes/1", {"enabled": False}, "operator"),
+    ("DELETE", "/alarms/routes/1", None, "operator"),
     ("GET", "/walls", None, "viewer"),
     ("GET", "/walls/hall", None, "viewer"),
     ("POST", "/walls/hall/look", {"curves": [{"tile": "t"}], "loads": [{"tile": "l"}]}, "viewer"),
@@ -201,6 +223,10 @@ def test_the_table_has_every_endpoint_that_changes_something() -> None:
                 path.replace("/templates/{name}", "/templates/numbers-average")
                 .replace("{name}", PIPELINE if "/pipelines" in path else "edge-a")
                 .replace("/policies/{id}", "/policies/1")
+                .replace("/alarms/{id}", "/alarms/1")
+                .replace("/alarms/rules/{id}", "/alarms/rules/1")
+                .replace("/alarms/routes/{id}", "/alarms/routes/1")
+                .replace("/alarms/channels/{id}", "/alarms/channels/1")
                 .replace("/walls/{id}", "/walls/hall")
                 .replace("{link}", "1")
                 .replace("{move}", "1")
@@ -262,6 +288,33 @@ def test_the_table_has_every_endpoint_that_changes_something() -> None:
         ("POST", "/policies", BUSY | {"name": "a/b"}, 422),
         ("POST", "/policies", BUSY | {"rule": RULE | {"for_s": 5}}, 422),
         ("POST", "/policies/dry-run", {"rule": RULE | {"for_s": 1}}, 422),
+        ("GET", "/alarms/99", None, 404),
+        ("POST", "/alarms/99/acknowledge", {"note": "x"}, 404),
+        ("POST", "/alarms/99/acknowledge", {"note": "x" * 501}, 422),
+        ("POST", "/alarms/99/silence", {"until": "2020-01-01T00:00:00Z"}, 422),
+        ("POST", "/alarms/99/silence", {"until": "2030-01-01T00:00:00"}, 422),
+        ("POST", "/alarms/rules", SILENT | {"rule": {"metric": "nothing"}}, 422),
+        ("POST", "/alarms/rules", SILENT | {"rule": {"metric": "node_silent", "node": "nowhere"}}, 422),
+        ("POST", "/alarms/rules", SILENT | {"rule": {"metric": "lag_rows", "element": "power"}}, 422),
+        ("POST", "/alarms/rules", SILENT | {"name": " "}, 422),
+        *[
+            ("POST", "/alarms/channels", MAIL | {"url": url}, 422)
+            for url in (
+                "file:///etc/passwd",
+                "syslog://localhost",
+                "dbus://",
+                "mailto://",
+                "apprise://localhost/token",
+                "mailto://u:p@example.org?pgp=yes&pgpkey=/etc/passwd",
+                "jsons://example.org/?attach-as=x",
+                "jsons://exa mple.org",
+                "x" * 2001,
+            )
+        ],
+        ("POST", "/alarms/routes", {"name": "all", "spec": {"channels": [99]}}, 422),
+        ("POST", "/alarms/routes", {"name": "all", "spec": {"channels": []}}, 422),
+        ("POST", "/alarms/routes", {"name": "all", "spec": {"channels": [1], "zone": "Mars"}}, 422),
+        ("POST", "/alarms/routes", {"name": "all", "spec": {"channels": [1], "escalate_min": 5}}, 422),
         ("GET", "/walls/nowhere", None, 404),
         ("POST", "/walls/nowhere/look", {}, 404),
         ("POST", "/walls/hall/look", {"curves": [{"tile": "t"}] * 65}, 422),

@@ -24,12 +24,14 @@ states = st.builds(
     moves=rows,
     operations=rows,
     events=rows,
+    alarms=rows,
 )
 
 
 def applied(state: LiveState, messages: list[dict[str, Any]]) -> dict[str, Any]:
     """What a client makes of messages: the reducer of static/shared/live-reducer.ts in short."""
-    lists: dict[str, Any] = {"nodes": state.nodes, "pipelines": state.pipelines, "moves": state.moves}
+    lists: dict[str, Any] = {"nodes": state.nodes, "pipelines": state.pipelines}
+    lists |= {"moves": state.moves, "alarms": state.alarms}
     elements = dict(state.elements)
     by_id = {
         "handover": {item["id"]: item for item in state.handovers},
@@ -49,7 +51,7 @@ def applied(state: LiveState, messages: list[dict[str, Any]]) -> dict[str, Any]:
 @given(states, states)
 def test_old_state_and_changes_make_the_new_state(old: LiveState, new: LiveState) -> None:
     got, wanted = applied(old, list(changes(old, new))), applied(new, [])
-    for name in ("nodes", "pipelines", "elements", "moves"):
+    for name in ("nodes", "pipelines", "elements", "moves", "alarms"):
         assert got[name] == wanted[name]
     for name in ("handover", "operation", "event"):
         # What fell off the end of a list of the newest stays at the client until it drops it itself.

@@ -1,0 +1,222 @@
+/** The form of a route: which alarms, to which channels, when, and what if nobody acknowledges. */
+import { useId, useState } from "react";
+import { patch, post, problemText } from "../../shared/api";
+import { useLive } from "../../shared/live";
+import { typedNumber } from "../../shared/numbers";
+import type { AlarmChannel, AlarmRoute, OnCall, RouteSpec } from "../../shared/types";
+import { Dialog } from "../../shared/ui/dialog";
+import { Choice, Text } from "../../shared/ui/field";
+import { routeSentence } from "./words";
+
+const DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+const WEEK: OnCall = { days: [0, 1, 2, 3, 4], begins: "08:00", ends: "17:00" };
+
+export function RouteForm({
+  row,
+  channels,
+  onClose,
+  onSaved,
+}: {
+  row: AlarmRoute | null;
+  channels: readonly AlarmChannel[];
+  onClose: () => void;
+  onSaved: () => void;
+}) {
+  const { pipelines, nodes } = useLive();
+  const [name, setName] = useState(row?.name ?? "");
+  const [spec, setSpec] = useState<RouteSpec>(
+    row?.spec ?? { channels: channels.slice(0, 1).map(({ id }) => id), severity: "warning", zone: ZONE },
+  );
+  const [repeat, setRepeat] = useState(String(row?.spec.repeat_min ?? 30));
+  const [late, setLate] = useState(String(row?.spec.escalate_min ?? 0));
+  const [wait, setWait] = useState(String(row?.spec.wait_s ?? 10));
+  const [refused, setRefused] = useState("");
+  const change = (part: Partial<RouteSpec>) => setSpec({ ...spec, ...part });
+  const sites = [...new Set(nodes.map((node) => node.site || node.name))].sort();
+  const span = spec.on_call?.[0];
+  const sent: RouteSpec = {
+    ...spec,
+    repeat_min: typedNumber(repeat),
+    escalate_min: typedNumber(late),
+    wait_s: typedNumber(wait),
+    escalate_to: typedNumber(late) > 0 ? (spec.escalate_to ?? []) : [],
+  };
+  const fault = (typed: string) =>
+    typed.trim() !== "" && Number.isFinite(typedNumber(typed)) ? null : "a number, 0 for never";
+  const faulty =
+    [repeat, late, wait].some(fault) ||
+    spec.channels.length === 0 ||
+    (typedNumber(late) > 0 && !spec.escalate_to?.length);
+  const save = () => {
+    const saved = row
+      ? patch(`/alarms/routes/${row.id}`, { spec: sent })
+      : post("/alarms/routes", { name, spec: sent });
+    saved.then(onSaved).catch((error: unknown) => setRefused(problemText(error)));
+  };
+  const options = channels.map((channel): [number, string] => [channel.id, channel.name]);
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      size="m"
+      title={row ? `Change ${row.name}` : "New route"}
+      description={faulty ? "Choose at least one channel." : routeSentence(sent, channels)}
+      footer={
+        <>
+          <button type="button" className="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button
+            type="button"
+            className="button button--primary"
+            disabled={faulty || (!row && !name.trim())}
+            onClick={save}
+          >
+            {row ? "Save route" : "Create route"}
+          </button>
+        </>
+      }
+    >
+      <div className="stack">
+        {!row && <Text label="Name" value={name} onChange={setName} maxLength={60} autoFocus />}
+        <Choice
+          label="Least severity"
+          value={spec.severity ?? "warning"}
+          options={[
+            ["info", "all alarms"],
+            ["warning", "warnings and worse"],
+            ["critical", "critical ones only"],
+          ]}
+          onChange={(severity) => change({ severity })}
+        />
+        <Ticks
+          legend="Channels"
+          options={options}
+          chosen={spec.channels}
+          onChange={(chosen) => change({ channels: chosen })}
+        />
+        <Ticks
+          legend="Pipelines (none: all)"
+          options={pipelines.map((each): [string, string] => [each.name, each.title])}
+          chosen={spec.pipelines ?? []}
+          onChange={(chosen) => change({ pipelines: chosen })}
+        />
+        <Ticks
+          legend="Sites (none: all)"
+          options={sites.map((each): [string, string] => [each, each])}
+          chosen={spec.sites ?? []}
+          onChange={(chosen) => change({ sites: chosen })}
+        />
+        <Choice
+          label="When"
+          value={span ? "hours" : "always"}
+          options={[
+            ["always", "always"],
+            ["hours", "on-call times"],
+          ]}
+          onChange={(next) => change({ on_call: next === "hours" ? [WEEK] : [] })}
+        />
+        {span && (
+          <>
+            <Ticks
+              legend="Days"
+              options={DAYS.map((day, index): [number, string] => [index, day])}
+              chosen={span.days}
+              onChange={(days) => change({ on_call: [{ ...span, days }, ...(spec.on_call ?? []).slice(1)] })}
+            />
+            <Text
+              label="From, such as 08:00"
+              value={span.begins ?? "00:00"}
+              onChange={(begins) =>
+                change({ on_call: [{ ...span, begins }, ...(spec.on_call ?? []).slice(1)] })
+              }
+              maxLength={5}
+            />
+            <Text
+              label="To, such as 17:00"
+              value={span.ends ?? "00:00"}
+              onChange={(ends) => change({ on_call: [{ ...span, ends }, ...(spec.on_call ?? []).slice(1)] })}
+              maxLength={5}
+            />
+            <Text
+              label="Time zone"
+              value={spec.zone ?? "UTC"}
+              onChange={(zone) => change({ zone })}
+              maxLength={60}
+            />
+          </>
+        )}
+        <Text
+          label="Alarms of so many seconds are one message"
+          value={wait}
+          onChange={setWait}
+          fault={fault(wait)}
+          maxLength={5}
+          number
+        />
+        <Text
+          label="Repeat until acknowledged, each so many minutes"
+          value={repeat}
+          onChange={setRepeat}
+          fault={fault(repeat)}
+          maxLength={5}
+          number
+        />
+        <Text
+          label="Tell others after so many minutes without that"
+          value={late}
+          onChange={setLate}
+          fault={fault(late)}
+          maxLength={5}
+          number
+        />
+        {typedNumber(late) > 0 && (
+          <Ticks
+            legend="The others"
+            options={options}
+            chosen={spec.escalate_to ?? []}
+            onChange={(chosen) => change({ escalate_to: chosen })}
+          />
+        )}
+        {refused && (
+          <p className="field__error" role="alert">
+            {refused}
+          </p>
+        )}
+      </div>
+    </Dialog>
+  );
+}
+
+function Ticks<T extends string | number>({
+  legend,
+  options,
+  chosen,
+  onChange,
+}: {
+  legend: string;
+  options: readonly (readonly [T, string])[];
+  chosen: readonly T[];
+  onChange: (chosen: T[]) => void;
+}) {
+  const id = useId();
+  return (
+    <fieldset className="alarm-ticks">
+      <legend className="field__label">{legend}</legend>
+      {options.map(([value, title]) => (
+        <label key={String(value)} className="check" htmlFor={`${id}-${value}`}>
+          <input
+            id={`${id}-${value}`}
+            type="checkbox"
+            checked={chosen.includes(value)}
+            onChange={(event) =>
+              onChange(event.target.checked ? [...chosen, value] : chosen.filter((each) => each !== value))
+            }
+          />
+          {title}
+        </label>
+      ))}
+    </fieldset>
+  );
+}

@@ -1,0 +1,259 @@
+"""Messages about alarms: each comes at least once, by real mail and real webhooks, and a repeat is known by
+its id."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+
+from pipeline_runtime.sealing import opened
+from tests.contract.web.conftest import Caller
+from tests.receivers import Hooks, Mailbox, mail_server, webhook_receiver
+from webapp.alarms import outbox
+from webapp.alarms.models import Alarm, Channel, Message, Route, Rule, Told
+from webapp.alarms.sealed import PURPOSE
+from webapp.alarms.state import Clear, Happening, Raise, Severity
+from webapp.alarms.taking import About, Step, take
+from webapp.audit.models import AuditRecord
+from workers.control.alarms import sender
+from workers.control.alarms.sender import deliver, due_messages
+
+Call = Callable[[str | None], Caller]
+PAGE = "https://fogline.example.org"
+
+
+@pytest.fixture
+def box() -> Iterator[Mailbox]:
+    with mail_server() as found:
+        yield found
+
+
+@pytest.fixture
+def hooks() -> Iterator[Hooks]:
+    with webhook_receiver() as found:
+        yield found
+
+
+def happens(title: str, happening: Happening, **about: Any) -> None:
+    with transaction.atomic():
+        take([Step(About(Alarm.Source.ROWS, title, **{"element": title} | about), happening)])
+
+
+def raised(title: str, severity: Severity = "warning", at: datetime | None = None, **about: Any) -> None:
+    happens(title, Raise(at or timezone.now(), severity, f"{title} is hot", {"t": 81.5}), **about)
+
+
+class Delivery:
+    """Two channels, a route to both, and the sender's attempts, one after another."""
+
+    def __init__(self, caller: Call, box: Mailbox, hooks: Hooks, secret_key: str) -> None:
+        self.admin, self._secret = caller("admin"), secret_key
+        mail = (
+            f"mailto://secretuser:secretpass@127.0.0.1:{box.port}?from=fogline@example.org&to=ann@example.org"
+        )
+        hook = f"json://127.0.0.1:{hooks.port}/secretpath?+x-token=secrettoken"
+        self.mail = self.channel("mail", mail.replace("secretuser:secretpass@", ""))
+        self.hook = self.channel("hook", hook)
+        self.route([self.mail, self.hook])
+
+    def channel(self, name: str, url: str) -> int:
+        answer = self.admin.post("/alarms/channels", {"name": name, "url": url})
+        assert answer.status_code == 201, answer.content
+        return int(answer.json()["id"])
+
+    def route(self, channels: list[int], name: str = "all", **spec: Any) -> None:
+        body = {"name": name, "spec": {"channels": channels, "wait_s": 0, **spec}}
+        answer = self.admin.post("/alarms/routes", body)
+        assert answer.status_code == 201, answer.content
+
+    def attempts(self) -> None:
+        """Makes the next attempt of each channel, whenever it is due."""
+        Message.objects.filter(sent_at=None).update(due_at=timezone.now() - timedelta(seconds=1))
+        for id in due_messages().values():
+            deliver(id, self._secret, PAGE)
+
+
+@pytest.fixture
+def delivery(caller: Call, box: Mailbox, hooks: Hooks, settings: Any) -> Delivery:
+    return Delivery(caller, box, hooks, settings.FOGLINE.secret_key)
+
+
+def test_alarms_of_one_moment_are_one_message_and_no_secret_is_told(
+    delivery: Delivery, box: Mailbox, hooks: Hooks, settings: Any
+) -> None:
+    for n in range(30):
+        raised(f"Pump {n}", "critical" if n == 7 else "warning", key=f"m{n}", site="hall")
+    assert Message.objects.count() == 2
+    delivery.attempts()
+    [mail], [(headers, hook)] = box.mails, hooks.requests
+    assert box.subjects == ["[Fogline] critical: Pump 7 is hot (and 29 more)"]
+    assert (mail["To"], mail["From"]) == ("ann@example.org", "Fogline <fogline@example.org>")
+    text = str(mail.get_payload(decode=True), "utf-8")  # type: ignore[arg-type]
+    for part in (
+        "CRITICAL: Pump 7 is hot",
+        "Where: Pump 7, key m7, site hall",
+        "Since: ",
+        "t 81.5",
+        f"{PAGE}/alarms/",
+    ):
+        assert part in text
+    assert "And 10 more alarms" in text
+    ids = {str(each.pk) for each in Message.objects.all()}
+    assert {str(mail["Message-ID"]), f"<{headers['idempotency-key']}@example.org>"} == {
+        f"<{id}@example.org>" for id in ids
+    }
+    assert (hook["id"], hook["count"], len(hook["alarms"])) == (headers["idempotency-key"], 30, 30)
+    assert headers["x-token"] == "secrettoken"
+    # Whoever reads the database, the answers or the audit log does not learn how to send.
+    sealed = Channel.objects.get(name="hook").url
+    assert "secrettoken" in opened(sealed, settings.FOGLINE.secret_key, PURPOSE)
+    shown = [
+        delivery.admin.get(f"/alarms/{each}").content.decode() for each in ("channels", "routes", "messages")
+    ]
+    told = json.dumps([shown, sealed, [each.detail for each in AuditRecord.objects.all()]])
+    assert "secret" not in told
+    # A further alarm is a message of its own, and nothing is sent twice.
+    delivery.attempts()
+    raised("Fan")
+    delivery.attempts()
+    assert (len(box.mails), len(hooks.requests)) == (2, 2)
+    log = delivery.admin.get("/alarms/messages").json()
+    assert (log["waiting"], log["repeats"], {each["attempts"] for each in log["messages"]}) == (0, 0, {1})
+
+
+def test_it_is_sent_until_it_is_taken_and_only_what_may_have_come_counts_as_a_repeat(
+    delivery: Delivery, box: Mailbox, hooks: Hooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    box.refuse, hooks.answers = "451 busy", [503, 0, 200]
+    raised("Pump")
+    for _ in range(2):
+        delivery.attempts()
+    assert box.mails == []
+    channel = delivery.admin.get("/alarms/channels").json()[1]
+    assert (channel["name"], channel["failing_since"] is not None) == ("mail", True)
+    assert channel["error"] == "The mail server refused the message: 451 busy"
+    box.refuse = None
+    delivery.attempts()
+    by_channel = {each.channel.name: each for each in Message.objects.all()}
+    mail, hook = by_channel["mail"], by_channel["hook"]
+    # Refused: it did not come. The connection that was closed: nobody knows.
+    assert (mail.attempts, mail.repeats, hook.attempts, hook.repeats) == (3, 0, 3, 1)
+    assert hooks.keys == [str(hook.pk)] * 3
+    assert not Channel.objects.exclude(failing_since=None).exists()
+
+    # Control dies after it was sent and before that is stored: it comes again, with the same id.
+    def dies(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    raised("Fan")
+    with monkeypatch.context() as patched:
+        patched.setattr(sender, "_sent", dies)
+        for _ in range(2):
+            with pytest.raises(KeyboardInterrupt):
+                delivery.attempts()
+    delivery.attempts()
+    delivery.attempts()
+    keys, mails = hooks.keys[3:], [str(each["Message-ID"]) for each in box.mails[1:]]
+    assert len(set(keys)) == len(set(mails)) == 1
+    assert sum(each.repeats for each in Message.objects.filter(alarms__title="Fan")) == len(keys + mails) - 2
+    assert Message.objects.filter(sent_at=None).count() == 0
+
+
+def test_who_is_told_and_when(delivery: Delivery, box: Mailbox, hooks: Hooks) -> None:
+    Route.objects.all().delete()
+    delivery.route(
+        [delivery.mail],
+        "first",
+        severity="critical",
+        repeat_min=30,
+        escalate_min=10,
+        **{
+            "escalate_to": [delivery.hook],
+            "sites": ["hall"],
+        },
+    )
+    raised("Elsewhere", "critical", site="cloud")
+    raised("Small", "warning", site="hall")
+    raised("Pump", "critical", site="hall")
+    delivery.attempts()
+    assert (box.subjects, hooks.requests) == (["[Fogline] critical: Pump is hot"], [])
+
+    def pass_minutes(n: int) -> None:
+        for told in Told.objects.all():
+            told.first_at -= timedelta(minutes=n)
+            told.last_at -= timedelta(minutes=n)
+            told.save()
+        outbox.plan()
+        outbox.plan()
+        delivery.attempts()
+
+    pass_minutes(11)
+    assert [hook["subject"] for _, hook in hooks.requests] == [
+        "[Fogline] nobody knows of it: critical: Pump is hot"
+    ]
+    pass_minutes(20)
+    assert box.subjects[1:] == ["[Fogline] still critical: Pump is hot"]
+    alarm = Alarm.objects.get(title="Pump")
+    assert delivery.admin.post(f"/alarms/{alarm.pk}/acknowledge", {}).status_code == 200
+    pass_minutes(100)
+    assert (len(box.mails), len(hooks.requests)) == (2, 1)
+    # Those who were told are told of the end.
+    happens("Pump", Clear(timezone.now()), site="hall")
+    happens("Small", Clear(timezone.now()), site="hall")
+    delivery.attempts()
+    assert box.subjects[2:] == ["[Fogline] cleared: Pump is hot"]
+    assert len(hooks.requests) == 2
+
+
+def test_a_channel_that_fails_for_long_is_an_alarm_by_another_one(
+    delivery: Delivery, box: Mailbox, hooks: Hooks
+) -> None:
+    box.refuse = "550 no"
+    raised("Pump")
+    delivery.attempts()
+    Channel.objects.filter(name="mail").update(failing_since=timezone.now() - timedelta(minutes=6))
+    delivery.attempts()
+    delivery.attempts()
+    [alarm] = Alarm.objects.filter(source="channel")
+    assert alarm.cleared_at is None
+    assert "The mail server refused the message: 550 no" in alarm.message
+    said = [hook["alarms"][0]["title"] for _, hook in hooks.requests]
+    assert said == ["Pump", "Channel mail"]
+    assert not Message.objects.filter(channel__name="mail", alarms=alarm).exists()
+    box.refuse = None
+    delivery.attempts()
+    assert Alarm.objects.filter(source="channel", cleared_at=None).count() == 0
+
+
+def test_a_node_that_dies_is_one_message(delivery: Delivery, box: Mailbox, caller: Call) -> None:
+    rule = Rule.objects.create(name="silent", rule={"metric": "node_silent"})
+    with transaction.atomic():
+        about = About(Alarm.Source.RULE, "edge-b", node="edge-b", rule=rule)
+        take([Step(about, Raise(timezone.now(), "critical", "edge-b does not answer."))])
+    for n in range(20):
+        raised(f"Element {n}", element=f"e{n}", pipeline="p", node="edge-b")
+    raised("Other", element="o", pipeline="p", node="edge-a")
+    delivery.attempts()
+    delivery.attempts()
+    assert box.subjects == ["[Fogline] critical: edge-b does not answer. (and 1 more)"]
+    # What is still wrong when the node is back is told.
+    with transaction.atomic():
+        take([Step(About(Alarm.Source.RULE, "edge-b", node="edge-b", rule=rule), Clear(timezone.now()))])
+    outbox.plan()
+    delivery.attempts()
+    assert "and 20 more" in box.subjects[1]
+
+
+def test_a_test_message_comes_by_the_channel_alone(delivery: Delivery, box: Mailbox, hooks: Hooks) -> None:
+    path = f"/alarms/channels/{delivery.mail}"
+    assert delivery.admin.post(f"{path}/test").status_code == 202
+    assert delivery.admin.post(f"{path}/test").status_code == 429
+    assert delivery.admin.delete(path).status_code == 409  # a route uses it
+    delivery.attempts()
+    assert (box.subjects, hooks.requests) == (["[Fogline] Test message"], [])

@@ -1,0 +1,47 @@
+"""What the rows of alert elements say about alarms."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from webapp.alarms.rows import VALUES_MAX, said
+from webapp.alarms.state import Clear, Raise
+
+NOW = datetime(2026, 11, 29, tzinfo=UTC)
+HYSTERESIS = {"machine": "m1", "alarm": "raised", "temperature": 81.5, "since": 1000, "worst": 82.0}
+
+
+def test_a_row_that_says_so_raises_or_clears() -> None:
+    found = said(HYSTERESIS, "Too hot", "m1", NOW, ends=True)
+    assert isinstance(found, Raise)
+    assert found.severity == "warning"
+    assert found.message == "Too hot, m1: machine m1, temperature 81.5, since 1000, worst 82"
+    assert found.values["temperature"] == 81.5
+    assert isinstance(said(HYSTERESIS | {"alarm": "cleared"}, "Too hot", "m1", NOW, ends=True), Clear)
+    for other in (HYSTERESIS | {"alarm": None}, {}, {"alarm": 1}):
+        assert said(other, "Too hot", "m1", NOW, ends=True) is None
+
+
+def test_each_row_of_a_threshold_alert_raises() -> None:
+    row = {
+        "power": 99.0,
+        "alert_column": "power",
+        "alert_value": 99.0,
+        "alert_limit": 30.0,
+        "alert_severity": "critical",
+        "alert_message": "power is 99 (> 30)",
+    }
+    found = said(row, "Limit", "m1", NOW, ends=False)
+    assert found == Raise(NOW, "critical", "power is 99 (> 30) (m1)", {"power": 99.0, "limit": 30.0})
+    unsaid: Any = said(row | {"alert_severity": "huge", "alert_message": None}, "Limit", "", NOW, ends=False)
+    assert (unsaid.severity, unsaid.message) == ("warning", "Limit: power 99, limit 30")
+
+
+def test_what_an_alarm_keeps_of_a_row_is_bounded() -> None:
+    row = {f"{n}{'x' * 500}": "y" * 5000 for n in range(100)} | {"nested": {"a": [1] * 5000}}
+    found = said(row, "t" * 500, "k" * 500, NOW, ends=False)
+    assert isinstance(found, Raise)
+    assert len(found.values) == VALUES_MAX
+    assert len(found.message) == 500
+    assert max(len(name) + len(str(value)) for name, value in found.values.items()) <= 280

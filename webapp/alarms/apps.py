@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class AlarmsConfig(AppConfig):
+    name = "webapp.alarms"
+    label = "alarms"

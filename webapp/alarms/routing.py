@@ -1,0 +1,187 @@
+"""Who is told of an alarm, when, and what for. Pure.
+
+A route tells its channels of an alarm once. It repeats that until somebody acknowledges the alarm, tells
+others when nobody did so in time, and tells those who were told when the alarm is cleared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, time, timedelta
+from typing import Annotated, Literal
+from zoneinfo import ZoneInfo, available_timezones
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from webapp.alarms.state import SEVERITIES, Severity, State, status_of
+
+Reason = Literal["raised", "worse", "repeat", "escalation", "cleared", "test"]
+ROUTES_MAX = 50
+CHANNELS_MAX = 50
+CHANNELS_PER_ROUTE_MAX = 10
+Clock = Annotated[str, Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")]
+Names = Annotated[list[Annotated[str, Field(max_length=60)]], Field(max_length=50)]
+
+
+class OnCall(BaseModel):
+    """Some hours of some days. A span that ends before it begins goes on to the next day; one that ends when
+    it begins is the whole day."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    days: tuple[Annotated[int, Field(ge=0, le=6)], ...] = Field(min_length=1, max_length=7)
+    """0 is Monday"""
+    begins: Clock = "00:00"
+    ends: Clock = "00:00"
+
+
+class RouteSpec(BaseModel):
+    """To which channels an alarm goes. Empty lists stand for all."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    channels: list[int] = Field(min_length=1, max_length=CHANNELS_PER_ROUTE_MAX)
+    severity: Severity = "warning"
+    """the least"""
+    pipelines: Names = []
+    sites: Names = []
+    on_call: list[OnCall] = Field(default=[], max_length=20)
+    """when it tells; without any, always. An alarm that is raised at another time is told when one begins"""
+    zone: str = Field(default="UTC", max_length=60)
+    wait_s: float = Field(default=10, ge=0, le=600, allow_inf_nan=False)
+    """alarms that are raised in this time after the first are one message"""
+    repeat_min: float = Field(default=30, ge=0, le=10_080, allow_inf_nan=False)
+    """0: never"""
+    escalate_min: float = Field(default=0, ge=0, le=10_080, allow_inf_nan=False)
+    """0: never"""
+    escalate_to: list[int] = Field(default=[], max_length=CHANNELS_PER_ROUTE_MAX)
+    tells_cleared: bool = True
+
+    @field_validator("zone")
+    @classmethod
+    def _known(cls, zone: str) -> str:
+        if zone not in available_timezones():
+            raise ValueError("is no time zone; write one such as Europe/Vienna")
+        return zone
+
+    @model_validator(mode="after")
+    def _whole(self) -> RouteSpec:
+        if bool(self.escalate_min) != bool(self.escalate_to):
+            raise ValueError("an escalation needs both: after how many minutes, and to which channels")
+        if 0 < self.repeat_min < 1 or 0 < self.escalate_min < 1:
+            raise ValueError("repeat and escalate after at least a minute")
+        return self
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a route has told of an alarm already."""
+
+    first_at: datetime
+    last_at: datetime
+    escalated_at: datetime | None = None
+
+
+def is_on_call(spec: RouteSpec, now: datetime) -> bool:
+    if not spec.on_call:
+        return True
+    here = now.astimezone(ZoneInfo(spec.zone))
+    return any(_covers(span, here) for span in spec.on_call)
+
+
+def _covers(span: OnCall, here: datetime) -> bool:
+    begins, ends, at = time.fromisoformat(span.begins), time.fromisoformat(span.ends), here.time()
+    today, before = here.weekday(), (here.weekday() - 1) % 7
+    if begins < ends:
+        return today in span.days and begins <= at < ends
+    return (today in span.days and at >= begins) or (before in span.days and at < ends)
+
+
+def is_about(spec: RouteSpec, severity: str, pipeline: str, site: str) -> bool:
+    """Returns whether the route is about such an alarm. One without a pipeline, such as of a node, goes to
+    each route that names pipelines, too: its pipelines may run there."""
+    return (
+        SEVERITIES.index(severity) >= SEVERITIES.index(spec.severity)
+        and (not spec.pipelines or not pipeline or pipeline in spec.pipelines)
+        and (not spec.sites or site in spec.sites)
+    )
+
+
+def due(spec: RouteSpec, state: State, told: Told | None, now: datetime) -> list[Reason]:
+    """Returns what is to be told now of an open alarm that the route is about."""
+    if status_of(state, now) != "raised" or not is_on_call(spec, now):
+        return []
+    if told is None:
+        return ["raised"]
+    found: list[Reason] = []
+    if spec.repeat_min and now - told.last_at >= timedelta(minutes=spec.repeat_min):
+        found.append("repeat")
+    late = spec.escalate_min and now - told.first_at >= timedelta(minutes=spec.escalate_min)
+    if late and told.escalated_at is None:
+        found.append("escalation")
+    return found
+
+
+PAUSES_S = (2.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0)
+"""Between the attempts to send a message."""
+GIVEN_UP_AFTER = timedelta(hours=24)
+
+
+def pause_s(attempts: int) -> float:
+    """Returns how long to wait after so many attempts that failed."""
+    return PAUSES_S[min(max(attempts, 1), len(PAUSES_S)) - 1]
+
+
+@dataclass(frozen=True)
+class Line:
+    """What a message says of an alarm."""
+
+    severity: str
+    message: str
+    title: str
+    since: datetime
+    values: str
+    link: str
+    state: str
+    """such as raised, or cleared after 3 min"""
+    is_cleared: bool = False
+
+
+LINES_MAX = 20
+
+
+def subject_of(reason: Reason, lines: list[Line]) -> str:
+    """Returns the subject: the worst first, and how many more there are."""
+    if not lines:
+        return "[Fogline] Test message"
+    worst = worst_first(lines)[0]
+    what = {"repeat": "still ", "escalation": "nobody knows of it: "}.get(reason, "")
+    word = "cleared" if worst.is_cleared else worst.severity
+    more = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""
+    return f"[Fogline] {what}{word}: {worst.message}{more}"[:200].replace("\n", " ")
+
+
+def body_of(reason: Reason, lines: list[Line], page: str) -> str:
+    """Returns the text: what, where, since when, the last values, and a link."""
+    if not lines:
+        return f"This is a test of a channel of Fogline. Nothing is wrong.\n\n{page}"
+    parts = []
+    for line in worst_first(lines)[:LINES_MAX]:
+        parts.append(
+            f"{line.severity.upper()}: {line.message}\n"
+            f"Where: {line.title}\n"
+            f"Since: {line.since:%Y-%m-%d %H:%M:%S} UTC, {line.state}\n"
+            + (f"Last values: {line.values}\n" if line.values else "")
+            + line.link
+        )
+    if len(lines) > LINES_MAX:
+        parts.append(f"And {len(lines) - LINES_MAX} more alarms: {page}")
+    return "\n\n".join(parts)
+
+
+def worst_first(lines: Iterable[Line]) -> list[Line]:
+    def rank(line: Line) -> tuple[bool, int]:
+        return line.is_cleared, -SEVERITIES.index(line.severity)
+
+    return sorted(lines, key=rank)

@@ -1,0 +1,77 @@
+"""What the rows of an alert element say about alarms. Pure.
+
+Rows of `hysteresis-alarm`, `silence-alarm` and every operator of the category alert whose output has a column
+`alarm` say `raised` or `cleared`. Each row of `threshold-alert`, and of any other operator of the category,
+raises an alarm: that has no row that ends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from webapp.alarms.state import SEVERITIES, Clear, Raise, Severity
+
+QUIET = timedelta(minutes=5)
+"""An alarm that no row ends is cleared when no row has raised it for so long."""
+VALUES_MAX = 12
+TEXT_MAX = 200
+KEY_MAX = 200
+OWN = ("alert_column", "alert_value", "alert_limit", "alert_severity", "alert_message")
+
+
+def said(row: Mapping[str, Any], title: str, key: str, at: Any, *, ends: bool) -> Raise | Clear | None:
+    """Returns what a row of the element called `title` says, or None if it says nothing about an alarm.
+
+    `ends`: its output has a column `alarm`.
+    """
+    values = shown(row)
+    if ends:
+        match row.get("alarm"):
+            case "raised":
+                return Raise(at, "warning", _message(title, key, values), values)
+            case "cleared":
+                return Clear(at, _message(title, key, values), values)
+        return None
+    severity: Severity = next((each for each in SEVERITIES if each == row.get("alert_severity")), "warning")
+    text = row.get("alert_message")
+    message = text if isinstance(text, str) and text else _message(title, key, values)
+    of_key = f" ({key})" if key and key not in message else ""
+    return Raise(at, severity, _cut(f"{message}{of_key}", 500), values)
+
+
+def shown(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the row's values that an alarm keeps: the first ones, without what says only what is raised."""
+    found: dict[str, Any] = {}
+    if isinstance(row.get("alert_column"), str):
+        found[_cut(row["alert_column"], 80)] = _plain(row.get("alert_value"))
+        found["limit"] = _plain(row.get("alert_limit"))
+    for name, value in row.items():
+        if len(found) >= VALUES_MAX:
+            break
+        if name not in OWN and name != "alarm" and not name.startswith("_"):
+            found.setdefault(_cut(name, 80), _plain(value))
+    return found
+
+
+def _message(title: str, key: str, values: Mapping[str, Any]) -> str:
+    first = ", ".join(f"{name} {_said(value)}" for name, value in list(values.items())[:4])
+    about = f"{title}, {key}" if key else title
+    return _cut(f"{about}: {first}" if first else about, 500)
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return "null" if value is None else str(value)
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    return _cut(value if isinstance(value, str) else str(value), TEXT_MAX)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"

@@ -1,0 +1,3 @@
+"""For what the URLs of channels are sealed."""
+
+PURPOSE = "alarm channel"

@@ -1,5 +1,5 @@
 /** What somebody did, in words: "deployed version 3". Pure. */
-import { bytes, listed, plural } from "../shared/format";
+import { bytes, exact, listed, plural } from "../shared/format";
 import type { AuditEntry } from "../shared/types";
 
 type Detail = Record<string, unknown>;
@@ -23,6 +23,9 @@ const way = (detail: Detail): string => {
 };
 
 const from = (detail: Detail): string => (text(detail.origin) ? ` from ${text(detail.origin)}` : "");
+
+const switched = (what: string, enabled: unknown): string =>
+  typeof enabled === "boolean" ? `switched the ${what} ${enabled ? "on" : "off"}` : `changed the ${what}`;
 
 const ACTIONS: Record<string, (detail: Detail, entry: AuditEntry) => string> = {
   "pipeline.create": () => "created it",
@@ -89,13 +92,22 @@ const ACTIONS: Record<string, (detail: Detail, entry: AuditEntry) => string> = {
   "template.delete": () => "deleted the template",
   "policy.create": ({ mode }) =>
     `created the policy, which ${mode === "automatic" ? "acts by itself" : "advises"}`,
-  "policy.change": ({ enabled }) =>
-    enabled === true
-      ? "switched the policy on"
-      : enabled === false
-        ? "switched the policy off"
-        : "changed the policy",
+  "policy.change": ({ enabled }) => switched("policy", enabled),
   "policy.delete": () => "deleted the policy",
+  "alarm.acknowledge": ({ note }) => `acknowledged the alarm${text(note) ? `: ${text(note)}` : ""}`,
+  "alarm.silence": ({ note, until }) =>
+    `silenced the alarm until ${exact(text(until))}${text(note) ? `: ${text(note)}` : ""}`,
+  "alarm.unsilence": () => "ended the silence of the alarm",
+  "alarm_rule.create": () => "made the rule",
+  "alarm_rule.change": ({ enabled }) => switched("rule", enabled),
+  "alarm_rule.delete": () => "deleted the rule",
+  "alarm_channel.create": ({ kind }) => `made the channel: ${text(kind)}`,
+  "alarm_channel.change": ({ enabled }) => switched("channel", enabled),
+  "alarm_channel.test": () => "sent a test by the channel",
+  "alarm_channel.delete": () => "deleted the channel",
+  "alarm_route.create": () => "made the route",
+  "alarm_route.change": ({ enabled }) => switched("route", enabled),
+  "alarm_route.delete": () => "deleted the route",
   "wall.create": () => "created the wall",
   "wall.save": (_, { times }) =>
     times === 1 ? "changed the wall" : `changed the wall (${plural(times, "save")})`,
@@ -138,6 +150,10 @@ export const AUDIT_KINDS: readonly [string, string][] = [
   ["node", "Nodes"],
   ["map", "Map"],
   ["policy", "Policies"],
+  ["alarm", "Alarms"],
+  ["alarm_rule", "Rules of alarms"],
+  ["alarm_route", "Routes of alarms"],
+  ["alarm_channel", "Channels of alarms"],
   ["template", "Templates"],
   ["wall", "Walls"],
   ["file", "Files"],

@@ -131,7 +131,7 @@ def send(url: str, message_id: str, subject: str, body: str, data: dict[str, Any
     times TIMEOUT_S at most. Returns what is to be known of it, mostly nothing. Raises NotSent."""
     plugin = _plugin(url)
     if plugin is None:
-        raise NotSent("This version of Fogline cannot read the channel's URL. Make the channel anew.")
+        raise NotSent("This version of Fogline cannot read the channel's URL. Make the channel again.")
     try:
         if isinstance(plugin, NotifyEmail):
             return _mail(plugin, message_id, subject, body)

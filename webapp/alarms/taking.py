@@ -42,7 +42,7 @@ class About:
 
     @property
     def identity(self) -> str:
-        """The same wherever an element runs, and after its pipeline was deployed anew."""
+        """The same wherever an element runs, and after its pipeline was deployed again."""
         where = "" if self.element else self.node
         parts = [
             self.source,

@@ -116,9 +116,7 @@ function ActDialog({
     >
       <div className="stack">
         <p>{alarm.message}</p>
-        {asked === "silence" && (
-          <Choice label="For" value={minutes} options={TIMES} onChange={setMinutes} />
-        )}
+        {asked === "silence" && <Choice label="For" value={minutes} options={TIMES} onChange={setMinutes} />}
         <Text
           label="Note"
           value={note}

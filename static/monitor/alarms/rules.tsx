@@ -26,11 +26,11 @@ const USUAL: { name: string; rule: MetricRule }[] = [
 ];
 
 export function Rules() {
-  const { data: rules, error, reload } = useLoaded(
-    "alarm rules",
-    (signal) => get<AlarmRule[]>("/alarms/rules", signal),
-    5000,
-  );
+  const {
+    data: rules,
+    error,
+    reload,
+  } = useLoaded("alarm rules", (signal) => get<AlarmRule[]>("/alarms/rules", signal), 5000);
   const { data: metrics = [] } = useLoaded("alarm metrics", (signal) =>
     get<AlarmMetric[]>("/alarms/metrics", signal),
   );
@@ -181,8 +181,7 @@ function RuleForm({
   };
   const fault = (typed: string, optional = false) =>
     number(typed) === null && !(optional && typed.trim() === "") ? "a number, 0 or greater" : null;
-  const faulty =
-    (!kind?.flag && (fault(raiseAt) ?? fault(clearAt, true))) ?? fault(forS) ?? fault(clearForS);
+  const faulty = (!kind?.flag && (fault(raiseAt) ?? fault(clearAt, true))) ?? fault(forS) ?? fault(clearForS);
   const rule: MetricRule = {
     metric,
     severity,

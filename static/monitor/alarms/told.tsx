@@ -28,11 +28,11 @@ async function removed(what: string, name: string, text: string, path: string): 
 }
 
 export function Routes() {
-  const { data: routes, error, reload } = useLoaded(
-    "alarm routes",
-    (signal) => get<AlarmRoute[]>("/alarms/routes", signal),
-    5000,
-  );
+  const {
+    data: routes,
+    error,
+    reload,
+  } = useLoaded("alarm routes", (signal) => get<AlarmRoute[]>("/alarms/routes", signal), 5000);
   const { data: channels = [] } = useChannels();
   const [form, setForm] = useState<AlarmRoute | "new" | null>(null);
   const locked = roleReason("operator") ?? (channels.length ? null : "An admin has to make a channel first.");
@@ -102,11 +102,16 @@ export function Channels() {
   const { data: channels, error, reload } = useChannels();
   const [form, setForm] = useState<AlarmChannel | "new" | null>(null);
   const locked = roleReason("admin");
-  if (!channels) return error ? <Problem error={error} onRetry={reload} /> : <Skeleton lines={2} height={40} />;
+  if (!channels)
+    return error ? <Problem error={error} onRetry={reload} /> : <Skeleton lines={2} height={40} />;
   const test = (channel: AlarmChannel) =>
     post(`/alarms/channels/${channel.id}/test`)
       .then(() =>
-        toast({ tone: "done", title: `A test goes to ${channel.name}`, text: "Messages says what came of it." }),
+        toast({
+          tone: "done",
+          title: `A test goes to ${channel.name}`,
+          text: "Messages says what came of it.",
+        }),
       )
       .catch((failed: unknown) => toastError("No test was sent", failed));
   const enable = (channel: AlarmChannel) =>
@@ -195,7 +200,12 @@ export function Channels() {
 function ChannelMark({ channel }: { channel: AlarmChannel }) {
   if (!channel.enabled) return <StatusMark status="stopped" word="off" />;
   if (channel.failing_since) return <StatusMark status="failed" word="fails" />;
-  return <StatusMark status={channel.worked_at ? "running" : "standby"} word={channel.worked_at ? "works" : "new"} />;
+  return (
+    <StatusMark
+      status={channel.worked_at ? "running" : "standby"}
+      word={channel.worked_at ? "works" : "new"}
+    />
+  );
 }
 
 function ChannelForm({

@@ -1,6 +1,13 @@
 /** What alarms, rules and routes say, in words. Pure. */
 import { listed, plural } from "../../shared/format";
-import type { Alarm, AlarmChannel, AlarmMessage, AlarmMetric, MetricRule, RouteSpec } from "../../shared/types";
+import type {
+  Alarm,
+  AlarmChannel,
+  AlarmMessage,
+  AlarmMetric,
+  MetricRule,
+  RouteSpec,
+} from "../../shared/types";
 
 export const SEVERITIES = [
   ["critical", "Critical"],
@@ -38,14 +45,22 @@ const DAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 /** The values that an alarm had last: "temperature 81.5, limit 80". */
 export function valuesWords(values: Record<string, unknown>): string {
   return Object.entries(values)
-    .map(([name, value]) => `${name} ${typeof value === "number" ? Number(value.toPrecision(6)) : String(value)}`)
+    .map(
+      ([name, value]) =>
+        `${name} ${typeof value === "number" ? Number(value.toPrecision(6)) : String(value)}`,
+    )
     .join(", ");
 }
 
 /** Whether the page shows the alarm. */
 export function matches(
   alarm: Alarm,
-  { words, severity, pipeline, status }: { words: string; severity: string; pipeline: string; status: string },
+  {
+    words,
+    severity,
+    pipeline,
+    status,
+  }: { words: string; severity: string; pipeline: string; status: string },
 ): boolean {
   const text = `${alarm.message} ${alarm.title} ${alarm.key ?? ""} ${alarm.node ?? ""} ${alarm.site ?? ""}`;
   return (
@@ -93,8 +108,14 @@ export function routeSentence(spec: RouteSpec, channels: readonly AlarmChannel[]
       )} (${spec.zone ?? "UTC"}).`
     : "";
   const least =
-    spec.severity === "info" ? "Alarms" : spec.severity === "critical" ? "Critical alarms" : "Warnings and worse";
-  const again = spec.repeat_min ? ` Repeated each ${plural(spec.repeat_min, "minute")} until somebody acknowledges.` : "";
+    spec.severity === "info"
+      ? "Alarms"
+      : spec.severity === "critical"
+        ? "Critical alarms"
+        : "Warnings and worse";
+  const again = spec.repeat_min
+    ? ` Repeated each ${plural(spec.repeat_min, "minute")} until somebody acknowledges.`
+    : "";
   const late =
     spec.escalate_min && spec.escalate_to?.length
       ? ` After ${plural(spec.escalate_min, "minute")} without that, ${named(spec.escalate_to)} is told, too.`

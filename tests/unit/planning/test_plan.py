@@ -51,6 +51,14 @@ def test_an_output_has_a_topic_when_it_leaves_the_group_or_nobody_reads_it(plan,
     assert [stream.source for stream in seen.outputs] == ["a.out", "b.out"]
 
 
+def test_the_rows_of_an_alert_have_a_topic_also_inside_a_group(plan, pipeline, source, keep):
+    params = {"columns": ["value"], "limit": 1}
+    alert = {"id": "alert", "type": "threshold-alert", "params": params, "inputs": {"in": "source"}}
+    group = {"id": "g", "elements": ["source", "alert", "k"]}
+    inside = plan(pipeline(source(), alert, keep("k", "alert"), groups=[group]))["g"]
+    assert [stream.source for stream in inside.outputs] == ["alert.out", "k.out"]
+
+
 def test_views_run_nowhere(plan, pipeline, source):
     assert list(plan(pipeline(source(), {"id": "v", "type": "live-table", "inputs": {"in": "source"}}))) == [
         "source"

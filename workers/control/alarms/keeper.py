@@ -1,7 +1,7 @@
 """Raises and clears alarms by rules on what is measured.
 
 An open alarm is in the database. For how long a value has been beyond its limit is in memory: after a restart
-of control that time begins anew, so an alarm may be late by it, and none comes twice.
+of control that time begins from the start, so an alarm may be late by it, and none comes twice.
 """
 
 from __future__ import annotations

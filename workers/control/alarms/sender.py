@@ -97,7 +97,7 @@ def deliver(id: UUID, secret_key: str, page: str) -> None:
         url = opened(message.channel.url, secret_key, PURPOSE)
         note = send(url, str(message.pk), message.subject, message.body, message.data)
     except SealBroken as error:
-        _failed(message, f"{error} Make the channel anew.", maybe=False)
+        _failed(message, f"{error} Make the channel again.", maybe=False)
     except NotSent as error:
         _failed(message, str(error), maybe=error.maybe)
     else:

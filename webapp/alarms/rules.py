@@ -132,7 +132,7 @@ class Verdict:
 def judge(
     rule: MetricRule, value: float | None, *, is_open: bool, now_s: float, since_s: float | None
 ) -> Verdict:
-    """Returns what to do about a value. One that is not known changes nothing, and time begins from the start."""
+    """Returns what to do about a value. One that is not known changes nothing, and its time begins again."""
     if value is None:
         return Verdict()
     if is_open:

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.peek import newest_offsets
-from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
 from pipeline_runtime.model.ids import stream_topic
 from tests.contract.web.conftest import PIPELINE, Caller

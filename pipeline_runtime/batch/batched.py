@@ -23,7 +23,7 @@ from pipeline_runtime.batch.rows import (
 )
 from pipeline_runtime.model.texts import texts
 from pipeline_runtime.operators.sdk import BatchProcessor, OperatorContext
-from pipeline_runtime.operators.tables import RAW, REJECT, places_of
+from pipeline_runtime.operators.tables import RAW, REJECT, about_rows
 
 _UNREAD = b""  # which is no state
 
@@ -58,8 +58,8 @@ class BatchWork:
         letters = []
         if REJECT in made.column_names:
             marked = made.filter(pc.is_valid(made[REJECT]))
-            told = zip(marked[REJECT].to_pylist(), marked[RAW].to_pylist(), places_of(marked), strict=True)
-            letters = [Letter(reason, raw, *place) for reason, raw, place in told]
+            told = zip(marked[REJECT].to_pylist(), marked[RAW].to_pylist(), about_rows(marked), strict=True)
+            letters = [Letter(reason, raw, *about) for reason, raw, about in told]
             made = made.filter(pc.is_null(made[REJECT]))
         outputs = self._ctx.output_schema
         rows = made.select(outputs.names)

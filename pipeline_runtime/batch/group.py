@@ -20,7 +20,7 @@ from pipeline_runtime.batch.gate_messages import FLUSH, PartProcessed, Slice, Sl
 from pipeline_runtime.batch.held_states import HeldStates
 from pipeline_runtime.batch.output import BatchOutput, Destinations, OutputBuilder, packed
 from pipeline_runtime.batch.processors import processor_work
-from pipeline_runtime.batch.reader import GroupReader, conformed, input_schema, keyed, with_meta
+from pipeline_runtime.batch.reader import GroupReader, conformed, input_schema, with_meta
 from pipeline_runtime.batch.rows import Asked, Processed, ProcessorWork
 from pipeline_runtime.operators.sdk import TransformOperator
 from pipeline_runtime.operators.tables import with_column
@@ -71,7 +71,7 @@ class GroupWork:
         output = OutputBuilder(self._destinations)
         self._reader.expect(slices)
         read = self._read(slices)
-        streams = {source: output.add(source, rows, placed=True) for source, rows in read.items()}
+        streams = {source: output.add(source, rows) for source, rows in read.items()}
         batch_time_ms = slices[0].batch_time_ms if slices else 0
         at_end = any(part.input == FLUSH for part in slices)
         for id in self._elements:
@@ -87,9 +87,9 @@ class GroupWork:
                     rows = with_meta(rows, batch_time_ms)
             else:
                 schema = self._spec.schemas[source]
-                rows = keyed(conformed(self._transforms[id](given), schema), schema)
-            streams[source] = output.add(source, rows, placed=id != self._processor_id)
-        return output.output([*read.values()])
+                rows = conformed(self._transforms[id](given), schema)
+            streams[source] = output.add(source, rows, new_keys=id != self._processor_id)
+        return output.output()
 
     def stop(self) -> None:
         """Nothing is read ahead any more."""

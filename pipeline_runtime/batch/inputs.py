@@ -13,6 +13,9 @@ from pipeline_runtime.model.spec import ElementSpec, GroupSpec, RecordReading
 from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.operators.sdk import Operator, OperatorContext, SourceOperator, SourceReader
 
+_PARTITIONS_MAX = 2**20
+"""More than a topic has partitions."""
+
 
 @dataclass(frozen=True)
 class GroupInput:
@@ -40,11 +43,24 @@ class GroupInput:
         Fogline's own topics have the stream's key. Records in a user's topic may have any key."""
         return self.schema.key if self.topic is None or self.external else None
 
+    def number_of(self, partition: int) -> int:
+        """Returns the number of a partition among those of all inputs, as it stands in `_partition`. Of the
+        first input it is the partition itself."""
+        return self.index * _PARTITIONS_MAX + partition
+
     def end_keys(self) -> list[str]:
         """The names under which this input's positions stand in a boundary's `ends`."""
         if self.topic is None:
             return [self.element]
         return [position_key(self.topic, partition) for partition in range(self.partitions)]
+
+
+def stream_and_partition(spec: GroupSpec, number: int) -> tuple[str | None, int]:
+    """Returns the stream from outside the group, and its partition, of which `GroupInput.number_of` made the
+    number. Returns None for rows that come from no topic."""
+    index, partition = divmod(number, _PARTITIONS_MAX)
+    sources = [*dict.fromkeys(each.source for each in spec.inputs)]  # in the order of `group_inputs`
+    return (sources[index] if 0 <= index < len(sources) else None), partition
 
 
 def operator_of(spec: GroupSpec, element: str) -> Operator:

@@ -16,7 +16,7 @@ from pipeline_runtime.model.schema import FieldType, StreamSchema
 from pipeline_runtime.model.texts import texts
 from pipeline_runtime.operators.row import OutputRow, Row
 from pipeline_runtime.operators.sdk import KeyedProcessor
-from pipeline_runtime.operators.tables import places_of, quoted
+from pipeline_runtime.operators.tables import About, about_rows, quoted
 
 Places = tuple[int, Sequence[int]]
 """Rows of one key: their port, by its place in the processor's Inputs, and their places in its table."""
@@ -75,9 +75,9 @@ class PortRows:
         self.row.place = place
         return dict(self.row)
 
-    def lies_at(self, place: int) -> tuple[int, int]:
-        """Returns the partition and the offset of a row."""
-        return self.table["_partition"][place].as_py(), self.table["_offset"][place].as_py()
+    def about(self, place: int) -> About:
+        """Returns what a dead letter says of a row."""
+        return about_rows(self.table.slice(place, 1))[0]
 
     @property
     def not_finite(self) -> frozenset[int]:
@@ -123,10 +123,10 @@ def by_key(
         table = in_order(ports[name])
         if table["_time"].null_count:
             untimed = table.filter(pc.is_null(table["_time"]))
-            rows, lie_at = untimed.select(schema.names).to_pylist(), places_of(untimed)
+            rows, known = untimed.select(schema.names).to_pylist(), about_rows(untimed)
             letters += [
-                Letter("the row has no event time", quoted(row), *place)
-                for row, place in zip(rows, lie_at, strict=True)
+                Letter("the row has no event time", quoted(row), *about)
+                for row, about in zip(rows, known, strict=True)
             ]
             table = table.filter(pc.is_valid(table["_time"]))
         found.append(PortRows(table, schema))
@@ -187,7 +187,7 @@ class KeyRows:
                 stored.save(state, timers)
                 good.clear()
                 given, place = self._ports[port], places[number]
-                letter = rejected(given.quotable(place), error, *given.lies_at(place))
+                letter = rejected(given.quotable(place), error, given.about(place))
                 self.output.letters.append(letter)
                 places = places[number + 1 :]
             good.append((port, places))

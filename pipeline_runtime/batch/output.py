@@ -15,8 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline_runtime.batch.decode import TIMESTAMP
-from pipeline_runtime.batch.letter_rows import with_rows
-from pipeline_runtime.batch.rows import Letter, in_ms
+from pipeline_runtime.batch.rows import Letter, in_ms, keyed
 from pipeline_runtime.batch.streams import sink_streams
 from pipeline_runtime.kafka.arrow_batches import (
     KEY,
@@ -29,7 +28,7 @@ from pipeline_runtime.kafka.arrow_batches import (
 from pipeline_runtime.kafka.json_rows import finite_rows, json_texts
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import GroupSpec
-from pipeline_runtime.operators.tables import RAW, REJECT, places_of, quoted_rows
+from pipeline_runtime.operators.tables import RAW, REJECT, about_rows, quoted_rows
 
 RECORDS = pa.schema([("key", pa.string()), ("time_ms", pa.int64()), ("value", pa.string())])
 """The records of a stream: `value` is the row as a JSON object."""
@@ -45,7 +44,7 @@ LETTERS = pa.schema(
     ]
 )
 """Dead letters: the element that could not take a row, why, what it was given, where that lies in what the
-group reads, and the key and the time that it has there. What nobody knows is null."""
+group reads (`partition` is a GroupInput.number_of), and its key and time. What nobody knows is null."""
 _NOT_FINITE = "ValueError: a number is infinite or NaN, which JSON does not have"
 _NO_LETTERS = LETTERS.empty_table()
 _SIZE_BYTES = 4
@@ -96,14 +95,16 @@ class OutputBuilder:
         self._letters: list[pa.Table] = []
         self._counts: dict[str, int] = {}
 
-    def add(self, source: str, rows: pa.Table, *, placed: bool = False) -> pa.Table:
+    def add(self, source: str, rows: pa.Table, *, new_keys: bool = False) -> pa.Table:
         """Take a stream's rows: its columns, `_key`, `_time`, and perhaps `_reject` and `_raw`. Returns the
         rows that are good, which the next elements may read; the others are dead letters of the element.
 
-        `placed`: `_partition` and `_offset` say where each row lies that the element was given."""
+        `new_keys`: `_key` is that of the rows which the element was given, and becomes that of the stream."""
         to = self._destinations
         schema = to.schemas[source]
-        good = self._without_bad_rows(source.partition(".")[0], rows, schema, placed=placed)
+        good = self._without_bad_rows(source.partition(".")[0], rows, schema)
+        if new_keys:
+            good = keyed(good, schema)
         self._counts[source] = good.num_rows
         if source in to.topics and good.num_rows:
             self._add_for_topic(source, good, schema)
@@ -128,19 +129,15 @@ class OutputBuilder:
     def reject(self, element: str, letters: Sequence[Letter]) -> None:
         """Take dead letters of an element."""
         if letters:
-            unknown = [None] * len(letters)
-            columns = [[element] * len(letters), *map(list, zip(*letters, strict=True)), unknown, unknown]
+            columns = [[element] * len(letters), *map(list, zip(*letters, strict=True))]
             self._letters.append(pa.table(columns, schema=LETTERS))
 
-    def output(self, given: Sequence[pa.Table] = ()) -> BatchOutput:
-        """Returns all of it. `given`: the rows of each stream that the group reads, off which letters get the
-        keys and the times of their rows."""
-        letters = with_rows(pa.concat_tables(self._letters), given) if self._letters else _NO_LETTERS
+    def output(self) -> BatchOutput:
+        """Returns all of it."""
+        letters = pa.concat_tables(self._letters) if self._letters else _NO_LETTERS
         return BatchOutput(self._records, self._sinks, letters, self._counts, self._rows)
 
-    def _without_bad_rows(
-        self, element: str, rows: pa.Table, schema: StreamSchema, *, placed: bool
-    ) -> pa.Table:
+    def _without_bad_rows(self, element: str, rows: pa.Table, schema: StreamSchema) -> pa.Table:
         """Returns the good rows, and takes the others as dead letters."""
         is_good = finite_rows(rows, schema) if rows.num_rows else None
         if REJECT in rows.column_names:
@@ -154,11 +151,10 @@ class OutputBuilder:
             for name in (REJECT, RAW)
         )
         texts = quoted_rows(bad, schema.names)
-        places = places_of(bad) if placed else [()] * bad.num_rows
-        told = zip(reasons, raws, texts, places, strict=True)
+        told = zip(reasons, raws, texts, about_rows(bad), strict=True)
         self.reject(
             element,
-            [Letter(reason or _NOT_FINITE, raw or text, *place) for reason, raw, text, place in told],
+            [Letter(reason or _NOT_FINITE, raw or text, *about) for reason, raw, text, about in told],
         )
         return _without_marks(rows.filter(is_good))
 

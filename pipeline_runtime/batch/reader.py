@@ -18,13 +18,12 @@ from pipeline_runtime.batch.inputs import GroupInput, group_inputs, open_source
 from pipeline_runtime.batch.outside import not_far_ahead
 from pipeline_runtime.batch.portions import Portion, PortionReader
 from pipeline_runtime.batch.reading_ahead import ReadingAhead
-from pipeline_runtime.batch.rows import Asked
+from pipeline_runtime.batch.rows import Asked, keyed
 from pipeline_runtime.kafka.ahead import unpack
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.peek import key_text
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import GroupSpec
-from pipeline_runtime.model.texts import texts
 from pipeline_runtime.operators.sdk import SourceReader
 from pipeline_runtime.operators.tables import with_column
 
@@ -44,11 +43,12 @@ def input_schema(schema: StreamSchema) -> pa.Schema:
 
 
 def with_meta(rows: pa.Table, batch_time_ms: int) -> pa.Table:
-    """A processor's rows, which have `_key` and `_time`, as a stream inside the group."""
+    """A processor's rows, which have `_key` and `_time`, as a stream inside the group. They lie in no topic,
+    so their partition is -1."""
     count = rows.num_rows
     for name, values in (
         ("_batch_time", _instants(batch_time_ms, count)),
-        ("_partition", pa.repeat(pa.scalar(0, pa.int32()), count)),
+        ("_partition", pa.repeat(pa.scalar(-1, pa.int32()), count)),
         ("_offset", pa.array(range(count), pa.int64())),
     ):
         rows = rows.append_column(name, values)
@@ -219,7 +219,7 @@ def _rows(
         key,
         time,
         _instants(part.batch_time_ms, count),
-        pa.repeat(pa.scalar(part.partition, pa.int32()), count),
+        pa.repeat(pa.scalar(group_input.number_of(part.partition), pa.int32()), count),
         offset,
     ]
     columns = [table[name] for name in group_input.schema.names]
@@ -234,12 +234,6 @@ def conformed(rows: pa.Table, schema: StreamSchema) -> pa.Table:
         if values.type != type_:
             rows = with_column(rows, field.name, values.cast(type_))
     return rows
-
-
-def keyed(rows: pa.Table, schema: StreamSchema) -> pa.Table:
-    """`_key` as it would be read from the stream's topic: elements of one group give what they give apart."""
-    field = None if schema.key is None else schema.field(schema.key)
-    return rows if field is None else with_column(rows, "_key", texts(rows[field.name]))
 
 
 def _taken(values: pa.Array, places: NDArray[np.int64]) -> pa.Array:

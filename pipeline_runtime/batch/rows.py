@@ -12,9 +12,10 @@ import pyarrow as pa
 from pipeline_runtime.batch.decode import TIMESTAMP, arrow_schema
 from pipeline_runtime.batch.gate_messages import Request
 from pipeline_runtime.model.schema import FieldType, StreamSchema
+from pipeline_runtime.model.texts import texts
 from pipeline_runtime.operators.expressions.values import floored
 from pipeline_runtime.operators.sdk import Processor
-from pipeline_runtime.operators.tables import quoted
+from pipeline_runtime.operators.tables import About, quoted, with_column
 
 BY_OFFSET = [("_partition", "ascending"), ("_offset", "ascending")]
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -29,12 +30,14 @@ Ports = Mapping[str, pa.Table]
 
 
 class Letter(NamedTuple):
-    """A row that its element could not take, and where the row lies in what the element read."""
+    """A row that its element could not take, and what is known of the row (tables.About)."""
 
     reason: str
     raw: str  # the row as text
-    partition: int | None = None
+    partition: int | None = None  # among all that the group reads (GroupInput.number_of)
     offset: int | None = None
+    key: str | None = None
+    time_ms: int | None = None
 
 
 def port_schema(schema: StreamSchema) -> pa.Schema:
@@ -83,8 +86,8 @@ def current_state(state: Any, version: int, processor: Processor) -> Any:
     return processor.migrate(state, version) if version < processor.state_version else state
 
 
-def rejected(data: Mapping[str, Any], error: Exception, partition: int, offset: int) -> Letter:
-    return Letter(f"{type(error).__name__}: {error}", quoted(data), partition, offset)
+def rejected(data: Mapping[str, Any], error: Exception, about: About) -> Letter:
+    return Letter(f"{type(error).__name__}: {error}", quoted(data), *about)
 
 
 def in_order(table: pa.Table) -> pa.Table:
@@ -96,6 +99,12 @@ def in_order(table: pa.Table) -> pa.Table:
     if (partitions == partitions[0]).all() and (offsets[1:] > offsets[:-1]).all():
         return table
     return table.sort_by(BY_OFFSET)
+
+
+def keyed(rows: pa.Table, schema: StreamSchema) -> pa.Table:
+    """`_key` as it would be read from the stream's topic: elements of one group give what they give apart."""
+    field = None if schema.key is None else schema.field(schema.key)
+    return rows if field is None else with_column(rows, "_key", texts(rows[field.name]))
 
 
 def in_ms(times: pa.ChunkedArray) -> pa.ChunkedArray:

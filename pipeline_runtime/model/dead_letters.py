@@ -187,3 +187,25 @@ class WayIn:
     consumer: str | None  # the element that alone takes them, or None if all readers of the topic do
     read_from: str  # the topic in which the letters' rows lie
     reading: RecordReading | None = None  # of a user's topic: how its records become rows
+
+
+@dataclass(frozen=True, slots=True)
+class WaysIn:
+    """How rows come back to an element."""
+
+    by_source: Mapping[str, WayIn | str]
+    """By the stream that the element reads, "element.port": how its rows come back, or why they cannot, as a
+    sentence."""
+
+    @property
+    def each(self) -> list[WayIn]:
+        """Returns the ways that there are."""
+        return [way for way in self.by_source.values() if isinstance(way, WayIn)]
+
+    def of(self, place: Place | None) -> WayIn | str:
+        """Returns how the row of a letter comes back, or why it cannot. `place`: what the letter says."""
+        if place is not None:
+            gone = f"The element no longer reads {place.source}, from which the row came."
+            return self.by_source.get(place.source, gone)
+        [first, *others] = self.by_source.values()
+        return "The letter does not say from which input its row came." if others else first

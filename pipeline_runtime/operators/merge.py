@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.operators.columns import SchemaCheck
 from pipeline_runtime.operators.lineage import Came, TracedRow, named, same_row
 from pipeline_runtime.operators.sdk import ArrowTransform, OperatorContext, Params, Port, TransformOperator
-from pipeline_runtime.operators.tables import with_column
 
 
 class MergeParams(Params):
@@ -61,21 +59,9 @@ class Merge(TransformOperator):
     def arrow(self, ctx: OperatorContext) -> ArrowTransform:
         def merged(inputs: Mapping[str, pa.Table]) -> pa.Table:
             first, *_ = inputs.values()
-            tables = []
-            for port, rows in inputs.items():
-                apart = pc.multiply(rows["_partition"], pa.scalar(len(self.inputs), pa.int32()))
-                apart = pc.add(apart, pa.scalar(_place(port), pa.int32()))
-                tables.append(with_column(rows, "_partition", apart).select(first.column_names))
-            return pa.concat_tables(tables)
+            return pa.concat_tables([rows.select(first.column_names) for rows in inputs.values()])
 
         return merged
-
-
-def _place(port: str) -> int:
-    """Returns a number for the port, so that no two streams have a partition in common. Otherwise one
-    stream's rows would count as earlier than the other's by their offsets, and as late in a window or a join
-    of the same group."""
-    return [each.name for each in Merge.inputs].index(port)
 
 
 def _differences(first: StreamSchema, other: StreamSchema) -> Iterator[str]:

@@ -19,7 +19,7 @@ TransformOperator may use all of these, and has to pass on all of them.
 | `_key` | string | the record's key |
 | `_time` | timestamp | event time |
 | `_batch_time` | timestamp | the batch's time, from the journal: the only clock that an operator may use |
-| `_partition` | int | the partition that the row came from |
+| `_partition` | int | a number for the partition that the row came from; no two streams share one |
 | `_offset` | long | orders the rows of a partition |
 """
 

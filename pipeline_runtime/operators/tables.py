@@ -16,7 +16,12 @@ from pipeline_runtime.operators.expressions.arrow import Evaluated, evaluate
 
 REJECT, RAW = "_reject", "_raw"
 """Column names, see `TransformOperator.arrow`."""
-_PLACE = ("_partition", "_offset")
+_ABOUT = ("_partition", "_offset", "_key", "_time")
+"""What dead letters say of a row besides its values."""
+_US = pa.timestamp("us", tz="UTC")
+
+About = tuple[int | None, int | None, str | None, int | None]
+"""What dead letters say of a row: partition, offset, key and event time in ms. What nobody knows is None."""
 
 
 def evaluated(compiled: Compiled, rows: pa.Table) -> Evaluated:
@@ -42,27 +47,31 @@ def rejecting(rows: pa.Table, failed: pa.ChunkedArray | None, reason: str) -> pa
 
 
 def rejects(rows: pa.Table, names: Sequence[str], reasons: Sequence[str]) -> pa.Table:
-    """Returns the rows as dead letters: the reason, the columns `names`, and where the rows lie."""
+    """Returns the rows as dead letters: the reason, the columns `names`, and what else is known of them."""
     raws = quoted_rows(rows, names)
     found = pa.table({REJECT: pa.array(reasons, pa.string()), RAW: pa.array(raws, pa.string())})
-    for name in _PLACE:
+    for name in _ABOUT:
         if name in rows.column_names:
             found = found.append_column(name, rows[name])
     return found
 
 
-def places_of(rows: pa.Table) -> list[tuple[int | None, int | None]]:
-    """Returns the partition and the offset of each row, as far as the rows have them."""
-    columns = [
-        rows[name].to_pylist() if name in rows.column_names else [None] * rows.num_rows for name in _PLACE
-    ]
-    return list(zip(*columns, strict=True))
+def about_rows(rows: pa.Table) -> list[About]:
+    """Returns what dead letters say of each row, as far as the rows have it. An operator is given the empty
+    text as the key of a row without one."""
+    unknown = pa.nulls(rows.num_rows)
+    found = {name: rows[name] if name in rows.column_names else unknown for name in _ABOUT}
+    times_us = found["_time"].cast(_US, safe=False).cast(pa.int64()).to_pylist()
+    times_ms = [None if each is None else each // 1000 for each in times_us]
+    keys = [each or None for each in found["_key"].to_pylist()]
+    places = (found[name].to_pylist() for name in ("_partition", "_offset"))
+    return list(zip(*places, keys, times_ms, strict=True))
 
 
 def with_rejects(rows: pa.Table, *rejected: pa.Table | None) -> pa.Table:
     """Returns a batch's results with dead letters, which come from `rejects`."""
     found = [each for each in rejected if each is not None]
-    return pa.concat_tables([rows, *found], promote_options="default") if found else rows
+    return pa.concat_tables([rows, *found], promote_options="permissive") if found else rows
 
 
 def quoted_rows(rows: pa.Table, names: Sequence[str]) -> list[str]:

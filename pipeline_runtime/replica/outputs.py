@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pipeline_runtime.batch.encoded import bodies_in
+from pipeline_runtime.batch.inputs import stream_and_partition
 from pipeline_runtime.batch.output import BatchOutput
 from pipeline_runtime.journal.records import ElementCounts
 from pipeline_runtime.kafka.arrow_batches import BODY_BYTES_MAX, Rows, rows_of
@@ -29,7 +30,7 @@ from pipeline_runtime.kafka.transactions import (
 )
 from pipeline_runtime.model.dead_letters import Place
 from pipeline_runtime.model.spec import GroupSpec, OutputStream
-from pipeline_runtime.planning.replay import stream_read
+from pipeline_runtime.planning.replay import streams_read
 
 RAW_CHARACTERS_MAX = 100_000
 KEY_CHARACTERS_MAX = 1000
@@ -107,13 +108,13 @@ def outgoing(
 
 
 def _letters_of(spec: GroupSpec, letters: pa.Table) -> Iterator[dict[str, Any]]:
-    """Yields what elements could not take. A letter says where its row lies, if the element reads one stream
-    and no other element of the group stands before it."""
+    """Yields what elements could not take. A letter says where its row lies, if no other element of the group
+    stands before the one that could not take it."""
     for letter in letters.to_pylist():
-        partition, offset = letter.pop("partition"), letter.pop("offset")
-        read = stream_read(spec, letter["element"])
-        if read is not None and offset is not None:
-            letter["input"] = Place(read.source, partition, offset).text
+        number, offset = letter.pop("partition"), letter.pop("offset")
+        source, partition = (None, 0) if number is None else stream_and_partition(spec, number)
+        if source is not None and source in {each.source for each in streams_read(spec, letter["element"])}:
+            letter["input"] = Place(source, partition, offset).text
         yield letter
 
 

@@ -17,16 +17,15 @@ from pyspark.sql import Column, DataFrame, functions as F
 from pyspark.sql.pandas.functions import arrow_udf
 
 from pipeline_runtime.batch.decode import TIMESTAMP
-from pipeline_runtime.batch.facts import grouped_by
 from pipeline_runtime.batch.gate_client import GateClient, gate, is_connected
 from pipeline_runtime.batch.gate_messages import Describe
 from pipeline_runtime.batch.processors import processor_inputs, processor_work
-from pipeline_runtime.batch.reader import input_schema, keyed
-from pipeline_runtime.batch.rows import Inputs, Ports, ProcessorWork, port_schema
+from pipeline_runtime.batch.reader import input_schema
+from pipeline_runtime.batch.rows import Inputs, Ports, ProcessorWork, keyed, port_schema
 from pipeline_runtime.model.schema import FieldType, StreamSchema
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.model.texts import texts
-from pipeline_runtime.operators.sdk import OperatorContext, Processor, TransformOperator
+from pipeline_runtime.operators.sdk import OperatorContext, TransformOperator
 from pipeline_runtime.operators.tables import RAW, REJECT
 from pipeline_runtime.spark.garbage import freeze
 from pipeline_runtime.spark.schema import column, spark_schema
@@ -37,7 +36,6 @@ _OUTPUT = "_out string, _key string, _time_ms long, _value string"
 
 
 def apply_processor(
-    processor: Processor,
     frames: Mapping[str, DataFrame],
     element: str,
     inputs: Inputs,
@@ -48,7 +46,7 @@ def apply_processor(
     rows = [
         frames[port].select(
             # The key of rows without one is the empty text.
-            F.coalesce(_key(processor, schema), F.lit("")).alias("key"),
+            F.coalesce(F.col("_key"), F.lit("")).alias("key"),
             F.lit(index).alias("port"),
             F.col("_partition").alias("partition"),
             F.col("_offset").alias("offset"),
@@ -62,11 +60,6 @@ def apply_processor(
     # second stage would cost each batch 17 ms.
     frame = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), rows).coalesce(1)
     return frame.mapInArrow(_body(gate_address, element), _OUTPUT)
-
-
-def _key(processor: Processor, schema: StreamSchema) -> Column:
-    field = grouped_by(processor)
-    return F.col("_key") if field is None else key_column(schema, field)
 
 
 def _body(address: str, element: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

@@ -114,7 +114,7 @@ class PlannedGroup:
                 if not operator.flushes:
                     frames = {port: _data_only(frame) for port, frame in frames.items()}
                 inputs = processor_inputs(self.spec, id)
-                branches.append(apply_processor(operator, frames, id, inputs, gate_address))
+                branches.append(apply_processor(frames, id, inputs, gate_address))
                 continue
             frame = self._apply(id, operator, streams)
             has_rejects = "_reject" in frame.columns
@@ -156,12 +156,13 @@ class PlannedGroup:
             rejected = F.col("_reject").isNotNull()
             raw = F.coalesce(F.col("_raw"), value) if "_raw" in frame.columns else value
             out = F.when(rejected, F.lit(f"{element}.{DEAD}")).otherwise(out)
-            places = [
+            known = [
                 F.col(f"_{name}").alias(name)
-                for name in ("partition", "offset")
+                for name in ("partition", "offset", "key")
                 if f"_{name}" in frame.columns
             ]
-            reason = F.struct(F.col("_reject").alias("reason"), raw.alias("raw"), *places)
+            known.append(F.unix_millis(F.col("_time")).alias("time_ms"))
+            reason = F.struct(F.col("_reject").alias("reason"), raw.alias("raw"), *known)
             value = F.when(rejected, F.to_json(reason)).otherwise(value)
         return frame.select(
             out.alias("_out"),

@@ -472,7 +472,7 @@ export interface DeadLetters {
   groups_left_out: number;
   looked: number;
   more: boolean;
-  topic: string | null;
+  topics: Record<string, string>;
   replay: Allowed;
   orders: LetterOrder[];
 }

@@ -10,10 +10,12 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet, Sum
 
 from pipeline_runtime.batch.replayed import Mended, mended_values
-from pipeline_runtime.kafka.letters import CountedLetters, count_open
-from pipeline_runtime.model.dead_letters import Chosen, WayIn
+from pipeline_runtime.kafka.letters import CountedLetters, count_open, records_at
+from pipeline_runtime.model.dead_letters import Chosen, Place, WayIn, WaysIn, place_of
 from pipeline_runtime.model.ids import dead_letter_topic
-from pipeline_runtime.planning.replay import stream_read, way_in
+from pipeline_runtime.model.plain_data import object_in
+from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.planning.replay import streams_read, ways_in
 from pipeline_runtime.wire import tasks
 from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
@@ -76,6 +78,7 @@ def order_letters(
         found = _counted(deployment, element, chosen)
         _require_some(found, chosen)
         chosen = replace(chosen, first=found.first, until=found.until)
+    places = _places_of(name, element, rows or ())
     with transaction.atomic():
         deployment, group = deployed_group(name, element, f"{did} dead letters")
         if did == "replay":
@@ -86,11 +89,11 @@ def order_letters(
                     safe=KEPT,
                     next="Download the letters, or drop them.",
                 )
-            way = way_of(deployment, element)
-            if isinstance(way, str):
-                raise Conflict(way, safe=KEPT, next="Download the letters, or drop them.")
+            ways = ways_of(deployment, element)
+            if isinstance(ways, str):
+                raise Conflict(ways, safe=KEPT, next="Download the letters, or drop them.")
             if rows is not None:
-                _check(element, chosen.offsets, rows, way)
+                _check(element, chosen.offsets, rows, ways, places)
         mended = {str(offset): [row["cells"], row["at"]] for offset, row in (rows or {}).items()}
         order = LetterOrder(
             deployment=deployment,
@@ -102,6 +105,20 @@ def order_letters(
             **_where(chosen),
         )
         return _ordered(actor, name, order)
+
+
+def _places_of(name: str, element: str, offsets: Iterable[int]) -> dict[int, Place | None]:
+    """Returns where the rows of these letters lie, as far as the letters say it. Of an element with one input
+    nobody needs to know."""
+    wanted = [(0, offset) for offset in offsets]
+    if not wanted:
+        return {}
+    deployment, _ = deployed_group(name, element, "replay dead letters")
+    if len(topics_read(deployment, element)) < 2:
+        return {}
+    topic = dead_letter_topic(deployment.pk, element)
+    found = asked_of_kafka(lambda kafka: records_at(kafka, topic, wanted))
+    return {offset: place_of(object_in(each.value)) for (_, offset), each in found.items()}
 
 
 def _require_some(found: CountedLetters, chosen: Chosen) -> None:
@@ -195,8 +212,14 @@ def _ordered(actor: User, name: str, order: LetterOrder) -> LetterOrder:
     return order
 
 
-def _check(element: str, offsets: Sequence[int] | None, rows: Mapping[int, MendedRow], way: WayIn) -> None:
-    """Raises Invalid with what is wrong in each cell."""
+def _check(
+    element: str,
+    offsets: Sequence[int] | None,
+    rows: Mapping[int, MendedRow],
+    ways: WaysIn,
+    places: Mapping[int, Place | None],
+) -> None:
+    """Raises Invalid with what is wrong in each cell. `places`: where the rows lie, by their letters."""
     faults: list[Fault] = []
     if offsets is None or set(rows) != set(offsets):
         said = "The letters and the rows do not fit together: send one row for each letter, and no other row."
@@ -205,6 +228,9 @@ def _check(element: str, offsets: Sequence[int] | None, rows: Mapping[int, Mende
             said, safe=KEPT, next="Send the missing rows, and leave out the others.", faults=[fault]
         )
     for offset, row in rows.items():
+        way = ways.of(places.get(offset))
+        if not isinstance(way, WayIn):  # that the row stays a letter, the order says
+            continue
         _, wrong = mended_values(Mended(row["cells"], row["at"]), way.schema)
         faults += [
             {"element": element, "path": f"rows.{offset}.{column}", "message": why, "code": "cell"}
@@ -219,18 +245,20 @@ def _check(element: str, offsets: Sequence[int] | None, rows: Mapping[int, Mende
         )
 
 
-def way_of(deployment: Deployment, element: str) -> WayIn | str:
-    """Returns how rows come back to the element, or why they cannot, as a sentence."""
-    return way_in(specs_of(deployment), element, deployment.name_of)
+def ways_of(deployment: Deployment, element: str) -> WaysIn | str:
+    """Returns how rows come back to the element, or why none can, as a sentence."""
+    return ways_in(specs_of(deployment), element, deployment.name_of)
 
 
-def topic_read(deployment: Deployment, element: str) -> str | None:
-    """Returns the topic in which the rows of the element's letters lie, if its letters say where."""
-    for spec in specs_of(deployment):
-        if any(each.id == element for each in spec.elements):
-            read = stream_read(spec, element)
-            return None if read is None else read.topic
-    return None
+def topics_read(deployment: Deployment, element: str) -> dict[str, str]:
+    """Returns the topics in which the rows of the element's letters lie, by stream ("element.port"), if its
+    letters say where."""
+    read = (streams_read(spec, element) for spec in specs_of(deployment) if _has(spec, element))
+    return {each.source: each.topic for streams in read for each in streams}
+
+
+def _has(spec: GroupSpec, element: str) -> bool:
+    return any(each.id == element for each in spec.elements)
 
 
 # -- what is read ----------------------------------------------------------------------------------

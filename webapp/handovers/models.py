@@ -150,9 +150,9 @@ class LetterOrder(models.Model):
     before = models.PositiveIntegerField(default=0)  # letters for which something was done before
     stayed = models.JSONField(default=list)  # [offset, why] of rows that did not come back, the first ones
     stayed_count = models.PositiveIntegerField(default=0)
-    # {partition: offset}: the rows that `places` does not have yet lie behind these in the stream.
+    # {topic: {partition: offset}}: the rows that `places` does not have yet lie behind these in the streams.
     behind = models.JSONField(null=True)
-    # {partition: [[first, last], …]} of its rows there; null if all readers get them
+    # {topic: {partition: [[first, last], …]}} of its rows there; null if all readers get them
     places = models.JSONField(null=True)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"

@@ -12,11 +12,19 @@ from typing import Any, Literal
 from pipeline_runtime.batch.replayed import cells_of
 from pipeline_runtime.kafka.letters import each_open_letter, letters_behind, open_letters, records_at
 from pipeline_runtime.kafka.peek import PeekedRecord
-from pipeline_runtime.model.dead_letters import REASON_MAX, WayIn, offsets_in, place_of, reason_of
+from pipeline_runtime.model.dead_letters import (
+    REASON_MAX,
+    Place,
+    WayIn,
+    WaysIn,
+    offsets_in,
+    place_of,
+    reason_of,
+)
 from pipeline_runtime.model.ids import dead_letter_topic
 from pipeline_runtime.model.plain_data import exact
 from webapp.backends.kafka import asked_of_kafka
-from webapp.handovers.letters import KEPT, order_json, order_of, orders_of, topic_read, way_of
+from webapp.handovers.letters import KEPT, order_json, order_of, orders_of, topics_read, ways_of
 from webapp.json_types import Allowed
 from webapp.moments import iso_of_ms
 from webapp.monitoring.schemas import (
@@ -59,20 +67,21 @@ def letters_of(name: str, element: str, limit: int, text: str = "", reason: str 
     deployment, found = deployed_element(name, element)
     topic = dead_letter_topic(deployment.pk, found["id"])
     records = asked_of_kafka(lambda kafka: open_letters(kafka, topic, LOOKED_MAX))
-    way = way_of(deployment, found["id"])
+    ways = ways_of(deployment, found["id"])
     title = deployment.name_of(found["id"])
     return {
         **grouped(records, limit, text, reason),
-        "topic": topic_read(deployment, found["id"]),
-        "replay": _allowed(way, title),
+        "topics": topics_read(deployment, found["id"]),
+        "replay": _allowed(ways, title),
         "orders": orders_of(deployment, found["id"]),
     }
 
 
-def _allowed(way: WayIn | str, title: str) -> Allowed:
-    if isinstance(way, str):
-        return {"allowed": False, "reason": way, "note": None}
-    taker = title if way.consumer is not None else f"each element behind {title}"
+def _allowed(ways: WaysIn | str, title: str) -> Allowed:
+    if isinstance(ways, str):
+        return {"allowed": False, "reason": ways, "note": None}
+    to_it_alone = all(way.consumer is not None for way in ways.each)
+    taker = title if to_it_alone else f"each element behind {title}"
     note = (
         f"The rows keep their event times, and come after those that wait for {taker}. What goes by time, "
         "such as a window or a join, may find them late: they are dead letters again then."
@@ -81,12 +90,12 @@ def _allowed(way: WayIn | str, title: str) -> Allowed:
 
 
 def rows_to_mend(name: str, element: str, text: str, reason: str) -> LetterRows:
-    """Returns the rows of the letters of a reason with what can be read of them. Raises Conflict if no row
-    can come back to the element."""
+    """Returns the rows of the letters of a reason with what can be read of them: of an element with several
+    inputs, those of the input of the newest letter. Raises Conflict if no row can come back."""
     deployment, found = deployed_element(name, element)
-    way = way_of(deployment, found["id"])
-    if isinstance(way, str):
-        raise Conflict(way, safe=KEPT, next="Download the letters, or drop them.")
+    ways = ways_of(deployment, found["id"])
+    if isinstance(ways, str):
+        raise _stays(ways)
     topic = dead_letter_topic(deployment.pk, found["id"])
     letters = asked_of_kafka(lambda kafka: open_letters(kafka, topic, LOOKED_MAX))
     wanted = [
@@ -94,8 +103,14 @@ def rows_to_mend(name: str, element: str, text: str, reason: str) -> LetterRows:
         for each in letters
         if text.casefold() in each.value.casefold() and (not reason or reason_of(each.value) == reason)
     ]
-    mended = wanted[-MENDED_MAX:]
-    places = {each.offset: place for each in mended if (place := place_of(fields_of(each))) is not None}
+    said = {each.offset: place_of(fields_of(each)) for each in wanted}
+    found_ways = [ways.of(place) for place in reversed(said.values())]
+    way = next((each for each in found_ways if isinstance(each, WayIn)), None)
+    if way is None and found_ways:
+        raise _stays(str(found_ways[0]))
+    way = way or ways.each[0]
+    mended = [each for each in wanted if ways.of(said[each.offset]) == way][-MENDED_MAX:]
+    places = {each.offset: place for each in mended if (place := said[each.offset]) is not None}
     lie_at = [(place.partition, place.offset) for place in places.values()]
     originals = asked_of_kafka(lambda kafka: records_at(kafka, way.read_from, lie_at))
     rows = []
@@ -105,6 +120,10 @@ def rows_to_mend(name: str, element: str, text: str, reason: str) -> LetterRows:
         rows.append(_row_to_mend(each, original, way))
     more = len(mended) < len(wanted)
     return {"columns": [*way.schema.fields], "rows": rows, "more": more, "topic": way.read_from}
+
+
+def _stays(why: str) -> Conflict:
+    return Conflict(why, safe=KEPT, next="Download the letters, or drop them.")
 
 
 def _row_to_mend(letter: PeekedRecord, original: PeekedRecord | None, way: WayIn) -> LetterRow:
@@ -143,18 +162,21 @@ def order_progress(name: str, element: str, id: str) -> LetterOrderProgress:
     read = again = None
     if order.places is not None:
         places = {
-            (int(partition), offset)
-            for partition, spans in order.places.items()
+            (topic, int(partition), offset)
+            for topic, by_partition in order.places.items()
+            for partition, spans in by_partition.items()
             for offset in offsets_in(spans)
         }
-        way = way_of(deployment, found["id"])
-        position = None if isinstance(way, str) else read_of(deployment, way.topic, found["id"])
-        if position is not None:
-            read = sum(offset < position.get(partition, 0) for partition, offset in places)
+        topics = topics_read(deployment, found["id"])
+        positions = {topic: read_of(deployment, topic, found["id"]) for topic in order.places}
+        if all(position is not None for position in positions.values()):
+            read = sum(
+                offset < (positions[topic] or {}).get(partition, 0) for topic, partition, offset in places
+            )
         topic, behind = dead_letter_topic(deployment.pk, found["id"]), order.until
         newer = asked_of_kafka(lambda kafka: letters_behind(kafka, topic, behind, AGAIN_OFFSETS_MAX))
         back = [place for each in newer if (place := place_of(fields_of(each))) is not None]
-        again = len({(place.partition, place.offset) for place in back} & places)
+        again = len({(topics.get(each.source), each.partition, each.offset) for each in back} & places)
     return {**order_json(order), "read": read, "again": again}
 
 
@@ -189,22 +211,28 @@ def letters_file(name: str, element: str, format: Format) -> Iterator[bytes]:
         first = next(records, None)
         return chain(() if first is None else (first,), records)
 
-    return file_parts(asked_of_kafka(begun), format, topic_read(deployment, found["id"]))
+    return file_parts(asked_of_kafka(begun), format, topics_read(deployment, found["id"]))
 
 
-def file_parts(records: Iterable[PeekedRecord], format: Format, topic: str | None = None) -> Iterator[bytes]:
-    """Yields the lines of a file of letters. `topic`: in which their rows lie. Pure."""
+def file_parts(
+    records: Iterable[PeekedRecord], format: Format, topics: Mapping[str, str] | None = None
+) -> Iterator[bytes]:
+    """Yields the lines of a file of letters. `topics`: in which their rows lie, by stream. Pure."""
     line: Callable[[Sequence[Any]], str] = _csv_line if format == "csv" else _json_line
     if format == "csv":
         yield _csv_line(_COLUMNS).encode()
     for each in records:
         fields = fields_of(each)
         place = place_of(fields)
-        lies_at = (topic, place.partition, place.offset) if place is not None else (None, None, None)
+        lies_at = (None, None, None) if place is None else _lies_at(place, topics or {})
         time, at = iso_of_ms(_time_ms(fields)), iso_of_ms(each.timestamp_ms)
         raw = fields.get("raw", each.value)
         about_row = (time, _key(fields), *lies_at, fields.get("input"))
         yield line((at, fields.get("reason"), raw, *about_row, each.offset)).encode()
+
+
+def _lies_at(place: Place, topics: Mapping[str, str]) -> tuple[str | None, int, int]:
+    return topics.get(place.source), place.partition, place.offset
 
 
 def _json_line(values: Sequence[Any]) -> str:

@@ -356,8 +356,8 @@ class GroupedLetters(Records):
 
 
 class DeadLetters(GroupedLetters):
-    topic: str | None
-    """in which their rows lie; null if letters do not say where"""
+    topics: dict[str, str]
+    """in which their rows lie, by the stream that a letter names; none if letters do not say where"""
     replay: Allowed
     """whether their rows can come back to the element"""
     orders: list[LetterOrder]
@@ -400,9 +400,9 @@ class LetterRows(TypedDict):
     rows: list[LetterRow]
     """newest last"""
     more: bool
-    """there are older ones"""
+    """there are older ones, or ones of another input"""
     topic: str
-    """in which the rows lie"""
+    """in which the rows lie: those of one input of the element"""
 
 
 class QueuedRecord(PeekedRecord):

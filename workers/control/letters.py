@@ -28,11 +28,11 @@ from pipeline_runtime.kafka.letters import (
 )
 from pipeline_runtime.kafka.peek import PeekedRecord
 from pipeline_runtime.kafka.transactions import Outgoing, RecordsRefused
-from pipeline_runtime.model.dead_letters import Did, Mark, WayIn, place_of, spans_of
+from pipeline_runtime.model.dead_letters import Did, Mark, Place, WayIn, WaysIn, place_of, spans_of
 from pipeline_runtime.model.ids import dead_letter_topic, letters_id
 from pipeline_runtime.model.plain_data import object_in
 from webapp.audit.announcements import announce
-from webapp.handovers.letters import way_of
+from webapp.handovers.letters import ways_of
 from webapp.handovers.models import LetterOrder
 from webapp.placements.models import Deployment
 from webapp.placements.selectors import specs_of
@@ -135,7 +135,7 @@ class Decided:
 class _Step:
     """The next letters of an order. They lie in so few offsets that they are one transaction.
 
-    1. Store where the stream ends behind which the rows will lie.
+    1. Store where the streams end behind which the rows will lie.
     2. Read the letters, and decide by what has become of them.
     3. Write the rows and the mark.
     4. Look where the rows lie.
@@ -150,19 +150,19 @@ class _Step:
         self._kafka = kafka
         replays = order.did == LetterOrder.Did.REPLAY
         # How rows come back, or why they cannot. None if none are to.
-        self._way = way_of(order.deployment, order.element) if replays else None
+        self._ways = ways_of(order.deployment, order.element) if replays else None
 
     def take(self) -> None:
         """Raises NotCarriedOut, and what `settling` does."""
-        order, way, chosen = self._order, self._way, self._order.chosen
+        order, chosen = self._order, self._order.chosen
         end = min(chosen.until, self._letters.end)
         first = chosen.next_from(order.position)
         if first is None or first >= end:
             self._finish()
             return
         until = min(first + STEP_OFFSETS, end)
-        if isinstance(way, WayIn) and order.behind is None:
-            order.behind = {str(partition): end for partition, end in ends_of(self._kafka, way.topic).items()}
+        if isinstance(self._ways, WaysIn) and order.behind is None:
+            order.behind = {way.topic: _told(ends_of(self._kafka, way.topic)) for way in self._ways.each}
             nobody_else = LetterOrder.objects.filter(pk=order.pk, behind__isnull=True)
             if not nobody_else.update(behind=order.behind):
                 return  # another control process is a step further
@@ -180,14 +180,14 @@ class _Step:
         of = None if order.of_id is None else str(order.of_id)
         done = [each.offset for each in letters if fates.did(id, each.offset)]
         left = [each for each in letters if fates.is_left(id, did, each.offset, of)]
-        if isinstance(self._way, str) and left:
-            raise NotCarriedOut(self._way)
+        if isinstance(self._ways, str) and left:
+            raise NotCarriedOut(self._ways)
         rows, stayed = self._rows(left)
         return Decided(done, [each.offset for each in left if each.offset not in stayed], stayed, rows)
 
     def _store(self, until: int, decided: Decided) -> None:
         """Stores the step, unless another control process has done so meanwhile."""
-        order, way = self._order, self._way
+        order, ways = self._order, self._ways
         stayed = [*order.stayed, *([offset, why] for offset, why in decided.stayed.items())]
         now: dict[str, Any] = {
             "position": until,
@@ -195,11 +195,15 @@ class _Step:
             "stayed": stayed[:TOLD_MAX],
             "stayed_count": order.stayed_count + len(decided.stayed),
         }
-        if isinstance(way, WayIn) and way.consumer is not None:
-            behind = {int(partition): end for partition, end in (order.behind or {}).items()}
-            places = replayed_at(self._kafka, way.topic, str(order.pk), behind)
-            now["places"] = with_places(order.places or {}, places)
-            now["behind"] = {str(partition): end for partition, end in ends_behind(behind, places).items()}
+        topics = (
+            [way.topic for way in ways.each if way.consumer is not None] if isinstance(ways, WaysIn) else []
+        )
+        for topic in topics:
+            behind = {int(partition): end for partition, end in (order.behind or {}).get(topic, {}).items()}
+            places = replayed_at(self._kafka, topic, str(order.pk), behind)
+            order.places = with_places(order.places or {}, topic, places)
+            order.behind = {**(order.behind or {}), topic: _told(ends_behind(behind, places))}
+            now |= {"places": order.places, "behind": order.behind}
         with transaction.atomic():
             LetterOrder.objects.filter(
                 pk=order.pk, status=LetterOrder.Status.PENDING, position=order.position
@@ -213,20 +217,21 @@ class _Step:
 
     def _rows(self, letters: list[PeekedRecord]) -> tuple[list[Outgoing], dict[int, str]]:
         """Returns the rows that come back, and why others do not, by the offsets of their letters."""
-        way, order = self._way, self._order
-        if not isinstance(way, WayIn) or not letters:
+        ways, order = self._ways, self._order
+        if not isinstance(ways, WaysIn) or not letters:
             return [], {}
         said = {each.offset: object_in(each.value) for each in letters}
-        places = {offset: place for offset, found in said.items() if (place := place_of(found)) is not None}
-        wanted = [(place.partition, place.offset) for place in places.values()]
-        originals = records_at(self._kafka, way.read_from, wanted)
+        places = {offset: place_of(found) for offset, found in said.items()}
+        originals = self._originals(ways, [place for place in places.values() if place is not None])
         rows: list[Outgoing] = []
         stayed: dict[int, str] = {}
         for letter in letters:
-            place = places.get(letter.offset)
-            original = originals.get((place.partition, place.offset)) if place is not None else None
+            place = places[letter.offset]
+            way, original = ways.of(place), originals.get(place) if place is not None else None
             raw, mended = str(said[letter.offset].get("raw") or ""), _mended(order.rows, letter.offset)
             try:
+                if isinstance(way, str):
+                    raise NotReplayed(way)
                 row = (
                     as_it_was(original, raw, way, now_ms())
                     if mended is None
@@ -240,16 +245,38 @@ class _Step:
             )
         return rows, stayed
 
+    def _originals(self, ways: WaysIn, places: Iterable[Place]) -> dict[Place, PeekedRecord]:
+        """Returns the records that still lie at these places."""
+        by_source: dict[str, list[Place]] = {}
+        for place in places:
+            by_source.setdefault(place.source, []).append(place)
+        found: dict[Place, PeekedRecord] = {}
+        for mine in by_source.values():
+            way = ways.of(mine[0])
+            if isinstance(way, WayIn):
+                wanted = [(place.partition, place.offset) for place in mine]
+                there = records_at(self._kafka, way.read_from, wanted)
+                found |= {place: there[at] for place, at in zip(mine, wanted, strict=True) if at in there}
+        return found
 
-def with_places(before: Mapping[str, list[list[int]]], new: Iterable[tuple[int, int]]) -> dict[str, Any]:
-    """Returns the places of an order's rows by partition, as spans of offsets, with new ones behind them."""
+
+def _told(ends: Mapping[int, int]) -> dict[str, int]:
+    """Returns offsets by partition as the database has them."""
+    return {str(partition): end for partition, end in ends.items()}
+
+
+def with_places(before: Mapping[str, Any], topic: str, new: Iterable[tuple[int, int]]) -> dict[str, Any]:
+    """Returns the places of an order's rows by topic and partition, as spans of offsets, with new ones of one
+    topic behind them."""
     offsets: dict[str, list[int]] = {}
     for partition, offset in sorted(new):
         offsets.setdefault(str(partition), []).append(offset)
-    return {
-        partition: [*before.get(partition, ()), *spans_of(offsets.get(partition, ()))]
-        for partition in before.keys() | offsets.keys()
+    mine = before.get(topic, {})
+    there = {
+        partition: [*mine.get(partition, ()), *spans_of(offsets.get(partition, ()))]
+        for partition in mine.keys() | offsets.keys()
     }
+    return {**before, topic: there}
 
 
 def ends_behind(behind: Mapping[int, int], places: Iterable[tuple[int, int]]) -> dict[int, int]:

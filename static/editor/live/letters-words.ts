@@ -41,19 +41,23 @@ export function lettersWords({ groups, groups_left_out, looked, more }: DeadLett
 /** What a letter says of its row; null for what it does not say. */
 export interface LetterSaid {
   raw: unknown;
-  /** the partition and the offset in the topic from which the row was read */
+  /** the stream from which the row was read */
+  stream: string | null;
+  /** the partition and the offset there */
   place: string | null;
   key: string | null;
   timeMs: number | null;
 }
 
-const PLACE = /partition \d+ offset \d+$/;
+const PLACE = /^(.+) (partition \d+ offset \d+)$/;
 
 export function letterOf({ value }: PeekRecord): LetterSaid {
   const letter = (value ?? {}) as { raw?: unknown; input?: unknown; key?: unknown; time_ms?: unknown };
+  const [, stream, place] = (typeof letter.input === "string" && PLACE.exec(letter.input)) || [];
   return {
     raw: letter.raw ?? value,
-    place: typeof letter.input === "string" ? (PLACE.exec(letter.input)?.[0] ?? null) : null,
+    stream: stream ?? null,
+    place: place ?? null,
     key: typeof letter.key === "string" ? letter.key : null,
     timeMs: typeof letter.time_ms === "number" ? letter.time_ms : null,
   };
@@ -62,9 +66,10 @@ export function letterOf({ value }: PeekRecord): LetterSaid {
 /** A letter is written soon after its row: what lies nearer to it than this is the same time. */
 const NEAR_MS = 1000;
 
-/** When a row is of, its key and where it lies, as one line. `topic`: in which the rows lie. */
-export function rowLine(record: PeekRecord, topic: string | null): string {
-  const { place, key, timeMs } = letterOf(record);
+/** When a row is of, its key and where it lies, as one line. `topics`: in which the rows lie, by stream. */
+export function rowLine(record: PeekRecord, topics: Readonly<Record<string, string>>): string {
+  const { stream, place, key, timeMs } = letterOf(record);
+  const topic = topics[stream ?? ""];
   const arrived = instant(record.at);
   const said: string[] = [];
   if (timeMs !== null) said.push(`time ${moment(timeMs)}`);
@@ -72,7 +77,7 @@ export function rowLine(record: PeekRecord, topic: string | null): string {
     said.push(`dead letter since ${moment(arrived)}`);
   if (key !== null) said.push(`key ${key}`);
   if (place !== null)
-    said.push(topic === null ? place : `topic ${topic}, ${place.replace(" offset", ", offset")}`);
+    said.push(topic === undefined ? place : `topic ${topic}, ${place.replace(" offset", ", offset")}`);
   return said.join(" · ");
 }
 

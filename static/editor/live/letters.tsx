@@ -55,7 +55,7 @@ export function DeadLetters({ pipeline, element }: Of) {
               group={group}
               of={of}
               replay={data.replay}
-              topic={data.topic}
+              topics={data.topics}
               text={settled}
               path={lettersPath(pipeline, element, settled, group.reason)}
               reload={reload}
@@ -73,8 +73,8 @@ interface GroupProps {
   group: LetterGroup;
   of: Of;
   replay: Allowed;
-  /** in which the rows lie */
-  topic: string | null;
+  /** in which the rows lie, by stream */
+  topics: Letters["topics"];
   /** what the letters were searched for */
   text: string;
   /** where its newest ones are */
@@ -83,12 +83,12 @@ interface GroupProps {
 }
 
 /** The letters of one reason. */
-function Group({ group, of, replay, topic, text, path, reload }: GroupProps) {
+function Group({ group, of, replay, topics, text, path, reload }: GroupProps) {
   const [open, setOpen] = useState(false);
   return (
     <>
       <GroupHead group={group} />
-      {open ? <Rows path={path} /> : <Letter record={group.newest} topic={topic} />}
+      {open ? <Rows path={path} /> : <Letter record={group.newest} topics={topics} />}
       {group.count > 1 && (
         <button
           type="button"
@@ -104,7 +104,7 @@ function Group({ group, of, replay, topic, text, path, reload }: GroupProps) {
   );
 }
 
-function Actions({ group, of, replay, text, reload }: Omit<GroupProps, "path" | "topic">) {
+function Actions({ group, of, replay, text, reload }: Omit<GroupProps, "path" | "topics">) {
   const [mends, setMends] = useState(false);
   const refused = replay.allowed ? null : sentence(replay.reason ?? "not possible now");
   const about = `the rows: ${group.reason}`;
@@ -162,7 +162,7 @@ function Rows({ path }: { path: string }) {
     <ul className="letters__rows" aria-label="The newest rows" tabIndex={0}>
       {[...data.records].reverse().map((record) => (
         <li key={`${record.partition}/${record.offset}`}>
-          <Letter record={record} topic={data.topic} />
+          <Letter record={record} topics={data.topics} />
         </li>
       ))}
     </ul>
@@ -180,11 +180,11 @@ function GroupHead({ group }: { group: LetterGroup }) {
   );
 }
 
-function Letter({ record, topic }: { record: PeekRecord; topic: string | null }) {
+function Letter({ record, topics }: { record: PeekRecord; topics: Letters["topics"] }) {
   return (
     <>
       <code className="code">{cellText(letterOf(record).raw)}</code>
-      <span className="muted small">{rowLine(record, topic)}</span>
+      <span className="muted small">{rowLine(record, topics)}</span>
     </>
   );
 }

@@ -22,7 +22,7 @@ const letters = (change: Partial<DeadLetters> = {}): DeadLetters => ({
   groups_left_out: 0,
   looked: 3,
   more: false,
-  topic: null,
+  topics: {},
   replay: { allowed: true, reason: null, note: null },
   orders: [],
   ...change,
@@ -102,15 +102,18 @@ test("before an order it says which rows are no part of it", () => {
 test("a letter shows its row, its time, its key and its place, or itself", () => {
   const said = { raw: "x,y", input: "in.out partition 0 offset 3", key: "m1", time_ms: 1000 };
   const letter = record(said);
-  expect(letterOf(letter)).toEqual({ raw: "x,y", place: "partition 0 offset 3", key: "m1", timeMs: 1000 });
-  expect(letterOf(record("broken"))).toEqual({ raw: "broken", place: null, key: null, timeMs: null });
+  const place = "partition 0 offset 3";
+  expect(letterOf(letter)).toEqual({ raw: "x,y", stream: "in.out", place, key: "m1", timeMs: 1000 });
+  const unknown = { stream: null, place: null, key: null, timeMs: null };
+  expect(letterOf(record("broken"))).toEqual({ raw: "broken", ...unknown });
   const later = { ...letter, at: "1970-01-01T00:01:00Z" };
-  expect(rowLine(later, "fl.d.in.out")).toMatch(
+  const topics = { "other.out": "fl.d.other.out", "in.out": "fl.d.in.out" };
+  expect(rowLine(later, topics)).toMatch(
     /^time .*1970.* · dead letter since .*1970.* · key m1 · topic fl.d.in.out, partition 0, offset 3$/,
   );
   // nobody waits for a letter: the time of its arrival says no more
-  expect(rowLine({ ...letter, at: "1970-01-01T00:00:01.4Z" }, null)).not.toContain("dead letter since");
-  expect(rowLine(record("broken"), null)).toBe("");
+  expect(rowLine({ ...letter, at: "1970-01-01T00:00:01.4Z" }, {})).not.toContain("dead letter since");
+  expect(rowLine(record("broken"), {})).toBe("");
 });
 
 test("the mark of a card opens the dead letters of its element, and no other element's tab", () => {

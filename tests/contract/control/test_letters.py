@@ -93,9 +93,11 @@ def carry_out(placement: GroupPlacement, control: ControlContext) -> None:
             continue
 
 
-def came_back(placement: GroupPlacement, control: ControlContext) -> list[tuple[dict[str, Any], int]]:
+def came_back(
+    placement: GroupPlacement, control: ControlContext, stream: str = "before"
+) -> list[tuple[dict[str, Any], int]]:
     """The rows behind the first five, and their times. Nobody else that reads the stream takes them."""
-    at = TopicPartition(stream_topic(placement.deployment_id, "before"), 0)
+    at = TopicPartition(stream_topic(placement.deployment_id, stream), 0)
     consumer = open_consumer(control.kafka)
     found = []
     with closing(consumer):
@@ -150,7 +152,54 @@ def test_a_writer_that_is_killed_in_any_step_leaves_each_row_once(
     order.refresh_from_db()
     assert (order.status, order.taken, order.before, order.stayed) == ("done", ROWS, 0, [])
     assert came_back(power, control) == ALL
-    assert sum(last - first + 1 for first, last in order.places["0"]) == ROWS
+    read = stream_topic(power.deployment_id, "before")
+    assert sum(last - first + 1 for first, last in order.places[read]["0"]) == ROWS
+
+
+def test_rows_of_several_inputs_come_back_once_each_to_the_input_from_which_it_came(
+    power: GroupPlacement, control: ControlContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The writer is killed when the rows of the second step lie in both streams."""
+    id = power.deployment_id
+    other, dead = stream_topic(id, "other"), dead_letter_topic(id, "power")
+    [before], [element] = power.spec["inputs"], power.spec["elements"]
+    power.spec["inputs"] = [before, {**before, "source": "other.out", "topic": other}]
+    power.spec["elements"] = [{**element, "inputs": {"left": "before.out", "right": "other.out"}}]
+    power.save()
+    ensure_topics(control.kafka, [Topic(other)])
+    of_other = [
+        OutgoingRecord(other, json.dumps({"key": "a", "n": -n}).encode(), b"a", n) for n in range(ROWS)
+    ]
+    said = [{"reason": "no", "raw": "{}", "input": Place("other.out", 0, n).text} for n in range(2)]
+    said += [
+        {"reason": "no", "raw": "{}"},
+        {"reason": "no", "raw": "{}", "input": Place("gone.out", 0, 1).text},
+    ]
+    with closing(Transactions(control.kafka, f"other.{id}")) as writer:
+        writer.initialise()
+        writer.commit([*of_other, *(OutgoingRecord(dead, json.dumps(each).encode()) for each in said)])
+    wait_until(lambda: len(open_letters(control.kafka, dead, 99)) == ROWS + len(said), "the letters")
+
+    monkeypatch.setattr(in_control, "STEP_OFFSETS", 4)
+    order = ordered_of_reason(power, until=ROWS + 1 + len(said), letters=ROWS + len(said))
+    calls, real = itertools.count(), in_control.replayed_at
+    with monkeypatch.context() as patch:
+        patch.setattr(in_control, "replayed_at", lambda *args: real(*args) if next(calls) < 2 else killed())
+        with pytest.raises(Killed):
+            settle_letters(id, "power", control)
+    carry_out(power, control)
+    order.refresh_from_db()
+    assert (order.status, order.taken, order.stayed_count) == ("done", ROWS + 2, 2)
+    assert [why for _, why in order.stayed] == [
+        "The letter does not say from which input its row came.",
+        "The element no longer reads gone.out, from which the row came.",
+    ]
+    assert came_back(power, control) == ALL
+    assert came_back(power, control, "other") == [({"key": "a", "n": -n}, n) for n in range(2)]
+    assert order.places == {
+        before["topic"]: {"0": order.places[before["topic"]]["0"]},
+        other: {"0": [[ROWS + 1, ROWS + 2]]},
+    }
 
 
 def test_an_order_about_a_reason_takes_what_was_counted_and_nothing_that_came_later(
@@ -276,13 +325,15 @@ def test_a_mended_row_comes_back_with_its_new_values_and_its_own_time(
 
 
 def test_rows_that_cannot_come_back_say_why_and_stay(power: GroupPlacement, control: ControlContext) -> None:
-    power.spec["elements"] = [{**power.spec["elements"][0], "inputs": {"left": "a.out", "right": "b.out"}}]
+    power.spec["elements"] = [
+        {**power.spec["elements"][0], "inputs": {"left": "before.out", "right": "before.out"}}
+    ]
     power.save()
     order = ordered(power)
     carry_out(power, control)
     order.refresh_from_db()
     assert order.status == "failed"
-    assert "has several inputs" in order.message
+    assert "by several inputs: each of them would get the row" in order.message
     assert came_back(power, control) == []
 
 

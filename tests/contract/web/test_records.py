@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import AsyncIterator, Callable
+from contextlib import closing
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
@@ -28,7 +29,7 @@ from webapp.api import streams as stream_routes
 from webapp.audit.models import AuditRecord
 from webapp.handovers.models import LetterOrder
 from webapp.monitoring import letters as monitored_letters
-from webapp.placements.models import Deployment
+from webapp.placements.models import Deployment, GroupPlacement
 
 Call = Callable[[str | None], Caller]
 E = f"/pipelines/{PIPELINE}/elements"
@@ -88,7 +89,7 @@ def letters(records: KafkaSettings, deployment: Deployment) -> None:
     """Three more dead letters of power: two with another reason, and one that is no letter at all."""
     dead = dead_letter_topic(deployment.pk, "power")
     sent = [
-        {"reason": "too late", "raw": raw, "input": f"in.out partition 0 offset {n}", **about}
+        {"reason": "too late", "raw": raw, "input": f"readings.out partition 0 offset {n}", **about}
         for n, (raw, about) in enumerate([("a,1", {"key": "m1", "time_ms": 1000}), ('b,"2"', {})])
     ]
     transactions = Transactions(records, f"letters.{deployment.pk}")
@@ -194,13 +195,46 @@ def test_dead_letters_are_a_file_of_csv_or_of_json_lines(caller: Call) -> None:
     raws = ["x,y", "a,1", 'b,"2"', "broken"]
     assert [line["raw"] for line in lines] == [row["raw"] for row in rows] == raws
     assert [row["reason"] for row in rows] == ["not a number", "too late", "too late", ""]
-    assert lines[2]["input"] == rows[2]["input"] == "in.out partition 0 offset 1"
+    assert lines[2]["input"] == rows[2]["input"] == "readings.out partition 0 offset 1"
     about = [lines[1][name] for name in ("time", "key", "topic", "partition", "offset", "letter")]
-    topic = viewer.get(path.removesuffix("/file")).json()["topic"]
+    topic = viewer.get(path.removesuffix("/file")).json()["topics"]["readings.out"]
     assert topic.endswith(".readings.out")
     assert about == ["1970-01-01T00:00:01+00:00", "m1", topic, 0, 0, 2]
     assert (lines[2]["time"], lines[2]["key"], rows[2]["time"]) == (None, None, "")
     assert_problem(viewer.get(f"{path}?format=exe"), 422)
+
+
+@pytest.mark.usefixtures("letters")
+def test_rows_of_an_element_with_several_inputs_are_mended_one_input_at_a_time(
+    caller: Call, records: KafkaSettings, deployment: Deployment
+) -> None:
+    placement = GroupPlacement.objects.get(deployment=deployment, group="power")
+    [read], [element] = placement.spec["inputs"], placement.spec["elements"]
+    of_other = {"fields": [{"name": "limit", "type": "number"}]}
+    topics = {"readings.out": read["topic"], "other.out": stream_topic(deployment.pk, "other")}
+    other = {**read, "source": "other.out", "topic": topics["other.out"], "data_schema": of_other}
+    placement.spec["inputs"] = [read, other]
+    placement.spec["elements"] = [{**element, "inputs": {"left": "readings.out", "right": "other.out"}}]
+    placement.save()
+    ensure_topics(records, [Topic(topic) for topic in topics.values()])
+    editor, path = caller("editor"), f"{E}/power/dead-letters"
+    late = {"reason": "too late", "raw": '{"limit": 3}', "input": "other.out partition 0 offset 0"}
+    with closing(Transactions(records, f"other.{deployment.pk}")) as transactions:
+        transactions.initialise()
+        transactions.commit(
+            [OutgoingRecord(dead_letter_topic(deployment.pk, "power"), json.dumps(late).encode())]
+        )
+    await_records(records, dead_letter_topic(deployment.pk, "power"), 5)
+
+    seen = editor.get(f"/pipelines/{PIPELINE}/streams/power/dead-letters").json()
+    assert (seen["topics"], seen["replay"]["allowed"]) == (topics, True)
+    found = editor.get(f"{path}/rows?{urlencode({'reason': 'too late'})}").json()
+    assert (found["topic"], [each["name"] for each in found["columns"]]) == (topics["other.out"], ["limit"])
+    assert (found["more"], [each["cells"] for each in found["rows"]]) == (True, [{"limit": 3}])
+    [offset] = [each["offset"] for each in found["rows"]]
+    for cells, status in (({"mf01": 1}, 422), ({"limit": 4}, 202)):
+        row = {"offset": offset, "cells": cells, "at": "2024-05-01T12:00:00Z"}
+        assert editor.post(f"{path}/replay", {"offsets": [offset], "rows": [row]}).status_code == status
 
 
 async def joined(parts: AsyncIterator[bytes]) -> str:

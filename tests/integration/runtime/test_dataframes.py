@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ def test_elements_before_and_behind_a_dataframe_give_what_they_give_by_themselve
     elements = [events(topic), half, by_half, fragile, told, out(outside, "told")]
     deployed = Deployed(kafka, elements, {"all": [element["id"] for element in elements]})
     node.own(deployed.specs["all"])
-    produce(kafka, topic, ROWS)
+    produce(kafka, topic, [*ROWS, {"k": "a", "v": 666}])
     wanted = [{**row, "half": row["v"] / 2} for row in ROWS if row["v"] != 3]
     wanted = [{**row, "text": f"{row['k']} is {row['half']}"} for row in wanted]
     wait_until(lambda: len(values(kafka, outside)) == len(wanted), "the rows")
@@ -46,6 +47,11 @@ def test_elements_before_and_behind_a_dataframe_give_what_they_give_by_themselve
     assert [record.key for record in read_all(kafka, outside)] == [
         str(row["half"]).encode() for row in wanted
     ]
+    wait_until(lambda: deployed.dead_letters("fragile"), "the letter of the last row")
+    [of_zero], [of_666] = deployed.dead_letters("half"), deployed.dead_letters("fragile")
+    times = {json.loads(record.value)["v"]: record.timestamp for record in read_all(kafka, topic)}
+    assert (of_zero["key"], of_zero["time_ms"]) == ("b", times[3])
+    assert (of_666["key"], of_666["time_ms"]) == ("333.0", times[666])
 
 
 def test_a_processor_before_a_dataframe_keeps_its_state(kafka: str, node: Node, tmp_path: Path) -> None:

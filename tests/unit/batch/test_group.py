@@ -29,8 +29,8 @@ from pipeline_runtime.batch.gate_messages import (
     SliceRead,
 )
 from pipeline_runtime.batch.group import GroupWork, run_batches
-from pipeline_runtime.batch.letter_rows import with_rows
-from pipeline_runtime.batch.output import LETTERS, BatchOutput, unpacked
+from pipeline_runtime.batch.inputs import stream_and_partition
+from pipeline_runtime.batch.output import BatchOutput, unpacked
 from pipeline_runtime.batch.reader import GroupReader
 from pipeline_runtime.kafka.ahead import pack
 from pipeline_runtime.kafka.arrow_batches import ROWS_MIN, RecordByRecord, Rows, rows_of
@@ -177,6 +177,9 @@ class Gate(GateKeeper):
     def states_between(self, first: str, end: str) -> list[tuple[str, bytes]]:
         return []
 
+    def keys_between(self, first: str, end: str, most: int) -> list[str]:
+        return []
+
     def keep_states(self, kept: KeepStates) -> None: ...
 
 
@@ -233,27 +236,36 @@ def test_each_row_of_an_array_has_the_key_of_its_own_record(tmp_path: Path) -> N
     assert [key for key, _ in made["some.out"]] == ["first", "first"]
 
 
-def test_a_letter_has_the_key_and_the_time_of_its_row_as_far_as_one_stream_has_it() -> None:
-    rows = pa.table(
-        {
-            "_key": ["a", None],
-            "_time": pa.array([1_500_000, 2_000_000], TIMESTAMP),
-            "_partition": pa.array([0, 1], pa.int32()),
-            "_offset": pa.array([7, 7], pa.int64()),
-        }
-    )
-    lies_at = [(1, 7), (0, 7), (0, 8), (None, None)]
-    said = [{"element": "x", "partition": partition, "offset": offset} for partition, offset in lies_at]
-    letters = pa.Table.from_pylist(said, LETTERS)
-    found = with_rows(letters, [rows]).select(["key", "time_ms"]).to_pylist()
-    assert [(each["key"], each["time_ms"]) for each in found] == [
-        (None, 2000),
-        ("a", 1500),
-        (None, None),
-        (None, None),
-    ]
-    assert with_rows(letters, [rows]).schema == LETTERS
-    assert with_rows(letters, [rows, rows]).equals(letters)
+def lies_in(letter: dict[str, Any], spec: GroupSpec) -> tuple[str | None, int, int]:
+    return *stream_and_partition(spec, letter["partition"]), letter["offset"]
+
+
+def test_a_letter_says_from_which_stream_its_row_came_with_the_rows_key_and_time(tmp_path: Path) -> None:
+    """Both streams have a row that is late, at offset 1."""
+    other = {**TOPIC, "id": "other", "params": {**TOPIC["params"], "topic": "u"}}
+    spec = spec_of(TOPIC, other, {**PAIRS, "inputs": {"left": "in", "right": "other"}})
+    streams = [[record(0, k="new", n=1, x=1.0), record(1, k=key, n=1, x=1.0)] for key in ("a", "b")]
+    for at, rows in enumerate(streams):
+        rows[1][1] -= 60_000 + at
+    left, right = made_of(spec, tmp_path, *streams)["work.dead"]
+    assert (left["key"], left["time_ms"]) == ("a", streams[0][1][1])
+    assert (right["key"], right["time_ms"]) == ("b", streams[1][1][1])
+    assert [lies_in(letter, spec) for letter in (left, right)] == [("in.out", 0, 1), ("other.out", 0, 1)]
+
+
+def test_a_letter_has_its_own_rows_key_and_time_whatever_stands_before_its_element(tmp_path: Path) -> None:
+    """Behind a window, what a row's place was says nothing of it."""
+    count = {"function": "count", "as": "rows"}
+    windows = {**WINDOWS, "params": {"size_s": 1, "keys": ["k"], "aggregates": [count]}}
+    never = {"columns": [{"name": "r", "expression": "1 / (rows - 1)"}]}
+    ratio = {**RATIO, "inputs": {"in": "work"}, "params": never}
+    spec = spec_of(TOPIC, windows, ratio)
+    records = [record(1000 * n, k="ab"[n > 0], n=n, x=1.0) for n in range(4)]
+    found = made_of(spec, tmp_path, records)
+    first, *_ = found["ratio.dead"]
+    assert first["key"] == "a"
+    assert first["time_ms"] == records[1][1]  # when the first window ends
+    assert lies_in(first, spec)[0] is None
 
 
 def made_of(spec: GroupSpec, directory: Path, *inputs: list[list[Any]]) -> dict[str, list[Any]]:

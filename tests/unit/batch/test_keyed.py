@@ -98,7 +98,7 @@ def test_a_row_that_fails_is_as_if_it_never_was() -> None:
     without, expected = run([(0, 0, 1), (0, 2, 2)])
     assert kept == expected
     assert found.rows == without.rows
-    assert found.letters == [Letter("ValueError: negative", '{"v":-5}', 0, 1)]
+    assert found.letters == [Letter("ValueError: negative", '{"v":-5}', 0, 1, "key", START_MS + 1000)]
 
 
 def test_what_earlier_batches_left_is_kept_when_the_first_row_fails() -> None:

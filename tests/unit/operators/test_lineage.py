@@ -65,7 +65,7 @@ CASES = [
     ("hysteresis-alarm", {"column": "x", "raise_at": 0.5, "clear_at": 0.5, "for_s": 1, "clear_for_s": 1}),
     ("hysteresis-alarm", {"column": "x", "direction": "below", "raise_at": 0, "clear_at": 1}),
 ]
-_NOT_REPLAYED = {"silence-alarm"}  # it goes by the clock, see below
+_NOT_REPLAYED = {"silence-alarm"}  # it goes by the clock: see test_silence_alarm
 _COUNTS_ALL = ("recording",)
 """Columns that count what came before the traced rows."""
 

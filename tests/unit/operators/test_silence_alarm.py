@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import random
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from pipeline_runtime.operators.expressions.casts import text_of
+from pipeline_runtime.operators.lineage import TracedRow
 from pipeline_runtime.trial import at, processed
 from tests.unit.operators.conftest import schema_of
 
@@ -105,6 +108,42 @@ def test_alarms_are_those_of_an_oracle(run, seed):
                 expected.append((key, "raised", last[key], second - last[key], second))
                 raised.add(key)
     assert run({"for_s": 7, "key": "m"}, ticks(120, rows)) == expected
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_rows_that_an_alarm_is_traced_to_make_it_again(operator, seed):
+    """Rows come when they say that they are of."""
+    alarm, chance = operator("silence-alarm", {"for_s": 7, "key": "m"}), random.Random(seed)
+    arrivals = [(second, chance.choice("ab")) for second in range(120) if chance.random() < 0.15]
+    seconds = range(130)
+
+    def told(rows: list[tuple[int, str]]) -> list[dict[str, Any]]:
+        batches = [
+            {
+                "in": [
+                    {"m": value, "_time": datetime.fromtimestamp(T0_MS / 1000 + when, UTC)}
+                    for when, value in rows
+                    if when == second
+                ]
+            }
+            for second in seconds
+        ]
+        times_ms = [T0_MS + 1000 * second for second in seconds]
+        schemas = {"in": schema_of(m="string")}
+        return processed(alarm, batches, schemas, ends=False, times_ms=times_ms).rows
+
+    kept = [
+        TracedRow(T0_MS + 1000 * when, {"m": value}, offset=place)
+        for place, (when, value) in enumerate(arrivals)
+    ]
+    found = told(arrivals)
+    assert {row["alarm"] for row in found} == {"raised", "cleared"}
+    for row in found:
+        values = {**row, "since": text_of(row["since"])}
+        made = TracedRow(int(row["_time"].timestamp() * 1000), values)
+        came = alarm.came_from(made, {"in": schema_of(m="string")})["in"].chosen(kept)
+        assert 0 < len(came.rows) <= 2
+        assert row in told([arrivals[each.offset] for each in came.rows])
 
 
 def test_it_asks_for_batches_often_enough(operator):

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from pipeline_runtime.model.dead_letters import Chosen, Fates, Mark, Place, WayIn, place_of
+from pipeline_runtime.model.dead_letters import Chosen, Fates, Mark, Place, WayIn, WaysIn, place_of
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import (
     ColumnReading,
@@ -16,7 +16,7 @@ from pipeline_runtime.model.spec import (
     OutputStream,
     RecordReading,
 )
-from pipeline_runtime.planning.replay import way_in
+from pipeline_runtime.planning.replay import ways_in
 
 SCHEMA = StreamSchema(fields=())
 READING = RecordReading(columns=(ColumnReading(path=("n",)),))
@@ -53,13 +53,32 @@ def group(*elements: ElementSpec, leaves: tuple[str, ...] = ()) -> GroupSpec:
 
 
 def test_a_row_comes_back_in_the_stream_that_its_element_reads_and_for_it_alone() -> None:
-    found = way_in([group(element("other")), group(element("keep", "a.out"))], "keep", str.upper)
-    assert found == WayIn("fl.d.a.out", SCHEMA, "keep", "fl.d.a.out")
+    found = ways_in([group(element("other")), group(element("keep", "a.out"))], "keep", str.upper)
+    way = WayIn("fl.d.a.out", SCHEMA, "keep", "fl.d.a.out")
+    assert found == WaysIn({"a.out": way})
+    assert found.of(None) == way
+
+
+def test_a_row_of_an_element_with_several_inputs_comes_back_to_the_input_from_which_it_came() -> None:
+    found = ways_in([group(element("pair", "a.out", "b.out"))], "pair", str.upper)
+    assert isinstance(found, WaysIn)
+    for source in ("a.out", "b.out"):
+        way = found.of(Place(source, 0, 7))
+        assert way == WayIn(f"fl.d.{source}", SCHEMA, "pair", f"fl.d.{source}")
+    assert "does not say from which input" in str(found.of(None))
+    assert "no longer reads c.out" in str(found.of(Place("c.out", 0, 7)))
+
+
+def test_only_the_inputs_that_nobody_else_reads_get_rows_back() -> None:
+    found = ways_in([group(element("pair", "a.out", "b.out"), element("x", "b.out"))], "pair", str.upper)
+    assert isinstance(found, WaysIn)
+    assert [way.topic for way in found.each] == ["fl.d.a.out"]
+    assert "X runs as one with PAIR" in str(found.of(Place("b.out", 0, 7)))
 
 
 def test_a_row_of_a_users_topic_comes_to_all_behind_the_element_and_never_into_that_topic() -> None:
-    found = way_in([group(element("events"), leaves=("events.out",))], "events", str.upper)
-    assert found == WayIn("fl.d.events.out", SCHEMA, None, "users", READING)
+    found = ways_in([group(element("events"), leaves=("events.out",))], "events", str.upper)
+    assert found == WaysIn({"events.out": WayIn("fl.d.events.out", SCHEMA, None, "users", READING)})
 
 
 @pytest.mark.parametrize(
@@ -67,7 +86,12 @@ def test_a_row_of_a_users_topic_comes_to_all_behind_the_element_and_never_into_t
     [
         (group(element("keep", "a.out")), "gone", "GONE runs nowhere."),
         (group(element("file")), "file", "correct the file and import it again."),
-        (group(element("pair", "a.out", "b.out")), "pair", "has several inputs"),
+        (
+            group(element("pair", "a.out", "a.out")),
+            "pair",
+            "by several inputs: each of them would get the row",
+        ),
+        (group(element("x", "a.out"), element("pair", "a.out", "x.out")), "pair", "PAIR runs as one with X"),
         (group(element("x", "a.out"), element("keep", "x.out")), "keep", "KEEP runs as one with X"),
         (group(element("x", "a.out"), element("keep", "a.out")), "keep", "X runs as one with KEEP"),
         (
@@ -78,7 +102,7 @@ def test_a_row_of_a_users_topic_comes_to_all_behind_the_element_and_never_into_t
     ],
 )
 def test_what_cannot_come_back_says_why(spec: GroupSpec, id: str, said: str) -> None:
-    found = way_in([spec], id, str.upper)
+    found = ways_in([spec], id, str.upper)
     assert isinstance(found, str)
     assert said in found
 

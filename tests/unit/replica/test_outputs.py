@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from pipeline_runtime.batch.inputs import GroupInput
 from pipeline_runtime.batch.output import LETTERS, RECORDS, BatchOutput
 from pipeline_runtime.kafka.limits import TopicLimits, limits_of
 from pipeline_runtime.kafka.transactions import END_HEADER, OutgoingRecord, OutgoingRows
@@ -94,22 +95,29 @@ def test_dead_letters_say_whose_they_are_and_why() -> None:
     ]
 
 
-def test_a_letter_says_where_its_row_lies_if_its_element_alone_reads_one_stream() -> None:
-    read = InputStream(source="in.out", topic="fl.d.in.out", data_schema=SCHEMA, consumer="x")
-    reads = [ElementSpec(id=id, type="filter", inputs={"in": "in.out"}) for id in "xy"]
+def test_a_letter_says_in_which_stream_its_row_lies_if_its_element_reads_it_from_outside() -> None:
+    reads = tuple(
+        InputStream(source=f"{id}.out", topic=f"fl.d.{id}.out", data_schema=SCHEMA, consumer="x")
+        for id in ("in", "other")
+    )
+    pair = ElementSpec(id="x", type="join", inputs={"left": "in.out", "right": "other.out"})
     behind = ElementSpec(id="y", type="filter", inputs={"in": "x.out"})
+    half = ElementSpec(id="y", type="join", inputs={"left": "x.out", "right": "other.out"})
 
-    def place(elements: tuple[ElementSpec, ...], of: str) -> str | None:
-        spec = SPEC.model_copy(update={"elements": elements, "inputs": (read,)})
+    def place(elements: tuple[ElementSpec, ...], of: str, number: int) -> str | None:
+        spec = SPEC.model_copy(update={"elements": elements, "inputs": reads})
         [letter] = records_of(
-            outgoing(spec, made(letters=[(of, "r", "raw", 1, 5, "k", 7)]), [], ending=False)
+            outgoing(spec, made(letters=[(of, "r", "raw", number, 5, "k", 7)]), [], ending=False)
         )
         told: str | None = json.loads(letter.value).get("input")
         return told
 
-    assert place((reads[0], behind), "x") == "in.out partition 1 offset 5"
-    assert place((reads[0], behind), "y") is None  # it reads what x gives it
-    assert place((reads[0], reads[1]), "x") is None
+    numbers = [GroupInput(index, "any.out", SCHEMA).number_of(3) for index in (0, 1)]
+    assert place((pair, behind), "x", numbers[0]) == "in.out partition 3 offset 5"
+    assert place((pair, behind), "x", numbers[1]) == "other.out partition 3 offset 5"
+    assert place((pair, behind), "x", -1) is None  # it lies in no topic
+    assert place((pair, behind), "y", numbers[0]) is None  # it reads what x gives it
+    assert place((pair, half), "y", numbers[1]) is None  # x may have passed the row on
 
 
 def test_a_dead_letter_fits_into_a_record_whatever_it_quotes() -> None:

@@ -30,7 +30,7 @@ class FragileParams(Params):
 
 
 class Fragile(DataFrameOperator):
-    """Hands its rows on; raises while a file exists."""
+    """Hands its rows on, but for one with v = 666; raises while a file exists."""
 
     type = "fragile"
     title = "Fragile"
@@ -54,7 +54,8 @@ class Fragile(DataFrameOperator):
                 yield batch
 
         frame = inputs["in"]
-        return frame.mapInArrow(check, frame.schema)
+        refused = F.when(F.col("v") == 666, F.lit("no such number"))
+        return frame.mapInArrow(check, frame.schema).withColumn("_reject", refused)
 
 
 class SparkPairsParams(Params):

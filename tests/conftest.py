@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.chosen import examples
 from tests.ports import free_ports
 from tests.running import RunningFogline
 from tests.waiting import wait_until
@@ -33,9 +34,11 @@ atexit.register(shutil.rmtree, os.environ["FOGLINE_DATA"], ignore_errors=True)
 # The same examples each time and on every machine, however slow: what fails here fails there. Others are
 # found by `--hypothesis-profile=search`.
 _UNHURRIED = settings(
-    deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+    max_examples=examples(100),
 )
-settings.register_profile("search", _UNHURRIED)
+settings.register_profile("search", _UNHURRIED, max_examples=100)
 settings.register_profile("repeatable", _UNHURRIED, derandomize=True, database=None)
 settings.load_profile("repeatable")
 

@@ -3,13 +3,15 @@
     python -m tests.lanes [--static] [--full]
 
 With `--full` (`make check-full`) the tests with the mark `full` run as well: more cases of what others show.
+Those with made-up examples take three times as many then (`tests/chosen.py`).
 
 A lane is a process of its own, so what its tests start has ports (`tests/ports.py`), data directories and
 databases of its own. A lane often waits, for Spark or for control's deadlines, so four run beside each other
 on two cores. With five, a start of Fogline took minutes. The lane `rest` has what the others leave.
 
-What a lane says stays in `build/tests/<lane>.log`, its results in `build/tests/<lane>.xml`. The table and the
-one line of results at the end are all that most people need.
+What a lane says stays in `build/tests/<lane>.log`, its results in `build/tests/<lane>.xml`, and the CPU of
+each module in `build/tests/<lane>.cpu.json`. The tables and the one line of results at the end are all that
+most people need.
 
 A test in which the browser waited in vain for its page runs once more, and the end names it. No other test
 does.
@@ -17,6 +19,7 @@ does.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -34,6 +37,8 @@ from xml.etree import ElementTree
 
 import psutil
 
+from tests.chosen import FULL
+
 PROJECT = Path(__file__).resolve().parents[1]
 RESULTS = PROJECT / "build" / "tests"
 # Below the ports that Linux gives to those who ask for any, from 32,768 on.
@@ -44,6 +49,7 @@ _MEMORY_EVERY_S = 1.0
 _REASON_CHARACTERS = 300
 _LAST_LINES = 200
 _LINES_OF_WHY = 10
+_MODULES_TOLD = 20
 _REFERENCE_ROUNDS = 10_000_000
 # What Playwright says when a page did not come to what was awaited. A row that is lost is no such thing.
 _PAGE_WAITED_FOR = (
@@ -76,6 +82,10 @@ class Lane:
     def results(self) -> Path:
         return RESULTS / f"{self.name}.xml"
 
+    @property
+    def cpu(self) -> Path:
+        return RESULTS / f"{self.name}.cpu.json"
+
 
 def lanes(static_checks: bool) -> list[Lane]:
     """Returns them in the order in which they begin: the longest first."""
@@ -105,7 +115,7 @@ def pytest_command(lane: Lane, all_lanes: list[Lane], full: bool) -> list[str]:
     taken = lane.without if lane.paths else [path for other in all_lanes for path in other.paths]
     # Not by pytest's testpaths: what those name themselves is not ignored.
     chosen = [*(lane.paths or ["tests"]), *(f"--ignore={path}" for path in taken)]
-    options = ["--durations=15", f"--junitxml={lane.results}", "-p", "no:cacheprovider"]
+    options = ["--durations=15", f"--junitxml={lane.results}", "-p", "no:cacheprovider", "-p", "tests.cpu"]
     options += ["-raR", "--reruns=1", *(f"--only-rerun={each}" for each in _PAGE_WAITED_FOR)]
     options += [] if full else ["-m", "not full"]
     return [sys.executable, "-m", "pytest", *options, *chosen]
@@ -142,7 +152,9 @@ class Run:
     def _lane(self, number: int, lane: Lane) -> None:
         begun = time.monotonic()
         first = _PORTS_FIRST + number * _PORTS_PER_LANE
-        environment = {**os.environ, "TESTS_PORTS": f"{first}-{first + _PORTS_PER_LANE}", "NO_COLOR": "1"}
+        ports = f"{first}-{first + _PORTS_PER_LANE}"
+        environment = {**os.environ, "TESTS_PORTS": ports, "TESTS_CPU": str(lane.cpu), "NO_COLOR": "1"}
+        environment |= {FULL: "1"} if self._full else {}
         with lane.log.open("w") as log:
             for command in [*lane.before, pytest_command(lane, self._lanes, self._full)]:
                 if self._stopped:
@@ -275,6 +287,15 @@ def misplaced(all_results: list[Path], tests: Path = PROJECT / "tests", *, full:
     return sorted([*twice, *(f"{module} ran in no lane" for module in there - ran.keys())])
 
 
+def most_cpu(all_cpu: list[Path]) -> list[str]:
+    """The modules that took the most CPU, as lines: minutes and name."""
+    took = Counter[str]()
+    for path in all_cpu:
+        if path.exists():
+            took.update(json.loads(path.read_text()))
+    return [f"{seconds / 60:6.1f} {module}" for module, seconds in took.most_common(_MODULES_TOLD)]
+
+
 def reference_s() -> float:
     """Seconds of CPU for a fixed loop: machines of one kind differ by a factor of two."""
     begun = time.process_time()
@@ -299,6 +320,7 @@ def report(
         f"{minutes:.1f} minutes in all; at the peak {memory_gib:.1f} GiB more memory in use than before;"
         f" reference loop {reference[0]:.2f} s before, {reference[1]:.2f} s after."
     )
+    print("CPU minutes of the modules that took most:", *most_cpu([lane.cpu for lane in all_lanes]), sep="\n")
     for lane in all_lanes:
         if lane.failures:
             print(
@@ -324,6 +346,7 @@ def main() -> int:
     RESULTS.mkdir(parents=True, exist_ok=True)
     for lane in all_lanes:
         lane.results.unlink(missing_ok=True)
+        lane.cpu.unlink(missing_ok=True)
     before_s = reference_s()
     memory, begun = MemoryPeak(), time.monotonic()
     memory.start()

@@ -15,6 +15,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.chosen import FULL
+
 ROOT = Path(__file__).resolve().parents[1]
 _LEFT_OUT = shutil.ignore_patterns(
     ".git", ".venv", ".fogline", "build", "node_modules", "dist", "__pycache__", ".*_cache", ".hypothesis"
@@ -297,7 +299,7 @@ def copied(into: Path) -> Path:
 
 def run(project: Path, tests: tuple[str, ...]) -> tuple[int, str]:
     """pytest's exit code and its output, up to the first failure."""
-    environ = {**os.environ, "PYTHONPATH": str(project), "PYTHONDONTWRITEBYTECODE": "1"}
+    environ = {**os.environ, "PYTHONPATH": str(project), "PYTHONDONTWRITEBYTECODE": "1", FULL: "1"}
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "--tb=no", "-p", "no:cacheprovider", *tests],
         cwd=project, env=environ, capture_output=True, text=True, check=False,

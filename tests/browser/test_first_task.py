@@ -61,12 +61,12 @@ class Hands:
 
 @pytest.fixture
 def measured(tmp_path: Path) -> Path:
-    """Ten minutes of two machines, as a German program writes them. One is too hot after a minute."""
+    """Ten minutes of two machines, as a German program writes them. One is too hot after ten seconds."""
     lines = ["Zeit;Maschine;Temperatur [°C]"]
     begin = datetime(2026, 11, 28, 10, tzinfo=UTC)
     for second in range(0, 600, 5):
         at = f"{begin + timedelta(seconds=second):%d.%m.%Y %H:%M:%S}"
-        lines += [f"{at};Fräse Süd;{61 + second % 7},5", f"{at};Presse;{85 if second >= 60 else 70},25"]
+        lines += [f"{at};Fräse Süd;{61 + second % 7},5", f"{at};Presse;{85 if second >= 10 else 70},25"]
     path = tmp_path / "Messwerte.csv"
     path.write_bytes("\r\n".join([*lines, ""]).encode("cp1252"))
     return path

@@ -11,6 +11,7 @@ from itertools import chain
 
 import pytest
 
+from tests.chosen import examples
 from tests.simulation.mutants import (
     MUTANTS,
     OF_THE_CORE,
@@ -22,7 +23,7 @@ from tests.simulation.mutants import (
 from tests.simulation.schedules import CONTROL_RESTARTED, HEIR_LOST, RELEASED, TWO_TARGETS, try_seed
 
 SCHEDULES_OF_CI = 4000
-SCHEDULES = int(os.environ.get("SCHEDULES", SCHEDULES_OF_CI))
+SCHEDULES = int(os.environ.get("SCHEDULES", examples(6000)))
 SEED = os.environ.get("SEED")
 BATCHES = 4
 MET_BY_100_SCHEDULES = {RELEASED: 25, HEIR_LOST: 4, CONTROL_RESTARTED: 4, TWO_TARGETS: 200}

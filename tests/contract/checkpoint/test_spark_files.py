@@ -14,6 +14,8 @@ import pytest
 
 from tests.contract.checkpoint.counting import KEYS, KINDS, ROWS_PER_BATCH
 
+pytestmark = [pytest.mark.integration, pytest.mark.full, pytest.mark.timeout(900)]
+
 PROJECT = Path(__file__).resolve().parents[3]
 
 
@@ -42,8 +44,6 @@ def of(events: Events, kind: str, event: str) -> Events:
     return [one for one in events if (one["kind"], one["event"]) == (kind, event)]
 
 
-@pytest.mark.integration
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_snapshot_of_a_running_query_is_of_a_committed_batch_and_no_more_than_a_restart_needs(
     kind: str, events: tuple[Events, Events]
@@ -62,8 +62,6 @@ def test_every_snapshot_of_a_running_query_is_of_a_committed_batch_and_no_more_t
     assert min(versions) > 1, "and what lies before it was left out"
 
 
-@pytest.mark.integration
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_query_restarts_from_a_snapshot_as_if_it_had_never_moved(
     kind: str, events: tuple[Events, Events]

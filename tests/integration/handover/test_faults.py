@@ -34,17 +34,13 @@ FAR_CELLS = [
     Cell("live", "released-to", "kill"),
     Cell("live", "released-to", "cut"),
 ]
-FAR_ALWAYS = [
-    Cell("live", "releasing", "kill"),
-    Cell("live", "released-to", "kill"),
-    Cell("live", "released-to", "cut"),
-]
+FAR_ALWAYS = [Cell("live", "releasing", "kill"), Cell("live", "released-to", "cut")]
 EVERY_CLAIM = 5
 
 
-def is_quick(cell: Cell) -> bool:
-    """A broker takes ten seconds to come back. One such case of each way to change the owner is enough."""
-    return cell.fault != "broker" or cell.point in ("releasing", "claimed")
+def is_often(cell: Cell) -> bool:
+    """Each point with a kill, and each fault at the point where the group is between two owners."""
+    return cell.fault == "kill" or cell.point in ("releasing", "claimed")
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +51,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     )
 
 
-@pytest.mark.parametrize("cell", chosen(CELLS, [cell for cell in CELLS if is_quick(cell)]), ids=str)
+@pytest.mark.parametrize("cell", chosen(CELLS, [cell for cell in CELLS if is_often(cell)]), ids=str)
 def test_a_fault_in_a_change_of_owner(control: Control, cell: Cell) -> None:
     meet(control, cell)
     # And the next one is as if nothing had been.

@@ -64,6 +64,7 @@ def test_the_output_is_the_oracles_through_three_kills_and_two_migrations(
 
 
 @pytest.mark.integration
+@pytest.mark.full
 @pytest.mark.timeout(600)
 def test_a_revived_owner_commits_nothing_and_gives_way(
     fogline: RunningFogline, client: httpx.Client, steady: Steady

@@ -114,6 +114,7 @@ sys.meta_path.insert(0, Missing())
 """
 
 
+@pytest.mark.full
 def test_control_ends_with_its_commands_and_is_started_again(fogline: RunningFogline, tmp_path: Path) -> None:
     """As with a lock in which a module is missing, but this one is missing once only."""
     hook = tmp_path / "hook" / "sitecustomize.py"

@@ -24,6 +24,7 @@ open_session("classes", directory / "scratch", directory).stop()
 """
 
 
+@pytest.mark.full
 def test_a_session_takes_most_classes_from_the_archive(tmp_path: Path) -> None:
     loaded = tmp_path / "loaded.txt"
     options = f"{SMALL_MACHINE_JAVA_OPTIONS} -Xlog:class+load:file={loaded}"

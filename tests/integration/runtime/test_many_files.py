@@ -36,6 +36,7 @@ os._exit(0)
 """
 
 
+@pytest.mark.full
 def test_a_query_that_starts_when_a_thousand_files_are_open_is_called_back(tmp_path: Path) -> None:
     ran = subprocess.run(
         [sys.executable, "-c", PROGRAM, tmp_path],

@@ -30,6 +30,7 @@ PAIRS = {
 }
 
 
+@pytest.mark.full
 def test_a_snapshot_comes_long_before_a_changelog_could_not_name_all_since_the_last(
     kafka: str, node: Node
 ) -> None:

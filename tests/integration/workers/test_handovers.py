@@ -10,6 +10,7 @@ import pytest
 from django.utils import timezone
 
 from pipeline_runtime.model.desired import Role
+from tests.chosen import chosen
 from tests.integration.workers.cluster import (
     Cluster,
     each_seq_was_committed_in_epoch_order,
@@ -87,7 +88,7 @@ def released(cluster: Cluster, deployment: Deployment, handover: Handover) -> bo
     return status is not None and status.released == str(handover.pk)
 
 
-@pytest.mark.parametrize("strategy", ["standby", "stop-and-copy"])
+@pytest.mark.parametrize("strategy", chosen(["standby", "stop-and-copy"], ["standby"]))
 def test_a_target_that_is_not_the_backup_node_copies_the_state(
     cluster_of_three: Cluster, strategy: str
 ) -> None:
@@ -145,7 +146,9 @@ def test_stop_and_copy_moves_the_state_as_well(cluster: Cluster) -> None:
     assert sorted(set(commits)) == [(1, "edge-a"), (2, "edge-b"), (3, "edge-a")]
 
 
-@pytest.mark.parametrize(("strategy", "epochs"), [("standby", {1}), ("stop-and-copy", {1, 2})])
+@pytest.mark.parametrize(
+    ("strategy", "epochs"), [("standby", {1}), pytest.param("stop-and-copy", {1, 2}, marks=pytest.mark.full)]
+)
 def test_a_migration_to_a_node_where_it_cannot_start_leaves_it_with_its_origin(
     cluster: Cluster, strategy: str, epochs: set[int]
 ) -> None:
@@ -256,7 +259,7 @@ def test_a_cut_that_nobody_carries_out_becomes_a_claim(
     assert set(commits) == {(1, "edge-a"), (2, "edge-b")}
 
 
-@pytest.mark.parametrize("status", ["undeploying", "undeployed"])
+@pytest.mark.parametrize("status", chosen(["undeploying", "undeployed"], ["undeploying"]))
 def test_a_cut_that_nobody_carries_out_ends_when_its_pipeline_is_let_go_of(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, status: str
 ) -> None:

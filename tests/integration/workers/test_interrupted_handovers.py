@@ -65,9 +65,9 @@ def test_a_handover_goes_on_after_control_was_restarted(cluster: Cluster, phase:
     ("strategy", "phase"),
     [
         pytest.param("standby", "PREPARE", marks=pytest.mark.full),
-        ("standby", "FINISH"),
+        pytest.param("standby", "FINISH", marks=pytest.mark.full),
         pytest.param("stop-and-copy", "STOP", marks=pytest.mark.full),
-        ("stop-and-copy", "COPY"),
+        pytest.param("stop-and-copy", "COPY", marks=pytest.mark.full),
         pytest.param("stop-and-copy", "CLAIM", marks=pytest.mark.full),
         pytest.param("checkpoint", "COPY", marks=pytest.mark.full),
         ("checkpoint", "CLAIM"),
@@ -141,7 +141,7 @@ def test_a_handover_goes_on_after_redis_was_away(
     ("strategy", "entered"),
     [
         ("standby", ["PREPARE", "WARM", "CUT", "FINISH"]),
-        ("stop-and-copy", ["STOP", "COPY", "CLAIM", "FINISH"]),
+        pytest.param("stop-and-copy", ["STOP", "COPY", "CLAIM", "FINISH"], marks=pytest.mark.full),
     ],
 )
 def test_a_handover_goes_on_after_the_database_failed_in_each_step(

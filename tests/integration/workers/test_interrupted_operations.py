@@ -173,9 +173,9 @@ def test_the_deadline_of_an_undeployment_outlives_control_and_who_did_not_end_is
     ("begin", "entered"),
     [
         (deploying, [P.VALIDATE, P.PLACE, P.TOPICS, P.START, P.RUN]),
-        (upgrading, [P.ORDER, P.OWN]),
-        (reshaping, RESHAPING),
-        (undeploying, [P.SETTLE, P.RETIRE, P.STOP, P.DELETE]),
+        pytest.param(upgrading, [P.ORDER, P.OWN], marks=pytest.mark.full),
+        pytest.param(reshaping, RESHAPING, marks=pytest.mark.full),
+        pytest.param(undeploying, [P.SETTLE, P.RETIRE, P.STOP, P.DELETE], marks=pytest.mark.full),
     ],
 )
 def test_an_operation_goes_on_after_the_database_failed_in_each_step(

@@ -271,7 +271,7 @@ def test_after_a_regrouping_that_failed_the_former_version_goes_on_where_each_st
     wait_until(lambda: cluster.owns(deployment, "numbers_2", "edge-a"), "it goes on where it ran")
 
 
-@pytest.mark.parametrize("phase", chosen(RESHAPING, [P.STOP, P.OWN]))
+@pytest.mark.parametrize("phase", chosen(RESHAPING, [P.OWN]))
 def test_a_change_of_shape_goes_on_wherever_control_dies(
     cluster: Cluster, topics: list[str], phase: P
 ) -> None:

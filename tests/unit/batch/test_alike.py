@@ -15,6 +15,7 @@ from pipeline_runtime.batch.alike import parse_alike
 from pipeline_runtime.batch.decode import Reject, _by_halves, arrow_schema, decode
 from pipeline_runtime.batch.few import ROWS_MAX, parse_few
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
+from tests.chosen import examples
 
 SCHEMA = StreamSchema(
     fields=(
@@ -92,7 +93,7 @@ def _agrees(values: list[bytes]) -> None:
                 column.validate(full=True)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(records())
 def test_objects_become_the_columns_that_arrow_makes_of_them_or_none(values: list[bytes]) -> None:
     _agrees(values)

@@ -19,6 +19,7 @@ from pipeline_runtime.checkpoint.manifest import FileEntry, Manifest
 from pipeline_runtime.checkpoint.snapshot import take_snapshot
 from pipeline_runtime.checkpoint.store import materialize, read_file, store
 from pipeline_runtime.model.ids import Epoch, Seq
+from tests.chosen import examples
 from tests.unit.checkpoint.replicas import GROUP, Checkpoint, FakeReplica
 
 PATH = "elements/out/power.csv"
@@ -159,7 +160,7 @@ rows = st.builds(lambda byte, size: bytes([byte]) * size, st.integers(0, 255), s
 steps = st.lists(st.tuples(st.sampled_from(["commit", "write", "start", "prune"]), rows), max_size=15)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(steps=steps)
 def test_every_checkpoint_holds_what_was_committed(
     database: StateDatabase, steps: list[tuple[str, bytes]]

@@ -18,6 +18,7 @@ from pipeline_runtime.checkpoint.manifest import FileEntry, Manifest
 from pipeline_runtime.checkpoint.snapshot import Snapshot, SnapshotFile
 from pipeline_runtime.checkpoint.store import materialize, store
 from pipeline_runtime.model.ids import Epoch, Seq
+from tests.chosen import examples
 from tests.unit.checkpoint.replicas import GROUP, Checkpoint, FakeReplica, tree
 
 names = st.text("abcdefgh0123456789_-é ", min_size=1, max_size=12).filter(lambda name: name.strip())
@@ -29,7 +30,7 @@ contents = st.builds(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(content=st.dictionaries(st.tuples(names, names), contents, max_size=5), cut_off=st.booleans())
 def test_what_is_stored_is_what_is_materialized(
     database: StateDatabase, content: dict[tuple[str, str], bytes], cut_off: bool

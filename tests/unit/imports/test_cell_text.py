@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 
 from pipeline_runtime.model.schema import FieldType
+from tests.chosen import examples
 from webapp.imports.cell_text import read_cell, sql_of
 from webapp.imports.convert_sql import fast_time, is_our_time
 from webapp.imports.time_text import time_reader
@@ -49,7 +50,7 @@ def asked(connection, texts, sql):
     return [value for (value,) in connection.execute(f"SELECT {sql} FROM cells").fetchall()]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(texts=st.lists(st.one_of(NUMBERS, WORDS), min_size=1, max_size=30), type_=st.sampled_from(TYPES))
 def test_a_cell_is_the_same(connection, texts, type_):
     for decimal, thousands in MARKS:
@@ -60,7 +61,7 @@ def test_a_cell_is_the_same(connection, texts, type_):
 BESIDES = ["°C", "%", "$", "-", "()", "\u2212", "m³/h"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(data=st.data())
 def test_what_stands_beside_a_number_is_the_same(connection, data):
     beside = data.draw(st.sampled_from(BESIDES))
@@ -86,7 +87,7 @@ def _micros(form):
     return f"CASE WHEN {is_our_time(found, form)} THEN {found} END"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(text=st.builds(lambda *parts: "".join(parts), DATES, CLOCKS, OFFSETS))
 @example(text="2024-05-01 24:00:00")
 def test_what_duckdb_reads_as_iso_is_what_it_says(connection, text):
@@ -96,7 +97,7 @@ def test_what_duckdb_reads_as_iso_is_what_it_says(connection, text):
     assert micros is None or (said is not None and micros == said[0])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     text=GERMAN,
     form=st.sampled_from(
@@ -109,7 +110,7 @@ def test_what_duckdb_reads_by_a_pattern_is_what_it_says(connection, text, form):
     assert micros is None or (said is not None and micros == said[0])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(text=st.one_of(NUMBERS, WORDS), form=st.sampled_from(["epoch_s", "epoch_ms", "epoch_us"]))
 def test_what_duckdb_counts_is_what_it_says(connection, text, form):
     (micros,) = asked(connection, [text], _micros(form))

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from pipeline_runtime.operators.recording import facts_of
+from tests.chosen import examples
 from webapp.imports import convert_text
 from webapp.imports.__main__ import main
 from webapp.imports.convert import convert
@@ -440,7 +441,7 @@ def as_whole(cell):
     return int(text) if text.lstrip("+-").isdecimal() and text.isascii() else None
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     rows=ROWS,
     delimiter=st.sampled_from([",", ";", "\t", "|"]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from tests.chosen import examples
 from webapp.imports import convert_cells, convert_text
 from webapp.imports.convert import convert
 from webapp.imports.reading import ColumnReading, Reading, TimeReading
@@ -74,7 +75,7 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     rows=ROWS,
     delimiter=st.sampled_from(["\t", "|"]),

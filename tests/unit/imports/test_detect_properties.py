@@ -10,6 +10,7 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from tests.chosen import examples
 from webapp.imports.detect import look, preview
 
 ROWS_MAX = 40
@@ -106,7 +107,7 @@ def _sure(cells: list[str], decimal: str) -> bool:
 
 
 @settings(
-    max_examples=150,
+    max_examples=examples(150),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from tests.chosen import examples
 from tests.oracles.log_files import Column, LogFile, log_file
 from tests.oracles.plant_files import plant_file
 from webapp.imports.answer import answered
@@ -14,12 +15,13 @@ from webapp.imports.convert import convert
 from webapp.imports.detect import look
 from webapp.imports.reading import Reading
 
-FILES = 200
-WITHOUT_A_QUESTION_MIN = 180
+FILES = examples(200)
+PLANTS = examples(100)
+WITHOUT_A_QUESTION_MIN = FILES * 9 // 10
 MILLISECOND = timedelta(milliseconds=1)
 
 
-def test_of_200_files_none_is_read_wrong_without_a_word(tmp_path: Path) -> None:
+def test_of_many_files_none_is_read_wrong_without_a_word(tmp_path: Path) -> None:
     asked, wrong = {}, {}
     for seed in range(FILES):
         file = log_file(seed)
@@ -44,9 +46,9 @@ def test_of_200_files_none_is_read_wrong_without_a_word(tmp_path: Path) -> None:
     assert FILES - len(asked) >= WITHOUT_A_QUESTION_MIN, asked
 
 
-def test_of_100_files_of_plants_each_is_read_right_without_a_question(tmp_path: Path) -> None:
+def test_of_many_files_of_plants_each_is_read_right_without_a_question(tmp_path: Path) -> None:
     wrong = {}
-    for seed in range(100):
+    for seed in range(PLANTS):
         file = plant_file(seed)
         path = tmp_path / "file"
         path.write_bytes(file.data)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from tests.chosen import chosen
 from tests.unit.imports.kinds import imported, lines
 from webapp.imports import convert_text, unpack
 from webapp.imports.convert import convert
@@ -43,7 +44,7 @@ def test_parts_that_were_packed_one_by_one_are_one_file(tmp_path: Path, kind: st
     assert imported(tmp_path / "file", data).report.rows == 2_000
 
 
-@packed_by
+@pytest.mark.parametrize("kind", chosen(PACKERS, ["zstd"]))
 def test_a_long_document_in_a_packed_file_is_looked_at_as_a_whole(tmp_path: Path, kind: str) -> None:
     items = ",".join(f'{{"t": "2024-05-01T00:00:00Z", "v": {n}}}' for n in range(8_000))
     data = f'{{"head": "{"-" * 1000}", "data": [{items}]}}'.encode()
@@ -63,7 +64,7 @@ def test_a_packed_file_that_is_cut_off_is_told(tmp_path: Path, kind: str) -> Non
         look(path, "file")
 
 
-@packed_by
+@pytest.mark.parametrize("kind", chosen(PACKERS, ["gzip"]))
 def test_few_bytes_that_unpack_to_very_many_are_refused(
     tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

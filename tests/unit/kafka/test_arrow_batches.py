@@ -22,6 +22,7 @@ from pipeline_runtime.kafka.narrow import packed, unpacked
 from pipeline_runtime.kafka.outgoing import fill
 from pipeline_runtime.kafka.record_batches import Body, bodies
 from pipeline_runtime.kafka.whole_batches import WholeBatches
+from tests.chosen import examples
 
 OWN, USERS = TopicPartition("fl.d.a.out", 0), TopicPartition("readings", 0)
 TIME = pa.timestamp("us", tz="UTC")
@@ -57,7 +58,7 @@ def same(table: pa.Table, other: pa.Table) -> bool:
     return table.schema.equals(other.schema) and repr(table.to_pydict()) == repr(other.to_pydict())
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(tables())
 def test_a_table_is_the_same_after_it_was_packed(table: pa.Table) -> None:
     assert same(unpacked(memoryview(packed(table))), table)

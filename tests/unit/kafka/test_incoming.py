@@ -20,6 +20,7 @@ from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.incoming import ROWS_AT_ONCE, Polled, Records, decoded
 from pipeline_runtime.kafka.partition_reader import PartitionReader, RangeUnreadable
 from pipeline_runtime.kafka.whole_batches import WholeBatches
+from tests.chosen import examples
 
 NOW_MS = 1_700_000_000_000
 GZIP = 1
@@ -110,7 +111,7 @@ def rows_between(found: Polled, start: int, end: int) -> list[tuple[Any, ...]]:
     return rows
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(batches, st.integers(0, 400), st.lists(st.integers(0, 400), max_size=3))
 def test_ranges_have_the_records_of_kafka_python(
     made: list[tuple[list[Sent], int, int]], start: int, more: list[int]
@@ -233,7 +234,7 @@ def test_the_name_of_a_header_may_be_any_bytes() -> None:
     assert (one.value, other.value, [name for name, _ in other.headers]) == (b"before", b"value", names)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(
     st.lists(
         st.tuples(st.integers(0, 200), st.sampled_from([0, 1, 30, 60, 130, 9_000, 20_000])),

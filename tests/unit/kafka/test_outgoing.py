@@ -18,6 +18,7 @@ from pipeline_runtime.kafka import outgoing
 from pipeline_runtime.kafka.outgoing import FEW, Outgoing, OutgoingRecord, OutgoingRows, columns_of, fill
 from pipeline_runtime.kafka.record_batches import bodies
 from pipeline_runtime.kafka.transactions import END_HEADER
+from tests.chosen import examples
 
 BATCH_BYTES = 4096
 NOW_MS = 1_700_000_000_000
@@ -60,7 +61,7 @@ def at_once(run: list[OutgoingRecord], bytes_max: int) -> list[tuple[int, bytes]
     return made
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(records)
 def test_the_bytes_are_kafka_pythons_own(run: list[OutgoingRecord]) -> None:
     position = 0
@@ -118,7 +119,7 @@ many = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(many, st.integers(1, 3), st.sampled_from([0, 3, FEW]), st.booleans())
 def test_each_partition_gets_its_records_in_their_order(
     sent: list[OutgoingRecord], partitions: int, few: int, as_columns: bool

@@ -16,6 +16,7 @@ from pipeline_runtime.operators.aggregates import Function, evaluate
 from pipeline_runtime.operators.count_window_aggregate import CountWindowAggregate, CountWindowAggregateParams
 from pipeline_runtime.operators.sliding import squares, sums
 from pipeline_runtime.trial import processed
+from tests.chosen import examples
 from tests.unit.operators.conftest import at, keyed_output, schema_of
 
 SCHEMA = schema_of(key="k", k="integer", x="number")
@@ -132,7 +133,7 @@ def _said(values):
     return [str(value) if isinstance(value, datetime) else repr(value) for value in values]
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     _rows(_floats, st.integers(-5, 5))
     | _rows(_floats | _odd, st.integers(-5, 5) | st.sampled_from([2**62, -(2**62) - 1])),

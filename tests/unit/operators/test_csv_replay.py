@@ -9,6 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 from pipeline_runtime.operators.csv_replay import CsvReplay, CsvReplayParams, CsvReplayReader
 from pipeline_runtime.operators.recording import DATA, DEMOS, demo_facts, open_recording
+from tests.chosen import examples
 from tests.demos import SHIPPED
 from tests.tables import as_table
 from webapp.imports import convert_write
@@ -120,7 +121,7 @@ def test_after_a_long_stop_it_catches_up_only_when_asked(replay):
     assert reader.advance(late, 60_100, 1000)["row"] == 2
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     cuts=st.lists(st.tuples(st.integers(1, 4000), st.integers(0, 3)), min_size=1, max_size=15),
     data=st.data(),

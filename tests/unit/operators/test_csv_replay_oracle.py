@@ -14,6 +14,7 @@ from hypothesis import given, settings, strategies as st
 
 from pipeline_runtime.operators.csv_replay import CsvReplayParams, CsvReplayReader
 from pipeline_runtime.operators.recording import Recording
+from tests.chosen import examples
 from tests.tables import as_table
 from webapp.imports import convert_write
 
@@ -70,7 +71,7 @@ def table(path: Path, steps: Sequence[int | None], group: int, newest_first: boo
         )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     steps=st.lists(
         st.one_of(st.none(), st.sampled_from(STEPS_US), st.sampled_from([TEN_YEARS_US, -TEN_YEARS_US])),

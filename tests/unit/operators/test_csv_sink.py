@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from pipeline_runtime.operators.csv_sink import CsvSinkDamaged, CsvSinkParams, CsvSinkWriter
+from tests.chosen import examples
 from tests.unit.operators.conftest import at, schema_of
 
 SCHEMA = schema_of(n="integer", s="string")
@@ -123,7 +124,7 @@ def test_a_file_for_a_german_excel_has_a_mark_once_and_decimal_commas(operator, 
     assert mark["length"] == len("Gerät;wert;n\r\nKühler;22,5;1000\r\n".encode()) + 3
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     values=st.lists(
         st.tuples(st.floats(allow_nan=False), st.text(st.characters(codec="utf-8"), max_size=8)), min_size=1
@@ -159,7 +160,7 @@ def test_the_file_stays_in_the_elements_directory(operator, file):
         operator("csv-sink", {"file": file})
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     steps=st.lists(
         st.tuples(st.integers(0, 4), st.sampled_from(["commit", "crash before", "crash after"])), max_size=12

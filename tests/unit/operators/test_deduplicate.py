@@ -9,6 +9,7 @@ from hypothesis import example, given, settings, strategies as st
 from pipeline_runtime.operators import deduplicate
 from pipeline_runtime.operators.deduplicate import Deduplicate, DeduplicateParams
 from pipeline_runtime.trial import processed, trial
+from tests.chosen import examples
 from tests.unit.operators.conftest import Rejected, at, keyed_output, schema_of
 
 SCHEMA = schema_of(key="k", k="string", id="integer", t="timestamp")
@@ -67,7 +68,7 @@ def oracle(some, within_s, most):
     return out, too_many
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @example([("a", 0, 0), ("a", 4, 0), ("a", 8, 0), ("b", 8, 0), ("a", 9, 0)], True, 4, 9, [1])
 @example([("a", 0, 0), ("a", 2, 0)], True, 1, 6, [])
 @example(

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from pipeline_runtime.operators.expressions import ExpressionInvalid, compile_expression, parse, texts
 from pipeline_runtime.operators.expressions.texts import HELD_MAX, TEXT_MAX
+from tests.chosen import examples
 from tests.oracles.expressions import is_like
 from tests.unit.operators.conftest import evaluated, schema_of
 
@@ -150,7 +151,7 @@ LETTERS = st.sampled_from("ab.\\\n*$^(éß😀 \x00\u0301'\"")
 PATTERN = st.lists(st.sampled_from("%%%_ab.\n*$^(éß😀\u0301'"), max_size=10).map("".join)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_like_means_what_sql_says(data):
     texts = data.draw(st.lists(st.text(LETTERS, max_size=8), min_size=20, max_size=40))

@@ -11,6 +11,7 @@ from pipeline_runtime.operators.expressions import (
     with_column,
 )
 from pipeline_runtime.operators.expressions.types import column_types
+from tests.chosen import examples
 from tests.oracles.expressions import FailedError, value_of
 from tests.unit.operators.conftest import evaluated, schema_of
 
@@ -166,7 +167,7 @@ WORDS = [
 WORDS += ["in", "between", "like", "cast(", "as", "integer", "'a'", "1", ",", "=", "if(", "coalesce("]
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.lists(st.sampled_from(WORDS), max_size=25).map(" ".join))
 def test_no_order_of_words_breaks_the_parser(text):
     test_no_text_breaks_the_parser.hypothesis.inner_test(text)

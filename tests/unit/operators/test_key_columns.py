@@ -16,6 +16,7 @@ from pipeline_runtime.batch.kept import decoded
 from pipeline_runtime.operators import keyed_rows, look_back
 from pipeline_runtime.operators.key_states import Lists
 from pipeline_runtime.trial import StatesInMemory, at, processed, trial
+from tests.chosen import examples
 from tests.unit.operators.conftest import schema_of
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "speed-up-an-operator.md"
@@ -76,7 +77,7 @@ def _sorted(kept):
 
 
 @pytest.mark.parametrize(("type_", "params"), OPERATORS, ids=[type_ for type_, _ in OPERATORS])
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(rows=_rows, cuts=st.sets(st.integers(0, 25)))
 def test_however_batches_are_cut_the_output_and_the_state_are_the_same(registry, type_, params, rows, cuts):
     operator = registry.create(type_, params)
@@ -99,7 +100,7 @@ ROUNDS = [
 
 
 @pytest.mark.parametrize(("type_", "params"), ROUNDS, ids=str)
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(rows=_rows)
 def test_rounds_over_all_keys_give_what_a_loop_gives(registry, type_, params, rows):
     operator = registry.create(type_, params)
@@ -120,7 +121,7 @@ LOOKING_BACK = [
 
 
 @pytest.mark.parametrize(("type_", "params"), LOOKING_BACK)
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(rows=_rows, in_turn=st.booleans(), cuts=st.sets(st.integers(0, 25)))
 def test_a_look_back_is_the_same_row_by_row_and_in_small_steps(registry, type_, params, rows, in_turn, cuts):
     operator = registry.create(type_, params)

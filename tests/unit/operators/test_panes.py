@@ -11,6 +11,7 @@ import numpy as np
 from hypothesis import given, settings, strategies as st
 
 from pipeline_runtime.operators.panes import HOUR_US, ZonedCalendar, first_start, windows
+from tests.chosen import examples
 
 ZONES = (
     "Europe/Berlin",
@@ -23,7 +24,7 @@ ZONES = (
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     st.sets(st.tuples(st.integers(0, 2), st.integers(-40, 80)), min_size=1),
     st.integers(1, 25),
@@ -51,7 +52,7 @@ def test_each_window_has_its_panes_in_their_order(
     assert found == expected
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     st.sampled_from(ZONES),
     st.sampled_from([1, 2, 8, 24, 7 * 24]),

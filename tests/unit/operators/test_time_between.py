@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from pipeline_runtime.operators import time_between
 from pipeline_runtime.operators.time_between import TimeBetween, TimeBetweenParams
 from pipeline_runtime.trial import processed, trial
+from tests.chosen import examples
 from tests.unit.operators.conftest import at, keyed_output, schema_of
 
 SCHEMA = schema_of(key="machine", machine="string", signal="string")
@@ -165,7 +166,7 @@ def row_by_row(some, most, *, within_ms, debounce_ms, delay_ms):
             opened = None
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @example(
     [(0, "a"), (2, "x")], True, (1, 0, 0), 1, []
 )  # nothing is told later than with the first row that may

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from pipeline_runtime.placement.backup import Backup, BackupLimits, BackupNode, GroupToBackUp, plan_backups
+from tests.chosen import examples
 
 GB = 1_000_000_000
 LIMITS = BackupLimits(cpu_ratio_max=0.9, disk_free_bytes_min=GB, bytes_per_s_max=1000)
@@ -188,7 +189,7 @@ GROUPS = st.lists(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(groups=GROUPS, nodes=NODES)
 def test_planned_again_with_what_was_planned_no_backup_moves(
     groups: list[GroupToBackUp], nodes: list[BackupNode]

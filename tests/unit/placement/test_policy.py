@@ -15,6 +15,7 @@ from pipeline_runtime.placement.policy.lasting import beyond_since
 from pipeline_runtime.placement.policy.look import REST_S, TRY_AGAIN_S, share_of
 from pipeline_runtime.placement.policy.rules import MARGIN, BatteryBelow, CpuAbove, Policy
 from pipeline_runtime.placement.policy.threshold import value_of
+from tests.chosen import examples
 
 NOW_S = 10_000.0
 ABOVE_80 = CpuAbove(kind="cpu", threshold=0.8, for_s=60)
@@ -263,7 +264,7 @@ def test_whatever_the_load_does_a_group_rests_and_a_budget_is_kept(
     assert all(sum(1 for t in at if s <= t < s + 3600) <= policy.moves_per_hour for s in at)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(loads=st.lists(st.floats(0.01, 0.95), min_size=1, max_size=6), homes=st.lists(st.integers(0, 2)))
 def test_load_that_stays_comes_to_rest(loads: list[float], homes: list[int]) -> None:
     """Steady load moves no group twice: what comes to a node leaves it under the threshold, so it stays."""

@@ -13,6 +13,7 @@ from pipeline_runtime.placement.policy.facts import GroupNow, Move, NodeNow, Sam
 from pipeline_runtime.placement.policy.look import REST_S
 from pipeline_runtime.placement.policy.replay import Past, replay
 from pipeline_runtime.placement.policy.rules import BatteryBelow, CpuAbove, Pack, Policy, Spread
+from tests.chosen import examples
 
 NOW_S = 10_000.0
 EVEN = Policy("even", Spread(kind="spread", difference=0.35, for_s=60))
@@ -118,7 +119,7 @@ def test_both_are_tried_on_the_past() -> None:
     assert [(act.group, act.target) for act in replay(FEW, Past(history), nodes, groups).acts] == [("k", "c")]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     policy=st.sampled_from([EVEN, FEW]),
     budget=st.integers(1, 20),

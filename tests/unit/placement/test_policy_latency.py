@@ -11,6 +11,7 @@ from pipeline_runtime.placement.policy.evaluate import evaluate
 from pipeline_runtime.placement.policy.facts import GroupNow, Latency, Move, NodeNow, Sample, Verdict
 from pipeline_runtime.placement.policy.look import REST_S
 from pipeline_runtime.placement.policy.rules import LatencyAbove, Policy
+from tests.chosen import examples
 
 NOW_S = 10_000.0
 LATE = Policy("late", LatencyAbove(kind="latency", pipeline="p", element="", ms=500, for_s=60))
@@ -130,7 +131,7 @@ def test_the_budget() -> None:
     assert said(look(SLOW, moves=spent)) == [("budget", "mean", "edge-a")]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     cpu=st.lists(st.floats(0.0, 0.5), min_size=4, max_size=4),
     ways=st.lists(st.floats(0.0, 100.0), min_size=16, max_size=16),

@@ -13,6 +13,7 @@ from pipeline_runtime.placement.policy.facts import GroupNow, Move, NodeNow, Sam
 from pipeline_runtime.placement.policy.look import TRY_AGAIN_S
 from pipeline_runtime.placement.policy.maintenance import closed, window
 from pipeline_runtime.placement.policy.rules import WEEK_S, CpuAbove, Maintenance, Policy, rule_of
+from tests.chosen import examples
 
 BEGINS = datetime(2026, 11, 26, 2, tzinfo=UTC)
 AT_S = BEGINS.timestamp()
@@ -124,7 +125,7 @@ def test_a_busy_node_is_better_than_one_that_ends_and_a_failed_move_is_tried_aga
     assert code(AT_S + TRY_AGAIN_S, [failed]) == [("move", "cloud")]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     homes=st.lists(st.integers(0, 2), min_size=1, max_size=6),
     budget=st.integers(1, 8),

@@ -12,6 +12,7 @@ from pipeline_runtime.placement.policy.evaluate import evaluate
 from pipeline_runtime.placement.policy.facts import Copied, CopyChange, GroupNow, Move, NodeNow, Sample
 from pipeline_runtime.placement.policy.look import REST_S
 from pipeline_runtime.placement.policy.rules import Maintenance, Policy, Sites
+from tests.chosen import examples
 
 NOW_S = 10_000.0
 RULE = Sites(kind="sites", pipeline="", for_s=60, gone="take-out", gone_s=300)
@@ -166,7 +167,7 @@ def test_it_is_about_one_pipeline_where_it_says_so() -> None:
     assert said([HALL, YARD], FLOW, policy) == []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.integers(1, 30), min_size=2, max_size=40))
 def test_a_site_that_comes_and_goes_takes_its_copies_along_only_now_and_then(turns: list[int]) -> None:
     """`turns`: for how many half minutes it is there, is gone, is there, …"""

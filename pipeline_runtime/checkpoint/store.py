@@ -18,6 +18,7 @@ from pipeline_runtime.checkpoint.errors import CheckpointDamaged, CheckpointErro
 from pipeline_runtime.checkpoint.manifest import FileEntry, Manifest
 from pipeline_runtime.checkpoint.snapshot import Snapshot, SnapshotFile
 from pipeline_runtime.checkpoint.turns import short_turns
+from pipeline_runtime.disk import sync_directory
 from pipeline_runtime.model.ids import Epoch
 
 Fetch = Callable[[str], bytes]
@@ -176,9 +177,9 @@ def materialize(manifest: Manifest, fetch: Fetch, directory: Path) -> None:
             folders.update(folder for folder in target.parents if folder.is_relative_to(fresh))
             _write(file, fetch, target)
         for folder in sorted(folders, reverse=True):
-            _sync_directory(folder)
+            sync_directory(folder)
         os.replace(fresh, directory)
-        _sync_directory(directory.parent)
+        sync_directory(directory.parent)
     except OSError as error:
         shutil.rmtree(fresh, ignore_errors=True)
         raise CheckpointError(
@@ -213,11 +214,3 @@ def _damaged(what: str) -> CheckpointDamaged:
         "Nothing was unpacked; other checkpoints are not affected.",
         "The next older checkpoint is used instead.",
     )
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -157,9 +157,9 @@ class SpooledIntake:
                 continue
             self._set_full(True)
             left = items[place:]
-            self._lost += sum(len(each.records) for each in left if each.done is None)
             back = [each for each in left if each.done is not None]
             with self._changed:
+                self._lost += sum(len(each.records) for each in left if each.done is None)
                 self._waiting.extendleft(reversed(back))
                 self._waiting_bytes += sum(each.bytes for each in back)
             return

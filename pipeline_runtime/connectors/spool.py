@@ -16,11 +16,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pipeline_runtime.connectors.sdk import Record
+from pipeline_runtime.disk import sync_directory
 
 SEGMENT_BYTES = 8 << 20
-_FRAME = struct.Struct(
-    "<IIqi"
-)  # length of key and value, CRC-32 of them, time or -1, length of the key or -1
+# The length of key and value, the CRC-32 of both, the time or -1, the length of the key or -1.
+_FRAME = struct.Struct("<IIqi")
 _NO_TIME = -1
 
 
@@ -58,6 +58,7 @@ class Spool:
         path, before = self._path(number), self._sizes[number]
         if self._file is None:
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            sync_directory(self._directory)
         try:
             _write_all(self._file, frames)
             os.fsync(self._file)

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 from pydantic import Field, JsonValue
 
+from pipeline_runtime.disk import sync_directory
 from pipeline_runtime.model.faults import words_for_pattern
 from pipeline_runtime.model.schema import COLUMNS_MAX, StreamSchema
 from pipeline_runtime.operators.columns import Decimal, Delimiter, SchemaCheck
@@ -151,7 +152,7 @@ class CsvSinkWriter(SinkWriter):
         self.file.seek(wanted["length"])
         os.fsync(self.file.fileno())
         if new:
-            _sync_directory(self.path.parent)
+            sync_directory(self.path.parent)
         self.mark = wanted
 
     def _columns_of_file(self) -> tuple[str, ...]:
@@ -213,12 +214,3 @@ def _iso(value: datetime | None) -> str | None:
         return None
     time = value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
     return time.isoformat(timespec="microseconds").replace("+00:00", "Z")
-
-
-def _sync_directory(path: Path) -> None:
-    """Without this a power cut could remove the new file's name."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -2,7 +2,8 @@
 test.
 
 NAME is the operator's type, such as `moving-range`. The package is a directory of that name in the current
-directory. It counts the rows of each key; change that to what you need.
+directory. It counts the rows of each key; change that to what you need. With `--source` or `--sink` it has a
+connector, which reads or writes the lines of a TCP server (docs/how-to/write-a-connector.md).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 import sys
 from pathlib import Path
 
+from pipeline_runtime.connectors.scaffold import Kind, connector_files
 from pipeline_runtime.operators.registry import default_registry
 
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
@@ -32,7 +34,7 @@ requires = ["setuptools>=64"]
 build-backend = "setuptools.build_meta"
 
 [tool.setuptools]
-py-modules = ["{module}"]
+py-modules = [{modules}]
 """
 
 _OPERATOR = '''\
@@ -145,7 +147,7 @@ class NotMade(ValueError):
     """Says what is wrong, and what to do."""
 
 
-def make(type_: str, directory: Path) -> Path:
+def make(type_: str, directory: Path, connector: Kind | None = None) -> Path:
     """Returns the package's directory. Raises NotMade if the name is not allowed or taken, or the directory
     exists."""
     if not NAME.fullmatch(type_) or len(type_) > NAME_MAX:
@@ -167,26 +169,35 @@ def make(type_: str, directory: Path) -> Path:
         "name": "".join(part.capitalize() for part in type_.split("-")),
         "module": type_.replace("-", "_"),
     }
-    files = {
-        "pyproject.toml": _PYPROJECT,
-        f"{words['module']}.py": _OPERATOR,
-        f"test_{words['module']}.py": _TEST,
-        "README.md": _README,
-    }
+    module = words["module"]
+    texts = {"pyproject.toml": _PYPROJECT, "README.md": _README}
+    modules = f'"{module}"'
+    if connector is None:
+        texts |= {f"{module}.py": _OPERATOR, f"test_{module}.py": _TEST}
+    else:
+        modules += f', "{module}_connector"'
+    files = {name: text.format(**words, modules=modules) for name, text in texts.items()}
+    if connector is not None:
+        files |= connector_files(connector, words)
     for name, text in files.items():
-        (package / name).write_text(text.format(**words), encoding="utf-8")
+        (package / name).write_text(text, encoding="utf-8")
     return package
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m pipeline_runtime.new_operator", description=__doc__)
     parser.add_argument("name", help="the operator's type, such as moving-range")
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument("--source", action="store_const", const="source", dest="connector")
+    kind.add_argument("--sink", action="store_const", const="sink", dest="connector")
+    asked = parser.parse_args(arguments)
     try:
-        package = make(parser.parse_args(arguments).name, Path())
+        package = make(asked.name, Path(), asked.connector)
     except (NotMade, OSError) as error:
         print(f"No operator was made: {error}.", file=sys.stderr)
         return 1
-    print(f"{package}/ is an operator that numbers rows, with a test. Its README.md says how to go on.")
+    what = "a connector of a TCP server" if asked.connector else "an operator that numbers rows"
+    print(f"{package}/ is {what}, with a test. Its README.md says how to go on.")
     return 0
 
 

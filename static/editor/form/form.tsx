@@ -17,6 +17,7 @@ import {
 import { AlarmControl } from "./alarm-field";
 import { ChoiceControl } from "./choices";
 import { ConditionControl } from "./condition-field";
+import { ConnectionControl } from "./connection-field";
 import { FileField } from "./file-field";
 import { Tool } from "./tool";
 import {
@@ -218,6 +219,7 @@ function Control(props: LeafProps) {
     case "alarm":
       return <AlarmControl {...props} />;
     default:
+      if (props.field.schema.format === "connection") return <ConnectionControl {...props} />;
       return isCondition(props.field) ? <ConditionControl {...props} /> : <TextControl {...props} />;
   }
 }

@@ -25,6 +25,23 @@ def test_its_test_passes(tmp_path):
     assert "7 passed" in done.stdout
 
 
+@pytest.mark.parametrize("kind", ["source", "sink"])
+def test_the_test_of_a_connector_passes_and_its_code_is_tidy(tmp_path, kind):
+    package = make("line-server", tmp_path, kind)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        cwd=package,
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "3 passed" in done.stdout
+    ruff = [sys.executable, "-m", "ruff", "check", "--config", str(PROJECT / "pyproject.toml"), str(package)]
+    tidy = subprocess.run([*ruff, "--ignore", "S,I"], capture_output=True, text=True)
+    assert tidy.returncode == 0, tidy.stdout
+
+
 def test_it_is_an_operator_of_the_registry_once_it_is_installed(tmp_path):
     """Installed as pip does it: a directory on the path, and beside it what the package says of itself."""
     package = make("moving-range", tmp_path)

@@ -1,0 +1,133 @@
+"""A connector's process between a real broker of MQTT and a real Kafka."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from pipeline_runtime.connectors.config import ConnectorConfig, Order, name_of
+from pipeline_runtime.connectors.sdk import Record
+from pipeline_runtime.connectors.spool import Spool
+from pipeline_runtime.kafka.admin import Topic, ensure_topics
+from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.kafka.peek import peek
+from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
+from pipeline_runtime.model.connectors import ConnectorStatus
+from pipeline_runtime.operators.connected import ConnectorSink, ConnectorSource
+from pipeline_runtime.operators.mqtt import MqttIn, MqttOut
+from tests.brokers import Broker
+from tests.waiting import wait_until
+from workers.node.connector_process import ConnectorProcess
+
+pytestmark = pytest.mark.integration
+
+
+class Running:
+    """A process, with what it has said."""
+
+    def __init__(self, config: ConnectorConfig) -> None:
+        self.statuses: list[ConnectorStatus] = []
+        self.process = ConnectorProcess(
+            config.model_dump_json(), lambda status, _: self.statuses.append(status), lambda: None
+        )
+        self.process.say(Order(do="run", epoch=1).model_dump_json())
+
+    @property
+    def status(self) -> ConnectorStatus | None:
+        return self.statuses[-1] if self.statuses else None
+
+    def stop(self) -> None:
+        self.process.say(Order(do="stop").model_dump_json())
+        wait_until(lambda: not self.process.alive, "the process to end")
+        assert self.process.code == 0
+        self.process.kill()
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Broker]:
+    with Broker(tmp_path) as running:
+        yield running
+
+
+def config(
+    kind: str,
+    kafka: str,
+    broker: Broker,
+    spool: Path,
+    operator: type[ConnectorSource | ConnectorSink],
+    **params: Any,
+) -> ConnectorConfig:
+    name = uuid4().hex[:8]
+    made = ConnectorConfig(
+        kind=kind,
+        deployment=name,
+        element="e",
+        topic=f"fl.{name}.e.{kind}",
+        dead_letters=f"fl.{name}.e.dead",
+        connector=operator.connector,
+        operator=name_of(operator),
+        params={"connection": "b", **params},
+        connection=broker.connection().model_dump(mode="json"),
+        kafka_bootstrap=kafka,
+        spool=str(spool),
+    )
+    ensure_topics(KafkaSettings(kafka), [Topic(made.topic), Topic(made.dead_letters, "dead")])
+    return made
+
+
+def test_rows_come_in_and_those_that_an_earlier_process_has_left_come_first(
+    kafka: str, broker: Broker, tmp_path: Path
+) -> None:
+    columns = [{"name": "v", "type": "number"}]
+    asked = config("in", kafka, broker, tmp_path / "spool", MqttIn, topics=["a/#"], columns=columns)
+    left = Spool(tmp_path / "spool", 1 << 20)
+    left.append([Record(b'{"value": {"v": 0}}', 1)])
+    left.close()
+    running = Running(asked)
+    wait_until(lambda: running.status is not None and running.status.state == "connected", "a connection")
+    broker.publish("a/b", b'{"v": 1}', b"odd")
+
+    def values() -> list[str]:
+        return [record.value for record in peek(KafkaSettings(kafka), asked.topic, 10)]
+
+    wait_until(lambda: len(values()) == 3, "three records")
+    running.stop()
+    first, second, third = values()
+    assert first == '{"value": {"v": 0}}'
+    assert json.loads(second) == {"topic": "a/b", "levels": ["a", "b"], "value": {"v": 1}}
+    assert third == "a/b: odd"
+    assert not list((tmp_path / "spool").glob("*.spool"))
+
+
+def test_rows_go_out_each_once_over_a_restart_and_odd_ones_are_dead_letters(
+    kafka: str, broker: Broker, tmp_path: Path
+) -> None:
+    asked = config("out", kafka, broker, tmp_path / "spool", MqttOut, topic="out/{n}")
+    got: list[tuple[str, bytes]] = []
+    client = broker.client(lambda topic, payload: got.append((topic, payload)), "out/#")
+    transactions = Transactions(KafkaSettings(kafka), f"{asked.topic}.1")
+    transactions.initialise()
+
+    def write(*rows: dict[str, Any]) -> None:
+        transactions.commit([OutgoingRecord(asked.topic, json.dumps(row).encode()) for row in rows])
+
+    write({"n": 1}, {"n": None}, {"n": 2})
+    running = Running(asked)
+    wait_until(lambda: len(got) == 2, "two messages")
+    wait_until(lambda: running.status is not None and running.status.rows_total == 2, "the count")
+    running.stop()
+    write({"n": 3})
+    again = Running(asked)
+    wait_until(lambda: len(got) == 3, "the third message")
+    again.stop()
+    transactions.close()
+    client.disconnect()
+    assert [topic for topic, _ in got] == ["out/1", "out/2", "out/3"]
+    [letter] = [json.loads(each.value) for each in peek(KafkaSettings(kafka), asked.dead_letters, 10)]
+    assert (letter["raw"], letter["element"]) == ('{"n": null}', "e")
+    assert "its n is empty" in letter["reason"]

@@ -1,0 +1,116 @@
+"""Connections over REST: made, changed, removed, tested, and never told with their secrets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import redis
+from django.conf import settings
+from django.db import connection as database
+
+from pipeline_runtime.model.connectors import PURPOSE_SENT, TestAnswer, TestQuestion
+from pipeline_runtime.sealing import opened
+from pipeline_runtime.wire.keys import node_answer
+from pipeline_runtime.wire.tasks import NODE_TEST
+from tests.contract.web.asked_node import asked_node
+from tests.contract.web.conftest import audited
+from tests.contract.web.test_permissions import assert_problem
+from webapp.audit.models import AuditRecord, Event
+from webapp.connections.models import Connection
+from webapp.connections.selectors import sent
+from webapp.pipelines.checking import connection_faults
+from webapp.placements.models import Deployment
+
+SECRET = "hunter2-is-secret"
+FIELDS = {"host": "broker.plant", "user": "ann", "password": SECRET}
+Call = Callable[[str | None], Any]
+
+pytestmark = pytest.mark.django_db
+
+
+def made(caller: Call, name: str = "plant") -> dict[str, Any]:
+    answer = caller("admin").post("/connections", {"name": name, "kind": "mqtt", "fields": FIELDS})
+    assert answer.status_code == 201, answer.content
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def test_a_connection_is_made_changed_and_removed_and_nothing_tells_its_secret(caller: Call) -> None:
+    answers = [made(caller)]
+    assert answers[0]["secrets"] == ["password"]
+    assert answers[0]["fields"]["port"] == 1883
+    changed = caller("admin").put("/connections/plant", {"fields": {"host": "other.plant", "user": "ann"}})
+    assert changed.json()["secrets"] == ["password"], "a secret that is not named stays"
+    answers += [changed.json(), caller("admin").get("/connections").json()]
+    stored = Connection.objects.get(pk="plant")
+    told = sent(stored)
+    assert told is not None
+    fields = json.loads(opened(told.sealed, settings.FOGLINE.cluster_key, PURPOSE_SENT))
+    assert (fields["host"], fields["password"]) == ("other.plant", SECRET)
+    refused = caller("admin").put("/connections/plant", {"fields": {"host": "a b", "password": SECRET}})
+    answers.append(assert_problem(refused, 422))
+    gone = caller("admin").put("/connections/plant", {"fields": {"host": "h", "password": None}})
+    assert gone.json()["secrets"] == []
+    assert caller("admin").delete("/connections/plant").status_code == 204
+    assert [audited(f"connection.{each}") for each in ("create", "change", "delete")] == [1, 2, 1]
+    answers += [AuditRecord.objects.values_list("target", "detail"), Event.objects.values_list("message")]
+    assert SECRET not in str([str(each) for each in answers])
+
+
+def test_the_database_holds_no_secret_in_the_clear(caller: Call) -> None:
+    made(caller)
+    with database.cursor() as cursor:
+        cursor.execute("SELECT * FROM connections_connection")
+        assert SECRET not in str(cursor.fetchall())
+
+
+def test_others_than_admins_see_the_name_and_the_kind_alone(caller: Call) -> None:
+    made(caller)
+    [seen] = caller("editor").get("/connections").json()
+    assert (seen["name"], seen["title"], seen["fields"], seen["secrets"]) == (
+        "plant",
+        "MQTT broker",
+        None,
+        [],
+    )
+
+
+def test_a_connection_that_is_used_or_doubled_or_odd_is_refused_in_words(caller: Call) -> None:
+    made(caller)
+    again = {"name": "plant", "kind": "mqtt", "fields": FIELDS}
+    assert_problem(caller("admin").post("/connections", again), 409)
+    assert_problem(caller("admin").post("/connections", {**again, "name": "Plant!"}), 422)
+    assert_problem(caller("admin").post("/connections", {**again, "name": "x", "kind": "teleport"}), 422)
+    assert_problem(caller("admin").delete("/connections/nowhere"), 404)
+
+
+def test_a_document_that_names_a_connection_which_is_not_there_has_a_fault(caller: Call) -> None:
+    made(caller)
+    elements = [
+        {"id": "a", "type": "mqtt-in", "params": {"connection": "plant"}},
+        {"id": "b", "type": "mqtt-out", "params": {"connection": "other"}},
+    ]
+    [fault] = connection_faults({"spec": {"elements": elements}})
+    assert (fault.element, fault.path) == ("b", "spec.elements[1].params.connection")
+    assert 'there is no connection "other"' in fault.message
+
+
+def test_a_test_runs_on_the_node_and_shows_the_first_rows(
+    caller: Call, deployment: Deployment, real_redis: redis.Redis
+) -> None:
+    made(caller)
+
+    def answer(question: dict[str, Any]) -> None:
+        said = TestAnswer(works=True, words="Connected.", rows=({"topic": "a"},))
+        real_redis.rpush(node_answer(question["id"]), said.model_dump_json())
+
+    with asked_node(real_redis, NODE_TEST, TestQuestion, answer, "edge-a") as asked:
+        tested = caller("operator").post("/connections/plant/test", {"node": "edge-a"})
+    assert tested.json()["rows"] == [{"topic": "a"}], tested.content
+    [question] = asked
+    assert SECRET not in question.sealed
+    fields = json.loads(opened(question.sealed, settings.FOGLINE.cluster_key, PURPOSE_SENT))
+    assert fields["password"] == SECRET

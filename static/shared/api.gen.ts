@@ -392,6 +392,18 @@ export interface ConnectionTested {
   found: FoundThing[];
 }
 
+/** The process that brings an element's rows in, or takes them out. It counts from its start. */
+export interface ConnectorNote {
+  state: "starting" | "connected" | "failing";
+  why: string;
+  since: string | null;
+  rows_total: number;
+  refused_total: number;
+  gaps_total: number;
+  gap_rows_total: number;
+  spool_bytes: number;
+}
+
 /** A document in which elements have copies at sites. */
 export interface Copies {
   document: PipelineDocument;
@@ -1228,6 +1240,7 @@ export interface LiveElement {
   replicas: ReplicaNote[];
   handover: string | null;
   user: UserPlaceNote | null;
+  connector: ConnectorNote | null;
   actions: Partial<Record<"migrate" | "restore" | "pause" | "resume" | "checkpoint" | "keep_standby" | "drop_standby" | "rewind", Allowed>>;
 }
 

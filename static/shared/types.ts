@@ -41,6 +41,7 @@ export type {
   ConnectionItem,
   ConnectionKind,
   ConnectionTested,
+  ConnectorNote,
   Copies,
   Curve,
   CurveSpan,

@@ -16,6 +16,7 @@ from webapp.handovers.letters import settled_counts
 from webapp.moments import iso_of_ms
 from webapp.monitoring import schemas
 from webapp.monitoring.schemas import (
+    ConnectorNote,
     ElementCost,
     ElementError,
     LiveElement,
@@ -249,7 +250,25 @@ def element_json(
         "replicas": [] if view else [_replica(replica) for replica in group.replicas],
         "handover": None if view else group.handover,
         "user": user,
+        "connector": _connector(now, element["id"]),
         "actions": actions,
+    }
+
+
+def _connector(now: Mapping[str, Any], id: str) -> ConnectorNote | None:
+    """Returns what the element's connector says, or None."""
+    said = next((each for each in now.get("connectors") or () if each["element"] == id), None)
+    if said is None:
+        return None
+    return {
+        "state": said["state"],
+        "why": said["why"],
+        "since": iso_of_ms(said["since_ms"] or None),
+        "rows_total": said["rows_total"],
+        "refused_total": said["refused_total"],
+        "gaps_total": said["gaps_total"],
+        "gap_rows_total": said["gap_rows_total"],
+        "spool_bytes": said["spool_bytes"],
     }
 
 

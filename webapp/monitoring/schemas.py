@@ -163,6 +163,24 @@ class ElementCost(TypedDict):
     """rows wait no longer than this, whatever the target; null if only the target limits it"""
 
 
+class ConnectorNote(TypedDict):
+    """The process that brings an element's rows in, or takes them out. It counts from its start."""
+
+    state: Literal["starting", "connected", "failing"]
+    why: str
+    """what fails"""
+    since: str | None
+    rows_total: int
+    refused_total: int
+    """rows that the system does not take"""
+    gaps_total: int
+    """times in which rows were lost"""
+    gap_rows_total: int
+    """how many rows, as far as that is known"""
+    spool_bytes: int
+    """on the node's disk, since Kafka is away"""
+
+
 class LiveElement(TypedDict):
     id: str
     type: Annotated[Any, WithJsonSchema({"type": "string"})]
@@ -226,6 +244,8 @@ class LiveElement(TypedDict):
     handover: str | None
     user: UserPlaceNote | None
     """where its user is; null if nobody has reported it"""
+    connector: ConnectorNote | None
+    """what its connector says; null without one, and while its node is not heard"""
     actions: dict[ElementAction, Allowed]
 
 

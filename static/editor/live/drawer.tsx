@@ -23,6 +23,7 @@ import { selectedEdge, shown, useEditor } from "../store";
 import { ActionButton } from "./action-button";
 import { ElementCharts } from "./charts";
 import { Checkpoints } from "./checkpoints";
+import { ConnectorState } from "./connector";
 import { ForEngineers } from "./engineers";
 import { DeadLetters } from "./letters";
 import { MigrateDialog } from "./migrate";
@@ -124,6 +125,7 @@ function Drawer({ pipeline, element }: { pipeline: string; element: LiveElement 
       ) : (
         <div className="drawer">
           <ElementErrorNote pipeline={pipeline} element={element} />
+          <ConnectorState element={element} operator={operator} />
           <ActiveHandover pipeline={pipeline} element={element} />
           {element.status !== "view" && (
             <Actions pipeline={pipeline} element={element} operator={operator} ask={ask} />

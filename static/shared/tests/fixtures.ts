@@ -108,6 +108,7 @@ export function element(change: Partial<LiveElement> = {}): LiveElement {
     dead_letters_total: 0,
     dead_letters_open: 0,
     left_out_total: 0,
+    connector: null,
     lag_rows: null,
     lag_unknown: null,
     last_row_at: null,

@@ -51,6 +51,7 @@ class Aggregate(BaseModel):
     as_: NewColumn | None = Field(
         default=None,
         alias="as",
+        title="Name of the result",
         description="the name of the new column; empty: those of the column and the function together",
     )
 

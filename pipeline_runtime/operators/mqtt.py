@@ -142,7 +142,7 @@ class MqttInParams(Params):
         default=86_400,
         ge=0,
         le=30 * 86_400,
-        title="Broker keeps messages for, s",
+        title="How long the broker keeps messages, in seconds",
         description="how long a broker of version 5 keeps messages while nobody reads them, with QoS 1",
     )
 

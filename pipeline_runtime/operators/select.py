@@ -17,7 +17,9 @@ class Chosen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
     column: ColumnName = Field(description="a column of the input")
-    as_: NewColumn | None = Field(default=None, alias="as", description="its new name; empty: its name stays")
+    as_: NewColumn | None = Field(
+        default=None, alias="as", title="New name", description="its new name; empty: its name stays"
+    )
 
     @property
     def name(self) -> str:

@@ -103,7 +103,7 @@ class Dashboard:
         aggregate = self.inspector.get_by_role("group", name="Aggregate 1").first
         aggregate.get_by_label("Function").select_option("avg")
         aggregate.get_by_label("Column").fill(column)
-        aggregate.get_by_label("As (optional)").fill(name)
+        aggregate.get_by_label("Name of the result (optional)").fill(name)
 
     def open_more_parameters(self) -> None:
         """Opens the selected element's. A click may miss, as what the form says of faults moves them."""

@@ -99,7 +99,7 @@ def draw(dashboard: Dashboard, numbers: Path) -> None:
     dashboard.page.keyboard.type("avg")
     expect(function).to_have_value("avg")
     dashboard.type_into(first.get_by_label("Column"), "value")
-    dashboard.type_into(first.get_by_label("As (optional)"), "average")
+    dashboard.type_into(first.get_by_label("Name of the result (optional)"), "average")
     dashboard.press("Escape")
 
     dashboard.add_by_keyboard("csv file", "csv-sink")

@@ -125,6 +125,12 @@ def test_averages_and_an_alarm_of_a_file_are_on_a_wall_after_15_clicks_and_8_typ
     expect(alarm.first).to_contain_text("raised", timeout=SLOW_MS)
     expect(chart).to_contain_text("Fräse Süd", timeout=SLOW_MS)
     axe.look("the wall of a file")
+    # titles and the limit are those of the elements that run
+    for name in ("Average Temperatur, each Maschine", "Temperatur too high"):
+        expect(page.get_by_role("article", name=name)).to_be_visible()
+    wall = re.sub(r".*/walls/([^/?]+).*", r"/api/v1/walls/\1/look", page.url)
+    shown = dashboard.post(wall, {}).json()["tiles"]
+    assert shown["chart-1"]["limits"] == {"low": None, "high": 80}
     axe.expect_nothing()
     assert hands.clicks <= CLICKS_MAX
     assert hands.fields <= FIELDS_MAX

@@ -149,3 +149,15 @@ def test_no_title_or_help_of_a_form_has_a_name_for_machines(registry):
         found = registry.describe(type_)
         for text in (found["title"], found["summary"], *texts(found["params_schema"])):
             assert not re.search(r"[a-z]_[a-z]", text.replace("epoch_", "")), (type_, text)
+
+
+def test_a_unit_of_a_form_is_a_word_and_not_a_letter_behind_a_comma(registry):
+    for type_ in BUILT_IN:
+        schema = registry.describe(type_)["params_schema"]
+        for part in (schema, *schema.get("$defs", {}).values()):
+            for name, field in part.get("properties", {}).items():
+                title = parameter_title(name, field.get("title"))
+                assert not re.search(r", (s|ms|us|min|h|hz|bytes|%)$", title), (type_, title)
+                # a number with a unit in its name says the unit
+                if name.endswith("_s") and field.get("type") == "number":
+                    assert "econds" in title, (type_, title)

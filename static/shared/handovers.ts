@@ -122,7 +122,7 @@ export function phaseWords(handover: Handover, row: Pick<PhaseRow, "phase" | "be
           ? `${target} ${slow ? "starts its first query, which takes a while" : "has caught up and opens its connections"}; ${origin} keeps running`
           : `${target} is ${behindWords(row.behind)}${slow ? ": its first query takes a while to start" : ""}; ${origin} keeps running`;
     case "CUT":
-      return `${origin} commits its last batch and so hands over to ${target}`;
+      return `${origin} goes on processing, commits its last batch and so hands over to ${target}`;
     case "STOP":
       return `${origin} finishes its batch, commits and stops`;
     case "COPY":

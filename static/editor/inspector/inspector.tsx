@@ -155,6 +155,7 @@ function TitleField({
     <div className="inspector__names">
       <input
         className="inspector__title"
+        title={element.title || undefined}
         aria-label="Title"
         placeholder={displayName(element, operator)}
         value={element.title ?? ""}

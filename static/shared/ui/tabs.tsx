@@ -54,11 +54,15 @@ export function Tabs({ tabs, value, onChange, label, narrow = false }: Props) {
   );
 }
 
+/** What is seen beside the chosen tab, at least: the padding of the list. */
+const BESIDE_PX = 8;
+
 /** Scrolls the chosen tab into the list's view, and nothing around the list. */
 function showWhole(tab: HTMLElement | null): void {
   const list = tab?.parentElement;
   if (!tab || !list) return;
-  const [from, to] = [tab.offsetLeft - list.offsetLeft, tab.offsetLeft - list.offsetLeft + tab.offsetWidth];
+  const from = tab.offsetLeft - list.offsetLeft - BESIDE_PX;
+  const to = from + tab.offsetWidth + 2 * BESIDE_PX;
   if (from < list.scrollLeft) list.scrollLeft = from;
   else if (to > list.scrollLeft + list.clientWidth) list.scrollLeft = to - list.clientWidth;
 }

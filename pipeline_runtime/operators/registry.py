@@ -28,6 +28,7 @@ BUILT_IN = {
     "csv-replay": "csv_replay:CsvReplay",
     "generator": "generator:Generator",
     "kafka-in": "kafka_in:KafkaIn",
+    "modbus-in": "modbus:ModbusIn",
     "mqtt-in": "mqtt:MqttIn",
     "filter": "filter:Filter",
     "derive": "derive:Derive",

@@ -1,0 +1,295 @@
+"""Source: registers of a Modbus device, by Modbus TCP."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+
+from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
+from pipeline_runtime.model.spec import ColumnReading, RecordReading
+from pipeline_runtime.operators.columns import UNIT, NewColumn, SchemaCheck
+from pipeline_runtime.operators.connected import ConnectorSource
+from pipeline_runtime.operators.connections import ConnectionFields, Host, connection_field
+from pipeline_runtime.operators.sdk import Params
+
+REGISTERS_MAX = 500
+WORDS_OF_A_REQUEST = 125
+BITS_OF_A_REQUEST = 2000
+ADDRESS_MAX = 65_535
+ANSWER_S_MAX = 2.0
+"""An ingester has to return within this time when it is told to stop."""
+_CLOCK_AHEAD_S = 900.0
+
+Kind = Literal["holding", "input", "coil", "discrete"]
+IN_WORDS: dict[Kind, str] = {
+    "holding": "holding register",
+    "input": "input register",
+    "coil": "coil",
+    "discrete": "discrete input",
+}
+BITS: tuple[Kind, ...] = ("coil", "discrete")
+
+Type = Literal["int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64"]
+_FORMATS: dict[Type, str] = {
+    "int16": ">h",
+    "uint16": ">H",
+    "int32": ">i",
+    "uint32": ">I",
+    "int64": ">q",
+    "uint64": ">Q",
+    "float32": ">f",
+    "float64": ">d",
+}
+Order = Literal["ABCD", "CDAB", "BADC", "DCBA"]
+
+
+class ModbusConnection(ConnectionFields):
+    """How to reach a Modbus device or gateway."""
+
+    kind = "modbus"
+    title = "Modbus TCP device"
+    probe = "pipeline_runtime.connectors.modbus:probe"
+
+    host: Host
+    port: int = Field(default=502, ge=1, le=65_535, description="502 is usual")
+    answer_s: float = Field(
+        default=1.0,
+        ge=0.05,
+        le=ANSWER_S_MAX,
+        title="Answers within, s",
+        description="a request without an answer for so long has failed; serial lines need more",
+    )
+
+    @property
+    def where(self) -> str:
+        return f"the Modbus device {self.host}, port {self.port}"
+
+
+_KINDS: list[JsonValue] = [
+    {"title": "Holding register", "value": "holding", "help": "16 bits; 4xxxx in many manuals"},
+    {"title": "Input register", "value": "input", "help": "16 bits; 3xxxx in many manuals"},
+    {"title": "Coil", "value": "coil", "help": "true or false; 0xxxx in many manuals"},
+    {"title": "Discrete input", "value": "discrete", "help": "true or false; 1xxxx in many manuals"},
+]
+_ORDERS: list[JsonValue] = [
+    {"title": "ABCD: high register first", "value": "ABCD", "help": "what the protocol says"},
+    {"title": "CDAB: low register first", "value": "CDAB"},
+    {"title": "BADC: high register first, bytes swapped", "value": "BADC"},
+    {"title": "DCBA: low register first, bytes swapped", "value": "DCBA"},
+]
+_COUNTINGS: list[JsonValue] = [
+    {"title": "0: addresses as they are sent", "value": 0, "help": "40001 of a manual is 0"},
+    {"title": "1: numbers as many manuals have them", "value": 1, "help": "40001 of a manual is 1"},
+]
+
+
+class ModbusRegister(BaseModel):
+    """A value of the device, as a column."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    name: NewColumn = Field(description="the name of the new column")
+    unit: str | None = Field(default=None, max_length=40, description=UNIT)
+    kind: Kind = Field(
+        default="holding", json_schema_extra={"x-choices": _KINDS}, description="what it is in the device"
+    )
+    address: int = Field(
+        ge=0,
+        le=ADDRESS_MAX + 1,
+        description="its number, counted as First address says; without 4 or 3 before it",
+    )
+    type: Type | None = Field(
+        default=None,
+        description="how a register's bits are read: 32 bits take 2 registers, 64 take 4; empty: uint16, and"
+        " true or false for coils and discrete inputs",
+    )
+    order: Order = Field(
+        default="ABCD",
+        json_schema_extra={"x-choices": _ORDERS},
+        description="the order of the bytes; A is the highest",
+    )
+    scale: float = Field(default=1.0, description="what the value is multiplied by: 0.1 makes 215 to 21.5")
+    offset: float = Field(default=0.0, description="what is then added")
+    unit_id: int = Field(
+        default=1,
+        ge=0,
+        le=255,
+        title="Unit id",
+        description="the device behind the address, as a gateway numbers them",
+    )
+
+    @model_validator(mode="after")
+    def _fits(self) -> ModbusRegister:
+        if self.kind in BITS and (self.type is not None or self.scale != 1 or self.offset != 0):
+            raise ValueError("a coil or discrete input is true or false: it has no type, scale and offset")
+        if self.scale == 0:
+            raise ValueError("a scale of 0 makes every value the same")
+        return self
+
+    @property
+    def words(self) -> int:
+        """Returns how many registers, or bits, it takes."""
+        return 1 if self.kind in BITS else struct.calcsize(_FORMATS[self.type or "uint16"]) // 2
+
+    @property
+    def scaled(self) -> bool:
+        return (self.scale, self.offset) != (1, 0)
+
+    def field(self) -> SchemaField:
+        if self.kind in BITS:
+            type_ = FieldType.BOOLEAN
+        elif self.scaled or (self.type or "uint16").startswith("float"):
+            type_ = FieldType.NUMBER
+        else:
+            type_ = FieldType.INTEGER
+        return SchemaField(name=self.name, type=type_, unit=self.unit)
+
+    def value(self, words: Sequence[int]) -> float | int | bool | None:
+        """Returns what its registers or bits say. Returns None if they say no number (NaN)."""
+        if self.kind in BITS:
+            return bool(words[0])
+        ordered = words if self.order in ("ABCD", "BADC") else tuple(reversed(words))
+        end: Literal["big", "little"] = "big" if self.order in ("ABCD", "CDAB") else "little"
+        data = b"".join(word.to_bytes(2, end) for word in ordered)
+        [value] = struct.unpack(_FORMATS[self.type or "uint16"], data)
+        if self.scaled:
+            value = value * self.scale + self.offset
+        return value if math.isfinite(value) else None
+
+
+class ModbusInParams(Params):
+    connection: str = connection_field("modbus")
+    every_ms: int = Field(
+        default=1000, ge=10, le=3_600_000, title="Poll every, ms", description="the time between two polls"
+    )
+    first_address: Literal[0, 1] = Field(
+        default=0,
+        title="First address",
+        json_schema_extra={"x-choices": _COUNTINGS},
+        description="the number of the first register in the table below",
+    )
+    registers: tuple[ModbusRegister, ...] = Field(
+        min_length=1, max_length=REGISTERS_MAX, description="the values to read, each a column"
+    )
+
+    @model_validator(mode="after")
+    def _within(self) -> ModbusInParams:
+        for each in self.registers:
+            first = each.address - self.first_address
+            if first < 0 or first + each.words - 1 > ADDRESS_MAX:
+                last = ADDRESS_MAX + self.first_address
+                raise ValueError(
+                    f'"{each.name}" does not lie between {self.first_address} and {last}, where the registers'
+                    " of a device are"
+                )
+        return self
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request to the device, and which of the registers its answer holds."""
+
+    unit_id: int
+    kind: Kind
+    first: int  # as it is sent
+    count: int
+    registers: tuple[int, ...]  # places in ModbusInParams.registers
+
+
+def requests_of(params: ModbusInParams) -> list[Request]:
+    """Returns the fewest requests that read all registers and nothing between them."""
+    return joined([request_of(params, place) for place in range(len(params.registers))])
+
+
+def request_of(params: ModbusInParams, place: int) -> Request:
+    """Returns the request that reads one register alone."""
+    each = params.registers[place]
+    return Request(each.unit_id, each.kind, each.address - params.first_address, each.words, (place,))
+
+
+def joined(requests: Sequence[Request]) -> list[Request]:
+    """Returns the requests with neighbours as one, within the bounds of the protocol."""
+    made: list[Request] = []
+    for each in sorted(requests, key=lambda one: (one.unit_id, one.kind, one.first)):
+        both = _joined(made[-1], each) if made else None
+        if both is None:
+            made.append(each)
+        else:
+            made[-1] = both
+    return made
+
+
+def _joined(before: Request, after: Request) -> Request | None:
+    """Returns both as one, or None if they are not neighbours or too much for one request."""
+    if (before.unit_id, before.kind) != (after.unit_id, after.kind):
+        return None
+    end = max(before.first + before.count, after.first + after.count)
+    most = BITS_OF_A_REQUEST if before.kind in BITS else WORDS_OF_A_REQUEST
+    if after.first > before.first + before.count or end - before.first > most:
+        return None
+    registers = before.registers + after.registers
+    return Request(before.unit_id, before.kind, before.first, end - before.first, registers)
+
+
+class ModbusIn(ConnectorSource):
+    """Polls the registers of a Modbus device by Modbus TCP, **at least once**.
+
+    Each poll makes one row. Its event time is the time at which the poll began. A device keeps nothing, so a
+    poll that it does not answer is lost: the element counts such polls and tells of them as a gap, also those
+    that were not made because the connection was away, or because the device takes longer to answer than
+    `every_ms`. While the element moves, a moment may be polled twice, or left out.
+
+    `registers` is a table of the values. Neighbours are read by one request, of at most 125 registers or
+    2,000 bits; nothing between two registers is read along. A value is multiplied by `scale`, then `offset`
+    is added. Without both, integers stay integers. A number that is none (NaN) is null.
+
+    If the device refuses a register, such as an illegal address, its column is null. The element says which
+    register it is, and the others come. A device behind a gateway that does not answer at all makes the poll
+    fail: give it an element of its own.
+
+    In many manuals 40123 means the 123rd holding register. Here it is the kind *Holding register* and the
+    address 122, or 123 if the first address is 1.
+    """
+
+    type = "modbus-in"
+    title = "Modbus in"
+    summary = "Polls registers of a Modbus TCP device, at least once"
+    icon = "cable"
+    Params = ModbusInParams
+    connector = "pipeline_runtime.connectors.modbus:ModbusIngester"
+    connection = ModbusConnection
+    example = {
+        "connection": "press-plc",
+        "every_ms": 1000,
+        "registers": [
+            {"name": "temperature", "unit": "°C", "address": 100, "type": "int16", "scale": 0.1},
+            {
+                "name": "energy",
+                "unit": "kWh",
+                "kind": "input",
+                "address": 0,
+                "type": "uint32",
+                "order": "CDAB",
+            },
+            {"name": "running", "kind": "coil", "address": 3},
+        ],
+    }
+
+    params: ModbusInParams
+
+    def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
+        schema = StreamSchema(fields=tuple(each.field() for each in self.params.registers))
+        with SchemaCheck() as check:
+            check.unique(schema.names, "params.registers")
+        return schema
+
+    def reading(self) -> RecordReading:
+        return RecordReading(
+            columns=tuple(ColumnReading(path=(each.name,)) for each in self.params.registers),
+            ahead_s=_CLOCK_AHEAD_S,
+        )

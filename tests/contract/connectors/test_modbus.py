@@ -1,0 +1,108 @@
+"""Modbus beside a real device that is killed, hung and started again."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from pipeline_runtime.connectors.modbus import ModbusIngester, probe
+from pipeline_runtime.connectors.sdk import ConnectorError, Place
+from pipeline_runtime.connectors.trial import RunningTrial, trial_ingester
+from pipeline_runtime.operators.modbus import ModbusConnection, ModbusInParams
+from tests.modbus_devices import Device
+from tests.ports import free_ports
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture(scope="module")
+def shared_device() -> Iterator[Device]:
+    with Device() as device:
+        yield device
+
+
+def ingester(connection: ModbusConnection, *registers: dict[str, Any], **params: Any) -> ModbusIngester:
+    given = {"connection": "d", "every_ms": 20, "registers": registers or ({"name": "v", "address": 5},)}
+    return ModbusIngester(Place("dep", "in", ModbusInParams.model_validate({**given, **params}), connection))
+
+
+def test_each_poll_makes_a_row_of_all_kinds_of_registers(shared_device: Device) -> None:
+    shared_device.write(10, 0x0000, 0x41AC)  # 21.5, the low register first
+    taken = trial_ingester(
+        ingester(
+            shared_device.connection(),
+            {"name": "word", "address": 3, "scale": 0.1, "offset": -100},
+            {"name": "float", "address": 10, "type": "float32", "order": "CDAB"},
+            {"name": "negative", "kind": "input", "address": 0, "type": "int16"},
+            {"name": "on", "kind": "coil", "address": 2},
+            {"name": "off", "kind": "discrete", "address": 3},
+        ),
+        rows=3,
+    )
+    assert taken.rows[0] == pytest.approx(
+        {"word": 0.3, "float": 21.5, "negative": -2, "on": True, "off": False}
+    )
+    times = [record.time_ms or 0 for record in taken.records[:3]]
+    assert times == sorted(set(times))
+
+
+def test_a_register_that_is_not_there_is_named_and_the_others_come(shared_device: Device) -> None:
+    registers = [{"name": f"v{address}", "address": address} for address in range(195, 203)]
+    running = RunningTrial(ingester(shared_device.connection(), *registers), 3)
+    assert running.intake.enough.wait(10)
+    taken = running.stop()
+    assert all(row == {f"v{at}": 1000 + at for at in range(195, 200)} for row in taken.rows)
+    assert "refuses holding register 200 of unit 1 (v200): it has no such address" in taken.why
+    assert "These columns are empty." in taken.why
+
+
+def test_what_is_wrong_is_said_in_words(shared_device: Device) -> None:
+    def why(connection: ModbusConnection) -> str:
+        with pytest.raises(ConnectorError) as caught:
+            probe(connection, "")
+        return str(caught.value)
+
+    [free] = free_ports(1)
+    right = shared_device.connection(answer_s=0.1)
+    assert "Nobody listens at the Modbus device" in why(right.model_copy(update={"port": free}))
+    assert "is not known here" in why(right.model_copy(update={"host": "nowhere.invalid"}))
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        port = silent.getsockname()[1]
+        assert "takes the connection and does not answer a read of holding registers 0 to 4" in why(
+            right.model_copy(update={"port": port})
+        )
+
+
+def test_a_probe_shows_registers_from_a_place(shared_device: Device) -> None:
+    probed = probe(shared_device.connection(), "1/holding/100")
+    assert probed.rows[0] == {"holding register": 100, "value": 1100}
+    assert "It refuses input registers 500 to 504" in probe(shared_device.connection(), "1/input/500").words
+
+
+@pytest.mark.full
+def test_polls_that_are_missed_are_counted_while_the_device_hangs_or_is_away() -> None:
+    with Device() as device:
+        running = RunningTrial(ingester(device.connection(answer_s=0.2)), 1)
+        assert running.intake.enough.wait(10)
+        device.hang()
+        wait_until(lambda: "does not answer a read of holding register 5" in running.status.why, "the words")
+        device.go_on()
+        wait_until(lambda: running.status.state == "connected", "a new connection", timeout_s=40)
+        device.kill()
+        wait_until(lambda: "Nobody listens" in running.status.why, "the words")
+        device.start()
+        before = len(running.taken.records)
+        wait_until(lambda: len(running.taken.records) > before, "rows again", timeout_s=40)
+        taken = running.stop()
+    missed = running.status.gap_rows_total
+    times = [record.time_ms or 0 for record in taken.records]
+    planned = (times[-1] - times[0]) / 20 + 1
+    assert missed > 10
+    assert len(times) + missed == pytest.approx(planned, abs=5)
+    assert all("did not answer" in note for note in taken.notes)

@@ -1,0 +1,162 @@
+"""Registers as values, and as requests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+from pydantic import ValidationError
+
+from pipeline_runtime.connectors.modbus import Refusal, following_of
+from pipeline_runtime.connectors.polls import TOLD_EVERY_S, Polls
+from pipeline_runtime.operators.modbus import (
+    ADDRESS_MAX,
+    ModbusIn,
+    ModbusInParams,
+    ModbusRegister,
+    Request,
+    request_of,
+    requests_of,
+)
+
+
+def register(**fields: Any) -> ModbusRegister:
+    return ModbusRegister.model_validate({"name": "v", "address": 0, **fields})
+
+
+def params(*registers: dict[str, Any], **fields: Any) -> ModbusInParams:
+    named = [{"name": f"v{place}", **each} for place, each in enumerate(registers)]
+    return ModbusInParams.model_validate({"connection": "d", "registers": named, **fields})
+
+
+@pytest.mark.parametrize(
+    ("type_", "order", "words", "value"),
+    [
+        ("int16", "ABCD", [0xFFFE], -2),
+        ("int16", "BADC", [0xFEFF], -2),
+        ("uint16", "ABCD", [0xFFFE], 65_534),
+        ("uint32", "ABCD", [0x0102, 0x0304], 0x01020304),
+        ("uint32", "CDAB", [0x0304, 0x0102], 0x01020304),
+        ("uint32", "BADC", [0x0201, 0x0403], 0x01020304),
+        ("uint32", "DCBA", [0x0403, 0x0201], 0x01020304),
+        ("int32", "ABCD", [0xFFFF, 0xFFFF], -1),
+        ("int64", "CDAB", [4, 3, 2, 1], 0x0001_0002_0003_0004),
+        ("uint64", "ABCD", [0xFFFF] * 4, 2**64 - 1),
+        ("float32", "ABCD", [0x41AC, 0x0000], 21.5),
+        ("float64", "ABCD", [0x4035, 0x8000, 0, 0], 21.5),
+        ("float32", "ABCD", [0x7FC0, 0], None),
+        ("float32", "ABCD", [0x7F80, 0], None),
+    ],
+)
+def test_registers_are_read_in_their_type_and_order(
+    type_: str, order: str, words: list[int], value: float | None
+) -> None:
+    assert register(type=type_, order=order).value(words) == value
+
+
+def test_a_value_is_scaled_and_then_moved() -> None:
+    assert register(type="int16", scale=0.5, offset=-40).value([90]) == 5.0
+
+
+def test_integers_stay_integers_where_nothing_is_scaled() -> None:
+    types = {
+        each.name: each.type.value
+        for each in ModbusIn(
+            params(
+                {"address": 0, "type": "uint32"},
+                {"address": 2, "scale": 0.1},
+                {"address": 4, "type": "float32"},
+                {"address": 0, "kind": "coil"},
+            )
+        )
+        .output_schema({})
+        .fields
+    }
+    assert types == {"v0": "integer", "v1": "number", "v2": "number", "v3": "boolean"}
+
+
+def test_neighbours_are_read_by_one_request_within_the_bounds_of_the_protocol() -> None:
+    given = params(*[{"address": at} for at in range(300)], {"address": 400}, {"address": 9, "unit_id": 2})
+    assert [(each.unit_id, each.first, each.count) for each in requests_of(given)] == [
+        (1, 0, 125),
+        (1, 125, 125),
+        (1, 250, 50),
+        (1, 400, 1),
+        (2, 9, 1),
+    ]
+
+
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {
+                "address": st.integers(1, 300),
+                "kind": st.sampled_from(["holding", "coil"]),
+                "unit_id": st.integers(1, 2),
+            }
+        ),
+        min_size=1,
+        max_size=200,
+    )
+)
+def test_each_register_lies_in_one_request_and_nothing_else_is_read(registers: list[dict[str, Any]]) -> None:
+    all_of = params(*registers, first_address=1)
+    requests = requests_of(all_of)
+    assert sorted(place for each in requests for place in each.registers) == list(range(len(registers)))
+    asked = {
+        (each.unit_id, each.kind, at)
+        for each in requests
+        for at in range(each.first, each.first + each.count)
+    }
+    assert asked == {(each["unit_id"], each["kind"], each["address"] - 1) for each in registers}
+    assert all(each.count <= (125 if each.kind == "holding" else 2000) for each in requests)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"address": 0, "kind": "coil", "type": "int16"},
+        {"address": 0, "kind": "coil", "scale": 2},
+        {"address": 0, "scale": 0},
+        {"address": ADDRESS_MAX, "type": "int32"},
+        {"address": ADDRESS_MAX + 1},
+        {"address": -1},
+        {"address": 0, "unit_id": 256},
+    ],
+)
+def test_a_register_that_cannot_be_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        params(wrong)
+
+
+def test_the_first_address_may_be_1() -> None:
+    assert request_of(params({"address": ADDRESS_MAX + 1}, first_address=1), 0).first == ADDRESS_MAX
+    with pytest.raises(ValidationError):
+        params({"address": 0}, first_address=1)
+
+
+def test_what_is_refused_is_read_alone_from_then_on() -> None:
+    whole = requests_of(params(*[{"address": at} for at in range(4)]))[0]
+    alone = [Request(1, "holding", at, 1, (at,)) for at in range(4)]
+    parts = [(each, Refusal(2) if each.first == 1 else [0]) for each in alone]
+    assert following_of(whole, parts) == [alone[0], Request(1, "holding", 2, 2, (2, 3)), alone[1]]
+    assert following_of(whole, [(each, [0]) for each in alone]) == alone
+    assert following_of(whole, [(whole, Refusal(6))]) == [whole]
+
+
+def test_polls_that_were_due_meanwhile_are_missed_and_told_together() -> None:
+    polls = Polls(1.0)
+    assert polls.wait_s(100.0) == 0.0
+    polls.begun(100.0)
+    assert polls.wait_s(100.25) == 0.75
+    assert polls.untold(100.3) == 0
+    polls.begun(103.5)  # those of 101 and 102 were not made
+    polls.failed()
+    assert polls.untold(103.5) == 3
+    polls.begun(104.0)
+    polls.failed()
+    assert polls.untold(104.0) == 0
+    assert polls.untold(103.5 + TOLD_EVERY_S) == 1
+    polls.failed()
+    assert polls.untold(103.5 + TOLD_EVERY_S, at_end=True) == 1

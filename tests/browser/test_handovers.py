@@ -137,6 +137,7 @@ def test_a_changed_pipeline_is_deployed_after_it_was_said_what_happens(
     assert element(deployed, "numbers")["epoch"] == 1
 
 
+@pytest.mark.full
 def test_a_change_that_cannot_keep_its_state_restarts_that_element_alone_when_its_loss_is_agreed_to(
     deployed: httpx.Client, dashboard: Dashboard
 ) -> None:

@@ -184,6 +184,7 @@ def test_a_chart_holds_what_it_was_dragged_to_and_all_charts_show_the_same(
     assert any(f"{watched} version" in row for row in rows), "the deployment"
 
 
+@pytest.mark.full
 def test_the_drawer_is_made_wider_by_mouse_and_keyboard_and_opens_as_a_page(
     watched: str, dashboard: Dashboard
 ) -> None:

@@ -95,6 +95,7 @@ def test_rows_where_a_column_is_true_are_marked_and_a_click_on_a_name_hides_it(
     expect(figures.get_by_role("cell", name="high", exact=True).first).to_be_visible()
 
 
+@pytest.mark.full
 def test_a_click_on_a_mark_shows_the_rows_it_was_made_from_and_the_chart_hangs_on_a_wall_with_one_more(
     dashboard: Dashboard, fogline: RunningFogline
 ) -> None:

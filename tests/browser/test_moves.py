@@ -29,6 +29,7 @@ EXPECTED = re.compile(
 )
 
 
+@pytest.mark.full
 def test_a_move_says_before_what_it_takes_and_after_what_it_took_and_the_draft_follows(
     watched: str, dashboard: Dashboard, fogline: RunningFogline
 ) -> None:

@@ -144,6 +144,7 @@ def test_versions_are_compared_in_words_and_on_the_canvas_and_restored(
     assert draft(client, "versioned")["deployment"] is None
 
 
+@pytest.mark.full
 def test_an_earlier_version_is_deployed_by_the_same_dialog(
     watched: str, client: httpx.Client, dashboard: Dashboard
 ) -> None:
@@ -220,6 +221,7 @@ def editors(
         context.close()
 
 
+@pytest.mark.full
 def test_of_what_two_editors_changed_each_element_is_chosen(
     editors: tuple[Dashboard, Dashboard], client: httpx.Client
 ) -> None:

@@ -68,6 +68,7 @@ def bring_in(dashboard: Dashboard, file: Path) -> None:
     chooser.value.set_files(file)
 
 
+@pytest.mark.full
 def test_several_pipelines_go_out_in_one_file_and_come_in_with_conflicts_asked(
     dashboard: Dashboard, fogline: RunningFogline, tmp_path: Path
 ) -> None:

@@ -40,8 +40,8 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     )
 
 
-# Each way to change the owner. `test_faults` has the other faults without Spark.
-ALWAYS = [Cell("live", "first-commit", "kill"), Cell("claim", "claimed", "cut")]
+# `test_faults` has the others without Spark.
+ALWAYS = [Cell("live", "first-commit", "kill")]
 
 
 @pytest.mark.parametrize("cell", chosen(CELLS, ALWAYS), ids=str)

@@ -32,7 +32,7 @@ from tests.waiting import wait_until
 
 @pytest.mark.integration
 @pytest.mark.timeout(900)
-def test_the_output_is_the_oracles_through_three_kills_and_two_migrations(
+def test_the_output_is_the_oracles_through_two_kills_and_two_migrations(
     fogline: RunningFogline, client: httpx.Client, steady: Steady
 ) -> None:
     topic = "exactly-once-in"
@@ -52,9 +52,7 @@ def test_the_output_is_the_oracles_through_three_kills_and_two_migrations(
     seq = owner_again(client, "exactly-once", seq + 1, "edge-b")["seq"]
     handover = hand_over(client, "exactly-once", "stats", "migrate", "edge-a", "stop-and-copy")
     assert handover["outcome"] == "done", handover
-    seq = owner_again(client, "exactly-once", seq, "edge-a")["seq"]
-    kill_node(fogline, client, "exactly-once", "edge-a")
-    owner_again(client, "exactly-once", seq + 1, "edge-a")
+    owner_again(client, "exactly-once", seq, "edge-a")
 
     events = producer.finish(5_000)
     reader = CommittedReader(fogline.bootstrap, stream_topic(deployment, "stats"))

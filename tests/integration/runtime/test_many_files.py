@@ -10,7 +10,7 @@ import pytest
 
 from tests.waiting import PATIENCE_S
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.full]
 
 # In a process of its own: Spark starts its callback server once in a process.
 PROGRAM = """
@@ -36,7 +36,6 @@ os._exit(0)
 """
 
 
-@pytest.mark.full
 def test_a_query_that_starts_when_a_thousand_files_are_open_is_called_back(tmp_path: Path) -> None:
     ran = subprocess.run(
         [sys.executable, "-c", PROGRAM, tmp_path],

@@ -120,6 +120,7 @@ def test_a_live_source_catches_up_after_a_pause(kafka: str, node: Node) -> None:
     assert [row["v"] for row in deployed.records("events")] == list(range(500))
 
 
+@pytest.mark.full
 def test_what_a_pause_has_held_back_does_not_burst_out_of_a_replica_that_started_meanwhile(
     kafka: str, node: Node
 ) -> None:

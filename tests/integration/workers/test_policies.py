@@ -30,6 +30,7 @@ def standing(policy: Policy, node: str) -> list[tuple[str, str | None, str | Non
     return [(each["code"], each["element"], each["target"]) for each in said]
 
 
+@pytest.mark.full
 def test_a_battery_that_runs_down_moves_its_elements_in_order(cluster_of_three: Cluster) -> None:
     cluster = cluster_of_three
     sizes = {"large": 3000, "small": 1000, "middle": 2000}

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from pipeline_runtime.model.document import parse_reference
+from pipeline_runtime.model.ids import INTAKE
 from pipeline_runtime.model.spec import GroupSpec, InputStream, OutputStream
 from pipeline_runtime.planning.draft import DraftElement, read_draft
 
@@ -48,8 +49,17 @@ def reads_of(document: Mapping[str, Any], element: str) -> dict[str, str]:
 
 
 def running_streams(specs: Iterable[GroupSpec]) -> dict[str, OutputStream]:
-    """Returns the streams of a deployment that a topic has, "element.port" -> the stream."""
-    return {each.source: each for spec in specs for each in spec.outputs if not each.external}
+    """Returns the streams of a deployment that a topic has, "element.port" -> the stream. Records that a
+    connector has brought are the stream "element.intake"."""
+    specs = tuple(specs)
+    brought = [
+        OutputStream(source=f"{each.consumer}.{INTAKE}", topic=each.topic, data_schema=each.data_schema)
+        for spec in specs
+        for each in spec.inputs
+        if each.intake
+    ]
+    made = [each for spec in specs for each in spec.outputs if not each.external]
+    return {each.source: each for each in (*made, *brought)}
 
 
 def from_running(
@@ -72,8 +82,10 @@ def from_running(
             continue
         inputs = []
         for stream in by_id[id].inputs:
-            runs = running.get(stream.source)
-            if not stream.external and runs is not None and runs.data_schema == stream.data_schema:
+            runs = running.get(f"{stream.consumer}.{INTAKE}" if stream.intake else stream.source)
+            if (stream.intake and runs is not None) or (
+                not stream.external and runs is not None and runs.data_schema == stream.data_schema
+            ):
                 inputs.append(_from(stream, runs))
             else:
                 inputs.append(stream)

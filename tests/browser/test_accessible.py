@@ -123,6 +123,7 @@ def look_at_pages(axe: Axe, handover: str) -> None:
         "/files/": page.get_by_role("heading", name="Upload a file to play it into a pipeline").or_(
             page.get_by_role("row").nth(1)
         ),
+        "/connections/": page.get_by_role("heading", name="No connections yet"),
         "/policies/": page.get_by_text("No policy has decided anything yet."),
         "/map/": page.get_by_role("img", name=re.compile("^The sites and the lines between them")),
         "/events/": page.locator(".feed__item").first,
@@ -144,6 +145,8 @@ def look_at_pages(axe: Axe, handover: str) -> None:
     look_at_dialog(axe, page.get_by_role("button", name="New pipeline"), "New pipeline")
     page.goto("/nodes/")
     look_at_dialog(axe, page.get_by_role("button", name="Add a machine"), "Add a machine")
+    page.goto("/connections/")
+    look_at_dialog(axe, page.get_by_role("button", name="New connection"), "New connection")
     page.goto("/policies/")
     look_at_dialog(axe, page.get_by_role("button", name="New policy"), "New policy")
     page.goto("/map/")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import monotonic
 
 from pipeline_runtime.model.connectors import SealedConnection
@@ -18,6 +18,7 @@ from pipeline_runtime.model.desired import (
 )
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.kept import KeptAnswer, KeptQuestion
+from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.planning.plan import topics
 from workers.node.checkpoints import Tried, due
 from workers.node.desired_store import DesiredStore
@@ -30,6 +31,9 @@ log = logging.getLogger(__name__)
 # How often batches are counted if nothing else tells of them.
 LOOK_S = 1.0
 _NEVER = Tried(float("-inf"), Seq(-1))
+
+
+Connected = tuple[Sequence[tuple[DesiredReplica, ReplicaStatus | None]], Sequence[SealedConnection]]
 
 
 def topics_wanted(desired: NodeDesired) -> frozenset[str]:
@@ -123,15 +127,15 @@ class Agent:
             found[group] = status.model_copy(update={"error": error})
         return tuple(found.values())
 
-    def connected(
-        self,
-    ) -> tuple[list[tuple[DesiredReplica, ReplicaStatus | None]], tuple[SealedConnection, ...]]:
-        """Returns what is wanted here with how it stands, and the connections that elements may use."""
+    def connected(self, concerns: Callable[[GroupSpec], bool]) -> Connected:
+        """Returns what is wanted here of the groups that `concerns` names, with how they stand, and the
+        connections that elements may use."""
         desired, slots = self._desired, self._slots
-        found = []
+        found: list[tuple[DesiredReplica, ReplicaStatus | None]] = []
         for replica in desired.replicas:
-            slot = slots.get(replica.spec.id)
-            found.append((replica, None if slot is None or slot.gone else slot.status()))
+            if concerns(replica.spec):
+                slot = slots.get(replica.spec.id)
+                found.append((replica, None if slot is None or slot.gone else slot.status()))
         return found, desired.connections
 
     def files_in_use(self) -> frozenset[str]:

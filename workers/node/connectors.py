@@ -37,6 +37,7 @@ FAILING_MS = 1_500
 """A connector that fails for less is not told of."""
 
 Replicas = Iterable[tuple[DesiredReplica, ReplicaStatus | None]]
+Concerns = Callable[[GroupSpec], bool]
 Key = tuple[str, str]
 """Group id and element."""
 
@@ -49,10 +50,11 @@ class Connectors:
         kafka: KafkaSettings,
         directory: Path,
         cluster_key: str,
-        wanted: Callable[[], tuple[Replicas, Sequence[SealedConnection]]],
+        wanted: Callable[[Concerns], tuple[Replicas, Sequence[SealedConnection]]],
         changed: Callable[[], None],
     ) -> None:
-        """`wanted()`: the replicas of this node with their statuses, and the connections."""
+        """`wanted(concerns)`: the replicas of this node that concern it, with their statuses, and the
+        connections."""
         self._kafka = kafka
         self._directory = directory
         self._cluster_key = cluster_key
@@ -110,7 +112,7 @@ class Connectors:
             self._wake.clear()
 
     def _look(self) -> None:
-        replicas, connections = self._wanted()
+        replicas, connections = self._wanted(has_connectors)
         by_name = {each.name: each for each in connections}
         wanted: dict[Key, Wanted] = {}
         for want, status in replicas:
@@ -161,11 +163,8 @@ class Connectors:
     def _config(
         self, spec: GroupSpec, element: ElementSpec, connections: Mapping[str, SealedConnection]
     ) -> str | None:
-        try:
-            operator = default_registry().get(element.type)
-        except OperatorUnknown:
-            return None
-        if not issubclass(operator, ConnectorSource | ConnectorSink):
+        operator = _operator(element)
+        if operator is None:
             return None
         brings = issubclass(operator, ConnectorSource)
         name = str(element.params.get("connection") or "")
@@ -300,6 +299,20 @@ class _Connector:
             self.notes = (*self.notes, new)[-NOTES_KEPT:]
         if turned or note:
             self._changed()
+
+
+def has_connectors(spec: GroupSpec) -> bool:
+    """Returns whether any of the group's elements has one."""
+    return any(_operator(element) is not None for element in spec.elements)
+
+
+def _operator(element: ElementSpec) -> type[ConnectorSource | ConnectorSink] | None:
+    """Returns the element's operator, if it has a connector."""
+    try:
+        operator = default_registry().get(element.type)
+    except OperatorUnknown:
+        return None
+    return operator if issubclass(operator, ConnectorSource | ConnectorSink) else None
 
 
 def _notes(connectors: Sequence[_Connector]) -> tuple[ReplicaNote, ...]:

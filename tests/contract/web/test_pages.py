@@ -29,6 +29,7 @@ PAGES = [
     "/nodes/",
     "/nodes/cloud",
     "/map/",
+    "/connections/",
     "/policies/",
     "/walls/",
     "/walls/hall",

@@ -41,7 +41,7 @@ def document(name: str) -> dict[str, Any]:
                     "type": "mqtt-in",
                     "node": "edge-a",
                     "params": {
-                        "connection": "plant",
+                        "connection": "mqtt-plant",
                         "topics": ["plant/+/t"],
                         "columns": [{"name": "line", "level": 2}, {"name": "n", "type": "integer"}],
                     },
@@ -58,7 +58,7 @@ def document(name: str) -> dict[str, Any]:
                     "type": "mqtt-out",
                     "node": "edge-a",
                     "inputs": {"in": "even"},
-                    "params": {"connection": "plant", "topic": "even/{line}", "id_field": "id"},
+                    "params": {"connection": "mqtt-plant", "topic": "even/{line}", "id_field": "id"},
                 },
             ]
         },
@@ -102,9 +102,9 @@ def test_nothing_is_lost_while_the_elements_move_and_their_node_is_killed(
     fogline: RunningFogline, client: httpx.Client, broker: Broker
 ) -> None:
     fields = {"host": "127.0.0.1", "port": broker.port, **ANN}
-    made = client.post(f"{API}/connections", json={"name": "plant", "kind": "mqtt", "fields": fields})
+    made = client.post(f"{API}/connections", json={"name": "mqtt-plant", "kind": "mqtt", "fields": fields})
     assert made.status_code == 201, made.text
-    tested = client.post(f"{API}/connections/plant/test", json={"node": "edge-a"})
+    tested = client.post(f"{API}/connections/mqtt-plant/test", json={"node": "edge-a"})
     assert tested.json()["works"], tested.text
     deploy(client, document("mqtt"))
 
@@ -126,13 +126,13 @@ def test_nothing_is_lost_while_the_elements_move_and_their_node_is_killed(
         kill_process(fogline, "edge-b")
         before = len(load.got)
         wait_until(lambda: len(load.got) > before + 20, "messages after the kill", RECOVERY_S)
-        client.put(f"{API}/connections/plant", json={"fields": {**fields, "password": "wrong"}})
+        client.put(f"{API}/connections/mqtt-plant", json={"fields": {**fields, "password": "wrong"}})
         wait_until(
             lambda: "does not let the user ann in" in json.dumps(element(client, "mqtt", "in")["error"]),
             "the wrong password to be told",
             RECOVERY_S,
         )
-        client.put(f"{API}/connections/plant", json={"fields": fields})
+        client.put(f"{API}/connections/mqtt-plant", json={"fields": fields})
         sent = load.finish()
         expected = set(range(0, sent, 2))
         wait_until(lambda: expected <= set(load.got), "all messages", RECOVERY_S)

@@ -57,6 +57,14 @@ def test_it_begins_at_the_last_streams_that_run(
     assert [topic for topic in read if topic.startswith("fl.d7")] == topics
 
 
+def test_what_a_connector_has_brought_is_read_also_with_other_columns() -> None:
+    params = {"connection": "b", "topics": ["a"], "columns": [{"name": "x", "type": "number"}]}
+    brought = {"id": "in", "type": "mqtt-in", "params": params}
+    other = {**brought, "params": {**params, "columns": [{"name": "y", "type": "number"}]}}
+    [found] = from_running(question(draft(other), "in").groups, "in", running(brought))
+    assert [stream.topic for stream in found.inputs] == ["fl.d7.in.intake"]
+
+
 def test_a_stream_that_has_other_columns_now_is_made_by_the_preview() -> None:
     before = {**GENERATOR, "params": {**GENERATOR["params"], "signals": [{"name": "x"}, {"name": "y"}]}}
     found = from_running(question(draft(GENERATOR, A), "a").groups, "a", running(before, A))

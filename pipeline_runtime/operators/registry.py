@@ -30,6 +30,7 @@ BUILT_IN = {
     "kafka-in": "kafka_in:KafkaIn",
     "modbus-in": "modbus:ModbusIn",
     "mqtt-in": "mqtt:MqttIn",
+    "opcua-in": "opcua:OpcUaIn",
     "filter": "filter:Filter",
     "derive": "derive:Derive",
     "select": "select:Select",

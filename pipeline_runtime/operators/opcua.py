@@ -1,0 +1,211 @@
+"""Source: values of an OPC UA server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field, JsonValue, model_validator
+
+from pipeline_runtime.model.faults import words_for_pattern
+from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
+from pipeline_runtime.model.spec import ColumnReading, RecordReading, TimeReading
+from pipeline_runtime.operators.columns import ColumnType, NewColumn, SchemaCheck
+from pipeline_runtime.operators.connected import ConnectorSource
+from pipeline_runtime.operators.connections import ConnectionFields, Host, Secret, connection_field
+from pipeline_runtime.operators.sdk import Params
+
+NODES_MAX = 1000
+QUEUE_MAX = 10_000
+_CLOCK_AHEAD_S = 86_400.0
+
+NODE_ID = words_for_pattern(
+    r"^(ns=\d{1,5};)?(i=\d{1,10}|s=.+|g=[0-9A-Fa-f-]{36}|b=[A-Za-z0-9+/=]+)$",
+    "a node id is written as ns=2;s=Line1.Temperature or ns=2;i=1001",
+)
+NodeIdText = Annotated[str, Field(pattern=NODE_ID, max_length=4096)]
+_ENDPOINT = words_for_pattern(
+    r"^(/[^\s?#]*)?$", "it begins with a slash, such as /freeopcua/server, or is empty"
+)
+
+
+class OpcUaConnection(ConnectionFields):
+    """How to reach an OPC UA server."""
+
+    kind = "opcua"
+    title = "OPC UA server"
+    probe = "pipeline_runtime.connectors.opcua_browse:probe"
+
+    host: Host
+    port: int = Field(default=4840, ge=1, le=65_535, description="4840 is usual")
+    endpoint: str = Field(
+        default="",
+        max_length=400,
+        pattern=_ENDPOINT,
+        title="Path",
+        description="what follows the port in the address of the endpoint: /server; usually nothing",
+    )
+    security: Literal["none", "sign", "sign and encrypt"] = Field(
+        default="none", description="with none, everybody on the way can read the values"
+    )
+    policy: Literal["Basic256Sha256", "Aes128Sha256RsaOaep", "Aes256Sha256RsaPss"] = Field(
+        default="Basic256Sha256",
+        title="Security policy",
+        description="the methods of signing and encrypting; the server has to offer them",
+    )
+    certificate: str | None = Field(
+        default=None,
+        max_length=20_000,
+        title="Own certificate",
+        description="the certificate (PEM) by which the server knows Fogline; the server has to trust it",
+    )
+    private_key: Secret | None = Field(
+        default=None, title="Own private key", description="the key (PEM) of the own certificate"
+    )
+    server_certificate: str | None = Field(
+        default=None,
+        max_length=20_000,
+        title="Server's certificate",
+        description="the certificate (PEM) that the server has to have; empty: whichever it shows",
+    )
+    user: str | None = Field(default=None, max_length=400, title="User name")
+    password: Secret | None = Field(default=None, title="Password")
+
+    @model_validator(mode="after")
+    def _complete(self) -> OpcUaConnection:
+        if self.security != "none" and not (self.certificate and self.private_key):
+            raise ValueError("to sign and to encrypt needs an own certificate and its private key")
+        return self
+
+    @property
+    def where(self) -> str:
+        return f"the OPC UA server {self.host}, port {self.port}"
+
+    @property
+    def url(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"opc.tcp://{host}:{self.port}{self.endpoint}"
+
+
+class OpcUaColumn(ColumnType):
+    """A value of the server, as a column."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    type: FieldType = Field(default=FieldType.NUMBER, description="the type of its values")
+    node: NodeIdText = Field(title="Node id", description="such as ns=2;s=Line1.Temperature or ns=2;i=1001")
+
+
+_UNCHANGED: list[JsonValue] = [
+    {"title": "Are empty", "value": "empty", "help": "Averages and counts are of changes alone."},
+    {"title": "Repeat their last value", "value": "last", "help": "Each row shows the whole machine."},
+]
+
+
+class OpcUaInParams(Params):
+    connection: str = connection_field("opcua")
+    columns: tuple[OpcUaColumn, ...] = Field(
+        min_length=1, max_length=NODES_MAX, description="the values to subscribe to, each a column"
+    )
+    publish_ms: int = Field(
+        default=1000,
+        ge=10,
+        le=3_600_000,
+        title="Publish every, ms",
+        description="how often the server sends what has changed",
+    )
+    sample_ms: int | None = Field(
+        default=None,
+        ge=1,
+        le=3_600_000,
+        title="Sample every, ms",
+        description="how often the server looks whether a value has changed; empty: as often as it publishes",
+    )
+    unchanged: Literal["empty", "last"] = Field(
+        default="empty",
+        title="Columns without a change",
+        json_schema_extra={"x-choices": _UNCHANGED},
+        description="what a row holds in the columns whose value has not changed at its time",
+    )
+    quality: NewColumn | None = Field(
+        default=None,
+        title="Column for the quality",
+        description="a column that names the worst status of the row's values, such as Good or"
+        " BadSensorFailure; empty: none",
+    )
+
+    @model_validator(mode="after")
+    def _sampled(self) -> OpcUaInParams:
+        if self.sample_ms is not None and self.publish_ms / self.sample_ms > QUEUE_MAX:
+            raise ValueError(
+                f"the server keeps at most {QUEUE_MAX:,} samples of a value until it publishes them: sample"
+                " less often, or publish more often"
+            )
+        return self
+
+    @property
+    def queue(self) -> int:
+        """Returns how many samples of a value the server is asked to keep until it publishes them."""
+        samples = self.publish_ms // (self.sample_ms or self.publish_ms)
+        return min(QUEUE_MAX, max(10, 2 * samples))
+
+
+class OpcUaIn(ConnectorSource):
+    """Subscribes to values of an OPC UA server, **at least once**.
+
+    The server looks at the values every `sample_ms`, and sends what has changed every `publish_ms`. Changes
+    with the same source timestamp make one row, and this timestamp is its event time. A row's other columns
+    are empty, or repeat their last value. When the element connects, it gets each value as it is then.
+
+    A value whose status is not good (bad or uncertain) is null. `quality` names a column with the status.
+    Arrays and structures are texts (JSON). A number that is none (NaN) is null.
+
+    An OPC UA server keeps nothing for a client that is away. When the connection or the subscription is lost,
+    the element subscribes again, and tells how long it was away as a gap. It tells a gap, too, when the
+    server says that it had to drop values, because they changed more often than it keeps. While the element
+    moves, a change may come twice.
+
+    A node id that the server does not know leaves its column empty. The element says which one it is, and
+    tries it again every 60 s. The others come.
+
+    With *sign* or *sign and encrypt* the connection needs an own certificate that the server trusts. The
+    certificate's application URI is used. Without *sign and encrypt* a password may be sent in clear: that is
+    up to the server.
+    """
+
+    type = "opcua-in"
+    title = "OPC UA in"
+    summary = "Subscribes to values of an OPC UA server, at least once"
+    icon = "cpu"
+    Params = OpcUaInParams
+    connector = "pipeline_runtime.connectors.opcua:OpcUaIngester"
+    connection = OpcUaConnection
+    example = {
+        "connection": "press-server",
+        "columns": [
+            {"name": "temperature", "type": "number", "unit": "°C", "node": "ns=2;s=Press1.Temperature"},
+            {"name": "strokes", "type": "integer", "node": "ns=2;s=Press1.Strokes"},
+        ],
+        "quality": "quality",
+    }
+
+    params: OpcUaInParams
+
+    def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
+        fields = [column.field() for column in self.params.columns]
+        if self.params.quality is not None:
+            fields.append(SchemaField(name=self.params.quality, type=FieldType.STRING))
+        schema = StreamSchema(fields=tuple(fields))
+        with SchemaCheck() as check:
+            check.unique(schema.names, "params.columns")
+        return schema
+
+    def reading(self) -> RecordReading:
+        columns = [ColumnReading(path=("values", each.name)) for each in self.params.columns]
+        if self.params.quality is not None:
+            columns.append(ColumnReading(path=("quality",)))
+        return RecordReading(
+            columns=tuple(columns),
+            time=TimeReading(path=("time",), format="us"),
+            ahead_s=_CLOCK_AHEAD_S,
+        )

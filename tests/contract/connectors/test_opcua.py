@@ -1,0 +1,147 @@
+"""OPC UA beside a real server that is killed, hung and started again."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline_runtime.connectors.opcua import OpcUaIngester
+from pipeline_runtime.connectors.opcua_browse import probe
+from pipeline_runtime.connectors.sdk import ConnectorError, Place
+from pipeline_runtime.connectors.trial import RunningTrial
+from pipeline_runtime.operators.opcua import OpcUaConnection, OpcUaInParams
+from tests.opcua_servers import PRESS, OpcUaServer, certificate
+from tests.ports import free_ports
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.integration
+
+BAD_SENSOR = 0x808C_0000
+
+
+@pytest.fixture(scope="module")
+def shared_server() -> Iterator[OpcUaServer]:
+    with OpcUaServer() as server:
+        yield server
+
+
+def column(name: str, node: str = "") -> dict[str, Any]:
+    return {"name": name.lower(), "node": node or f"{PRESS}.{name}"}
+
+
+def ingester(connection: OpcUaConnection, *columns: dict[str, Any], **params: Any) -> OpcUaIngester:
+    given = {
+        "connection": "s",
+        "publish_ms": 20,
+        "columns": columns or (column("Temperature"),),
+        **params,
+    }
+    return OpcUaIngester(Place("dep", "in", OpcUaInParams.model_validate(given), connection))
+
+
+def values(running: RunningTrial, name: str) -> list[Any]:
+    return [row["values"][name] for row in running.taken.rows if name in row["values"]]
+
+
+def why(connection: OpcUaConnection) -> str:
+    with pytest.raises(ConnectorError) as caught:
+        probe(connection, "")
+    return str(caught.value)
+
+
+def test_changes_come_as_rows_with_their_source_time_and_quality(shared_server: OpcUaServer) -> None:
+    running = RunningTrial(
+        ingester(
+            shared_server.connection(), column("Temperature"), column("Strokes"), column("No", "ns=2;s=No")
+        )
+    )
+    wait_until(
+        lambda: {"temperature", "strokes"} <= {n for r in running.taken.rows for n in r["values"]}, "values"
+    )
+    time = datetime(2026, 3, 1, 6, 0, 0, 123456, tzinfo=UTC)
+    shared_server.write("Temperature", 30.25, time=time)
+    shared_server.write("Temperature", 99.0, status=BAD_SENSOR)
+    wait_until(lambda: values(running, "temperature")[-1] is None, "the bad value")
+    taken = running.stop()
+    good = next(row for row in taken.rows if row["values"].get("temperature") == 30.25)
+    assert good == {
+        "time": int(time.timestamp()) * 1_000_000 + 123456,
+        "values": {"temperature": 30.25},
+        "quality": "Good",
+    }
+    assert taken.rows[-1]["quality"] == "BadSensorFailure"
+    assert "does not give ns=2;s=No (no): BadNodeIdUnknown" in taken.why
+
+
+def test_what_is_wrong_is_said_in_words(shared_server: OpcUaServer) -> None:
+    [free] = free_ports(1)
+    right = shared_server.connection()
+    assert "Nobody listens at the OPC UA server" in why(right.model_copy(update={"port": free}))
+    assert "is not known here" in why(right.model_copy(update={"host": "nowhere.invalid"}))
+    own, key = certificate("fogline")
+    secure = right.model_copy(update={"security": "sign", "certificate": own, "private_key": key})
+    assert "does not offer Basic256Sha256 with sign. It offers: none." in why(secure)
+
+
+def test_a_probe_looks_into_the_tree(shared_server: OpcUaServer) -> None:
+    top = {each.title: each for each in probe(shared_server.connection(), "").found}
+    assert (top["Press"].path, top["Press"].inner) == (PRESS, True)
+    probed = probe(shared_server.connection(), PRESS)
+    assert [(each.path, each.title, each.type, each.unit, each.inner) for each in probed.found] == [
+        (f"{PRESS}.Temperature", "Temperature", "Double", "°C", False),
+        (f"{PRESS}.Strokes", "Strokes", "Int64", "", False),
+        (f"{PRESS}.Running", "Running", "Boolean", "", False),
+    ]
+    assert probed.rows[2] == {"name": "Running", "value": True, "status": "Good"}
+
+
+@pytest.mark.full
+def test_certificates_users_and_passwords(tmp_path: Path) -> None:
+    own, key = certificate("fogline")
+    with OpcUaServer(tmp_path, user="ann") as server:
+        for security in ("sign", "sign and encrypt"):
+            fields = {"security": security, "certificate": own, "private_key": key, "user": "ann"}
+            right = server.connection(**fields, password="right", server_certificate=certificate("server")[0])
+            assert probe(right, PRESS).words.startswith("Connected.")
+            refused = why(server.connection(**fields, password="wrong-secret"))
+            assert "does not let the user ann in" in refused
+            assert "wrong-secret" not in refused
+        assert "without signing" in why(server.connection(user="ann", password="right"))
+        other = certificate("other")[0]
+        assert "shows another certificate" in why(right.model_copy(update={"server_certificate": other}))
+        assert "do not belong together" in why(right.model_copy(update={"certificate": other}))
+
+
+@pytest.mark.full
+def test_a_server_that_does_not_answer_is_told_in_words(shared_server: OpcUaServer) -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        port = silent.getsockname()[1]
+        assert "does not answer in time" in why(shared_server.connection().model_copy(update={"port": port}))
+
+
+@pytest.mark.full
+def test_the_subscription_comes_back_after_a_hang_and_a_kill_and_the_gaps_are_told() -> None:
+    with OpcUaServer() as server:
+        running = RunningTrial(ingester(server.connection()))
+        wait_until(lambda: values(running, "temperature") == [21.5], "the first value")
+        server.hang()
+        wait_until(lambda: running.status.state == "failing", "the hang to be noticed", timeout_s=12)
+        server.go_on()
+        wait_until(lambda: running.status.state == "connected", "a new connection", timeout_s=40)
+        assert running.status.gaps_total == 1
+        server.kill()
+        wait_until(lambda: "Nobody listens" in running.status.why, "the words", timeout_s=12)
+        server.start()
+        wait_until(lambda: running.status.state == "connected", "a new connection", timeout_s=40)
+        server.write("Temperature", 30.0)
+        wait_until(lambda: values(running, "temperature")[-1] == 30.0, "a value after the restart")
+        taken = running.stop()
+    assert running.status.gaps_total == 2
+    assert all("The subscription was away for" in note for note in taken.notes)

@@ -1,0 +1,156 @@
+"""A real OPC UA server for the tests, as a process that can be killed, hung and started again.
+
+python -m tests.opcua_servers PORT DIRECTORY USER     what the process runs: asyncua's own server
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from asyncua import Client, Server, ua
+from asyncua.crypto.cert_gen import (
+    dump_private_key_as_pem,
+    generate_private_key,
+    generate_self_signed_app_certificate,
+)
+from asyncua.crypto.permission_rules import User, UserRole
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import ExtendedKeyUsageOID
+
+from pipeline_runtime.operators.opcua import OpcUaConnection
+from tests.ports import free_ports
+from tests.waiting import wait_until
+
+PRESS = "ns=2;s=Press"
+
+
+class _Users:
+    """Lets one user in, with the password "right"."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def get_user(
+        self, _: Any, username: Any = None, password: Any = None, certificate: Any = None
+    ) -> User | None:
+        known = (username, password) == (self._name, "right")
+        return User(role=UserRole.Admin, name=username) if known else None
+
+
+async def main(port: int, directory: str, user: str) -> None:
+    """Has an object Press with Temperature (°C), Strokes and Running. Everybody may write them. With a
+    certificate in the directory it does not let anybody in without signing and encrypting."""
+    server = Server(user_manager=_Users(user) if user else None)
+    await server.init()
+    server.set_endpoint(f"opc.tcp://127.0.0.1:{port}/press")
+    if directory:
+        await server.load_certificate(str(Path(directory, "certificate.pem")))
+        await server.load_private_key(str(Path(directory, "key.pem")))
+        server.set_security_policy(
+            [ua.SecurityPolicyType.Basic256Sha256_SignAndEncrypt, ua.SecurityPolicyType.Basic256Sha256_Sign]
+        )
+    await server.register_namespace("urn:press")
+    press = await server.nodes.objects.add_object(ua.NodeId.from_string(PRESS), "2:Press")
+    for name, value in (("Temperature", 21.5), ("Strokes", 0), ("Running", True)):
+        node = await press.add_variable(ua.NodeId.from_string(f"{PRESS}.{name}"), f"2:{name}", value)
+        await node.set_writable()
+        if name == "Temperature":
+            unit = ua.EUInformation(DisplayName=ua.LocalizedText("°C"))
+            await node.add_property(ua.NodeId.from_string(f"{PRESS}.Unit"), "0:EngineeringUnits", unit)
+    async with server:
+        await asyncio.Event().wait()
+
+
+@cache
+def certificate(name: str) -> tuple[str, str]:
+    """Returns a certificate of its own signature, and its key, both in PEM."""
+    key = generate_private_key()
+    made = generate_self_signed_app_certificate(
+        key,
+        name,
+        {},
+        [x509.UniformResourceIdentifier(f"urn:{name}"), x509.DNSName("localhost")],
+        [ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH],
+    )
+    return made.public_bytes(Encoding.PEM).decode(), dump_private_key_as_pem(key).decode()
+
+
+class OpcUaServer:
+    """Its values begin as `main` says, also after a restart. `secure`: it has a certificate in this
+    directory."""
+
+    def __init__(self, secure: Path | None = None, user: str = "") -> None:
+        [self.port] = free_ports(1)
+        self._arguments = ["" if secure is None else str(secure), user]
+        if secure is not None:
+            own, key = certificate("server")
+            Path(secure, "certificate.pem").write_text(own)
+            Path(secure, "key.pem").write_text(key)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> OpcUaServer:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def start(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.opcua_servers", str(self.port), *self._arguments],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        wait_until(self._answers, "the OPC UA server to listen")
+
+    def kill(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self._process.send_signal(signal.SIGCONT)
+            self._process.kill()
+            self._process.wait()
+
+    def hang(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
+
+    def connection(self, **fields: Any) -> OpcUaConnection:
+        return OpcUaConnection.model_validate(
+            {"host": "127.0.0.1", "port": self.port, "endpoint": "/press", **fields}
+        )
+
+    def write(self, name: str, *values: float | bool, time: datetime | None = None, status: int = 0) -> None:
+        """Sets a value of the press, one after the other."""
+        asyncio.run(self._write(name, values, time, status))
+
+    async def _write(self, name: str, values: Sequence[Any], time: datetime | None, status: int) -> None:
+        async with Client(f"opc.tcp://127.0.0.1:{self.port}/press") as client:
+            node = client.get_node(f"{PRESS}.{name}")
+            for value in values:
+                kind = ua.VariantType.Int64 if name == "Strokes" else None
+                await node.write_value(
+                    ua.DataValue(ua.Variant(value, kind), ua.StatusCode(status), SourceTimestamp=time)
+                )
+
+    def _answers(self) -> bool:
+        assert self._process is not None
+        assert self._process.poll() is None, "the OPC UA server has ended"
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+
+if __name__ == "__main__":
+    asyncio.run(main(int(sys.argv[1]), *sys.argv[2:]))

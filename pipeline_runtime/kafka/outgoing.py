@@ -26,10 +26,10 @@ from kafka.record.default_records import DefaultRecordBatchBuilder
 from kafka.record.memory_records import MemoryRecordsBuilder
 
 from pipeline_runtime.kafka.arrow_batches import ROWS_MIN, Rows, compressed, encoded
-from pipeline_runtime.kafka.record_batches import Body, Columns, bodies
+from pipeline_runtime.kafka.record_batches import Body, Columns, bodies, bodies_of_few
 
 FEW = 64
-"""Up to so many records of a partition are faster one by one: to encode columns costs by the call."""
+"""Up to so many records of a partition are encoded faster one by one: columns cost by the call."""
 
 
 class OutgoingRecord(NamedTuple):  # takes a third of the time that a frozen dataclass takes to make
@@ -181,7 +181,8 @@ def _send_run(producer: KafkaProducer, partition: TopicPartition, columns: Colum
         if len(usual) > FEW:
             futures += _send_bodies(producer, partition, bodies(usual, batch_bytes))
         elif len(usual):
-            futures += [enqueue(producer, batch) for batch in _one_by_one(producer, partition, usual)]
+            few = bodies_of_few(usual, batch_bytes)
+            futures += [enqueue(producer, batch_of(producer, partition, body)) for body in few]
         large_one = OutgoingRows(partition.topic, columns.slice(end, min(end + 1, len(columns))))
         futures += [_send(producer, each) for each in large_one.records(partition.partition)]
         begin = end + 1
@@ -191,18 +192,6 @@ def _send_run(producer: KafkaProducer, partition: TopicPartition, columns: Colum
 def empty_batch(producer: KafkaProducer, partition: TopicPartition) -> ProducerBatch:
     compression = producer._accumulator.config["compression_attrs"]
     return ProducerBatch(partition, MemoryRecordsBuilder(2, compression, producer.config["batch_size"]))
-
-
-def _one_by_one(
-    producer: KafkaProducer, partition: TopicPartition, columns: Columns
-) -> Iterator[ProducerBatch]:
-    batch = empty_batch(producer, partition)
-    for record in OutgoingRows(partition.topic, columns).records():
-        if batch.try_append(record.timestamp_ms, record.key, record.value, []) is None:
-            yield batch
-            batch = empty_batch(producer, partition)
-            batch.try_append(record.timestamp_ms, record.key, record.value, [])
-    yield batch
 
 
 def batch_of(producer: KafkaProducer, partition: TopicPartition, body: Body) -> ProducerBatch:

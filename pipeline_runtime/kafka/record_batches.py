@@ -69,6 +69,28 @@ def bodies(columns: Columns, bytes_max: int) -> Iterator[Body]:
         yield from _encoded(columns.slice(begin, end), sizes[begin:end], bytes_max - _HEADER_BYTES)
 
 
+def bodies_of_few(columns: Columns, bytes_max: int) -> Iterator[Body]:
+    """Yields the same as `bodies`, faster if the records are few: columns cost by the call, this by the
+    record."""
+    keys, values, times_ms = columns.keys.to_pylist(), columns.values.to_pylist(), columns.times_ms.tolist()
+    data, begin = bytearray(), 0
+    for at, (key, value, time_ms) in enumerate(zip(keys, values, times_ms, strict=True)):
+        record = _record(time_ms - times_ms[begin], at - begin, key, value)
+        if data and len(data) + len(record) > bytes_max - _HEADER_BYTES:
+            yield Body(memoryview(data), at - begin, times_ms[begin], max(times_ms[begin:at]))
+            data, begin = bytearray(), at
+            record = _record(0, 0, key, value)
+        data += record
+    yield Body(memoryview(data), len(values) - begin, times_ms[begin], max(times_ms[begin:]))
+
+
+def _record(age_ms: int, offset: int, key: bytes | None, value: bytes) -> bytes:
+    said_key = _NO_KEY if key is None else _varint(len(key)) + key
+    parts = b"\0", _varint(age_ms), _varint(offset), said_key, _varint(len(value)), value, b"\0"
+    record = b"".join(parts)
+    return _varint(len(record)) + record
+
+
 def body_of(columns: Columns, first_ms: int) -> memoryview:
     """Returns the records as the body of one batch, whose header has this time as the first one."""
     [body] = _encoded(columns, columns.sizes(), _NO_LIMIT, first_ms)
@@ -137,6 +159,23 @@ def _nulls(texts: pa.BinaryArray) -> NDArray[np.bool_]:
 
 
 # -- varints: seven bits a byte, the lowest first; the lowest bit of all is the sign ----------------------
+
+
+def _varint(number: int) -> bytes:
+    """Returns a single one."""
+    left = number << 1 if number >= 0 else (-number << 1) - 1
+    if left < 0x80:
+        return _ONE_BYTE[left]
+    found = bytearray()
+    while left >= 0x80:
+        found.append(left & 0x7F | 0x80)
+        left >>= 7
+    found.append(left)
+    return bytes(found)
+
+
+_ONE_BYTE = [bytes([number]) for number in range(0x80)]
+_NO_KEY = _varint(-1)
 
 
 def _zigzag(numbers: NDArray[np.int64]) -> NDArray[np.uint64]:

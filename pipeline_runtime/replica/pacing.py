@@ -8,6 +8,7 @@ fuller.
 
 from __future__ import annotations
 
+import math
 import threading
 from time import monotonic
 
@@ -36,6 +37,8 @@ ALONE_S_MAX = 1.0
 # batch costs some 10 ms of CPU.
 FULL_IN_A_ROW, FULL_AS_ONE = 2, 2
 STAYING_COST_RATIO = 1 / 8  # what a batch of a task that stays costs, compared with one that Spark plans
+# How many latency targets the batches of a task that stays are apart at most, however busy the machine is.
+PAUSE_TARGETS = 4
 # From the start of one announced batch to the next, in times that a batch takes. The successor begins each of
 # them a little later; what is over 1 lets it catch up.
 LOCKSTEP_PAUSE = 1.5
@@ -53,18 +56,28 @@ STAY_WARM_S = 4.0
 STAY_WARM_S_MAX = 8.0
 
 
-def interval_ms(pace: Pace, cpu_ratio: float, waiting_rows: int = 0, *, planned: bool = False) -> float:
-    """The least time between the starts of two batches at this load of the machine, whatever the target.
+def interval_ms(
+    pace: Pace,
+    cpu_ratio: float,
+    waiting_rows: int = 0,
+    *,
+    planned: bool = False,
+    target_ms: float = math.inf,
+) -> float:
+    """The least time between the starts of two batches at this load of the machine.
 
     On a busy machine it is proportional to what a batch costs, which depends on who runs it. It grows with
     the square of the load, so a machine that is only half busy delays nobody much. `waiting_rows`
     are known to wait behind the last batch. If they fill a batch, a pause gains nothing: the batch costs no
-    less later, and the queue only grows.
+    less later, and the queue only grows. Who asks for results within `target_ms` gets more of a busy machine
+    than who can wait.
     """
     relaxed = CPU_RELAXED if planned else STAYING_CPU_RELAXED
     pressure = min(1.0, max(0.0, (cpu_ratio - relaxed) / (CPU_FULL - relaxed)))
     room = max(0.0, 1 - waiting_rows / pace.batch_rows_max)
-    most_ms = pace.interval_ms_max * (1 if planned else STAYING_COST_RATIO)
+    most_ms: float = pace.interval_ms_max
+    if not planned:
+        most_ms = min(most_ms * STAYING_COST_RATIO, PAUSE_TARGETS * target_ms)
     return pace.interval_ms_min + pressure**2 * room * max(0.0, most_ms - pace.interval_ms_min)
 
 

@@ -209,7 +209,9 @@ class BatchTiming:
         if self._state.directive.release is not None:
             return lockstep_interval_ms(self._spec.pace, batch_ms)
         waiting = self._offsets.lag_rows(start)
-        least_ms = interval_ms(self._spec.pace, self._cpu.ratio(), waiting, planned=self._planned)
+        least_ms = interval_ms(
+            self._spec.pace, self._cpu.ratio(), waiting, planned=self._planned, target_ms=self._target_ms
+        )
         if not self._state.directive.followed:
             return least_ms
         return max(least_ms, followed_interval_ms(self._spec.pace, batch_ms))

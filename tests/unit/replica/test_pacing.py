@@ -36,6 +36,14 @@ def test_batches_that_cost_less_pause_less_on_a_busy_machine(cpu_ratio: float, e
     assert interval_ms(PACE, cpu_ratio) == pytest.approx(expected, abs=0.01)
 
 
+@pytest.mark.parametrize(
+    ("target_ms", "expected"), [(5, 50), (12, 50), (20, 80), (31.25, 125), (500, 125), (600_000, 125)]
+)
+def test_a_short_target_bounds_the_pause_on_a_busy_machine(target_ms: float, expected: float) -> None:
+    assert interval_ms(PACE, 1.0, target_ms=target_ms) == pytest.approx(expected)
+    assert interval_ms(PACE, 1.0, planned=True, target_ms=target_ms) == 1000, "such a batch costs too much"
+
+
 @pytest.mark.parametrize(("waiting", "expected"), [(0, 1000), (500, 525), (1000, 50), (50_000, 50)])
 def test_nobody_pauses_before_a_full_batch_however_busy_the_machine(waiting: int, expected: float) -> None:
     assert interval_ms(PACE, 1.0, waiting, planned=True) == pytest.approx(expected)

@@ -58,6 +58,7 @@ class Hooks:
     def __init__(self) -> None:
         self.port = 0
         self.requests: list[tuple[dict[str, str], dict[str, Any]]] = []
+        self.taken: list[str] = []  # the ids of requests that were not refused
         self.answers: list[int] = []
 
     @property
@@ -76,6 +77,8 @@ def webhook_receiver() -> Iterator[Hooks]:
                 ({name.lower(): value for name, value in self.headers.items()}, read_json(body.decode()))
             )
             status = hooks.answers.pop(0) if hooks.answers else 200
+            if status in (0, 200):
+                hooks.taken.append(self.headers["Idempotency-Key"])
             if status == 0:
                 self.connection.shutdown(socket.SHUT_RDWR)
                 return

@@ -1,6 +1,6 @@
 import { memo, useContext, type KeyboardEvent } from "react";
 import { Handle, Position, useConnection, type NodeProps } from "@xyflow/react";
-import { CircleAlert, CircleDashed, Layers, MailX, Pin } from "lucide-react";
+import { BellRing, CircleAlert, CircleDashed, Layers, MailX, Pin } from "lucide-react";
 import { useNow } from "../shared/clock";
 import { capitalised, count, plural, rate } from "../shared/format";
 import { shortPhase } from "../shared/handovers";
@@ -67,6 +67,7 @@ export const ElementCard = memo(function ElementCard({ id, data, selected }: Nod
           <DiffMark mark={mark} />
         ) : live ? (
           <>
+            <AlarmMark id={id} selected={selected} />
             {!simple && <LettersMark id={id} selected={selected} />}
             <LiveStatus id={id} />
           </>
@@ -161,6 +162,26 @@ function LiveStatus({ id }: { id: string }) {
     id,
   );
   return <StatusDot status={element?.status ?? "draft"} />;
+}
+
+/** The element has an alarm. A click leads to it. */
+function AlarmMark({ id, selected }: { id: string; selected: boolean }) {
+  const pipeline = useEditor((state) => state.name);
+  const alarm = useElement(pipeline, id)?.alarm;
+  if (!alarm) return null;
+  const words = `Active ${alarm} alarm`;
+  return (
+    <Tip text={`${words}. Click to see it`}>
+      <a
+        className="el-card__alarm nodrag"
+        href={`/alarms/?pipeline=${encodeURIComponent(pipeline)}`}
+        tabIndex={selected ? 0 : -1}
+        aria-label={words}
+      >
+        <BellRing aria-hidden="true" />
+      </a>
+    </Tip>
+  );
 }
 
 /** How many rows the element could not take. It opens them. */

@@ -1241,6 +1241,7 @@ export interface LiveElement {
   handover: string | null;
   user: UserPlaceNote | null;
   connector: ConnectorNote | null;
+  alarm: "info" | "warning" | "critical" | null;
   actions: Partial<Record<"migrate" | "restore" | "pause" | "resume" | "checkpoint" | "keep_standby" | "drop_standby" | "rewind", Allowed>>;
 }
 
@@ -2376,6 +2377,7 @@ export interface Throughput {
 
 export interface TileState {
   sources: SourceState[];
+  alarm: "info" | "warning" | "critical" | null;
   figure: FigureState | null;
   rows: Peeked | null;
   picture: PictureState | null;

@@ -1,6 +1,6 @@
 /** A tile: its name, how old it is, and what it shows. */
 import { useEffect, useRef, useState, type ReactNode, type RefObject } from "react";
-import { Clock, EllipsisVertical, MessageSquarePlus, Pencil, Trash2 } from "lucide-react";
+import { BellRing, Clock, EllipsisVertical, MessageSquarePlus, Pencil, Trash2 } from "lucide-react";
 import { exact, plural } from "../shared/format";
 import { LOADS } from "../shared/load-charts";
 import type { ChartTile, LoadTile, Tile, TileState } from "../shared/types";
@@ -141,12 +141,23 @@ function Frame({ tile, actions, age, state, children }: FrameProps) {
   const aged = age?.aged || problems.length > 0;
   const bare = tile.kind === "text" && !tile.title && !actions;
   return (
-    <article className="wall-tile" data-kind={tile.kind} data-aged={aged} aria-label={name || "Text"}>
+    <article
+      className="wall-tile"
+      data-kind={tile.kind}
+      data-aged={aged}
+      data-alarm={state?.alarm ?? undefined}
+      aria-label={name || "Text"}
+    >
       {!bare && (
         <header className="wall-tile__head">
           <h2 className="wall-tile__name ellipsis" title={name}>
             {name}
           </h2>
+          {state?.alarm && (
+            <span className="wall-tile__alarm" title={`It has an active ${state.alarm} alarm`}>
+              <BellRing aria-label={`active ${state.alarm} alarm`} />
+            </span>
+          )}
           {age && (age.ms !== null || problems.length === 0) && <AgeMark age={age} state={state} />}
           {actions && <TileMenu tile={tile} name={name} actions={actions} />}
         </header>

@@ -9,7 +9,7 @@ from webapp.alarms.models import Alarm, Message
 from webapp.alarms.routing import Line, body_of, subject_of
 from webapp.alarms.state import is_silent
 
-ALARMS_MAX = 50
+ALARMS_MAX = 500
 """How many alarms a webhook is told of in one message."""
 
 

@@ -148,7 +148,9 @@ class Line:
     is_cleared: bool = False
 
 
-LINES_MAX = 20
+WHOLE_MAX = 20
+"""How many alarms a message tells of with all that is known; of the others it has one line each."""
+LINES_MAX = 500
 
 
 def subject_of(reason: Reason, lines: list[Line]) -> str:
@@ -167,7 +169,8 @@ def body_of(reason: Reason, lines: list[Line], page: str) -> str:
     if not lines:
         return f"This is a test of a channel of Fogline. Nothing is wrong.\n\n{page}"
     parts = []
-    for line in worst_first(lines)[:LINES_MAX]:
+    found = worst_first(lines)
+    for line in found[:WHOLE_MAX]:
         parts.append(
             f"{line.severity.upper()}: {line.message}\n"
             f"Where: {line.title}\n"
@@ -175,8 +178,11 @@ def body_of(reason: Reason, lines: list[Line], page: str) -> str:
             + (f"Last values: {line.values}\n" if line.values else "")
             + line.link
         )
-    if len(lines) > LINES_MAX:
-        parts.append(f"And {len(lines) - LINES_MAX} more alarms: {page}")
+    if len(found) > WHOLE_MAX:
+        rest = [f"- {line.severity}: {line.message} ({line.state})" for line in found[WHOLE_MAX:LINES_MAX]]
+        parts.append("\n".join(["Further alarms:", *rest]))
+    if len(found) > LINES_MAX:
+        parts.append(f"And {len(found) - LINES_MAX} more alarms: {page}")
     return "\n\n".join(parts)
 
 

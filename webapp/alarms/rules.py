@@ -29,9 +29,11 @@ FOR_S_MAX = 7 * 86_400
 
 @dataclass(frozen=True)
 class Kind:
-    """What a metric says, and of what. A flag is 1 or 0, and has no limit."""
+    """What a metric is called, what an alarm by it says, and of what it is. A flag is 1 or 0, and has no
+    limit."""
 
     title: str
+    says: str
     unit: str
     of: Literal["element", "node"]
     below: bool = False
@@ -39,17 +41,31 @@ class Kind:
 
 
 KINDS: Mapping[Metric, Kind] = {
-    "lag_rows": Kind("rows wait", "rows", "element"),
-    "latency_ms": Kind("latency (95 of 100 rows)", "ms", "element"),
-    "rate_low": Kind("rows per second, too few", "rows/s", "element", below=True),
-    "rate_high": Kind("rows per second, too many", "rows/s", "element"),
-    "no_rows_s": Kind("no rows for", "s", "element"),
-    "element_failed": Kind("has failed", "", "element", flag=True),
-    "dead_letters": Kind("dead letters", "rows", "element"),
-    "node_silent": Kind("does not answer", "", "node", flag=True),
-    "disk_percent": Kind("disk is full to", "%", "node"),
-    "cpu_percent": Kind("CPU is busy to", "%", "node"),
-    "memory_percent": Kind("memory is full to", "%", "node"),
+    "lag_rows": Kind(
+        "rows that wait", "{value} rows wait for {title} (more than {limit}).", "rows", "element"
+    ),
+    "latency_ms": Kind(
+        "latency", "Rows take {value} ms through {title} (more than {limit} ms).", "ms", "element"
+    ),
+    "rate_low": Kind(
+        "too few rows", "{title} has {value} rows/s (fewer than {limit}).", "rows/s", "element", below=True
+    ),
+    "rate_high": Kind(
+        "too many rows", "{title} has {value} rows/s (more than {limit}).", "rows/s", "element"
+    ),
+    "no_rows_s": Kind(
+        "no rows", "{title} has had no rows for {value} s (more than {limit} s).", "s", "element"
+    ),
+    "element_failed": Kind("has failed", "{title} has failed.", "", "element", flag=True),
+    "dead_letters": Kind(
+        "dead letters", "{value} rows of {title} are dead letters (more than {limit}).", "rows", "element"
+    ),
+    "node_silent": Kind("does not answer", "{title} does not answer.", "", "node", flag=True),
+    "disk_percent": Kind("disk", "The disk of {title} is {value} % full (more than {limit} %).", "%", "node"),
+    "cpu_percent": Kind("CPU", "The CPU of {title} is {value} % busy (more than {limit} %).", "%", "node"),
+    "memory_percent": Kind(
+        "memory", "The memory of {title} is {value} % full (more than {limit} %).", "%", "node"
+    ),
 }
 
 
@@ -163,10 +179,5 @@ def _has_ended(rule: MetricRule, value: float) -> bool:
 
 def message_of(rule: MetricRule, subject: Subject, value: float) -> str:
     """Returns what is wrong, in one sentence."""
-    kind = rule.kind
-    if kind.flag:
-        return f"{subject.title} {kind.title}."
     shown = f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.2f}"
-    limit = f"{rule.raise_at:,.15g}"
-    side = "fewer than" if kind.below else "more than"
-    return f"{subject.title}: {kind.title} {shown} {kind.unit} ({side} {limit})."
+    return rule.kind.says.format(title=subject.title, value=shown, limit=f"{rule.raise_at:,.15g}")

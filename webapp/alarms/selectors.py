@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Literal
 
@@ -11,7 +12,7 @@ from django.utils import timezone
 from webapp.alarms import schemas
 from webapp.alarms.models import Alarm, AlarmChange, Rule
 from webapp.alarms.rules import KINDS, MetricRule
-from webapp.alarms.state import SEVERITIES, is_silent, status_of
+from webapp.alarms.state import SEVERITIES, Severity, is_silent, status_of
 from webapp.problems import Missing
 
 Which = Literal["open", "past"]
@@ -33,6 +34,17 @@ def open_alarms() -> list[schemas.Alarm]:
     worst = Case(*ranks, default=Value(0), output_field=IntegerField())
     rows = Alarm.objects.select_related("rule").filter(cleared_at=None).annotate(rank=worst)
     return [alarm_json(alarm, now) for alarm in rows.order_by("-rank", "-id")[:OPEN_SHOWN_MAX]]
+
+
+def worst_by_element(pipelines: Iterable[str]) -> dict[tuple[str, str], Severity]:
+    """Returns (pipeline, element) -> the worst of its open alarms that nobody has silenced."""
+    rows = Alarm.objects.filter(cleared_at=None, pipeline__in=list(pipelines)).exclude(element="")
+    rows = rows.exclude(silenced_until__gt=timezone.now()).order_by()
+    found: dict[tuple[str, str], Severity] = {}
+    for pipeline, element, severity in rows.values_list("pipeline", "element", "severity").distinct():
+        known = found.get((pipeline, element), severity)
+        found[pipeline, element] = max(known, severity, key=SEVERITIES.index)
+    return found
 
 
 def alarms(

@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models import Model, OuterRef, Q, QuerySet, Subquery
 
 from pipeline_runtime.model.ids import document_group
+from webapp.alarms.selectors import worst_by_element
 from webapp.backends.control_state import control_state
 from webapp.handovers.facts import facts_by_element, group_facts
 from webapp.handovers.homes import elsewhere, moved_groups, settled_places
@@ -57,6 +58,7 @@ class Board:
             self.deployments[row.pipeline_id] = row
         self._failed_upgrades = _failed_upgrades(self.deployments.values())
         self._users = places_of(self.pipelines)
+        self._alarms = worst_by_element(pipeline.name for pipeline in self.pipelines)
         self._settled = settled_counts([deployment.pk for deployment in self.deployments.values()])
         self.facts = group_facts(self.deployments.values(), heard=control_state().hears)
         self._moves = moved_groups([deployment.pk for deployment in self.deployments.values()])
@@ -88,7 +90,9 @@ class Board:
             facts = placed.get(element["id"]) or GroupFacts(group=group, deployment_status=unplaced)
             user = self._users.get((pipeline.pk, element["id"]))
             settled = self._settled.get((deployment.pk, element["id"]), 0) if deployment else 0
-            found.append(element_json(element, facts, names, user, settled))
+            shown = element_json(element, facts, names, user, settled)
+            alarm = self._alarms.get((pipeline.name, element["id"])) if deployment else None
+            found.append({**shown, "alarm": alarm})
         return found
 
     def _elsewhere(self, pipeline: Pipeline, deployment: Deployment | None) -> list[Elsewhere]:
@@ -251,6 +255,7 @@ def element_json(
         "handover": None if view else group.handover,
         "user": user,
         "connector": _connector(now, element["id"]),
+        "alarm": None,
         "actions": actions,
     }
 

@@ -8,6 +8,7 @@ from pydantic import WithJsonSchema
 from typing_extensions import TypedDict
 
 from pipeline_runtime.model.schema import Field
+from webapp.alarms.state import Severity as AlarmSeverity
 from webapp.handovers.schemas import LetterOrder, OtherNode
 from webapp.json_types import Allowed, Document, Follow, Number
 from webapp.nodes.schemas import Node
@@ -246,6 +247,8 @@ class LiveElement(TypedDict):
     """where its user is; null if nobody has reported it"""
     connector: ConnectorNote | None
     """what its connector says; null without one, and while its node is not heard"""
+    alarm: AlarmSeverity | None
+    """the worst of its active alarms that nobody has silenced"""
     actions: dict[ElementAction, Allowed]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
+from webapp.alarms.state import Severity
 from webapp.json_types import Number
 from webapp.monitoring.schemas import Curve, ElementPoint, Peeked
 from webapp.nodes.schemas import NodePoint
@@ -97,6 +98,8 @@ class PictureState(TypedDict):
 
 class TileState(TypedDict):
     sources: list[SourceState]
+    alarm: Severity | None
+    """the worst active alarm of an element that it shows, or whose limit it shows"""
     """one for each series"""
     figure: FigureState | None
     rows: Peeked | None

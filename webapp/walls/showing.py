@@ -13,6 +13,7 @@ from typing import Any
 from pipeline_runtime.kafka.peek import Newest, PeekedRecord, SharedConsumer, peek_each
 from pipeline_runtime.model.plain_data import exact
 from pipeline_runtime.operators.registry import OperatorUnknown, default_registry
+from webapp.alarms.state import SEVERITIES, Severity
 from webapp.backends.kafka import asked_of_kafka
 from webapp.moments import iso_of_ms
 from webapp.monitoring.board import Board
@@ -136,6 +137,7 @@ def tile_states(tiles: Sequence[Tile], consumer: SharedConsumer) -> dict[str, sc
 def _tile_state(tile: Tile, shown: _Shown) -> schemas.TileState:
     found: schemas.TileState = {
         "sources": [_source(stream, shown) for stream in streams_of(tile)],
+        "alarm": None,
         "figure": None,
         "rows": None,
         "picture": None,
@@ -153,7 +155,20 @@ def _tile_state(tile: Tile, shown: _Shown) -> schemas.TileState:
         found["picture"] = _picture(tile.pipeline, shown)
     if isinstance(tile, LoadTile) and not tile.node:
         found["sources"] = [_loaded(tile, shown)]
+    found["alarm"] = _alarm(tile, found["sources"], shown)
     return found
+
+
+def _alarm(tile: Tile, sources: Sequence[schemas.SourceState], shown: _Shown) -> Severity | None:
+    """Returns the worst alarm of what the tile shows, and of the alarm whose limit it shows."""
+    named = {(source["pipeline"], source["element"]) for source in sources}
+    if isinstance(tile, PictureTile) and (row := shown.pipelines.get(tile.pipeline)) is not None:
+        named |= {(row.name, element["id"]) for element in shown.board.elements(row)}
+    if (limit := _limit_of(tile)) is not None:
+        named.add((limit.pipeline, limit.element))
+    elements = (shown.element(pipeline, id) for pipeline, id in named)
+    found = [element["alarm"] for element in elements if element is not None and element["alarm"]]
+    return max(found, key=SEVERITIES.index, default=None)
 
 
 def _source(stream: Stream, shown: _Shown) -> schemas.SourceState:

@@ -3,6 +3,7 @@ import { memo } from "react";
 import { type NodeProps } from "@xyflow/react";
 import {
   ArchiveRestore,
+  BellRing,
   Cpu,
   LayoutDashboard,
   MapPin,
@@ -13,7 +14,7 @@ import {
 import * as actions from "../../shared/actions";
 import { bytes, percent, plural } from "../../shared/format";
 import { behindWords, shortPhase } from "../../shared/handovers";
-import { useElement, useNode } from "../../shared/live";
+import { useElement, useLive, useNode } from "../../shared/live";
 import { roleReason } from "../../shared/page";
 import { standbyOn } from "../../shared/replicas";
 import { alertsNow, drainRefusal, loadNow, mayRun, nameOf, nodeStatus } from "../../shared/status";
@@ -122,6 +123,7 @@ function NodeHead({ lane, node, live }: { lane: Lane; node: ClusterNode | undefi
         <NodeMenu node={node} />
       </span>
       <StatusMark status={status} />
+      {live && <AlarmsHere node={node.name} />}
       {node.up ? (
         <>
           <Load icon={<Cpu aria-hidden="true" />} label={`CPU of ${node.name}`} ratio={load.cpu_ratio} busy />
@@ -142,6 +144,20 @@ function NodeHead({ lane, node, live }: { lane: Lane; node: ClusterNode | undefi
         </span>
       )}
     </header>
+  );
+}
+
+/** How many active alarms the node and what runs there have. */
+function AlarmsHere({ node }: { node: string }) {
+  const alarms = useLive(
+    (state) => state.alarms.filter((alarm) => alarm.node === node && alarm.status !== "silenced").length,
+  );
+  if (alarms === 0) return null;
+  return (
+    <a className="lane-head__alarm nodrag nopan" href={`/alarms/?q=${encodeURIComponent(node)}`}>
+      <BellRing aria-hidden="true" />
+      {plural(alarms, "active alarm")}
+    </a>
   );
 }
 

@@ -2,18 +2,13 @@
 import { useEffect, useRef, useState } from "react";
 import { Bell, BellOff } from "lucide-react";
 import { useLive } from "../../shared/live";
-import type { Alarm } from "../../shared/types";
+import { newAlarms } from "./new-alarms";
 
 const WANTED = "fogline-alarm-notices";
 const AT_ONCE_MAX = 3;
 
 const can = () => "Notification" in window;
 const isOn = () => can() && Notification.permission === "granted" && localStorage.getItem(WANTED) === "1";
-
-/** Which alarms are to be told of: those that were not there before, and that nobody knows of. Pure. */
-export function newAlarms(before: ReadonlySet<number>, now: readonly Alarm[]): Alarm[] {
-  return now.filter(({ id, status }) => status === "raised" && !before.has(id));
-}
 
 export function useNotices(): void {
   const { alarms, loaded } = useLive();

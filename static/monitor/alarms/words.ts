@@ -74,6 +74,20 @@ export function matches(
 const seconds = (value: number): string =>
   value % 60 === 0 && value > 0 ? plural(value / 60, "minute") : plural(value, "second");
 
+const WHEN: Record<MetricRule["metric"], (whose: string, limit: string) => string> = {
+  lag_rows: (whose, limit) => `more than ${limit} rows wait for ${whose}`,
+  latency_ms: (whose, limit) => `rows take more than ${limit} ms through ${whose}`,
+  rate_low: (whose, limit) => `${whose} has fewer than ${limit} rows/s`,
+  rate_high: (whose, limit) => `${whose} has more than ${limit} rows/s`,
+  no_rows_s: (whose, limit) => `${whose} has had no rows for more than ${limit} s`,
+  element_failed: (whose) => `${whose} has failed`,
+  dead_letters: (whose, limit) => `more than ${limit} rows of ${whose} are dead letters`,
+  node_silent: (whose) => `${whose} does not answer`,
+  disk_percent: (whose, limit) => `the disk of ${whose} is more than ${limit} % full`,
+  cpu_percent: (whose, limit) => `the CPU of ${whose} is more than ${limit} % busy`,
+  memory_percent: (whose, limit) => `the memory of ${whose} is more than ${limit} % full`,
+};
+
 export function ruleSentence(rule: MetricRule, metrics: readonly AlarmMetric[]): string {
   const kind = metrics.find(({ metric }) => metric === rule.metric);
   if (!kind) return rule.metric;
@@ -85,13 +99,13 @@ export function ruleSentence(rule: MetricRule, metrics: readonly AlarmMetric[]):
         ? (rule.node ?? "a node")
         : "an element";
   const where = rule.node && kind.of === "element" ? ` on ${rule.node}` : "";
-  const limit = kind.flag ? "" : `${kind.below ? " below" : " above"} ${rule.raise_at ?? 0} ${kind.unit}`;
-  const time = rule.for_s ? ` for ${seconds(rule.for_s)}` : "";
+  const time = rule.for_s ? `, for ${seconds(rule.for_s)}` : "";
   const end =
     !kind.flag && rule.clear_at != null && rule.clear_at !== rule.raise_at
       ? ` It is cleared at ${rule.clear_at} ${kind.unit}.`
       : "";
-  return `A ${rule.severity ?? "warning"} alarm when ${whose}${where}: ${kind.title}${limit}${time}.${end}`;
+  const what = WHEN[rule.metric](`${whose}${where}`, (rule.raise_at ?? 0).toLocaleString("en"));
+  return `A ${rule.severity ?? "warning"} alarm when ${what}${time}.${end}`;
 }
 
 export function routeSentence(spec: RouteSpec, channels: readonly AlarmChannel[]): string {
@@ -114,7 +128,7 @@ export function routeSentence(spec: RouteSpec, channels: readonly AlarmChannel[]
         ? "Critical alarms"
         : "Warnings and worse";
   const again = spec.repeat_min
-    ? ` Repeated each ${plural(spec.repeat_min, "minute")} until somebody acknowledges.`
+    ? ` Repeated every ${plural(spec.repeat_min, "minute")} until somebody acknowledges.`
     : "";
   const late =
     spec.escalate_min && spec.escalate_to?.length

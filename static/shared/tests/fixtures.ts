@@ -135,6 +135,7 @@ export function element(change: Partial<LiveElement> = {}): LiveElement {
     replicas: [replica({ node: "edge-a", role: "owner", phase: "owning" })],
     handover: null,
     user: null,
+    alarm: null,
     actions: {},
     ...change,
   };

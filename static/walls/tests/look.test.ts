@@ -5,6 +5,7 @@ import { askCurve, askLoad, lookAt, soon, useSeen, withOld, type Tiles } from ".
 const record = { partition: 0, offset: 1, at: "2026-11-29T12:00:00Z", key: null, value: { n: 1 } };
 const tile = (problem: string | null, element = "power"): TileState => ({
   sources: [{ pipeline: "p", element, title: element, status: "running", last_row_at: null, problem }],
+  alarm: null,
   figure: null,
   rows: problem === null ? { stream: element, records: [record] } : null,
   picture: null,

@@ -61,7 +61,7 @@ def test_a_flag_needs_no_limit() -> None:
 
 def test_a_message_says_what_how_much_and_the_limit() -> None:
     said = message_of(rule(**LAG), Subject(title="Mean of Hall"), 12345.0)
-    assert said == "Mean of Hall: rows wait 12,345 rows (more than 100)."
+    assert said == "12,345 rows wait for Mean of Hall (more than 100)."
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,94 @@
+import { expect, test } from "vitest";
+import type { Alarm, AlarmChannel, AlarmMetric } from "../../shared/types";
+import { newAlarms } from "../alarms/new-alarms";
+import { matches, routeSentence, ruleSentence, valuesWords } from "../alarms/words";
+
+const alarm = (change: Partial<Alarm> = {}): Alarm => ({
+  id: 1,
+  status: "raised",
+  severity: "warning",
+  title: "Hot of Hall",
+  message: "Hot of Hall, m1: t 81.5",
+  source: "rows",
+  rule: null,
+  pipeline: "hall",
+  element: "hot",
+  node: "edge-a",
+  site: null,
+  key: "m1",
+  values: {},
+  row: null,
+  count: 1,
+  raised_at: "2026-11-29T12:00:00Z",
+  seen_at: "2026-11-29T12:00:00Z",
+  cleared_at: null,
+  acknowledged_at: null,
+  acknowledged_by: null,
+  silenced_until: null,
+  silenced_by: null,
+  note: "",
+  ...change,
+});
+
+test("a filter looks at words, severity, pipeline and state together", () => {
+  const all = { words: "", severity: "", pipeline: "", status: "" };
+  expect(matches(alarm(), all)).toBe(true);
+  expect(matches(alarm(), { ...all, words: " M1 " })).toBe(true);
+  expect(matches(alarm(), { ...all, words: "edge-a", severity: "warning", pipeline: "hall" })).toBe(true);
+  expect(matches(alarm(), { ...all, words: "m2" })).toBe(false);
+  expect(matches(alarm(), { ...all, severity: "critical" })).toBe(false);
+  expect(matches(alarm(), { ...all, pipeline: "other" })).toBe(false);
+  expect(matches(alarm(), { ...all, status: "silenced" })).toBe(false);
+});
+
+test("the browser tells of an alarm once, and only of one that nobody knows of", () => {
+  const now = [alarm(), alarm({ id: 2 }), alarm({ id: 3, status: "acknowledged" })];
+  expect(newAlarms(new Set([1]), now).map(({ id }) => id)).toEqual([2]);
+  expect(newAlarms(new Set([1, 2, 3]), now)).toEqual([]);
+});
+
+test("values are as long as people read them", () => {
+  expect(valuesWords({ t: 81.512345678, machine: "m1", none: null })).toBe(
+    "t 81.5123, machine m1, none null",
+  );
+});
+
+test("a rule says when it raises an alarm, and when it clears it", () => {
+  const metrics: AlarmMetric[] = [
+    { metric: "lag_rows", title: "rows wait", unit: "rows", of: "element", below: false, flag: false },
+    { metric: "node_silent", title: "does not answer", unit: "", of: "node", below: false, flag: true },
+  ];
+  expect(ruleSentence({ metric: "lag_rows", raise_at: 100, clear_at: 50, for_s: 120 }, metrics)).toBe(
+    "A warning alarm when more than 100 rows wait for an element, for 2 minutes. It is cleared at 50 rows.",
+  );
+  expect(ruleSentence({ metric: "node_silent", severity: "critical", node: "edge-b" }, metrics)).toBe(
+    "A critical alarm when edge-b does not answer.",
+  );
+});
+
+test("a route says who is told, when, and who else", () => {
+  const channels = [
+    { id: 1, name: "mail" },
+    { id: 2, name: "shift lead" },
+  ] as AlarmChannel[];
+  const hours = [{ days: [0, 1], begins: "08:00", ends: "17:00" }];
+  expect(
+    routeSentence(
+      {
+        channels: [1],
+        severity: "critical",
+        sites: ["hall"],
+        on_call: hours,
+        zone: "Europe/Vienna",
+        repeat_min: 30,
+        escalate_min: 10,
+        escalate_to: [2],
+      },
+      channels,
+    ),
+  ).toBe(
+    "Critical alarms at hall go to mail. Mon, Tue 08:00 to 17:00 (Europe/Vienna)." +
+      " Repeated every 30 minutes until somebody acknowledges." +
+      " After 10 minutes without that, shift lead is told, too.",
+  );
+});

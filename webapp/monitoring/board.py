@@ -91,8 +91,9 @@ class Board:
             user = self._users.get((pipeline.pk, element["id"]))
             settled = self._settled.get((deployment.pk, element["id"]), 0) if deployment else 0
             shown = element_json(element, facts, names, user, settled)
-            alarm = self._alarms.get((pipeline.name, element["id"])) if deployment else None
-            found.append({**shown, "alarm": alarm})
+            if deployment is not None:
+                shown["alarm"] = self._alarms.get((pipeline.name, element["id"]))
+            found.append(shown)
         return found
 
     def _elsewhere(self, pipeline: Pipeline, deployment: Deployment | None) -> list[Elsewhere]:

@@ -10,7 +10,8 @@ import { Advised } from "./advised";
 const ICONS = { info: Info, warning: TriangleAlert, error: CircleAlert };
 
 /** An event, or a line that needs attention, with a policy's advice. */
-export type FeedLine = LogEvent & Partial<Pick<AttentionLine, "move_to" | "restore_to" | "site" | "change">>;
+export type FeedLine = LogEvent &
+  Partial<Pick<AttentionLine, "move_to" | "restore_to" | "site" | "change" | "alarm">>;
 
 export interface Told {
   event: FeedLine;
@@ -131,6 +132,7 @@ export function Feed({ events, max }: { events: FeedLine[]; max?: number }) {
                   {handoverOf(event) && (
                     <a href={`/handovers/${encodeURIComponent(handoverOf(event) ?? "")}`}>Handover</a>
                   )}
+                  {event.alarm !== undefined && <a href={`/alarms/?alarm=${event.alarm}`}>Alarm</a>}
                   <Advised {...event} />
                   {event.node && <a href={`/nodes/${encodeURIComponent(event.node)}`}>{event.node}</a>}
                 </div>

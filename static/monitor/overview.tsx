@@ -95,11 +95,17 @@ function OverviewPage() {
   );
 }
 
-/** What needs attention is asked for again as soon as a pipeline or a node is in another state. */
+/** What needs attention is asked for again as soon as a pipeline, a node or an alarm is in another state. */
 function useReloadWhenStatesChange(reload: () => void) {
-  const states = useLive(({ loaded, pipelines, nodes }) =>
+  const states = useLive(({ loaded, pipelines, nodes, alarms }) =>
     loaded
-      ? [...pipelines, ...nodes.map((node) => ({ ...node, status: nodeStatus(node) }))].map(stateOf).join()
+      ? [
+          ...pipelines,
+          ...nodes.map((node) => ({ ...node, status: nodeStatus(node) })),
+          ...alarms.map(({ id, status }) => ({ name: String(id), status })),
+        ]
+          .map(stateOf)
+          .join()
       : "",
   );
   const again = useRef(reload);

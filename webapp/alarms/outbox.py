@@ -46,12 +46,15 @@ def plan() -> None:
     waiting = Alarm.objects.filter(cleared_at=None, acknowledged_at=None)
     waiting = waiting.exclude(silenced_until__gt=now).order_by("id")[:1000]
     alarms = list(waiting)
+    silent = _silent_nodes()
     known = {(each.alarm_id, each.route_id): each for each in Told.objects.filter(alarm__in=alarms)}
     for alarm in alarms:
         for route, spec in routes:
             if not is_about(spec, alarm.severity, alarm.pipeline, alarm.site):
                 continue
             row = known.get((alarm.pk, route.pk))
+            if row is None and alarm.element and alarm.node in silent:
+                continue  # it is told with its node
             facts = ToldFacts(row.first_at, row.last_at, row.escalated_at) if row is not None else None
             for reason in due(spec, alarm.state, facts, now):
                 _plan_one(route, spec, alarm, reason, now)
@@ -99,10 +102,13 @@ def _tell_cleared(route: Route, spec: RouteSpec, alarm: Alarm, now: datetime) ->
 
 def _follows(alarm: Alarm) -> bool:
     """Returns whether the alarm follows from the silence of its node, of which people are told."""
-    if not alarm.element or not alarm.node:
-        return False
-    of_node = Alarm.objects.filter(node=alarm.node, element="", cleared_at=None, source=Alarm.Source.RULE)
-    return of_node.filter(rule__rule__metric="node_silent").exists()
+    return bool(alarm.element) and alarm.node in _silent_nodes()
+
+
+def _silent_nodes() -> set[str]:
+    """Returns the nodes with an alarm that they do not answer."""
+    of_nodes = Alarm.objects.filter(element="", cleared_at=None, source=Alarm.Source.RULE)
+    return set(of_nodes.filter(rule__rule__metric="node_silent").values_list("node", flat=True))
 
 
 def _put(

@@ -73,5 +73,12 @@ def _plain(value: Any) -> Any:
     return _cut(value if isinstance(value, str) else str(value), TEXT_MAX)
 
 
+def plain_key(key: str) -> str:
+    """Returns a row's key as an alarm has it."""
+    return _cut(key, KEY_MAX)
+
+
 def _cut(text: str, most: int) -> str:
+    """Returns the text, as long as allowed, without what a database does not take."""
+    text = text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
     return text if len(text) <= most else text[: most - 1] + "…"

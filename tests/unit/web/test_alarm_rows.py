@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from webapp.alarms.rows import VALUES_MAX, said
+from webapp.alarms.rows import VALUES_MAX, plain_key, said
 from webapp.alarms.state import Clear, Raise
 
 NOW = datetime(2026, 11, 29, tzinfo=UTC)
@@ -45,3 +45,11 @@ def test_what_an_alarm_keeps_of_a_row_is_bounded() -> None:
     assert len(found.values) == VALUES_MAX
     assert len(found.message) == 500
     assert max(len(name) + len(str(value)) for name, value in found.values.items()) <= 280
+
+
+def test_what_a_database_does_not_take_is_replaced() -> None:
+    found = said({"a\0": "b\ud800\0"}, "Hot", plain_key("m\0\ud800"), NOW, ends=False)
+    assert isinstance(found, Raise)
+    for text in (found.message, *found.values, *found.values.values(), plain_key("m\0\ud800")):
+        assert "\0" not in text
+        text.encode()  # fails for half a character

@@ -80,7 +80,7 @@ class RuleKeeper(Periodic):
                 since_s[row.pk, key] = verdict.since_s
             if verdict.act == "raise" and value is not None and len(open) + len(steps) < OPEN_PER_RULE_MAX:
                 shown = {} if rule.kind.flag else {rule.kind.title: value, "limit": rule.raise_at}
-                message = message_of(rule, subject, value)
+                message = message_of(rule, subject, value)[:500]
                 steps.append(Step(_about(row, subject), Raise(now, rule.severity, message, shown)))
             elif verdict.act == "clear":
                 steps.append(Step(_about(row, subject), Clear(now)))

@@ -20,7 +20,7 @@ from pipeline_runtime.kafka.peek import PeekedRecord
 from pipeline_runtime.model.document import parse_reference
 from pipeline_runtime.operators.registry import OperatorUnknown, default_registry
 from webapp.alarms.models import Alarm, AlertReading
-from webapp.alarms.rows import KEY_MAX, QUIET, said
+from webapp.alarms.rows import QUIET, plain_key, said
 from webapp.alarms.state import Raise
 from webapp.alarms.taking import OPEN_PER_ELEMENT_MAX, OTHER_KEYS, About, Step, clear_all, take
 from webapp.audit.records import record_event
@@ -222,7 +222,7 @@ def _steps(stream: Stream, records: Iterable[PeekedRecord]) -> list[Step]:
     for record in records:
         if record.offset < stream.positions.get(record.partition, 0):
             continue
-        key = (record.key or "")[:KEY_MAX]
+        key = plain_key(record.key or "")
         happening = said(fields_of(record), about.title, key, now, ends=stream.ends)
         if happening is None:
             continue

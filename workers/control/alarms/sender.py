@@ -10,7 +10,7 @@ whether it has the message, the message is sent once more with the same id, and 
 from __future__ import annotations
 
 import logging
-from concurrent.futures import Future, ThreadPoolExecutor
+import threading
 from datetime import timedelta
 from time import monotonic
 from uuid import UUID
@@ -46,8 +46,8 @@ class AlarmSender(Periodic):
 
     def __init__(self, context: ControlContext) -> None:
         super().__init__(context, EACH_S)
-        self._pool = ThreadPoolExecutor(AT_ONCE_MAX, thread_name_prefix="alarm-channel")
-        self._running: dict[int, Future[None]] = {}  # by channel
+        # By channel. Daemons: control ends at once, and what one of them was sending is sent again.
+        self._running: dict[int, threading.Thread] = {}
         self._plan_at_s = 0.0
         self._prune_at_s = monotonic() + PRUNE_S
 
@@ -58,14 +58,12 @@ class AlarmSender(Periodic):
         if monotonic() >= self._prune_at_s:
             prune()
             self._prune_at_s = monotonic() + PRUNE_S
-        self._running = {channel: each for channel, each in self._running.items() if not each.done()}
+        self._running = {channel: each for channel, each in self._running.items() if each.is_alive()}
         for channel, message in due_messages().items():
             if channel not in self._running and len(self._running) < AT_ONCE_MAX:
-                self._running[channel] = self._pool.submit(self._deliver, message)
-
-    def let_go(self) -> None:
-        if self._context.closing.is_set():
-            self._pool.shutdown(wait=False, cancel_futures=True)
+                thread = threading.Thread(target=self._deliver, args=(message,), daemon=True)
+                self._running[channel] = thread
+                thread.start()
 
     def _deliver(self, id: UUID) -> None:
         try:

@@ -14,13 +14,32 @@ interface MenuItem {
 
 export type MenuEntry = MenuItem | "line";
 
-export function Menu({ trigger, entries }: { trigger: ReactNode; entries: MenuEntry[] }) {
+interface MenuProps {
+  trigger: ReactNode;
+  entries: MenuEntry[];
+  /** what has the focus when the menu has closed; null: its trigger */
+  focusAfter?: () => HTMLElement | null;
+}
+
+export function Menu({ trigger, entries, focusAfter }: MenuProps) {
+  const giveFocus = (event: Event) => {
+    const next = focusAfter?.();
+    if (!next) return;
+    event.preventDefault();
+    next.focus();
+  };
   return (
     <RMenu.Root modal={false}>
       <RMenu.Trigger asChild>{trigger}</RMenu.Trigger>
       {/* within the page's main landmark, so that a user who goes from landmark to landmark finds it */}
       <RMenu.Portal container={document.getElementById("root")}>
-        <RMenu.Content className="menu" align="start" sideOffset={4} collisionPadding={8}>
+        <RMenu.Content
+          className="menu"
+          align="start"
+          sideOffset={4}
+          collisionPadding={8}
+          onCloseAutoFocus={giveFocus}
+        >
           {entries.map((entry, index) => (
             <Entry key={index} entry={entry} />
           ))}

@@ -1,4 +1,4 @@
-import type { ReactNode } from "react";
+import { useRef, type ReactNode } from "react";
 import * as RTabs from "@radix-ui/react-tabs";
 import { ChevronDown } from "lucide-react";
 import { Edges } from "./edges";
@@ -77,13 +77,21 @@ function MoreTabs({
   folded: readonly Tab[];
   onChange: (id: string) => void;
 }) {
+  const chosen = useRef<string | null>(null);
   const choose = (id: string) => {
+    chosen.current = id;
     onChange(id);
-    const tab = () => document.querySelector<HTMLElement>(`[role="tab"][id$="-trigger-${CSS.escape(id)}"]`);
-    window.setTimeout(() => tab()?.focus());
+  };
+  const focusAfter = () => {
+    const id = chosen.current;
+    chosen.current = null;
+    return id === null
+      ? null
+      : document.querySelector<HTMLElement>(`[role="tab"][id$="-trigger-${CSS.escape(id)}"]`);
   };
   return (
     <Menu
+      focusAfter={focusAfter}
       trigger={
         <button type="button" className="tabs__tab tabs__more" aria-label={`More ${label.toLowerCase()}`}>
           More

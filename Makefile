@@ -39,7 +39,7 @@ check-full: install-tests ## the same with each case of each test, then 200 hand
 	@HANDOVERS=200 $(PY) -m tests.handover.soak
 
 install-tests:
-	@.ci/install python java jars classes node_modules bundle chromium mosquitto
+	@.ci/install python java jars classes node_modules bundle chromium mosquitto postgresql
 
 test-browser-code: ## the tests of the browser code alone
 	@.ci/install python node_modules

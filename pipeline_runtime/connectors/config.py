@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any, Literal
 
 from pipeline_runtime.connectors.sdk import ConnectorError, Place
+from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import Frozen
 
 SPOOL_BYTES_MAX = 256 << 20
@@ -24,6 +25,8 @@ class ConnectorConfig(Frozen):
     operator: str = ""
     params: dict[str, Any] = {}
     connection: dict[str, Any] | None = None
+    group: str = ""
+    rows: StreamSchema | None = None
     missing: str = ""
     kafka_bootstrap: str
     kafka_security: dict[str, Any] = {}
@@ -58,4 +61,5 @@ def made(config: ConnectorConfig) -> Any:
     connection = None
     if operator.connection is not None:
         connection = operator.connection.model_validate(config.connection)
-    return named(config.connector)(Place(config.deployment, config.element, params, connection))
+    place = Place(config.deployment, config.element, params, connection, config.group, config.rows)
+    return named(config.connector)(place)

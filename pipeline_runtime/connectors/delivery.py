@@ -78,6 +78,7 @@ def _deliver_next(
     if refused:
         letters = [Letter(batch.rows[each.row], batch.times_ms[each.row], each.reason) for each in refused]
         rows.put_letters(letters)
+    deliverer.settle()
     if not keeps_position:
         rows.store(batch.end)
     report.count(rows=len(batch.rows) - len(refused), refused=len(refused))

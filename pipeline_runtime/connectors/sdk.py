@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from pipeline_runtime.model.connectors import Found
+from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.operators.connections import ConnectionFields
 
 CONNECT_S = 5.0
@@ -46,6 +47,8 @@ class Place(Generic[P, C]):
     element: str
     params: P  # the operator's Params
     connection: C  # the ConnectionFields of the kind that the operator names
+    group: str = ""  # whose owners `Deliverer.open` numbers
+    rows: StreamSchema | None = None  # of a deliverer: the columns of its rows
 
     @property
     def name(self) -> str:
@@ -136,8 +139,8 @@ class Deliverer(ABC, Generic[P, C]):
     """Gives rows to a system. One object lives as long as its process.
 
     After an error `close` and `open` are called, and the same rows come again: at least once. A deliverer
-    that stores `Batch.end` in the same transaction as the rows, and returns it in `position`, is exactly
-    once.
+    that stores `Batch.end` in the same transaction as the rows, commits it in `settle`, and returns it in
+    `position`, is exactly once.
     """
 
     batch_rows: ClassVar[int] = 500
@@ -160,6 +163,11 @@ class Deliverer(ABC, Generic[P, C]):
     def deliver(self, batch: Batch) -> Sequence[Refused]:
         """Returns when the system has all rows, but those that it does not take at all. Raises
         ConnectorError."""
+
+    def settle(self) -> None:
+        """Called after `deliver`, when the rows that were refused are in the dead letters. A deliverer that
+        keeps the position commits here, so that no refused row is lost. Raises ConnectorError."""
+        return None
 
     def idle(self) -> None:
         """Called each second without rows. Raises ConnectorError if the connection was lost meanwhile."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import RecordReading
@@ -25,7 +25,7 @@ class ConnectedOperator(TransformOperator):
     connector: ClassVar[str]
     # The kind of connection that `params.connection` names, or None if the connector needs none.
     connection: ClassVar[type[ConnectionFields] | None] = None
-    delivery = "at least once"
+    delivery: ClassVar[Literal["exactly once", "at least once"]] = "at least once"
     state_params = frozenset()  # its topic stays the same whatever the parameters are
 
 

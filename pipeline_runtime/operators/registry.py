@@ -58,6 +58,7 @@ BUILT_IN = {
     "csv-sink": "csv_sink:CsvSink",
     "kafka-out": "kafka_out:KafkaOut",
     "mqtt-out": "mqtt:MqttOut",
+    "postgresql-out": "postgresql:PostgresqlOut",
     "live-chart": "live_chart:LiveChart",
     "live-table": "live_table:LiveTable",
 }

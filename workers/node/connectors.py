@@ -171,18 +171,21 @@ class Connectors:
         fields, missing = None, ""
         if operator.connection is not None:
             fields, missing = self._fields(name, operator.connection.kind, connections)
-        topic = intake_topic if brings else stream_topic
+        topic = (intake_topic if brings else stream_topic)(spec.deployment, element.id)
+        rows = next((each.data_schema for each in spec.outputs if each.topic == topic), None)
         return ConnectorConfig(
             kind="in" if brings else "out",
             deployment=spec.deployment,
             element=element.id,
-            topic=topic(spec.deployment, element.id),
+            topic=topic,
             dead_letters=spec.dead_letters(element.id),
             connector=operator.connector,
             operator=name_of(operator),
             params=element.params,
             connection=fields,
             missing=missing,
+            group=spec.id,
+            rows=rows,
             kafka_bootstrap=self._kafka.bootstrap,
             kafka_security=self._kafka.security,
             spool=str(self._spool(spec.id, element.id)),

@@ -1,0 +1,146 @@
+"""What a database has: its tables and their columns, with types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import psycopg
+from psycopg import sql
+
+from pipeline_runtime.connectors.postgresql import ALIVE_S, Row, Session, table_name
+from pipeline_runtime.connectors.sdk import ConnectorError, Probed
+from pipeline_runtime.model.connectors import ROWS_SHOWN, Found
+from pipeline_runtime.model.schema import FieldType
+from pipeline_runtime.operators.postgresql import PostgresqlConnection
+
+FOUND_MAX = 1000
+POSITIONS = "fogline_positions"
+_SHOWN = 200
+
+_TEXTS = frozenset({"text", "varchar", "bpchar", "name", "citext"})
+_AS_TEXT = frozenset({"uuid", "json", "jsonb", "inet", "cidr", "macaddr"})
+HOLDS: Mapping[FieldType, frozenset[str]] = {
+    FieldType.INTEGER: frozenset({"int2", "int4", "int8", "numeric"}),
+    FieldType.NUMBER: frozenset({"float8", "float4", "numeric"}),
+    FieldType.STRING: _TEXTS | _AS_TEXT,
+    FieldType.BOOLEAN: frozenset({"bool"}),
+    FieldType.TIMESTAMP: frozenset({"timestamptz", "timestamp"}),
+}
+"""The types of the database that hold all values of a type of Fogline, by their names in pg_type."""
+
+GIVES: Mapping[str, FieldType] = {
+    **dict.fromkeys(("int2", "int4", "int8"), FieldType.INTEGER),
+    **dict.fromkeys(("float4", "float8", "numeric"), FieldType.NUMBER),
+    **dict.fromkeys(sorted(_TEXTS | _AS_TEXT), FieldType.STRING),
+    "bool": FieldType.BOOLEAN,
+    **dict.fromkeys(("timestamptz", "timestamp", "date"), FieldType.TIMESTAMP),
+}
+"""The type of Fogline that a column is offered as."""
+
+
+@dataclass(frozen=True)
+class SqlColumn:
+    """A column of a table."""
+
+    name: str
+    type: str  # as people write it, with its length: "character varying(20)"
+    base: str  # its name in pg_type, of a domain that of its base
+    cast: str  # the type without its length, quoted where needed, as a part of a statement
+    enum: bool
+    must_be_given: bool  # not null, and without a default
+    made: bool  # by the database, so nobody may write it
+
+    def holds(self, type: FieldType) -> bool:
+        return self.base in HOLDS[type] or (self.enum and type is FieldType.STRING)
+
+    @property
+    def needs_cast(self) -> bool:
+        """Returns whether a text does not become such a value by itself."""
+        return self.enum or self.base in _AS_TEXT
+
+    @property
+    def gives(self) -> FieldType | None:
+        """Returns the type of Fogline that it may be read as, or None."""
+        return FieldType.STRING if self.enum else GIVES.get(self.base)
+
+
+_COLUMNS = """
+SELECT a.attname, format_type(a.atttypid, a.atttypmod), coalesce(b.typname, t.typname),
+       format_type(a.atttypid, NULL), coalesce(b.typtype, t.typtype) = 'e',
+       a.attnotnull AND NOT a.atthasdef AND a.attidentity = '', a.attgenerated <> '' OR a.attidentity = 'a'
+FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+LEFT JOIN pg_type b ON t.typtype = 'd' AND b.oid = t.typbasetype
+WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+"""
+
+_UNIQUE = """
+SELECT array_agg(a.attname::text) FROM pg_index i
+JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey[0:i.indnkeyatts - 1])
+WHERE i.indrelid = to_regclass(%s) AND i.indisunique AND i.indimmediate AND i.indisvalid
+  AND i.indpred IS NULL AND i.indexprs IS NULL
+GROUP BY i.indexrelid
+"""
+
+
+def columns_of(raw: psycopg.Connection[Row], namespace: str, table: str) -> tuple[SqlColumn, ...]:
+    """Returns the columns, or none if there is no such table."""
+    found = raw.execute(_COLUMNS, [table_name(namespace, table).as_string(raw)]).fetchall()
+    return tuple(SqlColumn(*row) for row in found)
+
+
+def unique_keys(raw: psycopg.Connection[Row], namespace: str, table: str) -> list[frozenset[str]]:
+    """Returns the sets of columns by which each row of the table is found."""
+    found = raw.execute(_UNIQUE, [table_name(namespace, table).as_string(raw)]).fetchall()
+    return [frozenset(names) for (names,) in found]
+
+
+# -- test connection -------------------------------------------------------------------------------------
+
+_TABLES = """
+SELECT n.nspname, c.relname
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname NOT LIKE 'pg\\_%%'
+  AND n.nspname NOT IN ('information_schema') AND n.nspname NOT LIKE '\\_timescaledb%%' AND c.relname <> %s
+  AND has_schema_privilege(n.oid, 'USAGE') AND NOT c.relispartition
+ORDER BY n.nspname = 'public' DESC, n.nspname, c.relname LIMIT %s
+"""
+
+
+def probe(connection: PostgresqlConnection, path: str) -> Probed:
+    """Lists the tables, or of `path`, a table as schema.table, the columns and the first rows."""
+    session = Session(connection, "fogline-test", autocommit=True)
+    try:
+        with session.asking(ALIVE_S) as raw:
+            return _table(raw, path) if path else _tables(raw)
+    finally:
+        session.close()
+
+
+def _tables(raw: psycopg.Connection[Row]) -> Probed:
+    rows = raw.execute(_TABLES, [POSITIONS, FOUND_MAX]).fetchall()
+    found = tuple(
+        Found(path=f"{space}.{name}", title=name if space == "public" else f"{space}.{name}", inner=True)
+        for space, name in rows
+    )
+    return Probed(f"Connected. The database has {len(rows)} tables and views that this user sees.", (), found)
+
+
+def _table(raw: psycopg.Connection[Row], path: str) -> Probed:
+    namespace, _, table = path.partition(".") if "." in path else ("public", ".", path)
+    columns = columns_of(raw, namespace, table)
+    if not columns:
+        raise ConnectorError(
+            f'There is no table "{table}" in the schema "{namespace}", or this user does not see it.'
+        )
+    query = sql.SQL("SELECT * FROM {} LIMIT {}").format(table_name(namespace, table), sql.Literal(ROWS_SHOWN))
+    rows = [_shown(columns, row) for row in raw.execute(query).fetchall()]
+    found = tuple(Found(path=f"{path}.{each.name}", title=each.name, type=each.type) for each in columns)
+    return Probed(f"Connected. {path} has {len(columns)} columns.", tuple(rows), found)
+
+
+def _shown(columns: Sequence[SqlColumn], row: Row) -> dict[str, str | int | float | bool | None]:
+    return {
+        column.name: value if value is None or isinstance(value, bool | int | float) else str(value)[:_SHOWN]
+        for column, value in zip(columns, row, strict=True)
+    }

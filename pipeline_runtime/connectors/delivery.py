@@ -102,4 +102,4 @@ def _again_and_again(run: Callable[[], None], report: Report, stop: threading.Ev
         backoff, wait_s = backoff.failed(
             connected_s, lasting=getattr(error, "lasting", False), chance=random.random()
         )
-        stop.wait(wait_s)
+        stop.wait(max(wait_s, getattr(error, "wait_s", 0.0)))

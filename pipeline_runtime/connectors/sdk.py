@@ -28,11 +28,12 @@ CONNECT_S = 5.0
 class ConnectorError(Exception):
     """The system cannot be used now. The message says what is wrong and where, and what to do if that is not
     plain; it holds no secret. `lasting` says that only a change of the parameters or the connection ends it.
-    It is then tried again once a minute."""
+    It is then tried again once a minute. `wait_s`: the system asks not to be tried sooner."""
 
-    def __init__(self, message: str, *, lasting: bool = False) -> None:
+    def __init__(self, message: str, *, lasting: bool = False, wait_s: float = 0.0) -> None:
         super().__init__(message)
         self.lasting = lasting
+        self.wait_s = wait_s
 
 
 P = TypeVar("P")
@@ -143,7 +144,7 @@ class Deliverer(ABC, Generic[P, C]):
     `position`, is exactly once.
     """
 
-    batch_rows: ClassVar[int] = 500
+    batch_rows: int = 500
     """The most rows of one batch."""
 
     def __init__(self, place: Place[P, C]) -> None:

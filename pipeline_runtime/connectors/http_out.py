@@ -1,0 +1,234 @@
+"""Sends rows to an HTTP server (httpx)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from time import monotonic
+from typing import Any
+
+import httpx
+
+from pipeline_runtime.connectors.in_words import in_words
+from pipeline_runtime.connectors.sdk import (
+    CONNECT_S,
+    Batch,
+    ConnectorError,
+    Deliverer,
+    Place,
+    Probed,
+    Refused,
+)
+from pipeline_runtime.connectors.tls import tls_context
+from pipeline_runtime.model.connectors import ROWS_SHOWN
+from pipeline_runtime.operators.http import HttpConnection, HttpOutParams
+
+ANSWER_BYTES_MAX = 65_536
+"""How much of an answer is read."""
+QUOTED = 200
+WAIT_S_MAX = 300.0
+"""The longest that a Retry-After is kept to."""
+AGAIN = frozenset({408, 425, 429})
+MENDED_BY_A_PERSON = frozenset({401, 403, 404, 405, 407})
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    text: str
+    headers: Mapping[str, str]
+
+
+class Server:
+    """An HTTP server. Raises ConnectorError if it does not answer."""
+
+    def __init__(self, connection: HttpConnection, timeout_s: float) -> None:
+        self._where, self._timeout_s = connection.where, timeout_s
+        headers = {"User-Agent": "Fogline"}
+        if connection.token is not None:
+            headers["Authorization"] = f"Bearer {connection.token}"
+        if connection.header is not None and connection.header_value is not None:
+            headers[connection.header] = connection.header_value
+        host = f"[{connection.host}]" if ":" in connection.host else connection.host
+        try:
+            self._client = httpx.Client(
+                base_url=f"{'https' if connection.tls else 'http'}://{host}:{connection.port}",
+                headers=headers,
+                timeout=httpx.Timeout(timeout_s, connect=CONNECT_S),
+                verify=tls_context(connection) if connection.tls else False,
+                follow_redirects=False,
+                trust_env=False,  # neither proxies nor passwords of who runs the node
+            )
+        except OSError as error:
+            raise in_words(error, self._where) from error
+
+    def ask(
+        self, method: str, path: str, content: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> Answer:
+        until_s = monotonic() + 2 * self._timeout_s
+        found = b""
+        try:
+            with self._client.stream(method, path, content=content, headers=headers) as response:
+                for part in response.iter_bytes(ANSWER_BYTES_MAX):
+                    found += part
+                    if len(found) >= ANSWER_BYTES_MAX or monotonic() > until_s:
+                        break
+                return Answer(response.status_code, _text(found), response.headers)
+        except httpx.TimeoutException as error:
+            if isinstance(error, httpx.ConnectTimeout):
+                raise in_words(TimeoutError(), self._where) from error
+            raise ConnectorError(f"{self._where} does not answer within {self._timeout_s:.0f} s.") from error
+        except httpx.HTTPError as error:
+            raise in_words(_cause(error), self._where) from error
+
+    def close(self) -> None:
+        with suppress(Exception):
+            self._client.close()
+
+
+def _text(found: bytes) -> str:
+    return found[:ANSWER_BYTES_MAX].decode(errors="replace")
+
+
+def _cause(error: BaseException) -> BaseException:
+    """Returns the error of the socket or of TLS behind it, or that the connection was closed."""
+    at: BaseException | None = error
+    while at is not None:
+        if isinstance(at, OSError):
+            return at
+        at = at.__cause__ or at.__context__
+    if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError | httpx.WriteError):
+        return ConnectionError()
+    return error
+
+
+class HttpDeliverer(Deliverer[HttpOutParams, HttpConnection]):
+    """What it has sent, it does not send again as long as its process lives, also after an error in the
+    middle of a batch."""
+
+    def __init__(self, place: Place[HttpOutParams, HttpConnection]) -> None:
+        super().__init__(place)
+        self.batch_rows = place.params.rows_max if place.params.body == "rows" else 100
+        self._server: Server | None = None
+        self._sent = 0  # the offset before which the server has all rows
+        self._refused: dict[int, str] = {}  # offset -> why, until they are in the dead letters
+        self._end = 0
+
+    def open(self, epoch: int) -> None:
+        """Opens nothing yet: the first request does."""
+        self._server = Server(self.place.connection, self.place.params.timeout_s)
+
+    def deliver(self, batch: Batch) -> Sequence[Refused]:
+        places = [place for place, offset in enumerate(batch.offsets) if offset >= self._sent]
+        if self.place.params.body == "row":
+            for place in places:
+                self._send(batch, [place])
+        elif places:
+            self._send(batch, places)
+        self._end = batch.end
+        return [
+            Refused(place, self._refused[offset])
+            for place, offset in enumerate(batch.offsets)
+            if offset in self._refused
+        ]
+
+    def settle(self) -> None:
+        self._refused = {offset: why for offset, why in self._refused.items() if offset >= self._end}
+
+    def close(self) -> None:
+        server, self._server = self._server, None
+        if server is not None:
+            server.close()
+
+    def _send(self, batch: Batch, places: Sequence[int]) -> None:
+        """Sends the rows at these places, in order. Raises ConnectorError."""
+        assert self._server is not None
+        params, offsets = self.place.params, [batch.offsets[place] for place in places]
+        rows = [self._row(batch.rows[place], batch.offsets[place]) for place in places]
+        answer = self._server.ask(
+            params.method,
+            params.path,
+            json.dumps(rows[0] if params.body == "row" else rows).encode(),
+            {"Content-Type": "application/json", "Idempotency-Key": self._key(offsets)},
+        )
+        why = why_not(answer, self.place.connection.where, datetime.now(UTC))
+        if isinstance(why, ConnectorError):
+            raise why
+        if why and len(places) > 1:
+            half = len(places) // 2
+            self._send(batch, places[:half])
+            self._send(batch, places[half:])
+            return
+        if why:
+            self._refused[offsets[0]] = why
+        self._sent = offsets[-1] + 1
+
+    def _row(self, row: Mapping[str, Any], offset: int) -> Mapping[str, Any]:
+        return row if self.place.params.id_field is None else {**row, self.place.params.id_field: offset}
+
+    def _key(self, offsets: Sequence[int]) -> str:
+        through = "" if self.place.params.body == "row" else f"-{offsets[-1]}"
+        return f"{self.place.deployment}.{self.place.element}.0.{offsets[0]}{through}"
+
+
+def why_not(answer: Answer, where: str, now: datetime) -> ConnectorError | str:
+    """Returns why the rows are to be sent again (an error), or never (a text), or an empty text."""
+    status = answer.status
+    said = f" It says: {' '.join(answer.text[:QUOTED].split())}" if answer.text.strip() else ""
+    if 200 <= status < 300:
+        return ""
+    if 300 <= status < 400:
+        to = answer.headers.get("location", "another place")[:QUOTED]
+        return ConnectorError(
+            f"{where} answers {status}: the rows belong to {to}. Fogline does not follow; change the "
+            "connection or the path.",
+            lasting=True,
+        )
+    if status in MENDED_BY_A_PERSON:
+        return ConnectorError(
+            f"{where} answers {status}. Check the token of the connection, the path and the method.{said}",
+            lasting=True,
+        )
+    if status in AGAIN or status >= 500:
+        wait_s = _retry_after_s(answer.headers.get("retry-after", ""), now)
+        return ConnectorError(
+            f"{where} answers {status}, so the rows are sent again.{said}", wait_s=min(WAIT_S_MAX, wait_s)
+        )
+    return f"the server answers {status}: {answer.text[:QUOTED]}"
+
+
+def _retry_after_s(text: str, now: datetime) -> float:
+    """Returns the seconds of a Retry-After, or 0 if there is none that can be read."""
+    if text.strip().isdigit():
+        return float(text[:9])
+    try:
+        moment = parsedate_to_datetime(text)
+    except ValueError:
+        return 0.0
+    return max(0.0, (moment.replace(tzinfo=moment.tzinfo or UTC) - now).total_seconds())
+
+
+def probe(connection: HttpConnection, path: str) -> Probed:
+    """Asks for `path`, or for /, and shows the first rows of an array."""
+    server = Server(connection, CONNECT_S - 1)
+    try:
+        answer = server.ask("GET", path if path.startswith("/") else f"/{path}")
+    finally:
+        server.close()
+    if answer.status in (401, 403):
+        raise ConnectorError(f"{connection.where} answers {answer.status}. Check the token.", lasting=True)
+    return Probed(f"Connected. The server answers {answer.status} to GET {path or '/'}.", _rows(answer.text))
+
+
+def _rows(text: str) -> tuple[dict[str, Any], ...]:
+    read: Callable[[str], Any] = json.loads
+    try:
+        found = read(text)
+    except (ValueError, RecursionError):
+        return ()
+    rows = found if isinstance(found, list) else [found]
+    return tuple(row for row in rows[:ROWS_SHOWN] if isinstance(row, dict))

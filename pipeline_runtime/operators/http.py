@@ -1,0 +1,245 @@
+"""Source and sink: HTTP. Rows come in by requests from others, and go out by requests of Fogline."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, JsonValue, model_validator
+
+from pipeline_runtime.model.faults import words_for_pattern
+from pipeline_runtime.model.schema import COLUMNS_MAX, StreamSchema
+from pipeline_runtime.model.spec import RecordReading
+from pipeline_runtime.operators.columns import NewColumn, SchemaCheck
+from pipeline_runtime.operators.connected import ConnectorSink, ConnectorSource
+from pipeline_runtime.operators.connections import (
+    ConnectionFields,
+    Host,
+    Secret,
+    TlsFields,
+    connection_field,
+)
+from pipeline_runtime.operators.kafka_in import EventTime, KafkaColumn
+from pipeline_runtime.operators.sdk import Params
+
+_FIELD_AHEAD_S = 86_400.0
+_CLOCK_AHEAD_S = 900.0
+_TARGET = re.compile(r"/(?!/)[!-~]*")
+
+HEADER = words_for_pattern(
+    r"^[A-Za-z0-9-]{1,100}$", "a header's name consists of letters, digits and hyphens, such as X-API-Key"
+)
+
+
+def _path(text: str) -> str:
+    if not _TARGET.fullmatch(text) or "#" in text:
+        raise ValueError("a path begins with one /, and has no spaces and no #: /api/rows?plant=1")
+    return text
+
+
+HttpPath = Annotated[str, Field(min_length=1, max_length=2000), AfterValidator(_path)]
+
+
+class HttpConnection(TlsFields):
+    """How to reach a server of HTTP."""
+
+    kind = "http"
+    title = "HTTP server"
+    probe = "pipeline_runtime.connectors.http_out:probe"
+
+    host: Host
+    port: int = Field(default=443, ge=1, le=65_535, description="443 is usual with TLS, and 80 without")
+    tls: bool = Field(default=True, title="TLS", description="encrypt what is sent (https)")
+    token: Secret | None = Field(default=None, title="Token", description="sent as Authorization: Bearer")
+    header: str | None = Field(
+        default=None, pattern=HEADER, title="Header", description="a header of each request; empty: none"
+    )
+    header_value: Secret | None = Field(default=None, title="Value of the header")
+
+    @property
+    def where(self) -> str:
+        return f"the HTTP server {self.host}, port {self.port}"
+
+    @model_validator(mode="after")
+    def _as_headers(self) -> HttpConnection:
+        for value in (self.token, self.header_value):
+            # The message must not hold the value.
+            if value is not None and not (value.isascii() and value.isprintable()):
+                raise ValueError("a token and a header's value have no line breaks and only ASCII characters")
+        if (self.header is None) != (self.header_value is None):
+            raise ValueError("a header has a name and a value: give both, or none")
+        return self
+
+
+class WebhookConnection(ConnectionFields):
+    """What others have to know to send rows to Fogline."""
+
+    kind = "webhook"
+    title = "Webhook (HTTP in)"
+    probe = "pipeline_runtime.connectors.http_in:probe"
+
+    token: Secret = Field(
+        min_length=16,
+        title="Token",
+        description="a secret of at least 16 characters, which the sender sends as Authorization: Bearer",
+    )
+    certificate: str | None = Field(
+        default=None,
+        max_length=20_000,
+        title="Own certificate",
+        description="the certificate (PEM) by which a sender knows the node; empty: no TLS",
+    )
+    private_key: Secret | None = Field(
+        default=None, title="Own private key", description="the key (PEM) of the own certificate"
+    )
+
+    @property
+    def where(self) -> str:
+        return "the webhook"
+
+    @model_validator(mode="after")
+    def _pair(self) -> WebhookConnection:
+        if (self.certificate is None) != (self.private_key is None):
+            raise ValueError("a certificate needs its private key: give both, or none")
+        return self
+
+
+_BODIES: list[JsonValue] = [
+    {"title": "One JSON object for each row", "value": "row"},
+    {"title": "A JSON array of many rows", "value": "rows"},
+]
+
+
+class HttpOutParams(Params):
+    connection: str = connection_field("http")
+    path: HttpPath = Field(default="/", description="where to send it: /api/rows")
+    method: Literal["POST", "PUT", "PATCH"] = "POST"
+    body: Literal["row", "rows"] = Field(
+        default="row", json_schema_extra={"x-choices": _BODIES}, description="what one request holds"
+    )
+    rows_max: int = Field(
+        default=100, ge=1, le=1000, title="Rows in a request", description="at most so many rows in an array"
+    )
+    id_field: NewColumn | None = Field(
+        default=None,
+        title="Field for a number",
+        description="a field of the JSON object that numbers the rows, so that a receiver notices repeats;"
+        " empty: none",
+    )
+    timeout_s: float = Field(
+        default=10.0,
+        ge=1,
+        le=60,
+        title="Time for an answer, s",
+        description="a server that has not answered by then is asked again",
+    )
+
+
+class HttpOut(ConnectorSink):
+    """Sends each row, or an array of rows, to an HTTP server as JSON, **at least once**.
+
+     The answers 200 to 299 say that the server has the rows. After no answer, and after 408, 429 and 5xx,
+    the same rows are sent again, later each time, and no sooner than the server's `Retry-After` says. With
+    401, 403, 404 and 405 the rows wait, too: a person has to mend the token or the path. Any other 4xx sends
+    the row to the dead letters, with the status and the first 200 characters of the answer. If an array is
+    refused so, its halves are sent, down to single rows. A redirection is not followed, and is told at the
+    element.
+
+     Each request has the header `Idempotency-Key`. With one row in a request it is made of deployment,
+    element, partition and offset, so a repeat has the same key. An array may be cut in another way when it
+    comes again, and has another key then: let `id_field` number its rows.
+
+     No proxy of the node's environment is used.
+    """
+
+    type = "http-out"
+    title = "HTTP out"
+    summary = "Sends rows to an HTTP server as JSON, at least once"
+    icon = "send"
+    Params = HttpOutParams
+    connector = "pipeline_runtime.connectors.http_out:HttpDeliverer"
+    connection = HttpConnection
+    example = {"connection": "plant-api", "path": "/api/alarms"}
+
+    params: HttpOutParams
+
+    def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
+        schema = inputs["in"]
+        with SchemaCheck() as check:
+            id_field = self.params.id_field
+            if id_field is not None and schema.field(id_field) is not None:
+                check.fail("params.id_field", f'the input has a column "{id_field}" already')
+        return schema
+
+
+class HttpInParams(Params):
+    connection: str = connection_field("webhook")
+    port: int = Field(ge=1024, le=65_535, description="where the node listens; free on each of its nodes")
+    address: Host = Field(
+        default="0.0.0.0",
+        description="the node's own address at which it listens; 0.0.0.0 is all of them",
+    )
+    path: HttpPath = Field(default="/", description="where rows are sent to: /rows")
+    columns: tuple[KafkaColumn, ...] = Field(
+        min_length=1, max_length=COLUMNS_MAX, description="the fields of the JSON objects that you need"
+    )
+    key: str | None = Field(
+        default=None, max_length=120, description="the column that is the record's key; empty: none"
+    )
+    time: EventTime | None = Field(
+        default=None,
+        title="Event time",
+        description="the field that is the event time; empty: when the row arrived",
+    )
+
+
+class HttpIn(ConnectorSource):
+    """Takes rows that others send to a port of its node (a webhook), **at least once**.
+
+     A sender sends `POST` with the header `Authorization: Bearer <token>` and a JSON object, an array of
+    objects, or lines of objects with the content type `application/x-ndjson`. The answer 202 says that all
+    rows are safe in Kafka, or on the node's disk while Kafka is away. Any other answer says in words why
+    nothing was promised; after 408, 429 and 503 a sender sends the same rows again, and they may come twice
+    then.
+
+     A request has at most 5 MiB and 5,000 rows, a row at most 900,000 bytes, and a request arrives within 10
+    seconds. At most 100 requests are open at a time. If one row of a request cannot be read, none is taken,
+    and the answer names it.
+
+     The element listens on the node on which it runs. After a move a sender has to find the new node: by a
+    name or a proxy in front of the nodes. Without a certificate in the connection the token is sent openly.
+    """
+
+    type = "http-in"
+    title = "HTTP in"
+    summary = "Takes rows that others send to the node by HTTP, at least once"
+    icon = "webhook"
+    Params = HttpInParams
+    connector = "pipeline_runtime.connectors.http_in:HttpIngester"
+    connection = WebhookConnection
+    example = {
+        "connection": "plant-webhook",
+        "port": 8800,
+        "path": "/rows",
+        "columns": [{"name": "temperature", "type": "number", "unit": "°C"}],
+    }
+
+    params: HttpInParams
+
+    def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
+        fields = tuple(column.field() for column in self.params.columns)
+        schema = StreamSchema(fields=fields, key=self.params.key)
+        with SchemaCheck() as check:
+            check.unique(schema.names, "params.columns")
+            if self.params.key is not None:
+                check.column(schema, self.params.key, "params.key")
+        return schema
+
+    def reading(self) -> RecordReading:
+        time = self.params.time
+        return RecordReading(
+            columns=tuple(column.reading() for column in self.params.columns),
+            time=None if time is None else time.reading(),
+            ahead_s=_CLOCK_AHEAD_S if time is None else _FIELD_AHEAD_S,
+        )

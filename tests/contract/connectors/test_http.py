@@ -1,0 +1,224 @@
+"""HTTP in and out beside real servers and clients."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import httpx
+import pytest
+
+from pipeline_runtime.connectors.http_in import HttpIngester
+from pipeline_runtime.connectors.http_out import HttpDeliverer, probe
+from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Place
+from pipeline_runtime.connectors.trial import RunningTrial, trial_deliverer
+from pipeline_runtime.operators.http import HttpConnection, HttpInParams, HttpOutParams, WebhookConnection
+from tests.ports import free_ports
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.integration
+
+TOKEN = "0123456789abcdef"
+
+
+class Receiver:
+    """A server that answers with `answers`, one after the other, then with 200."""
+
+    def __init__(self, port: int) -> None:
+        self.got: list[tuple[Any, str]] = []  # the body, the idempotency key
+        self.tokens: set[str | None] = set()
+        self.answers: list[tuple[int, dict[str, str], str]] = []
+        self.refuses = ""  # a request with this text gets 422
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+                receiver.tokens.add(self.headers["Authorization"])
+                receiver.got.append((json.loads(body), self.headers["Idempotency-Key"]))
+                status, headers, text = receiver.answers.pop(0) if receiver.answers else (200, {}, "")
+                if receiver.refuses and receiver.refuses in body:
+                    status, text = 422, "no such thing"
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text.encode())
+
+            def do_GET(self) -> None:
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(b'[{"a": 1}]')
+
+            def log_message(self, *_: Any) -> None:
+                return None
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
+
+
+@contextmanager
+def receiving(port: int) -> Iterator[Receiver]:
+    receiver = Receiver(port)
+    try:
+        yield receiver
+    finally:
+        receiver.server.shutdown()
+        receiver.server.server_close()
+
+
+def connection(port: int, **fields: Any) -> HttpConnection:
+    given = {"host": "127.0.0.1", "port": port, "tls": False, "token": TOKEN, **fields}
+    return HttpConnection.model_validate(given)
+
+
+def deliverer(port: int, **params: Any) -> HttpDeliverer:
+    given = HttpOutParams.model_validate({"connection": "h", **params})
+    return HttpDeliverer(Place("dep", "out", given, connection(port)))
+
+
+def test_rows_are_sent_until_the_server_has_them_each_with_its_own_key() -> None:
+    """Also when nobody listens at first, and after 503 in the middle of a batch."""
+    [port] = free_ports(1)
+    with receiving(port) as receiver:
+        receiver.answers = [
+            (200, {}, ""),
+            (503, {}, "soon"),
+            (200, {}, ""),
+            (422, {}, "bad row"),
+            (200, {}, ""),
+        ]
+        taken = trial_deliverer(deliverer(port), [{"n": n} for n in range(4)], batch_rows=4)
+        assert [(body["n"], key) for body, key in receiver.got] == [
+            (n, f"dep.out.0.{n}") for n in (0, 1, 1, 2, 3)
+        ]
+        assert receiver.tokens == {f"Bearer {TOKEN}"}
+    assert any("answers 503" in status.why and "soon" in status.why for status in taken.statuses)
+    assert [(letter.row["n"], letter.reason) for letter in taken.refused] == [
+        (2, "the server answers 422: bad row")
+    ]
+
+
+def test_of_an_array_only_the_rows_that_the_server_refuses_are_left_out() -> None:
+    [port] = free_ports(1)
+    with receiving(port) as receiver:
+        receiver.refuses = '"n": 5'
+        rows = [{"n": n} for n in range(8)]
+        taken = trial_deliverer(deliverer(port, body="rows", id_field="id"), rows, batch_rows=8)
+        accepted = [body for body, _ in receiver.got if all(row["n"] != 5 for row in body)]
+    assert [row["n"] for body in accepted for row in body] == [0, 1, 2, 3, 4, 6, 7]
+    assert all(row["id"] == row["n"] for body in accepted for row in body)
+    assert [letter.row["n"] for letter in taken.refused] == [5]
+
+
+def test_what_is_wrong_with_the_server_is_said_in_words_and_rows_wait() -> None:
+    [port] = free_ports(1)
+    with pytest.raises(ConnectorError, match="Nobody listens at the HTTP server"):
+        probe(connection(port), "")
+    with receiving(port) as receiver:
+        with pytest.raises(ConnectorError, match="speaks no TLS"):
+            probe(connection(port, tls=True), "")
+        assert probe(connection(port), "/").rows == ({"a": 1},)
+        receiver.answers = [(401, {}, "who are you"), (302, {"Location": "http://evil.example/"}, "")]
+        for words in ("answers 401. Check the token", "Fogline does not follow"):
+            sink = deliverer(port)
+            sink.open(1)
+            with pytest.raises(ConnectorError, match=words) as caught:
+                trial_batch(sink)
+            assert caught.value.lasting
+            assert TOKEN not in str(caught.value)
+            sink.close()
+
+
+def trial_batch(sink: HttpDeliverer) -> list[int]:
+    """Returns the offsets of the rows that were refused."""
+    rows = [{"n": n} for n in range(3)]
+    return [each.row for each in sink.deliver(Batch(rows, [0] * 3, [0, 1, 2], 0, 3))]
+
+
+def test_a_refused_row_is_told_until_it_is_settled_and_no_row_is_sent_again() -> None:
+    [port] = free_ports(1)
+    with receiving(port) as receiver:
+        receiver.answers = [(200, {}, ""), (422, {}, "bad row"), (500, {}, "")]
+        sink = deliverer(port)
+        sink.open(1)
+        with pytest.raises(ConnectorError, match="answers 500"):
+            trial_batch(sink)
+        assert trial_batch(sink) == [1]
+        assert trial_batch(sink) == [1]
+        sink.settle()
+        assert trial_batch(sink) == []
+        sink.close()
+        assert [body["n"] for body, _ in receiver.got] == [0, 1, 2, 2]
+
+
+def webhook(port: int) -> HttpIngester:
+    params = {
+        "connection": "w",
+        "port": port,
+        "address": "127.0.0.1",
+        "path": "/rows",
+        "columns": [{"name": "n"}],
+    }
+    known = WebhookConnection.model_validate({"token": TOKEN})
+    return HttpIngester(Place("dep", "in", HttpInParams.model_validate(params), known))
+
+
+def test_a_webhook_takes_rows_and_says_in_words_what_it_does_not_take() -> None:
+    [port] = free_ports(1)
+    running = RunningTrial(webhook(port))
+    wait_until(lambda: running.status.state == "connected", "the webhook to listen")
+    url = f"http://127.0.0.1:{port}/rows"
+    with httpx.Client(headers={"Authorization": f"Bearer {TOKEN}"}, trust_env=False) as client:
+
+        def send(
+            content: Any, kind: str = "application/json", to: str = url, **headers: str
+        ) -> tuple[int, str]:
+            answer = client.post(to, content=content, headers={"Content-Type": kind, **headers})
+            return answer.status_code, answer.json().get("error", "")
+
+        assert send(b'{"n": 1}')[0] == 202
+        assert send(b'[{"n": 2}, {"n": 3}]')[0] == 202
+        assert send(b'{"n": 4}\n\n{"n": 5}\n', "application/x-ndjson; charset=utf-8")[0] == 202
+        assert send(b"[{}, 7]") == (400, "Row 2 is no JSON object.")
+        assert send(b'{"n": NaN}')[0] == send(b"[" * 100_000)[0] == send(b"")[0] == 400
+        assert send(b'{"n": 6}\n{', "application/x-ndjson")[1].startswith("Line 2 is no JSON")
+        assert send(b'{"n": 6}', Authorization="Bearer wrong")[0] == 401
+        assert send(b'{"n": 6}', to=f"{url}/other")[0] == 404
+        assert client.get(url).status_code == 405
+        assert send(b" " * 6_000_000)[0] == send(iter([b" " * 3_000_000] * 2))[0] == 413
+        assert send(json.dumps([{}] * 5_001))[0] == send(json.dumps({"n": "x" * 900_000}))[0] == 413
+        running.intake.put_durably = lambda records, timeout_s: False  # type: ignore[method-assign]
+        status, words = send(b'{"n": 7}')
+        assert (status, "Send them again" in words) == (503, True)
+    assert [row["n"] for row in running.stop().rows] == [1, 2, 3, 4, 5]
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(url, trust_env=False)
+
+
+def test_a_port_that_is_taken_is_told_and_taken_when_it_is_free() -> None:
+    [port] = free_ports(1)
+    with receiving(port):
+        running = RunningTrial(webhook(port))
+        wait_until(lambda: f"Port {port} of this node is taken" in running.status.why, "the words")
+    wait_until(lambda: running.status.state == "connected", "the webhook to listen")
+    running.stop()
+
+
+@pytest.mark.full
+def test_rows_wait_for_a_server_that_is_away_or_hangs() -> None:
+    [port] = free_ports(1)
+    late: list[Receiver] = []
+    start = threading.Timer(2.0, lambda: late.append(Receiver(port)))
+    start.start()
+    taken = trial_deliverer(deliverer(port), [{"n": n} for n in range(5)], timeout_s=20)
+    start.join()
+    assert any("Nobody listens" in status.why for status in taken.statuses)
+    assert [body["n"] for body, _ in late[0].got] == list(range(5))
+    late[0].server.shutdown()
+    late[0].server.server_close()

@@ -131,7 +131,7 @@ class HttpOutParams(Params):
         default=10.0,
         ge=1,
         le=60,
-        title="Time for an answer, s",
+        title="Time for an answer, in seconds",
         description="a server that has not answered by then is asked again",
     )
 

@@ -114,7 +114,7 @@ _BODIES: list[JsonValue] = [
 class HttpOutParams(Params):
     connection: str = connection_field("http")
     path: HttpPath = Field(default="/", description="where to send it: /api/rows")
-    method: Literal["POST", "PUT", "PATCH"] = "POST"
+    method: Literal["POST", "PUT", "PATCH"] = Field(default="POST", description="the method of the requests")
     body: Literal["row", "rows"] = Field(
         default="row", json_schema_extra={"x-choices": _BODIES}, description="what one request holds"
     )

@@ -73,22 +73,42 @@ class Session:
             "coil": self._client.read_coils,
             "discrete": self._client.read_discrete_inputs,
         }[request.kind]
-        where = self._connection.where
-        try:
+        with self._answered(f"a read of {of(request)}"):
             answer = read(request.first, count=request.count, device_id=request.unit_id)
-        except ConnectionException as error:
-            raise ConnectorError(f"{where} has closed the connection.") from error
-        except ModbusException as error:
-            raise ConnectorError(
-                f"{where} takes the connection and does not answer a read of {of(request)} within "
-                f"{self._connection.answer_s:g} s. Check the unit id, and whether it is a Modbus device."
-            ) from error
         if answer.isError():
             raise Refusal(int(getattr(answer, "exception_code", 0)))
         found: Sequence[int] = answer.bits if request.kind in BITS else answer.registers
         if len(found) < request.count:
-            raise ConnectorError(f"{where} answers a read of {of(request)} with too few values.")
+            raise ConnectorError(
+                f"{self._connection.where} answers a read of {of(request)} with too few values."
+            )
         return found
+
+    def write(self, unit_id: int, kind: Kind, first: int, words: Sequence[int]) -> None:
+        """Sets holding registers, or a coil. Raises Refusal, ConnectorError."""
+        client, request = self._client, Request(unit_id, kind, first, len(words), ())
+        with self._answered(f"a write of {of(request)}"):
+            if kind == "coil":
+                answer = client.write_coil(first, bool(words[0]), device_id=unit_id)
+            elif len(words) == 1:
+                answer = client.write_register(first, words[0], device_id=unit_id)
+            else:
+                answer = client.write_registers(first, list(words), device_id=unit_id)
+        if answer.isError():
+            raise Refusal(int(getattr(answer, "exception_code", 0)))
+
+    @contextmanager
+    def _answered(self, asked: str) -> Iterator[None]:
+        where = self._connection.where
+        try:
+            yield
+        except ConnectionException as error:
+            raise ConnectorError(f"{where} has closed the connection.") from error
+        except ModbusException as error:
+            raise ConnectorError(
+                f"{where} takes the connection and does not answer {asked} within "
+                f"{self._connection.answer_s:g} s. Check the unit id, and whether it is a Modbus device."
+            ) from error
 
     def close(self) -> None:
         self._client.close()

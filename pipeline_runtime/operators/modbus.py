@@ -1,4 +1,4 @@
-"""Source: registers of a Modbus device, by Modbus TCP."""
+"""Source and sink: registers of a Modbus device, by Modbus TCP."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
 from pipeline_runtime.model.spec import ColumnReading, RecordReading
-from pipeline_runtime.operators.columns import UNIT, NewColumn, SchemaCheck
-from pipeline_runtime.operators.connected import ConnectorSource
+from pipeline_runtime.operators.columns import SIGNALS, UNIT, NewColumn, SchemaCheck, SignalColumn
+from pipeline_runtime.operators.connected import ConnectorSink, ConnectorSource
 from pipeline_runtime.operators.connections import ConnectionFields, Host, connection_field
 from pipeline_runtime.operators.sdk import Params
 
@@ -88,13 +88,11 @@ _COUNTINGS: list[JsonValue] = [
 ]
 
 
-class ModbusRegister(BaseModel):
-    """A value of the device, as a column."""
+class ModbusPlace(BaseModel):
+    """Where a value lies in a device, and how its registers are read."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    name: NewColumn = Field(description="the name of the new column")
-    unit: str | None = Field(default=None, max_length=40, description=UNIT)
     kind: Kind = Field(
         default="holding", json_schema_extra={"x-choices": _KINDS}, description="what it is in the device"
     )
@@ -124,7 +122,7 @@ class ModbusRegister(BaseModel):
     )
 
     @model_validator(mode="after")
-    def _fits(self) -> ModbusRegister:
+    def _fits(self) -> ModbusPlace:
         if self.kind in BITS and (self.type is not None or self.scale != 1 or self.offset != 0):
             raise ValueError("a coil or discrete input is true or false: it has no type, scale and offset")
         if self.scale == 0:
@@ -140,15 +138,6 @@ class ModbusRegister(BaseModel):
     def scaled(self) -> bool:
         return (self.scale, self.offset) != (1, 0)
 
-    def field(self) -> SchemaField:
-        if self.kind in BITS:
-            type_ = FieldType.BOOLEAN
-        elif self.scaled or (self.type or "uint16").startswith("float"):
-            type_ = FieldType.NUMBER
-        else:
-            type_ = FieldType.INTEGER
-        return SchemaField(name=self.name, type=type_, unit=self.unit)
-
     def value(self, words: Sequence[int]) -> float | int | bool | None:
         """Returns what its registers or bits say. Returns None if they say no number (NaN)."""
         if self.kind in BITS:
@@ -160,6 +149,49 @@ class ModbusRegister(BaseModel):
         if self.scaled:
             value = value * self.scale + self.offset
         return value if math.isfinite(value) else None
+
+    def words_of(self, value: float) -> list[int]:
+        """Returns the registers, or the bit, that say a value. Raises ValueError if they cannot."""
+        if self.kind in BITS:
+            if value not in (0, 1):
+                raise ValueError("a coil is true or false")
+            return [int(value)]
+        type_ = self.type or "uint16"
+        number = (value - self.offset) / self.scale if self.scaled else value
+        try:
+            data = struct.pack(_FORMATS[type_], number if type_.startswith("float") else round(number))
+        except (struct.error, OverflowError, ValueError) as error:
+            raise ValueError(f"{number:g} does not fit into {type_}") from error
+        end: Literal["big", "little"] = "big" if self.order in ("ABCD", "CDAB") else "little"
+        words = [int.from_bytes(data[at : at + 2], end) for at in range(0, len(data), 2)]
+        return words if self.order in ("ABCD", "BADC") else words[::-1]
+
+
+class _Named(BaseModel):
+    name: NewColumn = Field(description="the name of the new column")
+    unit: str | None = Field(default=None, max_length=40, description=UNIT)
+
+
+class ModbusRegister(ModbusPlace, _Named):
+    """A value of the device, as a column."""
+
+    def field(self) -> SchemaField:
+        if self.kind in BITS:
+            type_ = FieldType.BOOLEAN
+        elif self.scaled or (self.type or "uint16").startswith("float"):
+            type_ = FieldType.NUMBER
+        else:
+            type_ = FieldType.INTEGER
+        return SchemaField(name=self.name, type=type_, unit=self.unit)
+
+
+def _check_within(place: ModbusPlace, name: str, first_address: int) -> None:
+    first = place.address - first_address
+    if first < 0 or first + place.words - 1 > ADDRESS_MAX:
+        raise ValueError(
+            f'"{name}" does not lie between {first_address} and {ADDRESS_MAX + first_address}, where the'
+            " registers of a device are"
+        )
 
 
 class ModbusInParams(Params):
@@ -180,13 +212,7 @@ class ModbusInParams(Params):
     @model_validator(mode="after")
     def _within(self) -> ModbusInParams:
         for each in self.registers:
-            first = each.address - self.first_address
-            if first < 0 or first + each.words - 1 > ADDRESS_MAX:
-                last = ADDRESS_MAX + self.first_address
-                raise ValueError(
-                    f'"{each.name}" does not lie between {self.first_address} and {last}, where the registers'
-                    " of a device are"
-                )
+            _check_within(each, each.name, self.first_address)
         return self
 
 
@@ -293,3 +319,82 @@ class ModbusIn(ConnectorSource):
             columns=tuple(ColumnReading(path=(each.name,)) for each in self.params.registers),
             ahead_s=_CLOCK_AHEAD_S,
         )
+
+
+_WRITABLE: list[JsonValue] = [_KINDS[0], _KINDS[2]]
+
+
+class _Written(BaseModel):
+    column: SignalColumn = Field(description="the column whose value is written")
+
+
+class ModbusTarget(ModbusPlace, _Written):
+    """A column's value, and where it is written to."""
+
+    kind: Literal["holding", "coil"] = Field(
+        default="holding", json_schema_extra={"x-choices": _WRITABLE}, description="what it is in the device"
+    )
+    scale: float = Field(default=1.0, description="what the value is divided by: 0.1 makes 21.5 to 215")
+    offset: float = Field(default=0.0, description="what is taken from the value before that")
+
+
+class ModbusOutParams(Params):
+    connection: str = connection_field("modbus")
+    first_address: Literal[0, 1] = Field(
+        default=0,
+        title="First address",
+        json_schema_extra={"x-choices": _COUNTINGS},
+        description="the number of the first register in the table below",
+    )
+    registers: tuple[ModbusTarget, ...] = Field(
+        min_length=1, max_length=REGISTERS_MAX, description="the columns to write, and where to"
+    )
+    late_s: float | None = Field(
+        default=60.0,
+        gt=0,
+        title="Too late after, s",
+        description="a row whose event time is longer ago is not written any more; empty: each is written",
+    )
+
+    @model_validator(mode="after")
+    def _within(self) -> ModbusOutParams:
+        for each in self.registers:
+            _check_within(each, each.column, self.first_address)
+        return self
+
+
+class ModbusOut(ConnectorSink):
+    """Writes columns of each row to the registers of a Modbus device by Modbus TCP, **at least once**.
+
+    Each row is written when the device has confirmed all its values, one request for each. After a loss of
+    the connection, a move or a restoration, some of the last rows are written again, in their order. What is
+    empty (null) is not written. `offset` is taken from a value, and the rest is divided by `scale`.
+
+    A row that is older than `late_s` goes to the dead letters, so that a machine does not get a setpoint of
+    an hour ago after a pause. So does a row with a value that does not fit into its register, and one that
+    the device refuses, such as for an illegal address. A part of it may have been written then.
+    """
+
+    type = "modbus-out"
+    title = "Modbus out"
+    summary = "Writes values to registers of a Modbus TCP device, at least once"
+    icon = "cable"
+    Params = ModbusOutParams
+    connector = "pipeline_runtime.connectors.modbus_out:ModbusDeliverer"
+    connection = ModbusConnection
+    example = {
+        "connection": "press-plc",
+        "registers": [
+            {"column": "setpoint", "address": 200, "type": "int16", "scale": 0.1},
+            {"column": "run", "kind": "coil", "address": 3},
+        ],
+    }
+
+    params: ModbusOutParams
+
+    def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
+        schema = inputs["in"]
+        with SchemaCheck() as check:
+            for place, each in enumerate(self.params.registers):
+                check.column(schema, each.column, f"params.registers.{place}.column", SIGNALS)
+        return schema

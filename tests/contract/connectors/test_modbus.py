@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from pipeline_runtime.connectors.modbus import ModbusIngester, probe
+from pipeline_runtime.connectors.modbus_out import ModbusDeliverer
 from pipeline_runtime.connectors.sdk import ConnectorError, Place
-from pipeline_runtime.connectors.trial import RunningTrial, trial_ingester
-from pipeline_runtime.operators.modbus import ModbusConnection, ModbusInParams
+from pipeline_runtime.connectors.trial import RunningTrial, trial_deliverer, trial_ingester
+from pipeline_runtime.operators.modbus import ModbusConnection, ModbusInParams, ModbusOutParams
 from tests.modbus_devices import Device
 from tests.ports import free_ports
 from tests.waiting import wait_until
@@ -83,6 +85,54 @@ def test_a_probe_shows_registers_from_a_place(shared_device: Device) -> None:
     probed = probe(shared_device.connection(), "1/holding/100")
     assert probed.rows[0] == {"holding register": 100, "value": 1100}
     assert "It refuses input registers 500 to 504" in probe(shared_device.connection(), "1/input/500").words
+
+
+def test_rows_are_written_and_what_the_device_does_not_take_becomes_a_dead_letter(
+    shared_device: Device,
+) -> None:
+    registers: list[dict[str, Any]] = [
+        {"column": "word", "address": 20, "scale": 0.1},
+        {"column": "float", "address": 22, "type": "float32", "order": "CDAB"},
+        {"column": "on", "kind": "coil", "address": 5},
+        {"column": "nowhere", "address": 500},
+    ]
+    params = ModbusOutParams.model_validate({"connection": "d", "late_s": None, "registers": registers})
+    rows: list[dict[str, Any]] = [
+        {"word": 2.0, "float": 21.5, "on": True, "nowhere": None},
+        {"word": 7000.0, "float": None, "on": None, "nowhere": None},
+        {"word": None, "float": None, "on": None, "nowhere": 1},
+    ]
+    taken = trial_deliverer(ModbusDeliverer(Place("dep", "out", params, shared_device.connection())), rows)
+    assert [letter.reason for letter in taken.refused] == [
+        "its word cannot be written: 70000 does not fit into uint16",
+        "the device refuses holding register 500 of unit 1: it has no such address (illegal data address)",
+    ]
+    columns = [
+        {**{k: v for k, v in each.items() if k != "column"}, "name": each["column"]} for each in registers[:3]
+    ]
+    [row, *_] = trial_ingester(ingester(shared_device.connection(), *columns), rows=1).rows
+    assert row == pytest.approx({"word": 2.0, "float": 21.5, "on": True})
+
+
+@pytest.mark.full
+def test_rows_wait_while_the_device_is_away_and_all_are_written() -> None:
+    with Device() as device:
+        device.kill()
+        params = ModbusOutParams.model_validate(
+            {"connection": "d", "late_s": None, "registers": [{"column": "v", "address": 0}]}
+        )
+        late = threading.Timer(2.0, device.start)
+        late.start()
+        taken = trial_deliverer(
+            ModbusDeliverer(Place("dep", "out", params, device.connection())),
+            [{"v": value} for value in range(5)],
+            timeout_s=30,
+        )
+        late.join()
+        assert any("Nobody listens" in status.why for status in taken.statuses)
+        assert trial_ingester(ingester(device.connection(), {"name": "v", "address": 0}), 1).rows[0] == {
+            "v": 4
+        }
 
 
 @pytest.mark.full

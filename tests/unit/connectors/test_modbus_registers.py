@@ -9,11 +9,13 @@ from hypothesis import given, strategies as st
 from pydantic import ValidationError
 
 from pipeline_runtime.connectors.modbus import Refusal, following_of
+from pipeline_runtime.connectors.modbus_out import late, writes_of
 from pipeline_runtime.connectors.polls import TOLD_EVERY_S, Polls
 from pipeline_runtime.operators.modbus import (
     ADDRESS_MAX,
     ModbusIn,
     ModbusInParams,
+    ModbusOutParams,
     ModbusRegister,
     Request,
     request_of,
@@ -160,3 +162,46 @@ def test_polls_that_were_due_meanwhile_are_missed_and_told_together() -> None:
     assert polls.untold(103.5 + TOLD_EVERY_S) == 1
     polls.failed()
     assert polls.untold(103.5 + TOLD_EVERY_S, at_end=True) == 1
+
+
+@given(
+    type_=st.sampled_from(["int16", "uint16", "int32", "uint32", "int64", "uint64"]),
+    order=st.sampled_from(["ABCD", "CDAB", "BADC", "DCBA"]),
+    value=st.integers(-(2**63), 2**64 - 1),
+)
+def test_what_is_written_is_read_as_the_same_or_refused(type_: str, order: str, value: int) -> None:
+    place = register(type=type_, order=order)
+    bits = int(type_.removeprefix("u").removeprefix("int"))
+    first = 0 if type_.startswith("u") else -(2 ** (bits - 1))
+    if first <= value < first + 2**bits:
+        assert place.value(place.words_of(value)) == value
+    else:
+        with pytest.raises(ValueError, match="does not fit"):
+            place.words_of(value)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_what_is_no_number_is_not_written(value: float) -> None:
+    with pytest.raises(ValueError, match="does not fit"):
+        register().words_of(value)
+
+
+def test_only_values_that_are_there_are_written() -> None:
+    out = ModbusOutParams.model_validate(
+        {
+            "connection": "d",
+            "first_address": 1,
+            "registers": [
+                {"column": "a", "address": 10, "scale": 0.1, "offset": 1},
+                {"column": "b", "address": 1, "kind": "coil", "unit_id": 2},
+            ],
+        }
+    )
+    assert writes_of(out, {"a": 3.0, "b": True}) == [(1, "holding", 9, [20]), (2, "coil", 0, [1])]
+    assert writes_of(out, {"a": None, "b": False}) == [(2, "coil", 0, [0])]
+
+
+def test_a_row_that_is_too_old_is_not_written() -> None:
+    assert late(40_000, 60.0, 100.0) is None
+    assert late(39_000, 60.0, 100.0) == "it is 61 s old, and is not written after 60 s"
+    assert late(0, None, 1e9) is None

@@ -7,20 +7,13 @@ from contextlib import ExitStack
 from time import time
 from typing import Any
 
+from pipeline_runtime.connectors.late import late
 from pipeline_runtime.connectors.modbus import Refusal, Session, connected
 from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Deliverer, Place, Refused
 from pipeline_runtime.operators.modbus import IN_WORDS, Kind, ModbusConnection, ModbusOutParams
 
 _NEVER = (1, 2, 3)
 """The exceptions that no repetition ends: of the function, the address and the value."""
-
-
-def late(time_ms: int, late_s: float | None, now_s: float) -> str | None:
-    """Returns why a row is not written any more, or None if it still is."""
-    age_s = now_s - time_ms / 1000
-    if late_s is None or age_s <= late_s:
-        return None
-    return f"it is {age_s:.0f} s old, and is not written after {late_s:g} s"
 
 
 def writes_of(params: ModbusOutParams, row: Mapping[str, Any]) -> list[tuple[int, Kind, int, list[int]]]:

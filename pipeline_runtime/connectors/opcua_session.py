@@ -47,6 +47,8 @@ class Session:
     """One connection to a server. It is not used again after it was lost."""
 
     def __init__(self, connection: OpcUaConnection, name: str) -> None:
+        # Each loss would be logged with its stack, and is told at the element already.
+        logging.getLogger("asyncua").setLevel(logging.CRITICAL)
         self._connection = connection
         self.lost = asyncio.Event()
         self.why = ""
@@ -115,8 +117,6 @@ class Session:
 @asynccontextmanager
 async def connected(connection: OpcUaConnection, name: str) -> AsyncIterator[Session]:
     """Yields a session, and says goodbye. Raises ConnectorError."""
-    # Each loss would be logged with its stack, and is told at the element already.
-    logging.getLogger("asyncua").setLevel(logging.CRITICAL)
     session = Session(connection, name)
     await session.connect()
     try:

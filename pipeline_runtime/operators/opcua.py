@@ -1,17 +1,17 @@
-"""Source: values of an OPC UA server."""
+"""Source and sink: values of an OPC UA server."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, JsonValue, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from pipeline_runtime.model.faults import words_for_pattern
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
 from pipeline_runtime.model.spec import ColumnReading, RecordReading, TimeReading
-from pipeline_runtime.operators.columns import ColumnType, NewColumn, SchemaCheck
-from pipeline_runtime.operators.connected import ConnectorSource
+from pipeline_runtime.operators.columns import ColumnName, ColumnType, NewColumn, SchemaCheck
+from pipeline_runtime.operators.connected import ConnectorSink, ConnectorSource
 from pipeline_runtime.operators.connections import ConnectionFields, Host, Secret, connection_field
 from pipeline_runtime.operators.sdk import Params
 
@@ -209,3 +209,64 @@ class OpcUaIn(ConnectorSource):
             time=TimeReading(path=("time",), format="us"),
             ahead_s=_CLOCK_AHEAD_S,
         )
+
+
+WRITABLE = (FieldType.STRING, FieldType.INTEGER, FieldType.NUMBER, FieldType.BOOLEAN)
+
+
+class OpcUaTarget(BaseModel):
+    """A column's value, and the node that it is written to."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    column: ColumnName = Field(description="the column whose value is written")
+    node: NodeIdText = Field(title="Node id", description="such as ns=2;s=Line1.Setpoint or ns=2;i=1001")
+
+
+class OpcUaOutParams(Params):
+    connection: str = connection_field("opcua")
+    nodes: tuple[OpcUaTarget, ...] = Field(
+        min_length=1, max_length=NODES_MAX, description="the columns to write, and where to"
+    )
+    late_s: float | None = Field(
+        default=60.0,
+        gt=0,
+        title="Too late after, s",
+        description="a row whose event time is longer ago is not written any more; empty: each is written",
+    )
+
+
+class OpcUaOut(ConnectorSink):
+    """Writes columns of each row to nodes of an OPC UA server, **at least once**.
+
+    A row is written by one request, and counts as delivered when the server has confirmed all its values.
+    After a loss of the connection, a move or a restoration, some of the last rows are written again, in their
+    order. What is empty (null) is not written. A value is written in the type of its node.
+
+    A row that is older than `late_s` goes to the dead letters, so that a machine does not get a setpoint of
+    an hour ago after a pause. So does a row with a value that does not fit into the type of its node, and one
+    that the server refuses, such as for a value out of range. A part of it may have been written then.
+
+    If the server does not know one of the nodes, nothing is written, and the rows wait.
+    """
+
+    type = "opcua-out"
+    title = "OPC UA out"
+    summary = "Writes values to nodes of an OPC UA server, at least once"
+    icon = "cpu"
+    Params = OpcUaOutParams
+    connector = "pipeline_runtime.connectors.opcua_out:OpcUaDeliverer"
+    connection = OpcUaConnection
+    example = {
+        "connection": "press-server",
+        "nodes": [{"column": "setpoint", "node": "ns=2;s=Press1.Setpoint"}],
+    }
+
+    params: OpcUaOutParams
+
+    def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
+        schema = inputs["in"]
+        with SchemaCheck() as check:
+            for place, each in enumerate(self.params.nodes):
+                check.column(schema, each.column, f"params.nodes.{place}.column", WRITABLE)
+        return schema

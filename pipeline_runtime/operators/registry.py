@@ -62,6 +62,7 @@ BUILT_IN = {
     "mqtt-out": "mqtt:MqttOut",
     "http-out": "http:HttpOut",
     "postgresql-out": "postgresql:PostgresqlOut",
+    "opcua-out": "opcua:OpcUaOut",
     "live-chart": "live_chart:LiveChart",
     "live-table": "live_table:LiveTable",
 }

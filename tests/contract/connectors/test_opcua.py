@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,9 +13,10 @@ import pytest
 
 from pipeline_runtime.connectors.opcua import OpcUaIngester
 from pipeline_runtime.connectors.opcua_browse import probe
+from pipeline_runtime.connectors.opcua_out import OpcUaDeliverer
 from pipeline_runtime.connectors.sdk import ConnectorError, Place
-from pipeline_runtime.connectors.trial import RunningTrial
-from pipeline_runtime.operators.opcua import OpcUaConnection, OpcUaInParams
+from pipeline_runtime.connectors.trial import RunningTrial, trial_deliverer
+from pipeline_runtime.operators.opcua import OpcUaConnection, OpcUaInParams, OpcUaOutParams
 from tests.opcua_servers import PRESS, OpcUaServer, certificate
 from tests.ports import free_ports
 from tests.waiting import wait_until
@@ -98,6 +100,40 @@ def test_a_probe_looks_into_the_tree(shared_server: OpcUaServer) -> None:
         (f"{PRESS}.Running", "Running", "Boolean", "", False),
     ]
     assert probed.rows[2] == {"name": "Running", "value": True, "status": "Good"}
+
+
+def deliverer(connection: OpcUaConnection, *columns: str) -> OpcUaDeliverer:
+    nodes = [{"column": each.lower(), "node": f"{PRESS}.{each}"} for each in columns]
+    params = OpcUaOutParams.model_validate({"connection": "s", "late_s": None, "nodes": nodes})
+    return OpcUaDeliverer(Place("dep", "out", params, connection))
+
+
+def test_rows_are_written_in_the_types_of_their_nodes(shared_server: OpcUaServer) -> None:
+    rows: list[dict[str, Any]] = [
+        {"temperature": 40, "strokes": 7.0, "running": True},
+        {"temperature": None, "strokes": 7.5, "running": None},
+    ]
+    taken = trial_deliverer(deliverer(shared_server.connection(), "Temperature", "Strokes", "Running"), rows)
+    assert [letter.reason for letter in taken.refused] == [
+        "its strokes cannot be written: 7.5 is no whole number, and its node is a Int64"
+    ]
+    found = {row["name"]: row["value"] for row in probe(shared_server.connection(), PRESS).rows}
+    assert found == {"Temperature": 40.0, "Strokes": 7, "Running": True}
+    unknown = trial_deliverer(deliverer(shared_server.connection(), "No"), [{"no": 1}], timeout_s=1)
+    assert f"does not give {PRESS}.No (no): BadNodeIdUnknown" in unknown.why
+
+
+@pytest.mark.full
+def test_rows_wait_while_the_server_is_away_and_all_are_written() -> None:
+    with OpcUaServer() as server:
+        server.kill()
+        late = threading.Timer(2.0, server.start)
+        late.start()
+        rows = [{"temperature": value} for value in range(5)]
+        taken = trial_deliverer(deliverer(server.connection(), "Temperature"), rows, timeout_s=60)
+        late.join()
+        assert any("Nobody listens" in status.why for status in taken.statuses)
+        assert probe(server.connection(), PRESS).rows[0]["value"] == 4.0
 
 
 @pytest.mark.full

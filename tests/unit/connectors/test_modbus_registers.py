@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, strategies as st
 from pydantic import ValidationError
 
+from pipeline_runtime.connectors.late import late
 from pipeline_runtime.connectors.modbus import Refusal, following_of
-from pipeline_runtime.connectors.modbus_out import late, writes_of
+from pipeline_runtime.connectors.modbus_out import writes_of
 from pipeline_runtime.connectors.polls import TOLD_EVERY_S, Polls
 from pipeline_runtime.operators.modbus import (
     ADDRESS_MAX,

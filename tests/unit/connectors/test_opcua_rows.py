@@ -20,6 +20,7 @@ from pipeline_runtime.connectors.opcua_rows import (
     rows_of,
     time_us_of,
 )
+from pipeline_runtime.connectors.opcua_values import fitting
 from pipeline_runtime.operators.opcua import OpcUaConnection, OpcUaIn, OpcUaInParams
 
 UNCERTAIN, BAD = 0x4090_0000, 0x808C_0000
@@ -134,3 +135,44 @@ def test_more_samples_than_a_server_keeps_are_refused() -> None:
 def test_signing_needs_a_certificate_and_its_key() -> None:
     with pytest.raises(ValidationError, match="needs an own certificate"):
         OpcUaConnection.model_validate({"host": "h", "security": "sign"})
+
+
+@pytest.mark.parametrize(
+    ("value", "type_", "is_"),
+    [
+        (3, "Double", 3.0),
+        (3.0, "Int16", 3),
+        (-128, "SByte", -128),
+        (255, "Byte", 255),
+        (2**64 - 1, "UInt64", 2**64 - 1),
+        (1, "Boolean", True),
+        (True, "Int32", 1),
+        (False, "String", "false"),
+        (1.5, "String", "1.5"),
+        ("ü", "LocalizedText", "ü"),
+    ],
+)
+def test_a_value_is_written_in_the_type_of_its_node(value: Any, type_: str, is_: Any) -> None:
+    fits = fitting(value, type_)
+    assert fits == is_
+    assert type(fits) is type(is_)
+
+
+@pytest.mark.parametrize(
+    ("value", "type_", "why"),
+    [
+        (3.5, "Int16", "is no whole number"),
+        (32_768, "Int16", "does not fit into Int16"),
+        (-1, "UInt32", "does not fit into UInt32"),
+        (float("nan"), "Int64", "is no Int64"),
+        (float("inf"), "Int64", "is no Int64"),
+        ("3", "Int16", "is no Int16"),
+        ("3", "Double", "is no Double"),
+        ("1", "Boolean", "is no Boolean"),
+        (2, "Boolean", "is no Boolean"),
+        (1, "DateTime", "is no DateTime"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_refused_with_the_reason(value: Any, type_: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        fitting(value, type_)

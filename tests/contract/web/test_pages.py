@@ -48,6 +48,7 @@ VIEWS = [
     "nodes",
     "node",
     "map",
+    "connections",
     "policies",
     "walls",
     "wall",

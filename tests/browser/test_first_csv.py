@@ -80,7 +80,7 @@ def test_a_first_csv_file_is_asked_about_imported_and_seen_on_the_form(
     expect(table.get_by_role("columnheader")).to_contain_text(["time", "flow", "pressure", "power", "serial"])
     expect(table.get_by_role("row")).to_have_count(7)
     pace = inspector.get_by_role("radiogroup", name="Playback pace")
-    expect(pace.get_by_label("As recorded")).to_be_checked()
+    expect(pace.get_by_role("radio", name="As recorded", exact=True)).to_be_checked()
     times = inspector.get_by_role("radiogroup", name="Which times do the rows get?")
     expect(times.get_by_label("Times of today")).to_be_checked()
     times.get_by_label("The times in the file").check()

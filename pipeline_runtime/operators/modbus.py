@@ -61,7 +61,7 @@ class ModbusConnection(ConnectionFields):
         default=1.0,
         ge=0.05,
         le=ANSWER_S_MAX,
-        title="Answers within, s",
+        title="Answers within, in seconds",
         description="a request without an answer for so long has failed; serial lines need more",
     )
 
@@ -197,7 +197,11 @@ def _check_within(place: ModbusPlace, name: str, first_address: int) -> None:
 class ModbusInParams(Params):
     connection: str = connection_field("modbus")
     every_ms: int = Field(
-        default=1000, ge=10, le=3_600_000, title="Poll every, ms", description="the time between two polls"
+        default=1000,
+        ge=10,
+        le=3_600_000,
+        title="Poll every, in milliseconds",
+        description="the time between two polls",
     )
     first_address: Literal[0, 1] = Field(
         default=0,
@@ -352,7 +356,7 @@ class ModbusOutParams(Params):
     late_s: float | None = Field(
         default=60.0,
         gt=0,
-        title="Too late after, s",
+        title="Too late after, in seconds",
         description="a row whose event time is longer ago is not written any more; empty: each is written",
     )
 

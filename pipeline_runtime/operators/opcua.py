@@ -111,14 +111,14 @@ class OpcUaInParams(Params):
         default=1000,
         ge=10,
         le=3_600_000,
-        title="Publish every, ms",
+        title="Publish every, in milliseconds",
         description="how often the server sends what has changed",
     )
     sample_ms: int | None = Field(
         default=None,
         ge=1,
         le=3_600_000,
-        title="Sample every, ms",
+        title="Sample every, in milliseconds",
         description="how often the server looks whether a value has changed; empty: as often as it publishes",
     )
     unchanged: Literal["empty", "last"] = Field(
@@ -231,7 +231,7 @@ class OpcUaOutParams(Params):
     late_s: float | None = Field(
         default=60.0,
         gt=0,
-        title="Too late after, s",
+        title="Too late after, in seconds",
         description="a row whose event time is longer ago is not written any more; empty: each is written",
     )
 

@@ -123,6 +123,9 @@ def look_at_pages(axe: Axe, handover: str) -> None:
         "/files/": page.get_by_role("heading", name="Upload a file to play it into a pipeline").or_(
             page.get_by_role("row").nth(1)
         ),
+        "/alarms/": page.get_by_role("tab", name="Active"),
+        "/alarms/?tab=rules": page.get_by_role("button", name="New rule"),
+        "/alarms/?tab=told": page.get_by_role("button", name="New route"),
         "/connections/": page.get_by_role("heading", name="No connections yet"),
         "/policies/": page.get_by_text("No policy has decided anything yet."),
         "/map/": page.get_by_role("img", name=re.compile("^The sites and the lines between them")),

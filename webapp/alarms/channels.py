@@ -179,7 +179,8 @@ def _mail(plugin: NotifyEmail, message_id: str, subject: str, body: str) -> str:
     try:
         server = _server(plugin, context)
     except (OSError, smtplib.SMTPException) as error:
-        raise NotSent(f"The mail server {plugin.smtp_host}:{plugin.port} does not answer: {error}") from error
+        where = f"{plugin.smtp_host}:{plugin.port}"
+        raise NotSent(f"The mail server {where} does not answer: {_plain(error)}") from error
     try:
         with server:
             if plugin.user and plugin.password:
@@ -224,7 +225,7 @@ def _webhook(plugin: NotifyJSON, message_id: str, subject: str, body: str, data:
             follow_redirects=False,
         )
     except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-        raise NotSent(f"The receiver cannot be reached: {error}") from error
+        raise NotSent(f"The receiver cannot be reached: {_plain(error)}") from error
     except httpx.HTTPError as error:
         raise NotSent(f"The receiver did not answer: {type(error).__name__}: {error}", maybe=True) from error
     if not answer.is_success:
@@ -250,3 +251,8 @@ def _split(url: str) -> list[str]:
     rest = url.partition("://")[2]
     found = re.split(r"[/:@?&=#,]+", rest)
     return found + [unquote(each) for each in found]
+
+
+def _plain(error: Exception) -> str:
+    """Returns what went wrong, without the number that the system has for it."""
+    return re.sub(r"\[Errno -?\d+\] ", "", str(error))

@@ -148,7 +148,7 @@ export function RouteForm({
           </>
         )}
         <Text
-          label="Alarms of so many seconds are one message"
+          label="Seconds whose alarms are one message"
           value={wait}
           onChange={setWait}
           fault={fault(wait)}
@@ -156,7 +156,7 @@ export function RouteForm({
           number
         />
         <Text
-          label="Repeat until acknowledged, each so many minutes"
+          label="Minutes between repetitions, until somebody acknowledges (0: never)"
           value={repeat}
           onChange={setRepeat}
           fault={fault(repeat)}
@@ -164,7 +164,7 @@ export function RouteForm({
           number
         />
         <Text
-          label="Tell others after so many minutes without that"
+          label="Minutes after which others are told, if nobody acknowledges (0: never)"
           value={late}
           onChange={setLate}
           fault={fault(late)}

@@ -48,6 +48,7 @@ export function Rules() {
   };
   return (
     <div className="stack">
+      <h2 className="visually-hidden">Rules</h2>
       <div className="row row--wrap">
         <button
           type="button"

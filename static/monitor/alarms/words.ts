@@ -105,7 +105,8 @@ export function ruleSentence(rule: MetricRule, metrics: readonly AlarmMetric[]):
       ? ` It is cleared at ${rule.clear_at} ${kind.unit}.`
       : "";
   const what = WHEN[rule.metric](`${whose}${where}`, (rule.raise_at ?? 0).toLocaleString("en"));
-  return `A ${rule.severity ?? "warning"} alarm when ${what}${time}.${end}`;
+  const severity = rule.severity ?? "warning";
+  return `${severity === "info" ? "An" : "A"} ${severity} alarm when ${what}${time}.${end}`;
 }
 
 export function routeSentence(spec: RouteSpec, channels: readonly AlarmChannel[]): string {
@@ -132,7 +133,7 @@ export function routeSentence(spec: RouteSpec, channels: readonly AlarmChannel[]
     : "";
   const late =
     spec.escalate_min && spec.escalate_to?.length
-      ? ` After ${plural(spec.escalate_min, "minute")} without that, ${named(spec.escalate_to)} is told, too.`
+      ? ` If nobody does for ${plural(spec.escalate_min, "minute")}, ${named(spec.escalate_to)} is told, too.`
       : "";
   return `${least}${whose}${where} go to ${named(spec.channels)}.${when}${again}${late}`;
 }

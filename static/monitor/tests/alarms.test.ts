@@ -89,6 +89,6 @@ test("a route says who is told, when, and who else", () => {
   ).toBe(
     "Critical alarms at hall go to mail. Mon, Tue 08:00 to 17:00 (Europe/Vienna)." +
       " Repeated every 30 minutes until somebody acknowledges." +
-      " After 10 minutes without that, shift lead is told, too.",
+      " If nobody does for 10 minutes, shift lead is told, too.",
   );
 });

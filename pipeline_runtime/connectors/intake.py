@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -25,6 +26,8 @@ AGAIN_S = 1.0
 GAP_EVERY_S = 10.0
 """Records without a place are counted, and told of no more often than this."""
 _QUOTED = 500
+_AROUND_BYTES = 200
+"""About what a record takes in memory beside its value and its key."""
 
 
 class SendFailed(Exception):
@@ -57,25 +60,34 @@ class SpooledIntake:
         self._lost = 0
         self._lost_told_s = float("-inf")
         self._full = False
+        self._said: str | None = None  # what the ingester said last: why it fails; empty: it is connected
+        self._in_hand: list[_Item] = []
+        self.is_idle = False
+        """Whether the thread has found nothing to do: all is in Kafka."""
         self._thread = threading.Thread(target=self._run, name="intake", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
-    def close(self, timeout_s: float) -> None:
-        """Sends what is left, for at most so long. What stays on the disk is sent by a later process."""
+    def close(self, timeout_s: float) -> bool:
+        """Sends what is left, for at most so long. What stays on the disk is sent by a later process. Returns
+        whether the thread has ended: if not, it still uses the spool."""
         with self._changed:
             self._closing = True
             self._changed.notify_all()
         self._thread.join(timeout_s)
+        ended = not self._thread.is_alive()
+        if not ended:
+            self._tell_left()
         self._tell_lost()
+        return ended
 
     # -- what an ingester calls --------------------------------------------------------------------
 
     def put(self, records: Sequence[Record], done: Done | None = None) -> bool:
         now_ms = int(time() * 1000)
         taken = tuple(_bounded(record, now_ms) for record in records)
-        size = sum(len(record.value) + len(record.key or b"") for record in taken)
+        size = sum(len(record.value) + len(record.key or b"") + _AROUND_BYTES for record in taken)
         with self._changed:
             if self._waiting and self._waiting_bytes + size > WAITING_BYTES_MAX:
                 if done is None:
@@ -91,10 +103,12 @@ class SpooledIntake:
         return self.put(records, durable.set) and durable.wait(timeout_s)
 
     def connected(self) -> None:
+        self._said = ""
         if not self._full:
             self._report.connected()
 
     def failing(self, why: str) -> None:
+        self._said = why
         self._report.failing(why)
 
     def gap(self, why: str, rows: int | None = None) -> None:
@@ -103,15 +117,29 @@ class SpooledIntake:
     # -- the thread --------------------------------------------------------------------------------
 
     def _run(self) -> None:
+        try:
+            self._loop()
+        except Exception:
+            # Without this thread nothing becomes durable. The node starts the process again, and what was
+            # not acknowledged comes again.
+            log.exception("the intake has failed")
+            self._tell_left()
+            self._tell_lost()
+            _end_process()
+
+    def _loop(self) -> None:
+        self._tell_broken()
         while True:
             with self._changed:
-                if not self._waiting and self._spool.is_empty:
+                self.is_idle = not self._waiting and self._spool.is_empty
+                if self.is_idle:
                     if self._closing:
                         return
                     self._changed.wait(1.0)
-                items = self._next_items()
+                items = self._in_hand = self._next_items()
             if items:
                 self._handle(items)
+                self._in_hand = []
             if not self._spool.is_empty:
                 if self._closing and monotonic() < self._again_s:
                     return  # Kafka is away, and the disk keeps it
@@ -169,11 +197,13 @@ class SpooledIntake:
             return
         records, mark = self._spool.read(SEND_BYTES)
         try:
-            self._send(records)
+            if records:
+                self._send(records)
         except SendFailed:
             self._again_s = monotonic() + AGAIN_S
             return
         self._spool.sent(mark)
+        self._tell_broken()
         self._report.count(spool_bytes=self._spool.bytes)
         self._set_full(False)
 
@@ -182,7 +212,10 @@ class SpooledIntake:
         self._set_full(False)
         for item in items:
             if item.done is not None:
-                item.done()
+                try:
+                    item.done()
+                except Exception:  # the system then has its rows sent again
+                    log.exception("the system cannot be told that its rows are kept")
 
     def _set_full(self, full: bool) -> None:
         if full == self._full:
@@ -193,8 +226,22 @@ class SpooledIntake:
                 "Kafka does not answer, and the buffer on the node's disk is full: the system has to wait, "
                 "and what cannot wait is lost and counted"
             )
+        elif self._said:
+            self._report.failing(self._said)
         else:
             self._report.connected()
+
+    def _tell_broken(self) -> None:
+        broken, self._spool.broken_bytes = self._spool.broken_bytes, 0
+        if broken:
+            self._report.gap(f"{broken} bytes in the buffer on the node's disk cannot be read")
+
+    def _tell_left(self) -> None:
+        """Counts the rows that will not become durable, and that no system sends again."""
+        left = [*self._in_hand, *self._waiting]
+        rows = sum(len(each.records) for each in left if each.done is None)
+        if rows:
+            self._report.gap("Its connector ended before Kafka or the node's disk had all rows", rows)
 
     def _tell_lost(self, every_s: float = 0.0) -> None:
         if not self._lost or monotonic() - self._lost_told_s < every_s:
@@ -203,6 +250,10 @@ class SpooledIntake:
             lost, self._lost = self._lost, 0
         self._lost_told_s = monotonic()
         self._report.gap("Kafka was away, and the buffer on the node's disk was full", lost)
+
+
+def _end_process() -> None:
+    os._exit(1)
 
 
 def _bounded(record: Record, now_ms: int) -> Record:

@@ -5,6 +5,7 @@
 
 What `append` has taken is on the disk when it returns. What was sent is removed by whole files, so after a
 kill some records may be sent again. A frame that a kill has cut in two was never acknowledged; it is dropped.
+What cannot be read for another reason is passed, up to the end of its file, and counted in `broken_bytes`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import os
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from pipeline_runtime.connectors.sdk import Record
@@ -32,10 +34,21 @@ class Spool:
         self._bytes_max = bytes_max
         self._segment_bytes = segment_bytes
         directory.mkdir(parents=True, exist_ok=True)
-        self._segments = sorted(int(path.stem) for path in directory.glob("*.spool"))
-        self._sizes = {number: _cut(self._path(number)) for number in self._segments}
-        self._mark = self._read_mark()
         self._file: int | None = None
+        self.broken_bytes = 0
+        """Bytes that were on the disk and cannot be read; the caller sets it to 0."""
+        self._sizes: dict[int, int] = {}
+        numbers = sorted(int(path.stem) for path in directory.glob("*.spool"))
+        for number in numbers:
+            whole, cut = _cut(self._path(number))
+            if number != numbers[-1]:
+                self.broken_bytes += cut
+            if whole:
+                self._sizes[number] = whole
+            else:  # it would never be sent, and so never be removed
+                self._path(number).unlink()
+        self._segments = list(self._sizes)
+        self._mark = self._read_mark()
 
     @property
     def bytes(self) -> int:
@@ -76,13 +89,14 @@ class Spool:
         with open(self._path(number), "rb") as file:
             file.seek(self._mark)
             data = file.read(max(bytes_max, _FRAME.size))
-            records = list(_records(data))
-            if not records and self._mark < self._sizes[number]:  # one record is larger than that
-                file.seek(self._mark)
-                length = _FRAME.unpack(file.read(_FRAME.size))[0]
-                file.seek(self._mark)
-                records = list(_records(file.read(_FRAME.size + length)))
-        return records, self._mark + sum(len(_frame(record)) for record in records)
+            found = list(_records(data))
+            if not found and len(data) >= _FRAME.size:  # one record may be larger than that
+                length = _FRAME.unpack_from(data)[0]
+                found = list(_records(data + file.read(max(0, _FRAME.size + length - len(data)))))
+        if found:
+            return [record for record, _ in found], self._mark + found[-1][1]
+        self.broken_bytes += self._sizes[number] - self._mark
+        return [], self._sizes[number]
 
     def sent(self, mark: int) -> None:
         """Notes that Kafka has all records before the mark."""
@@ -92,7 +106,10 @@ class Spool:
             return
         if number == self._segments[-1]:
             self._close()
-        self._write_mark(0)
+        # In this order: a mark that outlived its file would count for a later one of the same number. No
+        # space is needed for it, so a full disk becomes empty again.
+        self._mark = 0
+        (self._directory / "mark").unlink(missing_ok=True)
         self._path(number).unlink(missing_ok=True)
         self._segments.pop(0)
         del self._sizes[number]
@@ -102,7 +119,8 @@ class Spool:
 
     def _last(self, more: int) -> int:
         """Returns the number of the file that takes so many bytes more."""
-        if self._segments and self._sizes[self._segments[-1]] + more <= self._segment_bytes:
+        size = self._sizes[self._segments[-1]] if self._segments else None
+        if size is not None and (not size or size + more <= self._segment_bytes):
             return self._segments[-1]
         self._close()
         number = self._segments[-1] + 1 if self._segments else 1
@@ -114,8 +132,7 @@ class Spool:
         return self._directory / f"{number:08}.spool"
 
     def _read_mark(self) -> int:
-        """The mark belongs to the oldest file. If that was removed and the mark was not set back by then, the
-        mark names it."""
+        """The mark belongs to the oldest file, and names it."""
         try:
             number, mark = (self._directory / "mark").read_text().split()
         except (OSError, ValueError):
@@ -126,8 +143,9 @@ class Spool:
         self._mark = mark
         path = self._directory / "mark"
         fresh = path.with_suffix(".new")
-        fresh.write_text(f"{self._segments[0]} {mark}")
-        fresh.replace(path)
+        with suppress(OSError):  # the disk is full: after a kill the records come again
+            fresh.write_text(f"{self._segments[0]} {mark}")
+            fresh.replace(path)
 
     def _close(self) -> None:
         if self._file is not None:
@@ -149,8 +167,8 @@ def _frame(record: Record) -> bytes:
     return _FRAME.pack(len(body), zlib.crc32(body), time_ms, key_length) + body
 
 
-def _records(data: bytes) -> Iterator[Record]:
-    """Yields the whole frames at the beginning of the data."""
+def _records(data: bytes) -> Iterator[tuple[Record, int]]:
+    """Yields the whole frames at the beginning of the data, each with the place behind it."""
     at = 0
     while at + _FRAME.size <= len(data):
         length, crc, time_ms, key_length = _FRAME.unpack_from(data, at)
@@ -158,12 +176,14 @@ def _records(data: bytes) -> Iterator[Record]:
         if len(body) < length or zlib.crc32(body) != crc:
             return
         key = None if key_length < 0 else body[:key_length]
-        yield Record(body[max(0, key_length) :], None if time_ms == _NO_TIME else time_ms, key)
         at += _FRAME.size + length
+        yield Record(body[max(0, key_length) :], None if time_ms == _NO_TIME else time_ms, key), at
 
 
-def _cut(path: Path) -> int:
-    """Cuts a file behind its last whole frame, and returns its length."""
-    whole = sum(len(_frame(record)) for record in _records(path.read_bytes()))
-    os.truncate(path, whole)
-    return whole
+def _cut(path: Path) -> tuple[int, int]:
+    """Cuts a file behind its last whole frame. Returns its length, and how many bytes were cut."""
+    data = path.read_bytes()
+    whole = max((end for _, end in _records(data)), default=0)
+    if whole < len(data):
+        os.truncate(path, whole)
+    return whole, len(data) - whole

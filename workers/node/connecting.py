@@ -2,7 +2,8 @@
 
     wanted, no process    -> start it; it waits, and costs nothing outside
     it is to run          -> tell it to run
-    it must not run, or its parameters changed -> end it in order; it is started again if it is wanted
+    it must not run, its parameters changed, or its replica owns by a later epoch
+                          -> end it in order; it is started again if it is wanted
 
 A connector runs where its group's owner is. In a move the successor's node has its process ready before the
 release. When the owner releases, its node ends its own connector and the successor's node runs the other one,
@@ -43,23 +44,35 @@ def may_run(want: DesiredReplica, status: ReplicaStatus | None) -> bool:
     return not (released or refused or status.phase == "fenced" or status.retired)
 
 
+def deliverers_epoch(status: ReplicaStatus | None) -> int | None:
+    """Returns the epoch in which the replica owns, or None while it does not own.
+
+    A status of another role has the epoch of some former owner. A deliverer that ran with that one would be
+    refused as an earlier owner, or would keep the true one out.
+    """
+    return status.epoch if status is not None and status.role is Role.OWNER else None
+
+
 @dataclass(frozen=True)
 class Wanted:
     """A connector that is to be on this node."""
 
     config: str  # ConnectorConfig as JSON: whatever changes it ends the process
     run: bool
-    epoch: int = 0
+    epoch: int | None = 0  # of its owner; while it is None, it does not begin to run
     forever: bool = False  # if it is ended, then for good
+    drains: bool = False  # it ends by itself when nothing is left on the disk
 
 
 @dataclass(frozen=True)
 class Held:
-    """A connector's process, or what is left of the last one."""
+    """A connector's process, or what is left of the last one. Its times are those of a clock that nobody
+    sets."""
 
     config: str = ""
     alive: bool = False
     running: bool = False  # it was told to run
+    epoch: int = 0  # with which it runs
     started_ms: int = 0
     said_ms: int = 0  # when it said something last
     ending_ms: int | None = None  # when it was told to end
@@ -80,6 +93,9 @@ class Held:
             self, config=config, alive=True, running=False, started_ms=now_ms, said_ms=now_ms, ending_ms=None
         )
 
+    def told_to_run(self, epoch: int) -> Held:
+        return replace(self, running=True, epoch=epoch)
+
 
 Act = Literal["nothing", "start", "run", "end", "kill", "forget"]
 
@@ -94,6 +110,8 @@ def next_act(want: Wanted | None, held: Held, now_ms: int) -> Act:
         return "kill" if now_ms - held.ending_ms > END_MS else "nothing"
     if now_ms - held.said_ms > SILENT_MS:
         return "kill"
-    if want is None or want.config != held.config or (held.running and not want.run):
+    if want is None or want.config != held.config:
         return "end"
-    return "run" if want.run and not held.running else "nothing"
+    if held.running:
+        return "end" if not want.run or (want.epoch is not None and want.epoch > held.epoch) else "nothing"
+    return "run" if want.run and want.epoch is not None else "nothing"

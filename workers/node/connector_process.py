@@ -45,7 +45,7 @@ class ConnectorProcess:
     def say(self, line: str) -> None:
         """If it has ended, nothing happens."""
         assert self._process.stdin is not None
-        with suppress(OSError):
+        with suppress(OSError, ValueError):  # ValueError: it was killed, and its input is closed
             self._process.stdin.write(line.encode() + b"\n")
             self._process.stdin.flush()
 

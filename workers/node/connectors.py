@@ -11,10 +11,11 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from time import time
+from time import monotonic, time
 from typing import Any
 
 from pipeline_runtime.connectors.config import ConnectorConfig, Order, name_of
@@ -26,7 +27,7 @@ from pipeline_runtime.model.spec import ElementSpec, GroupSpec
 from pipeline_runtime.operators.connected import ConnectorSink, ConnectorSource
 from pipeline_runtime.operators.registry import OperatorUnknown, default_registry
 from pipeline_runtime.sealing import SealBroken, opened
-from workers.node.connecting import Held, Wanted, may_run, next_act
+from workers.node.connecting import Held, Wanted, deliverers_epoch, may_run, next_act
 from workers.node.connector_process import ConnectorProcess
 
 log = logging.getLogger(__name__)
@@ -61,7 +62,8 @@ class Connectors:
         self._wanted = wanted
         self._changed = changed
         self._held: dict[Key, _Connector] = {}  # replaced as a whole, so it is read without a lock
-        self._opened: dict[tuple[str, int], dict[str, Any] | None] = {}
+        self._opened: dict[str, dict[str, Any] | None] = {}  # by the sealed text
+        self._odd: set[tuple[str, Key]] = set()  # what went wrong at the last look, and was logged
         self._wake = threading.Event()
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="connectors", daemon=True)
@@ -80,7 +82,7 @@ class Connectors:
             self._thread.join(timeout_s)
         held = [each for each in self._held.values() if each.process is not None]
         for each in held:
-            each.end(forever=False, now_ms=_now_ms())
+            each.end(forever=False, now_ms=_clock_ms())
         for each in held:
             if each.process is not None:
                 each.process.wait(timeout_s)
@@ -92,7 +94,7 @@ class Connectors:
         for (group, _), each in self._held.items():
             if each.held.running:
                 held.setdefault(group, []).append(each)
-        now_ms = _now_ms()
+        now_ms = _wall_ms()
         return tuple(
             with_told(each, [one.status for one in mine], _notes(mine), now_ms)
             if (mine := held.get(each.group))
@@ -114,6 +116,8 @@ class Connectors:
     def _look(self) -> None:
         replicas, connections = self._wanted(has_connectors)
         by_name = {each.name: each for each in connections}
+        sealed = {each.sealed for each in connections}
+        self._opened = {key: fields for key, fields in self._opened.items() if key in sealed}
         wanted: dict[Key, Wanted] = {}
         for want, status in replicas:
             if want.role is not Role.STOPPED:
@@ -121,16 +125,28 @@ class Connectors:
         wanted |= self._left(wanted)
         held = dict(self._held)
         for key in [*wanted.keys() | held.keys()]:
-            each = held.get(key) or _Connector(key, self._changed, self._wake.set)
-            if self._tend(each, wanted.get(key)):
-                held[key] = each
-            else:
-                held.pop(key, None)
+            # It is held before it may start a process: whatever fails then, the process is not forgotten.
+            each = held.setdefault(key, _Connector(key, self._changed, self._wake.set))
+            with self._one_alone("its process", key):
+                if not self._tend(each, wanted.get(key)):
+                    del held[key]
         self._held = held
+
+    @contextmanager
+    def _one_alone(self, what: str, key: Key) -> Iterator[None]:
+        """Keeps what goes wrong with one connector from the others, and logs it once."""
+        try:
+            yield
+        except Exception:
+            if (what, key) not in self._odd:
+                log.exception("the connector of %s: %s has failed; it is tried again", key[1], what)
+            self._odd.add((what, key))
+        else:
+            self._odd.discard((what, key))
 
     def _tend(self, each: _Connector, want: Wanted | None) -> bool:
         """Returns whether anything is left of it."""
-        now_ms = _now_ms()
+        now_ms = _clock_ms()
         each.note(now_ms)
         match next_act(want, each.held, now_ms):
             case "start":
@@ -146,26 +162,31 @@ class Connectors:
             case "forget":
                 return False
         if want is not None:
-            each.forever = want.forever
+            each.forever, each.drains = want.forever, want.drains
         return True
 
     def _of_replica(
         self, want: DesiredReplica, status: ReplicaStatus | None, connections: Mapping[str, SealedConnection]
     ) -> dict[Key, Wanted]:
-        run = may_run(want, status)
-        epoch = 0 if status is None else status.epoch
-        return {
-            (want.spec.id, element.id): Wanted(config, run, epoch, forever=want.retire)
-            for element in want.spec.elements
-            if (config := self._config(want.spec, element, connections)) is not None
-        }
+        run, found = may_run(want, status), {}
+        for element in want.spec.elements:
+            key = (want.spec.id, element.id)
+            with self._one_alone("its configuration", key):
+                operator = _operator(element)
+                if operator is None:
+                    continue
+                config = self._config(want.spec, element, operator, connections)
+                epoch = 0 if issubclass(operator, ConnectorSource) else deliverers_epoch(status)
+                found[key] = Wanted(config, run, epoch, forever=want.retire)
+        return found
 
     def _config(
-        self, spec: GroupSpec, element: ElementSpec, connections: Mapping[str, SealedConnection]
-    ) -> str | None:
-        operator = _operator(element)
-        if operator is None:
-            return None
+        self,
+        spec: GroupSpec,
+        element: ElementSpec,
+        operator: type[ConnectorSource | ConnectorSink],
+        connections: Mapping[str, SealedConnection],
+    ) -> str:
         brings = issubclass(operator, ConnectorSource)
         name = str(element.params.get("connection") or "")
         fields, missing = None, ""
@@ -200,13 +221,18 @@ class Connectors:
             return None, f'There is no connection "{name}". An admin makes it under Connections'
         if found.kind != kind:
             return None, f'The connection "{name}" is of another kind ({found.kind}); {kind} is needed'
-        key = (name, found.version)
-        if key not in self._opened:
+        if not found.sealed:
+            return None, (
+                f'The secrets of the connection "{name}" cannot be opened, since Fogline has another '
+                "FOGLINE_SECRET_KEY now. An admin enters them again under Connections"
+            )
+        if found.sealed not in self._opened:
             try:
-                self._opened[key] = json.loads(opened(found.sealed, self._cluster_key, PURPOSE_SENT))
+                fields = json.loads(opened(found.sealed, self._cluster_key, PURPOSE_SENT))
             except SealBroken:
-                self._opened[key] = None
-        fields = self._opened[key]
+                fields = None
+            self._opened[found.sealed] = fields
+        fields = self._opened[found.sealed]
         if fields is None:
             return None, f'The connection "{name}" cannot be opened: this node has another cluster key'
         return fields, ""
@@ -232,7 +258,7 @@ class Connectors:
                 kafka_security=self._kafka.security,
                 spool=str(path),
             )
-            found[key] = Wanted(config.model_dump_json(), run=True)
+            found[key] = Wanted(config.model_dump_json(), run=True, drains=True)
         return found
 
 
@@ -245,20 +271,21 @@ class _Connector:
         self.process: ConnectorProcess | None = None
         self.status = ConnectorStatus(element=key[1])
         self.notes: tuple[ReplicaNote, ...] = ()
-        self.forever = False
+        self.forever = self.drains = False
         self._changed, self._wake = changed, wake
         self._said_ms = 0
 
     def start(self, want: Wanted, now_ms: int) -> None:
-        self.status = ConnectorStatus(element=self.key[1], since_ms=now_ms)
+        self.status = ConnectorStatus(element=self.key[1], since_ms=_wall_ms())
         self.process = ConnectorProcess(want.config, self._said, self._wake)
         self._said_ms = now_ms
         self.held = self.held.started(want.config, now_ms)
 
     def run(self, want: Wanted) -> None:
         assert self.process is not None
+        assert want.epoch is not None
         self.process.say(Order(do="run", epoch=want.epoch).model_dump_json())
-        self.held = replace(self.held, running=True)
+        self.held = self.held.told_to_run(want.epoch)
         self._changed()
 
     def end(self, *, forever: bool, now_ms: int) -> None:
@@ -277,12 +304,12 @@ class _Connector:
             return
         self.held = replace(self.held, said_ms=self._said_ms)
         if not self.process.alive:
-            if self.held.ending_ms is None:
-                code = self.process.code
+            code = self.process.code
+            if self.held.ending_ms is None and not (self.drains and code == 0):
                 log.warning("%s: its connector has ended by itself (%s)", self.key[1], code)
                 why = f"its connector has ended by itself (code {code}), and is started again"
                 self.status = self.status.model_copy(
-                    update={"state": "failing", "why": why, "since_ms": now_ms}
+                    update={"state": "failing", "why": why, "since_ms": _wall_ms()}
                 )
             self.process.kill()
             self.process = None
@@ -291,13 +318,13 @@ class _Connector:
 
     def _said(self, status: ConnectorStatus, note: str) -> None:
         """Called by the process's thread."""
-        self._said_ms = _now_ms()
+        self._said_ms = _clock_ms()
         turned = (status.state, status.why) != (self.status.state, self.status.why)
         self.status = status
         if note:
             gaps = f"{note} ({status.gap_rows_total} rows)." if status.gap_rows_total else f"{note}."
             new = ReplicaNote(
-                kind="connector.gap", message=f"A gap in {status.element}: {gaps}", at_ms=_now_ms()
+                kind="connector.gap", message=f"A gap in {status.element}: {gaps}", at_ms=_wall_ms()
             )
             self.notes = (*self.notes, new)[-NOTES_KEPT:]
         if turned or note:
@@ -340,5 +367,10 @@ def with_told(
     return status.model_copy(update=update)
 
 
-def _now_ms() -> int:
+def _clock_ms() -> int:
+    """Returns the time of a clock that nobody sets: a step of the wall clock must not end connectors."""
+    return int(monotonic() * 1000)
+
+
+def _wall_ms() -> int:
     return int(time() * 1000)

@@ -110,3 +110,61 @@ def test_a_record_that_no_topic_takes_becomes_a_text_for_the_dead_letters(tmp_pa
     [value] = rig.topic.values
     assert value.startswith(b"10000009 bytes are too many")
     assert len(value) < RECORD_BYTES_MAX
+
+
+def test_an_intake_that_breaks_ends_its_process_and_counts_what_no_system_sends_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = threading.Event()
+    monkeypatch.setattr(module, "_end_process", ended.set)
+    rig = Rig(tmp_path, 1 << 20)
+
+    def broken(records: Sequence[Record]) -> None:
+        raise KeyError("bug")
+
+    rig.intake = SpooledIntake(broken, rig.spool, rig.report)
+    rig.intake.put([Record(b"comes again")], lambda: None)
+    rig.intake.put([Record(b"1"), Record(b"2")])
+    rig.intake.start()
+    assert ended.wait(5)
+    assert rig.report.status.gap_rows_total == 2
+
+
+def test_a_system_that_cannot_be_told_does_not_end_the_intake(tmp_path: Path) -> None:
+    def gone() -> None:
+        raise RuntimeError("not connected")
+
+    with running(tmp_path) as rig:
+        rig.intake.put([Record(b"1")], gone)
+        assert rig.intake.put_durably([Record(b"2")], 5)
+    assert rig.topic.values == [b"1", b"2"]
+
+
+def test_what_an_end_in_the_midst_of_sending_may_lose_is_counted(tmp_path: Path) -> None:
+    rig, sending, go_on = Rig(tmp_path, 1 << 20), threading.Event(), threading.Event()
+
+    def slow(records: Sequence[Record]) -> None:
+        sending.set()
+        assert go_on.wait(10)
+
+    rig.intake = SpooledIntake(slow, rig.spool, rig.report)
+    rig.intake.start()
+    rig.intake.put([Record(b"in flight")])
+    assert sending.wait(5)
+    rig.intake.put([Record(b"waits")])
+    rig.intake.put([Record(b"comes again")], lambda: None)
+    assert not rig.intake.close(0.01)
+    go_on.set()
+    assert rig.report.status.gap_rows_total == 2
+
+
+def test_the_end_of_a_full_disk_does_not_hide_that_the_system_fails(tmp_path: Path) -> None:
+    with running(tmp_path, bytes_max=60) as rig:
+        rig.topic.there = False
+        rig.intake.failing("Nobody listens.")
+        assert rig.intake.put_durably([Record(b"fits" * 5)], 5)
+        rig.intake.put([Record(b"waits" * 5)], lambda: None)
+        wait_until(lambda: "full" in rig.report.status.why, "the full disk to be told")
+        rig.topic.there = True
+        wait_until(lambda: "full" not in rig.report.status.why, "the end of it")
+        assert (rig.report.status.state, rig.report.status.why) == ("failing", "Nobody listens.")

@@ -8,12 +8,23 @@ from pipeline_runtime.model.connectors import ConnectorStatus
 from pipeline_runtime.model.desired import ClaimOrder, DesiredReplica, ReplicaStatus, Role
 from pipeline_runtime.model.ids import Epoch
 from pipeline_runtime.model.spec import GroupSpec
-from workers.node.connecting import END_MS, MOST_MS, SILENT_MS, Act, Held, Wanted, may_run, next_act
+from workers.node.connecting import (
+    END_MS,
+    MOST_MS,
+    SILENT_MS,
+    Act,
+    Held,
+    Wanted,
+    deliverers_epoch,
+    may_run,
+    next_act,
+)
 from workers.node.connectors import FAILING_MS, with_told
 
 SPEC = GroupSpec(deployment="d", pipeline="p", group="g", elements=())
 ORDER = ClaimOrder(id="o", over=Epoch(0))
 WANT = Wanted("config", run=True)
+RUNS = Held("config", alive=True, said_ms=1000).told_to_run(3)
 
 
 def replica(**changes: object) -> DesiredReplica:
@@ -50,6 +61,21 @@ def test_a_connector_runs_where_its_group_is_owned(
 
 
 @pytest.mark.parametrize(
+    ("has", "epoch"),
+    [
+        (None, None),
+        (status(epoch=Epoch(0), phase="starting"), None),  # as after a restart of the node
+        (status(role=Role.STANDBY, epoch=Epoch(2)), None),  # that of the former owner
+        (status(epoch=Epoch(3), **OWNER), 3),
+    ],
+)
+def test_a_deliverer_has_the_epoch_in_which_its_replica_owns(
+    has: ReplicaStatus | None, epoch: int | None
+) -> None:
+    assert deliverers_epoch(has) == epoch
+
+
+@pytest.mark.parametrize(
     ("want", "held", "act"),
     [
         (None, Held(), "forget"),
@@ -58,6 +84,10 @@ def test_a_connector_runs_where_its_group_is_owned(
         (WANT, Held("config", alive=True, said_ms=1000), "run"),
         (WANT, Held("config", alive=True, running=True, said_ms=1000), "nothing"),
         (Wanted("config", run=False), Held("config", alive=True, said_ms=1000), "nothing"),
+        (Wanted("config", run=True, epoch=None), Held("config", alive=True, said_ms=1000), "nothing"),
+        (Wanted("config", run=True, epoch=None), RUNS, "nothing"),
+        (Wanted("config", run=True, epoch=3), RUNS, "nothing"),
+        (Wanted("config", run=True, epoch=4), RUNS, "end"),
         (Wanted("config", run=False), Held("config", alive=True, running=True, said_ms=1000), "end"),
         (Wanted("other", run=True), Held("config", alive=True, running=True, said_ms=1000), "end"),
         (None, Held("config", alive=True, said_ms=1000), "end"),

@@ -12,6 +12,7 @@ from typing import Any, Literal
 GOOD = 0
 _OVERFLOW = 0x0480
 """The bits of a status that say: this is the status of a value, and values before it were dropped."""
+_NUMBERS = 2**32 - 1
 _SEVERITY = 30
 _TEXT_MAX = 10_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -48,6 +49,15 @@ def is_good(status: int) -> bool:
 def has_dropped(status: int) -> bool:
     """Returns whether the server says that it has dropped values before this one."""
     return status & _OVERFLOW == _OVERFLOW
+
+
+def missed_before(last: int | None, number: int) -> int:
+    """Returns how many messages are missing between two. They are numbered from 1 to 2**32 - 1, and then
+    from 1 again. `last` is None before the first."""
+    if last is None:
+        return 0
+    missed = (number - last - 1) % _NUMBERS
+    return missed if missed < _NUMBERS // 2 else 0  # else the server has begun from an earlier number
 
 
 def rows_of(changes: Iterable[Change]) -> list[Row]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 _BITS = {
@@ -26,12 +27,22 @@ def fitting(value: Any, type_: str) -> Any:
         case "Boolean" if value in (0, 1) and not isinstance(value, str):
             return bool(value)
         case "Float" | "Double" if not isinstance(value, str):
-            return float(value)
+            return _float(value, type_)
         case "String" | "LocalizedText" if isinstance(value, bool):
             return "true" if value else "false"
         case "String" | "LocalizedText":
             return str(value)
     raise ValueError(f"{_quoted(value)} is no {type_}")
+
+
+def _float(value: Any, type_: str) -> float:
+    try:
+        found = float(value)
+        if type_ == "Float":
+            struct.pack("<f", found)
+    except OverflowError as error:
+        raise ValueError(f"{_quoted(value)} does not fit into {type_}") from error
+    return found
 
 
 def _integer(value: Any, type_: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import ssl
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -28,6 +29,11 @@ IDLE_S = 30
 """The server ends a transaction in which nothing has happened for so long: its owner hangs or is cut off."""
 _QUOTED = 300
 
+_BY_A_TRIGGER = "P0"
+"""How the states of errors begin that PL/pgSQL raises, such as a trigger for a row."""
+_TOO_LARGE = psycopg.errors.ProgramLimitExceeded | psycopg.errors.StatementTooComplex
+"""Errors of a value that is too long for an index, or nested too deep."""
+
 Row = tuple[Any, ...]
 
 
@@ -40,7 +46,11 @@ class Session:
         self._hung = False
         with tempfile.TemporaryDirectory() as directory:  # libpq reads certificates from files alone
             try:
-                self.raw = psycopg.connect(**_options(connection, name, Path(directory)), autocommit=True)
+                self.raw = psycopg.connect(
+                    **options_of(connection, name, Path(directory)),
+                    autocommit=True,
+                    prepare_threshold=None,  # behind a pooler, another session may lack what was prepared
+                )
             except psycopg.Error as error:
                 raise _not_connected(error, connection) from error
         with self.asking(ALIVE_S):
@@ -80,7 +90,8 @@ class Session:
             other.shutdown(socket.SHUT_RDWR)
 
 
-def _options(connection: PostgresqlConnection, name: str, directory: Path) -> dict[str, Any]:
+def options_of(connection: PostgresqlConnection, name: str, directory: Path) -> dict[str, Any]:
+    """Returns libpq's options. `directory`: where the certificates are written to."""
     options: dict[str, Any] = {
         "host": connection.host,
         "port": connection.port,
@@ -102,12 +113,22 @@ def _options(connection: PostgresqlConnection, name: str, directory: Path) -> di
         return options
     tls_context(connection)  # says in words what is wrong with the certificates
     options |= {"sslmode": "verify-full", "sslrootcert": "system"}
+    _use_authorities_of_system()
     if connection.ca:
         options["sslrootcert"] = _file(directory / "ca.pem", connection.ca)
     if connection.certificate and connection.private_key:
         options["sslcert"] = _file(directory / "own.pem", connection.certificate)
         options["sslkey"] = _file(directory / "own.key", connection.private_key)
     return options
+
+
+def _use_authorities_of_system() -> None:
+    """Lets libpq find what `sslrootcert=system` means. The OpenSSL that psycopg brings would look into a
+    directory that no machine has."""
+    known = ssl.get_default_verify_paths()
+    for name, path in ((known.openssl_cafile_env, known.cafile), (known.openssl_capath_env, known.capath)):
+        if path is not None:
+            os.environ.setdefault(name, path)
 
 
 def _file(path: Path, text: str) -> str:
@@ -180,8 +201,8 @@ def refusal(error: psycopg.Error | UnicodeError) -> str | None:
     """Returns why the database takes no such row, or None if the error is not about the row."""
     if isinstance(error, UnicodeError):
         return "it holds a character that no text can have"
-    about_row = isinstance(error, psycopg.DataError | psycopg.IntegrityError)
-    if about_row or isinstance(error, psycopg.errors.RaiseException):
+    about_row = isinstance(error, psycopg.DataError | psycopg.IntegrityError | _TOO_LARGE)
+    if about_row or (error.sqlstate or "").startswith(_BY_A_TRIGGER):
         return f"the database refuses it: {_said(error)}"
     return None
 

@@ -33,10 +33,15 @@ _MADE_AS = {
 }
 
 
+ROWS_MAX = 2000
+"""The most rows of a transaction. After an error there are fewer: each refused row takes statements to be
+found, and a transaction has to be done in time."""
+
+
 class PostgresqlDeliverer(Deliverer[PostgresqlOutParams, PostgresqlConnection]):
     """`deliver` leaves its transaction open, and `settle` commits it."""
 
-    batch_rows = 2000
+    batch_rows = ROWS_MAX
 
     def __init__(self, place: Place[PostgresqlOutParams, PostgresqlConnection]) -> None:
         super().__init__(place)
@@ -78,9 +83,15 @@ class PostgresqlDeliverer(Deliverer[PostgresqlOutParams, PostgresqlConnection]):
 
     def deliver(self, batch: Batch) -> Sequence[Refused]:
         assert self._session is not None
-        with self._session.asking() as raw:
-            self._move(raw, batch)
-            return self._write(raw, batch)
+        try:
+            with self._session.asking() as raw:
+                self._move(raw, batch)
+                refused = self._write(raw, batch)
+        except ConnectorError:
+            self.batch_rows = max(1, self.batch_rows // 4)
+            raise
+        self.batch_rows = min(ROWS_MAX, 2 * self.batch_rows)
+        return refused
 
     def settle(self) -> None:
         assert self._session is not None
@@ -113,7 +124,10 @@ class PostgresqlDeliverer(Deliverer[PostgresqlOutParams, PostgresqlConnection]):
         raw.execute(
             sql.SQL("COMMENT ON TABLE {} IS {}").format(
                 self._positions,
-                sql.Literal("How far each element of Fogline has written. Keep it with the data."),
+                sql.Literal(
+                    "How far each element of Fogline has written. Back it up together with the tables that "
+                    "they write."
+                ),
             )
         )
 

@@ -18,7 +18,7 @@ FOUND_MAX = 1000
 POSITIONS = "fogline_positions"
 _SHOWN = 200
 
-_TEXTS = frozenset({"text", "varchar", "bpchar", "name", "citext"})
+_TEXTS = frozenset({"text", "varchar", "bpchar", "citext"})
 _AS_TEXT = frozenset({"uuid", "json", "jsonb", "inet", "cidr", "macaddr"})
 HOLDS: Mapping[FieldType, frozenset[str]] = {
     FieldType.INTEGER: frozenset({"int2", "int4", "int8", "numeric"}),
@@ -33,6 +33,7 @@ GIVES: Mapping[str, FieldType] = {
     **dict.fromkeys(("int2", "int4", "int8"), FieldType.INTEGER),
     **dict.fromkeys(("float4", "float8", "numeric"), FieldType.NUMBER),
     **dict.fromkeys(sorted(_TEXTS | _AS_TEXT), FieldType.STRING),
+    "name": FieldType.STRING,  # it cuts texts, so none is written to it
     "bool": FieldType.BOOLEAN,
     **dict.fromkeys(("timestamptz", "timestamp", "date"), FieldType.TIMESTAMP),
 }

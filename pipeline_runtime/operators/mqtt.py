@@ -160,8 +160,8 @@ class MqttIn(ConnectorSource):
     the element moves, is restored, or is stopped, and Fogline acknowledges a message when it is safe in
     Kafka, or on the node's disk while Kafka is away. A message may come twice then. How many messages a
     broker keeps is the broker's setting (mosquitto: `max_queued_messages`, 1,000 if nothing is set). With QoS
-    0 what is sent meanwhile is lost; the element counts these gaps. A message that was published with QoS 2
-    comes with QoS 1.
+    0 what is sent meanwhile is lost. The element counts these gaps, but not those of a time in which it was
+    not running. A message that was published with QoS 2 comes with QoS 1.
 
     `columns` lists the fields of the payload that the pipeline uses. A column may also hold a level of the
     topic. A missing field is null. A payload that is no JSON object goes to the dead letters with its topic,
@@ -274,7 +274,8 @@ class MqttOutParams(Params):
 class MqttOut(ConnectorSink):
     """Publishes each row to an MQTT broker (3.1.1 or 5), **at least once** with QoS 1 or 2.
 
-    The rows wait in the element's own stream until the broker has confirmed them. After a loss of the
+    The rows wait in the element's own stream, which holds 1 GiB, until the broker has confirmed them. Older
+    rows are deleted when it is full, and told as a gap. After a loss of the
     connection, a move or a restoration, some of the last rows come again. `id_field` numbers the rows: a
     repeat has the same number, so a receiver can leave it out. With MQTT 5 the number is also the user
     property `fogline-id` of each message. With QoS 0 nobody confirms anything, and rows that were under way

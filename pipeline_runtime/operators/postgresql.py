@@ -84,8 +84,11 @@ class PostgresqlOut(ConnectorSink):
      How far the element has come stands in the table `fogline_positions` of the same schema, and is written
     in the transaction of the rows. So no row is missing and none comes twice, also if the node, the
     connection or the database ends at any moment. The user needs the right to make that table in the schema,
-    or somebody makes it before. Keep it with the data: a backup that has both is right after it is restored,
-    if Fogline's stream still has the rows that are missing.
+    or somebody makes it before. Back up the table `fogline_positions` together with your own table. After
+    both are restored, Fogline writes the rows that are missing, if its stream still holds them.
+
+     A pooler between Fogline and the database has to keep one session for one connection. A pooler that
+    shares by transaction (PgBouncer: `pool_mode = transaction`) is not supported.
 
      A row that the database does not take goes to the dead letters with the database's words, and the others
     go on: a value that is too long or out of range, a key that is empty, a constraint that is broken. A dead

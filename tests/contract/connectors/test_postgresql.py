@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pipeline_runtime.connectors.postgresql_out import PostgresqlDeliverer
+from pipeline_runtime.connectors.postgresql_out import ROWS_MAX, PostgresqlDeliverer
 from pipeline_runtime.connectors.postgresql_tables import probe
 from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Place
 from pipeline_runtime.connectors.trial import trial_deliverer
@@ -115,6 +115,7 @@ def test_each_row_is_written_once_over_a_kill_and_an_earlier_owner_is_refused(da
     with pytest.raises(ConnectorError, match="later owner") as caught:
         first.deliver(batch(rows[2:], 2))
     assert caught.value.lasting
+    assert first.batch_rows == ROWS_MAX // 4
     first.close()
     with pytest.raises(ConnectorError, match="later owner"):
         first.open(1)

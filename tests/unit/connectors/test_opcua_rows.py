@@ -15,6 +15,7 @@ from pipeline_runtime.connectors.opcua_rows import (
     Change,
     Image,
     has_dropped,
+    missed_before,
     plain,
     record,
     rows_of,
@@ -35,6 +36,16 @@ def test_changes_of_one_time_are_one_row_and_rows_are_in_the_order_of_time() -> 
         (10, {"a": 4}),
         (20, {"b": 2}),
     ]
+
+
+@pytest.mark.parametrize(
+    ("last", "number", "missed"),
+    [(None, 5, 0), (1, 2, 0), (1, 4, 2), (2**32 - 1, 1, 0), (2**32 - 1, 2, 1), (9, 9, 0), (9, 1, 0)],
+)
+def test_messages_that_are_missing_are_known_by_their_numbers(
+    last: int | None, number: int, missed: int
+) -> None:
+    assert missed_before(last, number) == missed
 
 
 @pytest.mark.parametrize("status", [UNCERTAIN, BAD])
@@ -171,6 +182,8 @@ def test_a_value_is_written_in_the_type_of_its_node(value: Any, type_: str, is_:
         ("1", "Boolean", "is no Boolean"),
         (2, "Boolean", "is no Boolean"),
         (1, "DateTime", "is no DateTime"),
+        (1e300, "Float", "does not fit into Float"),
+        (10**400, "Double", "does not fit into Double"),
     ],
 )
 def test_a_value_that_does_not_fit_is_refused_with_the_reason(value: Any, type_: str, why: str) -> None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import random
+import ssl
+from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from pydantic import ValidationError
 
+from pipeline_runtime.connectors.postgresql import options_of, refusal
 from pipeline_runtime.connectors.postgresql_out import arrays, insert_statement, newest_of, table_faults
 from pipeline_runtime.connectors.postgresql_tables import SqlColumn
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
-from pipeline_runtime.operators.postgresql import PostgresqlOut, PostgresqlOutParams
+from pipeline_runtime.operators.postgresql import PostgresqlConnection, PostgresqlOut, PostgresqlOutParams
 from pipeline_runtime.operators.sdk import SchemaMismatch
 
 
@@ -67,3 +72,36 @@ def test_names_that_postgresql_would_cut_are_refused() -> None:
     schema = StreamSchema(fields=(Field(name="ü" * 32, type=FieldType.STRING),))
     with pytest.raises(SchemaMismatch, match="63 bytes"):
         PostgresqlOut(params()).output_schema({"in": schema})
+
+
+@pytest.mark.parametrize(
+    ("state", "about_the_row"),
+    [
+        *[(state, True) for state in ("22003", "23505", "54000", "54001", "P0001", "P0004")],
+        *[(state, False) for state in ("57014", "42P01", "53100")],
+    ],
+)
+def test_an_error_about_a_row_makes_a_dead_letter_and_another_one_lets_it_wait(
+    state: str, about_the_row: bool
+) -> None:
+    error = psycopg.errors.lookup(state)("no")
+    assert refusal(error) == ("the database refuses it: no" if about_the_row else None)
+
+
+def test_a_column_that_cuts_texts_does_not_hold_them() -> None:
+    [fault] = table_faults(params(), {"n": FieldType.STRING}, [column("n", "name")], [])
+    assert 'the column "n" of "public"."t" is name' in fault
+
+
+def test_the_authorities_of_the_system_are_those_that_python_finds(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
+        monkeypatch.setenv(name, "")  # so that it is as before after the test
+        monkeypatch.delenv(name)
+    known = ssl.get_default_verify_paths()
+    given = {"host": "h", "database": "d", "user": "u", "tls": True}
+    assert options_of(PostgresqlConnection.model_validate(given), "e", tmp_path)["sslrootcert"] == "system"
+    assert os.environ.get("SSL_CERT_FILE") == known.cafile
+    assert os.environ.get("SSL_CERT_DIR") == known.capath
+    assert known.cafile or known.capath

@@ -25,7 +25,8 @@ class Broker:
     """Keeps messages and sessions over a restart. `user`: who alone may come in, with the password
     "right"."""
 
-    def __init__(self, directory: Path, user: str | None = None) -> None:
+    def __init__(self, directory: Path, user: str | None = None, *more: str) -> None:
+        """`more`: further lines of its configuration."""
         [self.port] = free_ports(1)
         self._directory = directory
         self._config = directory / "mosquitto.conf"
@@ -36,6 +37,7 @@ class Broker:
             f"persistence_location {directory}/",
             "max_queued_messages 0",
             "set_tcp_nodelay true",
+            *more,
         ]
         if user is None:
             lines.append("allow_anonymous true")

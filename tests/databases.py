@@ -88,6 +88,18 @@ class Database:
             found = client.execute(query.encode())
             return found.fetchall() if found.description is not None else []
 
+    def speak_tls(self, certificate: str, key: str) -> None:
+        """Lets it speak TLS too, from the next connection on."""
+        for name, text in (("ssl_cert_file", certificate), ("ssl_key_file", key)):
+            path = self._directory / name
+            path.touch(0o600)
+            path.write_text(text)
+            shutil.chown(path, self._user)
+            self.ask(f"ALTER SYSTEM SET {name} = '{path}'")
+        self.ask("ALTER SYSTEM SET ssl = on")
+        self.ask("SELECT pg_reload_conf()")
+        wait_until(lambda: self.ask("SHOW ssl") == [("on",)], "PostgreSQL to speak TLS")
+
     @property
     def _data(self) -> Path:
         return self._directory / "data"

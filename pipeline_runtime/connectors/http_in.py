@@ -11,6 +11,7 @@ import ssl
 import tempfile
 import threading
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -19,6 +20,7 @@ import uvicorn
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from pipeline_runtime.connectors.in_words import in_words
 from pipeline_runtime.connectors.intake import RECORD_BYTES_MAX
@@ -28,6 +30,8 @@ from pipeline_runtime.operators.http import HttpInParams, WebhookConnection
 BODY_BYTES_MAX = 5 << 20
 ROWS_MAX = 5_000
 BODY_S = 10.0
+HEAD_S = 10.0
+"""A connection on which no request has begun for so long is closed, so that others get its place."""
 DURABLE_S = 10.0
 """A row that is not durable by then gets 503."""
 AT_ONCE = 100
@@ -54,8 +58,10 @@ class HttpIngester(Ingester[HttpInParams, WebhookConnection]):
         with tempfile.TemporaryDirectory() as directory:
             files = _tls_files(self.place.connection, Path(directory))
             listening = _listening(params.address, params.port)
+            webhook = Webhook(params.path, self.place.connection.token, intake)
             config = uvicorn.Config(
-                Webhook(params.path, self.place.connection.token, intake),
+                webhook,
+                http=_Protocol,
                 log_config=None,
                 access_log=False,
                 lifespan="off",
@@ -73,10 +79,13 @@ class HttpIngester(Ingester[HttpInParams, WebhookConnection]):
                 listening.close()
                 raise ConnectorError(
                     "The certificate of the webhook and its private key do not belong together, or are not "
-                    "in PEM.",
+                    "in PEM, or the key has a password.",
                     lasting=True,
                 ) from error
-            _serve(uvicorn.Server(config), listening, intake, stop)
+            try:
+                _serve(uvicorn.Server(config), listening, intake, stop)
+            finally:
+                webhook.close()
 
 
 def _serve(server: uvicorn.Server, listening: socket.socket, intake: Intake, stop: threading.Event) -> None:
@@ -123,7 +132,28 @@ def _tls_files(connection: WebhookConnection, directory: Path) -> dict[str, Any]
         path.touch(0o600)
         path.write_text(text.strip() + "\n")
         paths.append(str(path))
-    return {"ssl_certfile": paths[0], "ssl_keyfile": paths[1]}
+    # With a password, whichever, OpenSSL asks no terminal for that of a key which has one.
+    return {"ssl_certfile": paths[0], "ssl_keyfile": paths[1], "ssl_keyfile_password": "none"}
+
+
+class _Protocol(HttpToolsProtocol):
+    """A connection that does not stay open without requests."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._timer = self.loop.call_later(HEAD_S, self._look, self.cycle)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._timer.cancel()
+        super().connection_lost(exc)
+
+    def _look(self, before: object) -> None:
+        """`before`: the request that was the newest when it was looked last."""
+        open_one = self.cycle is not None and not self.cycle.response_complete
+        if self.cycle is before and not open_one:
+            self.transport.close()
+        else:
+            self._timer = self.loop.call_later(HEAD_S, self._look, self.cycle)
 
 
 class Webhook:
@@ -131,6 +161,8 @@ class Webhook:
 
     def __init__(self, path: str, token: str, intake: Intake) -> None:
         self._path, self._token, self._intake = path.partition("?")[0], token.encode(), intake
+        # Those that wait must not take the threads from those that read.
+        self._waiting = ThreadPoolExecutor(AT_ONCE, "webhook")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
@@ -153,9 +185,16 @@ class Webhook:
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         # Reading and waiting would hold the other requests.
         records = await asyncio.to_thread(records_of, body, kind)
-        if records and not await asyncio.to_thread(self._intake.put_durably, records, DURABLE_S):
+        if records and not await self._durable(records):
             raise Refusal(503, "The rows are not safe yet. Send them again; they may come twice then.")
         return JSONResponse({"rows": len(records)}, 202)
+
+    async def _durable(self, records: list[Record]) -> bool:
+        loop, put = asyncio.get_running_loop(), self._intake.put_durably
+        return await loop.run_in_executor(self._waiting, put, records, DURABLE_S)
+
+    def close(self) -> None:
+        self._waiting.shutdown(wait=False)
 
     def _is_known(self, authorization: str) -> bool:
         scheme, _, token = authorization.partition(" ")
@@ -222,7 +261,10 @@ def _no_constant(name: str) -> Any:
 def _record(row: Any, place: int) -> Record:
     if not isinstance(row, dict):
         raise Refusal(400, f"Row {place} is no JSON object.")
-    value = json.dumps(row).encode()
+    try:
+        value = json.dumps(row, allow_nan=False).encode()
+    except (ValueError, RecursionError) as error:  # 1e999 is read as infinite
+        raise Refusal(400, f"Row {place} has a number that is too large, or is nested too deep.") from error
     if len(value) > RECORD_BYTES_MAX:
         raise Refusal(413, f"Row {place} has {len(value)} bytes; at most {RECORD_BYTES_MAX} are taken.")
     return Record(value)

@@ -23,6 +23,7 @@ from pipeline_runtime.connectors.sdk import (
     Probed,
     Refused,
 )
+from pipeline_runtime.connectors.sent import Sent
 from pipeline_runtime.connectors.tls import tls_context
 from pipeline_runtime.model.connectors import ROWS_SHOWN
 from pipeline_runtime.operators.http import HttpConnection, HttpOutParams
@@ -73,7 +74,7 @@ class Server:
         found = b""
         try:
             with self._client.stream(method, path, content=content, headers=headers) as response:
-                for part in response.iter_bytes(ANSWER_BYTES_MAX):
+                for part in response.iter_bytes():  # without a size: it would wait for so much
                     found += part
                     if len(found) >= ANSWER_BYTES_MAX or monotonic() > until_s:
                         break
@@ -82,6 +83,13 @@ class Server:
             if isinstance(error, httpx.ConnectTimeout):
                 raise in_words(TimeoutError(), self._where) from error
             raise ConnectorError(f"{self._where} does not answer within {self._timeout_s:.0f} s.") from error
+        except httpx.LocalProtocolError:
+            # Its words quote the header, and so the secret in it.
+            raise ConnectorError(
+                f"{self._where} cannot be asked: the token or the header of the connection has characters "
+                "that no header can have. Write them again.",
+                lasting=True,
+            ) from None
         except httpx.HTTPError as error:
             raise in_words(_cause(error), self._where) from error
 
@@ -114,30 +122,23 @@ class HttpDeliverer(Deliverer[HttpOutParams, HttpConnection]):
         super().__init__(place)
         self.batch_rows = place.params.rows_max if place.params.body == "rows" else 100
         self._server: Server | None = None
-        self._sent = 0  # the offset before which the server has all rows
-        self._refused: dict[int, str] = {}  # offset -> why, until they are in the dead letters
-        self._end = 0
+        self._sent = Sent()
 
     def open(self, epoch: int) -> None:
         """Opens nothing yet: the first request does."""
         self._server = Server(self.place.connection, self.place.params.timeout_s)
 
     def deliver(self, batch: Batch) -> Sequence[Refused]:
-        places = [place for place, offset in enumerate(batch.offsets) if offset >= self._sent]
+        places = self._sent.missing(batch)
         if self.place.params.body == "row":
             for place in places:
                 self._send(batch, [place])
         elif places:
             self._send(batch, places)
-        self._end = batch.end
-        return [
-            Refused(place, self._refused[offset])
-            for place, offset in enumerate(batch.offsets)
-            if offset in self._refused
-        ]
+        return self._sent.refused(batch)
 
     def settle(self) -> None:
-        self._refused = {offset: why for offset, why in self._refused.items() if offset >= self._end}
+        self._sent.settle()
 
     def close(self) -> None:
         server, self._server = self._server, None
@@ -163,9 +164,7 @@ class HttpDeliverer(Deliverer[HttpOutParams, HttpConnection]):
             self._send(batch, places[:half])
             self._send(batch, places[half:])
             return
-        if why:
-            self._refused[offsets[0]] = why
-        self._sent = offsets[-1] + 1
+        self._sent.note(offsets[-1], why)
 
     def _row(self, row: Mapping[str, Any], offset: int) -> Mapping[str, Any]:
         return row if self.place.params.id_field is None else {**row, self.place.params.id_field: offset}

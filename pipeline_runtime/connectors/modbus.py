@@ -102,6 +102,8 @@ class Session:
         where = self._connection.where
         try:
             yield
+        except OSError as error:
+            raise in_words(error, where) from error
         except ConnectionException as error:
             raise ConnectorError(f"{where} has closed the connection.") from error
         except ModbusException as error:
@@ -232,7 +234,12 @@ class ModbusIngester(Ingester[ModbusInParams, ModbusConnection]):
     def _tell_missed(self, intake: Intake, *, at_end: bool = False) -> None:
         missed = self._polls.untold(monotonic(), at_end=at_end)
         if missed:
-            intake.gap(f"{self.place.connection.where} did not answer {missed} polls in time", missed)
+            where = self.place.connection.where
+            intake.gap(
+                f"{missed} polls gave no row: {where} was away, did not answer in time, or refused what"
+                " was read",
+                missed,
+            )
 
     def _of_refused(self, refused: Sequence[tuple[Request, Refusal]]) -> str:
         params = self.place.params

@@ -10,6 +10,7 @@ from typing import Any
 from pipeline_runtime.connectors.late import late
 from pipeline_runtime.connectors.modbus import Refusal, Session, connected
 from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Deliverer, Place, Refused
+from pipeline_runtime.connectors.sent import Sent
 from pipeline_runtime.operators.modbus import IN_WORDS, Kind, ModbusConnection, ModbusOutParams
 
 _NEVER = (1, 2, 3)
@@ -41,6 +42,7 @@ class ModbusDeliverer(Deliverer[ModbusOutParams, ModbusConnection]):
         super().__init__(place)
         self._open = ExitStack()
         self._session: Session | None = None
+        self._sent = Sent()
 
     def open(self, epoch: int) -> None:
         self._session = self._open.enter_context(connected(self.place.connection))
@@ -48,12 +50,13 @@ class ModbusDeliverer(Deliverer[ModbusOutParams, ModbusConnection]):
     def deliver(self, batch: Batch) -> Sequence[Refused]:
         session = self._session
         assert session is not None
-        refused = []
-        for place, (row, time_ms) in enumerate(zip(batch.rows, batch.times_ms, strict=True)):
-            why = late(time_ms, self.place.params.late_s, time()) or self._written(session, row)
-            if why:
-                refused.append(Refused(place, why))
-        return refused
+        for place in self._sent.missing(batch):
+            why = late(batch.times_ms[place], self.place.params.late_s, time())
+            self._sent.note(batch.offsets[place], why or self._written(session, batch.rows[place]))
+        return self._sent.refused(batch)
+
+    def settle(self) -> None:
+        self._sent.settle()
 
     def close(self) -> None:
         self._session = None

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import logging
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from time import monotonic
 from typing import Any
 
-from paho.mqtt.client import Client, MQTTMessage
+from paho.mqtt.client import Client, MQTTMessage, MQTTMessageInfo
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
+from paho.mqtt.matcher import MQTTMatcher
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
+from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from pipeline_runtime.connectors.in_words import in_words
 from pipeline_runtime.connectors.sdk import (
@@ -31,6 +35,8 @@ from pipeline_runtime.connectors.sdk import (
 from pipeline_runtime.connectors.tls import tls_context
 from pipeline_runtime.model.connectors import ROWS_SHOWN, Found
 from pipeline_runtime.operators.mqtt import MqttConnection, MqttInParams, MqttOutParams, topic_of
+
+log = logging.getLogger(__name__)
 
 KEEPALIVE_S = 4
 """A broker that hangs is noticed after two of these."""
@@ -82,6 +88,10 @@ class Session:
         self._reason: Any = None
         self._granted: Sequence[Any] = ()
         self.session_present = False
+        self.at_once = AT_ONCE
+        """How many messages may be under way to the broker."""
+        self.packet_bytes_max: int | None = None
+        """The largest packet that the broker takes, if it says so."""
         self.why = ""
         """Why it was lost, if the broker said so."""
         self.client.on_connect = self._on_connect
@@ -118,8 +128,13 @@ class Session:
             raise _refusal(self._reason, self._connection)
 
     def subscribe(self, filters: Sequence[str], qos: int) -> None:
-        """Raises ConnectorError."""
-        self.client.subscribe([(each, qos) for each in filters])
+        """Raises ConnectorError. Retained messages come with a new subscription alone, where the broker knows
+        version 5."""
+        if self._is_5:
+            options = SubscribeOptions(qos, retainHandling=SubscribeOptions.RETAIN_SEND_IF_NEW_SUB)
+            self.client.subscribe([(each, options) for each in filters])
+        else:
+            self.client.subscribe([(each, qos) for each in filters])
         if not self._subscribed.wait(CONNECT_S):
             raise ConnectorError(f"{self._connection.where} does not answer a subscription.")
         refused = [each for each, code in zip(filters, self._granted, strict=False) if code.is_failure]
@@ -127,6 +142,12 @@ class Session:
             raise ConnectorError(
                 f"{self._connection.where} does not let this user read {', '.join(refused)}.", lasting=True
             )
+
+    def check_size(self, size: int) -> None:
+        """Raises ValueError if the broker ends a connection with such a packet."""
+        most = self.packet_bytes_max
+        if most is not None and size > most:
+            raise ValueError(f"its message has {size} bytes, and the broker takes at most {most}")
 
     def lost_error(self) -> ConnectorError:
         why = f" ({self.why})" if self.why else ""
@@ -139,8 +160,11 @@ class Session:
         with suppress(Exception):
             self.client.loop_stop()
 
-    def _on_connect(self, _: Any, __: Any, flags: Any, reason: Any, ___: Any) -> None:
+    def _on_connect(self, _: Any, __: Any, flags: Any, reason: Any, properties: Any) -> None:
         self.session_present = bool(flags.session_present)
+        # The library keeps to neither of them.
+        self.at_once = max(1, min(AT_ONCE, getattr(properties, "ReceiveMaximum", AT_ONCE)))
+        self.packet_bytes_max = getattr(properties, "MaximumPacketSize", None)
         self._reason = reason
         self._answered.set()
 
@@ -183,12 +207,23 @@ def record_of(topic: str, payload: bytes, kind: str) -> Record:
         text = payload.decode()
         if kind == "json" and not isinstance(json.loads(text), dict):
             raise ValueError
-    except ValueError:  # also UnicodeDecodeError
+    except (ValueError, RecursionError):  # also UnicodeDecodeError
         # No JSON, whatever the payload is: so it ends in the dead letters, with its topic.
         return Record(f"{topic}: ".encode() + payload)
     head = json.dumps({"topic": topic, "levels": topic.split("/")}, ensure_ascii=False)
     value = text if kind == "json" else json.dumps(text, ensure_ascii=False)
     return Record(f'{head[:-1]}, "value": {value}}}'.encode())
+
+
+def matcher_of(filters: Sequence[str]) -> MQTTMatcher:
+    """Returns what finds the topics of these filters. It may find more for those that begin with $: brokers
+    write $share/<group>/ and words of their own before the filter."""
+    matcher = MQTTMatcher()
+    for each in filters:
+        matcher[each] = True
+        if each.startswith("$"):
+            matcher[each.split("/", 2 if each.startswith("$share/") else 1)[-1]] = True
+    return matcher
 
 
 class MqttIngester(Ingester[MqttInParams, MqttConnection]):
@@ -206,7 +241,7 @@ class MqttIngester(Ingester[MqttInParams, MqttConnection]):
         params = self.place.params
         session = self._session(fresh=params.qos == 0)
         full = threading.Event()
-        session.client.on_message = self._taking(intake, full)
+        session.client.on_message = self._taking(intake, session, full)
         session.connect()
         try:
             session.subscribe(params.topics, params.qos)
@@ -231,10 +266,25 @@ class MqttIngester(Ingester[MqttInParams, MqttConnection]):
         keep_s = self.place.params.keep_s if keep_s is None else keep_s
         return Session(self.place.connection, self.place.name, keep_s=keep_s, fresh=fresh, manual_ack=True)
 
-    def _taking(self, intake: Intake, full: threading.Event) -> Callable[[Client, Any, MQTTMessage], None]:
-        kind = self.place.params.payload
+    def _taking(
+        self, intake: Intake, session: Session, full: threading.Event
+    ) -> Callable[[Client, Any, MQTTMessage], None]:
+        kind, wanted = self.place.params.payload, matcher_of(self.place.params.topics)
 
         def take(client: Client, _: Any, message: MQTTMessage) -> None:
+            try:
+                put(client, message)
+            except Exception as error:
+                # The library's thread would end, without a word to `on_disconnect`.
+                log.exception("a message could not be taken")
+                session.why = f"a message could not be taken: {type(error).__name__}"
+                session.lost.set()
+
+        def put(client: Client, message: MQTTMessage) -> None:
+            if not any(wanted.iter_match(message.topic)):
+                # The session outlives a change of the element, and has the topics from before it too.
+                _acknowledge(client, message)
+                return
             record = record_of(message.topic, bytes(message.payload), kind)
             if not message.qos:
                 intake.put([record])
@@ -276,37 +326,54 @@ class MqttDeliverer(Deliverer[MqttOutParams, MqttConnection]):
 
     def deliver(self, batch: Batch) -> Sequence[Refused]:
         session = self._connected()
-        params, refused, sent = self.place.params, [], []
+        params = self.place.params
+        refused: list[Refused] = []
+        waiting: deque[tuple[int, MQTTMessageInfo]] = deque()
+
+        def confirm(at_most: int) -> None:
+            """Waits until so many wait for the broker at most."""
+            while len(waiting) > at_most:
+                place, info = waiting.popleft()
+                if why := self._confirmed(session, info):
+                    refused.append(Refused(place, why))
+
         for place, (row, offset) in enumerate(zip(batch.rows, batch.offsets, strict=True)):
+            properties = self._named(offset)
             try:
-                topic = topic_of(params.topic, row)
+                topic, payload = topic_of(params.topic, row), _payload(params, row, offset)
+                session.check_size(packet_bytes(topic, payload, properties, params.qos))
+            except UnicodeEncodeError:
+                refused.append(Refused(place, "it holds a character that no text can have"))
+                continue
             except ValueError as error:
                 refused.append(Refused(place, str(error)))
                 continue
-            payload = _payload(params, row, offset)
-            sent.append(
-                (
-                    place,
-                    session.client.publish(topic, payload, params.qos, params.retain, self._named(offset)),
-                )
+            confirm(session.at_once - 1)
+            waiting.append(
+                (place, session.client.publish(topic, payload, params.qos, params.retain, properties))
             )
+        confirm(0)
+        return refused
+
+    def _confirmed(self, session: Session, info: MQTTMessageInfo) -> str:
+        """Waits until the broker has confirmed a message. Returns why it refuses it, or an empty text. Raises
+        ConnectorError."""
         until_s = monotonic() + CONFIRMED_S
-        for place, info in sent:
+        try:
             while not info.is_published():
                 if session.lost.is_set():
                     raise session.lost_error()
                 if monotonic() > until_s:
                     raise ConnectorError(
-                        f"{self.place.connection.where} has not confirmed messages within "
+                        f"{self.place.connection.where} has not confirmed a message within "
                         f"{CONFIRMED_S:.0f} s."
                     )
-                with suppress(RuntimeError, ValueError):  # it was lost meanwhile
-                    info.wait_for_publish(_LOOK_S)
-            with self._lock:
-                why = self._refused.pop(info.mid, None)
-            if why is not None:
-                refused.append(Refused(place, f"the broker refuses it: {why}"))
-        return refused
+                info.wait_for_publish(_LOOK_S)
+        except (RuntimeError, ValueError) as error:  # the library had no connection
+            raise session.lost_error() from error
+        with self._lock:
+            why = self._refused.pop(info.mid, None)
+        return "" if why is None else f"the broker refuses it: {why}"
 
     def idle(self) -> None:
         self._connected()
@@ -346,6 +413,13 @@ def _payload(params: MqttOutParams, row: Mapping[str, Any], offset: int) -> byte
     return json.dumps(whole, ensure_ascii=False).encode()
 
 
+def packet_bytes(topic: str, payload: bytes, properties: Properties | None, qos: int) -> int:
+    """Returns the length of the packet that publishes this, with version 5."""
+    named = 1 if properties is None else len(properties.pack())
+    rest = 2 + len(topic.encode()) + (2 if qos else 0) + named + len(payload)
+    return 2 + sum(rest >= 1 << bits for bits in (7, 14, 21)) + rest
+
+
 # -- test connection -----------------------------------------------------------------------------------
 
 
@@ -380,7 +454,7 @@ def probe(connection: MqttConnection, path: str) -> Probed:
 def _type_of(payload: bytes) -> str:
     try:
         value = json.loads(payload)
-    except ValueError:
+    except (ValueError, RecursionError):
         return "text"
     return {dict: "JSON object", list: "JSON array", bool: "boolean", int: "number", float: "number"}.get(
         type(value), "text"

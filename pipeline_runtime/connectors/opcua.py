@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -11,16 +12,28 @@ from typing import Any
 
 from asyncua import ua
 
-from pipeline_runtime.connectors.opcua_rows import Change, Image, has_dropped, record, rows_of, time_us_of
+from pipeline_runtime.connectors.opcua_rows import (
+    Change,
+    Image,
+    has_dropped,
+    missed_before,
+    record,
+    rows_of,
+    time_us_of,
+)
 from pipeline_runtime.connectors.opcua_session import Session, connected, status_name
 from pipeline_runtime.connectors.sdk import ConnectorError, Ingester, Intake, Place, Record
 from pipeline_runtime.operators.opcua import OpcUaConnection, OpcUaInParams
 
+log = logging.getLogger(__name__)
+
 KEEPALIVE_MS = 2000
 """How often the server tells that the subscription lives, if nothing changes."""
 SILENT_S = 10.0
-"""A subscription that neither sends nor tells that it lives for so long, and two publishing intervals, is
-lost."""
+"""A subscription that neither sends nor tells that it lives for so long, and for twice as long as the server
+may be silent by its promise, is lost."""
+AT_ONCE = 100
+"""How many nodes are subscribed to by one request: many servers take no more."""
 LIFETIME_MS = 60_000
 """After so long without the client the server forgets the subscription."""
 AGAIN_S = 60.0
@@ -54,7 +67,7 @@ class OpcUaIngester(Ingester[OpcUaInParams, OpcUaConnection]):
         self, subscription: _Subscription, session: Session, intake: Intake, stop: threading.Event
     ) -> None:
         again_s = monotonic()
-        silent_s = max(SILENT_S, 2 * self.place.params.publish_ms / 1000 + KEEPALIVE_MS / 1000)
+        silent_s = max(SILENT_S, 2 * subscription.alive_s)
         while not stop.is_set():
             if session.lost.is_set():
                 raise session.lost_error()
@@ -108,6 +121,9 @@ class _Subscription:
         self._params = ingester.place.params
         self._image = Image(self._params.unchanged)
         self._id = 0
+        self._number: int | None = None  # of the newest message with data
+        self.alive_s = 0.0
+        """How often the server tells that the subscription lives, as it promises."""
         self.heard_s = monotonic()
         self.missing: list[int] = list(range(len(self._params.columns)))
         self.refused: dict[int, str] = {}
@@ -123,9 +139,15 @@ class _Subscription:
         wanted.PublishingEnabled = True
         made = await self._asked(self._session.client.uaclient.create_subscription(wanted, self._take))
         self._id = made.SubscriptionId
+        self.alive_s = made.RevisedPublishingInterval * made.RevisedMaxKeepAliveCount / 1000
 
     async def add(self, places: Sequence[int]) -> None:
         """Subscribes to the nodes of these columns. `refused` says why some are not."""
+        for first in range(0, len(places), AT_ONCE):
+            await self._add(places[first : first + AT_ONCE])
+        self.missing = sorted(self.refused)
+
+    async def _add(self, places: Sequence[int]) -> None:
         asked = ua.CreateMonitoredItemsParameters()
         asked.SubscriptionId = self._id
         asked.TimestampsToReturn = ua.TimestampsToReturn.Both
@@ -136,7 +158,6 @@ class _Subscription:
                 self.refused.pop(place, None)
             else:
                 self.refused[place] = status_name(result.StatusCode.value)
-        self.missing = sorted(self.refused)
 
     def _item(self, place: int) -> ua.MonitoredItemCreateRequest:
         params = self._params
@@ -161,9 +182,25 @@ class _Subscription:
             raise ConnectorError(f"{where} does not make a subscription: {error}.") from error
 
     def _take(self, result: ua.PublishResult) -> None:
+        try:
+            self._put(result)
+        except Exception as error:
+            # The library would go on without these values.
+            log.exception("a message could not be taken")
+            self._session.why = f"a message could not be taken: {type(error).__name__}"
+            self._session.lost.set()
+
+    def _put(self, result: ua.PublishResult) -> None:
         self.heard_s = monotonic()
+        message = result.NotificationMessage
+        if message.NotificationData:
+            # Without data it says the next number. The library leaves out what it cannot read.
+            missed = missed_before(self._number, message.SequenceNumber)
+            self._number = message.SequenceNumber
+            if missed:
+                self._intake.gap(f"{missed} messages of the server did not come, or could not be read")
         changes: list[Change] = []
-        for part in result.NotificationMessage.NotificationData or ():
+        for part in message.NotificationData or ():
             if isinstance(part, ua.DataChangeNotification):
                 changes += [self._change(each) for each in part.MonitoredItems]
             elif isinstance(part, ua.StatusChangeNotification):

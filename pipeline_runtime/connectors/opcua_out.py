@@ -13,6 +13,7 @@ from pipeline_runtime.connectors.late import late
 from pipeline_runtime.connectors.opcua_session import Session, status_name
 from pipeline_runtime.connectors.opcua_values import fitting
 from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Deliverer, Place, Refused
+from pipeline_runtime.connectors.sent import Sent
 from pipeline_runtime.operators.opcua import OpcUaConnection, OpcUaOutParams
 
 _NEVER = (
@@ -37,13 +38,18 @@ class OpcUaDeliverer(Deliverer[OpcUaOutParams, OpcUaConnection]):
         self._runner: asyncio.Runner | None = None
         self._session: Session | None = None
         self._types: list[ua.VariantType] = []
+        self._sent = Sent()
 
     def open(self, epoch: int) -> None:
         self._runner = asyncio.Runner()
         self._runner.run(self._connect())
 
     def deliver(self, batch: Batch) -> Sequence[Refused]:
-        return self._run(self._deliver(batch))
+        self._run(self._deliver(batch))
+        return self._sent.refused(batch)
+
+    def settle(self) -> None:
+        self._sent.settle()
 
     def idle(self) -> None:
         self._run(self._look())
@@ -89,13 +95,10 @@ class OpcUaDeliverer(Deliverer[OpcUaOutParams, OpcUaConnection]):
             raise self._session.lost_error()
         await self._session.client.nodes.server_state.read_value()
 
-    async def _deliver(self, batch: Batch) -> list[Refused]:
-        refused = []
-        for place, (row, time_ms) in enumerate(zip(batch.rows, batch.times_ms, strict=True)):
-            why = late(time_ms, self.place.params.late_s, time()) or await self._written(row)
-            if why:
-                refused.append(Refused(place, why))
-        return refused
+    async def _deliver(self, batch: Batch) -> None:
+        for place in self._sent.missing(batch):
+            why = late(batch.times_ms[place], self.place.params.late_s, time())
+            self._sent.note(batch.offsets[place], why or await self._written(batch.rows[place]))
 
     async def _written(self, row: Mapping[str, Any]) -> str | None:
         """Writes a row. Returns why the server does not take it, if it does not."""

@@ -67,6 +67,8 @@ class HttpConnection(TlsFields):
             # The message must not hold the value.
             if value is not None and not (value.isascii() and value.isprintable()):
                 raise ValueError("a token and a header's value have no line breaks and only ASCII characters")
+            if value is not None and value != value.strip():
+                raise ValueError("a token and a header's value neither begin nor end with a space")
         if (self.header is None) != (self.header_value is None):
             raise ValueError("a header has a name and a value: give both, or none")
         return self
@@ -97,6 +99,13 @@ class WebhookConnection(ConnectionFields):
     @property
     def where(self) -> str:
         return "the webhook"
+
+    @model_validator(mode="after")
+    def _as_sent(self) -> WebhookConnection:
+        # A header cannot say it, and the message must not hold it.
+        if self.token != self.token.strip():
+            raise ValueError("a token neither begins nor ends with a space or a line break")
+        return self
 
     @model_validator(mode="after")
     def _pair(self) -> WebhookConnection:
@@ -150,6 +159,9 @@ class HttpOut(ConnectorSink):
     element, partition and offset, so a repeat has the same key. An array may be cut in another way when it
     comes again, and has another key then: let `id_field` number its rows.
 
+     The rows wait in the element's own stream, which holds 1 GiB. Older rows are deleted then, and told as a
+    gap.
+
      No proxy of the node's environment is used.
     """
 
@@ -199,12 +211,13 @@ class HttpIn(ConnectorSource):
 
      A sender sends `POST` with the header `Authorization: Bearer <token>` and a JSON object, an array of
     objects, or lines of objects with the content type `application/x-ndjson`. The answer 202 says that all
-    rows are safe in Kafka, or on the node's disk while Kafka is away. Any other answer says in words why
-    nothing was promised; after 408, 429 and 503 a sender sends the same rows again, and they may come twice
-    then.
+    rows are safe in Kafka, or on the node's disk while Kafka is away. With any other answer the rows may be
+    lost, and its text says why. After 408, 429 or 503 send the same rows again; some of them may then come
+    twice.
 
      A request has at most 5 MiB and 5,000 rows, a row at most 900,000 bytes, and a request arrives within 10
-    seconds. At most 100 requests are open at a time. If one row of a request cannot be read, none is taken,
+    seconds. At most 100 requests are open at a time, and a connection without a request is closed after 10 to
+    20 seconds. If one row of a request cannot be read, none is taken,
     and the answer names it.
 
      The element listens on the node on which it runs. After a move a sender has to find the new node: by a

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import select
+import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import httpx
 import pytest
 
+from pipeline_runtime.connectors import http_in
 from pipeline_runtime.connectors.http_in import HttpIngester
-from pipeline_runtime.connectors.http_out import HttpDeliverer, probe
+from pipeline_runtime.connectors.http_out import HttpDeliverer, Server, probe
 from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Place
 from pipeline_runtime.connectors.trial import RunningTrial, trial_deliverer
 from pipeline_runtime.operators.http import HttpConnection, HttpInParams, HttpOutParams, WebhookConnection
@@ -124,6 +129,9 @@ def test_what_is_wrong_with_the_server_is_said_in_words_and_rows_wait() -> None:
         with pytest.raises(ConnectorError, match="speaks no TLS"):
             probe(connection(port, tls=True), "")
         assert probe(connection(port), "/").rows == ({"a": 1},)
+        with pytest.raises(ConnectorError, match="characters that no header can have") as caught:
+            probe(connection(port).model_copy(update={"token": f"{TOKEN} "}), "/")
+        assert TOKEN not in str(caught.value)
         receiver.answers = [(401, {}, "who are you"), (302, {"Location": "http://evil.example/"}, "")]
         for words in ("answers 401. Check the token", "Fogline does not follow"):
             sink = deliverer(port)
@@ -155,6 +163,23 @@ def test_a_refused_row_is_told_until_it_is_settled_and_no_row_is_sent_again() ->
         assert trial_batch(sink) == []
         sink.close()
         assert [body["n"] for body, _ in receiver.got] == [0, 1, 2, 2]
+
+
+def test_of_an_answer_that_never_ends_only_the_first_seconds_are_read() -> None:
+    with socket.create_server(("127.0.0.1", free_ports(1)[0])) as listening:
+
+        def drip() -> None:
+            client, _ = listening.accept()
+            with client, suppress(OSError):
+                client.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+                client.recv(65_536)
+                while not select.select([client], [], [], 0.02)[0]:  # until it hangs up
+                    client.sendall(b"x")
+
+        threading.Thread(target=drip, daemon=True).start()
+        server = Server(connection(listening.getsockname()[1]), timeout_s=0.2)
+        assert server.ask("GET", "/").text.startswith("xxx")
+        server.close()
 
 
 def webhook(port: int) -> HttpIngester:
@@ -199,6 +224,32 @@ def test_a_webhook_takes_rows_and_says_in_words_what_it_does_not_take() -> None:
     assert [row["n"] for row in running.stop().rows] == [1, 2, 3, 4, 5]
     with pytest.raises(httpx.ConnectError):
         httpx.get(url, trust_env=False)
+
+
+def test_silent_connections_are_closed_and_many_senders_wait_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_in, "HEAD_S", 0.2)
+    [port] = free_ports(1)
+    running = RunningTrial(webhook(port))
+    wait_until(lambda: running.status.state == "connected", "the webhook to listen")
+    silent = [socket.create_connection(("127.0.0.1", port), 5) for _ in range(100)]
+    silent[0].sendall(b"POST /rows HTTP/1.1\r\n")
+    assert {each.recv(1) for each in silent} == {b""}
+    for each in silent:
+        each.close()
+    senders = 20
+    all_wait = threading.Barrier(senders, timeout=5)
+    running.intake.put_durably = lambda *_: all_wait.wait() >= 0  # type: ignore[method-assign]
+
+    def send(_: int) -> int:
+        client = HTTPConnection("127.0.0.1", port, timeout=8)
+        client.request("POST", "/rows", b"{}", {"Authorization": f"Bearer {TOKEN}"})
+        status = client.getresponse().status
+        client.close()
+        return status
+
+    with ThreadPoolExecutor(senders) as pool:
+        assert set(pool.map(send, range(senders))) == {202}
+    running.stop()
 
 
 def test_a_port_that_is_taken_is_told_and_taken_when_it_is_free() -> None:

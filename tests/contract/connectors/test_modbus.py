@@ -11,7 +11,7 @@ import pytest
 
 from pipeline_runtime.connectors.modbus import ModbusIngester, probe
 from pipeline_runtime.connectors.modbus_out import ModbusDeliverer
-from pipeline_runtime.connectors.sdk import ConnectorError, Place
+from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Place
 from pipeline_runtime.connectors.trial import RunningTrial, trial_deliverer, trial_ingester
 from pipeline_runtime.operators.modbus import ModbusConnection, ModbusInParams, ModbusOutParams
 from tests.modbus_devices import Device
@@ -107,6 +107,12 @@ def test_rows_are_written_and_what_the_device_does_not_take_becomes_a_dead_lette
         "its word cannot be written: 70000 does not fit into uint16",
         "the device refuses holding register 500 of unit 1: it has no such address (illegal data address)",
     ]
+    again = ModbusDeliverer(Place("dep", "out", params, shared_device.connection()))
+    again.open(1)
+    again.deliver(Batch([{"word": 3.0}], [0], [0], 0, 1))
+    shared_device.write(20, 20)
+    again.deliver(Batch([{"word": 3.0}], [0], [0], 0, 1))  # as after an error
+    again.close()
     columns = [
         {**{k: v for k, v in each.items() if k != "column"}, "name": each["column"]} for each in registers[:3]
     ]

@@ -73,6 +73,10 @@ def test_the_broker_keeps_what_comes_while_nobody_reads_and_forgets_when_told(
     assert trial_ingester(ingester(connection, element=f"kept{version}"), rows=1, timeout_s=1).rows == []
 
 
+def _broken(*_: Any) -> bool:
+    raise RuntimeError
+
+
 def test_a_message_that_was_not_safe_comes_again(shared_broker: Broker) -> None:
     """Where there is no room, nothing is acknowledged."""
     connection = shared_broker.connection()
@@ -82,8 +86,30 @@ def test_a_message_that_was_not_safe_comes_again(shared_broker: Broker) -> None:
     shared_broker.publish("plant/a/t", b'{"v": 1}', b'{"v": 2}')
     wait_until(lambda: "no room" in first.status.why, "the full intake to be told")
     first.stop()
+    second = RunningTrial(ingester(connection, element="again"))
+    second.intake.put = _broken  # type: ignore[method-assign]
+    wait_until(lambda: "could not be taken: RuntimeError" in second.taken.why, "the error to be told")
+    second.stop()
     rows = trial_ingester(ingester(connection, element="again"), rows=2).rows
     assert sorted({row["value"]["v"] for row in rows}) == [1, 2]
+
+
+def test_a_topic_that_the_element_has_no_more_is_left_out_and_retained_messages_come_once(
+    shared_broker: Broker,
+) -> None:
+    client = shared_broker.client()
+    client.publish("once/t", b'{"v": 1}', 1, retain=True).wait_for_publish(5)
+    client.disconnect()
+    connection, topics = shared_broker.connection(), ["once/t", "old/t", "new/t"]
+    assert len(trial_ingester(ingester(connection, "changed", topics=topics), rows=1).rows) == 1
+    shared_broker.publish("old/t", b'{"v": 2}')
+    shared_broker.publish("new/t", b'{"v": 3}')
+    running = RunningTrial(ingester(connection, "changed", topics=["once/t", "new/t"]), 2)
+    wait_until(lambda: running.status.state == "connected", "a connection")
+    shared_broker.publish("old/t", b'{"v": 4}')
+    shared_broker.publish("new/t", b'{"v": 5}')
+    assert running.intake.enough.wait(10)
+    assert [row["value"]["v"] for row in running.stop().rows] == [3, 5]
 
 
 @pytest.mark.full
@@ -159,6 +185,19 @@ def test_rows_are_published_each_to_its_topic(shared_broker: Broker, version: st
     client.disconnect()
     assert got[2] == ("out/2", b'{"n": 2, "v": 0.5, "id": 2}')
     assert [letter.reason for letter in taken.refused] == ["its n is empty, and the topic is made of it"]
+
+
+def test_no_more_is_sent_than_the_broker_takes_at_once(tmp_path: Path) -> None:
+    with Broker(tmp_path, None, "max_inflight_messages 2", "max_packet_size 2000") as broker:
+        got: list[str] = []
+        client = broker.client(lambda topic, payload: got.append(topic), "out/#")
+        rows: list[dict[str, Any]] = [{"n": n, "v": ""} for n in range(50)]
+        rows.append({"n": 50, "v": "x" * 2_000})
+        taken = trial_deliverer(deliverer(broker.connection(), qos=2, value="v"), rows, batch_rows=60)
+        wait_until(lambda: len(got) == 50, "the messages")
+        client.disconnect()
+    assert taken.why == ""
+    assert "and the broker takes at most 2000" in taken.refused[0].reason
 
 
 @pytest.mark.full

@@ -14,7 +14,7 @@ import pytest
 from pipeline_runtime.connectors.opcua import OpcUaIngester
 from pipeline_runtime.connectors.opcua_browse import probe
 from pipeline_runtime.connectors.opcua_out import OpcUaDeliverer
-from pipeline_runtime.connectors.sdk import ConnectorError, Place
+from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Place
 from pipeline_runtime.connectors.trial import RunningTrial, trial_deliverer
 from pipeline_runtime.operators.opcua import OpcUaConnection, OpcUaInParams, OpcUaOutParams
 from tests.opcua_servers import PRESS, OpcUaServer, certificate
@@ -56,6 +56,10 @@ def why(connection: OpcUaConnection) -> str:
     return str(caught.value)
 
 
+def _broken(*_: Any) -> bool:
+    raise RuntimeError
+
+
 def test_changes_come_as_rows_with_their_source_time_and_quality(shared_server: OpcUaServer) -> None:
     running = RunningTrial(
         ingester(
@@ -69,6 +73,10 @@ def test_changes_come_as_rows_with_their_source_time_and_quality(shared_server: 
     shared_server.write("Temperature", 30.25, time=time)
     shared_server.write("Temperature", 99.0, status=BAD_SENSOR)
     wait_until(lambda: values(running, "temperature")[-1] is None, "the bad value")
+    running.intake.put = _broken  # type: ignore[method-assign]
+    shared_server.write("Temperature", 31.0)
+    words = "could not be taken: RuntimeError"
+    wait_until(lambda: any(words in each.why for each in running.taken.statuses), "the error to be told")
     taken = running.stop()
     good = next(row for row in taken.rows if row["values"].get("temperature") == 30.25)
     assert good == {
@@ -77,7 +85,7 @@ def test_changes_come_as_rows_with_their_source_time_and_quality(shared_server: 
         "quality": "Good",
     }
     assert taken.rows[-1]["quality"] == "BadSensorFailure"
-    assert "does not give ns=2;s=No (no): BadNodeIdUnknown" in taken.why
+    assert any("does not give ns=2;s=No (no): BadNodeIdUnknown" in each.why for each in taken.statuses)
 
 
 def test_what_is_wrong_is_said_in_words(shared_server: OpcUaServer) -> None:
@@ -119,6 +127,14 @@ def test_rows_are_written_in_the_types_of_their_nodes(shared_server: OpcUaServer
     ]
     found = {row["name"]: row["value"] for row in probe(shared_server.connection(), PRESS).rows}
     assert found == {"Temperature": 40.0, "Strokes": 7, "Running": True}
+    again = deliverer(shared_server.connection(), "Temperature")
+    again.open(1)
+    batch = Batch([{"temperature": 50}], [0], [0], 0, 1)
+    again.deliver(batch)
+    shared_server.write("Temperature", 60.0)
+    again.deliver(batch)  # as after an error
+    again.close()
+    assert probe(shared_server.connection(), PRESS).rows[0]["value"] == 60.0
     unknown = trial_deliverer(deliverer(shared_server.connection(), "No"), [{"no": 1}], timeout_s=1)
     assert f"does not give {PRESS}.No (no): BadNodeIdUnknown" in unknown.why
 

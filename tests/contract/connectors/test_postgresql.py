@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import ssl
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from pipeline_runtime.connectors.trial import trial_deliverer
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 from pipeline_runtime.operators.postgresql import PostgresqlConnection, PostgresqlOutParams
 from tests.databases import Database
+from tests.opcua_servers import certificate
 from tests.ports import free_ports
 
 pytestmark = pytest.mark.integration
@@ -196,6 +199,28 @@ def test_texts_become_the_types_of_the_table(database: Database) -> None:
     assert database.ask("SELECT id::text, doc, colour::text, short FROM typed") == [
         (id, {"a": [1]}, "red", "ab")
     ]
+
+
+@pytest.mark.full
+def test_the_system_says_whose_certificates_are_known(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    own, key = certificate("database")
+    authority = tmp_path / "authorities.pem"
+    authority.write_text(own)
+    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
+        monkeypatch.setenv(name, "")  # so that it is as before after the test
+        monkeypatch.delenv(name)
+    with Database() as database:
+        database.speak_tls(own, key)
+        connection = database.connection(host="localhost", tls=True)
+        with pytest.raises(ConnectorError, match="is not accepted"):
+            probe(connection, "")
+        for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
+            monkeypatch.delenv(name, raising=False)
+        known = ssl.get_default_verify_paths()._replace(cafile=str(authority))
+        monkeypatch.setattr(ssl, "get_default_verify_paths", lambda: known)
+        assert probe(connection, "").words.startswith("Connected.")
 
 
 @pytest.mark.full

@@ -6,12 +6,19 @@ import json
 from datetime import UTC, datetime
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
+from cryptography.x509.oid import NameOID
 from pydantic import ValidationError
 
-from pipeline_runtime.connectors.http_in import Refusal, records_of
+from pipeline_runtime.connectors.http_in import HttpIngester, Refusal, records_of
 from pipeline_runtime.connectors.http_out import Answer, why_not
-from pipeline_runtime.connectors.sdk import ConnectorError
-from pipeline_runtime.operators.http import HttpConnection, HttpOutParams, WebhookConnection
+from pipeline_runtime.connectors.sdk import ConnectorError, Place
+from pipeline_runtime.connectors.trial import trial_ingester
+from pipeline_runtime.operators.http import HttpConnection, HttpInParams, HttpOutParams, WebhookConnection
+from tests.ports import free_ports
 
 NOW = datetime(2026, 3, 1, 6, tzinfo=UTC)
 
@@ -54,14 +61,36 @@ def test_secrets_that_no_header_can_have_are_refused_without_being_told() -> Non
     with pytest.raises(ValidationError) as caught:
         HttpConnection.model_validate({"host": "h", "token": "se\ncret"})
     assert "cret" not in str(caught.value.errors(include_input=False)[0]["msg"]).replace("secret", "")
+    for fields in ({"token": "word "}, {"header": "X-Key", "header_value": " word"}):
+        with pytest.raises(ValidationError, match="neither begin nor end with a space"):
+            HttpConnection.model_validate({"host": "h", **fields})
     with pytest.raises(ValidationError):
         WebhookConnection.model_validate({"token": "short"})
+    with pytest.raises(ValidationError, match="neither begins nor ends"):
+        WebhookConnection.model_validate({"token": "0123456789abcdef\n"})
+
+
+def test_a_webhook_asks_nobody_for_the_password_of_its_key() -> None:
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "h")])
+    key = ec.generate_private_key(ec.SECP256R1())
+    begin, end = datetime(2026, 1, 1, tzinfo=UTC), datetime(2036, 1, 1, tzinfo=UTC)
+    own = x509.CertificateBuilder(name, name, key.public_key(), 1, begin, end).sign(key, SHA256())
+    locked = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"secret"))
+    given = {
+        "certificate": own.public_bytes(Encoding.PEM),
+        "private_key": locked,
+        "token": "0123456789abcdef",
+    }
+    params = {"connection": "w", "port": free_ports(1)[0], "address": "127.0.0.1", "columns": [{"name": "n"}]}
+    place = Place("d", "e", HttpInParams.model_validate(params), WebhookConnection.model_validate(given))
+    taken = trial_ingester(HttpIngester(place), rows=1, timeout_s=0.5)
+    assert "or the key has a password" in taken.why
 
 
 def test_a_body_is_rows_or_nothing() -> None:
     assert [json.loads(each.value) for each in records_of(b'[{"a": "\\ud800"}]', "")] == [{"a": "\ud800"}]
     assert records_of(b"[]", "") == []
-    for body in (b"1", b"null", b'"x"', b"[[]]", b"\xff", b"1" * 5_000):
+    for body in (b"1", b"null", b'"x"', b"[[]]", b"\xff", b"1" * 5_000, b'{"a": 1e999}'):
         with pytest.raises(Refusal) as caught:
             records_of(body, "application/json")
         assert caught.value.status == 400

@@ -7,7 +7,7 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from pipeline_runtime.connectors.mqtt import record_of
+from pipeline_runtime.connectors.mqtt import matcher_of, packet_bytes, record_of
 from pipeline_runtime.operators.mqtt import MqttIn, MqttInParams, MqttOutParams, topic_of
 
 
@@ -20,12 +20,43 @@ def test_a_json_message_is_a_record_with_its_topic() -> None:
     }
 
 
-@pytest.mark.parametrize("payload", [b"21.5", b"{", b"", b"\xff\xfe", b"[1]", b'"text"', b"null"])
+@pytest.mark.parametrize(
+    "payload",
+    [b"21.5", b"{", b"", b"\xff\xfe", b"[1]", b'"text"', b"null", pytest.param(b"[" * 100_000, id="nested")],
+)
 def test_what_is_no_json_object_becomes_a_dead_letter_with_its_topic(payload: bytes) -> None:
     value = record_of("a/b", payload, "json").value
     assert value == b"a/b: " + payload
     with pytest.raises(ValueError):
         json.loads(value)
+
+
+@pytest.mark.parametrize(
+    ("filters", "topic", "wanted"),
+    [
+        (["a/+", "b/#"], "a/1", True),
+        (["a/+", "b/#"], "b", True),
+        (["a/+", "b/#"], "a/1/2", False),
+        (["a"], "b", False),
+        (["$share/g/a/+"], "a/1", True),
+        (["$share/g/a/+"], "b/1", False),
+        (["$queue/a"], "a", True),
+        (["$SYS/#"], "$SYS/x", True),
+        (["#"], "$SYS/x", False),
+    ],
+)
+def test_messages_of_topics_that_the_element_has_no_more_are_left_out(
+    filters: list[str], topic: str, wanted: bool
+) -> None:
+    assert any(matcher_of(filters).iter_match(topic)) is wanted
+
+
+@pytest.mark.parametrize(
+    ("payload", "whole"), [(0, 6), (123, 129), (124, 131), (16_379, 16_386), (16_380, 16_388)]
+)
+def test_a_packet_is_as_long_as_its_parts_and_its_length(payload: int, whole: int) -> None:
+    assert packet_bytes("a", bytes(payload), None, 0) == whole
+    assert packet_bytes("a", bytes(payload), None, 1) >= whole + 2
 
 
 def test_a_plain_value_is_a_text() -> None:

@@ -17,14 +17,14 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
-from pipeline_runtime.connectors.config import ConnectorConfig, Order, made, named
+from pipeline_runtime.connectors.config import ConnectorConfig, Order, fitting, made, named, secrets_in
 from pipeline_runtime.connectors.delivery import deliver, ingest
 from pipeline_runtime.connectors.in_words import in_words
 from pipeline_runtime.connectors.intake import SpooledIntake
 from pipeline_runtime.connectors.kafka_ends import StreamRows, TopicWriter, topic_is_there
+from pipeline_runtime.connectors.masked import Masked, MaskedLog
 from pipeline_runtime.connectors.report import Report
 from pipeline_runtime.connectors.sdk import ConnectorError
 from pipeline_runtime.connectors.spool import Spool
@@ -34,6 +34,8 @@ from pipeline_runtime.model.connectors import ConnectorStatus, TestAnswer
 log = logging.getLogger(__name__)
 
 SAY_S = 1.0
+PROBE_S = 15.0
+"""A probe ends by then, also when its node is gone."""
 END_S = 5.0
 """How long a process that was told to stop may take."""
 LOOK_S = 0.2
@@ -80,15 +82,15 @@ class _Said:
 
 
 def main() -> None:
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    masked = _log_without_secrets()
     said = _Said()
     config = ConnectorConfig.model_validate_json(sys.stdin.readline())
-    report = Report(config.element, said.status)
+    report = Report(config.element, said.status, masked)
     orders = _Orders()
     threading.Thread(target=orders.listen, name="orders", daemon=True).start()
     threading.Thread(target=_say, args=(said, report), name="reports", daemon=True).start()
     # What takes long is done before the order to run.
-    work = _prepared(config, report)
+    work = _prepared(config, report, masked)
     orders.go.wait()
     if orders.stop.is_set():
         return
@@ -110,22 +112,35 @@ def _end_in_time(stop: threading.Event) -> None:
     os._exit(1)
 
 
-def _prepared(config: ConnectorConfig, report: Report) -> Callable[[_Orders], None]:
+def _log_without_secrets() -> Masked:
+    masked = Masked()
+    handler = logging.StreamHandler()
+    handler.setFormatter(MaskedLog(masked, fmt="%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    return masked
+
+
+def _prepared(config: ConnectorConfig, report: Report, masked: Masked) -> Callable[[_Orders], None]:
     kafka = KafkaSettings(config.kafka_bootstrap, config.kafka_security)
     if config.kind == "drain":
         return lambda orders: _drain(config, kafka, report, orders.stop)
     try:
+        with fitting("element"):
+            masked.hide(secrets_in(named(config.operator).connection, config.connection))
         connector = made(config)
     except ConnectorError as error:
         report.failing(str(error))
-        return lambda orders: _wait(orders)
+        return lambda orders: _wait(config, kafka, report, orders)
     if config.kind == "in":
         return lambda orders: _ingest(connector, config, kafka, report, orders)
     rows = StreamRows(kafka, config.topic, config.dead_letters, config.element)
     return lambda orders: deliver(connector, rows, report, orders.stop, orders.epoch)
 
 
-def _wait(orders: _Orders) -> None:
+def _wait(config: ConnectorConfig, kafka: KafkaSettings, report: Report, orders: _Orders) -> None:
+    """Waits for the end. What an earlier process has left on the disk goes to Kafka all the same."""
+    if config.kind == "in":
+        _drain(config, kafka, report, orders.stop)
     orders.stop.wait()
 
 
@@ -142,8 +157,8 @@ def _ingest(
             ingester.forget()
         except Exception as error:
             log.warning("the system still keeps something for %s: %s", config.element, error)
-    intake.close(END_S / 2)
-    spool.close()
+    if intake.close(END_S / 2):
+        spool.close()
 
 
 def _drain(config: ConnectorConfig, kafka: KafkaSettings, report: Report, stop: threading.Event) -> None:
@@ -161,7 +176,7 @@ def _drain(config: ConnectorConfig, kafka: KafkaSettings, report: Report, stop: 
             stop.wait(SAY_S)
     intake = SpooledIntake(TopicWriter(kafka, config.topic).send, spool, report)
     intake.start()
-    while not spool.is_empty and not stop.wait(LOOK_S):
+    while not intake.is_idle and not stop.wait(LOOK_S):
         pass
     intake.close(END_S / 2)
 
@@ -170,18 +185,23 @@ def probe(asked: str) -> TestAnswer:
     """Returns what a probe has found. `asked`: JSON with `kind` ("module:class"), `fields` and `path`."""
     question = json.loads(asked)
     kind = named(question["kind"])
-    connection = kind.model_validate(question["fields"])
-    began_s = monotonic()
+    masked = Masked(secrets_in(kind, question["fields"]))
+    where = kind.title
     try:
+        with fitting("connection"):
+            connection = kind.model_validate(question["fields"])
+        where = connection.where
         probed = named(kind.probe)(connection, question["path"])
     except Exception as error:
-        log.debug("after %.1f s", monotonic() - began_s)
-        return TestAnswer(works=False, words=str(in_words(error, connection.where)))
+        return TestAnswer(works=False, words=masked(str(in_words(error, where))))
     return TestAnswer(works=True, words=probed.words, rows=probed.rows, found=probed.found)
 
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["probe"]:
+        end = threading.Timer(PROBE_S, os._exit, (1,))
+        end.daemon = True
+        end.start()
         said = _Said()
         said.line(probe(sys.stdin.readline()).model_dump(mode="json"))
     else:

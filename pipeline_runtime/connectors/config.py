@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Literal
 
+from pydantic import ValidationError
+
 from pipeline_runtime.connectors.sdk import ConnectorError, Place
+from pipeline_runtime.model.faults import pydantic_faults
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import Frozen
+from pipeline_runtime.operators.connections import ConnectionFields
 
 SPOOL_BYTES_MAX = 256 << 20
 """How much of the node's disk an element takes while Kafka is away; docs/reference/limits.md."""
@@ -56,10 +62,34 @@ def made(config: ConnectorConfig) -> Any:
     """Returns the Ingester or Deliverer. Raises ConnectorError."""
     if config.missing:
         raise ConnectorError(config.missing, lasting=True)
-    operator = named(config.operator)
-    params = operator.Params.model_validate(config.params)
+    with fitting("element"):
+        operator, connector = named(config.operator), named(config.connector)
+        params = operator.Params.model_validate(config.params)
     connection = None
     if operator.connection is not None:
-        connection = operator.connection.model_validate(config.connection)
-    place = Place(config.deployment, config.element, params, connection, config.group, config.rows)
-    return named(config.connector)(place)
+        with fitting("connection"):
+            connection = operator.connection.model_validate(config.connection)
+    return connector(Place(config.deployment, config.element, params, connection, config.group, config.rows))
+
+
+def secrets_in(kind: type[ConnectionFields] | None, fields: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """Returns the values of the secret fields."""
+    if kind is None or not fields:
+        return ()
+    return tuple(str(fields[name]) for name in kind.secrets() if fields.get(name))
+
+
+@contextmanager
+def fitting(what: str) -> Iterator[None]:
+    """Raises ConnectorError for what another version of Fogline has made."""
+    try:
+        yield
+    except ValidationError as error:
+        faults = "; ".join(f"{path}: {message}" for path, message, _, _ in pydantic_faults(error))
+        raise ConnectorError(
+            f"The {what} does not fit the Fogline of this node: {faults}", lasting=True
+        ) from None
+    except (ImportError, AttributeError) as error:
+        raise ConnectorError(
+            f"The Fogline of this node does not have the connector of this {what}: {error}", lasting=True
+        ) from error

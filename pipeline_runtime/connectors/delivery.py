@@ -25,10 +25,14 @@ class Letter:
     reason: str
 
 
+Gap = tuple[str, int | None]
+"""Why rows were lost, and how many, if that is known."""
+
+
 class Rows(Protocol):
     """Rows to deliver, and how far they were: kafka_ends.StreamRows. Each method raises ConnectorError."""
 
-    left_out: int
+    gaps: tuple[Gap, ...]
 
     def begin(self, position: int | None) -> None: ...
     def next(self, rows_max: int) -> Batch | None: ...
@@ -66,9 +70,9 @@ def deliver(
 def _deliver_next(
     deliverer: Deliverer[Any, Any], rows: Rows, report: Report, *, keeps_position: bool
 ) -> None:
-    if rows.left_out:
-        report.gap("Kafka had deleted rows before they were delivered", rows.left_out)
-        rows.left_out = 0
+    for why, count in rows.gaps:
+        report.gap(why, count)
+    rows.gaps = ()
     batch = rows.next(deliverer.batch_rows)
     if batch is None:
         deliverer.idle()

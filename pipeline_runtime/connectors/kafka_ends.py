@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
-from pipeline_runtime.connectors.delivery import Letter
+from pipeline_runtime.connectors.delivery import Gap, Letter
 from pipeline_runtime.connectors.intake import SendFailed
 from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Record
 from pipeline_runtime.kafka.clients import (
@@ -20,7 +22,12 @@ from pipeline_runtime.kafka.clients import (
     open_plain_producer,
     within,
 )
-from pipeline_runtime.kafka.delivered import open_deliverers_consumer, store_position, stored_position
+from pipeline_runtime.kafka.delivered import (
+    OffsetOutOfRangeError,
+    open_deliverers_consumer,
+    store_position,
+    stored_position,
+)
 
 SEND_S = 4.0
 """A broker that has not confirmed records by then counts as away."""
@@ -40,19 +47,25 @@ class TopicWriter:
 
     def send(self, records: Sequence[Record]) -> None:
         """Returns when Kafka has all of them. Raises SendFailed."""
+        given_up = threading.Event()
         try:
-            within(2 * SEND_S, lambda: self._send(records))
+            within(2 * SEND_S, lambda: self._send(records, given_up))
         except (KafkaError, OSError) as error:
+            given_up.set()
             # A producer that has given a record up may not know which number comes next.
             self.close()
             raise SendFailed(str(error) or type(error).__name__) from error
 
-    def _send(self, records: Sequence[Record]) -> None:
-        if self._producer is None:
-            self._producer = open_plain_producer(self._kafka, SEND_S)
+    def _send(self, records: Sequence[Record], given_up: threading.Event) -> None:
+        producer = self._producer
+        if producer is None:
+            producer = open_plain_producer(self._kafka, SEND_S)
+            if given_up.is_set():
+                close_spent(producer)
+                return
+            self._producer = producer
         futures = [
-            self._producer.send(self._topic, each.value, each.key, timestamp_ms=each.time_ms)
-            for each in records
+            producer.send(self._topic, each.value, each.key, timestamp_ms=each.time_ms) for each in records
         ]
         for future in futures:
             future.get(SEND_S)
@@ -61,6 +74,35 @@ class TopicWriter:
         if self._producer is not None:
             close_spent(self._producer)
             self._producer = None
+
+
+class MadeAgain(Exception):
+    """The system has come further than the stream has rows: they belong to an earlier stream of that name."""
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """Where a deliverer begins, and what it has to tell."""
+
+    at: int
+    gaps: tuple[Gap, ...] = ()
+
+
+def beginning(stored: int | None, first: int, end: int, *, kept_outside: bool) -> Beginning:
+    """Returns where to begin in a stream that has the offsets from `first` to before `end`. Pure.
+
+    `stored`: the offset after the last row that was delivered, or None if none was. `kept_outside`: it is the
+    system that says so, and no row may come twice. Raises MadeAgain.
+    """
+    if stored is not None and stored > end:
+        if kept_outside:
+            raise MadeAgain
+        return Beginning(first, (("The stream was made again, so what it had before is gone", None),))
+    deleted = first - (stored or 0)
+    gaps: tuple[Gap, ...] = ()
+    if deleted > 0:
+        gaps = (("Kafka had deleted rows before they were delivered", deleted),)
+    return Beginning(max(first, stored or 0), gaps)
 
 
 class StreamRows:
@@ -77,8 +119,8 @@ class StreamRows:
         self._consumer: Any = None
         self._stored: int | None = None
         self._stored_s = 0.0
-        self.left_out = 0
-        """Offsets of rows that Kafka has deleted before they were delivered; the caller sets it to 0."""
+        self.gaps: tuple[Gap, ...] = ()
+        """Rows that were lost before they were delivered; the caller takes them away."""
 
     def begin(self, position: int | None) -> None:
         """Goes to the position, or to the stored one if it is None."""
@@ -86,24 +128,43 @@ class StreamRows:
 
         def begun() -> Any:
             consumer = open_deliverers_consumer(self._kafka, self._tp.topic, self._tp, _POLL_MS)
-            stored = stored_position(consumer, self._tp) if position is None else position
-            first = consumer.beginning_offsets([self._tp])[self._tp]
-            return consumer, stored, first
+            try:
+                stored = stored_position(consumer, self._tp) if position is None else position
+                first = consumer.beginning_offsets([self._tp])[self._tp]
+                end = consumer.end_offsets([self._tp])[self._tp]
+            except BaseException:
+                close_spent(consumer)
+                raise
+            return consumer, stored, first, end
 
         try:
-            self._consumer, stored, first = within(ASK_S, begun)
+            self._consumer, stored, first, end = within(ASK_S, begun)
         except (KafkaError, OSError) as error:
             raise ConnectorError(f"Kafka does not answer ({type(error).__name__})") from error
-        self._stored = stored
-        if stored is not None and stored < first:
-            self.left_out += first - stored
-        self._consumer.seek(self._tp, max(first, stored or 0))
+        try:
+            begin = beginning(stored, first, end, kept_outside=position is not None)
+        except MadeAgain:
+            raise ConnectorError(
+                f"The system has the rows before offset {stored} of the stream {self._tp.topic}, and the "
+                f"stream has offsets up to {end} only: it was made again. Nothing is written, so that no row "
+                "comes twice. Its administrator removes the position that Fogline keeps there for this "
+                "element; then the stream is written from its first row",
+                lasting=True,
+            ) from None
+        self._stored = begin.at if stored is not None or begin.gaps else None
+        if begin.gaps:  # a gap is told once: the next `renew` stores where it ends
+            self._stored_s = float("-inf")
+        self.gaps += begin.gaps
+        self._consumer.seek(self._tp, begin.at)
 
     def next(self, rows_max: int) -> Batch | None:
         """Returns the next rows, or None if there is none within half a second."""
-        first = self._position()
         try:
+            first = self._position()
             polled = self._consumer.poll(timeout_ms=_POLL_MS, max_records=rows_max)
+            end = self._position()
+        except OffsetOutOfRangeError as error:  # `begin` counts them
+            raise ConnectorError("Kafka has deleted rows before they were delivered") from error
         except (KafkaError, OSError) as error:
             raise ConnectorError(f"Kafka does not answer ({type(error).__name__})") from error
         records = [each for each in polled.get(self._tp, []) if not each.headers]
@@ -114,7 +175,7 @@ class StreamRows:
             times_ms=[each.timestamp for each in records],
             offsets=[each.offset for each in records],
             first=first,
-            end=self._position(),
+            end=end,
         )
 
     def store(self, end: int) -> None:

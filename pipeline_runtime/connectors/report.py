@@ -7,6 +7,7 @@ from collections.abc import Callable
 from time import monotonic, time
 from typing import Any, Literal
 
+from pipeline_runtime.connectors.masked import Masked
 from pipeline_runtime.model.connectors import ConnectorStatus
 
 _WHY_MAX = 1000
@@ -15,9 +16,12 @@ _WHY_MAX = 1000
 class Report:
     """All methods may be called from any thread."""
 
-    def __init__(self, element: str, tell: Callable[[ConnectorStatus, str], None]) -> None:
+    def __init__(
+        self, element: str, tell: Callable[[ConnectorStatus, str], None], masked: Masked | None = None
+    ) -> None:
         """`tell(status, note)` is called at once when the state changes, and with a note for each gap."""
         self._tell = tell
+        self._masked = masked or Masked()
         self._lock = threading.Lock()
         self._status = ConnectorStatus(element=element, since_ms=_now_ms())
         self._connected_s: float | None = None
@@ -31,7 +35,7 @@ class Report:
             self._turn("connected", "")
 
     def failing(self, why: str) -> None:
-        why = why[:_WHY_MAX]
+        why = self._masked(why)[:_WHY_MAX]
         if (self._status.state, self._status.why) != ("failing", why):
             self._turn("failing", why)
 
@@ -48,7 +52,7 @@ class Report:
                 }
             )
             status = self._status
-        self._tell(status, why)
+        self._tell(status, self._masked(why))
 
     def count(self, *, rows: int = 0, refused: int = 0, spool_bytes: int | None = None) -> None:
         with self._lock:

@@ -25,11 +25,12 @@ def tls_context(connection: TlsFields) -> ssl.SSLContext:
             path.touch(0o600)
             path.write_text(f"{connection.certificate}\n{connection.private_key}\n")
             try:
-                context.load_cert_chain(path)
+                # Without a password OpenSSL would ask for one at the terminal.
+                context.load_cert_chain(path, password="")
             except ssl.SSLError as error:
                 raise ConnectorError(
-                    "The own certificate of the connection and its private key do not belong together, or "
-                    "are not in PEM.",
+                    "The own certificate of the connection and its private key do not belong together, are "
+                    "not in PEM, or the key is encrypted by a password. Give a key without one.",
                     lasting=True,
                 ) from error
     return context

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
-from pipeline_runtime.connectors.delivery import Letter, deliver, ingest
+from pipeline_runtime.connectors.delivery import Gap, Letter, deliver, ingest
 from pipeline_runtime.connectors.report import Report
 from pipeline_runtime.connectors.sdk import Batch, Deliverer, Done, Ingester, Record
 from pipeline_runtime.model.connectors import ConnectorStatus
@@ -130,7 +130,7 @@ def trial_deliverer(
 class _GivenRows:
     """Rows of a test, and how far they were delivered."""
 
-    left_out = 0
+    gaps: tuple[Gap, ...] = ()
 
     def __init__(
         self, rows: Sequence[Mapping[str, Any]], batch_rows: int, taken: Taken, stop: threading.Event

@@ -5,14 +5,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from kafka.errors import OffsetOutOfRangeError as OffsetOutOfRangeError  # others take it from here
 from kafka.structs import OffsetAndMetadata
 
 from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, open_consumer
 
 
 def open_deliverers_consumer(kafka: KafkaSettings, name: str, tp: TopicPartition, wait_ms: int) -> Any:
-    """Returns a consumer that reads the partition and may store positions under the name."""
-    consumer = open_consumer(kafka, group_id=name, fetch_max_wait_ms=wait_ms)
+    """Returns a consumer that reads the partition and may store positions under the name.
+
+    A poll behind a position that Kafka has deleted raises OffsetOutOfRangeError: it goes nowhere by itself.
+    """
+    consumer = open_consumer(kafka, group_id=name, fetch_max_wait_ms=wait_ms, auto_offset_reset="none")
     consumer.assign([tp])
     return consumer
 

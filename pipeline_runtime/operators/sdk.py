@@ -52,7 +52,8 @@ Position = dict[str, Any]
 class Params(BaseModel):
     """The base of every operator's parameters. Unknown names are errors."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    # The fields of a connection are Params too: no error may quote a password.
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, hide_input_in_errors=True)
 
 
 ParamsClass = type[Params]

@@ -11,9 +11,10 @@ from uuid import uuid4
 import pytest
 
 from pipeline_runtime.connectors.config import ConnectorConfig, Order, name_of
-from pipeline_runtime.connectors.sdk import Record
+from pipeline_runtime.connectors.kafka_ends import StreamRows
+from pipeline_runtime.connectors.sdk import ConnectorError, Record
 from pipeline_runtime.connectors.spool import Spool
-from pipeline_runtime.kafka.admin import Topic, ensure_topics
+from pipeline_runtime.kafka.admin import Topic, ensure_topics, trim_topics
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.peek import peek
 from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
@@ -131,3 +132,29 @@ def test_rows_go_out_each_once_over_a_restart_and_odd_ones_are_dead_letters(
     [letter] = [json.loads(each.value) for each in peek(KafkaSettings(kafka), asked.dead_letters, 10)]
     assert (letter["raw"], letter["element"]) == ('{"n": null}', "e")
     assert "its n is empty" in letter["reason"]
+
+
+def test_rows_that_kafka_deletes_before_a_deliverer_are_counted_and_the_others_are_read(kafka: str) -> None:
+    settings, topic = KafkaSettings(kafka), f"fl.{uuid4().hex[:8]}.e.out"
+    ensure_topics(settings, [Topic(topic)])
+    transactions = Transactions(settings, topic)
+    transactions.initialise()
+    transactions.commit([OutgoingRecord(topic, json.dumps({"n": n}).encode()) for n in range(3)])
+    transactions.close()
+    rows = StreamRows(settings, topic, f"{topic}.dead", "e")
+    rows.begin(None)
+    trim_topics(settings, {(topic, 0): 2})
+
+    def refused() -> str:
+        try:
+            assert rows.next(10) is None
+        except ConnectorError as error:
+            return str(error)
+        return ""
+
+    assert "has deleted rows" in wait_until(refused, "the deleted rows to be noticed")
+    rows.begin(None)
+    assert [count for _, count in rows.gaps] == [2]
+    batch = wait_until(lambda: rows.next(10), "the row that is left")
+    assert (batch.first, batch.rows) == (2, [{"n": 2}])
+    rows.close()

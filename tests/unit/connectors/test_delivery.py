@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pipeline_runtime.connectors import backoff
+from pipeline_runtime.connectors.kafka_ends import Beginning, MadeAgain, beginning
 from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Deliverer, Place, Refused
 from pipeline_runtime.connectors.trial import trial_deliverer
 
@@ -96,3 +97,27 @@ class Broken(Deliverer[Any, Any]):
 def test_an_error_of_the_connector_itself_is_told_and_tried_again() -> None:
     taken = trial_deliverer(Broken(PLACE), ROWS, timeout_s=0.1)
     assert taken.why == "Its connector has failed: KeyError: 'bug'"
+
+
+DELETED = "Kafka had deleted rows before they were delivered"
+
+
+@pytest.mark.parametrize(
+    ("stored", "first", "begins"),
+    [
+        (None, 0, Beginning(0)),
+        (7, 5, Beginning(7)),
+        (10, 5, Beginning(10)),
+        (2, 5, Beginning(5, ((DELETED, 3),))),
+        (None, 5, Beginning(5, ((DELETED, 5),))),  # none was ever delivered
+    ],
+)
+def test_rows_that_kafka_has_deleted_are_counted(stored: int | None, first: int, begins: Beginning) -> None:
+    assert beginning(stored, first, 10, kept_outside=False) == begins
+
+
+def test_a_stream_that_was_made_again_is_read_from_its_begin_or_not_at_all() -> None:
+    begins = beginning(50, 0, 10, kept_outside=False)
+    assert (begins.at, len(begins.gaps)) == (0, 1)
+    with pytest.raises(MadeAgain):
+        beginning(50, 0, 10, kept_outside=True)

@@ -17,7 +17,8 @@ ROWS_SHOWN = 5
 
 
 class SealedConnection(Frozen):
-    """A connection that elements of a node use. `sealed`: its fields as JSON, under the cluster's key."""
+    """A connection that elements of a node use. `sealed`: its fields as JSON, under the cluster's key;
+    empty if Fogline cannot open its secrets."""
 
     name: str
     kind: str

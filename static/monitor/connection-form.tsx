@@ -41,22 +41,32 @@ export function ConnectionForm({
   const [kind, setKind] = useState(connection?.kind ?? kinds[0]?.kind ?? "");
   const [typed, setTyped] = useState<Typed>(connection?.fields ?? {});
   const [refused, setRefused] = useState("");
+  const [saving, setSaving] = useState(false);
   const form = (kinds.find((each) => each.kind === kind)?.form ?? {}) as {
     properties?: Record<string, Property>;
     required?: string[];
   };
   const required = form.required ?? [];
   const ready = name.trim() !== "" && required.every((each) => typed[each] != null && typed[each] !== "");
+  const secrets = Object.entries(form.properties ?? {}).filter(([, each]) => plain(each)["x-secret"]);
+  // Secrets that cannot be opened do not stay: each is entered again, or is gone.
+  const fields = connection?.secrets_lost
+    ? { ...typed, ...Object.fromEntries(secrets.map(([field]) => [field, typed[field] ?? null])) }
+    : typed;
   const save = () => {
+    setSaving(true);
     const saved = connection
-      ? put(`/connections/${connection.name}`, { fields: typed })
-      : post("/connections", { name, kind, fields: typed });
-    saved.then(onSaved).catch((error: unknown) => setRefused(problemText(error)));
+      ? put(`/connections/${connection.name}`, { fields })
+      : post("/connections", { name, kind, fields });
+    saved.then(onSaved).catch((error: unknown) => {
+      setSaving(false);
+      setRefused(problemText(error));
+    });
   };
   const test = (node: string): Promise<ConnectionTested> =>
     connection
-      ? post<ConnectionTested>(`/connections/${connection.name}/test`, { node, fields: typed })
-      : post<ConnectionTested>("/connection-test", { kind, node, fields: typed });
+      ? post<ConnectionTested>(`/connections/${connection.name}/test`, { node, fields })
+      : post<ConnectionTested>("/connection-test", { kind, node, fields });
   return (
     <Dialog
       open
@@ -69,7 +79,7 @@ export function ConnectionForm({
           <button className="button" onClick={onClose}>
             Cancel
           </button>
-          <button className="button button--primary" disabled={!ready} onClick={save}>
+          <button className="button button--primary" disabled={!ready || saving} onClick={save}>
             {connection ? "Save connection" : "Create connection"}
           </button>
         </>
@@ -97,13 +107,19 @@ export function ConnectionForm({
             />
           </>
         )}
+        {connection?.secrets_lost && (
+          <p className="field__error">
+            Fogline has another secret key now, so the stored passwords cannot be opened. Enter them again.
+          </p>
+        )}
         {Object.entries(form.properties ?? {}).map(([field, property]) => (
           <FieldOf
             key={field}
             name={field}
             property={plain(property)}
             value={typed[field]}
-            kept={!!connection?.secrets.includes(field) && typed[field] === undefined}
+            stored={!!connection?.secrets.includes(field)}
+            optional={!required.includes(field)}
             onChange={(value) => setTyped({ ...typed, [field]: value })}
           />
         ))}
@@ -122,18 +138,21 @@ function FieldOf({
   name,
   property,
   value,
-  kept,
+  stored,
+  optional,
   onChange,
 }: {
   name: string;
   property: Property;
   value: unknown;
-  /** a secret that is stored and stays */
-  kept: boolean;
+  /** a secret that is stored: it stays while the value is undefined, and goes when it is null */
+  stored: boolean;
+  optional: boolean;
   onChange: (value: unknown) => void;
 }) {
   const id = useId();
   const label = property.title ?? name;
+  const kept = stored && value === undefined;
   const help = property.description && <p className="field__help">{property.description}</p>;
   if (property.type === "boolean") {
     return (
@@ -161,7 +180,13 @@ function FieldOf({
   const shared = {
     id,
     value: value == null ? "" : String(value),
-    placeholder: kept ? "stays as it is" : property.default != null ? String(property.default) : undefined,
+    placeholder: kept
+      ? "stays as it is"
+      : stored && value === null
+        ? "is removed"
+        : property.default != null
+          ? String(property.default)
+          : undefined,
     spellCheck: false,
     onChange: (event: { target: { value: string } }) => {
       const text = event.target.value;
@@ -186,6 +211,14 @@ function FieldOf({
           inputMode={number ? "numeric" : undefined}
           {...shared}
         />
+      )}
+      {stored && optional && (
+        <button
+          className="button button--quiet button--small"
+          onClick={() => onChange(kept ? null : undefined)}
+        >
+          {kept ? `Remove: ${label}` : `Keep as it is: ${label}`}
+        </button>
       )}
       {help}
     </div>

@@ -134,6 +134,12 @@ function Item({
           ))}
         </div>
       </div>
+      {item.secrets_lost && (
+        <p className="field__error">
+          Its passwords cannot be opened, since Fogline has another secret key now. Change it, and enter them
+          again.
+        </p>
+      )}
       <p>{item.used_by.length ? `Used by ${item.used_by.join(", ")}.` : "No deployed element uses it."}</p>
       <p className="muted small">
         Changed <Ago at={item.changed_at} />

@@ -373,6 +373,7 @@ export interface ConnectionItem {
   title: string;
   fields: Record<string, unknown> | null;
   secrets: string[];
+  secrets_lost: boolean;
   changed_at: string;
   changed_by: string | null;
   used_by: string[];

@@ -34,7 +34,7 @@ SAFE = "Nothing was changed."
 @transaction.atomic
 def create(actor: User, name: str, kind: str, fields: dict[str, Any]) -> Connection:
     require(actor, Role.ADMIN, "make connections")
-    if not re.match(NAME, name):
+    if not re.fullmatch(NAME, name):
         raise _invalid("name", "at most 60 small letters, digits and hyphens")
     if Connection.objects.filter(pk=name).exists():
         raise Conflict(
@@ -129,8 +129,9 @@ def _any_node() -> Node | None:
 
 
 def _with_secrets(found: Connection, fields: dict[str, Any]) -> dict[str, Any]:
-    kept = {name: value for name, value in secrets_of(found).items() if name not in fields}
-    return {**kept, **fields}
+    if _kind(found.kind).secrets() <= fields.keys():  # also when the stored ones cannot be opened
+        return fields
+    return {**secrets_of(found), **fields}
 
 
 def _checked(kind: str, fields: dict[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,8 @@ class ConnectionItem(TypedDict):
     """without the secret ones; null for everybody but an admin"""
     secrets: list[str]
     """which secret fields are set"""
+    secrets_lost: bool
+    """they cannot be opened with the present FOGLINE_SECRET_KEY, and have to be entered again"""
     changed_at: str
     changed_by: str | None
     used_by: list[str]

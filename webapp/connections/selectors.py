@@ -35,12 +35,20 @@ def all_kinds() -> list[ConnectionKind]:
 def item(found: Connection, used_by: Iterable[str], *, whole: bool) -> ConnectionItem:
     """`whole`: with the fields that are no secret."""
     kind = kinds().get(found.kind)
+    secrets: dict[str, Any] = {}
+    lost = False
+    if whole:
+        try:
+            secrets = secrets_of(found)
+        except Conflict:  # one connection must not keep the others from being seen
+            lost = True
     return {
         "name": found.name,
         "kind": found.kind,
         "title": kind.title if kind is not None else found.kind,
         "fields": dict(found.fields) if whole else None,
-        "secrets": sorted(secrets_of(found)) if whole and found.sealed else [],
+        "secrets": sorted(secrets),
+        "secrets_lost": lost,
         "changed_at": found.changed_at.isoformat(),
         "changed_by": found.changed_by.username if found.changed_by else None,
         "used_by": list(used_by),
@@ -69,15 +77,13 @@ def sealed_for_nodes(fields: Mapping[str, Any]) -> str:
     return seal(json.dumps(dict(fields)), settings.FOGLINE.cluster_key, PURPOSE_SENT)
 
 
-def sent(found: Connection) -> SealedConnection | None:
-    """Returns what a node is told, or None if the secrets cannot be opened."""
+def sent(found: Connection) -> SealedConnection:
+    """Returns what a node is told. If the secrets cannot be opened, it is told that alone."""
     try:
-        fields = {**found.fields, **secrets_of(found)}
+        sealed = sealed_for_nodes({**found.fields, **secrets_of(found)})
     except Conflict:
-        return None
-    return SealedConnection(
-        name=found.name, kind=found.kind, version=found.version, sealed=sealed_for_nodes(fields)
-    )
+        sealed = ""
+    return SealedConnection(name=found.name, kind=found.kind, version=found.version, sealed=sealed)
 
 
 def named_in(elements: Iterable[Mapping[str, Any]]) -> set[tuple[str, str]]:

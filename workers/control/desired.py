@@ -159,8 +159,7 @@ def connections_of(replicas: Iterable[DesiredReplica]) -> tuple[SealedConnection
     """Returns the connections that the elements of these replicas name, in a fixed order."""
     elements = (each.model_dump() for replica in replicas for each in replica.spec.elements)
     names = {name for name, _ in named_in(elements)}
-    found = (sent(each) for each in Connection.objects.filter(pk__in=names).order_by("name"))
-    return tuple(each for each in found if each is not None)
+    return tuple(sent(each) for each in Connection.objects.filter(pk__in=names).order_by("name"))
 
 
 class DesiredSender:

@@ -45,9 +45,7 @@ def test_a_connection_is_made_changed_and_removed_and_nothing_tells_its_secret(c
     changed = caller("admin").put("/connections/plant", {"fields": {"host": "other.plant", "user": "ann"}})
     assert changed.json()["secrets"] == ["password"], "a secret that is not named stays"
     answers += [changed.json(), caller("admin").get("/connections").json()]
-    stored = Connection.objects.get(pk="plant")
-    told = sent(stored)
-    assert told is not None
+    told = sent(Connection.objects.get(pk="plant"))
     fields = json.loads(opened(told.sealed, settings.FOGLINE.cluster_key, PURPOSE_SENT))
     assert (fields["host"], fields["password"]) == ("other.plant", SECRET)
     refused = caller("admin").put("/connections/plant", {"fields": {"host": "a b", "password": SECRET}})
@@ -82,9 +80,25 @@ def test_a_connection_that_is_used_or_doubled_or_odd_is_refused_in_words(caller:
     made(caller)
     again = {"name": "plant", "kind": "mqtt", "fields": FIELDS}
     assert_problem(caller("admin").post("/connections", again), 409)
-    assert_problem(caller("admin").post("/connections", {**again, "name": "Plant!"}), 422)
+    for odd in ("Plant!", "other\n"):
+        assert_problem(caller("admin").post("/connections", {**again, "name": odd}), 422)
     assert_problem(caller("admin").post("/connections", {**again, "name": "x", "kind": "teleport"}), 422)
     assert_problem(caller("admin").delete("/connections/nowhere"), 404)
+
+
+def test_secrets_of_another_key_are_entered_again_and_the_other_connections_are_seen(
+    caller: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(caller)
+    other = settings.FOGLINE.model_copy(update={"secret_key": "another"})
+    monkeypatch.setattr(settings, "FOGLINE", other)
+    [seen] = caller("admin").get("/connections").json()
+    assert (seen["secrets"], seen["secrets_lost"]) == ([], True)
+    assert sent(Connection.objects.get(pk="plant")).sealed == ""
+    assert_problem(caller("admin").put("/connections/plant", {"fields": {"host": "h"}}), 409)
+    fields = {"host": "h", "password": SECRET, "private_key": None}
+    changed = caller("admin").put("/connections/plant", {"fields": fields}).json()
+    assert (changed["secrets"], changed["secrets_lost"]) == (["password"], False)
 
 
 def test_a_document_that_names_a_connection_which_is_not_there_has_a_fault(caller: Call) -> None:

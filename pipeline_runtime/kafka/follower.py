@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from time import monotonic
-from typing import Any
+from typing import Any, Literal
 
 from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, open_consumer
 from pipeline_runtime.kafka.peek import PeekedRecord, peeked
@@ -15,8 +15,9 @@ _POLL_MS = 200
 class Follower:
     """Used by one thread at a time. Every method raises KafkaError while the broker is away."""
 
-    def __init__(self, kafka: KafkaSettings) -> None:
-        self._consumer: Any = open_consumer(kafka, fetch_max_wait_ms=100)
+    def __init__(self, kafka: KafkaSettings, reset: Literal["earliest", "latest"] = "latest") -> None:
+        """`reset`: where reading goes on if Kafka has no longer what comes next."""
+        self._consumer: Any = open_consumer(kafka, fetch_max_wait_ms=100, auto_offset_reset=reset)
         self._followed: set[TopicPartition] = set()
 
     def partitions(self, topic: str) -> list[TopicPartition]:

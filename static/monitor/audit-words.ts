@@ -98,6 +98,7 @@ const ACTIONS: Record<string, (detail: Detail, entry: AuditEntry) => string> = {
   "alarm.silence": ({ note, until }) =>
     `silenced the alarm until ${exact(text(until))}${text(note) ? `: ${text(note)}` : ""}`,
   "alarm.unsilence": () => "ended the silence of the alarm",
+  "alarm.clear": ({ note }) => `cleared the alarm${text(note) ? `: ${text(note)}` : ""}`,
   "alarm_rule.create": () => "made the rule",
   "alarm_rule.change": ({ enabled }) => switched("rule", enabled),
   "alarm_rule.delete": () => "deleted the rule",

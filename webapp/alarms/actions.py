@@ -13,7 +13,7 @@ from webapp.accounts.permissions import require
 from webapp.alarms.models import Alarm, Rule
 from webapp.alarms.rules import RULES_MAX, MetricRule
 from webapp.alarms.selectors import alarm_named
-from webapp.alarms.state import Acknowledge, Silence
+from webapp.alarms.state import Acknowledge, Clear, Silence
 from webapp.alarms.taking import change
 from webapp.alarms.texts import checked_name, refuse
 from webapp.audit.announcements import announce
@@ -56,6 +56,16 @@ def unsilence(actor: User, id: int, note: str) -> Alarm:
     alarm = _open(id)
     if change(alarm, Silence(timezone.now(), actor.username, note.strip())) is not None:
         audit(actor, "alarm.unsilence", _target(alarm), note=note.strip())
+    return alarm
+
+
+@transaction.atomic
+def clear(actor: User, id: int, note: str) -> Alarm:
+    """Clears an alarm that nothing else will clear, such as of a machine that was taken away."""
+    require(actor, Role.OPERATOR, "clear alarms")
+    alarm = _open(id)
+    change(alarm, Clear(timezone.now(), note.strip(), who=actor.username))
+    audit(actor, "alarm.clear", _target(alarm), note=note.strip())
     return alarm
 
 

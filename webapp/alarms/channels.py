@@ -11,6 +11,7 @@ import logging
 import re
 import smtplib
 import ssl
+from contextlib import suppress
 from email.message import EmailMessage
 from email.utils import formataddr, formatdate
 from typing import Any
@@ -20,6 +21,7 @@ import apprise
 import httpx
 from apprise.plugins.custom_json import NotifyJSON
 from apprise.plugins.email.base import NotifyEmail
+from apprise.utils.parse import parse_qsd
 
 TIMEOUT_S = 10.0
 URL_MAX = 2_000
@@ -118,7 +120,10 @@ def checked(url: str) -> str:
             "has to begin with the scheme of something that reaches people, such as mailtos://, jsons://,"
             " slack://, msteams:// or tgram://; the reference of alarms has all"
         )
-    for name, _ in parse_qsl(urlsplit(url).query, keep_blank_values=True):
+    query = urlsplit(url).query
+    # Both ways to read it: apprise also divides it at semicolons, and leaves spaces out.
+    names = [name for name, _ in parse_qsl(query, keep_blank_values=True)]
+    for name in [*names, *parse_qsd(query)["qsd"]]:
         if name.lower().lstrip("+-:").startswith(REFUSED_PARAMETERS):
             raise UrlRefused(f'has the parameter "{name[:40]}", which is not allowed')
     if _plugin(url) is None:
@@ -182,10 +187,9 @@ def _mail(plugin: NotifyEmail, message_id: str, subject: str, body: str) -> str:
         where = f"{plugin.smtp_host}:{plugin.port}"
         raise NotSent(f"The mail server {where} does not answer: {_plain(error)}") from error
     try:
-        with server:
-            if plugin.user and plugin.password:
-                server.login(plugin.user, plugin.password)
-            refused = server.send_message(message, sender, receivers)
+        if plugin.user and plugin.password:
+            server.login(plugin.user, plugin.password)
+        refused = server.send_message(message, sender, receivers)
     except smtplib.SMTPAuthenticationError as error:
         raise NotSent("The mail server refused the user or the password.") from error
     except smtplib.SMTPResponseException as error:
@@ -196,6 +200,11 @@ def _mail(plugin: NotifyEmail, message_id: str, subject: str, body: str) -> str:
     except (OSError, smtplib.SMTPException) as error:
         why = f"The mail server {plugin.smtp_host}:{plugin.port} did not say that it took it: {error}"
         raise NotSent(why, maybe=True) from error
+    finally:
+        # Whatever it answers to the goodbye, it has taken the message or not.
+        with suppress(OSError, smtplib.SMTPException):
+            server.quit()
+        server.close()
     # The others have it. Sent again, they would have it twice.
     return f"The mail server refused {len(refused)} of {len(receivers)} receivers." if refused else ""
 

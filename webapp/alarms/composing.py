@@ -17,7 +17,7 @@ def compose(message: Message, page: str, now: datetime) -> bool:
     """Sets the message's texts. Returns False if nobody needs it any more. `page` is the dashboard's
     address."""
     alarms = list(message.alarms.order_by("id"))
-    if message.reason != "test" and all(_is_known(alarm, now) for alarm in alarms):
+    if message.reason != "test" and alarms and all(_is_known(alarm, now) for alarm in alarms):
         return False
     lines = [_line(alarm, page) for alarm in alarms]
     message.subject = subject_of(message.reason, lines)
@@ -80,4 +80,6 @@ def _lasted(time: timedelta) -> str:
 
 
 def _said(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return "null" if value is None else str(value)

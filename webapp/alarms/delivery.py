@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Count, Prefetch, Q, QuerySet, Sum
 from django.utils import timezone
 
 from pipeline_runtime.sealing import seal
@@ -15,10 +15,11 @@ from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
 from webapp.alarms import schemas
 from webapp.alarms.channels import SCHEMES, UrlRefused, checked
-from webapp.alarms.models import Channel, Message, Route
+from webapp.alarms.models import Alarm, Channel, Message, Route
 from webapp.alarms.outbox import test_message
 from webapp.alarms.routing import CHANNELS_MAX, ROUTES_MAX, RouteSpec
 from webapp.alarms.sealed import PURPOSE
+from webapp.alarms.taking import clear_all
 from webapp.alarms.texts import checked_name, refuse
 from webapp.audit.announcements import announce
 from webapp.audit.records import audit
@@ -54,6 +55,8 @@ def change_channel(actor: User, id: int, url: str | None = None, enabled: bool |
         channel.enabled = detail["enabled"] = enabled
     if detail:
         channel.save()
+        if not channel.enabled:
+            clear_channel(channel.pk, "The channel was switched off.")
         audit(actor, "alarm_channel.change", channel.name, **detail)
         announce()
     return channel
@@ -71,6 +74,7 @@ def remove_channel(actor: User, id: int) -> None:
             safe="Nothing was changed.",
             next="Take the channel out of these routes first, or switch the channel off.",
         )
+    clear_channel(channel.pk, "The channel was removed.")
     channel.delete()
     audit(actor, "alarm_channel.delete", channel.name)
     announce()
@@ -93,6 +97,11 @@ def try_channel(actor: User, id: int) -> Message:
     audit(actor, "alarm_channel.test", channel.name)
     announce()
     return message
+
+
+def clear_channel(id: int, why: str) -> None:
+    """Clears the alarm that the channel takes no messages."""
+    clear_all(Alarm.objects.filter(source=Alarm.Source.CHANNEL, channel=id, cleared_at=None), why)
 
 
 def _set_url(channel: Channel, url: str) -> None:
@@ -249,7 +258,10 @@ def _locked(model: type[Named], id: int, called: str) -> Named:
 def messages(limit: int, alarm: int | None = None, channel: int | None = None) -> schemas.AlarmMessages:
     """Returns the newest messages, and what they count together."""
     rows = (
-        Message.objects.select_related("channel", "route").prefetch_related("alarms").order_by("-created_at")
+        Message.objects.select_related("channel", "route")
+        .prefetch_related(Prefetch("alarms", Alarm.objects.only("pk")))
+        .defer("body", "data")
+        .order_by("-created_at")
     )
     if alarm is not None:
         rows = rows.filter(alarms=alarm)

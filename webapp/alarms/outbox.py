@@ -6,7 +6,8 @@ not answer is told with the node's alarm, or not at all: a node that dies is one
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -19,7 +20,34 @@ from webapp.alarms.routing import Reason, RouteSpec, Told as ToldFacts, due, is_
 from webapp.alarms.state import Change, is_silent
 
 MESSAGES_KEPT = 5_000
+PAGE = 1000
+"""How many alarms are looked at together."""
 CHANNEL_FAILS_AFTER = timedelta(minutes=5)
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What holds for all alarms that are told of together."""
+
+    now: datetime
+    channels: Mapping[int, Channel]
+    """those that are switched on, by id"""
+    told_of_nodes: frozenset[tuple[int, str]]
+    """route and node: the route has told that the node does not answer, and nobody wants to hear less"""
+
+
+def _facts(now: datetime) -> _Facts:
+    of_nodes = Told.objects.filter(
+        alarm__source=Alarm.Source.RULE,
+        alarm__rule__rule__metric="node_silent",
+        alarm__element="",
+        alarm__cleared_at=None,
+    ).exclude(alarm__silenced_until__gt=now)
+    return _Facts(
+        now,
+        {channel.pk: channel for channel in Channel.objects.filter(enabled=True)},
+        frozenset(of_nodes.values_list("route_id", "alarm__node")),
+    )
 
 
 def tell(told: Sequence[tuple[Alarm, Change]]) -> None:
@@ -29,12 +57,17 @@ def tell(told: Sequence[tuple[Alarm, Change]]) -> None:
     if not routes:
         return
     now = timezone.now()
-    for alarm, change in wanted:
-        for route, spec in routes:
-            if change.kind == "cleared":
-                _tell_cleared(route, spec, alarm, now)
-            elif is_about(spec, alarm.severity, alarm.pipeline, alarm.site):
-                _tell_raised(route, spec, alarm, change.kind == "worse", now)
+    # Nodes first: what follows from their silence is told with them.
+    of_nodes = [each for each in wanted if not each[0].element]
+    of_elements = [each for each in wanted if each[0].element]
+    for some in (of_nodes, of_elements):
+        facts = _facts(now)
+        for alarm, change in some:
+            for route, spec in routes:
+                if change.kind == "cleared":
+                    _tell_cleared(route, spec, alarm, facts)
+                elif is_about(spec, alarm.severity, alarm.pipeline, alarm.site):
+                    _tell_raised(route, spec, alarm, change.kind == "worse", facts)
 
 
 def plan() -> None:
@@ -43,91 +76,96 @@ def plan() -> None:
     routes = _routes()
     if not routes:
         return
-    waiting = Alarm.objects.filter(cleared_at=None, acknowledged_at=None)
-    waiting = waiting.exclude(silenced_until__gt=now).order_by("id")[:1000]
-    alarms = list(waiting)
-    silent = _silent_nodes()
+    facts = _facts(now)
+    waiting = Alarm.objects.filter(cleared_at=None, acknowledged_at=None).exclude(silenced_until__gt=now)
+    alarms = list(waiting.order_by("id")[:PAGE])
+    while alarms:
+        _plan_some(alarms, routes, facts)
+        alarms = list(waiting.filter(pk__gt=alarms[-1].pk).order_by("id")[:PAGE])
+
+
+def _plan_some(alarms: Sequence[Alarm], routes: Sequence[tuple[Route, RouteSpec]], facts: _Facts) -> None:
     known = {(each.alarm_id, each.route_id): each for each in Told.objects.filter(alarm__in=alarms)}
     for alarm in alarms:
         for route, spec in routes:
             if not is_about(spec, alarm.severity, alarm.pipeline, alarm.site):
                 continue
             row = known.get((alarm.pk, route.pk))
-            if row is None and alarm.element and alarm.node in silent:
-                continue  # it is told with its node
-            facts = ToldFacts(row.first_at, row.last_at, row.escalated_at) if row is not None else None
-            for reason in due(spec, alarm.state, facts, now):
-                _plan_one(route, spec, alarm, reason, now)
+            if row is None and not _may_tell(route, spec, alarm, facts):
+                continue
+            told = ToldFacts(row.first_at, row.last_at, row.escalated_at) if row is not None else None
+            for reason in due(spec, alarm.state, told, facts.now):
+                _plan_one(route, spec, alarm, reason, facts)
 
 
-def _plan_one(route: Route, spec: RouteSpec, alarm: Alarm, reason: Reason, now: datetime) -> None:
+def _plan_one(route: Route, spec: RouteSpec, alarm: Alarm, reason: Reason, facts: _Facts) -> None:
     """Locked: a person may acknowledge the alarm meanwhile."""
     with transaction.atomic():
         current = Alarm.objects.select_for_update().get(pk=alarm.pk)
         if current.cleared_at is not None or current.acknowledged_at is not None:
             return
         if reason == "raised":
-            _tell_raised(route, spec, current, False, now)
+            _tell_raised(route, spec, current, False, facts)
             return
         row = Told.objects.get(alarm=current, route=route)
         if reason == "repeat":
-            row.last_at = now
-            _put(route, spec, spec.channels, "repeat", current, now)
+            row.last_at = facts.now
+            _put(route, spec, spec.channels, "repeat", current, facts)
         else:
-            row.escalated_at = now
-            _put(route, spec, spec.escalate_to, "escalation", current, now)
+            row.escalated_at = facts.now
+            _put(route, spec, spec.escalate_to, "escalation", current, facts)
         row.save(update_fields=["last_at", "escalated_at"])
 
 
-def _tell_raised(route: Route, spec: RouteSpec, alarm: Alarm, worse: bool, now: datetime) -> None:
-    if is_silent(alarm.state, now) or not is_on_call(spec, now) or _follows(alarm):
+def _may_tell(route: Route, spec: RouteSpec, alarm: Alarm, facts: _Facts) -> bool:
+    """Returns whether the route has anybody to tell, and has not told of it with the alarm's node."""
+    follows = bool(alarm.element) and (route.pk, alarm.node) in facts.told_of_nodes
+    return not follows and bool(_channels(spec.channels, alarm, facts))
+
+
+def _tell_raised(route: Route, spec: RouteSpec, alarm: Alarm, worse: bool, facts: _Facts) -> None:
+    now = facts.now
+    if is_silent(alarm.state, now) or not is_on_call(spec, now) or not _may_tell(route, spec, alarm, facts):
         return
     row, new = Told.objects.get_or_create(
         alarm=alarm, route=route, defaults={"first_at": now, "last_at": now}
     )
     if new or worse:
-        _put(route, spec, spec.channels, "raised" if new else "worse", alarm, now)
+        _put(route, spec, spec.channels, "raised" if new else "worse", alarm, facts)
     if not new and worse:
         Told.objects.filter(pk=row.pk).update(last_at=now)
 
 
-def _tell_cleared(route: Route, spec: RouteSpec, alarm: Alarm, now: datetime) -> None:
+def _tell_cleared(route: Route, spec: RouteSpec, alarm: Alarm, facts: _Facts) -> None:
     """Only those who were told that it was raised."""
     row = Told.objects.filter(alarm=alarm, route=route).first()
-    if row is None or not spec.tells_cleared or is_silent(alarm.state, now):
+    if row is None or not spec.tells_cleared or is_silent(alarm.state, facts.now):
         return
     channels = [*spec.channels, *(spec.escalate_to if row.escalated_at else ())]
-    _put(route, spec, channels, "cleared", alarm, now)
+    _put(route, spec, channels, "cleared", alarm, facts)
 
 
-def _follows(alarm: Alarm) -> bool:
-    """Returns whether the alarm follows from the silence of its node, of which people are told."""
-    return bool(alarm.element) and alarm.node in _silent_nodes()
-
-
-def _silent_nodes() -> set[str]:
-    """Returns the nodes with an alarm that they do not answer."""
-    of_nodes = Alarm.objects.filter(element="", cleared_at=None, source=Alarm.Source.RULE)
-    return set(of_nodes.filter(rule__rule__metric="node_silent").values_list("node", flat=True))
+def _channels(wanted: Iterable[int], alarm: Alarm, facts: _Facts) -> list[Channel]:
+    """Returns those that are switched on, in one order. A channel is not told that it fails itself."""
+    itself = alarm.channel if alarm.source == Alarm.Source.CHANNEL else None
+    return [facts.channels[id] for id in sorted(set(wanted)) if id in facts.channels and id != itself]
 
 
 def _put(
-    route: Route, spec: RouteSpec, channels: Iterable[int], reason: Reason, alarm: Alarm, now: datetime
+    route: Route, spec: RouteSpec, channels: Iterable[int], reason: Reason, alarm: Alarm, facts: _Facts
 ) -> None:
-    """Adds the alarm to a message that waits, or makes one. A channel is not told that it fails itself."""
+    """Adds the alarm to a message that waits, or makes one."""
     wait = timedelta(seconds=spec.wait_s)
-    for channel in Channel.objects.filter(pk__in=set(channels), enabled=True):
-        if alarm.source == Alarm.Source.CHANNEL and alarm.channel == channel.pk:
-            continue
+    together = ("raised", "worse", "cleared") if reason in ("raised", "worse", "cleared") else (reason,)
+    for channel in _channels(channels, alarm, facts):
         # Locked: what is being sent already gets no more alarms.
         open = Message.objects.select_for_update().filter(
             channel=channel, route=route, attempts=0, sent_at=None, given_up_at=None
         )
-        together = ("raised", "worse", "cleared") if reason in ("raised", "worse", "cleared") else (reason,)
         message = open.filter(reason__in=together).order_by("created_at").first()
         if message is None:
             message = Message.objects.create(
-                channel=channel, route=route, reason=reason, created_at=now, due_at=now + wait
+                channel=channel, route=route, reason=reason, created_at=facts.now, due_at=facts.now + wait
             )
         message.alarms.add(alarm)
 

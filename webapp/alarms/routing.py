@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
+from functools import cache
 from typing import Annotated, Literal
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -22,6 +23,9 @@ CHANNELS_MAX = 50
 CHANNELS_PER_ROUTE_MAX = 10
 Clock = Annotated[str, Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")]
 Names = Annotated[list[Annotated[str, Field(max_length=60)]], Field(max_length=50)]
+
+
+_zones = cache(available_timezones)  # it opens hundreds of files
 
 
 class OnCall(BaseModel):
@@ -61,7 +65,7 @@ class RouteSpec(BaseModel):
     @field_validator("zone")
     @classmethod
     def _known(cls, zone: str) -> str:
-        if zone not in available_timezones():
+        if zone not in _zones():
             raise ValueError("is no time zone; write one such as Europe/Vienna")
         return zone
 
@@ -161,7 +165,8 @@ def subject_of(reason: Reason, lines: list[Line]) -> str:
     what = {"repeat": "still ", "escalation": "nobody knows of it: "}.get(reason, "")
     word = "cleared" if worst.is_cleared else worst.severity
     more = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""
-    return f"[Fogline] {what}{word}: {worst.message}{more}"[:200].replace("\n", " ")
+    # A mail's subject is one line, whatever a row's text has.
+    return " ".join(f"[Fogline] {what}{word}: {worst.message}{more}".split())[:200]
 
 
 def body_of(reason: Reason, lines: list[Line], page: str) -> str:

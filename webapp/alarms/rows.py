@@ -7,6 +7,7 @@ raises an alarm: that has no row that ends it.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
@@ -74,8 +75,10 @@ def _plain(value: Any) -> Any:
 
 
 def plain_key(key: str) -> str:
-    """Returns a row's key as an alarm has it."""
-    return _cut(key, KEY_MAX)
+    """Returns a row's key as an alarm has it. A long one ends with what tells it from others like it."""
+    if len(key) <= KEY_MAX:
+        return _cut(key, KEY_MAX)
+    return _cut(key, KEY_MAX - 8) + hashlib.sha256(key.encode(errors="replace")).hexdigest()[:8]
 
 
 def _cut(text: str, most: int) -> str:

@@ -53,6 +53,8 @@ class Clear:
     at: datetime
     why: str = ""
     values: Mapping[str, Any] = field(default_factory=dict)
+    who: str = ""
+    """empty when nobody did it"""
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ def _cleared(state: State | None, what: Clear) -> tuple[State | None, Change | N
     if state is None or state.cleared_at is not None:
         return state, None
     values = what.values or state.values
-    return replace(state, cleared_at=what.at, values=values), Change("cleared", what.at, note=what.why)
+    return replace(state, cleared_at=what.at, values=values), Change("cleared", what.at, what.who, what.why)
 
 
 def _acknowledged(state: State | None, what: Acknowledge) -> tuple[State | None, Change | None]:

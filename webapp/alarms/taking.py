@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from webapp.alarms.models import Alarm, AlarmChange, Rule
 from webapp.alarms.outbox import tell
-from webapp.alarms.state import Change, Clear, Happening, State, taken
+from webapp.alarms.state import Change, Clear, Happening, Raise, State, taken
 from webapp.audit.announcements import announce
 
 CLEARED_KEPT = 10_000
@@ -82,6 +82,8 @@ def take(steps: Sequence[Step]) -> list[tuple[Alarm, Change]]:
         if alarm is None or _is_another(before, after):
             alarm = known[about.identity] = _new(about, step.row)
         alarm.state = after
+        if isinstance(step.happening, Raise):
+            alarm.node, alarm.site = about.node, about.site  # it may have moved since
         changed[id(alarm)] = alarm
         if change is not None:
             told.append((alarm, change))

@@ -113,3 +113,9 @@ def silence(request: HttpRequest, id: int, body: SilenceIn) -> schemas.AlarmWith
 def unsilence(request: HttpRequest, id: int, body: NoteIn) -> schemas.AlarmWithHistory:
     """Ends the silence of an alarm."""
     return selectors.with_history(actions.unsilence(actor(request), id, body.note))
+
+
+@router.post("/alarms/{int:id}/clear", response=schemas.AlarmWithHistory)
+def clear(request: HttpRequest, id: int, body: NoteIn) -> schemas.AlarmWithHistory:
+    """Clears an alarm that nothing else will clear. If its cause lasts, it is raised again."""
+    return selectors.with_history(actions.clear(actor(request), id, body.note))

@@ -1,4 +1,4 @@
-/** To acknowledge an alarm, to silence it until a time, and to end that. */
+/** To acknowledge an alarm, to silence it until a time, to end that, and to clear it by hand. */
 import { useState } from "react";
 import { post, problemText } from "../../shared/api";
 import { roleReason } from "../../shared/page";
@@ -17,25 +17,43 @@ const TIMES: [string, string][] = [
 ];
 const NOTE_MAX = 500;
 
-type Asked = "acknowledge" | "silence" | "unsilence";
+type Asked = "acknowledge" | "silence" | "unsilence" | "clear";
 const TITLES: Record<Asked, string> = {
   acknowledge: "Acknowledge",
   silence: "Silence",
   unsilence: "End the silence",
+  clear: "Clear",
 };
 const DONE: Record<Asked, string> = {
   acknowledge: "The alarm is acknowledged",
   silence: "The alarm is silenced",
   unsilence: "The alarm is no longer silenced",
+  clear: "The alarm is cleared",
+};
+const MEANING: Record<Asked, string> = {
+  acknowledge: "Others see that you know of it. Messages about it are no longer repeated.",
+  silence: "Until then nobody gets a message about it, even if it is cleared and raised again.",
+  unsilence: "Messages about it are sent again.",
+  clear: "It leaves the active alarms. If its cause lasts, it is raised again.",
 };
 
-export function AlarmActions({ alarm, onDone }: { alarm: Alarm; onDone?: () => void }) {
+/** `whole`: also what is seldom wanted. */
+export function AlarmActions({
+  alarm,
+  onDone,
+  whole = false,
+}: {
+  alarm: Alarm;
+  onDone?: () => void;
+  whole?: boolean;
+}) {
   const [asked, setAsked] = useState<Asked | null>(null);
   const locked = roleReason("operator");
   if (alarm.status === "cleared") return null;
   const may: Asked[] = [
     ...(alarm.acknowledged_at === null ? (["acknowledge"] as const) : []),
     alarm.status === "silenced" ? "unsilence" : "silence",
+    ...(whole ? (["clear"] as const) : []),
   ];
   return (
     <>
@@ -96,13 +114,7 @@ function ActDialog({
       onClose={onClose}
       size="s"
       title={`${TITLES[asked]}: ${alarm.title}`}
-      description={
-        asked === "acknowledge"
-          ? "Others see that you know of it. Messages about it are no longer repeated."
-          : asked === "silence"
-            ? "Until then nobody gets a message about it, even if it is cleared and raised again."
-            : "Messages about it are sent again."
-      }
+      description={MEANING[asked]}
       footer={
         <>
           <button type="button" className="button" onClick={onClose}>

@@ -59,7 +59,7 @@ function Whole({ alarm, onDone }: { alarm: AlarmWithHistory; onDone: () => void 
         )}
       </dl>
       <div className="row row--wrap">
-        <AlarmActions alarm={alarm} onDone={onDone} />
+        <AlarmActions alarm={alarm} onDone={onDone} whole />
         {alarm.pipeline && (
           <a className="button button--small" href={livePage(alarm.pipeline, alarm.element)}>
             {alarm.element ? "Show the element" : "Show the pipeline"}

@@ -44,10 +44,14 @@ export function RouteForm({
   };
   const fault = (typed: string) =>
     typed.trim() !== "" && Number.isFinite(typedNumber(typed)) ? null : "a number, 0 for never";
-  const faulty =
-    [repeat, late, wait].some(fault) ||
-    spec.channels.length === 0 ||
-    (typedNumber(late) > 0 && !spec.escalate_to?.length);
+  const wrong = [repeat, late, wait].some(fault)
+    ? "Correct what is red."
+    : spec.channels.length === 0
+      ? "Choose at least one channel."
+      : typedNumber(late) > 0 && !spec.escalate_to?.length
+        ? "Choose who else is told."
+        : null;
+  const faulty = wrong !== null;
   const save = () => {
     const saved = row
       ? patch(`/alarms/routes/${row.id}`, { spec: sent })
@@ -61,7 +65,7 @@ export function RouteForm({
       onClose={onClose}
       size="m"
       title={row ? `Change ${row.name}` : "New route"}
-      description={faulty ? "Choose at least one channel." : routeSentence(sent, channels)}
+      description={wrong ?? routeSentence(sent, channels)}
       footer={
         <>
           <button type="button" className="button" onClick={onClose}>

@@ -226,9 +226,35 @@ def test_a_channel_that_fails_for_long_is_an_alarm_by_another_one(
     said = [hook["alarms"][0]["title"] for _, hook in hooks.requests]
     assert said == ["Pump", "Channel mail"]
     assert not Message.objects.filter(channel__name="mail", alarms=alarm).exists()
+    # An admin mends the URL, which is no sign that it works; the next message is.
+    url = f"mailto://127.0.0.1:{box.port}?from=fogline@example.org&to=ben@example.org"
+    assert delivery.admin.call("PATCH", f"/alarms/channels/{delivery.mail}", {"url": url}).status_code == 200
     box.refuse = None
     delivery.attempts()
     assert Alarm.objects.filter(source="channel", cleared_at=None).count() == 0
+
+
+def test_a_route_that_has_nothing_told_of_a_node_tells_of_its_elements(
+    delivery: Delivery, box: Mailbox, hooks: Hooks
+) -> None:
+    delivery.route([delivery.mail], "critical", severity="critical")
+    Route.objects.filter(name="all").delete()
+    rule = Rule.objects.create(name="silent", rule={"metric": "node_silent"})
+    with transaction.atomic():
+        about = About(Alarm.Source.RULE, "edge-b", node="edge-b", rule=rule)
+        take([Step(about, Raise(timezone.now(), "warning", "edge-b does not answer."))])
+    raised("Pump\r\nBcc: x", "critical", element="pump", pipeline="p", node="edge-b")
+    delivery.attempts()
+    assert box.subjects == ["[Fogline] critical: Pump Bcc: x is hot"]
+    # Nobody is told while all channels are off; somebody is when one is on again.
+    Channel.objects.update(enabled=False)
+    raised("Fan", "critical", element="fan", pipeline="p", node="edge-a")
+    outbox.plan()
+    assert not Told.objects.filter(alarm__title="Fan").exists()
+    Channel.objects.update(enabled=True)
+    outbox.plan()
+    delivery.attempts()
+    assert box.subjects[1:] == ["[Fogline] critical: Fan is hot"]
 
 
 def test_a_node_that_dies_is_one_message(delivery: Delivery, box: Mailbox, caller: Call) -> None:

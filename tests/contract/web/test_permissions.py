@@ -111,6 +111,7 @@ ENDPOINTS: list[tuple[str, str, Any, str]] = [
     ("POST", "/alarms/1/acknowledge", {"note": "x"}, "operator"),
     ("POST", "/alarms/1/silence", {"until": "2030-01-01T00:00:00Z"}, "operator"),
     ("POST", "/alarms/1/unsilence", {}, "operator"),
+    ("POST", "/alarms/1/clear", {}, "operator"),
     ("GET", "/alarms/metrics", None, "viewer"),
     ("GET", "/alarms/rules", None, "viewer"),
     ("POST", "/alarms/rules", SILENT, "operator"),

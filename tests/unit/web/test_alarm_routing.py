@@ -140,7 +140,18 @@ def test_a_url_of_a_way_to_people_is_taken(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["", "mailto", "file:///x", "windows://", "exec://x", "json://a b", "json://h/?template=/x"]
+    "url",
+    [
+        "",
+        "mailto",
+        "file:///x",
+        "windows://",
+        "exec://x",
+        "json://a b",
+        "json://h/?template=/x",
+        "json://h/?a=b;template=/x",
+        "json://h/?%20template=/x",
+    ],
 )
 def test_another_url_is_refused_without_its_text(url: str) -> None:
     with pytest.raises(UrlRefused) as refused:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from webapp.alarms.rows import VALUES_MAX, plain_key, said
+from webapp.alarms.rows import KEY_MAX, VALUES_MAX, plain_key, said
 from webapp.alarms.state import Clear, Raise
 
 NOW = datetime(2026, 11, 29, tzinfo=UTC)
@@ -53,3 +53,10 @@ def test_what_a_database_does_not_take_is_replaced() -> None:
     for text in (found.message, *found.values, *found.values.values(), plain_key("m\0\ud800")):
         assert "\0" not in text
         text.encode()  # fails for half a character
+
+
+def test_long_keys_that_begin_alike_are_two() -> None:
+    one, other = ("m" * 300 + each for each in "ab")
+    assert plain_key(one) != plain_key(other)
+    assert len(plain_key(one)) == KEY_MAX
+    assert plain_key("m1") == "m1"

@@ -53,6 +53,8 @@ class Stream:
     about: About
     ends: bool
     """its rows say when an alarm is cleared"""
+    is_answering: bool
+    """its node is heard, so no rows means that nothing raises an alarm"""
     positions: dict[int, int] = field(default_factory=dict)
     """as they are stored: behind each row that counts"""
     reached: dict[int, int] = field(default_factory=dict)
@@ -98,7 +100,7 @@ class AlertReader(Periodic):
             reached.setdefault(tp.topic, {})[tp.partition] = at
         for topic, stream in list(self._streams.items()):
             alert = f"Alarms of {stream.about.title} are not raised now. All else goes on."
-            with self._bulkhead.only(f"reading alerts of {stream.source}", alert, ""):
+            with self._bulkhead.only(f"reading alerts of {topic}", alert, ""):
                 self._take(stream, by_topic.get(topic, []), reached.get(topic, {}))
                 continue
             self._read_again(topic)
@@ -108,7 +110,11 @@ class AlertReader(Periodic):
         del self._streams[topic]
         self._find_at_s = 0.0
 
-    def _take(self, stream: Stream, records: list[PeekedRecord], reached: dict[int, int]) -> None:
+    def _take(self, stream: Stream, records: list[PeekedRecord], read_to: dict[int, int]) -> None:
+        # Kafka may not know all partitions of the topic yet.
+        reached = stream.positions | read_to
+        if any(at < stream.positions.get(partition, 0) for partition, at in reached.items()):
+            raise Overtaken(f"{stream.topic} was made again")
         idle = not records and monotonic() - stream.stored_at_s < STORE_S
         if idle or reached == stream.positions:
             stream.reached = reached
@@ -127,13 +133,15 @@ class AlertReader(Periodic):
     # -- what there is to read ---------------------------------------------------------------------------
 
     def _find(self) -> None:
-        wanted = {stream.topic: stream for stream in found_streams()}
-        _clear_gone(wanted.values())
+        found = found_streams()
+        _clear_gone(found)
+        wanted = {stream.topic: stream for stream in found[:STREAMS_MAX]}
         if not wanted:
             self.let_go()
             return
         if self._follower is None:
-            self._follower = Follower(self._context.kafka)
+            # What Kafka has deleted is skipped, and no more than that.
+            self._follower = Follower(self._context.kafka, reset="earliest")
         for topic in self._streams.keys() - wanted.keys():
             del self._streams[topic]
         for topic, stream in wanted.items():
@@ -143,7 +151,7 @@ class AlertReader(Periodic):
                 stream.positions = _stored(stream)
                 stream.reached = dict(stream.positions)
             else:
-                known.about = stream.about
+                known.about, known.ends, known.is_answering = stream.about, stream.ends, stream.is_answering
         self._follow(self._follower)
 
     def _follow(self, follower: Follower) -> None:
@@ -156,7 +164,8 @@ class AlertReader(Periodic):
                     _tell_missed(stream, first - at)
                 if at is None or not first <= at <= end:  # new, deleted or created again
                     self._set(stream, tp.partition, first)
-            stream.is_at_end = all(stream.reached[tp.partition] >= end for tp, (_, end) in bounds.items())
+            ended = [stream.reached[tp.partition] >= end for tp, (_, end) in bounds.items()]
+            stream.is_at_end = bool(ended) and all(ended)
             starts |= {tp: stream.reached[tp.partition] for tp in bounds}
         follower.follow(starts)
 
@@ -171,7 +180,7 @@ class AlertReader(Periodic):
         of them may raise it again."""
         now = timezone.now()
         for stream in self._streams.values():
-            if not stream.is_at_end:
+            if not stream.is_at_end or not stream.is_answering:
                 continue
             old = Alarm.objects.filter(
                 source=Alarm.Source.ROWS,
@@ -190,7 +199,8 @@ def found_streams() -> list[Stream]:
     """Returns the outputs of all alert elements that are deployed, without positions."""
     registry, found = default_registry(), []
     rows = GroupPlacement.objects.filter(deployment__status__in=Deployment.ACTIVE)
-    for placement in rows.select_related("deployment__pipeline", "deployment__version", "node"):
+    related = rows.select_related("deployment__pipeline", "deployment__version", "node")
+    for placement in related.order_by("pk"):
         spec, deployment = placement.spec, placement.deployment
         types = {each["id"]: each["type"] for each in spec["elements"]}
         for output in spec["outputs"]:
@@ -211,8 +221,17 @@ def found_streams() -> list[Stream]:
                 site=placement.node.place,
                 deployment=deployment.pk,
             )
-            found.append(Stream(deployment.pk, output["source"], output["topic"], about, "alarm" in columns))
-    return found[:STREAMS_MAX]
+            found.append(
+                Stream(
+                    deployment.pk,
+                    output["source"],
+                    output["topic"],
+                    about,
+                    ends="alarm" in columns,
+                    is_answering=placement.node.up,
+                )
+            )
+    return found
 
 
 def _steps(stream: Stream, records: Iterable[PeekedRecord]) -> list[Step]:
@@ -249,6 +268,13 @@ def _open_keys(about: About) -> set[str]:
 def _clear_gone(streams: Iterable[Stream]) -> None:
     """Clears the alarms of elements that no longer run."""
     there = {(stream.deployment, stream.about.element) for stream in streams}
+    # An upgrade takes an element out of one group before it runs in the other.
+    for deployment in Deployment.objects.filter(status__in=Deployment.ACTIVE):
+        there |= {
+            (deployment.pk, element)
+            for left in deployment.left_over.values()
+            for element in left.get("halted", ())
+        }
     gone = [
         alarm.pk
         for alarm in Alarm.objects.filter(source=Alarm.Source.ROWS, cleared_at=None)

@@ -11,17 +11,18 @@ from __future__ import annotations
 
 import logging
 import threading
-from datetime import timedelta
+from datetime import datetime, timedelta
 from time import monotonic
 from uuid import UUID
 
 from django.db import close_old_connections, transaction
+from django.db.models import OuterRef, Subquery
 from django.utils import timezone
 
 from pipeline_runtime.sealing import SealBroken, opened
 from webapp.alarms.channels import NotSent, send
 from webapp.alarms.composing import compose
-from webapp.alarms.models import Alarm, Channel, Message
+from webapp.alarms.models import Alarm, Channel, Message, Told
 from webapp.alarms.outbox import CHANNEL_FAILS_AFTER, plan, prune
 from webapp.alarms.routing import GIVEN_UP_AFTER, pause_s
 from webapp.alarms.sealed import PURPOSE
@@ -52,18 +53,19 @@ class AlarmSender(Periodic):
         self._prune_at_s = monotonic() + PRUNE_S
 
     def look(self) -> None:
-        if monotonic() >= self._plan_at_s:
-            plan()
-            self._plan_at_s = monotonic() + PLAN_S
-        if monotonic() >= self._prune_at_s:
-            prune()
-            self._prune_at_s = monotonic() + PRUNE_S
         self._running = {channel: each for channel, each in self._running.items() if each.is_alive()}
         for channel, message in due_messages().items():
             if channel not in self._running and len(self._running) < AT_ONCE_MAX:
                 thread = threading.Thread(target=self._deliver, args=(message,), daemon=True)
                 self._running[channel] = thread
                 thread.start()
+        # What fails here is told, and keeps nothing from being sent.
+        if monotonic() >= self._plan_at_s:
+            self._plan_at_s = monotonic() + PLAN_S
+            plan()
+        if monotonic() >= self._prune_at_s:
+            self._prune_at_s = monotonic() + PRUNE_S
+            prune()
 
     def _deliver(self, id: UUID) -> None:
         try:
@@ -78,12 +80,11 @@ class AlarmSender(Periodic):
 def due_messages() -> dict[int, UUID]:
     """Returns channel -> the message that is to be sent next."""
     due = Message.objects.filter(
-        sent_at=None, given_up_at=None, due_at__lte=timezone.now(), channel__enabled=True
+        channel=OuterRef("pk"), sent_at=None, given_up_at=None, due_at__lte=timezone.now()
     )
-    found: dict[int, UUID] = {}
-    for channel, id in due.order_by("due_at").values_list("channel_id", "id")[:500]:
-        found.setdefault(channel, id)
-    return found
+    first = Subquery(due.order_by("due_at").values("id")[:1])
+    channels = Channel.objects.filter(enabled=True).annotate(next=first).exclude(next=None)
+    return dict(channels.values_list("pk", "next"))
 
 
 def deliver(id: UUID, secret_key: str, page: str) -> None:
@@ -105,14 +106,15 @@ def deliver(id: UUID, secret_key: str, page: str) -> None:
 @transaction.atomic
 def _begun(id: UUID, page: str) -> Message | None:
     """Stores that an attempt begins. Returns None if there is nothing to send any more."""
-    message = Message.objects.select_for_update().select_related("channel").filter(pk=id).first()
+    rows = Message.objects.select_for_update(of=("self",)).select_related("channel")
+    message = rows.filter(pk=id).first()
     if message is None or message.sent_at is not None or message.given_up_at is not None:
         return None
     now = timezone.now()
     if message.attempt_at is not None:
         message.repeats += 1  # nobody knows what came of that one
-    if message.attempts == 0 and not compose(message, page, now):
-        message.given_up_at, message.error = now, "It was no longer needed: somebody knows of the alarms."
+    if message.attempts == 0 and (why := _not_needed(message, page, now)):
+        message.given_up_at, message.error = now, why
         message.save()
         return None
     message.attempts += 1
@@ -121,18 +123,28 @@ def _begun(id: UUID, page: str) -> Message | None:
     return message
 
 
+def _not_needed(message: Message, page: str, now: datetime) -> str:
+    """Makes the text of a message. Returns why nobody needs it any more, if so."""
+    if now - message.created_at > GIVEN_UP_AFTER:
+        return "It was no longer needed: its channel was switched off for too long."
+    if compose(message, page, now):
+        return ""
+    # When the silence ends, people are told as if for the first time.
+    silenced = message.alarms.filter(silenced_until__gt=now)
+    Told.objects.filter(route=message.route, alarm__in=silenced).delete()
+    return "It was no longer needed: somebody knows of the alarms."
+
+
 @transaction.atomic
 def _sent(message: Message, note: str) -> None:
     now = timezone.now()
     Message.objects.filter(pk=message.pk).update(sent_at=now, attempt_at=None, error=note)
-    channel = Channel.objects.select_for_update().filter(pk=message.channel_id).first()
+    channel = Channel.objects.select_for_update(no_key=True).filter(pk=message.channel_id).first()
     if channel is None:
         return
-    failed = channel.failing_since is not None
     channel.worked_at, channel.failing_since, channel.error = now, None, ""
     channel.save(update_fields=["worked_at", "failing_since", "error"])
-    if failed:
-        take([Step(_about(channel), Clear(now, "It took a message."))])
+    take([Step(_about(channel), Clear(now, "It took a message."))])
     announce()
 
 
@@ -146,7 +158,7 @@ def _failed(message: Message, why: str, *, maybe: bool) -> None:
     if now - message.created_at > GIVEN_UP_AFTER:
         message.given_up_at = now
     message.save(update_fields=["error", "due_at", "attempt_at", "given_up_at"])
-    channel = Channel.objects.select_for_update().filter(pk=message.channel_id).first()
+    channel = Channel.objects.select_for_update(no_key=True).filter(pk=message.channel_id).first()
     if channel is None:
         return
     channel.failing_since, channel.error = channel.failing_since or now, why

@@ -19,7 +19,7 @@ def test_a_sealed_text_opens_with_its_secret_and_purpose() -> None:
     ("secret", "purpose"), [("another", "connections"), ("secret", "nodes")], ids=["secret", "purpose"]
 )
 def test_another_secret_or_purpose_does_not_open_it(secret: str, purpose: str) -> None:
-    with pytest.raises(SealBroken, match="sealed with another secret_key"):
+    with pytest.raises(SealBroken, match="sealed with another key of Fogline"):
         opened(seal("plain", "secret", "connections"), secret, purpose)
 
 

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +113,8 @@ class Database:
         assert self._process is not None
         server = psutil.Process(self._process.pid)
         for process in [server, *server.children(recursive=True)]:
-            process.send_signal(number)
+            with suppress(psutil.NoSuchProcess):  # that of a connection ends by itself
+                process.send_signal(number)
 
     def _answers(self) -> bool:
         assert self._process is not None

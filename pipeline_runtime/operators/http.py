@@ -159,10 +159,10 @@ class HttpOut(ConnectorSink):
     element, partition and offset, so a repeat has the same key. An array may be cut in another way when it
     comes again, and has another key then: let `id_field` number its rows.
 
-     The rows wait in the element's own stream, which holds 1 GiB. Older rows are deleted then, and told as a
+    The rows wait in the element's own stream, which holds 1 GiB. Older rows are deleted then, and told as a
     gap.
 
-     No proxy of the node's environment is used.
+    No proxy of the node's environment is used.
     """
 
     type = "http-out"

@@ -9,7 +9,7 @@ import { Dialog } from "../../shared/ui/dialog";
 import { Text } from "../../shared/ui/field";
 import { Ago, Problem, Skeleton, StatusMark, useLoaded } from "../../shared/ui/parts";
 import { toast, toastError } from "../../shared/ui/toast";
-import { ItemHead } from "./item";
+import { ItemActions, ItemHead } from "./item";
 import { RouteForm } from "./route-form";
 import { routeSentence } from "./words";
 
@@ -158,27 +158,15 @@ export function Channels() {
                 {channel.waiting > 0 && `, ${channel.waiting} waiting`}
                 {channel.error && `. ${channel.error}`}
               </p>
-              <div className="row row--wrap">
-                {(
-                  [
-                    [channel.enabled ? "Switch off" : "Switch on", () => void enable(channel)],
-                    ["Change", () => setForm(channel)],
-                    ["Delete", () => void remove(channel)],
-                  ] as const
-                ).map(([title, run]) => (
-                  <button
-                    key={title}
-                    type="button"
-                    className="button button--quiet button--small"
-                    disabled={!!locked}
-                    title={locked ?? undefined}
-                    aria-label={`${title}: ${channel.name}`}
-                    onClick={run}
-                  >
-                    {title}
-                  </button>
-                ))}
-              </div>
+              <ItemActions
+                name={channel.name}
+                locked={locked}
+                actions={[
+                  [channel.enabled ? "Switch off" : "Switch on", () => void enable(channel)],
+                  ["Change", () => setForm(channel)],
+                  ["Delete", () => void remove(channel)],
+                ]}
+              />
             </div>
           </li>
         ))}

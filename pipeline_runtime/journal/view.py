@@ -160,17 +160,32 @@ class JournalView:
         return any(to < seq <= up_to for to, up_to in self.rewinds)
 
     def _note_commit(self, commit: Commit, at_ms: int) -> None:
-        self.last_commit_at_ms = at_ms
+        self._date_last_commit(commit, at_ms)
         # What a commit says itself also counts the batches before it that were not read here.
         counted = self.totals.plus(commit.rows_in, commit.rows_out, commit.dead_letters, {})
         self.totals = counted.most(commit.totals)
-        if commit.rows_in:
-            self.last_row_at_ms = at_ms
         if commit.wait_ms is not None:
             self.waits_ms = noted(self.waits_ms, commit.wait_ms)
         if self.takeover is not None and self.takeover.first_commit_at_ms is None:
             first = {"first_commit_at_ms": at_ms, "first_wait_ms": commit.wait_ms}
             self.takeover = self.takeover.model_copy(update=first)
+
+    def _date_last_commit(self, commit: Commit, at_ms: int) -> None:
+        self.last_commit_at_ms = at_ms
+        if commit.rows_in:
+            self.last_row_at_ms = at_ms
+
+    def date(self, record: Record, at_ms: int) -> None:
+        """Takes in when the broker took a record that had been told, and was applied, before the journal was
+        read up to it. The topic that told it has a time of its own."""
+        takeover = self.takeover
+        if takeover is None or takeover.by != "release":
+            return
+        if isinstance(record, Commit) and record.seq == self.last_seq:
+            self._date_last_commit(record, at_ms)
+            self.takeover = takeover.model_copy(update={"last_commit_at_ms": at_ms})
+        elif isinstance(record, Release) and record == self.released:
+            self.takeover = takeover.model_copy(update={"at_ms": at_ms})
 
     def forget(self, seq: Seq) -> None:
         """Drops the commits up to `seq`, which this replica has processed."""

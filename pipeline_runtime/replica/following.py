@@ -236,6 +236,7 @@ class JournalFollower:
             for offset, at_ms, record in records:
                 if self._ahead[:1] == [record]:
                     del self._ahead[0]
+                    view.date(record, at_ms)
                 else:
                     view.apply(record, at_ms)
                 self._trailing.read(offset, at_ms, record)

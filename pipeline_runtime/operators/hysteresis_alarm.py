@@ -16,6 +16,7 @@ from pipeline_runtime.operators.key_columns import KeySegments, key_portions
 from pipeline_runtime.operators.keyed_rows import KeyedRows
 from pipeline_runtime.operators.lineage import Came, TracedRow, is_same, ms_in, up_to, with_value
 from pipeline_runtime.operators.sdk import Params, States
+from pipeline_runtime.operators.severity import HOW_SERIOUS, Severity
 
 
 class HysteresisAlarmParams(Params):
@@ -43,6 +44,7 @@ class HysteresisAlarmParams(Params):
         description="how long the value must stay back before the alarm is cleared",
     )
     key: ColumnName | None = Field(default=None, title="For each", description=EACH_KEY)
+    severity: Severity = Field(default=Severity.WARNING, description=HOW_SERIOUS)
 
     @property
     def above(self) -> bool:

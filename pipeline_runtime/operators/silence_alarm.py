@@ -16,6 +16,7 @@ from pipeline_runtime.operators.columns import ColumnName, SchemaCheck
 from pipeline_runtime.operators.event_time import DIGITS, sortable, utc
 from pipeline_runtime.operators.lineage import Came, Found, TracedRow, equal, ms_of
 from pipeline_runtime.operators.sdk import BatchProcessor, OperatorContext, Params, States
+from pipeline_runtime.operators.severity import HOW_SERIOUS, Severity
 
 TICK_S_MIN, TICK_S_MAX = 1.0, 5.0
 TICKS_AT_ONCE = 2
@@ -36,6 +37,7 @@ class SilenceAlarmParams(Params):
         title="Each value of",
         description="the rows of each value of this column are waited for separately; empty: any row counts",
     )
+    severity: Severity = Field(default=Severity.WARNING, description=HOW_SERIOUS)
 
 
 class SilenceAlarm(BatchProcessor):

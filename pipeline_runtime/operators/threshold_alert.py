@@ -17,6 +17,7 @@ from pipeline_runtime.operators.columns import NUMERIC, NumericColumn, SchemaChe
 from pipeline_runtime.operators.expressions.calls import STRICT
 from pipeline_runtime.operators.lineage import Came, TracedRow, named, same_row
 from pipeline_runtime.operators.sdk import ArrowTransform, OperatorContext, Params, TransformOperator
+from pipeline_runtime.operators.severity import HOW_SERIOUS, Severity
 
 
 class Comparison(StrEnum):
@@ -26,12 +27,6 @@ class Comparison(StrEnum):
     AT_MOST = "<="
     EQUAL = "="
     UNEQUAL = "!="
-
-
-class Severity(StrEnum):
-    INFO = "info"
-    WARNING = "warning"
-    CRITICAL = "critical"
 
 
 ALERT_FIELDS = (
@@ -64,7 +59,7 @@ class ThresholdAlertParams(Params):
         description="how a value compares with the limit if it is beyond it",
     )
     limit: float = Field(description="the limit, in the unit of the columns")
-    severity: Severity = Field(default=Severity.WARNING, description="how serious the alerts are")
+    severity: Severity = Field(default=Severity.WARNING, description=HOW_SERIOUS)
     message: str = Field(
         default="{column} is {value} ({operator} {limit})",
         min_length=1,

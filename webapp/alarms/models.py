@@ -62,6 +62,7 @@ class Alarm(models.Model):
     acknowledged_by = models.CharField(max_length=150, blank=True)
     silenced_until = models.DateTimeField(null=True)
     silenced_by = models.CharField(max_length=150, blank=True)
+    silenced_severity = models.CharField(max_length=8, blank=True)
     note = models.CharField(max_length=500, blank=True)
 
     class Meta:

@@ -2,7 +2,8 @@
 
 Rows of `hysteresis-alarm`, `silence-alarm` and every operator of the category alert whose output has a column
 `alarm` say `raised` or `cleared`. Each row of `threshold-alert`, and of any other operator of the category,
-raises an alarm: that has no row that ends it.
+raises an alarm: that has no row that ends it. A row's `alert_severity` says how serious its alarm is. In a
+row without one, the element's parameter `severity` does.
 """
 
 from __future__ import annotations
@@ -22,20 +23,27 @@ KEY_MAX = 200
 OWN = ("alert_column", "alert_value", "alert_limit", "alert_severity", "alert_message")
 
 
-def said(row: Mapping[str, Any], title: str, key: str, at: Any, *, ends: bool) -> Raise | Clear | None:
+def severity_of(said: Any, otherwise: Severity = "warning") -> Severity:
+    """Returns the severity that a parameter or a row says, or `otherwise` if it says none."""
+    return next((each for each in SEVERITIES if each == said), otherwise)
+
+
+def said(
+    row: Mapping[str, Any], title: str, key: str, at: Any, *, ends: bool, severity: Severity = "warning"
+) -> Raise | Clear | None:
     """Returns what a row of the element called `title` says, or None if it says nothing about an alarm.
 
-    `ends`: its output has a column `alarm`.
+    `ends`: its output has a column `alarm`. `severity`: of the element's alarms, unless the row says another.
     """
     values = shown(row)
+    severity = severity_of(row.get("alert_severity"), severity)
     if ends:
         match row.get("alarm"):
             case "raised":
-                return Raise(at, "warning", _message(title, key, values), values)
+                return Raise(at, severity, _message(title, key, values), values)
             case "cleared":
                 return Clear(at, _message(title, key, values), values)
         return None
-    severity: Severity = next((each for each in SEVERITIES if each == row.get("alert_severity")), "warning")
     text = row.get("alert_message")
     message = text if isinstance(text, str) and text else _message(title, key, values)
     of_key = f" ({key})" if key and key not in message else ""

@@ -5,6 +5,9 @@
 
 An alarm that is cleared and raised again is a new one. Only the silence of the former one lasts on, since a
 value that flaps would otherwise end it.
+
+An alarm that gets worse than a person knew is as if nobody knew of it: that ends an acknowledgement, and a
+silence that was for something less serious.
 """
 
 from __future__ import annotations
@@ -36,8 +39,13 @@ class State:
     acknowledged_by: str = ""
     silenced_until: datetime | None = None
     silenced_by: str = ""
+    silenced_severity: Severity | Literal[""] = ""
+    """how serious the alarm was when it was silenced; empty if it is not"""
     note: str = ""
     """of who acknowledged or silenced it last"""
+
+
+NOT_SILENCED: Mapping[str, Any] = {"silenced_until": None, "silenced_by": "", "silenced_severity": ""}
 
 
 @dataclass(frozen=True)
@@ -122,20 +130,26 @@ def taken(state: State | None, happening: Happening) -> tuple[State | None, Chan
 def _raised(state: State | None, what: Raise) -> tuple[State, Change | None]:
     if state is None or state.cleared_at is not None:
         new = State(what.severity, what.message, what.at, what.at, what.values)
-        if state is not None and is_silent(state, what.at):
+        if state is not None and is_silent(state, what.at) and not _is_worse(what, state.silenced_severity):
             new = replace(
                 new,
                 silenced_until=state.silenced_until,
                 silenced_by=state.silenced_by,
+                silenced_severity=state.silenced_severity,
                 note=state.note,
             )
         return new, Change("raised", what.at, note=what.message)
     next = replace(state, message=what.message, values=what.values, seen_at=what.at, count=state.count + 1)
-    if SEVERITIES.index(what.severity) <= SEVERITIES.index(state.severity):
+    if not _is_worse(what, state.severity):
         return next, None
-    # Who acknowledged it knew of less.
     worse = replace(next, severity=what.severity, acknowledged_at=None, acknowledged_by="")
+    if _is_worse(what, state.silenced_severity):
+        worse = replace(worse, **NOT_SILENCED)
     return worse, Change("worse", what.at, note=what.message)
+
+
+def _is_worse(what: Raise, than: Severity | Literal[""]) -> bool:
+    return than != "" and SEVERITIES.index(what.severity) > SEVERITIES.index(than)
 
 
 def _cleared(state: State | None, what: Clear) -> tuple[State | None, Change | None]:
@@ -158,10 +172,16 @@ def _silenced(state: State | None, what: Silence) -> tuple[State | None, Change 
     if what.until is None:
         if not is_silent(state, what.at):
             return state, None
-        return replace(state, silenced_until=None, silenced_by="", note=what.note), Change(
+        return replace(state, note=what.note, **NOT_SILENCED), Change(
             "unsilenced", what.at, what.who, what.note
         )
     if what.until <= what.at:
         return state, None
-    next = replace(state, silenced_until=what.until, silenced_by=what.who, note=what.note)
+    next = replace(
+        state,
+        silenced_until=what.until,
+        silenced_by=what.who,
+        silenced_severity=state.severity,
+        note=what.note,
+    )
     return next, Change("silenced", what.at, what.who, what.note, what.until)

@@ -211,6 +211,31 @@ def test_who_is_told_and_when(delivery: Delivery, box: Mailbox, hooks: Hooks) ->
     assert len(hooks.requests) == 2
 
 
+def test_one_that_gets_worse_while_it_is_silenced_is_told(delivery: Delivery, box: Mailbox) -> None:
+    raised("Pump")
+    delivery.attempts()
+    alarm = Alarm.objects.get()
+    silence = {"note": "known", "until": (timezone.now() + timedelta(hours=1)).isoformat()}
+    assert delivery.admin.post(f"/alarms/{alarm.pk}/silence", silence).status_code == 200
+    raised("Pump")
+    outbox.plan()
+    delivery.attempts()
+    assert box.subjects == ["[Fogline] warning: Pump is hot"]
+    raised("Pump", "critical")
+    delivery.attempts()
+    assert box.subjects[1:] == ["[Fogline] critical: Pump is hot"]
+    shown = delivery.admin.get(f"/alarms/{alarm.pk}").json()
+    assert (shown["status"], shown["silenced_by"]) == ("raised", None)
+    assert [each["kind"] for each in shown["changes"]] == ["raised", "silenced", "worse"]
+    # Whoever silences it now knows how serious it is.
+    assert delivery.admin.post(f"/alarms/{alarm.pk}/silence", silence).status_code == 200
+    happens("Pump", Clear(timezone.now()))
+    raised("Pump", "critical")
+    outbox.plan()
+    delivery.attempts()
+    assert len(box.mails) == 2
+
+
 def test_a_channel_that_fails_for_long_is_an_alarm_by_another_one(
     delivery: Delivery, box: Mailbox, hooks: Hooks
 ) -> None:

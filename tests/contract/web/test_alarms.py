@@ -36,7 +36,7 @@ Call = Callable[[str | None], Caller]
 def document(document: dict[str, Any]) -> dict[str, Any]:
     """With an alarm by key, and an alert with each row that runs as one with what it reads and what reads
     it."""
-    hot = {"column": "mf01_average", "raise_at": 30, "clear_at": 20}
+    hot = {"column": "mf01_average", "raise_at": 30, "clear_at": 20, "severity": "critical"}
     limit = {"columns": ["mf01_average"], "operator": ">", "limit": 30, "severity": "critical"}
     elements = document["spec"]["elements"]
     elements += [
@@ -173,8 +173,9 @@ def test_people_act_on_an_alarm_and_its_history_says_who(alerts: Alerts, caller:
     alerts.read()
     operator = caller("operator")
     [alarm] = operator.get("/alarms").json()["alarms"]
-    assert (alarm["status"], alarm["key"], alarm["node"], alarm["values"]) == (
+    assert (alarm["status"], alarm["severity"], alarm["key"], alarm["node"], alarm["values"]) == (
         "raised",
+        "critical",
         "a",
         "cloud",
         {"mf01_average": 31.5},

@@ -18,6 +18,14 @@ def test_a_row_that_says_so_raises_or_clears() -> None:
     assert found.severity == "warning"
     assert found.message == "Too hot, m1: machine m1, temperature 81.5, since 1000, worst 82"
     assert found.values["temperature"] == 81.5
+    serious = said(HYSTERESIS, "Too hot", "m1", NOW, ends=True, severity="critical")
+    assert isinstance(serious, Raise)
+    assert serious.severity == "critical"
+    of_row = said(
+        HYSTERESIS | {"alert_severity": "info"}, "Too hot", "m1", NOW, ends=True, severity="critical"
+    )
+    assert isinstance(of_row, Raise)
+    assert of_row.severity == "info"
     assert isinstance(said(HYSTERESIS | {"alarm": "cleared"}, "Too hot", "m1", NOW, ends=True), Clear)
     for other in (HYSTERESIS | {"alarm": None}, {}, {"alarm": 1}):
         assert said(other, "Too hot", "m1", NOW, ends=True) is None

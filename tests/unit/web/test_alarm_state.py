@@ -96,6 +96,31 @@ def test_who_acknowledged_it_is_told_when_it_gets_worse() -> None:
     assert (state.severity, change) == ("critical", None)
 
 
+def test_what_gets_worse_than_a_person_knew_is_told_in_spite_of_a_silence() -> None:
+    silence = Silence(START, "ann", "we know", START + 60 * SECOND)
+    later = START + 2 * SECOND
+    state, changes = after(raised(), silence, raised(later, "critical"))
+    assert state is not None
+    assert [change.kind for change in changes] == ["raised", "silenced", "worse"]
+    assert (status_of(state, later), state.silenced_until, state.silenced_by) == ("raised", None, "")
+    # Also when it was cleared meanwhile, and is worse at once or later.
+    cleared = Clear(START + SECOND)
+    state, _ = after(raised(), silence, cleared, raised(later, "critical"))
+    assert state is not None
+    assert status_of(state, later) == "raised"
+    for next, status in (("warning", "silenced"), ("critical", "raised")):
+        state, changes = after(raised(), silence, cleared, raised(later, "info"), raised(later, next))
+        assert state is not None
+        assert (changes[-1].kind, status_of(state, later)) == ("worse", status)
+    # Silenced once more, now that it is worse: who did that knows it.
+    again = Silence(later, "bob", "on it", START + 60 * SECOND)
+    state, _ = after(
+        raised(), silence, raised(later, "critical"), again, Clear(later), raised(later, "critical")
+    )
+    assert state is not None
+    assert (status_of(state, later), state.silenced_by) == ("silenced", "bob")
+
+
 def test_a_silence_outlasts_the_alarm_and_ends_by_its_time() -> None:
     silence = Silence(START, "ann", "we know", START + 60 * SECOND)
     state, _ = after(raised(), silence, Clear(START + SECOND), raised(START + 2 * SECOND))

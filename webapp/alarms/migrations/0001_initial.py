@@ -53,6 +53,7 @@ class Migration(migrations.Migration):
                 ("acknowledged_by", models.CharField(blank=True, max_length=150)),
                 ("silenced_until", models.DateTimeField(null=True)),
                 ("silenced_by", models.CharField(blank=True, max_length=150)),
+                ("silenced_severity", models.CharField(blank=True, max_length=8)),
                 ("note", models.CharField(blank=True, max_length=500)),
             ],
             options={

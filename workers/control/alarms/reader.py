@@ -20,8 +20,8 @@ from pipeline_runtime.kafka.peek import PeekedRecord
 from pipeline_runtime.model.document import parse_reference
 from pipeline_runtime.operators.registry import OperatorUnknown, default_registry
 from webapp.alarms.models import Alarm, AlertReading
-from webapp.alarms.rows import QUIET, plain_key, said
-from webapp.alarms.state import Raise
+from webapp.alarms.rows import QUIET, plain_key, said, severity_of
+from webapp.alarms.state import Raise, Severity
 from webapp.alarms.taking import OPEN_PER_ELEMENT_MAX, OTHER_KEYS, About, Step, clear_all, take
 from webapp.audit.records import record_event
 from webapp.monitoring.streams import fields_of
@@ -53,6 +53,8 @@ class Stream:
     about: About
     ends: bool
     """its rows say when an alarm is cleared"""
+    severity: Severity
+    """of its alarms, unless a row says another"""
     is_answering: bool
     """its node is heard, so no rows means that nothing raises an alarm"""
     positions: dict[int, int] = field(default_factory=dict)
@@ -151,7 +153,8 @@ class AlertReader(Periodic):
                 stream.positions = _stored(stream)
                 stream.reached = dict(stream.positions)
             else:
-                known.about, known.ends, known.is_answering = stream.about, stream.ends, stream.is_answering
+                known.about, known.is_answering = stream.about, stream.is_answering
+                known.ends, known.severity = stream.ends, stream.severity
         self._follow(self._follower)
 
     def _follow(self, follower: Follower) -> None:
@@ -202,11 +205,11 @@ def found_streams() -> list[Stream]:
     related = rows.select_related("deployment__pipeline", "deployment__version", "node")
     for placement in related.order_by("pk"):
         spec, deployment = placement.spec, placement.deployment
-        types = {each["id"]: each["type"] for each in spec["elements"]}
+        elements = {each["id"]: each for each in spec["elements"]}
         for output in spec["outputs"]:
             element = parse_reference(output["source"])[0]
             try:
-                is_alert = registry.get(types[element]).category == "alert"
+                is_alert = registry.get(elements[element]["type"]).category == "alert"
             except OperatorUnknown:
                 continue
             if not is_alert or output.get("external"):
@@ -228,6 +231,7 @@ def found_streams() -> list[Stream]:
                     output["topic"],
                     about,
                     ends="alarm" in columns,
+                    severity=severity_of(elements[element].get("params", {}).get("severity")),
                     is_answering=placement.node.up,
                 )
             )
@@ -242,7 +246,7 @@ def _steps(stream: Stream, records: Iterable[PeekedRecord]) -> list[Step]:
         if record.offset < stream.positions.get(record.partition, 0):
             continue
         key = plain_key(record.key or "")
-        happening = said(fields_of(record), about.title, key, now, ends=stream.ends)
+        happening = said(fields_of(record), about.title, key, now, ends=stream.ends, severity=stream.severity)
         if happening is None:
             continue
         if open_keys is None:

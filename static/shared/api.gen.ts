@@ -58,6 +58,11 @@ export interface AlarmChange {
   until: string | null;
 }
 
+export interface AlarmChanges {
+  changed: Alarm[];
+  gone: number[];
+}
+
 /** Without its URL, which nobody is shown again. */
 export interface AlarmChannel {
   id: number;
@@ -195,10 +200,10 @@ export interface AlarmWithHistory {
   changes: AlarmChange[];
 }
 
-/** All alarms that are open. */
+/** What is different among the open alarms. */
 export interface AlarmsMessage {
   type: "alarms";
-  data: Alarm[];
+  data: AlarmChanges;
 }
 
 export interface Allowed {

@@ -72,7 +72,7 @@ function changed(state: LiveData, message: LiveMessage): Partial<LiveData> {
     case "moves":
       return { moves: message.data };
     case "alarms":
-      return { alarms: message.data };
+      return { alarms: withChanges(state.alarms, message.data.changed, message.data.gone) };
     case "handover":
       return { handovers: newest(state.handovers, message.data) };
     case "operation":
@@ -82,6 +82,17 @@ function changed(state: LiveData, message: LiveMessage): Partial<LiveData> {
     default:
       return {}; // a newer server may send more than this page knows
   }
+}
+
+const SEVERITIES: readonly Alarm["severity"][] = ["info", "warning", "critical"];
+
+/** In the order of the snapshot: the worst first, of equal ones the newest. */
+function withChanges(old: readonly Alarm[], changed: readonly Alarm[], gone: readonly number[]): Alarm[] {
+  const off = new Set([...gone, ...changed.map(({ id }) => id)]);
+  const rank = ({ severity }: Alarm) => SEVERITIES.indexOf(severity);
+  return [...old.filter(({ id }) => !off.has(id)), ...changed].sort(
+    (one, other) => rank(other) - rank(one) || other.id - one.id,
+  );
 }
 
 function byId(operations: Operation[]): Record<string, Operation> {

@@ -132,6 +132,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
             began = time.monotonic()
             # Set before sending: a resync that arrives meanwhile sets it to None, and that has to stay.
             old, state = self.sent, whole.seen_by(self.watch)
+            state = state if old is None else state.paced(old)
             self.sent = state
             if old is None or has_lost(old, state):
                 await self._send_numbered({"type": "snapshot", "data": state.data()})

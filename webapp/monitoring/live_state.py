@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from channels.db import database_sync_to_async
@@ -23,8 +23,12 @@ from webapp.nodes.schemas import Node
 from webapp.operations.schemas import Operation
 from webapp.operations.selectors import recent_operations
 
-Row = TypeVar("Row", Handover, Operation, LogEvent)
+Row = TypeVar("Row", Handover, Operation, LogEvent, Alarm)
 Ends = TypeVar("Ends", Handover, Operation)
+COUNTED_MAX = 100
+"""How many alarms that were only raised again one update tells of. The others come with the next ones."""
+COUNTED = ("count", "seen_at", "message", "values")
+"""What is different in an alarm that was only raised again."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,20 @@ class LiveState:
             alarms=self.alarms,
         )
 
+    def paced(self, sent: LiveState) -> LiveState:
+        """Returns what a client that has `sent` is to have next. Of very many alarms that were only raised
+        again, some stay as they were sent."""
+        known = {alarm["id"]: alarm for alarm in sent.alarms}
+        again = [
+            alarm for alarm in self.alarms if alarm["id"] in known and _only_counts(known[alarm["id"]], alarm)
+        ]
+        # First what the client has had no news of for longest.
+        again.sort(key=lambda alarm: known[alarm["id"]]["seen_at"])
+        late = {alarm["id"] for alarm in again[COUNTED_MAX:]}
+        return replace(
+            self, alarms=[known[alarm["id"]] if alarm["id"] in late else alarm for alarm in self.alarms]
+        )
+
     def data(self) -> SnapshotData:
         """Returns the snapshot's `data`."""
         return {
@@ -91,9 +109,9 @@ def read_state() -> LiveState:
 def changes(old: LiveState, new: LiveState) -> Iterator[LiveChange]:
     """Yields the messages (without `n`) that turn `old` into `new` at a client.
 
-    A list of nodes, of pipelines, of one pipeline's elements, of queued moves or of alarms replaces the
-    former one. Handovers and operations are updated by id. Events are new ones, oldest first, each to be put
-    in front.
+    A list of nodes, of pipelines, of one pipeline's elements or of queued moves replaces the former one.
+    Handovers, operations and alarms are updated by id. Events are new ones, oldest first, each to be put in
+    front.
     """
     if new.nodes != old.nodes:
         yield {"type": "nodes", "data": new.nodes}
@@ -105,13 +123,21 @@ def changes(old: LiveState, new: LiveState) -> Iterator[LiveChange]:
     if new.moves != old.moves:
         yield {"type": "moves", "data": new.moves}
     if new.alarms != old.alarms:
-        yield {"type": "alarms", "data": new.alarms}
+        gone = {alarm["id"] for alarm in old.alarms} - {alarm["id"] for alarm in new.alarms}
+        changed = _news(old.alarms, new.alarms)
+        yield {"type": "alarms", "data": {"changed": changed, "gone": sorted(gone)}}
     for handover in _news(old.handovers, new.handovers):
         yield {"type": "handover", "data": handover}
     for operation in _news(old.operations, new.operations):
         yield {"type": "operation", "data": operation}
     for event in _news(old.events, new.events):
         yield {"type": "event", "data": event}
+
+
+def _only_counts(before: Alarm, after: Alarm) -> bool:
+    return before != after and all(
+        before.get(name) == value for name, value in after.items() if name not in COUNTED
+    )
 
 
 def _news(before: list[Row], after: list[Row]) -> list[Row]:

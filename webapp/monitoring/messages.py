@@ -28,7 +28,7 @@ class SnapshotData(TypedDict):
     operations: list[Operation]
     events: list[LogEvent]
     alarms: list[Alarm]
-    """the open ones, the worst first; of very many not all"""
+    """the open ones, the worst first, of equal ones the newest; of very many not all"""
 
 
 class SnapshotMessage(TypedDict):
@@ -61,11 +61,18 @@ class MovesMessage(TypedDict):
     data: list[QueuedMove]
 
 
+class AlarmChanges(TypedDict):
+    changed: list[Alarm]
+    """those that are new or different; a browser puts them in the order of the snapshot"""
+    gone: list[int]
+    """ids of those that are no longer among the open ones"""
+
+
 class AlarmsMessage(TypedDict):
-    """All alarms that are open."""
+    """What is different among the open alarms."""
 
     type: Literal["alarms"]
-    data: list[Alarm]
+    data: AlarmChanges
 
 
 class HandoverMessage(TypedDict):

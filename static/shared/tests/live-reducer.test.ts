@@ -8,7 +8,7 @@ import {
   type LiveData,
   type LiveMessage,
 } from "../live-reducer";
-import type { LiveElement, LogEvent } from "../types";
+import type { Alarm, LiveElement, LogEvent } from "../types";
 import { handover, node } from "./fixtures";
 
 const SNAPSHOT: LiveMessage = {
@@ -100,6 +100,21 @@ describe("what the messages change", () => {
     expect(state.handovers.filter(({ outcome }) => outcome === null)).toHaveLength(many);
     expect(state.handovers.filter(({ outcome }) => outcome === "done")).toHaveLength(ENDED_HANDOVERS_MAX);
     expect(state.handovers[0]?.id).toBe(String(2 * many - 1));
+  });
+
+  test("alarms are updated by id, and stay in their order: the worst first, then the newest", () => {
+    const alarm = (id: number, severity: Alarm["severity"], count = 1) => ({ id, severity, count }) as Alarm;
+    const state = after(
+      SNAPSHOT,
+      { type: "alarms", n: 1, data: { changed: [alarm(1, "warning"), alarm(2, "info")], gone: [] } },
+      { type: "alarms", n: 2, data: { changed: [alarm(3, "critical"), alarm(4, "warning")], gone: [2] } },
+      { type: "alarms", n: 3, data: { changed: [alarm(1, "warning", 7)], gone: [] } },
+    );
+    expect(state.alarms.map(({ id, count }) => [id, count])).toEqual([
+      [3, 1],
+      [4, 1],
+      [1, 7],
+    ]);
   });
 
   test("events are bounded", () => {

@@ -77,7 +77,10 @@ async function startApp(): Promise<void> {
   for (const button of document.querySelectorAll('[data-shell="search"]'))
     button.addEventListener("click", openPalette);
   const indicator = part("live");
-  if (indicator) showLive(indicator);
+  if (!indicator) return;
+  showLive(indicator);
+  const { notifyOfAlarms } = await import("./alarm-notices");
+  notifyOfAlarms();
 }
 
 applyStored();

@@ -32,7 +32,8 @@ const DONE: Record<Asked, string> = {
 };
 const MEANING: Record<Asked, string> = {
   acknowledge: "Others see that you know of it. Messages about it are no longer repeated.",
-  silence: "Until then nobody gets a message about it, even if it is cleared and raised again. If it gets worse, the silence ends.",
+  silence:
+    "Until then nobody gets a message about it, even if it is cleared and raised again. If it gets worse, the silence ends.",
   unsilence: "Messages about it are sent again.",
   clear: "It leaves the active alarms. If its cause lasts, it is raised again.",
 };

@@ -5,7 +5,7 @@ import { Frame } from "../../shared/ui/frame";
 import { Tabs } from "../../shared/ui/tabs";
 import { Channels, Routes } from "./told";
 import { Messages } from "./messages";
-import { NoticesButton, useNotices } from "./notices";
+import { NoticesButton } from "./notices-button";
 import { OpenAlarms, PastAlarms } from "./list";
 import { Rules } from "./rules";
 import { AlarmDialog } from "./alarm";
@@ -16,7 +16,6 @@ function AlarmsPage() {
   const [tab, setTab] = useParam("tab");
   const [shown, setShown] = useParam("alarm");
   const open = useLive((state) => state.alarms.length);
-  useNotices();
   const show = (id: number) => setShown(String(id));
   return (
     <Frame title="Alarms" actions={<NoticesButton />}>

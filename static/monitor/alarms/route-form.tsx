@@ -1,16 +1,17 @@
 /** The form of a route: which alarms, to which channels, when, and what if nobody acknowledges. */
-import { useId, useState } from "react";
+import { useState } from "react";
 import { patch, post, problemText } from "../../shared/api";
 import { useLive } from "../../shared/live";
 import { typedNumber } from "../../shared/numbers";
-import type { AlarmChannel, AlarmRoute, OnCall, RouteSpec } from "../../shared/types";
+import type { AlarmChannel, AlarmRoute, RouteSpec } from "../../shared/types";
 import { Dialog } from "../../shared/ui/dialog";
 import { Choice, Text } from "../../shared/ui/field";
+import { OnCallTimes } from "./on-call";
+import { onCallFault } from "./on-call-words";
+import { Ticks } from "./ticks";
 import { routeSentence } from "./words";
 
-const DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
-const WEEK: OnCall = { days: [0, 1, 2, 3, 4], begins: "08:00", ends: "17:00" };
 
 export function RouteForm({
   row,
@@ -34,7 +35,6 @@ export function RouteForm({
   const [refused, setRefused] = useState("");
   const change = (part: Partial<RouteSpec>) => setSpec({ ...spec, ...part });
   const sites = [...new Set(nodes.map((node) => node.site || node.name))].sort();
-  const span = spec.on_call?.[0];
   const sent: RouteSpec = {
     ...spec,
     repeat_min: typedNumber(repeat),
@@ -50,7 +50,7 @@ export function RouteForm({
       ? "Choose at least one channel."
       : typedNumber(late) > 0 && !spec.escalate_to?.length
         ? "Choose who else is told."
-        : null;
+        : onCallFault(spec.on_call ?? [], spec.zone ?? "UTC");
   const faulty = wrong !== null;
   const save = () => {
     const saved = row
@@ -112,45 +112,11 @@ export function RouteForm({
           chosen={spec.sites ?? []}
           onChange={(chosen) => change({ sites: chosen })}
         />
-        <Choice
-          label="When"
-          value={span ? "hours" : "always"}
-          options={[
-            ["always", "always"],
-            ["hours", "on-call times"],
-          ]}
-          onChange={(next) => change({ on_call: next === "hours" ? [WEEK] : [] })}
+        <OnCallTimes
+          spans={spec.on_call ?? []}
+          zone={spec.zone ?? "UTC"}
+          onChange={(spans, zone) => change({ on_call: spans, zone })}
         />
-        {span && (
-          <>
-            <Ticks
-              legend="Days"
-              options={DAYS.map((day, index): [number, string] => [index, day])}
-              chosen={span.days}
-              onChange={(days) => change({ on_call: [{ ...span, days }, ...(spec.on_call ?? []).slice(1)] })}
-            />
-            <Text
-              label="From, such as 08:00"
-              value={span.begins ?? "00:00"}
-              onChange={(begins) =>
-                change({ on_call: [{ ...span, begins }, ...(spec.on_call ?? []).slice(1)] })
-              }
-              maxLength={5}
-            />
-            <Text
-              label="To, such as 17:00"
-              value={span.ends ?? "00:00"}
-              onChange={(ends) => change({ on_call: [{ ...span, ends }, ...(spec.on_call ?? []).slice(1)] })}
-              maxLength={5}
-            />
-            <Text
-              label="Time zone"
-              value={spec.zone ?? "UTC"}
-              onChange={(zone) => change({ zone })}
-              maxLength={60}
-            />
-          </>
-        )}
         <Text
           label="Seconds whose alarms are one message"
           value={wait}
@@ -190,37 +156,5 @@ export function RouteForm({
         )}
       </div>
     </Dialog>
-  );
-}
-
-function Ticks<T extends string | number>({
-  legend,
-  options,
-  chosen,
-  onChange,
-}: {
-  legend: string;
-  options: readonly (readonly [T, string])[];
-  chosen: readonly T[];
-  onChange: (chosen: T[]) => void;
-}) {
-  const id = useId();
-  return (
-    <fieldset className="alarm-ticks">
-      <legend className="field__label">{legend}</legend>
-      {options.map(([value, title]) => (
-        <label key={String(value)} className="check" htmlFor={`${id}-${value}`}>
-          <input
-            id={`${id}-${value}`}
-            type="checkbox"
-            checked={chosen.includes(value)}
-            onChange={(event) =>
-              onChange(event.target.checked ? [...chosen, value] : chosen.filter((each) => each !== value))
-            }
-          />
-          {title}
-        </label>
-      ))}
-    </fieldset>
   );
 }

@@ -8,6 +8,7 @@ import type {
   MetricRule,
   RouteSpec,
 } from "../../shared/types";
+import { onCallWords } from "./on-call-words";
 
 export const SEVERITIES = [
   ["critical", "Critical"],
@@ -39,8 +40,6 @@ export const REASON_WORDS: Record<AlarmMessage["reason"], string> = {
   cleared: "cleared",
   test: "test",
 };
-
-const DAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
 /** The values that an alarm had last: "temperature 81.5, limit 80". */
 export function valuesWords(values: Record<string, unknown>): string {
@@ -114,14 +113,7 @@ export function routeSentence(spec: RouteSpec, channels: readonly AlarmChannel[]
     listed(ids.map((id) => channels.find((channel) => channel.id === id)?.name ?? `channel ${id}`));
   const whose = spec.pipelines?.length ? ` of ${listed(spec.pipelines)}` : "";
   const where = spec.sites?.length ? ` at ${listed(spec.sites)}` : "";
-  const when = spec.on_call?.length
-    ? ` ${listed(
-        spec.on_call.map(
-          ({ days, begins = "00:00", ends = "00:00" }) =>
-            `${days.map((day) => DAYS[day]).join(", ")} ${begins === ends ? "all day" : `${begins} to ${ends}`}`,
-        ),
-      )} (${spec.zone ?? "UTC"}).`
-    : "";
+  const when = spec.on_call?.length ? ` It tells ${onCallWords(spec.on_call, spec.zone ?? "UTC")}.` : "";
   const least =
     spec.severity === "info"
       ? "Alarms"

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { Alarm, AlarmChannel, AlarmMetric } from "../../shared/types";
-import { newAlarms } from "../alarms/new-alarms";
+import { newAlarms } from "../../shared/new-alarms";
+import { onCallFault, spanWords } from "../alarms/on-call-words";
 import { matches, routeSentence, ruleSentence, valuesWords } from "../alarms/words";
 
 const alarm = (change: Partial<Alarm> = {}): Alarm => ({
@@ -43,8 +44,30 @@ test("a filter looks at words, severity, pipeline and state together", () => {
 
 test("the browser tells of an alarm once, and only of one that nobody knows of", () => {
   const now = [alarm(), alarm({ id: 2 }), alarm({ id: 3, status: "acknowledged" })];
-  expect(newAlarms(new Set([1]), now).map(({ id }) => id)).toEqual([2]);
-  expect(newAlarms(new Set([1, 2, 3]), now)).toEqual([]);
+  const first = newAlarms(newAlarms([], [alarm()]).known, now);
+  expect(first.found.map(({ id }) => id)).toEqual([2]);
+  const again = newAlarms(first.known, now);
+  expect(again.found).toEqual([]);
+  // a tab that is behind makes no other tab tell again
+  const behind = newAlarms(again.known, [alarm()]);
+  expect(newAlarms(behind.known, now).found).toEqual([]);
+});
+
+test("the browser tells once more of an alarm that gets worse, and of one whose silence ends", () => {
+  const { known } = newAlarms([], [alarm(), alarm({ id: 2, status: "silenced" })]);
+  const { found } = newAlarms(known, [alarm({ severity: "critical" }), alarm({ id: 2 })]);
+  expect(found.map(({ id }) => id)).toEqual([1, 2]);
+});
+
+test("what a browser remembers of alarms is bounded, and what is open is never forgotten", () => {
+  let known: string[] = [];
+  for (let id = 2; id < 5000; id += 100) {
+    const raised = Array.from({ length: 100 }, (_, n) => alarm({ id: id + n }));
+    const next = newAlarms(known, [alarm(), ...raised]);
+    expect(next.found.length).toBe(id === 2 ? 101 : 100);
+    known = next.known;
+  }
+  expect(known.length).toBeLessThan(1200);
 });
 
 test("values are as long as people read them", () => {
@@ -66,12 +89,29 @@ test("a rule says when it raises an alarm, and when it clears it", () => {
   );
 });
 
+test("a time says its days and hours, also over midnight, and what is wrong with it", () => {
+  const span = { days: [0, 1, 2, 4], begins: "22:00", ends: "06:00" };
+  expect(spanWords(span)).toBe("Mon to Wed, Fri 22:00 to 06:00 of the next day");
+  expect(spanWords({ days: [6, 5] })).toBe("Sat, Sun all day");
+  expect(spanWords({ days: [0, 1, 2, 3, 4, 5, 6], begins: "06:00", ends: "06:00" })).toBe(
+    "every day 06:00 to 06:00 of the next day",
+  );
+  expect(onCallFault([span, { ...span, days: [] }], "UTC")).toBe("Choose a day.");
+  expect(onCallFault([{ ...span, ends: "24:00" }], "UTC")).toBe("Write times such as 08:00 or 17:30.");
+  expect(onCallFault([span], "Mars/Olympus")).toBe("Write a time zone such as Europe/Vienna.");
+  expect(onCallFault([span], "Europe/Vienna")).toBeNull();
+  expect(onCallFault([], "")).toBeNull();
+});
+
 test("a route says who is told, when, and who else", () => {
   const channels = [
     { id: 1, name: "mail" },
     { id: 2, name: "shift lead" },
   ] as AlarmChannel[];
-  const hours = [{ days: [0, 1], begins: "08:00", ends: "17:00" }];
+  const hours = [
+    { days: [0, 1, 2, 3, 4], begins: "08:00", ends: "16:00" },
+    { days: [5], begins: "10:00", ends: "12:00" },
+  ];
   expect(
     routeSentence(
       {
@@ -87,7 +127,7 @@ test("a route says who is told, when, and who else", () => {
       channels,
     ),
   ).toBe(
-    "Critical alarms at hall go to mail. Mon, Tue 08:00 to 17:00 (Europe/Vienna)." +
+    "Critical alarms at hall go to mail. It tells Mon to Fri 08:00 to 16:00 and Sat 10:00 to 12:00 (Europe/Vienna)." +
       " Repeated every 30 minutes until somebody acknowledges." +
       " If nobody does for 10 minutes, shift lead is told, too.",
   );

@@ -50,6 +50,15 @@ def test_on_call_times_are_those_of_the_time_zone(span: Any, zone: str, at: date
     assert is_on_call(spec(on_call=[span], zone=zone), at) is is_in
 
 
+def test_any_of_several_times_is_enough() -> None:
+    weekdays = {"days": [0, 1, 2, 3, 4], "begins": "08:00", "ends": "16:00"}
+    sunday = {"days": [6], "begins": "10:00", "ends": "12:00"}
+    of = spec(on_call=[weekdays, sunday], zone="Europe/Vienna")  # an hour ahead of UTC
+    found = [is_on_call(of, NOW.replace(hour=hour)) for hour in (8, 9, 10, 11)]
+    assert found == [False, True, True, False]
+    assert is_on_call(of, NOW.replace(hour=8) + timedelta(days=1))
+
+
 @given(st.integers(0, 200), st.integers(0, 60), st.integers(0, 60), st.booleans(), st.booleans())
 def test_it_is_repeated_and_escalated_in_time_until_somebody_knows(
     minutes: int, repeat: int, escalate: int, known: bool, escalated: bool

@@ -1,0 +1,33 @@
+import { useState } from "react";
+import { Bell, BellOff } from "lucide-react";
+import { canNotify, isNotifying, startNotifying, stopNotifying } from "../../shared/alarm-notices";
+
+/** Switches the browser's notifications on and off. Only a click on it asks for the permission. */
+export function NoticesButton() {
+  const [on, setOn] = useState(isNotifying);
+  if (!canNotify()) return null;
+  const blocked = Notification.permission === "denied";
+  const toggle = async () => {
+    if (on) stopNotifying();
+    else await startNotifying();
+    setOn(isNotifying());
+  };
+  const Icon = on ? Bell : BellOff;
+  return (
+    <button
+      type="button"
+      className="button"
+      aria-pressed={on}
+      disabled={blocked}
+      title={
+        blocked
+          ? "Your browser blocks notifications of this address. Allow them in its settings."
+          : "Your browser notifies you of new alarms while any page of Fogline is open."
+      }
+      onClick={() => void toggle()}
+    >
+      <Icon aria-hidden="true" />
+      {on ? "Notifications on" : "Notify me here"}
+    </button>
+  );
+}

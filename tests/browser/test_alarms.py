@@ -1,0 +1,112 @@
+"""The page Alarms: routes with several on-call times, and notifications of the browser on any page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.dashboard import Dashboard
+from tests.running import RunningFogline
+from tests.waiting import wait_until
+
+# the first test of a run waits for the whole start too
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
+
+RECORDED = """
+const Real = window.Notification;
+const add = (name, value) =>
+  localStorage.setItem(name, JSON.stringify([...JSON.parse(localStorage.getItem(name) ?? "[]"), value]));
+window.Notification = class extends Real {
+  constructor(title, options) { super(title, options); add("test-told", title); }
+  static requestPermission() { add("test-asked", location.pathname); return super.requestPermission(); }
+};
+"""
+"""Notifications are the browser's own; what is told goes into its storage, too, for all tabs together."""
+
+
+def recorded(page: Page, name: str) -> list[str]:
+    found: list[str] = json.loads(page.evaluate(f"localStorage.getItem('{name}') ?? '[]'"))
+    return found
+
+
+def test_a_browser_tells_of_each_alarm_once_on_whichever_pages_are_open(
+    open_dashboard: Callable[..., Dashboard], fogline: RunningFogline
+) -> None:
+    first = open_dashboard(*fogline.login(), permissions=["notifications"]).page
+    first.context.add_init_script(RECORDED)
+    other = first.context.new_page()
+    for page, path in ((first, "/alarms/"), (other, "/nodes/")):
+        page.goto(path)
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+    with fogline.client() as client:
+
+        def rule(name: str, **fields: Any) -> int:
+            body = {"name": name, "rule": {"metric": "memory_percent", "raise_at": 0, **fields}}
+            return int(client.post("/api/v1/alarms/rules", json=body).raise_for_status().json()["id"])
+
+        before = rule("before", node="edge-a")
+        try:
+            expect(first.get_by_text("The memory of edge-a is").first).to_be_visible()
+            assert recorded(first, "test-told") == recorded(first, "test-asked") == []
+            first.get_by_role("button", name="Notify me here").click()
+            expect(first.get_by_role("button", name="Notifications on")).to_be_visible()
+            assert recorded(first, "test-asked") == ["/alarms/"]
+            # None of the open pages is Alarms now.
+            first.goto("/")
+            expect(first.get_by_role("heading", level=1)).to_be_visible()
+            later = rule("later", node="edge-b", severity="critical")
+            wait_until(lambda: recorded(first, "test-told"), "the browser to tell of it")
+            # Each page looks again as it loads: it knows of both then.
+            for page in (first, other):
+                page.goto("/alarms/")
+                expect(page.get_by_text("The memory of edge-b is").first).to_be_visible()
+            assert recorded(first, "test-told") == ["critical: edge-b"]
+            assert recorded(first, "test-asked") == ["/alarms/"]
+            client.delete(f"/api/v1/alarms/rules/{later}").raise_for_status()
+        finally:
+            client.delete(f"/api/v1/alarms/rules/{before}").raise_for_status()
+
+
+def test_a_route_tells_at_several_times_which_its_form_says_in_words(
+    dashboard: Dashboard, fogline: RunningFogline
+) -> None:
+    page = dashboard.page
+    with fogline.client() as client:
+        body = {"name": "hook", "url": "json://127.0.0.1:9/x", "enabled": False}
+        channel = client.post("/api/v1/alarms/channels", json=body).raise_for_status().json()["id"]
+        page.goto("/alarms/?tab=told")
+        page.get_by_role("button", name="New route").click()
+        form = page.get_by_role("dialog", name="New route")
+        form.get_by_label("Name").fill("shifts")
+        form.get_by_label("When").select_option("hours")
+        form.get_by_role("button", name="Add a time").click()
+        night = form.get_by_role("region", name="Time 2")
+        night.get_by_label("Sunday").uncheck()
+        night.get_by_label("From").fill("22:00")
+        night.get_by_label("To").fill("6")
+        expect(night.get_by_text("Write times such as 08:00 or 17:30.")).to_be_visible()
+        expect(form.get_by_role("button", name="Create route")).to_be_disabled()
+        night.get_by_label("To").fill("06:00")
+        expect(night.get_by_text("Sat 22:00 to 06:00 of the next day")).to_be_visible()
+        form.get_by_label("Time zone").fill("Mars/Olympus")
+        expect(form.get_by_text("Write a time zone such as Europe/Vienna.").last).to_be_visible()
+        form.get_by_label("Time zone").fill("Europe/Vienna")
+        words = "It tells Mon to Fri 08:00 to 17:00 and Sat 22:00 to 06:00 of the next day (Europe/Vienna)."
+        expect(form.get_by_text(words).first).to_be_visible()
+        form.get_by_role("button", name="Create route").click()
+        expect(form).to_have_count(0)
+        expect(page.get_by_role("region", name="Routes").get_by_text(words)).to_be_visible()
+        [route] = client.get("/api/v1/alarms/routes").json()
+        assert (route["spec"]["on_call"], route["spec"]["zone"]) == (
+            [
+                {"days": [0, 1, 2, 3, 4], "begins": "08:00", "ends": "17:00"},
+                {"days": [5], "begins": "22:00", "ends": "06:00"},
+            ],
+            "Europe/Vienna",
+        )
+        client.delete(f"/api/v1/alarms/routes/{route['id']}").raise_for_status()
+        client.delete(f"/api/v1/alarms/channels/{channel}").raise_for_status()

@@ -24,6 +24,7 @@ from pipeline_runtime.connectors.delivery import deliver, ingest
 from pipeline_runtime.connectors.in_words import in_words
 from pipeline_runtime.connectors.intake import SpooledIntake
 from pipeline_runtime.connectors.kafka_ends import StreamRows, TopicWriter, topic_is_there
+from pipeline_runtime.connectors.kept import KeptGaps
 from pipeline_runtime.connectors.masked import Masked, MaskedLog
 from pipeline_runtime.connectors.report import Report
 from pipeline_runtime.connectors.sdk import ConnectorError
@@ -85,17 +86,19 @@ def main() -> None:
     masked = _log_without_secrets()
     said = _Said()
     config = ConnectorConfig.model_validate_json(sys.stdin.readline())
-    report = Report(config.element, said.status, masked)
+    gaps = KeptGaps(Path(config.spool).with_name("gaps.json"))
+    report = Report(config.element, said.status, masked, gaps)
     orders = _Orders()
     threading.Thread(target=orders.listen, name="orders", daemon=True).start()
     threading.Thread(target=_say, args=(said, report), name="reports", daemon=True).start()
     # What takes long is done before the order to run.
     work = _prepared(config, report, masked)
     orders.go.wait()
-    if orders.stop.is_set():
-        return
-    threading.Thread(target=_end_in_time, args=(orders.stop,), name="end", daemon=True).start()
-    work(orders)
+    if not orders.stop.is_set():
+        threading.Thread(target=_end_in_time, args=(orders.stop,), name="end", daemon=True).start()
+        work(orders)
+    if orders.forever:
+        gaps.forget()
 
 
 def _say(said: _Said, report: Report) -> None:
@@ -134,7 +137,12 @@ def _prepared(config: ConnectorConfig, report: Report, masked: Masked) -> Callab
     if config.kind == "in":
         return lambda orders: _ingest(connector, config, kafka, report, orders)
     rows = StreamRows(kafka, config.topic, config.dead_letters, config.element)
-    return lambda orders: deliver(connector, rows, report, orders.stop, orders.epoch)
+    return lambda orders: deliver(connector, rows, report, orders.stop, orders.epoch, _hung)
+
+
+def _hung() -> None:
+    log.warning("the connector hangs, so its process ends")
+    os._exit(1)
 
 
 def _wait(config: ConnectorConfig, kafka: KafkaSettings, report: Report, orders: _Orders) -> None:
@@ -151,7 +159,12 @@ def _ingest(
     spool = Spool(Path(config.spool), config.spool_bytes_max)
     intake = SpooledIntake(writer.send, spool, report)
     intake.start()
-    ingest(ingester, intake, report, orders.stop)
+
+    def hung() -> None:
+        intake.close(END_S / 2)  # what has come is not lost with the process
+        _hung()
+
+    ingest(ingester, intake, report, orders.stop, hung)
     if orders.forever:
         try:
             ingester.forget()

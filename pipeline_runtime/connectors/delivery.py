@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pipeline_runtime.connectors.backoff import Backoff
+from pipeline_runtime.connectors.pulse import Pulse
 from pipeline_runtime.connectors.report import Report
-from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Deliverer, Ingester, Intake
+from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Deliverer, Hangs, Ingester, Intake
 
 log = logging.getLogger(__name__)
 
@@ -42,53 +43,80 @@ class Rows(Protocol):
     def close(self) -> None: ...
 
 
-def ingest(ingester: Ingester[Any, Any], intake: Intake, report: Report, stop: threading.Event) -> None:
-    """Runs an ingester until `stop`, and again after each error."""
-    _again_and_again(lambda: ingester.run(intake, stop), report, stop)
+def ingest(
+    ingester: Ingester[Any, Any],
+    intake: Intake,
+    report: Report,
+    stop: threading.Event,
+    hung: Callable[[], None],
+) -> None:
+    """Runs an ingester until `stop`, and again after each error. `hung` is called when it hangs, which only
+    the end of the process ends."""
+    with Pulse(report, ingester.patience_s, hung) as pulse:
+        looked_at = pulse.stop_of(stop)
+
+        def run() -> None:
+            with pulse.asking():
+                ingester.run(intake, looked_at)
+
+        _again_and_again(run, report, stop, pulse)
 
 
 def deliver(
-    deliverer: Deliverer[Any, Any], rows: Rows, report: Report, stop: threading.Event, epoch: int
+    deliverer: Deliverer[Any, Any],
+    rows: Rows,
+    report: Report,
+    stop: threading.Event,
+    epoch: int,
+    hung: Callable[[], None],
 ) -> None:
-    """Runs a deliverer until `stop`. After each error it goes on behind what was stored last."""
+    """Runs a deliverer until `stop`. After each error it goes on behind what was stored last. `hung` is
+    called when it hangs, which only the end of the process ends."""
+    with Pulse(report, deliverer.patience_s, hung) as pulse:
+        deliverer.goes_on = pulse.goes_on
 
-    def run() -> None:
-        try:
-            deliverer.open(epoch)
-            kept = deliverer.position()
-            rows.begin(kept)
-            report.connected()
-            while not stop.is_set():
-                _deliver_next(deliverer, rows, report, keeps_position=kept is not None)
-        finally:
-            deliverer.close()
-            rows.close()
+        def run() -> None:
+            try:
+                with pulse.asking():
+                    deliverer.open(epoch)
+                    kept = deliverer.position()
+                rows.begin(kept)
+                report.connected()
+                while not stop.is_set():
+                    _deliver_next(deliverer, rows, report, pulse, keeps_position=kept is not None)
+            finally:
+                with pulse.asking():
+                    deliverer.close()
+                rows.close()
 
-    _again_and_again(run, report, stop)
+        _again_and_again(run, report, stop, pulse)
 
 
 def _deliver_next(
-    deliverer: Deliverer[Any, Any], rows: Rows, report: Report, *, keeps_position: bool
+    deliverer: Deliverer[Any, Any], rows: Rows, report: Report, pulse: Pulse, *, keeps_position: bool
 ) -> None:
     for why, count in rows.gaps:
         report.gap(why, count)
     rows.gaps = ()
     batch = rows.next(deliverer.batch_rows)
     if batch is None:
-        deliverer.idle()
+        with pulse.asking():
+            deliverer.idle()
         rows.renew()
         return
-    refused = deliverer.deliver(batch)
+    with pulse.asking():
+        refused = deliverer.deliver(batch)
     if refused:
         letters = [Letter(batch.rows[each.row], batch.times_ms[each.row], each.reason) for each in refused]
         rows.put_letters(letters)
-    deliverer.settle()
+    with pulse.asking():
+        deliverer.settle()
     if not keeps_position:
         rows.store(batch.end)
     report.count(rows=len(batch.rows) - len(refused), refused=len(refused))
 
 
-def _again_and_again(run: Callable[[], None], report: Report, stop: threading.Event) -> None:
+def _again_and_again(run: Callable[[], None], report: Report, stop: threading.Event, pulse: Pulse) -> None:
     backoff = Backoff()
     while not stop.is_set():
         try:
@@ -96,6 +124,9 @@ def _again_and_again(run: Callable[[], None], report: Report, stop: threading.Ev
             if stop.is_set():
                 return
             error: Exception = ConnectorError("It has ended by itself.")
+        except Hangs as hangs:
+            pulse.end(str(hangs))
+            return
         except ConnectorError as known:
             error = known
         except Exception as unknown:

@@ -24,7 +24,15 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from pipeline_runtime.connectors.in_words import in_words
 from pipeline_runtime.connectors.intake import RECORD_BYTES_MAX
-from pipeline_runtime.connectors.sdk import ConnectorError, Ingester, Intake, Probed, Record
+from pipeline_runtime.connectors.sdk import (
+    PATIENCE_S,
+    ConnectorError,
+    Hangs,
+    Ingester,
+    Intake,
+    Probed,
+    Record,
+)
 from pipeline_runtime.operators.http import HttpInParams, WebhookConnection
 
 BODY_BYTES_MAX = 5 << 20
@@ -36,6 +44,12 @@ DURABLE_S = 10.0
 """A row that is not durable by then gets 503."""
 AT_ONCE = 100
 """How many requests may be open."""
+_GONE = {
+    socket.TCP_KEEPIDLE: 5,
+    socket.TCP_KEEPINTVL: 2,
+    socket.TCP_KEEPCNT: 3,
+    socket.TCP_USER_TIMEOUT: 15_000,  # in ms: for what was sent and is not confirmed
+}
 _LOOK_S = 0.2
 _NDJSON = frozenset({"application/x-ndjson", "application/ndjson", "application/jsonl"})
 
@@ -46,6 +60,16 @@ class Refusal(Exception):
     def __init__(self, status: int, words: str) -> None:
         super().__init__(words)
         self.status = status
+
+
+class _Server(uvicorn.Server):
+    """Notes when its loop has run, which is ten times a second."""
+
+    ran_s = float("inf")
+
+    async def on_tick(self, counter: int) -> bool:
+        self.ran_s = monotonic()
+        return await super().on_tick(counter)
 
 
 class HttpIngester(Ingester[HttpInParams, WebhookConnection]):
@@ -83,18 +107,20 @@ class HttpIngester(Ingester[HttpInParams, WebhookConnection]):
                     lasting=True,
                 ) from error
             try:
-                _serve(uvicorn.Server(config), listening, intake, stop)
+                _serve(_Server(config), listening, intake, stop)
             finally:
                 webhook.close()
 
 
-def _serve(server: uvicorn.Server, listening: socket.socket, intake: Intake, stop: threading.Event) -> None:
+def _serve(server: _Server, listening: socket.socket, intake: Intake, stop: threading.Event) -> None:
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name="webhook", daemon=True)
     thread.start()
     try:
         while not stop.wait(_LOOK_S):
             if not thread.is_alive():
                 raise ConnectorError("The webhook has ended by itself.")
+            if monotonic() - server.ran_s > PATIENCE_S:
+                raise Hangs(f"The webhook has stood still for {PATIENCE_S:.0f} s, so its process is ended")
             if server.started:
                 intake.connected()
     finally:
@@ -107,7 +133,7 @@ def _serve(server: uvicorn.Server, listening: socket.socket, intake: Intake, sto
 
 def _listening(address: str, port: int) -> socket.socket:
     try:
-        return socket.create_server(
+        listening = socket.create_server(
             (address, port), family=socket.AF_INET6 if ":" in address else socket.AF_INET, backlog=AT_ONCE
         )
     except OSError as error:
@@ -120,6 +146,11 @@ def _listening(address: str, port: int) -> socket.socket:
                 f"{address} is no address of this node. 0.0.0.0 is all of them.", lasting=True
             ) from error
         raise in_words(error, f"port {port} of this node") from error
+    # Each connection inherits them. One whose sender is gone without a word ends, and leaves its place.
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in _GONE.items():
+        listening.setsockopt(socket.IPPROTO_TCP, option, value)
+    return listening
 
 
 def _tls_files(connection: WebhookConnection, directory: Path) -> dict[str, Any]:

@@ -121,6 +121,7 @@ class HttpDeliverer(Deliverer[HttpOutParams, HttpConnection]):
     def __init__(self, place: Place[HttpOutParams, HttpConnection]) -> None:
         super().__init__(place)
         self.batch_rows = place.params.rows_max if place.params.body == "rows" else 100
+        self.patience_s = CONNECT_S + 3 * place.params.timeout_s  # as `Server.ask` allows
         self._server: Server | None = None
         self._sent = Sent()
 
@@ -150,6 +151,7 @@ class HttpDeliverer(Deliverer[HttpOutParams, HttpConnection]):
         assert self._server is not None
         params, offsets = self.place.params, [batch.offsets[place] for place in places]
         rows = [self._row(batch.rows[place], batch.offsets[place]) for place in places]
+        self.goes_on()
         answer = self._server.ask(
             params.method,
             params.path,

@@ -69,6 +69,7 @@ class ModbusDeliverer(Deliverer[ModbusOutParams, ModbusConnection]):
         except ValueError as error:
             return str(error)
         for unit_id, kind, first, words in writes:
+            self.goes_on()
             try:
                 session.write(unit_id, kind, first, words)
             except Refusal as refusal:

@@ -13,7 +13,7 @@ from time import monotonic
 from typing import Any
 
 from paho.mqtt.client import Client, MQTTMessage, MQTTMessageInfo
-from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
+from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode, MQTTProtocolVersion
 from paho.mqtt.matcher import MQTTMatcher
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
@@ -22,9 +22,11 @@ from paho.mqtt.subscribeoptions import SubscribeOptions
 from pipeline_runtime.connectors.in_words import in_words
 from pipeline_runtime.connectors.sdk import (
     CONNECT_S,
+    PATIENCE_S,
     Batch,
     ConnectorError,
     Deliverer,
+    Hangs,
     Ingester,
     Intake,
     Place,
@@ -50,6 +52,16 @@ _QUOTED = 200
 _AUTHORITY_CODES = (0x86, 0x87)
 
 
+class _Client(Client):
+    """Notes when its thread has looked at the connection, which is at least once a second."""
+
+    looked_s = float("inf")
+
+    def loop_misc(self) -> MQTTErrorCode:
+        self.looked_s = monotonic()
+        return super().loop_misc()
+
+
 class Session:
     """One connection to a broker. It is not used again after it was lost."""
 
@@ -68,7 +80,7 @@ class Session:
         self._connection = connection
         self._is_5 = connection.version == "5"
         self._fresh, self._keep_s = fresh, keep_s
-        self.client = Client(
+        self.client = _Client(
             CallbackAPIVersion.VERSION2,
             client_id=client_id,
             protocol=MQTTProtocolVersion.MQTTv5 if self._is_5 else MQTTProtocolVersion.MQTTv311,
@@ -148,6 +160,16 @@ class Session:
         most = self.packet_bytes_max
         if most is not None and size > most:
             raise ValueError(f"its message has {size} bytes, and the broker takes at most {most}")
+
+    def check(self) -> None:
+        """Raises ConnectorError if it was lost."""
+        if self.lost.is_set():
+            raise self.lost_error()
+        if monotonic() - self.client.looked_s > PATIENCE_S:
+            raise Hangs(
+                f"The library that speaks with {self._connection.where} has stood still for "
+                f"{PATIENCE_S:.0f} s, so its process is ended"
+            )
 
     def lost_error(self) -> ConnectorError:
         why = f" ({self.why})" if self.why else ""
@@ -231,6 +253,7 @@ class MqttIngester(Ingester[MqttInParams, MqttConnection]):
     takes it over under the same name, and what was not acknowledged comes again."""
 
     system_waits = True
+    patience_s = 3 * CONNECT_S
 
     def __init__(self, place: Place[MqttInParams, MqttConnection]) -> None:
         super().__init__(place)
@@ -251,8 +274,7 @@ class MqttIngester(Ingester[MqttInParams, MqttConnection]):
                 if full.is_set():
                     # The broker sends again what was not acknowledged, once it is connected again.
                     raise ConnectorError("There is no room for more messages; the broker has to keep them.")
-                if session.lost.is_set():
-                    raise session.lost_error()
+                session.check()
         finally:
             session.close()
             self._away_since_s = monotonic()
@@ -358,11 +380,11 @@ class MqttDeliverer(Deliverer[MqttOutParams, MqttConnection]):
     def _confirmed(self, session: Session, info: MQTTMessageInfo) -> str:
         """Waits until the broker has confirmed a message. Returns why it refuses it, or an empty text. Raises
         ConnectorError."""
+        self.goes_on()
         until_s = monotonic() + CONFIRMED_S
         try:
             while not info.is_published():
-                if session.lost.is_set():
-                    raise session.lost_error()
+                session.check()
                 if monotonic() > until_s:
                     raise ConnectorError(
                         f"{self.place.connection.where} has not confirmed a message within "
@@ -386,8 +408,7 @@ class MqttDeliverer(Deliverer[MqttOutParams, MqttConnection]):
 
     def _connected(self) -> Session:
         assert self._session is not None
-        if self._session.lost.is_set():
-            raise self._session.lost_error()
+        self._session.check()
         return self._session
 
     def _named(self, offset: int) -> Properties | None:

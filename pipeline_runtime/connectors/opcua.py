@@ -46,6 +46,8 @@ _NAMED_MAX = 5
 class OpcUaIngester(Ingester[OpcUaInParams, OpcUaConnection]):
     """Each message of the server becomes records, one for each source timestamp in it."""
 
+    patience_s = 20.0  # many columns take several answers while it connects
+
     def __init__(self, place: Place[OpcUaInParams, OpcUaConnection]) -> None:
         super().__init__(place)
         self._away_since_s: float | None = None

@@ -78,6 +78,7 @@ class OpcUaDeliverer(Deliverer[OpcUaOutParams, OpcUaConnection]):
     async def _type(self, node: str, column: str) -> ua.VariantType:
         """Returns the type of a node's values. Raises ConnectorError."""
         assert self._session is not None
+        self.goes_on()
         where = self.place.connection.where
         try:
             return await self._session.client.get_node(node).read_data_type_as_variant_type()
@@ -97,6 +98,7 @@ class OpcUaDeliverer(Deliverer[OpcUaOutParams, OpcUaConnection]):
 
     async def _deliver(self, batch: Batch) -> None:
         for place in self._sent.missing(batch):
+            self.goes_on()
             why = late(batch.times_ms[place], self.place.params.late_s, time())
             self._sent.note(batch.offsets[place], why or await self._written(batch.rows[place]))
 

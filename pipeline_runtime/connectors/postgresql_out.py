@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from pipeline_runtime.connectors.postgresql import ALIVE_S, Row, Session, refusal, table_name
+from pipeline_runtime.connectors.postgresql import ALIVE_S, ANSWER_S, Row, Session, refusal, table_name
 from pipeline_runtime.connectors.postgresql_tables import (
     HOLDS,
     POSITIONS,
@@ -17,7 +17,7 @@ from pipeline_runtime.connectors.postgresql_tables import (
     columns_of,
     unique_keys,
 )
-from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Deliverer, Place, Refused
+from pipeline_runtime.connectors.sdk import CONNECT_S, Batch, ConnectorError, Deliverer, Place, Refused
 from pipeline_runtime.model.schema import FieldType
 from pipeline_runtime.operators.postgresql import PostgresqlConnection, PostgresqlOutParams
 
@@ -42,6 +42,7 @@ class PostgresqlDeliverer(Deliverer[PostgresqlOutParams, PostgresqlConnection]):
     """`deliver` leaves its transaction open, and `settle` commits it."""
 
     batch_rows = ROWS_MAX
+    patience_s = CONNECT_S + ALIVE_S + 2 * ANSWER_S  # as `Session` allows, which ends what takes longer
 
     def __init__(self, place: Place[PostgresqlOutParams, PostgresqlConnection]) -> None:
         super().__init__(place)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from time import monotonic, time
 from typing import Any, Literal
 
+from pipeline_runtime.connectors.kept import Gaps, KeptGaps
 from pipeline_runtime.connectors.masked import Masked
 from pipeline_runtime.model.connectors import ConnectorStatus
 
@@ -17,13 +18,22 @@ class Report:
     """All methods may be called from any thread."""
 
     def __init__(
-        self, element: str, tell: Callable[[ConnectorStatus, str], None], masked: Masked | None = None
+        self,
+        element: str,
+        tell: Callable[[ConnectorStatus, str], None],
+        masked: Masked | None = None,
+        kept: KeptGaps | None = None,
     ) -> None:
-        """`tell(status, note)` is called at once when the state changes, and with a note for each gap."""
+        """`tell(status, note)` is called at once when the state changes, and with a note for each gap.
+        `kept`: where the counts of gaps outlive the process."""
         self._tell = tell
         self._masked = masked or Masked()
         self._lock = threading.Lock()
-        self._status = ConnectorStatus(element=element, since_ms=_now_ms())
+        self._kept = kept
+        gaps = Gaps() if kept is None else kept.read()
+        self._status = ConnectorStatus(
+            element=element, since_ms=_now_ms(), gaps_total=gaps.times, gap_rows_total=gaps.rows
+        )
         self._connected_s: float | None = None
 
     @property
@@ -52,6 +62,8 @@ class Report:
                 }
             )
             status = self._status
+            if self._kept is not None:
+                self._kept.write(Gaps(status.gaps_total, status.gap_rows_total))
         self._tell(status, self._masked(why))
 
     def count(self, *, rows: int = 0, refused: int = 0, spool_bytes: int | None = None) -> None:

@@ -25,6 +25,10 @@ CONNECT_S = 5.0
 """The longest that a connector waits for an answer while it connects, so that words come within 10 s."""
 
 
+PATIENCE_S = 8.0
+"""Whoever waits for the system for so long is told of at the element."""
+
+
 class ConnectorError(Exception):
     """The system cannot be used now. The message says what is wrong and where, and what to do if that is not
     plain; it holds no secret. `lasting` says that only a change of the parameters or the connection ends it.
@@ -34,6 +38,10 @@ class ConnectorError(Exception):
         super().__init__(message)
         self.lasting = lasting
         self.wait_s = wait_s
+
+
+class Hangs(ConnectorError):
+    """A thread of a library hangs, so its process has to end. Its node starts another one."""
 
 
 P = TypeVar("P")
@@ -103,6 +111,8 @@ class Ingester(ABC, Generic[P, C]):
 
     # Whether the system keeps its rows, or sends them again, until it is told that they are durable.
     system_waits: ClassVar[bool] = False
+    patience_s: float = PATIENCE_S
+    """If `run` has not looked at `stop` for longer, it hangs: its process is ended and started again."""
 
     def __init__(self, place: Place[P, C]) -> None:
         self.place = place
@@ -146,9 +156,14 @@ class Deliverer(ABC, Generic[P, C]):
 
     batch_rows: int = 500
     """The most rows of one batch."""
+    patience_s: float = PATIENCE_S
+    """If a method has not returned for longer, and has not called `goes_on`, it hangs: its process is ended
+    and started again."""
 
     def __init__(self, place: Place[P, C]) -> None:
         self.place = place
+        self.goes_on: Callable[[], None] = lambda: None
+        """Call it whenever the system has answered, if a batch takes many answers."""
 
     @abstractmethod
     def open(self, epoch: int) -> None:

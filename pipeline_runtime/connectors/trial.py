@@ -82,8 +82,12 @@ class RunningTrial:
         self._report = Report(ingester.place.element, self.taken.told)
         self.intake = MemoryIntake(self.taken, self._report, rows)
         self._stop = threading.Event()
+        self.hung = threading.Event()
+        """Set when a node would end the process, since the ingester hangs."""
         self._thread = threading.Thread(
-            target=ingest, args=(ingester, self.intake, self._report, self._stop), daemon=True
+            target=ingest,
+            args=(ingester, self.intake, self._report, self._stop, self.hung.set),
+            daemon=True,
         )
         self._thread.start()
 
@@ -117,7 +121,8 @@ def trial_deliverer(
     taken, stop = Taken(), threading.Event()
     given = _GivenRows(rows, batch_rows, taken, stop)
     report = Report(deliverer.place.element, taken.told)
-    thread = threading.Thread(target=deliver, args=(deliverer, given, report, stop, 1), daemon=True)
+    # A node ends the process of a deliverer that hangs.
+    thread = threading.Thread(target=deliver, args=(deliverer, given, report, stop, 1, stop.set), daemon=True)
     thread.start()
     deadline_s = monotonic() + timeout_s
     stop.wait(max(0.0, deadline_s - monotonic()))

@@ -27,7 +27,8 @@ class SealedConnection(Frozen):
 
 
 class ConnectorStatus(Frozen):
-    """One connector as its node sees it. Totals count from the start of its process."""
+    """One connector as its node sees it. Totals count from the start of its process, but those of gaps: they
+    count what was lost on this node since the element came here first."""
 
     element: str
     state: Literal["starting", "connected", "failing"] = "starting"

@@ -216,9 +216,9 @@ class HttpIn(ConnectorSource):
     twice.
 
      A request has at most 5 MiB and 5,000 rows, a row at most 900,000 bytes, and a request arrives within 10
-    seconds. At most 100 requests are open at a time, and a connection without a request is closed after 10 to
-    20 seconds. If one row of a request cannot be read, none is taken,
-    and the answer names it.
+    seconds. At most 100 requests are open at a time. A connection without a request is closed after 10 to 20
+    seconds, and one whose sender is gone without a word within 15. If one row of a request cannot be read,
+    none is taken, and the answer names it.
 
      The element listens on the node on which it runs. After a move a sender has to find the new node: by a
     name or a proxy in front of the nodes. Without a certificate in the connection the token is sent openly.

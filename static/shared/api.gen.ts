@@ -398,7 +398,10 @@ export interface ConnectionTested {
   found: FoundThing[];
 }
 
-/** The process that brings an element's rows in, or takes them out. It counts from its start. */
+/**
+ * The process that brings an element's rows in, or takes them out. It counts rows from its start, and
+ * gaps from the element's deployment.
+ */
 export interface ConnectorNote {
   state: "starting" | "connected" | "failing";
   why: string;

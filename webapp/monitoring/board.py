@@ -35,7 +35,7 @@ from webapp.pipelines.shape import elements_of, goes_by_clock, groups_of, is_vie
 from webapp.placements.group_state import FOLLOW_NOTES, GroupFacts, ReplicaFacts, actions_of, status_of
 from webapp.placements.models import Deployment
 from webapp.placements.schemas import CheckpointNote, ElementStatus
-from webapp.placements.selectors import is_what_runs
+from webapp.placements.selectors import gaps_by_element, is_what_runs
 from webapp.policies.places import places_of
 from webapp.policies.schemas import UserPlaceNote
 
@@ -60,6 +60,7 @@ class Board:
         self._users = places_of(self.pipelines)
         self._alarms = worst_by_element(pipeline.name for pipeline in self.pipelines)
         self._settled = settled_counts([deployment.pk for deployment in self.deployments.values()])
+        self._gaps = gaps_by_element([deployment.pk for deployment in self.deployments.values()])
         self.facts = group_facts(self.deployments.values(), heard=control_state().hears)
         self._moves = moved_groups([deployment.pk for deployment in self.deployments.values()])
         self._elements: dict[int, list[LiveElement]] = {}
@@ -93,6 +94,7 @@ class Board:
             shown = element_json(element, facts, names, user, settled)
             if deployment is not None:
                 shown["alarm"] = self._alarms.get((pipeline.name, element["id"]))
+                _add_gaps(shown["connector"], self._gaps.get((deployment.pk, element["id"])))
             found.append(shown)
         return found
 
@@ -276,6 +278,13 @@ def _connector(now: Mapping[str, Any], id: str) -> ConnectorNote | None:
         "gap_rows_total": said["gap_rows_total"],
         "spool_bytes": said["spool_bytes"],
     }
+
+
+def _add_gaps(note: ConnectorNote | None, gaps: tuple[int, int] | None) -> None:
+    """Adds what was lost on nodes where the element was before."""
+    if note is not None and gaps is not None:
+        note["gaps_total"] = max(note["gaps_total"], gaps[0])
+        note["gap_rows_total"] = max(note["gap_rows_total"], gaps[1])
 
 
 def _state_bytes(status: Mapping[str, Any], word: ElementStatus) -> int | None:

@@ -165,7 +165,8 @@ class ElementCost(TypedDict):
 
 
 class ConnectorNote(TypedDict):
-    """The process that brings an element's rows in, or takes them out. It counts from its start."""
+    """The process that brings an element's rows in, or takes them out. It counts rows from its start, and
+    gaps from the element's deployment."""
 
     state: Literal["starting", "connected", "failing"]
     why: str

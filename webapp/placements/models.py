@@ -170,6 +170,27 @@ class ExtraReplica(models.Model):
         return f"{self.deployment_id}.{self.group}: {self.role} on {self.node}"
 
 
+class ConnectorGaps(models.Model):
+    """What an element's connector has lost on one node, as the node has counted it there. It outlives the
+    element's stay on that node."""
+
+    deployment = models.ForeignKey(Deployment, on_delete=models.CASCADE, related_name="connector_gaps")
+    element = models.CharField(max_length=60)
+    node = models.CharField(max_length=40)
+    times = models.BigIntegerField()
+    rows = models.BigIntegerField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["deployment", "element", "node"], name="one_count_of_gaps_per_node"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.deployment_id}.{self.element} on {self.node}: {self.times} gaps"
+
+
 class Replica(models.Model):
     """One copy of a group as its node last reported it."""
 

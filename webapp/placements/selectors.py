@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Sum
 
 from pipeline_runtime.model.desired import JavaEnd, held_error, is_held
 from pipeline_runtime.model.document import parse_document
@@ -16,7 +16,7 @@ from webapp.pipelines.checking import planned
 from webapp.pipelines.models import Pipeline
 from webapp.pipelines.pins import with_pins_of
 from webapp.pipelines.selectors import document_key
-from webapp.placements.models import Deployment, GroupPlacement, Replica
+from webapp.placements.models import ConnectorGaps, Deployment, GroupPlacement, Replica
 
 
 def active_deployment(pipeline: Pipeline) -> Deployment | None:
@@ -106,3 +106,11 @@ def java_ends(placement: GroupPlacement) -> tuple[JavaEnd, ...]:
     """Returns the ends of nodes' Java processes while the group was starting or in a batch, since a user last
     vouched for it."""
     return tuple(JavaEnd.model_validate(end) for end in placement.java_ends)
+
+
+def gaps_by_element(deployments: Collection[str]) -> dict[tuple[str, str], tuple[int, int]]:
+    """Returns (deployment, element) -> how often its connectors have lost rows, and how many, on all nodes
+    together."""
+    rows = ConnectorGaps.objects.filter(deployment__in=deployments).order_by()
+    counts = rows.values_list("deployment", "element").annotate(Sum("times"), Sum("rows"))
+    return {(deployment, element): (times, lost) for deployment, element, times, lost in counts}

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from pipeline_runtime.model.desired import ReplicaStatus, joined_ends
 from pipeline_runtime.model.ids import Epoch
-from webapp.placements.models import GroupPlacement, Replica
+from webapp.placements.models import ConnectorGaps, GroupPlacement, Replica
 from webapp.placements.selectors import java_ends
 from workers.control.bulkhead import reason
 
@@ -44,6 +44,16 @@ def note_new_state(deployment: str, group: str, status: ReplicaStatus) -> None:
     """
     rows = GroupPlacement.objects.filter(deployment=deployment, group=group, fresh_from__lt=status.fresh_from)
     rows.update(fresh_from=status.fresh_from)
+
+
+def note_gaps(deployment: str, element: str, node: str, times: int, rows: int) -> None:
+    """Keeps what a node has counted of an element's gaps, unless more is known: its disk may be new."""
+    kept, new = ConnectorGaps.objects.get_or_create(
+        deployment_id=deployment, element=element, node=node, defaults={"times": times, "rows": rows}
+    )
+    if not new and (times > kept.times or rows > kept.rows):
+        kept.times, kept.rows = max(times, kept.times), max(rows, kept.rows)
+        kept.save(update_fields=["times", "rows"])
 
 
 def note_java_ends(deployment: str, group: str, status: ReplicaStatus) -> None:

@@ -36,6 +36,9 @@ LOOK_S = 0.5
 NOTES_KEPT = 5
 FAILING_MS = 1_500
 """A connector that fails for less is not told of."""
+QUIET_MS = 8_000
+"""A process that says nothing for so long is told of, before it counts as one that hangs."""
+_ENDED = ". Its process has ended, and is started again"
 
 Replicas = Iterable[tuple[DesiredReplica, ReplicaStatus | None]]
 Concerns = Callable[[GroupSpec], bool]
@@ -276,7 +279,8 @@ class _Connector:
         self._said_ms = 0
 
     def start(self, want: Wanted, now_ms: int) -> None:
-        self.status = ConnectorStatus(element=self.key[1], since_ms=_wall_ms())
+        if not self.held.failures:
+            self.status = ConnectorStatus(element=self.key[1], since_ms=_wall_ms())
         self.process = ConnectorProcess(want.config, self._said, self._wake)
         self._said_ms = now_ms
         self.held = self.held.started(want.config, now_ms)
@@ -303,14 +307,16 @@ class _Connector:
         if self.process is None:
             return
         self.held = replace(self.held, said_ms=self._said_ms)
-        if not self.process.alive:
+        if self.process.alive:
+            told = silent(self.status, now_ms - self._said_ms, _wall_ms())
+            if told is not self.status:
+                self.status = told
+                self._changed()
+        else:
             code = self.process.code
             if self.held.ending_ms is None and not (self.drains and code == 0):
                 log.warning("%s: its connector has ended by itself (%s)", self.key[1], code)
-                why = f"its connector has ended by itself (code {code}), and is started again"
-                self.status = self.status.model_copy(
-                    update={"state": "failing", "why": why, "since_ms": _wall_ms()}
-                )
+                self.status = ended(self.status, code, _wall_ms())
             self.process.kill()
             self.process = None
             self.held = self.held.ended(now_ms)
@@ -319,6 +325,8 @@ class _Connector:
     def _said(self, status: ConnectorStatus, note: str) -> None:
         """Called by the process's thread."""
         self._said_ms = _clock_ms()
+        if self.held.failures:
+            status = with_former(self.status, status)
         turned = (status.state, status.why) != (self.status.state, self.status.why)
         self.status = status
         if note:
@@ -347,6 +355,33 @@ def _operator(element: ElementSpec) -> type[ConnectorSource | ConnectorSink] | N
 
 def _notes(connectors: Sequence[_Connector]) -> tuple[ReplicaNote, ...]:
     return tuple(note for each in connectors for note in each.notes)
+
+
+def silent(status: ConnectorStatus, silent_ms: int, now_ms: int) -> ConnectorStatus:
+    """Returns the status of a connector whose process has said nothing for so long, as each does every
+    second. Pure."""
+    if status.state != "connected" or silent_ms < QUIET_MS:
+        return status
+    why = f"its connector has said nothing for {QUIET_MS // 1000} s"
+    return status.model_copy(update={"state": "failing", "why": why, "since_ms": now_ms})
+
+
+def ended(status: ConnectorStatus, code: int | None, now_ms: int) -> ConnectorStatus:
+    """Returns the status of a connector whose process has ended by itself. What it has said of the reason
+    stays. Pure."""
+    again = f"its connector has ended by itself (code {code}), and is started again"
+    if status.state != "failing":
+        return status.model_copy(update={"state": "failing", "why": again, "since_ms": now_ms})
+    said = status.why.partition(_ENDED)[0]
+    return status.model_copy(update={"why": said if said == again else f"{said.rstrip('.')}{_ENDED}"})
+
+
+def with_former(before: ConnectorStatus, now: ConnectorStatus) -> ConnectorStatus:
+    """Returns the status of a process that was started again: until it says more, why the one before it ended
+    is shown. Pure."""
+    if now.state != "starting" or before.state != "failing":
+        return now
+    return now.model_copy(update={"state": "failing", "why": before.why, "since_ms": before.since_ms})
 
 
 def with_told(

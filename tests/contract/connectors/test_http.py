@@ -252,6 +252,23 @@ def test_silent_connections_are_closed_and_many_senders_wait_at_once(monkeypatch
     running.stop()
 
 
+def test_a_sender_that_vanishes_is_noticed() -> None:
+    """The system asks it whether it is still there, and for how long what it was sent is not confirmed."""
+    [port] = free_ports(1)
+    with (
+        http_in._listening("127.0.0.1", port) as listening,
+        socket.create_connection(("127.0.0.1", port), 5),
+        listening.accept()[0] as taken,
+    ):
+        assert taken.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        idle, every, count = (
+            taken.getsockopt(socket.IPPROTO_TCP, option)
+            for option in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT)
+        )
+        assert idle + every * count <= 15
+        assert taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) <= 15_000
+
+
 def test_a_port_that_is_taken_is_told_and_taken_when_it_is_free() -> None:
     [port] = free_ports(1)
     with receiving(port):

@@ -105,6 +105,27 @@ def test_rows_come_in_and_those_that_an_earlier_process_has_left_come_first(
     assert not list((tmp_path / "spool").glob("*.spool"))
 
 
+@pytest.mark.full  # it takes as long as a connector may wait
+def test_a_process_whose_library_hangs_says_so_and_ends_with_what_it_has_taken_safe(
+    kafka: str, broker: Broker, tmp_path: Path
+) -> None:
+    columns = [{"name": "v", "type": "number"}]
+    asked = config("in", kafka, broker, tmp_path / "spool", MqttIn, topics=["a"], columns=columns)
+    asked = asked.model_copy(update={"connector": "tests.hanging:HangingIngester"})
+    for start in (1, 2):
+        running = Running(asked)
+        wait_until(lambda at=running: not at.process.alive, "the process to end")
+        assert running.process.code == 1
+        running.process.kill()
+        whys = list(dict.fromkeys(each.why for each in running.statuses if each.state == "failing"))
+        assert len(whys) == 2
+        assert "has waited for its system for 8 s" in whys[0]
+        assert whys[1].startswith("Its connector hangs")
+        # What was counted before the restart is not forgotten.
+        assert running.statuses[-1].gaps_total == start
+        assert len(peek(KafkaSettings(kafka), asked.topic, 10)) == start
+
+
 def test_rows_go_out_each_once_over_a_restart_and_odd_ones_are_dead_letters(
     kafka: str, broker: Broker, tmp_path: Path
 ) -> None:

@@ -19,7 +19,7 @@ from workers.node.connecting import (
     may_run,
     next_act,
 )
-from workers.node.connectors import FAILING_MS, with_told
+from workers.node.connectors import FAILING_MS, QUIET_MS, ended, silent, with_former, with_told
 
 SPEC = GroupSpec(deployment="d", pipeline="p", group="g", elements=())
 ORDER = ClaimOrder(id="o", over=Epoch(0))
@@ -122,3 +122,36 @@ def test_a_connector_that_fails_is_told_as_a_stall_in_its_own_words() -> None:
     assert (told.stalled.why, told.stalled.since_ms) == ("Nobody listens at x", 1000)
     assert with_told(status(**OWNER), [failing], (), 1001).stalled is None
     assert told.connectors == (failing,)
+
+
+def test_why_a_process_has_ended_stays_until_the_next_one_says_more() -> None:
+    hangs = ConnectorStatus(element="e", state="failing", why="Its connector hangs.", since_ms=1000)
+    once = ended(hangs, 1, 2000)
+    assert once.why == "Its connector hangs. Its process has ended, and is started again"
+    assert (ended(once, 1, 3000), once.since_ms) == (once, 1000)
+    starting = ConnectorStatus(element="e", since_ms=3000)
+    assert (with_former(once, starting).why, with_former(once, starting).since_ms) == (once.why, 1000)
+    works = ConnectorStatus(element="e", state="connected", since_ms=4000)
+    assert with_former(once, works) == works
+    assert with_former(works, starting) == starting
+    plain = ended(works, 7, 5000)
+    assert (plain.state, plain.why, plain.since_ms) == (
+        "failing",
+        "its connector has ended by itself (code 7), and is started again",
+        5000,
+    )
+    assert ended(plain, 7, 6000) == plain
+
+
+def test_a_process_that_says_nothing_is_told_of_before_it_is_killed() -> None:
+    works = ConnectorStatus(element="e", state="connected", since_ms=1000)
+    assert silent(works, QUIET_MS - 1, 9000) == works
+    told = silent(works, QUIET_MS, 9000)
+    assert (told.state, told.why, told.since_ms) == (
+        "failing",
+        "its connector has said nothing for 8 s",
+        9000,
+    )
+    assert QUIET_MS < SILENT_MS
+    fails = works.model_copy(update={"state": "failing", "why": "Nobody listens."})
+    assert silent(fails, QUIET_MS, 9000) == fails

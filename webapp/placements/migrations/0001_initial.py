@@ -83,6 +83,29 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="ConnectorGaps",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("element", models.CharField(max_length=60)),
+                ("node", models.CharField(max_length=40)),
+                ("times", models.BigIntegerField()),
+                ("rows", models.BigIntegerField()),
+                (
+                    "deployment",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="connector_gaps",
+                        to="placements.deployment",
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
             name="ExtraReplica",
             fields=[
                 (
@@ -204,6 +227,12 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+        ),
+        migrations.AddConstraint(
+            model_name="connectorgaps",
+            constraint=models.UniqueConstraint(
+                fields=("deployment", "element", "node"), name="one_count_of_gaps_per_node"
+            ),
         ),
         migrations.AddIndex(
             model_name="deployment",

@@ -15,7 +15,7 @@ from webapp.nodes.models import Node
 from webapp.placements.models import Deployment, GroupPlacement, Replica
 from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
-from workers.control.replica_rows import note_java_ends, note_new_state, reported
+from workers.control.replica_rows import note_gaps, note_java_ends, note_new_state, reported
 from workers.control.reports.histories import Histories
 from workers.control.reports.notices import notices
 from workers.control.reports.rates import Rates
@@ -80,6 +80,7 @@ class ReplicaRows:
             note_java_ends(deployment.pk, group, status)
         if status.fresh_from:
             note_new_state(deployment.pk, group, status)
+        self._note_gaps(before, status, deployment.pk, node.name)
         rates = self._rates.update(node.name, status, heard_ms)
         row.generation, row.role = status.generation, status.role.value
         row.epoch, row.seq, row.at = status.epoch, status.seq, moment_of_ms(heard_ms)
@@ -87,6 +88,16 @@ class ReplicaRows:
         row.save()
         if status.role is Role.OWNER:
             self._add_points(row, rates, heard_ms)
+
+    def _note_gaps(
+        self, before: ReplicaStatus | None, status: ReplicaStatus, deployment: str, node: str
+    ) -> None:
+        known = {each.element: each for each in before.connectors} if before is not None else {}
+        for each in status.connectors:
+            counted = (each.gaps_total, each.gap_rows_total)
+            last = known.get(each.element)
+            if any(counted) and (last is None or counted != (last.gaps_total, last.gap_rows_total)):
+                note_gaps(deployment, each.element, node, *counted)
 
     def _add_points(self, row: Replica, rates: dict[str, Any], heard_ms: int) -> None:
         deployment, group = row.deployment_id, row.group

@@ -107,30 +107,43 @@ export const StreamEdge = memo(function StreamEdge(props: EdgeProps<Stream>) {
 
 /** All streams as one line: seen from afar, hundreds of drawings of their own would make panning jerk. */
 export function PlainStreams({ nodes, edges }: { nodes: readonly FlowNode[]; edges: readonly Stream[] }) {
-  const paths = useMemo(() => {
-    const places = new Map(nodes.map((node) => [node.id, node]));
-    const drawn = (of: Stream[]) =>
-      of.map(({ source, target }) => {
-        const [from, to] = [places.get(source), places.get(target)];
-        if (!from || !to) return "";
-        const [x1, y1] = [from.position.x + CARD.width, from.position.y + (from.measured?.height ?? 0) / 2];
-        const [x2, y2] = [to.position.x, to.position.y + (to.measured?.height ?? 0) / 2];
-        const bend = Math.max(24, (x2 - x1) / 2);
-        return `M${x1},${y1}C${x1 + bend},${y1} ${x2 - bend},${y2} ${x2},${y2}`;
-      });
-    // what came and what went, over the others
-    return ([undefined, "added", "removed"] as const).map((mark) => ({
-      mark,
-      path: drawn(edges.filter(({ data }) => data?.mark === mark)).join(""),
-    }));
-  }, [nodes, edges]);
+  const paths = useMemo(() => pathsOf(nodes, edges), [nodes, edges]);
   return (
     <ViewportPortal>
       <svg className="plain-streams" aria-hidden="true">
-        {paths.map(({ mark, path }) => (
-          <path key={mark ?? ""} d={path} className={mark && `stream--${mark} diff--${mark}`} />
+        {Object.entries(paths).map(([part, path]) => (
+          <path key={part} d={path} className={CLASSES[part as Part]} />
         ))}
       </svg>
     </ViewportPortal>
   );
 }
+
+/** The later ones lie over the others. */
+type Part = "still" | "held" | "added" | "removed";
+
+const CLASSES: Record<Part, string | undefined> = {
+  still: undefined,
+  held: undefined,
+  added: "stream--added diff--added",
+  removed: "stream--removed diff--removed",
+};
+
+/** While a card is dragged only its own streams change: a browser draws a whole path anew, however little of it
+    is another. */
+function pathsOf(nodes: readonly FlowNode[], edges: readonly Stream[]): Record<Part, string> {
+  const places = new Map(nodes.map((node) => [node.id, node]));
+  const paths = { still: "", held: "", added: "", removed: "" };
+  for (const { source, target, data } of edges) {
+    const [from, to] = [places.get(source), places.get(target)];
+    if (!from || !to) continue;
+    const [x1, y1] = [from.position.x + CARD.width, from.position.y + (from.measured?.height ?? 0) / 2];
+    const [x2, y2] = [to.position.x, to.position.y + (to.measured?.height ?? 0) / 2];
+    const bend = Math.max(24, (x2 - x1) / 2);
+    const part = data?.mark ?? (isHeld(from) || isHeld(to) ? "held" : "still");
+    paths[part] += `M${x1},${y1}C${x1 + bend},${y1} ${x2 - bend},${y2} ${x2},${y2}`;
+  }
+  return paths;
+}
+
+const isHeld = (node: FlowNode): boolean => node.dragging === true || node.className === "hangs";

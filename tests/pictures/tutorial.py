@@ -41,7 +41,7 @@ def walk(open_window: Open, images: Path) -> None:
     picture("moved")
     dashboard.select("live-table")
     expect(panel.get_by_role("table")).to_contain_text("cleared", timeout=_ALARM_MS)
-    picture("alarms", panel, height_max=210)
+    picture("alarms", panel, height_max=280)
 
 
 def draw(dashboard: Dashboard, picture: Callable[..., None] = lambda *_: None) -> None:

@@ -43,6 +43,16 @@ export function cellText(value: unknown, type?: string, decimals?: number): stri
   return then === null ? text : moment(then);
 }
 
+/** The digits that a float holds for sure. Those behind them come from arithmetic: -17.219999999999995 is -17.22. */
+const SURE_DIGITS = 15;
+
+/** A value as a table shows it: of a float, the digits that are sure. The whole record has all of them. */
+export function tableText(value: unknown, { type, decimals }: RowColumn): string | null {
+  const sure =
+    typeof value === "number" && !Number.isInteger(value) ? Number(value.toPrecision(SURE_DIGITS)) : value;
+  return cellText(sure, type, decimals);
+}
+
 const fieldsOf = (value: unknown): Record<string, unknown> | null =>
   value !== null && typeof value === "object" && !Array.isArray(value)
     ? (value as Record<string, unknown>)

@@ -4,7 +4,7 @@ import { CornerUpLeft } from "lucide-react";
 import { typeWords } from "../column-types";
 import { exact, instant, moment } from "../format";
 import { Edges } from "../ui/edges";
-import { cellText, isNumber, type RowColumn, type ShownRow } from "./cells";
+import { isNumber, tableText, type RowColumn, type ShownRow } from "./cells";
 import "./table.css";
 
 interface Props {
@@ -91,9 +91,7 @@ export function RowTable({
                   )}
                   {columns.map((column, place) => (
                     <td key={column.name} className={numeric[place] ? "num" : undefined}>
-                      {cellText(row.values[place], column.type, column.decimals) ?? (
-                        <span className="muted">no value</span>
-                      )}
+                      {tableText(row.values[place], column) ?? <span className="muted">no value</span>}
                     </td>
                   ))}
                   {keyed && <td className="muted">{row.key}</td>}

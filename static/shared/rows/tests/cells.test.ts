@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { PeekRecord } from "../../types";
-import { cellText, columnsOf, isNumber, newestFirst, rowOf } from "../cells";
+import { cellText, tableText, columnsOf, isNumber, newestFirst, rowOf } from "../cells";
 
 const record = (offset: number, value: unknown, at: string | null = "2026-11-28T10:00:00Z"): PeekRecord => ({
   partition: 0,
@@ -19,6 +19,17 @@ test("a cell has all digits, tells a time from a text, and no value from an empt
   expect(cellText("2026-11-28T10:00:00Z", "string")).toBe("2026-11-28T10:00:00Z");
   expect(cellText("2026-11-28T10:00:00Z")).not.toContain("T");
   expect(cellText("yesterday", "timestamp")).toBe("yesterday");
+});
+
+test("a table shows of a float the digits that are sure, and of all else everything", () => {
+  const shown = (value: unknown, decimals?: number) => tableText(value, { name: "x", decimals });
+  expect(shown(-17.219999999999995)).toBe("-17.22");
+  expect(shown(0.1 + 0.2)).toBe("0.3");
+  expect(shown(123456789012.345)).toBe("123456789012.345");
+  expect(shown(9007199254740991)).toBe("9007199254740991");
+  expect(shown(1 / 3, 2)).toBe("0.33");
+  expect(shown("-17.219999999999995")).toBe("-17.219999999999995");
+  expect(shown(null)).toBeNull();
 });
 
 test("columns are those of the stream, else each name that a record has", () => {

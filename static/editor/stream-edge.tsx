@@ -129,7 +129,7 @@ const CLASSES: Record<Part, string | undefined> = {
   removed: "stream--removed diff--removed",
 };
 
-/** While a card is dragged only its own streams change: a browser draws a whole path anew, however little of it
+/** While a card is dragged only its own streams change: a browser draws a whole path again, however little of it
     is another. */
 function pathsOf(nodes: readonly FlowNode[], edges: readonly Stream[]): Record<Part, string> {
   const places = new Map(nodes.map((node) => [node.id, node]));

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
 from math import isfinite, isnan
 from typing import Any
+from uuid import UUID
 
 from pipeline_runtime.model.plain_data import shown
 from pipeline_runtime.model.schema import Field, FieldType
@@ -32,6 +34,12 @@ KINDS = {
     float: "a number",
     Rounded: "a number",
     type(None): "null",
+    datetime: "a time",
+    date: "a date",
+    time: "a time of day",
+    Decimal: "a number",
+    UUID: "a UUID",
+    bytes: "bytes",
 }
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ONE_US = timedelta(microseconds=1)
@@ -59,6 +67,8 @@ def cell(found: Any, field: Field, column: ColumnReading) -> Any:
         found = _unquoted(found.strip(), field.type)
     if isinstance(found, Rounded) and field.type is FieldType.NUMBER:
         found = float(found)
+    elif isinstance(found, _TYPED):
+        found = _plain(found, field.type)
     match field.type:
         case FieldType.INTEGER if type(found) in (int, float):
             whole = _integer(found)
@@ -74,9 +84,32 @@ def cell(found: Any, field: Field, column: ColumnReading) -> Any:
             return found
         case FieldType.TIMESTAMP if isinstance(found, str):
             return _moment(found, f'its field for the column "{field.name}"')
+        case FieldType.TIMESTAMP if isinstance(found, datetime):
+            return found
     if found is None:
         return None
     raise Unreadable(_misfit(found, field, column))
+
+
+_TYPED = (date, time, Decimal, UUID)
+"""Values that JSON does not have, but other formats do. A datetime is a date."""
+
+
+def _plain(found: Any, type_: FieldType) -> Any:
+    """Returns what a value that JSON does not have is in a column of this type, or the value itself if it is
+    nothing there."""
+    if isinstance(found, Decimal):
+        if type_ is FieldType.STRING:
+            return format(found, "f")
+        if type_ is FieldType.INTEGER and found.is_finite() and found == found.to_integral_value():
+            return int(found)
+        return float(found) if type_ is FieldType.NUMBER else found
+    if type_ is FieldType.STRING:
+        return str(found) if isinstance(found, UUID) else found.isoformat().replace("+00:00", "Z")
+    if type_ is FieldType.TIMESTAMP and isinstance(found, date):
+        at = found if isinstance(found, datetime) else datetime.combine(found, time(), UTC)
+        return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+    return found
 
 
 def _misfit(found: Any, field: Field, column: ColumnReading) -> str:
@@ -189,7 +222,9 @@ def event_time_us(found: Any, time: TimeReading) -> int:
     """The event time that a row says, in us since 1970."""
     if found is None:
         raise Unreadable("it has no event time: the field that holds it is missing or null")
-    if time.format == "iso":
+    if isinstance(found, date):
+        us = (_plain(found, FieldType.TIMESTAMP) - _EPOCH) // _ONE_US
+    elif time.format == "iso":
         if not isinstance(found, str):
             raise Unreadable(f"its event time is {KINDS.get(type(found), 'no text')}, but text is needed")
         us = (_moment(found, "its event time") - _EPOCH) // _ONE_US

@@ -22,6 +22,7 @@ from pipeline_runtime.batch.output import BatchOutput, Destinations, OutputBuild
 from pipeline_runtime.batch.processors import processor_work
 from pipeline_runtime.batch.reader import GroupReader, conformed, input_schema, with_meta
 from pipeline_runtime.batch.rows import Asked, Processed, ProcessorWork
+from pipeline_runtime.batch.written import as_written
 from pipeline_runtime.operators.sdk import TransformOperator
 from pipeline_runtime.operators.tables import with_column
 
@@ -30,7 +31,7 @@ def run_batches(gate: GateClient, work: GroupWork, token: int, task: int) -> Non
     """Run one batch after another, until the gate lets go of the task."""
     try:
         while (slices := gate.ask(SlicesOf(token, task))) is not None:
-            output = work.run(slices, task)
+            output = as_written(work.run(slices, task), work.spec)
             if not any(part.followed for part in slices):
                 output = with_bodies(output, work.encoded_here)
             # The gate answers one request after the other, so the next batch can be asked for at once.
@@ -45,7 +46,7 @@ class GroupWork:
     def __init__(self, gate: Asked, reader: GroupReader) -> None:
         self._gate = gate
         self._reader = reader
-        self._spec = spec = reader.spec
+        self.spec = spec = reader.spec
         facts = GroupFacts(spec, reader.files, reader.directory)
         self._transforms = {
             id: operator.arrow(facts.context(id))
@@ -86,7 +87,7 @@ class GroupWork:
                 if source in self._read_inside:
                     rows = with_meta(rows, batch_time_ms)
             else:
-                schema = self._spec.schemas[source]
+                schema = self.spec.schemas[source]
                 rows = conformed(self._transforms[id](given), schema)
             streams[source] = output.add(source, rows, new_keys=id != self._processor_id)
         return output.output()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import groupby
 from typing import Any
@@ -18,8 +18,12 @@ from numpy.typing import NDArray
 from pipeline_runtime.batch.cells import KINDS, Unreadable, cell, event_time_us, said_float
 from pipeline_runtime.batch.decode import NotRead, Reject, arrow_schema, decode
 from pipeline_runtime.batch.foreign import foreign_reason, is_enclosed, not_an_object
-from pipeline_runtime.model.paths import ROOT, value_at
-from pipeline_runtime.model.schema import Field, StreamSchema
+from pipeline_runtime.formats.malformed import Malformed
+from pipeline_runtime.formats.reading import value_reader
+from pipeline_runtime.kafka.incoming import Headers
+from pipeline_runtime.kafka.peek import key_text
+from pipeline_runtime.model.paths import HEADER, KEY, ROOT, Path, value_at
+from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 from pipeline_runtime.model.spec import RecordReading
 
 _DIGITS_MAX = 4000  # Python makes no integer of more than 4,300
@@ -88,6 +92,23 @@ class Read:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What each of some records has beside its value."""
+
+    keys: pa.BinaryArray | None = None
+    headers: Mapping[int, Headers] = field(default_factory=dict)  # by place
+
+    def found(self, place: int, path: Path) -> str | None:
+        """Returns what a path that begins with KEY or HEADER leads to, as text."""
+        if path[0] == KEY:
+            key = None if self.keys is None else self.keys[place].as_py()
+            return None if key is None else key_text(key)
+        values = [value for name, value in self.headers.get(place, ()) if name == path[1]]
+        return None if not values or values[-1] is None else key_text(values[-1])
+
+
+_NOTHING = Beside()
 _TIMESTAMP_MS_MAX = (2**63 - 1) // 1000
 """The largest number of milliseconds that is less than 64 bits of microseconds."""
 
@@ -97,13 +118,15 @@ def read_outside(
     timestamps_ms: NDArray[np.int64],
     schema: StreamSchema,
     reading: RecordReading,
+    beside: Beside = _NOTHING,
 ) -> Read:
     """Returns the rows of the records, in their order. What cannot be read is rejected, each row for
-    itself. A timestamp that microseconds cannot hold becomes the nearest one that they can hold."""
+    itself. A timestamp that microseconds cannot hold becomes the nearest one that they can hold. Raises
+    SchemaRegistryError."""
     timestamps_ms = np.minimum(np.maximum(timestamps_ms, -_TIMESTAMP_MS_MAX), _TIMESTAMP_MS_MAX)
     if reading.is_plain:
         return _plain(values, timestamps_ms, schema, reading)
-    return _mapped(values.to_pylist(), timestamps_ms, schema, reading)
+    return _mapped(values.to_pylist(), timestamps_ms, schema, reading, beside)
 
 
 def _plain(
@@ -137,7 +160,9 @@ def _mapped(
     timestamps_ms: NDArray[np.int64],
     schema: StreamSchema,
     reading: RecordReading,
+    beside: Beside = _NOTHING,
 ) -> Read:
+    parsed = _parsed if reading.format is None else value_reader(reading.format, _numbers(schema, reading))
     rows: list[list[Any]] = []
     places: list[int] = []
     times_us: list[int] = []
@@ -145,15 +170,15 @@ def _mapped(
     rejects: list[Reject] = []
     for place, value in enumerate(values):
         try:
-            whole = _parsed(value)
+            whole = parsed(value)
             items = _items(whole, value or b"", reading)
-        except Unreadable as error:
-            rejects.append(Reject(place, str(error)))
+        except (Unreadable, Malformed) as error:
+            rejects.append(Reject(place, str(error), _shown(value, reading)))
             continue
-        refused = _Refused(place, reading.rows is not None)
+        refused = _Refused(place, reading)
         for number, item in enumerate(items):
             try:
-                row = _row(item, whole, schema, reading)
+                row = _row(item, whole, schema, reading, beside, place)
                 at_us = int(timestamps_ms[place]) * 1000
                 if reading.time is not None:
                     at_us = event_time_us(value_at(item, whole, reading.time.path), reading.time)
@@ -177,23 +202,40 @@ def _mapped(
     )
 
 
+def _numbers(schema: StreamSchema, reading: RecordReading) -> frozenset[str | int]:
+    """Returns the cells of CSV that are to be numbers."""
+    numeric = (FieldType.INTEGER, FieldType.NUMBER)
+    fields = zip(schema.fields, reading.columns, strict=True)
+    return frozenset(column.path[-1] for field, column in fields if field.type in numeric)
+
+
+def _shown(value: bytes | None, reading: RecordReading) -> str | None:
+    """Returns how a dead letter shows a record that is no text, or None if it is one."""
+    if value is None or reading.format is None or reading.format.kind != "avro":
+        return None
+    return value[: RAW_CHARACTERS_MAX // 3].hex(" ")
+
+
 class _Refused:
     """The rows of one record that are refused. A record of a million such rows must not become as many dead
     letters, each with all of the record."""
 
-    def __init__(self, place: int, is_of_array: bool) -> None:
-        """`place`: that of the record. `is_of_array`: the record holds an array of rows."""
+    def __init__(self, place: int, reading: RecordReading) -> None:
+        """`place`: that of the record."""
         self._place = place
-        self._is_of_array = is_of_array
+        self._is_of_array = reading.rows is not None
+        self._is_shown = reading.format is not None  # its record may be no text
         self._rejects: list[Reject] = []
         self._untold = 0
 
     def add(self, number: int, reason: str, row: Any) -> None:
         """`number`: the row's place in the array."""
+        raw = None
+        if (self._is_of_array or self._is_shown) and len(self._rejects) < ROWS_TOLD_MAX:
+            raw = json.dumps(row, default=str, ensure_ascii=False)[:RAW_CHARACTERS_MAX]
         if not self._is_of_array:
-            self._rejects.append(Reject(self._place, reason))
+            self._rejects.append(Reject(self._place, reason, raw))
         elif len(self._rejects) < ROWS_TOLD_MAX:
-            raw = json.dumps(row, default=str)[:RAW_CHARACTERS_MAX]
             self._rejects.append(Reject(self._place, f"row {number + 1}: {reason}", raw))
         else:
             self._untold += 1
@@ -235,7 +277,7 @@ def not_far_ahead(read: Read, reading: RecordReading, batch_time_ms: int) -> Rea
 
 def _far(read: Read, place: int, found: Sequence[int], reading: RecordReading) -> list[Reject]:
     """`found`: which rows of the record at `place` lie too far ahead."""
-    refused = _Refused(place, read.numbers is not None)
+    refused = _Refused(place, reading)
     for row in found:
         reason = (
             f"its time, {_text_of(int(read.times_us[row]))}, is more than {reading.ahead_s:g} s after its"
@@ -252,7 +294,7 @@ def _text_of(us: int) -> str:
 
 def _rows_of(value: bytes, schema: StreamSchema, reading: RecordReading) -> list[list[Any]]:
     whole = _parsed(value)
-    return [_row(item, whole, schema, reading) for item in _items(whole, value, reading)]
+    return [_row(item, whole, schema, reading, _NOTHING, 0) for item in _items(whole, value, reading)]
 
 
 def _parsed(value: bytes | None) -> Any:
@@ -340,8 +382,11 @@ def _integer(text: str) -> float:
 def _items(whole: Any, value: bytes, reading: RecordReading) -> list[Any]:
     """The record's rows, as they are written. `value`: the record as it came."""
     if reading.rows is None:
+        if reading.format is not None and reading.format.kind == "text":
+            return [whole]
         if not isinstance(whole, dict):
-            raise Unreadable(not_an_object(value))
+            is_json = reading.format is None
+            raise Unreadable(not_an_object(value) if is_json else f"the record is {_kind(whole)}, and no row")
         return [whole]
     items = value_at(whole, whole, reading.rows) if reading.rows else whole
     if not isinstance(items, list):
@@ -363,17 +408,40 @@ def _check_size(items: Sequence[Any], whole: Any, record_bytes: int, reading: Re
         )
 
 
-def _row(item: Any, whole: Any, schema: StreamSchema, reading: RecordReading) -> list[Any]:
+def _row(
+    item: Any, whole: Any, schema: StreamSchema, reading: RecordReading, beside: Beside, place: int
+) -> list[Any]:
     if not isinstance(item, dict):
         _check_entry(item, reading)
     return [
-        cell(value_at(item, whole, column.path), field, column)
+        cell(
+            beside.found(place, column.path)
+            if column.path[0] in (KEY, HEADER)
+            else value_at(item, whole, column.path),
+            field,
+            column,
+        )
         for field, column in zip(schema.fields, reading.columns, strict=True)
     ]
 
 
 def _check_entry(item: Any, reading: RecordReading) -> None:
     """An entry of the array that can have none of the fields is no row without values."""
-    steps = [column.path[0] for column in reading.columns if column.path[0] != ROOT]
-    if steps and not (isinstance(item, list) and any(isinstance(step, int) for step in steps)):
-        raise Unreadable(f"it is {KINDS[type(item)]}, and has none of the fields")
+    steps = [column.path[0] for column in reading.columns if column.path[0] not in (ROOT, KEY, HEADER)]
+    if reading.format is not None and reading.format.kind == "csv":
+        _check_cells(item, steps, has_names=reading.format.names)
+    elif steps and not (isinstance(item, list) and any(isinstance(step, int) for step in steps)):
+        raise Unreadable(f"it is {_kind(item)}, and has none of the fields")
+
+
+def _check_cells(item: list[str], steps: Sequence[str | int], *, has_names: bool) -> None:
+    """A line that was cut off is no row whose last values are missing."""
+    if has_names:
+        raise Unreadable(f"it has {len(item)} cells, and the line of names has another number")
+    needed = max((step for step in steps if isinstance(step, int)), default=-1) + 1
+    if len(item) < needed:
+        raise Unreadable(f"it has {len(item)} cells, and at least {needed} are needed")
+
+
+def _kind(value: Any) -> str:
+    return KINDS.get(type(value), type(value).__name__)

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from pipeline_runtime.batch.decode import arrow_schema, decode
 from pipeline_runtime.batch.inputs import GroupInput
-from pipeline_runtime.batch.outside import Read, read_outside
+from pipeline_runtime.batch.outside import Beside, Read, read_outside
 from pipeline_runtime.kafka.arrow_batches import Rows
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.incoming import Records
@@ -230,7 +230,10 @@ def _for_others(records: Records, consumer: str) -> set[int]:
 
 def _read(records: Records, group_input: GroupInput) -> Read:
     if group_input.reading is not None:
-        return read_outside(records.values, records.timestamps_ms, group_input.schema, group_input.reading)
+        beside = Beside(records.keys, records.headers)
+        return read_outside(
+            records.values, records.timestamps_ms, group_input.schema, group_input.reading, beside
+        )
     if records.rows is not None:
         return _as_written(records, records.rows, group_input.schema)
     return _as_json(records, records.values, group_input.schema)

@@ -13,15 +13,15 @@ import pyarrow as pa
 
 from pipeline_runtime.batch.cells import Unreadable, cell, event_time_us
 from pipeline_runtime.batch.decode import arrow_schema
-from pipeline_runtime.batch.outside import not_far_ahead, read_outside
+from pipeline_runtime.batch.outside import Beside, not_far_ahead, read_outside
 from pipeline_runtime.batch.rows import EPOCH
 from pipeline_runtime.kafka.json_rows import json_texts
 from pipeline_runtime.kafka.peek import PeekedRecord
 from pipeline_runtime.model.dead_letters import WayIn
-from pipeline_runtime.model.paths import value_at
+from pipeline_runtime.model.paths import KEY, value_at
 from pipeline_runtime.model.plain_data import escaped, object_in
 from pipeline_runtime.model.schema import Field, StreamSchema
-from pipeline_runtime.model.spec import ColumnReading
+from pipeline_runtime.model.spec import ColumnReading, RecordReading
 from pipeline_runtime.model.texts import texts
 
 AT = "_time"
@@ -59,6 +59,10 @@ def as_it_was(original: PeekedRecord | None, raw: str, way: WayIn, now_ms: int) 
     key = None if original.key is None else original.key.encode()
     if way.reading is None:
         return Row(original.value.encode(), key, original.timestamp_ms)
+    if way.reading.format is not None or way.reading.reads_headers:
+        raise NotReplayed(
+            "Its record is no plain JSON, or has headers. Mend the row instead: the letter quotes it."
+        )
     if way.reading.rows is not None:
         raise NotReplayed("Its record holds several rows, and the others were taken. Mend this one instead.")
     if not _is_same(raw, original.value):
@@ -66,7 +70,7 @@ def as_it_was(original: PeekedRecord | None, raw: str, way: WayIn, now_ms: int) 
     if not original.is_text:
         raise NotReplayed("It cannot be read now either: the record is not UTF-8 text. Mend the row instead.")
     values, times_ms = pa.array([original.value.encode()], pa.binary()), np.array([original.timestamp_ms])
-    read = read_outside(values, times_ms, way.schema, way.reading)
+    read = read_outside(values, times_ms, way.schema, way.reading, Beside(pa.array([key], pa.binary())))
     read = not_far_ahead(read, way.reading, now_ms)
     if read.rejects:
         raise NotReplayed(f"It cannot be read now either: {read.rejects[0].reason}.")
@@ -76,7 +80,7 @@ def as_it_was(original: PeekedRecord | None, raw: str, way: WayIn, now_ms: int) 
 def as_mended(original: PeekedRecord | None, raw: str, mended: Mended, way: WayIn, now_ms: int) -> Row:
     """Returns a row with other values. Its key is that of its columns, else that of the row as it was. Raises
     NotReplayed."""
-    if way.reading is not None and original is not None and not _is_same(raw, original.value):
+    if way.reading is not None and original is not None and not _quotes(raw, original, way.reading):
         original = None
     values, faults = mended_values(mended, way.schema)
     if faults:
@@ -138,10 +142,14 @@ def cells_of(original: PeekedRecord | None, raw: str, way: WayIn) -> tuple[dict[
     if way.reading is None:
         found = {name: whole.get(name) for name in way.schema.names}
         return found, None if original is None else original.timestamp_ms
-    is_same = original is not None and _is_same(raw, original.value)
+    is_same = original is not None and _quotes(raw, original, way.reading)
     at_ms = original.timestamp_ms if original is not None and is_same else None
     columns = zip(way.schema.names, way.reading.columns, strict=True)
-    found = {name: _plain(value_at(whole, whole, column.path)) for name, column in columns}
+    key = None if original is None else original.key
+    found = {
+        name: key if column.path[0] == KEY else _plain(value_at(whole, whole, column.path))
+        for name, column in columns
+    }
     if way.reading.time is not None:
         try:
             said = value_at(whole, whole, way.reading.time.path)
@@ -161,6 +169,11 @@ def _row(columns: pa.Table, schema: StreamSchema, key: bytes | None, time_ms: in
         text = texts(columns[schema.key])[0].as_py()
         key = None if text is None else text.encode()
     return Row(json_texts(columns, schema)[0].as_py().encode(), key, time_ms)
+
+
+def _quotes(raw: str, original: PeekedRecord, reading: RecordReading) -> bool:
+    """Returns whether a letter quotes this record. Of one that is no JSON it quotes what was read."""
+    return reading.format is not None or _is_same(raw, original.value)
 
 
 def _is_same(raw: str, value: str) -> bool:

@@ -30,3 +30,10 @@ def stored_position(consumer: Any, tp: TopicPartition) -> int | None:
 def store_position(consumer: Any, tp: TopicPartition, end: int) -> None:
     """Raises KafkaError."""
     consumer.commit({tp: OffsetAndMetadata(end, "", -1)})
+
+
+def noted_position(consumer: Any, tp: TopicPartition) -> tuple[int, str] | None:
+    """Returns the position that was stored last, and what its writer has noted beside it, or None. Raises
+    KafkaError."""
+    found = consumer.committed(tp, metadata=True)
+    return None if found is None else (int(found.offset), str(found.metadata))

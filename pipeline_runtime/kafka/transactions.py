@@ -24,6 +24,7 @@ from kafka.errors import (
     ProducerFencedError,
     RecordListTooLargeError,
 )
+from kafka.structs import OffsetAndMetadata
 
 from pipeline_runtime.kafka.clients import TRANSACTION_TIMEOUT_MS, KafkaSettings, open_producer
 from pipeline_runtime.kafka.outgoing import (
@@ -234,6 +235,16 @@ class Transactions:
             self._written = {future._produce_future.topic_partition for future in sent}
         except KafkaError as error:
             raise self._explained(error) from error
+
+    def store_position(self, group: str, partition: TopicPartition, end: int, note: str) -> None:
+        """Stores a position of a consumer group of this cluster in the transaction. `commit` calls it as
+        `written`. Raises KafkaError."""
+        offsets = {partition: OffsetAndMetadata(end, note, -1)}
+        result = self._producer._transaction_manager.send_offsets_to_transaction(offsets, group)
+        self._producer._sender.wakeup()
+        if not self._loop.until(lambda: result.is_done, monotonic() + TRANSACTION_TIMEOUT_MS / 1000):
+            raise KafkaTimeoutError(f"no answer about the position of {group}")
+        result.wait(0)  # raises what went wrong
 
     def _await_written(self, sent: Iterable[Any]) -> None:
         """Waits until everything is written, before the commit is asked for. kafka-python gives up what was

@@ -14,6 +14,8 @@ Path = tuple[str | int, ...]
 ROOT = -1
 """As a path's first step, written as `$`: the path begins at the whole record, and not at one of its rows.
 No place in an array is negative, and any text may be the name of a field: `["$"]` is the field `$`."""
+KEY, HEADER = -2, -3
+"""As a path's only step: the record's key, as text. As the first of two: the record's header of that name."""
 STEPS_MAX = 20
 
 _STEP = re.compile(

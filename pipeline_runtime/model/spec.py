@@ -16,7 +16,7 @@ from pipeline_runtime.model.ids import (
     released_topic,
     transactional_id,
 )
-from pipeline_runtime.model.paths import Path
+from pipeline_runtime.model.paths import HEADER, Path
 from pipeline_runtime.model.schema import StreamSchema
 
 Follow = Literal["exact", "coalesced", "none"]
@@ -54,6 +54,31 @@ class TimeReading(Frozen):
     format: Literal["iso", "s", "ms", "us", "ns"] = "iso"
 
 
+class RecordFormat(Frozen):
+    """How the values of a user's own topic are written, where they are no JSON."""
+
+    kind: Literal["avro", "csv", "text"]
+    avro: str | None = None  # the schema, as JSON
+    registry: str | None = None  # the URL of a schema registry: each record begins with its schema's number
+    delimiter: str = ","  # of CSV
+    decimal: Literal[".", ","] = "."
+    names: bool = False  # the first line of each record names its cells
+
+
+class RecordWriting(Frozen):
+    """How the records of a user's own topic are written."""
+
+    format: RecordFormat | None = None  # where there is none, JSON
+    column: str = ""  # the one that is the text
+    headers: tuple[str, ...] = ()  # columns that are headers, too
+    subject: str = ""  # under which a schema registry keeps the schema
+
+    @property
+    def is_plain(self) -> bool:
+        """Returns whether a record is the row as JSON, without headers."""
+        return self.format is None and not self.headers
+
+
 class RecordReading(Frozen):
     """How the records of a user's own topic are read."""
 
@@ -62,6 +87,7 @@ class RecordReading(Frozen):
     rows: Path | None = None  # the array whose items are rows; where there is none, a record is one row
     ahead_s: float = 86_400.0  # a time that is further ahead of the arrival than this is not believed
     ahead: Literal["dead-letter", "arrival"] = "dead-letter"  # what becomes of its row
+    format: RecordFormat | None = None  # where there is none, the values are JSON
 
     @property
     def is_plain(self) -> bool:
@@ -69,7 +95,11 @@ class RecordReading(Frozen):
         paths = [column.path for column in self.columns]
         single = all(len(path) == 1 and isinstance(path[0], str) for path in paths)
         whole = self.time is None and self.rows is None and not any(each.quoted for each in self.columns)
-        return single and whole and len(set(paths)) == len(paths)
+        return self.format is None and single and whole and len(set(paths)) == len(paths)
+
+    @property
+    def reads_headers(self) -> bool:
+        return any(column.path[0] == HEADER for column in self.columns)
 
 
 class InputStream(Frozen):
@@ -98,6 +128,7 @@ class OutputStream(Frozen):
     data_schema: StreamSchema
     external: bool = False
     delivered: bool = False  # the element's connector reads it, and delivers the rows to a system
+    writing: RecordWriting | None = None  # of a user's own topic
 
 
 LATENCY_MS = 500

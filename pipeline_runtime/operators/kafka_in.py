@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
 
 from pipeline_runtime.model.faults import words_for_pattern
 from pipeline_runtime.model.ids import OWN_TOPICS
-from pipeline_runtime.model.paths import parse_path
-from pipeline_runtime.model.schema import COLUMNS_MAX, StreamSchema
+from pipeline_runtime.model.paths import HEADER, KEY, ROOT, Path, parse_path
+from pipeline_runtime.model.schema import COLUMNS_MAX, Field as SchemaField, StreamSchema
 from pipeline_runtime.model.spec import ColumnReading, RecordReading, TimeReading
 from pipeline_runtime.operators.columns import ColumnType, SchemaCheck
+from pipeline_runtime.operators.record_formats import FormatParams, schema_fields, schema_of
 from pipeline_runtime.operators.sdk import ArrowTransform, OperatorContext, Params, TransformOperator
 
 
@@ -79,6 +80,37 @@ class KafkaColumn(ColumnType):
         return ColumnReading(path=path, quoted=self.quoted)
 
 
+class TopicColumn(KafkaColumn):
+    """A field of the records, their key or a header, as a column."""
+
+    place: Literal["value", "key", "header"] = Field(
+        default="value",
+        title="Of what",
+        description="value: a field; key: the record's key, as text; header: the header of the field's name",
+    )
+
+    @model_validator(mode="after")
+    def _alone(self) -> TopicColumn:
+        if self.place == "key" and self.from_ is not None:
+            raise ValueError("the key has no fields: leave the field empty")
+        return self
+
+    def reading_in(self, format: str, cell: int | None) -> ColumnReading:
+        """Returns how the column is read. `cell`: its place among the cells of a line, if these have no
+        names."""
+        if self.place == "key":
+            return ColumnReading(path=(KEY,), quoted=True)
+        if self.place == "header":
+            return ColumnReading(path=(HEADER, self.from_ or self.name), quoted=True)
+        if format == "text":
+            return ColumnReading(path=(ROOT,), quoted=True)
+        reading = self.reading()
+        if format != "csv":
+            return reading
+        path: Path = reading.path if cell is None or self.from_ is not None else (cell,)
+        return ColumnReading(path=path, quoted=True)
+
+
 class EventTime(BaseModel):
     """The field that holds the event time."""
 
@@ -95,18 +127,24 @@ class EventTime(BaseModel):
         return TimeReading(path=parse_path(self.from_), format=self.format)
 
 
-class KafkaInParams(Params):
-    topic: TopicName = Field(description="an existing topic with one JSON object per record")
+class OwnTopicParams(Params):
+    topic: TopicName = Field(description="an existing topic")
     partitions: int | None = Field(
         default=None,
         ge=1,
         le=1000,
         description="how many partitions the topic has; empty: all of them, also those that it gets later",
     )
-    columns: tuple[KafkaColumn, ...] = Field(
-        min_length=1,
+
+
+class RecordsParams(FormatParams):
+    """How the records of a topic become rows."""
+
+    columns: tuple[TopicColumn, ...] = Field(
+        default=(),
         max_length=COLUMNS_MAX,
-        description="the fields of the JSON objects that you need",
+        json_schema_extra={"x-first": True},
+        description="the fields of the records that you need; empty: those of the Avro schema of the form",
     )
     key: str | None = Field(
         default=None, max_length=120, description="the column that is the record's key; empty: none"
@@ -114,14 +152,6 @@ class KafkaInParams(Params):
     start: Literal["earliest", "latest"] = Field(
         default="earliest", description="where the element begins to read when it first starts"
     )
-    gap: Literal["skip", "stop"] = Field(
-        default="skip",
-        title="Records deleted before they were read",
-        json_schema_extra={"x-choices": _GAPS},
-        description="what to do when the topic has deleted records before they were read: go on behind them,"
-        " with an event, or stop and ask",
-    )
-
     time: EventTime | None = Field(
         default=None,
         title="Event time",
@@ -156,34 +186,104 @@ class KafkaInParams(Params):
             parse_path(text)
         return text or None
 
+    @property
+    def fields(self) -> tuple[SchemaField, ...]:
+        """Returns the columns. Where none are named they are those of the form's Avro schema."""
+        return tuple(field for field, _ in self._columns())
+
+    def _columns(self) -> list[tuple[SchemaField, ColumnReading]]:
+        if not self.columns and self.format == "avro" and self.avro_schema:
+            found = schema_fields(self.avro_schema)[:COLUMNS_MAX]
+            return [(field, ColumnReading(path=path)) for path, field in found]
+        cells = iter(range(COLUMNS_MAX))
+        return [
+            (
+                each.field(),
+                each.reading_in(
+                    self.format,
+                    next(cells) if each.place == "value" and not self.names_line else None,
+                ),
+            )
+            for each in self.columns
+        ]
+
     def reading(self) -> RecordReading:
         """Returns how the records are read."""
-        rows = None if self.rows is None else parse_path(self.rows)
+        rows: Path | None = None if self.rows is None else parse_path(self.rows)
+        if self.format == "csv":
+            rows = ()  # each line is one
         return RecordReading(
-            columns=tuple(column.reading() for column in self.columns),
+            columns=tuple(reading for _, reading in self._columns()),
             time=None if self.time is None else self.time.reading(),
             rows=rows,
             ahead_s=self.ahead_s or (_CLOCK_AHEAD_S if self.time is None else _FIELD_AHEAD_S),
             ahead=self.ahead,
+            format=self.record_format(),
         )
+
+    def schema_read(self) -> StreamSchema:
+        """Returns the stream's schema. Raises SchemaMismatch."""
+        schema = StreamSchema(fields=self.fields, key=self.key)
+        with SchemaCheck() as check:
+            avro = schema_of(self, check)
+            if self.format == "avro" and not self.avro_schema and self.registry is None:
+                check.fail("params.avro_schema", "Avro needs a schema, or a schema registry that has it")
+            elif not schema.fields and (avro is not None or not self.avro_schema):
+                check.fail("params.columns", "name at least one column")
+            values = [each for each in self.columns if each.place == "value"]
+            if self.format == "text" and len(values) > 1:
+                check.fail("params.columns", "a record of text is one value: name one column of the value")
+            if self.format in ("csv", "text") and self.rows is not None:
+                check.fail("params.rows", "only JSON and Avro have arrays: leave it empty")
+            if self.format == "text" and self.time is not None:
+                check.fail("params.time", "a record of text has no fields: leave it empty")
+            check.unique(schema.names, "params.columns")
+            if self.key is not None:
+                check.column(schema, self.key, "params.key")
+        return schema
+
+
+class KafkaInParams(RecordsParams, OwnTopicParams):
+    gap: Literal["skip", "stop"] = Field(
+        default="skip",
+        title="Records deleted before they were read",
+        json_schema_extra={"x-choices": _GAPS},
+        description="what to do when the topic has deleted records before they were read: go on behind them,"
+        " with an event, or stop and ask",
+    )
 
 
 class KafkaIn(TransformOperator):
-    """Reads an existing Kafka topic whose records are JSON objects (UTF-8).
+    """Reads an existing Kafka topic whose records are JSON objects (UTF-8), Avro, CSV or text.
 
     `columns` lists the fields that the pipeline uses, with their types. Other fields are ignored, and a
     missing field is null, as is NaN. A column may lie deeper (`from`: `a.b`, `a[0].b`) or have another name
-    than its field. The event time is the record's timestamp, or a field of it. A record may hold an array of
-    rows (`rows`); a path that begins with `$.` then reads what stands beside the array. A record that is not
-    a JSON object goes to the dead letters with the reason, and so does one with a field that is not of its
-    type. A whole number may be written as `1.0` or `1e3`. Of the rows of one record that are refused, the
-    first 100 are dead letters of their own, and one more counts the others.
+    than its field. It may also be the record's key or a header (`place`). The event time is the record's
+    timestamp, or a field of it. A record may hold an array of rows (`rows`); a path that begins with `$.`
+    then reads what stands beside the array. A record that is not of its format goes to the dead letters with
+    the reason, and so does one with a field that is not of its type. A whole number may be written as `1.0`
+    or `1e3`. Of the rows of one record that are refused, the first 100 are dead letters of their own, and one
+    more counts the others.
 
     An event time far ahead of the record's arrival is not believed (`ahead_s`), since all rows behind it
     would be late. If nothing else is set, a field may lie up to a day ahead, because it may hold the local
     time of any zone. A field that is wrong by less, say by 50 minutes, is believed. Then a window treats the
     right rows of the next 50 minutes as late, and they go to the dead letters. Set `ahead_s` to a few minutes
     if the field is in UTC.
+
+    Avro needs its schema, in the form or in a schema registry (`registry`) that speaks Confluent's protocol
+    and asks for no login. With a registry each record begins with a zero and the number of its writer's
+    schema, and a schema in the form is the reader's. Without columns all fields of the form's schema become
+    columns, also those of records in the record (`outer_inner`); arrays, maps, bytes and choices of several
+    types are left out. `timestamp-millis`, `timestamp-micros` and `date` are times, `decimal` is a number or,
+    exactly, a text, `uuid` and an enum are texts. A schema whose type holds itself is not read. While the
+    registry does not answer, the element waits and says so. A number that the registry does not have makes
+    a dead letter.
+
+    Each line of a record of CSV is a row. Its cells are the columns in their order, or those that `from`
+    names (`[3]` is the fourth), or with `names_line` those that the record's first line names. Numbers,
+    times, true and false are read as texts of JSON are. An empty cell is null. A record of text is one
+    column.
 
     The topic may be compressed (gzip, snappy, lz4, zstd). Uncommitted and aborted records of transactional
     producers are never read. Fogline only reads the topic: it does not create, change or delete it.
@@ -196,7 +296,7 @@ class KafkaIn(TransformOperator):
 
     type = "kafka-in"
     title = "Kafka topic in"
-    summary = "Reads an existing Kafka topic of JSON records"
+    summary = "Reads an existing Kafka topic: JSON, Avro, CSV or text"
     category = "sources"
     icon = "log-in"
     Params = KafkaInParams
@@ -208,14 +308,7 @@ class KafkaIn(TransformOperator):
     params: KafkaInParams
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
-        schema = StreamSchema(
-            fields=tuple(column.field() for column in self.params.columns), key=self.params.key
-        )
-        with SchemaCheck() as check:
-            check.unique(schema.names, "params.columns")
-            if self.params.key is not None:
-                check.column(schema, self.params.key, "params.key")
-        return schema
+        return self.params.schema_read()
 
     def arrow(self, ctx: OperatorContext) -> ArrowTransform:
         """Returns the records as the runtime has read and parsed them. They are its only input, under any

@@ -58,6 +58,7 @@ BUILT_IN = {
     "silence-alarm": "silence_alarm:SilenceAlarm",
     "csv-sink": "csv_sink:CsvSink",
     "kafka-out": "kafka_out:KafkaOut",
+    "other-kafka-out": "other_kafka:OtherKafkaOut",
     "modbus-out": "modbus:ModbusOut",
     "mqtt-out": "mqtt:MqttOut",
     "http-out": "http:HttpOut",

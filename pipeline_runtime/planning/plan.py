@@ -272,6 +272,7 @@ class _Plan:
                         partitions=operator.params.partitions,
                         data_schema=self.schemas[f"{id}.out"],
                         external=True,
+                        writing=operator.params.writing(),
                     )
                 )
             if isinstance(operator, ConnectorSink):
@@ -341,8 +342,15 @@ class _Plan:
         """Returns a short hash of everything that decides what the group computes and how it is followed."""
         content: dict[str, Any] = {
             "elements": [[e.id, e.type, self.operators[e.id].version, e.params, e.inputs] for e in elements],
-            "inputs": [stream.model_dump(mode="json", exclude={"topic", "intake"}) for stream in inputs],
-            "outputs": [stream.model_dump(mode="json", exclude={"topic", "delivered"}) for stream in outputs],
+            # Formats follow from the parameters.
+            "inputs": [
+                stream.model_dump(mode="json", exclude={"topic": True, "intake": True, "reading": {"format"}})
+                for stream in inputs
+            ],
+            "outputs": [
+                stream.model_dump(mode="json", exclude={"topic", "delivered", "writing"})
+                for stream in outputs
+            ],
             "files": dict(files),
         }
         # What the operators need follows from the content above. Hashing it too would give everything that

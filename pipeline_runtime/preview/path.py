@@ -14,6 +14,7 @@ from pipeline_runtime.batch.gate_messages import Slice
 from pipeline_runtime.batch.group import GroupWork
 from pipeline_runtime.batch.output import RECORDS
 from pipeline_runtime.batch.reader import GroupReader
+from pipeline_runtime.formats.schema_registry import SchemaRegistryError
 from pipeline_runtime.kafka.arrow_batches import KEY, TIME_MS
 from pipeline_runtime.kafka.clients import KafkaError, KafkaSettings
 from pipeline_runtime.kafka.json_rows import json_texts
@@ -23,7 +24,7 @@ from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.sdk import DataFrameOperator
 from pipeline_runtime.preview.keeper import PreviewKeeper
 
-AWAY = (KafkaError, RangeGone, RangeUnreadable, OSError)
+AWAY = (KafkaError, RangeGone, RangeUnreadable, SchemaRegistryError, OSError)
 """What is raised when something outside cannot be reached."""
 _WHY_MAX = 500
 

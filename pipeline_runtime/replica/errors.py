@@ -20,6 +20,7 @@ _CODES = {  # what is raised in a batch -> its code; the first that fits counts
     "RecordsRefused": "records-refused",
     "CsvSinkDamaged": "output-file-changed",
     "BatchTooLong": "batch-too-long",
+    "SchemaRegistryError": "schema-registry",
 }
 _DAMAGED = ("state-damaged", "journal-trimmed", "state-outdated")
 _PYTHON_ERROR = re.compile(

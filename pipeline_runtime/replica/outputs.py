@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from pipeline_runtime.batch.encoded import bodies_in
 from pipeline_runtime.batch.inputs import stream_and_partition
 from pipeline_runtime.batch.output import BatchOutput
+from pipeline_runtime.batch.written import HEADERS
+from pipeline_runtime.formats.writing import Headers
 from pipeline_runtime.journal.records import ElementCounts
 from pipeline_runtime.kafka.arrow_batches import BODY_BYTES_MAX, Rows, rows_of
 from pipeline_runtime.kafka.limits import TopicLimits
@@ -77,16 +79,18 @@ def outgoing(
     stream_bytes: dict[str, int] = {}
     for output in spec.outputs:
         size, of_topic = 0, limits(output.topic)
-        for columns in _made(batch_output, output.source, of_topic, now_ms):
+        for columns, headers in _made(batch_output, output.source, of_topic, now_ms):
             if isinstance(columns, Rows) and not _takes(of_topic, int(columns.times_ms.max()), now_ms):
                 columns = columns.as_json()
             if isinstance(columns, Columns):
                 size += int(columns.sizes().sum())
-                columns, letters = _within(of_topic, output, columns, now_ms)
+                columns, headers, letters = _within(of_topic, output, columns, headers, now_ms)
                 refused += letters
             else:
                 size += columns.bytes
-            if len(columns):
+            if headers is not None:
+                records += _with_headers(output.topic, columns, headers)
+            elif len(columns):
                 records.append(OutgoingRows(output.topic, columns))
             rows_out += len(columns)
         if (table := batch_output.bodies.get(output.source)) is not None and _takes_bodies(
@@ -172,19 +176,25 @@ def _sum(counts: Mapping[str, int], sources: Sequence[str]) -> int | None:
     return None if any(source not in counts for source in sources) else sum(counts[each] for each in sources)
 
 
+def _with_headers(topic: str, columns: Columns | Rows, headers: Sequence[Headers]) -> list[OutgoingRecord]:
+    plain = OutgoingRows(topic, columns).records()
+    return [record._replace(headers=tuple(each)) for record, each in zip(plain, headers, strict=True)]
+
+
 def _made(
     batch_output: BatchOutput, source: str, limits: TopicLimits, now_ms: int
-) -> Iterator[Columns | Rows]:
-    """Yields a stream's rows, but those that a task has encoded, if the topic takes them so. One without a
-    time gets the present one."""
+) -> Iterator[tuple[Columns | Rows, Sequence[Headers] | None]]:
+    """Yields a stream's rows, but those that a task has encoded, if the topic takes them so, and their
+    headers, if they have any. One without a time gets the present one."""
     if (records := batch_output.records.get(source)) is not None:
         keys, values = (records[name].cast(pa.binary()).combine_chunks() for name in ("key", "value"))
-        yield Columns(keys, values, _times_ms(records["time_ms"], now_ms))
+        headers = records[HEADERS].to_pylist() if HEADERS in records.column_names else None
+        yield Columns(keys, values, _times_ms(records["time_ms"], now_ms)), headers
     if (rows := batch_output.rows.get(source)) is not None:
-        yield Rows.of(rows, now_ms)
+        yield Rows.of(rows, now_ms), None
     bodies = batch_output.bodies.get(source)
     if bodies is not None and not _takes_bodies(limits, bodies, now_ms):
-        yield from map(rows_of, bodies_in(bodies))
+        yield from ((rows_of(body), None) for body in bodies_in(bodies))
 
 
 def _times_ms(times: pa.ChunkedArray, now_ms: int) -> NDArray[np.int64]:
@@ -216,11 +226,15 @@ def _all_fit(limits: TopicLimits, columns: Columns, now_ms: int) -> bool:
 
 
 def _within(
-    limits: TopicLimits, output: OutputStream, columns: Columns, now_ms: int
-) -> tuple[Columns, list[dict[str, Any]]]:
-    """The records that the topic takes, and dead letters of the others."""
+    limits: TopicLimits,
+    output: OutputStream,
+    columns: Columns,
+    headers: Sequence[Headers] | None,
+    now_ms: int,
+) -> tuple[Columns, Sequence[Headers] | None, list[dict[str, Any]]]:
+    """The records that the topic takes, with their headers, and dead letters of the others."""
     if _all_fit(limits, columns, now_ms):
-        return columns, []
+        return columns, headers, []
     accepted: list[int] = []
     letters: list[dict[str, Any]] = []
     keys, values, times_ms = columns.keys, columns.values, columns.times_ms.tolist()
@@ -242,7 +256,8 @@ def _within(
                 "time_ms": time_ms,
             }
         )
-    return columns.take(np.array(accepted, np.int64)), letters
+    taken = None if headers is None else [headers[place] for place in accepted]
+    return columns.take(np.array(accepted, np.int64)), taken, letters
 
 
 def _end_records(spec: GroupSpec) -> list[OutgoingRecord]:

@@ -13,6 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from pipeline_runtime.batch.facts import GroupFacts
 from pipeline_runtime.batch.output import BatchOutput
+from pipeline_runtime.batch.written import as_written
 from pipeline_runtime.spark.freed_memory import keep_freed_memory
 from pipeline_runtime.spark.planned import PlannedGroup
 from pipeline_runtime.spark.schema import spark_schema
@@ -97,4 +98,4 @@ class SparkRows:
     def output(self, rows: pa.Table, batch_time_ms: int) -> BatchOutput:
         assert self._planned is not None, "tasks that stay hand over what they make"
         completed = self._planned.completed(self._rows.sparkSession, rows, batch_time_ms)
-        return output_of(completed, self._planned.spec)
+        return as_written(output_of(completed, self._planned.spec), self._planned.spec)

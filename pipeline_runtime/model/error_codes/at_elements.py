@@ -124,6 +124,15 @@ AT_ELEMENTS = (
         " again, pause and resume the element.",
     ),
     KnownError(
+        "schema-registry",
+        "A schema registry does not answer, or refuses a schema",
+        "The element reads or writes Avro with a schema registry. The registry did not answer, or it did not"
+        " take the schema of the rows, which has to fit the schemas that it has of the same subject.",
+        _COMMITTED,
+        "Look at the registry that the message names, and at the element's parameter Schema registry. The"
+        " element tries again by itself.",
+    ),
+    KnownError(
         "topic-partitions-differ",
         "A topic has another number of partitions than the element reads",
         "Somebody added partitions to the topic, or its element was told another number.",

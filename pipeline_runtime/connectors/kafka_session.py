@@ -1,0 +1,159 @@
+"""Reaches a Kafka cluster that is not Fogline's own, and says in words why it cannot be reached."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pipeline_runtime.connectors.in_words import in_words
+from pipeline_runtime.connectors.sdk import CONNECT_S, ConnectorError, Probed
+from pipeline_runtime.connectors.tls import tls_context
+from pipeline_runtime.kafka.clients import (
+    KafkaConnectionError,
+    KafkaError,
+    KafkaSettings,
+    KafkaTimeoutError,
+    close_spent,
+    open_consumer,
+    within,
+)
+from pipeline_runtime.kafka.knock import (
+    AuthorizationError,
+    SaslAuthenticationFailedError,
+    UnsupportedSaslMechanismError,
+    knock,
+)
+from pipeline_runtime.kafka.peek import peek
+from pipeline_runtime.model.connectors import ROWS_SHOWN, Found
+from pipeline_runtime.operators.other_kafka import KafkaConnection
+
+ASK_S = 8.0
+KNOCK_S = 3.0
+_FOUND_MAX = 500
+_QUOTED = 200
+
+
+def reached(connection: KafkaConnection) -> KafkaSettings:
+    """Returns how clients reach the cluster, after one of its servers has let Fogline in. Raises
+    ConnectorError."""
+    context = tls_context(connection) if connection.tls else None
+    server = _that_answers(connection, context)
+    with asking(connection):
+        within(2 * KNOCK_S, lambda: knock(_settings(connection, context, server), KNOCK_S))
+    return _settings(connection, context, connection.servers.replace(" ", ""))
+
+
+def _settings(connection: KafkaConnection, context: ssl.SSLContext | None, servers: str) -> KafkaSettings:
+    has_login = connection.login != "none"
+    security: dict[str, Any] = {
+        "security_protocol": ("SASL_" if has_login else "") + ("PLAINTEXT" if context is None else "SSL"),
+        "bootstrap_timeout_ms": int(ASK_S * 1000),
+    }
+    if context is not None:
+        security["ssl_context"] = context
+    if has_login:
+        security |= {
+            "sasl_mechanism": connection.login,
+            "sasl_plain_username": connection.user,
+            "sasl_plain_password": connection.password,
+        }
+    return KafkaSettings(servers, security)
+
+
+def _that_answers(connection: KafkaConnection, context: ssl.SSLContext | None) -> str:
+    """Returns the first server that opens a connection, encrypted if that is wanted. Raises ConnectorError
+    with what is wrong at the first one."""
+    servers = [server.strip() for server in connection.servers.split(",")]
+    first: BaseException | None = None
+    for server in servers:
+        host, _, port = server.rpartition(":")
+        host = host.strip("[]")
+        try:
+            with socket.create_connection((host, int(port)), CONNECT_S / len(servers)) as plain:
+                if context is not None:
+                    with context.wrap_socket(plain, server_hostname=host):
+                        return server
+                return server
+        except (OSError, OverflowError) as error:
+            first = first or error
+    assert first is not None
+    raise in_words(first, connection.where) from first
+
+
+@contextmanager
+def asking(connection: KafkaConnection) -> Iterator[None]:
+    """Raises ConnectorError for what a client of the cluster raises."""
+    try:
+        yield
+    except (KafkaError, OSError) as error:
+        raise failed(error, connection) from error
+
+
+def failed(error: BaseException, connection: KafkaConnection) -> ConnectorError:
+    """Returns what an error of a client means, in words."""
+    where = connection.where
+    match error:
+        case SaslAuthenticationFailedError():
+            return ConnectorError(
+                f"{where} refuses the user name or the password of the connection ({connection.login}).",
+                lasting=True,
+            )
+        case UnsupportedSaslMechanismError():
+            return ConnectorError(
+                f"{where} does not have the login {connection.login}. Choose another one in the connection.",
+                lasting=True,
+            )
+        case AuthorizationError():
+            return ConnectorError(
+                f"{where} does not allow this to the user of the connection ({type(error).__name__}). Its"
+                " administrator has to grant it.",
+                lasting=True,
+            )
+        case KafkaTimeoutError() | TimeoutError():
+            return ConnectorError(f"{where} does not answer.")
+        case KafkaConnectionError():
+            meant = "encrypted by TLS" if connection.tls else "without TLS"
+            return ConnectorError(
+                f"{where} closes the connection {meant}. Check the port, TLS, the login, and whether it asks"
+                " for an own certificate."
+            )
+        case OSError():
+            return in_words(error, where)
+        case _:
+            return ConnectorError(f"{where} says: {type(error).__name__}: {error}"[:_QUOTED])
+
+
+def partitions_of(consumer: Any, connection: KafkaConnection, topic: str) -> list[int]:
+    """Returns the partitions of a topic. Raises ConnectorError, also if the topic is not there."""
+    with asking(connection):
+        found = within(ASK_S, lambda: consumer.topics() and consumer.partitions_for_topic(topic))
+    if not found:
+        raise ConnectorError(
+            f'{connection.where} has no topic "{topic}", or the user of the connection does not see it. Its'
+            " administrator makes it; Fogline makes no topics there.",
+            lasting=True,
+        )
+    return sorted(found)
+
+
+def probe(connection: KafkaConnection, path: str) -> Probed:
+    """Lists the topics, or shows the newest records of the topic `path`."""
+    kafka = reached(connection)
+    if path:
+        with asking(connection):
+            records = peek(kafka, path, ROWS_SHOWN)
+        rows = tuple({"key": each.key, "value": each.value[:_QUOTED]} for each in records)
+        return Probed(f"Connected. The newest records of {path}.", rows)
+    with asking(connection):
+        consumer = within(ASK_S, lambda: open_consumer(kafka))
+    try:
+        with asking(connection):
+            topics = sorted(within(ASK_S, consumer.topics))
+    finally:
+        close_spent(consumer)
+    shown = [topic for topic in topics if not topic.startswith("__")][:_FOUND_MAX]
+    words = f"Connected. The user sees {len(shown)} topics."
+    return Probed(words, found=tuple(Found(path=topic, title=topic) for topic in shown))

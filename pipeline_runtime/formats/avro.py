@@ -1,0 +1,91 @@
+"""Records of Avro to values as JSON has them, and rows to records. Values keep their types: a time is a
+datetime, a decimal a Decimal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from io import BytesIO
+from typing import Any
+
+from pipeline_runtime.formats.avro_schema import AvroSchema, record_fields, without_null
+from pipeline_runtime.formats.malformed import Malformed, Unwritable
+
+_ERROR_CHARACTERS_MAX = 300
+_EXACT = Context(prec=60, rounding=ROUND_HALF_EVEN)
+
+
+def decoded(body: bytes, writer: AvroSchema, reader: AvroSchema | None = None) -> Any:
+    """Returns the value that was written by a schema, as `reader` sees it if there is one. Raises
+    Malformed."""
+    from fastavro import schemaless_reader  # most nodes read no Avro
+
+    source = BytesIO(body)
+    try:
+        found = schemaless_reader(source, writer.parsed, None if reader is None else reader.parsed)
+    except Exception as error:  # of many kinds: whatever stands there instead of a value
+        raise Malformed(f"the record does not fit its Avro schema: {_why(error)}") from error
+    left = len(body) - source.tell()
+    if left:
+        raise Malformed(
+            f"the record does not fit its Avro schema: {left} bytes are left behind the row. It may have been"
+            " written by another schema"
+        )
+    return found
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, EOFError | IndexError):
+        return "it is cut off, or was written by another schema"
+    return f"{type(error).__name__}: {error}"[:_ERROR_CHARACTERS_MAX]
+
+
+class AvroWriter:
+    """Writes rows by one schema, which is that of a record."""
+
+    def __init__(self, schema: AvroSchema) -> None:
+        self._parsed = schema.parsed
+        self._fitting = {
+            name: _fitting(without_null(schema, field["type"]))
+            for name, field in (record_fields(schema) or {}).items()
+        }
+
+    def written(self, row: Mapping[str, Any]) -> bytes:
+        """Returns the row's bytes. Columns that the schema lacks are left out. Raises Unwritable."""
+        from fastavro import schemaless_writer
+
+        target = BytesIO()
+        try:
+            record = {
+                name: None if row[name] is None else fit(row[name])
+                for name, fit in self._fitting.items()
+                if name in row
+            }
+            schemaless_writer(target, self._parsed, record)
+        except Exception as error:  # of many kinds: whatever a value is
+            raise Unwritable(f"it does not fit the Avro schema: {_why(error)}") from error
+        return target.getvalue()
+
+
+def _fitting(schema: Any) -> Callable[[Any], Any]:
+    """Returns what makes a column's value one that fastavro writes by this schema."""
+    logical = schema.get("logicalType", "") if isinstance(schema, dict) else ""
+    plain = schema.get("type") if isinstance(schema, dict) else schema
+    if logical in ("timestamp-millis", "timestamp-micros"):
+        return _moment
+    if logical in ("local-timestamp-millis", "local-timestamp-micros"):
+        return lambda value: _moment(value).replace(tzinfo=None)
+    if logical == "date":
+        return lambda value: date.fromisoformat(str(value)[:10])
+    if logical == "decimal":
+        step = Decimal(1).scaleb(-int(schema.get("scale", 0)))
+        return lambda value: Decimal(str(value)).quantize(step, context=_EXACT)
+    if plain in ("float", "double"):
+        return float
+    return lambda value: value
+
+
+def _moment(value: Any) -> datetime:
+    found = datetime.fromisoformat(value)
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)

@@ -1,0 +1,179 @@
+"""Avro schemas: which columns are in one, and which one says a stream's columns. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from pipeline_runtime.model.schema import FieldType, StreamSchema
+
+SCHEMA_CHARACTERS_MAX = 100_000
+_DEPTH_MAX = 50
+
+_TYPES = {
+    "boolean": FieldType.BOOLEAN,
+    "int": FieldType.INTEGER,
+    "long": FieldType.INTEGER,
+    "float": FieldType.NUMBER,
+    "double": FieldType.NUMBER,
+    "string": FieldType.STRING,
+    "enum": FieldType.STRING,
+}
+_LOGICAL_TYPES = {
+    "date": FieldType.TIMESTAMP,
+    "decimal": FieldType.NUMBER,
+    "uuid": FieldType.STRING,
+    "time-millis": FieldType.STRING,
+    "time-micros": FieldType.STRING,
+    "timestamp-millis": FieldType.TIMESTAMP,
+    "timestamp-micros": FieldType.TIMESTAMP,
+    "local-timestamp-millis": FieldType.TIMESTAMP,
+    "local-timestamp-micros": FieldType.TIMESTAMP,
+}
+_MADE_AS: dict[FieldType, Any] = {
+    FieldType.BOOLEAN: "boolean",
+    FieldType.INTEGER: "long",
+    FieldType.NUMBER: "double",
+    FieldType.STRING: "string",
+    FieldType.TIMESTAMP: {"type": "long", "logicalType": "timestamp-micros"},
+}
+
+
+class SchemaInvalid(ValueError):
+    """A text is no Avro schema that can be used. The message says why."""
+
+
+@dataclass(frozen=True)
+class AvroSchema:
+    """A schema as fastavro has parsed it."""
+
+    parsed: Any
+    named: Mapping[str, Any]  # by full name
+
+    def target(self, schema: Any) -> Any:
+        """Returns what a name stands for, or the schema itself."""
+        return self.named.get(schema, schema) if isinstance(schema, str) else schema
+
+
+@dataclass(frozen=True)
+class AvroColumn:
+    """A field, also of a record in the record, that can be a column."""
+
+    path: tuple[str, ...]
+    type: FieldType
+
+
+@lru_cache(maxsize=256)
+def avro_schema(text: str) -> AvroSchema:
+    """Returns the schema that a text in JSON says. Raises SchemaInvalid."""
+    # Most nodes read no Avro.
+    from fastavro.schema import parse_schema
+
+    if len(text) > SCHEMA_CHARACTERS_MAX:
+        raise SchemaInvalid(f"the Avro schema has more than {SCHEMA_CHARACTERS_MAX:,} characters")
+    named: dict[str, Any] = {}
+    try:
+        found = AvroSchema(parse_schema(json.loads(text), named), named)
+    except RecursionError as error:
+        raise SchemaInvalid("the Avro schema is nested too deeply") from error
+    except json.JSONDecodeError as error:
+        raise SchemaInvalid(f"the Avro schema is not JSON: {error.msg} at character {error.pos}") from error
+    except Exception as error:  # fastavro has no base of its errors
+        raise SchemaInvalid(f"it is no Avro schema: {error or type(error).__name__}") from error
+    _check(found, found.parsed, ())
+    return found
+
+
+def _check(whole: AvroSchema, schema: Any, outside: tuple[str, ...]) -> None:
+    """Refuses what a small record could make very large objects, or a very deep one, of."""
+    schema = whole.target(schema)
+    if isinstance(schema, list):
+        for branch in schema:
+            _check(whole, branch, outside)
+        return
+    if not isinstance(schema, dict):
+        return
+    name = schema.get("name", "")
+    if name and name in outside:
+        raise SchemaInvalid(f'the type "{name}" of the Avro schema holds itself: such records are not read')
+    if len(outside) >= _DEPTH_MAX:
+        raise SchemaInvalid(f"the Avro schema is nested more than {_DEPTH_MAX} deep")
+    inside = (*outside, name)
+    for field in schema.get("fields", ()):
+        _check(whole, field["type"], inside)
+    for part in ("items", "values"):
+        if part in schema:
+            _check(whole, schema[part], inside)
+    if "items" in schema and _takes_no_bytes(whole, schema["items"]):
+        raise SchemaInvalid(
+            "an array of the Avro schema has entries without any bytes: it could have any length"
+        )
+
+
+def _takes_no_bytes(whole: AvroSchema, schema: Any) -> bool:
+    schema = whole.target(schema)
+    if schema == "null":
+        return True
+    if not isinstance(schema, dict):
+        return False
+    if schema.get("type") in ("record", "error"):
+        return all(_takes_no_bytes(whole, field["type"]) for field in schema["fields"])
+    return schema.get("type") == "null" or (schema.get("type") == "fixed" and not schema.get("size"))
+
+
+def columns_in(schema: AvroSchema) -> tuple[AvroColumn, ...]:
+    """Returns the fields of a record's schema that can be columns, as they lie there. Those of a record in
+    the record are among them; arrays, maps, bytes and choices of several types are not."""
+    return tuple(_columns(schema, schema.parsed, ()))
+
+
+def _columns(whole: AvroSchema, schema: Any, path: tuple[str, ...]) -> Iterator[AvroColumn]:
+    schema = without_null(whole, schema)
+    if isinstance(schema, dict) and schema.get("type") in ("record", "error"):
+        for field in schema["fields"]:
+            yield from _columns(whole, field["type"], (*path, field["name"]))
+    elif path and (found := _type_of(schema)) is not None:
+        yield AvroColumn(path, found)
+
+
+def without_null(whole: AvroSchema, schema: Any) -> Any:
+    """Returns the one type that a value may have besides null. Of several types the choice itself."""
+    schema = whole.target(schema)
+    if isinstance(schema, list):
+        others = [each for each in schema if each != "null"]
+        return whole.target(others[0]) if len(others) == 1 else schema
+    return schema
+
+
+def _type_of(schema: Any) -> FieldType | None:
+    if isinstance(schema, str):
+        return _TYPES.get(schema)
+    if not isinstance(schema, dict):
+        return None
+    return _LOGICAL_TYPES.get(schema.get("logicalType", ""), _TYPES.get(schema.get("type", "")))
+
+
+def schema_text_of(schema: StreamSchema, name: str) -> str:
+    """Returns the Avro schema of a stream's rows, as JSON. Each field may be null."""
+    fields = [
+        {"name": field.name, "type": ["null", _MADE_AS[field.type]], "default": None}
+        for field in schema.fields
+    ]
+    return json.dumps({"type": "record", "name": name, "fields": fields})
+
+
+def record_fields(schema: AvroSchema) -> Mapping[str, Any] | None:
+    """Returns the fields of a record's schema by name, or None if it is no record's."""
+    found = schema.target(schema.parsed)
+    if not isinstance(found, dict) or found.get("type") != "record":
+        return None
+    return {field["name"]: field for field in found["fields"]}
+
+
+def has_default(whole: AvroSchema, field: Mapping[str, Any]) -> bool:
+    """Returns whether a row may lack the field."""
+    schema = whole.target(field["type"])
+    return "default" in field or schema == "null" or (isinstance(schema, list) and "null" in schema)

@@ -1,0 +1,144 @@
+"""A schema registry that speaks Confluent's protocol: schemas by their number, and numbers of schemas."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from functools import lru_cache
+from time import monotonic
+from typing import Any
+from urllib.parse import quote
+
+from pipeline_runtime.formats.avro_schema import AvroSchema, SchemaInvalid, avro_schema
+from pipeline_runtime.formats.malformed import Malformed
+
+ANSWER_S = 4.0
+ANSWER_BYTES_MAX = 1 << 20
+SCHEMAS_MAX = 256
+"""How many schemas a process keeps of one registry."""
+UNKNOWN_S = 30.0
+"""For so long nobody asks again for a number that the registry does not have."""
+PREFIX_BYTES = 5
+"""A zero, and four bytes that number the schema."""
+_NOT_FOUND, _CONFLICT, _UNPROCESSABLE = 404, 409, 422
+
+
+class SchemaRegistryError(RuntimeError):
+    """The registry does not answer, or does not take a schema. Whoever needs it has to wait."""
+
+
+class SchemaRegistry:
+    """Safe for threads."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url.rstrip("/")
+        self._lock = threading.Lock()
+        self._schemas: OrderedDict[int, AvroSchema] = OrderedDict()
+        self._unknown: OrderedDict[int, tuple[float, str]] = OrderedDict()
+        self._numbers: dict[tuple[str, str], int] = {}
+
+    def split(self, value: bytes) -> tuple[AvroSchema, bytes]:
+        """Returns the schema that a record was written by, and what stands behind its number. Raises
+        Malformed, SchemaRegistryError."""
+        if len(value) < PREFIX_BYTES or value[0] != 0:
+            raise Malformed(
+                "the record does not begin with a schema registry's prefix: a zero, and the schema's number"
+            )
+        return self.schema(int.from_bytes(value[1:PREFIX_BYTES])), value[PREFIX_BYTES:]
+
+    def schema(self, number: int) -> AvroSchema:
+        """Raises Malformed if the registry has no Avro schema of this number, and SchemaRegistryError."""
+        with self._lock:
+            if (found := self._schemas.get(number)) is not None:
+                self._schemas.move_to_end(number)
+                return found
+            asked_s, why = self._unknown.get(number, (0.0, ""))
+            if why and monotonic() - asked_s < UNKNOWN_S:
+                raise Malformed(why)
+        try:
+            found = self._asked(number)
+        except Malformed as error:
+            with self._lock:
+                _keep(self._unknown, number, (monotonic(), str(error)))
+            raise
+        with self._lock:
+            _keep(self._schemas, number, found)
+        return found
+
+    def _asked(self, number: int) -> AvroSchema:
+        status, answer = self._answer("GET", f"/schemas/ids/{number}")
+        if status == _NOT_FOUND:
+            raise Malformed(f"the schema registry {self._url} has no schema {number}")
+        self._expect(status, answer)
+        if answer.get("schemaType", "AVRO") != "AVRO":
+            raise Malformed(f"the schema {number} is no Avro schema ({answer['schemaType']})")
+        if answer.get("references"):
+            raise Malformed(f"the schema {number} refers to other schemas, which is not read")
+        try:
+            return avro_schema(str(answer.get("schema")))
+        except SchemaInvalid as error:
+            raise Malformed(f"the schema {number} cannot be used: {error}") from error
+
+    def number(self, subject: str, text: str) -> int:
+        """Returns the number of a schema under a subject, where it is registered if it is new. Raises
+        SchemaRegistryError."""
+        with self._lock:
+            if (known := self._numbers.get((subject, text))) is not None:
+                return known
+        path = f"/subjects/{quote(subject, safe='')}/versions"
+        status, answer = self._answer("POST", path, {"schema": text})
+        if status in (_CONFLICT, _UNPROCESSABLE):
+            raise SchemaRegistryError(
+                f"the schema registry {self._url} does not take the schema of {subject}:"
+                f" {str(answer.get('message'))[:500]}"
+            )
+        self._expect(status, answer)
+        try:
+            found = int(answer["id"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise SchemaRegistryError(f"{self._url} answers as no schema registry does") from error
+        with self._lock:
+            self._numbers[subject, text] = found
+        return found
+
+    def _expect(self, status: int, answer: dict[str, Any]) -> None:
+        if status != 200:
+            said = str(answer.get("message", ""))[:200]
+            raise SchemaRegistryError(f"the schema registry {self._url} answers {status} {said}".rstrip())
+
+    def _answer(self, method: str, path: str, body: Any = None) -> tuple[int, dict[str, Any]]:
+        import httpx  # most nodes need no registry
+
+        try:
+            with (
+                httpx.Client(timeout=ANSWER_S, trust_env=False) as client,
+                client.stream(method, self._url + path, json=body) as answer,
+            ):
+                content = b""
+                for part in answer.iter_bytes():
+                    content += part
+                    if len(content) > ANSWER_BYTES_MAX:
+                        raise SchemaRegistryError(f"the schema registry {self._url} answers too much")
+                status = answer.status_code
+        except httpx.HTTPError as error:
+            why = str(error) or type(error).__name__
+            raise SchemaRegistryError(f"the schema registry {self._url} does not answer: {why}") from error
+        try:
+            found = json.loads(content)
+        except ValueError:
+            found = None
+        return status, found if isinstance(found, dict) else {}
+
+
+def _keep(kept: OrderedDict[int, Any], number: int, found: Any) -> None:
+    kept[number] = found
+    kept.move_to_end(number)
+    if len(kept) > SCHEMAS_MAX:
+        kept.popitem(last=False)
+
+
+@lru_cache(maxsize=64)
+def registry_at(url: str) -> SchemaRegistry:
+    """Returns the one of this process."""
+    return SchemaRegistry(url)

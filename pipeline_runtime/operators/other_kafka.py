@@ -1,0 +1,98 @@
+"""Sink: a topic of a Kafka cluster that is not Fogline's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from pipeline_runtime.model.faults import words_for_pattern
+from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.operators.connected import ConnectorSink
+from pipeline_runtime.operators.connections import Secret, TlsFields, connection_field
+from pipeline_runtime.operators.kafka_in import TopicName
+from pipeline_runtime.operators.kafka_out import WrittenParams
+from pipeline_runtime.operators.sdk import Params
+
+_SERVER = r"(?:[A-Za-z0-9._-]{1,255}|\[[0-9A-Fa-f:]{2,45}\]):\d{1,5}"
+_SERVERS = words_for_pattern(
+    rf"^{_SERVER}(?:, ?{_SERVER}){{0,19}}$",
+    "servers have ports, and commas between them: a.example:9093,b.example:9093",
+)
+
+
+class KafkaConnection(TlsFields):
+    """How to reach a Kafka cluster that is not Fogline's own."""
+
+    kind = "kafka"
+    title = "Kafka cluster"
+    probe = "pipeline_runtime.connectors.kafka_session:probe"
+
+    servers: str = Field(
+        pattern=_SERVERS,
+        max_length=2000,
+        title="Bootstrap servers",
+        description="some of its brokers: a.example:9093,b.example:9093",
+    )
+    login: Literal["none", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = Field(
+        default="none", description="how Fogline logs in (SASL); none: not at all, or by the own certificate"
+    )
+    user: str | None = Field(default=None, max_length=200, title="User name")
+    password: Secret | None = Field(default=None, title="Password")
+
+    @model_validator(mode="after")
+    def _whole(self) -> KafkaConnection:
+        if self.login != "none" and not (self.user and self.password):
+            raise ValueError("a login needs a user name and a password")
+        return self
+
+    @property
+    def where(self) -> str:
+        return f"the Kafka cluster {self.servers}"
+
+
+class OtherTopicParams(Params):
+    connection: str = connection_field("kafka")
+    topic: TopicName = Field(description="an existing topic of that cluster")
+
+
+class OtherKafkaOutParams(WrittenParams, OtherTopicParams):
+    """How rows become records of another cluster's topic."""
+
+
+class OtherKafkaOut(ConnectorSink):
+    """Writes each row to a topic of a Kafka cluster that is not Fogline's own, **exactly once** for readers
+    with `isolation.level=read_committed`.
+
+     Rows become records as in [kafka-out](#kafka-out). How far the element has come is stored in the other
+    cluster, in the transaction of the rows, as the offset of the consumer group
+    `fogline-<deployment>-<element>` on partition 0 of the topic. So no row is missing and none comes twice,
+    also if the node, the connection or a cluster ends at any moment. An earlier owner that comes back is
+    refused by the group's epoch and by the transactional id, which has the same name.
+
+     The offset is stored again each hour, since Kafka forgets offsets that nobody renews
+    (`offsets.retention.minutes`, 7 days by default). If the element has been away for longer, the rows that
+    Fogline still has come again. Nobody else may use the group.
+
+     A record that the topic does not take, such as one that is too large, goes to the dead letters. A dead
+    letter may come twice after an error.
+
+     The user needs the rights to write and to describe the topic, to write and to describe the transactional
+    id, to read and to describe the group, and to describe the topic's configuration.
+    """
+
+    type = "other-kafka-out"
+    title = "Other Kafka out"
+    summary = "Writes rows to a topic of another Kafka cluster, exactly once"
+    icon = "log-out"
+    Params = OtherKafkaOutParams
+    connector = "pipeline_runtime.connectors.other_kafka_out:OtherKafkaDeliverer"
+    connection = KafkaConnection
+    delivery = "exactly once"
+    example = {"connection": "plant-kafka", "topic": "results"}
+
+    params: OtherKafkaOutParams
+
+    def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
+        return self.params.schema_written(inputs["in"])

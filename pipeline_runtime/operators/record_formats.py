@@ -1,0 +1,156 @@
+"""How the records of a user's topic are written: what a form asks for, and how that is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue
+
+from pipeline_runtime.formats.avro_schema import (
+    SCHEMA_CHARACTERS_MAX,
+    AvroSchema,
+    SchemaInvalid,
+    avro_schema,
+    columns_in,
+    has_default,
+    record_fields,
+    schema_text_of,
+    without_null,
+)
+from pipeline_runtime.model.faults import words_for_pattern
+from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
+from pipeline_runtime.model.spec import RecordFormat
+from pipeline_runtime.operators.columns import Decimal, Delimiter, SchemaCheck
+from pipeline_runtime.operators.sdk import Params
+
+_FORMATS: list[JsonValue] = [
+    {"title": "JSON", "value": "json"},
+    {"title": "Avro", "value": "avro", "with": ["avro_schema", "registry"]},
+    {"title": "CSV", "value": "csv", "with": ["delimiter", "decimal", "names_line"]},
+    {"title": "Text: the record is one value", "value": "text", "with": ["text_column"]},
+]
+_URL = words_for_pattern(
+    r"^https?://[A-Za-z0-9.:\[\]_-]{1,255}(/[A-Za-z0-9._~/-]{0,500})?$",
+    "an address of a schema registry is such as http://registry.plant.example:8081, without a user name",
+)
+
+FormatName = Annotated[
+    Literal["json", "avro", "csv", "text"],
+    Field(
+        title="Format",
+        json_schema_extra={"x-choices": _FORMATS, "x-first": True},
+        description="how the value of a record is written",
+    ),
+]
+AvroText = Annotated[
+    str,
+    Field(
+        max_length=SCHEMA_CHARACTERS_MAX,
+        title="Avro schema",
+        description="the schema, as JSON; with a registry it may be left empty",
+    ),
+]
+RegistryUrl = Annotated[
+    str,
+    Field(
+        pattern=_URL,
+        title="Schema registry",
+        description="the address of a schema registry that speaks Confluent's protocol; each record then"
+        " begins with its schema's number. Empty: none",
+    ),
+]
+NamesLine = Annotated[
+    bool,
+    Field(title="A line of names", description="each record of CSV begins with a line that names its cells"),
+]
+
+
+class FormatParams(Params):
+    """The parameters of a format."""
+
+    format: FormatName = "json"
+    avro_schema: AvroText | None = None
+    registry: RegistryUrl | None = None
+    delimiter: Delimiter = ","
+    decimal: Decimal = "."
+    names_line: NamesLine = False
+
+    def record_format(self) -> RecordFormat | None:
+        """Returns the format, or None for JSON."""
+        match self.format:
+            case "json":
+                return None
+            case "avro":
+                return RecordFormat(kind="avro", avro=self.avro_schema or None, registry=self.registry)
+            case "csv":
+                return RecordFormat(
+                    kind="csv", delimiter=self.delimiter, decimal=self.decimal, names=self.names_line
+                )
+            case "text":
+                return RecordFormat(kind="text")
+
+
+def schema_of(params: FormatParams, check: SchemaCheck) -> AvroSchema | None:
+    """Returns the Avro schema of the form, if it has one and that is to be used. Reports why it cannot be."""
+    if params.format != "avro" or not params.avro_schema:
+        return None
+    try:
+        return avro_schema(params.avro_schema)
+    except SchemaInvalid as error:
+        check.fail("params.avro_schema", str(error))
+        return None
+
+
+def schema_fields(text: str) -> tuple[tuple[tuple[str, ...], SchemaField], ...]:
+    """Returns where the columns lie that an Avro schema has, and what they are. A field of a record in the
+    record is the column "outer_inner". Returns nothing of a text that is no schema."""
+    try:
+        found = columns_in(avro_schema(text))
+    except SchemaInvalid:
+        return ()
+    return tuple(
+        (each.path, SchemaField(name="_".join(each.path), type=each.type))
+        for each in found
+        if not each.path[0].startswith("_")
+    )
+
+
+def check_written(params: FormatParams, schema: StreamSchema, check: SchemaCheck) -> None:
+    """Reports why rows of this stream cannot be written in the format."""
+    if params.format != "avro":
+        return
+    found = schema_of(params, check)
+    if found is None:
+        if not params.avro_schema:
+            _check_names(schema.names, check)
+        return
+    fields = record_fields(found)
+    if fields is None:
+        check.fail("params.avro_schema", "the Avro schema is not that of a record, as a row is")
+        return
+    for name, field in fields.items():
+        if name not in schema.names and not has_default(found, field):
+            check.fail(
+                "params.avro_schema", f'the input has no column "{name}", and the field has no default'
+            )
+        elif name in schema.names and isinstance(without_null(found, field["type"]), dict | list):
+            _check_simple(found, field, check)
+
+
+def _check_simple(schema: AvroSchema, field: dict[str, object], check: SchemaCheck) -> None:
+    kind = without_null(schema, field["type"])
+    if isinstance(kind, dict) and kind.get("type") in ("record", "error", "array", "map"):
+        check.fail(
+            "params.avro_schema",
+            f'the field "{field["name"]}" is of the type {kind["type"]}: a column holds one value only',
+        )
+
+
+def _check_names(names: Sequence[str], check: SchemaCheck) -> None:
+    """The schema is made of the columns, so their names have to be names in Avro."""
+    fields = tuple(SchemaField(name=name, type=FieldType.STRING) for name in names)
+    try:
+        avro_schema(schema_text_of(StreamSchema(fields=fields), "Row"))
+    except SchemaInvalid as error:
+        check.fail("params.format", f"the columns make no Avro schema ({error}): rename them by a Select")

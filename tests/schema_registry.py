@@ -1,0 +1,68 @@
+"""A schema registry for tests: what Confluent's protocol says of schemas by number and of subjects."""
+
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+class RegistryServer:
+    """Serves from `with` to its end. `asked` counts the requests."""
+
+    def __init__(self, port: int = 0) -> None:
+        self.schemas: dict[int, dict[str, Any]] = {}
+        self.subjects: dict[str, int] = {}
+        self.refuses = False  # schemas of subjects, as one that does not fit the former ones
+        self.asked = 0
+        registry = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                registry.asked += 1
+                number = self.path.removeprefix("/schemas/ids/")
+                found = registry.schemas.get(int(number)) if number.isdigit() else None
+                if found is None:
+                    self.answer(404, {"error_code": 40403, "message": "Schema not found"})
+                else:
+                    self.answer(200, found)
+
+            def do_POST(self) -> None:
+                registry.asked += 1
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                if registry.refuses:
+                    self.answer(409, {"error_code": 409, "message": "The schema is incompatible"})
+                    return
+                subject = self.path.removeprefix("/subjects/").removesuffix("/versions")
+                self.answer(200, {"id": registry.register(subject, body["schema"])})
+
+            def answer(self, status: int, body: Any) -> None:
+                content = json.dumps(body).encode()
+                self.send_response(status)
+                self.send_header("Content-Type", "application/vnd.schemaregistry.v1+json")
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *_: Any) -> None:
+                return None
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def register(self, subject: str, schema: str) -> int:
+        number = next((n for n, each in self.schemas.items() if each["schema"] == schema), None)
+        if number is None:
+            number = 100 + len(self.schemas)
+            self.schemas[number] = {"schema": schema}
+        self.subjects[subject] = number
+        return number
+
+    def __enter__(self) -> RegistryServer:
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()

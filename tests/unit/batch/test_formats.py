@@ -1,0 +1,463 @@
+"""Records of Avro, CSV and text become rows, and rows become such records."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from io import BytesIO
+from typing import Any
+from uuid import UUID
+
+import fastavro
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from pipeline_runtime.batch.output import LETTERS, RECORDS, BatchOutput
+from pipeline_runtime.batch.outside import Beside, Read, not_far_ahead, read_outside
+from pipeline_runtime.batch.written import HEADERS, as_written
+from pipeline_runtime.formats.schema_registry import SchemaRegistry, SchemaRegistryError
+from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
+from pipeline_runtime.model.spec import ElementSpec, GroupSpec, OutputStream
+from pipeline_runtime.operators.kafka_in import KafkaIn, KafkaInParams
+from pipeline_runtime.operators.kafka_out import KafkaOut, KafkaOutParams
+from pipeline_runtime.operators.sdk import SchemaMismatch
+from tests.schema_registry import RegistryServer
+
+NOW_MS = 1_790_000_000_000
+AT = datetime(2026, 3, 1, 6, 0, 0, 123_000, UTC)
+MACHINE: dict[str, Any] = {
+    "type": "record",
+    "name": "Machine",
+    "namespace": "plant",
+    "fields": [
+        {"name": "id", "type": {"type": "string", "logicalType": "uuid"}},
+        {"name": "count", "type": "int"},
+        {"name": "temperature", "type": ["null", "double"]},
+        {"name": "runs", "type": "boolean"},
+        {"name": "state", "type": {"type": "enum", "name": "State", "symbols": ["ON", "OFF"]}},
+        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+        {"name": "seen", "type": ["null", {"type": "long", "logicalType": "timestamp-micros"}]},
+        {"name": "day", "type": {"type": "int", "logicalType": "date"}},
+        {
+            "name": "price",
+            "type": {"type": "bytes", "logicalType": "decimal", "precision": 12, "scale": 2},
+        },
+        {
+            "name": "place",
+            "type": {"type": "record", "name": "Place", "fields": [{"name": "hall", "type": "string"}]},
+        },
+        {"name": "tags", "type": {"type": "array", "items": "string"}},
+        {"name": "former", "type": ["null", "Place"]},
+    ],
+}
+ROW: dict[str, Any] = {
+    "id": "6f1f7a4e-6f1e-4d52-8a51-2f2c3d4e5f60",
+    "count": 3,
+    "temperature": 21.5,
+    "runs": True,
+    "state": "ON",
+    "at": AT,
+    "seen": None,
+    "day": date(2026, 2, 28),
+    "price": Decimal("12.30"),
+    "place": {"hall": "B"},
+    "tags": ["a", "b"],
+    "former": None,
+}
+TAKEN_OVER = {
+    "id": ROW["id"],
+    "count": 3,
+    "temperature": 21.5,
+    "runs": True,
+    "state": "ON",
+    "at": AT,
+    "seen": None,
+    "day": datetime(2026, 2, 28, tzinfo=UTC),
+    "price": 12.3,
+    "place_hall": "B",
+    "former_hall": None,
+}
+
+
+def avro(schema: Any, row: Any) -> bytes:
+    target = BytesIO()
+    fastavro.schemaless_writer(target, fastavro.parse_schema(schema), row)
+    return target.getvalue()
+
+
+def read(values: list[bytes | None], beside: Beside | None = None, **params: Any) -> Read:
+    given = KafkaInParams.model_validate({"topic": "t", **params})
+    schema = KafkaIn(given).output_schema({})
+    times_ms = np.full(len(values), NOW_MS)
+    records = pa.array(values, pa.binary())
+    found = read_outside(records, times_ms, schema, given.reading(), beside or Beside())
+    return not_far_ahead(found, given.reading(), NOW_MS)
+
+
+def in_avro(values: list[bytes | None], schema: Any = MACHINE, **params: Any) -> Read:
+    return read(values, format="avro", avro_schema=json.dumps(schema), **params)
+
+
+# -- Avro in ---------------------------------------------------------------------------------------------
+
+
+def test_the_columns_of_a_form_without_any_are_those_of_its_avro_schema() -> None:
+    found = in_avro([avro(MACHINE, ROW)])
+    assert found.columns.to_pylist() == [TAKEN_OVER]
+    assert found.rejects == ()
+
+
+def test_columns_of_avro_lie_where_they_say_and_may_be_the_event_time_and_rows() -> None:
+    columns = [
+        {"name": "hall", "type": "string", "from": "place.hall"},
+        {"name": "second", "type": "string", "from": "tags[1]"},
+        {"name": "exact", "type": "string", "from": "price"},
+        {"name": "day", "type": "string"},
+    ]
+    found = in_avro([avro(MACHINE, ROW)], columns=columns, time={"from": "at"})
+    expected = {"hall": "B", "second": "b", "exact": "12.30", "day": "2026-02-28"}
+    assert found.columns.to_pylist() == [expected]
+    assert found.times_us.tolist() == [int(AT.timestamp() * 1_000_000)]
+
+
+def test_an_array_of_records_is_rows() -> None:
+    entry = {"type": "record", "name": "Value", "fields": [{"name": "v", "type": "double"}]}
+    schema = {
+        "type": "record",
+        "name": "Values",
+        "fields": [
+            {"name": "line", "type": "string"},
+            {"name": "values", "type": {"type": "array", "items": entry}},
+        ],
+    }
+    columns = [{"name": "v", "type": "number"}, {"name": "line", "from": "$.line"}]
+    value = avro(schema, {"line": "L", "values": [{"v": 1.0}, {"v": 2.0}]})
+    found = in_avro([value], schema, columns=columns, rows="values")
+    assert found.columns.to_pylist() == [{"v": 1.0, "line": "L"}, {"v": 2.0, "line": "L"}]
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        (None, "a tombstone"),
+        (b"", "cut off"),
+        (avro(MACHINE, ROW)[:-4], "does not fit its Avro schema"),
+        (avro(MACHINE, ROW) + b"more", "4 bytes are left behind the row"),
+        (b"\0\0\0\0\7" + avro(MACHINE, ROW), "registry's prefix"),
+        (b'{"id": 1}', "does not fit its Avro schema"),
+    ],
+)
+def test_a_record_that_is_not_of_its_schema_is_a_dead_letter_and_the_others_come(
+    value: bytes | None, why: str
+) -> None:
+    found = in_avro([avro(MACHINE, ROW), value, avro(MACHINE, ROW)])
+    assert found.columns.to_pylist() == [TAKEN_OVER, TAKEN_OVER]
+    [reject] = found.rejects
+    assert reject.index == 1
+    assert why in reject.reason
+
+
+def test_a_dead_letter_shows_what_was_read_or_the_bytes() -> None:
+    columns = [{"name": "count", "type": "integer", "from": "state"}]
+    found = in_avro([avro(MACHINE, ROW), b"\1\2"], columns=columns)
+    refused, broken = found.rejects
+    assert "is the text" in refused.reason
+    assert json.loads(refused.raw or "")["place"] == {"hall": "B"}
+    assert broken.raw == "01 02"
+
+
+@pytest.mark.parametrize(
+    ("schema", "why"),
+    [
+        ("{", "is not JSON"),
+        ('{"type": "nothing"}', "is no Avro schema"),
+        (
+            json.dumps(
+                {
+                    "type": "record",
+                    "name": "Node",
+                    "fields": [{"name": "next", "type": ["null", "Node"]}],
+                }
+            ),
+            "holds itself",
+        ),
+        (
+            json.dumps(
+                {
+                    "type": "record",
+                    "name": "R",
+                    "fields": [{"name": "a", "type": {"type": "array", "items": "null"}}],
+                }
+            ),
+            "could have any length",
+        ),
+        ("", "needs a schema"),
+    ],
+)
+def test_a_schema_that_cannot_be_used_is_a_fault_of_the_form(schema: str, why: str) -> None:
+    params = {"topic": "t", "format": "avro", "avro_schema": schema, "columns": [{"name": "n"}]}
+    with pytest.raises(SchemaMismatch, match=why) as caught:
+        KafkaIn(KafkaInParams.model_validate(params)).output_schema({})
+    assert caught.value.path == "params.avro_schema"
+
+
+# -- the registry ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def registry() -> Iterator[RegistryServer]:
+    with RegistryServer() as server:
+        yield server
+
+
+def numbered(number: int, body: bytes) -> bytes:
+    return b"\0" + number.to_bytes(4, "big") + body
+
+
+def test_each_record_is_read_by_the_schema_of_its_writer_which_is_asked_for_once(
+    registry: RegistryServer,
+) -> None:
+    newer = {**MACHINE, "fields": [{"name": "more", "type": "string"}, *MACHINE["fields"]]}
+    first = registry.register("t-value", json.dumps(MACHINE))
+    second = registry.register("t-value", json.dumps(newer))
+    values: list[bytes | None] = [
+        numbered(first, avro(MACHINE, ROW)),
+        numbered(second, avro(newer, {**ROW, "more": "x"})),
+    ]
+    columns = [{"name": "count", "type": "integer"}, {"name": "more"}]
+    found = read(values * 20, format="avro", registry=registry.url, columns=columns)
+    rows = [{"count": 3, "more": None}, {"count": 3, "more": "x"}]
+    assert found.columns.to_pylist() == rows * 20
+    assert registry.asked == 2
+
+
+def test_a_schema_in_the_form_is_the_readers(registry: RegistryServer) -> None:
+    number = registry.register("t-value", json.dumps(MACHINE))
+    reader = {
+        "type": "record",
+        "name": "Machine",
+        "namespace": "plant",
+        "fields": [
+            {"name": "count", "type": "double"},
+            {"name": "missing", "type": "string", "default": "none"},
+        ],
+    }
+    found = in_avro([numbered(number, avro(MACHINE, ROW))], reader, registry=registry.url)
+    assert found.columns.to_pylist() == [{"count": 3.0, "missing": "none"}]
+
+
+def test_a_number_that_the_registry_does_not_have_is_a_dead_letter_and_is_not_asked_for_again(
+    registry: RegistryServer,
+) -> None:
+    registry.schemas[7] = {"schema": "{}", "schemaType": "PROTOBUF"}
+    columns = [{"name": "count", "type": "integer"}]
+    values: list[bytes | None] = [numbered(6, b"x"), numbered(6, b"y"), numbered(7, b""), b"{}"]
+    found = read(values, format="avro", registry=registry.url, columns=columns)
+    unknown, again, protobuf, plain = (reject.reason for reject in found.rejects)
+    assert "has no schema 6" in unknown
+    assert again == unknown
+    assert "no Avro schema (PROTOBUF)" in protobuf
+    assert "does not begin with a schema registry's prefix" in plain
+    assert registry.asked == 2
+
+
+def test_a_registry_that_does_not_answer_is_no_reason_for_a_dead_letter(registry: RegistryServer) -> None:
+    with RegistryServer() as gone:
+        url = gone.url
+    with pytest.raises(SchemaRegistryError, match="does not answer"):
+        read([numbered(6, b"x")], format="avro", registry=url, columns=[{"name": "n"}])
+    registry.refuses = True
+    with pytest.raises(SchemaRegistryError, match="incompatible"):
+        SchemaRegistry(registry.url).number("t-value", json.dumps(MACHINE))
+
+
+# -- CSV, text, keys and headers -------------------------------------------------------------------------
+
+
+def test_lines_of_csv_are_rows_of_cells_in_their_order() -> None:
+    columns = [
+        {"name": "line"},
+        {"name": "watts", "type": "number"},
+        {"name": "on", "type": "boolean"},
+        {"name": "last", "type": "integer", "from": "[4]"},
+    ]
+    values: list[bytes | None] = [b'"A, B",1.5,true,x,7\r\nC,,FALSE,x,8\n', b"D,-2e3,true,x,9"]
+    found = read(values, format="csv", columns=columns)
+    assert found.columns.to_pylist() == [
+        {"line": "A, B", "watts": 1.5, "on": True, "last": 7},
+        {"line": "C", "watts": None, "on": False, "last": 8},
+        {"line": "D", "watts": -2000.0, "on": True, "last": 9},
+    ]
+    assert found.places.tolist() == [0, 0, 1]
+
+
+def test_csv_may_have_names_another_delimiter_and_commas_in_numbers() -> None:
+    columns = [
+        {"name": "watts", "type": "number", "from": "Leistung"},
+        {"name": "note"},
+    ]
+    text = b"note;Leistung;at\n1,5;1,5;1772344800\n2;-0,25;1772344801\n"
+    given = {"delimiter": ";", "decimal": ",", "names_line": True, "time": {"from": "at", "format": "s"}}
+    found = read([text], format="csv", columns=columns, **given)
+    assert found.columns.to_pylist() == [{"watts": 1.5, "note": "1,5"}, {"watts": -0.25, "note": "2"}]
+    assert found.times_us.tolist() == [1_772_344_800_000_000, 1_772_344_801_000_000]
+
+
+@pytest.mark.parametrize(
+    ("value", "names", "why"),
+    [
+        (b"A", False, "it has 1 cells, and at least 2 are needed"),
+        (b"A,x", False, "a number is needed"),
+        (b'"A,1', False, "is not CSV"),
+        (b"", False, "is empty"),
+        (b"\xff\xfe", False, "is not UTF-8"),
+        (b"line,watts\nA", True, "the line of names has another number"),
+        (b"line,line\nA,1", True, "have one name"),
+    ],
+)
+def test_csv_that_is_cut_off_or_does_not_fit_is_a_dead_letter(value: bytes, names: bool, why: str) -> None:
+    columns = [{"name": "line"}, {"name": "watts", "type": "number"}]
+    found = read([value], format="csv", columns=columns, names_line=names)
+    [reject] = found.rejects
+    assert why in reject.reason
+    assert found.columns.num_rows == 0
+
+
+def test_text_is_one_column_beside_the_key_and_headers() -> None:
+    columns = [
+        {"name": "value", "type": "number"},
+        {"name": "machine", "type": "integer", "place": "key"},
+        {"name": "trace", "place": "header", "from": "trace-id"},
+    ]
+    beside = Beside(
+        pa.array([b"7", None, b"x"], pa.binary()),
+        {0: (("trace-id", b"old"), ("trace-id", b"new")), 1: (("other", b"x"), ("trace-id", None))},
+    )
+    found = read([b" 21.5 ", b"3", b"4"], beside, format="text", columns=columns)
+    assert found.columns.to_pylist() == [
+        {"value": 21.5, "machine": 7, "trace": "new"},
+        {"value": 3.0, "machine": None, "trace": None},
+    ]
+    [reject] = found.rejects
+    assert 'column "machine" is the text "x"' in reject.reason
+
+
+def test_json_has_keys_and_headers_too() -> None:
+    columns = [{"name": "n", "type": "integer"}, {"name": "machine", "place": "key"}]
+    found = read([b'{"n":1}'], Beside(pa.array([b"m"], pa.binary())), columns=columns)
+    assert found.columns.to_pylist() == [{"n": 1, "machine": "m"}]
+
+
+# -- out -------------------------------------------------------------------------------------------------
+
+SCHEMA = StreamSchema(
+    fields=(
+        Field(name="line", type=FieldType.STRING),
+        Field(name="watts", type=FieldType.NUMBER),
+        Field(name="count", type=FieldType.INTEGER),
+        Field(name="at", type=FieldType.TIMESTAMP),
+    )
+)
+FIRST = {"line": "A", "watts": 1.5, "count": 2, "at": "2026-03-01T06:00:00.123Z"}
+EMPTY = {"line": None, "watts": None, "count": None, "at": None}
+
+
+def written(rows: list[dict[str, Any]], **params: Any) -> BatchOutput:
+    given = KafkaOutParams.model_validate({"topic": "t", **params})
+    schema = KafkaOut(given).output_schema({"in": SCHEMA})
+    stream = OutputStream(
+        source="out.out", topic="t", data_schema=schema, external=True, writing=given.writing()
+    )
+    spec = GroupSpec(
+        deployment="d",
+        pipeline="p",
+        group="g",
+        elements=(ElementSpec(id="out", type="kafka-out"),),
+        outputs=(stream,),
+    )
+    texts = [{"key": "k", "time_ms": 5, "value": json.dumps(row)} for row in rows]
+    records = {"out.out": pa.Table.from_pylist(texts, RECORDS)}
+    return as_written(BatchOutput(records, {}, LETTERS.empty_table(), {"out.out": len(rows)}), spec)
+
+
+def values_of(output: BatchOutput) -> list[bytes]:
+    found: list[bytes] = output.records["out.out"]["value"].to_pylist()
+    return found
+
+
+def test_avro_is_written_by_a_schema_of_the_columns_and_read_again(registry: RegistryServer) -> None:
+    output = written([FIRST, EMPTY], format="avro", registry=registry.url)
+    number = registry.subjects["t-value"]
+    schema = json.loads(registry.schemas[number]["schema"])
+    rows = []
+    for value in values_of(output):
+        assert value[:5] == numbered(number, b"")
+        rows.append(fastavro.schemaless_reader(BytesIO(value[5:]), schema, None))
+    assert rows == [{**FIRST, "at": AT}, EMPTY]
+    assert registry.asked == 1
+
+
+def test_avro_is_written_by_the_schema_of_the_form() -> None:
+    fields = [
+        {"name": "line", "type": {"type": "enum", "name": "Line", "symbols": ["A", "B"]}},
+        {"name": "watts", "type": {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 1}},
+        {"name": "at", "type": {"type": "int", "logicalType": "date"}},
+        {"name": "id", "type": {"type": "string", "logicalType": "uuid"}, "default": str(UUID(int=0))},
+    ]
+    schema = {"type": "record", "name": "Out", "fields": fields}
+    rows = [FIRST, {**FIRST, "line": "C"}, {**FIRST, "watts": 123456.0}, {**FIRST, "line": "B"}]
+    output = written(rows, format="avro", avro_schema=json.dumps(schema))
+    read_again = [fastavro.schemaless_reader(BytesIO(each), schema, None) for each in values_of(output)]
+    assert [each["line"] for each in read_again] == ["A", "B"]
+    assert read_again[0]["watts"] == Decimal("1.5")
+    assert read_again[0]["at"] == date(2026, 3, 1)
+    assert read_again[0]["id"] == UUID(int=0)
+    letters = output.letters.to_pylist()
+    assert [json.loads(letter["raw"])["line"] for letter in letters] == ["C", "A"]
+    assert all("does not fit the Avro schema" in letter["reason"] for letter in letters)
+    assert {letter["element"] for letter in letters} == {"out"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "path", "why"),
+    [
+        ([{"name": "other", "type": "string"}], "params.avro_schema", 'no column "other"'),
+        (
+            [{"name": "line", "type": {"type": "map", "values": "string"}}],
+            "params.avro_schema",
+            "of the type map",
+        ),
+    ],
+)
+def test_a_schema_that_rows_cannot_have_is_a_fault_of_the_form(fields: Any, path: str, why: str) -> None:
+    schema = json.dumps({"type": "record", "name": "Out", "fields": fields})
+    with pytest.raises(SchemaMismatch, match=why) as caught:
+        written([], format="avro", avro_schema=schema)
+    assert caught.value.path == path
+
+
+def test_csv_and_text_are_written_and_columns_become_headers() -> None:
+    rows = [{**FIRST, "line": 'A;"'}, EMPTY]
+    csv = written(rows, format="csv", delimiter=";", decimal=",", names_line=True, headers=["count"])
+    assert values_of(csv) == [
+        b'line;watts;count;at\n"A;""";1,5;2;2026-03-01T06:00:00.123Z',
+        b"line;watts;count;at\n;;;",
+    ]
+    assert csv.records["out.out"][HEADERS].to_pylist() == [[("count", b"2")], []]
+
+    text = written(rows, format="text", text_column="watts")
+    assert values_of(text) == [b"1.5"]
+    [letter] = text.letters.to_pylist()
+    assert "is empty" in letter["reason"]
+
+    headers = written([FIRST], headers=["line"])
+    assert [json.loads(value) for value in values_of(headers)] == [FIRST]
+    assert headers.records["out.out"][HEADERS].to_pylist() == [[("line", b"A")]]
+
+
+def test_plain_json_stays_as_the_elements_have_made_it() -> None:
+    output = written([FIRST])
+    assert output.records["out.out"].schema == RECORDS

@@ -11,6 +11,7 @@ from typing import Any
 from pipeline_runtime.model.schema import FieldType, StreamSchema
 
 SCHEMA_CHARACTERS_MAX = 100_000
+TYPES_MAX = 5_000
 _DEPTH_MAX = 50
 
 _TYPES = {
@@ -83,45 +84,42 @@ def avro_schema(text: str) -> AvroSchema:
         raise SchemaInvalid(f"the Avro schema is not JSON: {error.msg} at character {error.pos}") from error
     except Exception as error:  # fastavro has no base of its errors
         raise SchemaInvalid(f"it is no Avro schema: {error or type(error).__name__}") from error
-    _check(found, found.parsed, ())
+    _check(found)
     return found
 
 
-def _check(whole: AvroSchema, schema: Any, outside: tuple[str, ...]) -> None:
-    """Refuses what a small record could make very large objects, or a very deep one, of."""
-    schema = whole.target(schema)
-    if isinstance(schema, list):
-        for branch in schema:
-            _check(whole, branch, outside)
-        return
-    if not isinstance(schema, dict):
-        return
-    name = schema.get("name", "")
-    if name and name in outside:
-        raise SchemaInvalid(f'the type "{name}" of the Avro schema holds itself: such records are not read')
-    if len(outside) >= _DEPTH_MAX:
-        raise SchemaInvalid(f"the Avro schema is nested more than {_DEPTH_MAX} deep")
-    inside = (*outside, name)
-    for field in schema.get("fields", ()):
-        _check(whole, field["type"], inside)
-    for part in ("items", "values"):
-        if part in schema:
-            _check(whole, schema[part], inside)
-    if "items" in schema and _takes_no_bytes(whole, schema["items"]):
-        raise SchemaInvalid(
-            "an array of the Avro schema has entries without any bytes: it could have any length"
-        )
+def _check(whole: AvroSchema) -> None:
+    """Refuses what a small record could make very many objects, or a very deep one, of: each value that is
+    repeated takes at least a byte."""
+    left: list[tuple[Any, tuple[str, ...], bool]] = [(whole.parsed, (), False)]
+    seen = 0
+    while left:
+        schema, outside, is_repeated = left.pop()
+        schema, seen = whole.target(schema), seen + 1
+        if seen > TYPES_MAX:
+            raise SchemaInvalid(f"the Avro schema has more than {TYPES_MAX:,} types in each other")
+        if isinstance(schema, list):  # which of them it is takes a byte
+            left += [(branch, outside, is_repeated) for branch in schema if branch != "null"]
+            continue
+        if is_repeated and _is_empty(schema):
+            raise SchemaInvalid("an array or map of the Avro schema has values that take no bytes")
+        if not isinstance(schema, dict):
+            continue
+        name = schema.get("name", "")
+        if name and name in outside:
+            raise SchemaInvalid(f'the type "{name}" of the Avro schema holds itself: that is not read')
+        if len(outside) >= _DEPTH_MAX:
+            raise SchemaInvalid(f"the Avro schema is nested more than {_DEPTH_MAX} deep")
+        inside = (*outside, name)
+        left += [(field["type"], inside, is_repeated) for field in schema.get("fields", ())]
+        left += [(schema[part], inside, True) for part in ("items", "values") if part in schema]
 
 
-def _takes_no_bytes(whole: AvroSchema, schema: Any) -> bool:
-    schema = whole.target(schema)
-    if schema == "null":
-        return True
+def _is_empty(schema: Any) -> bool:
     if not isinstance(schema, dict):
-        return False
-    if schema.get("type") in ("record", "error"):
-        return all(_takes_no_bytes(whole, field["type"]) for field in schema["fields"])
-    return schema.get("type") == "null" or (schema.get("type") == "fixed" and not schema.get("size"))
+        return bool(schema == "null")
+    kind = schema.get("type")
+    return kind == "null" or (kind == "fixed" and not schema["size"]) or schema.get("fields") == []
 
 
 def columns_in(schema: AvroSchema) -> tuple[AvroColumn, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field, JsonValue
 
@@ -35,46 +35,37 @@ _URL = words_for_pattern(
     "an address of a schema registry is such as http://registry.plant.example:8081, without a user name",
 )
 
-FormatName = Annotated[
-    Literal["json", "avro", "csv", "text"],
-    Field(
-        title="Format",
-        json_schema_extra={"x-choices": _FORMATS, "x-first": True},
-        description="how the value of a record is written",
-    ),
-]
-AvroText = Annotated[
-    str,
-    Field(
-        max_length=SCHEMA_CHARACTERS_MAX,
-        title="Avro schema",
-        description="the schema, as JSON; with a registry it may be left empty",
-    ),
-]
-RegistryUrl = Annotated[
-    str,
-    Field(
-        pattern=_URL,
-        title="Schema registry",
-        description="the address of a schema registry that speaks Confluent's protocol; each record then"
-        " begins with its schema's number. Empty: none",
-    ),
-]
-NamesLine = Annotated[
-    bool,
-    Field(title="A line of names", description="each record of CSV begins with a line that names its cells"),
-]
-
 
 class FormatParams(Params):
     """The parameters of a format."""
 
-    format: FormatName = "json"
-    avro_schema: AvroText | None = None
-    registry: RegistryUrl | None = None
-    delimiter: Delimiter = ","
-    decimal: Decimal = "."
-    names_line: NamesLine = False
+    format: Literal["json", "avro", "csv", "text"] = Field(
+        default="json",
+        json_schema_extra={"x-choices": _FORMATS, "x-first": True},
+        description="how the value of a record is written",
+    )
+    avro_schema: str | None = Field(
+        default=None,
+        max_length=SCHEMA_CHARACTERS_MAX,
+        title="Avro schema",
+        description="the schema, as JSON; with a registry it may be left empty",
+    )
+    registry: str | None = Field(
+        default=None,
+        pattern=_URL,
+        title="Schema registry",
+        description="the address of a schema registry that speaks Confluent's protocol; each record then"
+        " begins with its schema's number. Empty: none",
+    )
+    delimiter: Delimiter = Field(
+        default=",", description='the character between two cells of CSV, or the word "tab"'
+    )
+    decimal: Decimal = Field(default=".", description="the character before the decimals of a number in CSV")
+    names_line: bool = Field(
+        default=False,
+        title="A line of names",
+        description="each record of CSV begins with a line that names its cells",
+    )
 
     def record_format(self) -> RecordFormat | None:
         """Returns the format, or None for JSON."""

@@ -100,7 +100,8 @@ def test_a_fault_has_the_title_the_place_and_types_in_words(registry, pipeline, 
             "Topic: a topic name consists of at most 249 letters, digits, dots, underscores and hyphens"
             ' (it is "a b")',
         ),
-        ("kafka-in", {"topic": "a", "columns": []}, "Columns: needs at least one entry"),
+        ("kafka-in", {"topic": "a", "columns": []}, "Columns: name at least one column"),
+        ("opcua-in", {"connection": "c", "columns": []}, "Columns: needs at least one entry"),
         (
             "kafka-in",
             {"topic": "a", "columns": [{"name": "x"}], "start": "now"},

@@ -101,8 +101,9 @@ class SecureKafka(Kafka):
         admin = KafkaAdminClient(bootstrap_servers=self.bootstrap)
         try:
             kinds = ("SCRAM-SHA-256", "SCRAM-SHA-512")
-            users = [UserScramCredentialUpsertion(USER, kind, PASSWORD) for kind in kinds]
-            admin.alter_user_scram_credentials(users)
+            for kind in kinds:  # Kafka takes one of a user at a time
+                user = UserScramCredentialUpsertion(USER, kind, PASSWORD)
+                assert admin.alter_user_scram_credentials([user]) == {USER: None}
         finally:
             admin.close()
 

@@ -16,6 +16,9 @@ from kafka.errors import (
 from kafka.net.compat import KafkaNetClient
 
 from pipeline_runtime.kafka.clients import KafkaSettings, KafkaTimeoutError
+from pipeline_runtime.kafka.transport import read_to_the_end
+
+read_to_the_end()
 
 
 def knock(kafka: KafkaSettings, timeout_s: float) -> None:

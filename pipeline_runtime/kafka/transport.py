@@ -11,6 +11,7 @@ loop tells some ten things to a log of a level that nobody turns on.
 from __future__ import annotations
 
 import socket
+from collections.abc import Callable
 from contextlib import suppress
 from selectors import EVENT_READ
 from time import monotonic
@@ -18,7 +19,7 @@ from typing import Any
 
 from kafka.net import selector
 from kafka.net.selector import NetworkSelector, Task
-from kafka.net.transport import KafkaTCPTransport
+from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 
 
 def write_at_once() -> None:
@@ -30,6 +31,25 @@ def make_no_unread_texts() -> None:
     """Makes every client of this process do so, including those that are open."""
     NetworkSelector.register_event = _register_event
     selector.log_trace = _tell_nobody
+
+
+def read_to_the_end() -> None:
+    """Makes every client of this process read what a broker has sent before it closed the connection.
+
+    kafka-python throws that away, if both are there at once. So nobody would hear why a login is refused.
+    """
+    for transport in (KafkaTCPTransport, KafkaSSLTransport):
+        if not hasattr(transport._sock_recv, "reads_to_the_end"):
+            transport._sock_recv = _data_first(transport._sock_recv)
+
+
+def _data_first(receive: Callable[[Any], tuple[bytes, Any]]) -> Callable[[Any], tuple[bytes, Any]]:
+    def received(self: Any) -> tuple[bytes, Any]:
+        data, error = receive(self)
+        return (data, None) if data else (data, error)  # the next call finds the error again
+
+    received.reads_to_the_end = True  # type: ignore[attr-defined]
+    return received
 
 
 _register_known = NetworkSelector.register_event

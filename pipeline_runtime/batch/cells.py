@@ -223,7 +223,8 @@ def event_time_us(found: Any, time: TimeReading) -> int:
     if found is None:
         raise Unreadable("it has no event time: the field that holds it is missing or null")
     if isinstance(found, date):
-        us = (_plain(found, FieldType.TIMESTAMP) - _EPOCH) // _ONE_US
+        at: datetime = _plain(found, FieldType.TIMESTAMP)
+        us = (at - _EPOCH) // _ONE_US
     elif time.format == "iso":
         if not isinstance(found, str):
             raise Unreadable(f"its event time is {KINDS.get(type(found), 'no text')}, but text is needed")

@@ -7,6 +7,7 @@ task or the batch.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -59,10 +60,9 @@ def _written(output: BatchOutput, stream: OutputStream, records: pa.Table) -> Ba
                     "time_ms": time_ms,
                 }
             )
-    columns = list(zip(*found, strict=True)) if found else [[]] * len(WRITTEN)
-    table = pa.table(
-        [pa.array(column, field.type) for column, field in zip(columns, WRITTEN, strict=True)], schema=WRITTEN
-    )
+    columns: list[Sequence[Any]] = [*zip(*found, strict=True)] or [()] * len(WRITTEN)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, WRITTEN, strict=True)]
+    table = pa.table(arrays, schema=WRITTEN)
     told = pa.concat_tables([output.letters, pa.Table.from_pylist(letters, LETTERS)])
     return replace(output, records={**output.records, stream.source: table}, letters=told)
 

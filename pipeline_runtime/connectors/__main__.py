@@ -20,14 +20,15 @@ from pathlib import Path
 from typing import Any
 
 from pipeline_runtime.connectors.config import ConnectorConfig, Order, fitting, made, named, secrets_in
-from pipeline_runtime.connectors.delivery import deliver, ingest
+from pipeline_runtime.connectors.delivery import deliver, ingest, ingest_once
 from pipeline_runtime.connectors.in_words import in_words
 from pipeline_runtime.connectors.intake import SpooledIntake
 from pipeline_runtime.connectors.kafka_ends import StreamRows, TopicWriter, topic_is_there
 from pipeline_runtime.connectors.kept import KeptGaps
 from pipeline_runtime.connectors.masked import Masked, MaskedLog
+from pipeline_runtime.connectors.once import KeptIntake
 from pipeline_runtime.connectors.report import Report
-from pipeline_runtime.connectors.sdk import ConnectorError
+from pipeline_runtime.connectors.sdk import ConnectorError, OnceIngester
 from pipeline_runtime.connectors.spool import Spool
 from pipeline_runtime.kafka.clients import KafkaError, KafkaSettings
 from pipeline_runtime.model.connectors import ConnectorStatus, TestAnswer
@@ -134,6 +135,10 @@ def _prepared(config: ConnectorConfig, report: Report, masked: Masked) -> Callab
     except ConnectorError as error:
         report.failing(str(error))
         return lambda orders: _wait(config, kafka, report, orders)
+    if isinstance(connector, OnceIngester):
+        return lambda orders: ingest_once(
+            connector, KeptIntake(kafka, config, orders.epoch, report), report, orders.stop, _hung
+        )
     if config.kind == "in":
         return lambda orders: _ingest(connector, config, kafka, report, orders)
     rows = StreamRows(kafka, config.topic, config.dead_letters, config.element)

@@ -12,7 +12,17 @@ from typing import Any, Protocol
 from pipeline_runtime.connectors.backoff import Backoff
 from pipeline_runtime.connectors.pulse import Pulse
 from pipeline_runtime.connectors.report import Report
-from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Deliverer, Hangs, Ingester, Intake
+from pipeline_runtime.connectors.sdk import (
+    Batch,
+    ConnectorError,
+    Deliverer,
+    Hangs,
+    Ingester,
+    Intake,
+    OnceIngester,
+    OnceIntake,
+    Record,
+)
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +68,52 @@ def ingest(
         def run() -> None:
             with pulse.asking():
                 ingester.run(intake, looked_at)
+
+        _again_and_again(run, report, stop, pulse)
+
+
+class OpenedIntake(OnceIntake, Protocol):
+    """A OnceIntake that is opened before each run: once.KeptIntake. Each method raises ConnectorError."""
+
+    def begin(self) -> None: ...
+    def close(self) -> None: ...
+
+
+class _PatientIntake:
+    """A OnceIntake whose commits are no time in which the system is waited for."""
+
+    def __init__(self, intake: OnceIntake, pulse: Pulse) -> None:
+        self._intake, self._pulse = intake, pulse
+        self.connected, self.failing = intake.connected, intake.failing
+
+    @property
+    def position(self) -> Any:
+        return self._intake.position
+
+    def commit(self, records: Sequence[Record], position: Any) -> bool:
+        with self._pulse.asking(False):
+            return self._intake.commit(records, position)
+
+
+def ingest_once(
+    ingester: OnceIngester[Any, Any],
+    intake: OpenedIntake,
+    report: Report,
+    stop: threading.Event,
+    hung: Callable[[], None],
+) -> None:
+    """Runs an ingester until `stop`. After each error it goes on at the position that was committed last.
+    `hung`: as of `ingest`."""
+    with Pulse(report, ingester.patience_s, hung) as pulse:
+        looked_at = pulse.stop_of(stop)
+
+        def run() -> None:
+            try:
+                intake.begin()
+                with pulse.asking():
+                    ingester.run(_PatientIntake(intake, pulse), looked_at)
+            finally:
+                intake.close()
 
         _again_and_again(run, report, stop, pulse)
 

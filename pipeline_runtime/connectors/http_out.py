@@ -40,8 +40,13 @@ MENDED_BY_A_PERSON = frozenset({401, 403, 404, 405, 407})
 @dataclass(frozen=True)
 class Answer:
     status: int
-    text: str
+    content: bytes
     headers: Mapping[str, str]
+    whole: bool = True  # it ended within the bytes and the time that were allowed
+
+    @property
+    def text(self) -> str:
+        return self.content.decode(errors="replace")
 
 
 class Server:
@@ -68,17 +73,24 @@ class Server:
             raise in_words(error, self._where) from error
 
     def ask(
-        self, method: str, path: str, content: bytes | None = None, headers: Mapping[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        content: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        bytes_max: int = ANSWER_BYTES_MAX,
     ) -> Answer:
         until_s = monotonic() + 2 * self._timeout_s
-        found = b""
+        found = bytearray()
         try:
             with self._client.stream(method, path, content=content, headers=headers) as response:
+                whole = True
                 for part in response.iter_bytes():  # without a size: it would wait for so much
                     found += part
-                    if len(found) >= ANSWER_BYTES_MAX or monotonic() > until_s:
+                    whole = len(found) <= bytes_max and monotonic() <= until_s
+                    if not whole:
                         break
-                return Answer(response.status_code, _text(found), response.headers)
+                return Answer(response.status_code, bytes(found[:bytes_max]), response.headers, whole)
         except httpx.TimeoutException as error:
             if isinstance(error, httpx.ConnectTimeout):
                 raise in_words(TimeoutError(), self._where) from error
@@ -96,10 +108,6 @@ class Server:
     def close(self) -> None:
         with suppress(Exception):
             self._client.close()
-
-
-def _text(found: bytes) -> str:
-    return found[:ANSWER_BYTES_MAX].decode(errors="replace")
 
 
 def _cause(error: BaseException) -> BaseException:
@@ -195,14 +203,14 @@ def why_not(answer: Answer, where: str, now: datetime) -> ConnectorError | str:
             lasting=True,
         )
     if status in AGAIN or status >= 500:
-        wait_s = _retry_after_s(answer.headers.get("retry-after", ""), now)
+        wait_s = retry_after_s(answer.headers.get("retry-after", ""), now)
         return ConnectorError(
             f"{where} answers {status}, so the rows are sent again.{said}", wait_s=min(WAIT_S_MAX, wait_s)
         )
     return f"the server answers {status}: {answer.text[:QUOTED]}"
 
 
-def _retry_after_s(text: str, now: datetime) -> float:
+def retry_after_s(text: str, now: datetime) -> float:
     """Returns the seconds of a Retry-After, or 0 if there is none that can be read."""
     if text.strip().isdigit():
         return float(text[:9])

@@ -1,6 +1,8 @@
 """The SDK of connectors: what the author of one writes, and what it is given.
 
-- `Ingester.run` reads from a system and hands records to `Intake.put`.
+- `Ingester.run` reads from a system and hands records to `Intake.put`: at least once.
+- `OnceIngester.run` reads from a system that gives the same rows again, and hands records and its position to
+  `OnceIntake.commit`: exactly once.
 - `Deliverer.deliver` gives rows to a system.
 - `Probe` tries a connection and shows what is there.
 
@@ -125,6 +127,48 @@ class Ingester(ABC, Generic[P, C]):
     def forget(self) -> None:
         """Called after `run` when the element has gone for good: removes what the system keeps for it."""
         return None
+
+
+class OnceIntake(Protocol):
+    """Where a OnceIngester puts what it has read. Used by the thread that runs it."""
+
+    @property
+    def position(self) -> Any:
+        """Returns the position that was committed last, by whichever process, or None."""
+        ...
+
+    def commit(self, records: Sequence[Record], position: Any) -> bool:
+        """Commits the records and the position behind them, JSON data, as one: both or none.
+
+        Returns False if the element has not yet read enough of what it was given: then nothing was taken.
+        Raises ConnectorError if Kafka does not answer, or a later owner's process has begun. `run` then ends,
+        and a next one begins at the position that was committed.
+        """
+        ...
+
+    def connected(self) -> None:
+        """As Intake.connected."""
+        ...
+
+    def failing(self, why: str) -> None:
+        """As Intake.failing."""
+        ...
+
+
+class OnceIngester(ABC, Generic[P, C]):
+    """Reads from a system that gives the rows behind a position again, for as long as it is asked. Its
+    operator says `delivery = "exactly once"`. One object lives as long as its process."""
+
+    patience_s: float = PATIENCE_S
+    """As of an Ingester."""
+
+    def __init__(self, place: Place[P, C]) -> None:
+        self.place = place
+
+    @abstractmethod
+    def run(self, intake: OnceIntake, stop: threading.Event) -> None:
+        """Reads from `intake.position` on until `stop` is set, then returns within 2 s, disconnected. Raises
+        ConnectorError. It is called again after that, so it connects each time."""
 
 
 @dataclass(frozen=True)

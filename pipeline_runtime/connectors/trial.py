@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
-from pipeline_runtime.connectors.delivery import Gap, Letter, deliver, ingest
+from pipeline_runtime.connectors.delivery import Gap, Letter, deliver, ingest, ingest_once
 from pipeline_runtime.connectors.report import Report
-from pipeline_runtime.connectors.sdk import Batch, Deliverer, Done, Ingester, Record
+from pipeline_runtime.connectors.sdk import Batch, Deliverer, Done, Ingester, OnceIngester, Record
 from pipeline_runtime.model.connectors import ConnectorStatus
 
 
@@ -74,18 +74,46 @@ class MemoryIntake:
         self._report.gap(why, rows)
 
 
-class RunningTrial:
-    """An ingester that runs until `stop`, for a test that changes something meanwhile."""
+class MemoryOnceIntake(MemoryIntake):
+    """A OnceIntake that keeps everything. `refuse` has errors for the next commits."""
 
-    def __init__(self, ingester: Ingester[Any, Any], rows: int = 1) -> None:
+    def __init__(self, taken: Taken, report: Report, records: int, position: Any) -> None:
+        super().__init__(taken, report, records)
+        self.position = position
+        self.refuse: list[Exception] = []
+
+    def begin(self) -> None:
+        return None
+
+    def commit(self, records: Sequence[Record], position: Any) -> bool:
+        if self.refuse:
+            raise self.refuse.pop(0)
+        self.position = position
+        return self.put(records)
+
+    def close(self) -> None:
+        return None
+
+
+class RunningTrial:
+    """An ingester that runs until `stop`, for a test that changes something meanwhile. `position`: where a
+    OnceIngester begins."""
+
+    def __init__(
+        self,
+        ingester: Ingester[Any, Any] | OnceIngester[Any, Any],
+        rows: int = 1,
+        position: Any = None,
+    ) -> None:
         self.taken = Taken()
         self._report = Report(ingester.place.element, self.taken.told)
-        self.intake = MemoryIntake(self.taken, self._report, rows)
+        self.intake = MemoryOnceIntake(self.taken, self._report, rows, position)
         self._stop = threading.Event()
+        run: Callable[..., None] = ingest_once if isinstance(ingester, OnceIngester) else ingest
         self.hung = threading.Event()
         """Set when a node would end the process, since the ingester hangs."""
         self._thread = threading.Thread(
-            target=ingest,
+            target=run,
             args=(ingester, self.intake, self._report, self._stop, self.hung.set),
             daemon=True,
         )
@@ -103,7 +131,9 @@ class RunningTrial:
         return self.taken
 
 
-def trial_ingester(ingester: Ingester[Any, Any], rows: int, timeout_s: float = 10.0) -> Taken:
+def trial_ingester(
+    ingester: Ingester[Any, Any] | OnceIngester[Any, Any], rows: int, timeout_s: float = 10.0
+) -> Taken:
     """Returns what it has put until there are so many records, or the time is over."""
     running = RunningTrial(ingester, rows)
     running.intake.enough.wait(timeout_s)

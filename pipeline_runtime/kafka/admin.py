@@ -11,7 +11,7 @@ from kafka.errors import KafkaError, TopicAlreadyExistsError, UnknownTopicOrPart
 
 from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, open_admin, open_consumer
 
-TopicKind = Literal["stream", "dead", "journal", "released"]
+TopicKind = Literal["stream", "position", "dead", "journal", "released"]
 
 TOPIC_CONFIGS: dict[TopicKind, dict[str, str]] = {
     # Records carry event time as their timestamp, and a replayed recording's may be years old. Time retention
@@ -22,6 +22,13 @@ TOPIC_CONFIGS: dict[TopicKind, dict[str, str]] = {
         "retention.bytes": str(1024**3),
         "message.timestamp.type": "CreateTime",
         "message.timestamp.after.max.ms": str(2**63 - 1),
+    },
+    # Only its last record counts, and that one never expires: what is deleted are whole segments before it.
+    "position": {
+        "retention.ms": "-1",
+        "retention.bytes": str(1024**2),
+        "segment.bytes": str(1024**2),
+        "message.timestamp.type": "LogAppendTime",
     },
     # One clock that is far ahead may make all other rows late. Then there are as many letters as rows.
     "dead": {

@@ -18,6 +18,8 @@ DEAD = "dead"
 JOURNAL = "journal"
 INTAKE = "intake"
 """The topic into which a connector writes what an element reads."""
+POSITION = "position"
+"""The topic that says how far such a connector has read its system, if it reads each row once."""
 
 
 GROUP_NUMBER = "_"
@@ -43,6 +45,11 @@ def stream_topic(deployment: str, element: str, port: str = "out") -> str:
 def intake_topic(deployment: str, element: str) -> str:
     """Returns the topic into which an element's connector writes."""
     return f"{OWN_TOPICS}{deployment}.{element}.{INTAKE}"
+
+
+def position_topic(deployment: str, element: str) -> str:
+    """Returns the topic that says how far an element's connector has read its system."""
+    return f"{OWN_TOPICS}{deployment}.{element}.{POSITION}"
 
 
 def position_key(topic: str, partition: int) -> str:

@@ -117,6 +117,7 @@ class InputStream(Frozen):
     gap: Literal["skip", "stop"] = "skip"  # of such a topic: when records were deleted before they were read
     # Such a topic that Fogline did create: the element's connector writes into it.
     intake: bool = False
+    once: bool = False  # it does so exactly once: another topic says how far it has read its system
 
 
 class OutputStream(Frozen):

@@ -182,6 +182,16 @@ class SchemaCheck:
             seen[name.lower()] = name
 
 
+def schema_of_columns(columns: Sequence[ColumnType], key: str | None) -> StreamSchema:
+    """Returns the schema of rows that come from outside with these columns. Raises SchemaMismatch."""
+    schema = StreamSchema(fields=tuple(column.field() for column in columns), key=key)
+    with SchemaCheck() as check:
+        check.unique(schema.names, "params.columns")
+        if key is not None:
+            check.column(schema, key, "params.key")
+    return schema
+
+
 _INSTEAD_MAX = 3
 _TRIED_MAX = 12
 """The most columns that are tried in an expression: each is checked as a whole."""

@@ -31,7 +31,8 @@ class ConnectedOperator(TransformOperator):
 
 class ConnectorSource(ConnectedOperator):
     """Rows come by an ingester (connectors.sdk.Ingester): at least once up to the element's own topic, and
-    exactly once from there on."""
+    exactly once from there on. With `delivery = "exactly once"` its ingester is a
+    connectors.sdk.OnceIngester."""
 
     category = "sources"
     inputs = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, JsonValue, model_validator
@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, JsonValue, model_validator
 from pipeline_runtime.model.faults import words_for_pattern
 from pipeline_runtime.model.schema import COLUMNS_MAX, StreamSchema
 from pipeline_runtime.model.spec import RecordReading
-from pipeline_runtime.operators.columns import NewColumn, SchemaCheck
+from pipeline_runtime.operators.columns import NewColumn, SchemaCheck, schema_of_columns
 from pipeline_runtime.operators.connected import ConnectorSink, ConnectorSource
 from pipeline_runtime.operators.connections import (
     ConnectionFields,
@@ -36,6 +36,15 @@ def _path(text: str) -> str:
     if not _TARGET.fullmatch(text) or "#" in text:
         raise ValueError("a path begins with one /, and has no spaces and no #: /api/rows?plant=1")
     return text
+
+
+def reading_of(columns: Iterable[KafkaColumn], time: EventTime | None) -> RecordReading:
+    """Returns how records are read that are JSON objects, each a row."""
+    return RecordReading(
+        columns=tuple(column.reading() for column in columns),
+        time=None if time is None else time.reading(),
+        ahead_s=_CLOCK_AHEAD_S if time is None else _FIELD_AHEAD_S,
+    )
 
 
 HttpPath = Annotated[str, Field(min_length=1, max_length=2000), AfterValidator(_path)]
@@ -241,18 +250,7 @@ class HttpIn(ConnectorSource):
     params: HttpInParams
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
-        fields = tuple(column.field() for column in self.params.columns)
-        schema = StreamSchema(fields=fields, key=self.params.key)
-        with SchemaCheck() as check:
-            check.unique(schema.names, "params.columns")
-            if self.params.key is not None:
-                check.column(schema, self.params.key, "params.key")
-        return schema
+        return schema_of_columns(self.params.columns, self.params.key)
 
     def reading(self) -> RecordReading:
-        time = self.params.time
-        return RecordReading(
-            columns=tuple(column.reading() for column in self.params.columns),
-            time=None if time is None else time.reading(),
-            ahead_s=_CLOCK_AHEAD_S if time is None else _FIELD_AHEAD_S,
-        )
+        return reading_of(self.params.columns, self.params.time)

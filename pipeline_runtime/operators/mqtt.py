@@ -11,7 +11,13 @@ from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validat
 from pipeline_runtime.model.paths import Path, parse_path
 from pipeline_runtime.model.schema import COLUMNS_MAX, StreamSchema
 from pipeline_runtime.model.spec import ColumnReading, RecordReading, TimeReading
-from pipeline_runtime.operators.columns import ColumnName, ColumnType, NewColumn, SchemaCheck
+from pipeline_runtime.operators.columns import (
+    ColumnName,
+    ColumnType,
+    NewColumn,
+    SchemaCheck,
+    schema_of_columns,
+)
 from pipeline_runtime.operators.connected import ConnectorSink, ConnectorSource
 from pipeline_runtime.operators.connections import Host, Secret, TlsFields, connection_field
 from pipeline_runtime.operators.kafka_in import EventTime, PathText
@@ -188,13 +194,7 @@ class MqttIn(ConnectorSource):
     params: MqttInParams
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
-        fields = tuple(column.field() for column in self.params.columns)
-        schema = StreamSchema(fields=fields, key=self.params.key)
-        with SchemaCheck() as check:
-            check.unique(schema.names, "params.columns")
-            if self.params.key is not None:
-                check.column(schema, self.params.key, "params.key")
-        return schema
+        return schema_of_columns(self.params.columns, self.params.key)
 
     def reading(self) -> RecordReading:
         params, time = self.params, self.params.time

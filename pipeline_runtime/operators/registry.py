@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from pipeline_runtime.model.faults import did_you_mean, pydantic_faults
-from pipeline_runtime.model.ids import DEAD, INTAKE, JOURNAL
+from pipeline_runtime.model.ids import DEAD, INTAKE, JOURNAL, POSITION
 from pipeline_runtime.operators.sdk import FileDescriber, Operator, SchemaMismatch
 
 log = logging.getLogger(__name__)
@@ -32,6 +32,8 @@ BUILT_IN = {
     "http-in": "http:HttpIn",
     "mqtt-in": "mqtt:MqttIn",
     "opcua-in": "opcua:OpcUaIn",
+    "postgresql-in": "postgresql_in:PostgresqlIn",
+    "http-poll": "http_poll:HttpPoll",
     "filter": "filter:Filter",
     "derive": "derive:Derive",
     "select": "select:Select",
@@ -204,7 +206,7 @@ def _check(name: str, operator: Any) -> None:
     if inspect.isabstract(operator):
         lacking = ", ".join(sorted(operator.__abstractmethods__))
         raise TypeError(f"is abstract: it does not define {lacking}")
-    taken = [port.name for port in operator.outputs if port.name in (DEAD, INTAKE, JOURNAL)]
+    taken = [port.name for port in operator.outputs if port.name in (DEAD, INTAKE, JOURNAL, POSITION)]
     if taken:
         raise TypeError(
             f'has an output "{taken[0]}", which is the name of a topic that Fogline makes beside it'

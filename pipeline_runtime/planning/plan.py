@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pipeline_runtime.model.document import Element, PipelineDocument, parse_reference
 from pipeline_runtime.model.faults import DocumentInvalid
-from pipeline_runtime.model.ids import intake_topic, stream_topic
+from pipeline_runtime.model.ids import intake_topic, position_topic, stream_topic
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import (
     LATENCY_MS,
@@ -43,7 +43,7 @@ class TopicSpec(Frozen):
 
     name: str
     partitions: int
-    kind: Literal["stream", "journal", "released", "dead"]
+    kind: Literal["stream", "position", "journal", "released", "dead"]
 
 
 def plan_groups(
@@ -111,6 +111,11 @@ def topics(spec: GroupSpec) -> tuple[TopicSpec, ...]:
         for item in spec.inputs
         if item.intake
     ]
+    positions = [
+        TopicSpec(name=position_topic(spec.deployment, item.consumer), partitions=1, kind="position")
+        for item in spec.inputs
+        if item.once
+    ]
     dead = [
         TopicSpec(name=spec.dead_letters(element.id), partitions=1, kind="dead") for element in spec.elements
     ]
@@ -118,7 +123,7 @@ def topics(spec: GroupSpec) -> tuple[TopicSpec, ...]:
         TopicSpec(name=spec.journal, partitions=1, kind="journal"),
         TopicSpec(name=spec.released, partitions=1, kind="released"),
     ]
-    return (*streams, *own, *dead)
+    return (*streams, *positions, *own, *dead)
 
 
 class _Plan:
@@ -229,6 +234,7 @@ class _Plan:
                         consumer=id,
                         external=True,
                         intake=True,
+                        once=operator.delivery == "exactly once",
                         reading=operator.reading(),
                     )
                 )
@@ -344,7 +350,9 @@ class _Plan:
             "elements": [[e.id, e.type, self.operators[e.id].version, e.params, e.inputs] for e in elements],
             # Formats follow from the parameters.
             "inputs": [
-                stream.model_dump(mode="json", exclude={"topic": True, "intake": True, "reading": {"format"}})
+                stream.model_dump(
+                    mode="json", exclude={"topic": True, "intake": True, "once": True, "reading": {"format"}}
+                )
                 for stream in inputs
             ],
             "outputs": [

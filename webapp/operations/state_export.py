@@ -167,9 +167,21 @@ def _groups(name: str) -> tuple[Deployment, list[_Group]]:
         )
     facts = group_facts([deployment], heard=control_state().hears)[deployment.pk]
     found = [_Group(spec, facts[spec.group], None) for spec in specs_of(deployment)]
+    _check_sources(deployment, found)
     for group in found:
         group.commit = _last_commit(deployment, group)
     return deployment, _in_order(found)
+
+
+def _check_sources(deployment: Deployment, groups: list[_Group]) -> None:
+    """Raises Conflict if a connector knows how far it has read its system: that is not exported."""
+    once = [stream.consumer for group in groups for stream in group.spec.inputs if stream.once]
+    if once:
+        raise Conflict(
+            f"{deployment.name_of(once[0])} would read its rows once more in another Fogline.",
+            safe="Nothing was exported.",
+            next="Export it as YAML, and say there where it is to begin.",
+        )
 
 
 def _in_order(groups: list[_Group]) -> list[_Group]:

@@ -179,7 +179,7 @@ class Connectors:
                 if operator is None:
                     continue
                 config = self._config(want.spec, element, operator, connections)
-                epoch = 0 if issubclass(operator, ConnectorSource) else deliverers_epoch(status)
+                epoch = 0 if _runs_without_owner(operator) else deliverers_epoch(status)
                 found[key] = Wanted(config, run, epoch, forever=want.retire)
         return found
 
@@ -351,6 +351,12 @@ def _operator(element: ElementSpec) -> type[ConnectorSource | ConnectorSink] | N
     except OperatorUnknown:
         return None
     return operator if issubclass(operator, ConnectorSource | ConnectorSink) else None
+
+
+def _runs_without_owner(operator: type[ConnectorSource | ConnectorSink]) -> bool:
+    """Returns whether it also runs while its replica does not own yet: a system that does not wait must not
+    lose rows."""
+    return issubclass(operator, ConnectorSource) and operator.delivery != "exactly once"
 
 
 def _notes(connectors: Sequence[_Connector]) -> tuple[ReplicaNote, ...]:

@@ -30,7 +30,7 @@ export function ConnectorState({
         <b>{state}</b> <Ago at={said.since} />. {plural(said.rows_total, "row")}{" "}
         {source ? "came in" : "went out"}
         {said.refused_total > 0 && `, ${plural(said.refused_total, "row")} were refused`} since it was started
-        here. Rows {source ? "come in" : "go out"} at least once.
+        here. Rows {source ? "come in" : "go out"} {operator?.delivery}.
       </p>
       {said.spool_bytes > 0 && (
         <p>Kafka does not answer. {bytes(said.spool_bytes)} wait on the disk of the node.</p>

@@ -25,7 +25,7 @@ NOW = datetime(2026, 3, 1, 6, tzinfo=UTC)
 
 @pytest.mark.parametrize("status", [408, 429, 500, 503, 504])
 def test_what_may_pass_is_sent_again(status: int) -> None:
-    why = why_not(Answer(status, "", {}), "s", NOW)
+    why = why_not(Answer(status, b"", {}), "s", NOW)
     assert isinstance(why, ConnectorError)
     assert not why.lasting
 
@@ -41,14 +41,14 @@ def test_what_may_pass_is_sent_again(status: int) -> None:
     ],
 )
 def test_a_retry_after_is_kept_to_within_bounds(text: str, seconds: float) -> None:
-    why = why_not(Answer(503, "", {"retry-after": text}), "s", NOW)
+    why = why_not(Answer(503, b"", {"retry-after": text}), "s", NOW)
     assert isinstance(why, ConnectorError)
     assert why.wait_s == seconds
 
 
 @pytest.mark.parametrize("status", [400, 409, 410, 413, 422])
 def test_another_refusal_is_quoted_in_the_dead_letter(status: int) -> None:
-    assert why_not(Answer(status, "x" * 1000, {}), "s", NOW) == f"the server answers {status}: {'x' * 200}"
+    assert why_not(Answer(status, b"x" * 1000, {}), "s", NOW) == f"the server answers {status}: {'x' * 200}"
 
 
 @pytest.mark.parametrize("path", ["rows", "//evil.example/", "/a b", "/a#b", "http://evil.example", "/\n"])

@@ -59,6 +59,18 @@ def test_the_rows_of_an_alert_have_a_topic_also_inside_a_group(plan, pipeline, s
     assert [stream.source for stream in inside.outputs] == ["alert.out", "k.out"]
 
 
+def test_a_connector_that_is_exactly_once_has_a_topic_for_its_position(plan, pipeline):
+    params = {"connection": "d", "columns": [{"name": "v"}]}
+    elements = [
+        {"id": "polled", "type": "http-poll", "params": params},
+        {"id": "table", "type": "postgresql-in", "params": {**params, "table": "t", "rising": "id"}},
+    ]
+    groups = plan(pipeline(*elements))
+    names = {topic.name: topic.kind for spec in groups.values() for topic in topics(spec)}
+    assert names["fl.dep.table.intake"] == names["fl.dep.polled.intake"] == "stream"
+    assert [name for name, kind in names.items() if kind == "position"] == ["fl.dep.table.position"]
+
+
 def test_views_run_nowhere(plan, pipeline, source):
     assert list(plan(pipeline(source(), {"id": "v", "type": "live-table", "inputs": {"in": "source"}}))) == [
         "source"

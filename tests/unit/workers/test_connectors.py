@@ -25,8 +25,13 @@ IN = ElementSpec(
     type="mqtt-in",
     params={"connection": "b", "topics": ["a"], "columns": [{"name": "v", "type": "number"}]},
 )
+ONCE = ElementSpec(
+    id="once",
+    type="postgresql-in",
+    params={"connection": "b", "table": "t", "rising": "id", "columns": [{"name": "v"}]},
+)
 OUT = ElementSpec(id="out", type="mqtt-out", params={"connection": "b", "topic": "a"})
-SPEC = GroupSpec(deployment="d", pipeline="p", group="g", elements=(IN, OUT))
+SPEC = GroupSpec(deployment="d", pipeline="p", group="g", elements=(IN, ONCE, OUT))
 
 
 def sealed(host: str, version: int = 1) -> SealedConnection:
@@ -69,14 +74,15 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Node:
     return Node(tmp_path, monkeypatch)
 
 
-def test_after_a_restart_of_its_node_a_deliverer_waits_until_its_replica_owns(node: Node) -> None:
+def test_after_a_restart_of_its_node_who_is_exactly_once_waits_until_its_replica_owns(node: Node) -> None:
     before = node.look()
     assert (before["in"].run, before["in"].epoch) == (True, 0)
-    assert before["out"].epoch is None
+    assert before["out"].epoch is before["once"].epoch is None
     node.status = ReplicaStatus(group=SPEC.id, role=Role.OWNER, epoch=Epoch(2))
     after = node.look()
-    assert (after["out"].run, after["out"].epoch) == (True, 2)
-    assert after["in"] == before["in"], "an ingester needs no epoch, and goes on"
+    for id in ("out", "once"):
+        assert (after[id].run, after[id].epoch) == (True, 2)
+    assert after["in"] == before["in"], "another ingester needs no epoch, and goes on"
 
 
 def test_a_connection_of_the_same_version_that_was_sealed_anew_is_read_anew(node: Node) -> None:
@@ -97,8 +103,10 @@ def test_what_goes_wrong_with_one_keeps_no_other_from_being_looked_after(
 
     monkeypatch.setattr(node.connectors, "_tend", tended)
     for _ in range(2):
-        assert list(node.look()) == ["out"]
-    assert {key[1] for key in node.connectors._held} == {"in", "out"}, "what may have a process is held"
+        assert sorted(node.look()) == ["once", "out"]
+    assert {key[1] for key in node.connectors._held} == {"in", "once", "out"}, (
+        "what may have a process is held"
+    )
     assert len([each for each in caplog.records if each.levelno == logging.ERROR]) == 1
 
 

@@ -1,0 +1,177 @@
+"""Source: rows that are added to a table of PostgreSQL, also with TimescaleDB."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+from zoneinfo import ZoneInfo
+
+from pydantic import AfterValidator, ConfigDict, Field, JsonValue
+
+from pipeline_runtime.model.schema import COLUMNS_MAX, StreamSchema
+from pipeline_runtime.model.spec import ColumnReading, RecordReading, TimeReading
+from pipeline_runtime.operators.columns import ColumnType, schema_of_columns
+from pipeline_runtime.operators.connected import ConnectorSource
+from pipeline_runtime.operators.connections import connection_field
+from pipeline_runtime.operators.postgresql import PostgresqlConnection, SqlName
+from pipeline_runtime.operators.sdk import Params
+
+TIME = "_time"
+"""The field of a record that holds the event time. No column has such a name."""
+_AHEAD_S = 86_400.0
+
+
+def _zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, OSError) as error:
+        raise ValueError(f'"{name}" is no time zone: write UTC or Europe/Berlin') from error
+    return name
+
+
+ZoneName = Annotated[str, Field(min_length=1, max_length=60), AfterValidator(_zone)]
+
+
+class TableColumn(ColumnType):
+    """A column of the table, as a column."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    from_: SqlName | None = Field(
+        default=None,
+        alias="from",
+        title="Column of the table",
+        description="its name in the table, if that is another one; empty: the same name",
+    )
+
+    @property
+    def of_table(self) -> str:
+        return self.from_ or self.name
+
+
+_STARTS: list[JsonValue] = [
+    {"title": "With the first row", "value": "first", "help": "All rows of the table come in."},
+    {"title": "With new rows", "value": "new", "help": "Only rows that are added from then on come in."},
+]
+
+
+class PostgresqlInParams(Params):
+    connection: str = connection_field("postgresql")
+    namespace: SqlName = Field(default="public", title="Schema", description="the schema of the table")
+    table: SqlName = Field(description="the table, without its schema; capital letters count")
+    rising: SqlName = Field(
+        title="Rising column",
+        description="the column in which each new row has a greater value: a number that the table gives"
+        " itself, or a time. It has an index and is never empty",
+    )
+    columns: tuple[TableColumn, ...] = Field(
+        min_length=1, max_length=COLUMNS_MAX, description="the columns of the table that you need"
+    )
+    key: str | None = Field(
+        default=None, max_length=120, description="the column that is the record's key; empty: none"
+    )
+    time_column: SqlName | None = Field(
+        default=None,
+        title="Column with the event time",
+        description="a column of the table that holds a time; empty: when the row was read",
+    )
+    start: Literal["first", "new"] = Field(
+        default="first",
+        json_schema_extra={"x-choices": _STARTS},
+        description="where the element begins to read when it first starts",
+    )
+    every_ms: int = Field(
+        default=1000,
+        ge=100,
+        le=3_600_000,
+        title="Poll every, in milliseconds",
+        description="how long it waits after it has read all rows",
+    )
+    late_s: float = Field(
+        default=5.0,
+        ge=1,
+        le=86_400,
+        title="Longest delay of a row, in seconds",
+        description="only with a time as rising column: how long after its time a row may be written. So long"
+        " the rows wait; a row that is written later does not come in",
+    )
+    time_zone: ZoneName = Field(
+        default="UTC",
+        title="Time zone of times without one",
+        description="what columns of the type timestamp mean: UTC, Europe/Berlin",
+    )
+
+
+class PostgresqlIn(ConnectorSource):
+    """Reads the rows that are added to a table of PostgreSQL, **exactly once**.
+
+     `rising` is the column in which each new row has a greater value. How far the element has come is stored
+    in Kafka, in the transaction of the rows. So no row is missing and none comes twice, also if the node, the
+    connection or the database ends at any moment.
+
+     Numbers of a sequence become visible in another order than they are given: a transaction that got 7 may
+    end after the one that got 8. So the element notes which transactions are open, and reads only up to where
+    all of them have ended. With a column that gets its numbers from a sequence (`serial`, `identity`), these
+    are the transactions that write to the table. With any other column they are all transactions of the
+    database, also those that only read. If one stays open for more than 10 seconds, the element says which
+    one it waits for.
+
+     A rising column is one of these:
+
+    - A whole number, numeric or a text with a unique index of its own. A sequence has to give each session
+    one number at a time (`CACHE 1`, which is the default), and must neither fall nor begin again.
+    - A time (timestamptz, or timestamp in `time_zone`). Many rows may have the same time. Rows wait until
+    their time is `late_s` ago, by the clock of the database. A row that is written later than that **does not
+    come in**, so choose `late_s` longer than the clocks and the ways of those who write. With the local time
+    of a zone, the hour that comes twice in autumn does not rise.
+
+     The column must be NOT NULL, and should have an index. A program that makes its own numbers or times has
+    to make them within the transaction that writes them.
+
+     Only added rows come in. A row that is changed or removed before it is read comes as it is then, or not
+    at all; later changes do not come. If the table is emptied and its numbers begin again, rows come in again
+    when the numbers have passed the last one that was read.
+
+     With another table, schema or rising column the element begins as if it were new. With a connection to
+    another database it goes on behind the last value that it has read.
+
+     The user needs the right to read the table, and to see `pg_locks` and `pg_stat_activity`, which everybody
+    has if nobody took it away. The connection has to lead to the primary: a standby does not know the open
+    transactions. A pooler has to keep one session for one connection, at the primary (PgBouncer: `pool_mode =
+    session`). A partitioned table or a hypertable of TimescaleDB is a table like any other. A view is
+    refused, since nobody can see who writes to it.
+
+     Types: smallint, integer and bigint are whole numbers, and numeric is one if it has no decimals. They,
+    real and double precision are numbers; NaN is empty. timestamptz, timestamp and date are times. Each type
+    can be read as text, also arrays and json. A row of more than 900,000 bytes as JSON goes to the dead
+    letters.
+    """
+
+    type = "postgresql-in"
+    title = "PostgreSQL in"
+    summary = "Reads the rows that are added to a table of PostgreSQL or TimescaleDB, exactly once"
+    icon = "database"
+    Params = PostgresqlInParams
+    connector = "pipeline_runtime.connectors.postgresql_in:PostgresqlIngester"
+    connection = PostgresqlConnection
+    delivery = "exactly once"
+    example = {
+        "connection": "plant-database",
+        "table": "orders",
+        "rising": "id",
+        "columns": [{"name": "line"}, {"name": "pieces", "type": "integer"}],
+    }
+
+    params: PostgresqlInParams
+
+    def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
+        return schema_of_columns(self.params.columns, self.params.key)
+
+    def reading(self) -> RecordReading:
+        """Returns where the columns lie in the records that postgresql_rows.page_statement makes."""
+        time = self.params.time_column
+        return RecordReading(
+            columns=tuple(ColumnReading(path=(column.name,)) for column in self.params.columns),
+            time=None if time is None else TimeReading(path=(TIME,), format="iso"),
+            ahead_s=_AHEAD_S,
+        )

@@ -17,13 +17,14 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from time import time
 from typing import Any
 
 from pipeline_runtime.connectors.config import ConnectorConfig, Order, fitting, made, named, secrets_in
 from pipeline_runtime.connectors.delivery import deliver, ingest, ingest_once
 from pipeline_runtime.connectors.in_words import in_words
 from pipeline_runtime.connectors.intake import SpooledIntake
-from pipeline_runtime.connectors.kafka_ends import StreamRows, TopicWriter, topic_is_there
+from pipeline_runtime.connectors.kafka_ends import StreamRows, TopicWriter, newest_row_ms, topic_is_there
 from pipeline_runtime.connectors.kept import KeptGaps
 from pipeline_runtime.connectors.masked import Masked, MaskedLog
 from pipeline_runtime.connectors.once import KeptIntake
@@ -124,6 +125,10 @@ def _log_without_secrets() -> Masked:
     return masked
 
 
+def _now_ms() -> int:
+    return int(time() * 1000)
+
+
 def _prepared(config: ConnectorConfig, report: Report, masked: Masked) -> Callable[[_Orders], None]:
     kafka = KafkaSettings(config.kafka_bootstrap, config.kafka_security)
     if config.kind == "drain":
@@ -164,6 +169,10 @@ def _ingest(
     spool = Spool(Path(config.spool), config.spool_bytes_max)
     intake = SpooledIntake(writer.send, spool, report)
     intake.start()
+    if not ingester.system_waits:
+        # Beside the connecting: the later it begins to read, the more is lost.
+        args = (kafka, config.topic, report, _now_ms())
+        threading.Thread(target=_tell_pause, args=args, name="pause", daemon=True).start()
 
     def hung() -> None:
         intake.close(END_S / 2)  # what has come is not lost with the process
@@ -177,6 +186,21 @@ def _ingest(
             log.warning("the system still keeps something for %s: %s", config.element, error)
     if intake.close(END_S / 2):
         spool.close()
+
+
+def _tell_pause(kafka: KafkaSettings, topic: str, report: Report, began_ms: int) -> None:
+    """Tells of what the system kept for nobody between the last row of an earlier process and now."""
+    try:
+        last_ms = newest_row_ms(kafka, topic)
+    except (KafkaError, OSError) as error:
+        log.warning("Kafka does not say when the last row came: %s", error)
+        report.gap("The element has begun, and Kafka does not say when its last row came")
+        return
+    if last_ms is not None and last_ms < began_ms:
+        report.gap(
+            f"The element has begun again. Its last row came {(began_ms - last_ms) / 1000:.1f} s before, and "
+            "the system keeps nothing meanwhile"
+        )
 
 
 def _drain(config: ConnectorConfig, kafka: KafkaSettings, report: Report, stop: threading.Event) -> None:

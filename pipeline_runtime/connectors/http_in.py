@@ -12,11 +12,13 @@ import tempfile
 import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 import uvicorn
+from cryptography import x509
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
@@ -75,7 +77,9 @@ class _Server(uvicorn.Server):
 class HttpIngester(Ingester[HttpInParams, WebhookConnection]):
     """The server runs in a thread of its own, with an event loop of its own."""
 
-    system_waits = True
+    @property
+    def system_waits(self) -> bool:
+        return True
 
     def run(self, intake: Intake, stop: threading.Event) -> None:
         params = self.place.params
@@ -99,7 +103,8 @@ class HttpIngester(Ingester[HttpInParams, WebhookConnection]):
             )
             try:
                 config.load()
-            except ssl.SSLError as error:
+                end = _end_of(self.place.connection)
+            except (ssl.SSLError, ValueError) as error:
                 listening.close()
                 raise ConnectorError(
                     "The certificate of the webhook and its private key do not belong together, or are not "
@@ -107,12 +112,15 @@ class HttpIngester(Ingester[HttpInParams, WebhookConnection]):
                     lasting=True,
                 ) from error
             try:
-                _serve(_Server(config), listening, intake, stop)
+                _serve(_Server(config), listening, intake, stop, end)
             finally:
                 webhook.close()
 
 
-def _serve(server: _Server, listening: socket.socket, intake: Intake, stop: threading.Event) -> None:
+def _serve(
+    server: _Server, listening: socket.socket, intake: Intake, stop: threading.Event, end: datetime
+) -> None:
+    """`end`: until when its certificate is valid."""
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name="webhook", daemon=True)
     thread.start()
     try:
@@ -121,7 +129,12 @@ def _serve(server: _Server, listening: socket.socket, intake: Intake, stop: thre
                 raise ConnectorError("The webhook has ended by itself.")
             if monotonic() - server.ran_s > PATIENCE_S:
                 raise Hangs(f"The webhook has stood still for {PATIENCE_S:.0f} s, so its process is ended")
-            if server.started:
+            if server.started and datetime.now(UTC) > end:
+                intake.failing(
+                    "The certificate of the webhook has expired: a sender that checks it sends nothing. Give "
+                    "the connection a new one."
+                )
+            elif server.started:
                 intake.connected()
     finally:
         server.should_exit = True
@@ -165,6 +178,13 @@ def _tls_files(connection: WebhookConnection, directory: Path) -> dict[str, Any]
         paths.append(str(path))
     # With a password, whichever, OpenSSL asks no terminal for that of a key which has one.
     return {"ssl_certfile": paths[0], "ssl_keyfile": paths[1], "ssl_keyfile_password": "none"}
+
+
+def _end_of(connection: WebhookConnection) -> datetime:
+    """Returns until when the certificate is valid."""
+    if connection.certificate is None:
+        return datetime.max.replace(tzinfo=UTC)
+    return x509.load_pem_x509_certificate(connection.certificate.encode()).not_valid_after_utc
 
 
 class _Protocol(HttpToolsProtocol):

@@ -15,6 +15,12 @@ def in_words(error: BaseException, where: str) -> ConnectorError:
             return error
         case ssl.SSLCertVerificationError():
             return ConnectorError(_of_certificate(error, where), lasting=True)
+        case ssl.SSLError() if is_about_own(str(error)):
+            return ConnectorError(
+                f"{where} does not accept the own certificate of the connection, or wants one and there is "
+                f"none ({error.reason or error}).",
+                lasting=True,
+            )
         case ssl.SSLError():
             return ConnectorError(
                 f"{where} speaks no TLS, or another version of it ({error.reason or error}). Check the port "
@@ -36,11 +42,19 @@ def in_words(error: BaseException, where: str) -> ConnectorError:
             return ConnectorError(f"{where} cannot be used: {type(error).__name__}: {error}")
 
 
+def is_about_own(said: str) -> bool:
+    """Returns whether TLS says that the other side has refused the own certificate, or that it lacks one."""
+    alert = said.lower().replace("_", " ")
+    return "alert" in alert and ("certificate" in alert or "unknown ca" in alert)
+
+
 def _of_certificate(error: ssl.SSLCertVerificationError, where: str) -> str:
     code, said = error.verify_code, error.verify_message
     if code == 10:
         return f"The certificate of {where} has expired. Its administrator has to renew it."
-    if code == 62:
+    if code == 9:
+        return f"The certificate of {where} is not valid yet. Check the clocks of both machines."
+    if code in (62, 64):
         return f"The certificate of {where} is for another host ({said})."
     if code in (7, 18, 19, 20, 21):
         return (

@@ -28,6 +28,7 @@ from pipeline_runtime.kafka.delivered import (
     store_position,
     stored_position,
 )
+from pipeline_runtime.kafka.peek import peek
 
 SEND_S = 4.0
 """A broker that has not confirmed records by then counts as away."""
@@ -223,6 +224,12 @@ class StreamRows:
 
     def _position(self) -> int:
         return int(self._consumer.position(self._tp))
+
+
+def newest_row_ms(kafka: KafkaSettings, topic: str) -> int | None:
+    """Returns the time of the newest record, or None if there is none. Raises KafkaError."""
+    newest = within(ASK_S, lambda: peek(kafka, topic, 1))
+    return newest[-1].timestamp_ms if newest else None
 
 
 def topic_is_there(kafka: KafkaSettings, topic: str) -> bool:

@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, load_pem_priv
 
 from pipeline_runtime.connectors.in_words import in_words
 from pipeline_runtime.connectors.sdk import CONNECT_S, ConnectorError
+from pipeline_runtime.connectors.tls import check_own
 from pipeline_runtime.operators.opcua import OpcUaConnection
 
 ANSWER_S = 3.0
@@ -147,8 +148,7 @@ def _own(connection: OpcUaConnection) -> tuple[x509.Certificate, bytes]:
         raise ConnectorError(
             "The own certificate of the connection and its private key do not belong together.", lasting=True
         )
-    if own.not_valid_after_utc < datetime.now(UTC):
-        raise ConnectorError("The own certificate of the connection has expired.", lasting=True)
+    check_own(own)
     return own, key
 
 

@@ -17,7 +17,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from pipeline_runtime.model.connectors import Found
 from pipeline_runtime.model.schema import StreamSchema
@@ -111,13 +111,17 @@ class Intake(Protocol):
 class Ingester(ABC, Generic[P, C]):
     """Reads from a system. One object lives as long as its process."""
 
-    # Whether the system keeps its rows, or sends them again, until it is told that they are durable.
-    system_waits: ClassVar[bool] = False
     patience_s: float = PATIENCE_S
     """If `run` has not looked at `stop` for longer, it hangs: its process is ended and started again."""
 
     def __init__(self, place: Place[P, C]) -> None:
         self.place = place
+
+    @property
+    def system_waits(self) -> bool:
+        """Returns whether the system keeps its rows, or sends them again, until it is told that they are
+        durable. If not, the runtime tells a gap when the element begins again, on this node or another."""
+        return False
 
     @abstractmethod
     def run(self, intake: Intake, stop: threading.Event) -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ssl
 import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
+
+from cryptography import x509
 
 from pipeline_runtime.connectors.sdk import ConnectorError
 from pipeline_runtime.operators.connections import TlsFields
@@ -33,4 +36,19 @@ def tls_context(connection: TlsFields) -> ssl.SSLContext:
                     "not in PEM, or the key is encrypted by a password. Give a key without one.",
                     lasting=True,
                 ) from error
+        check_own(x509.load_pem_x509_certificate(connection.certificate.encode()))
     return context
+
+
+def check_own(certificate: x509.Certificate) -> None:
+    """Raises ConnectorError if the own certificate is not valid now."""
+    now = datetime.now(UTC)
+    if certificate.not_valid_after_utc < now:
+        raise ConnectorError(
+            "The own certificate of the connection has expired. Make a new one.", lasting=True
+        )
+    if certificate.not_valid_before_utc > now:
+        begin = certificate.not_valid_before_utc.isoformat()
+        raise ConnectorError(
+            f"The own certificate of the connection is not valid before {begin}. Check this node's clock."
+        )

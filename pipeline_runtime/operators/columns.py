@@ -182,9 +182,12 @@ class SchemaCheck:
             seen[name.lower()] = name
 
 
-def schema_of_columns(columns: Sequence[ColumnType], key: str | None) -> StreamSchema:
-    """Returns the schema of rows that come from outside with these columns. Raises SchemaMismatch."""
-    schema = StreamSchema(fields=tuple(column.field() for column in columns), key=key)
+def schema_of_columns(
+    columns: Sequence[ColumnType], key: str | None, more: Sequence[SchemaField] = ()
+) -> StreamSchema:
+    """Returns the schema of rows that come from outside with these columns. `more`: what comes after them.
+    Raises SchemaMismatch."""
+    schema = StreamSchema(fields=(*(column.field() for column in columns), *more), key=key)
     with SchemaCheck() as check:
         check.unique(schema.names, "params.columns")
         if key is not None:

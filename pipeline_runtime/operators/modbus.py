@@ -272,8 +272,8 @@ class ModbusIn(ConnectorSource):
     Each poll makes one row. Its event time is the time at which the poll began. A device keeps nothing, so a
     poll that it does not answer is lost: the element counts such polls and tells of them as a gap, also those
     that were not made because the connection was away, or because the device takes longer to answer than
-    `every_ms`. It knows of no gap of a time in which it was not running. While the element moves, a moment
-    may be polled twice, or left out.
+    `every_ms`. While the element moves, a moment may be polled twice, or left out: after a move, and after a
+    restart of its node, it tells a gap with the time since its last row.
 
     `registers` is a table of the values. Neighbours are read by one request, of at most 125 registers or
     2,000 bits; nothing between two registers is read along. A value is multiplied by `scale`, then `offset`

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validator
 
 from pipeline_runtime.model.paths import Path, parse_path
-from pipeline_runtime.model.schema import COLUMNS_MAX, StreamSchema
+from pipeline_runtime.model.schema import COLUMNS_MAX, Field as SchemaField, FieldType, StreamSchema
 from pipeline_runtime.model.spec import ColumnReading, RecordReading, TimeReading
 from pipeline_runtime.operators.columns import (
     ColumnName,
@@ -26,6 +26,8 @@ from pipeline_runtime.operators.sdk import Params
 _FIELD_AHEAD_S = 86_400.0
 _CLOCK_AHEAD_S = 900.0
 TOPIC_BYTES_MAX = 65_535
+SPARKPLUG = "spBv1.0"
+"""The first level of all topics of Sparkplug B."""
 
 
 class MqttConnection(TlsFields):
@@ -42,6 +44,12 @@ class MqttConnection(TlsFields):
     )
     user: str | None = Field(default=None, max_length=400, title="User name")
     password: Secret | None = Field(default=None, title="Password")
+    rebirths: bool = Field(
+        default=False,
+        title="Ask for births",
+        description="for Sparkplug B: Fogline may ask an edge node to say its metrics again (Node"
+        " Control/Rebirth), if it does not know them; the user needs the right to write there",
+    )
 
     @property
     def where(self) -> str:
@@ -83,8 +91,8 @@ class MqttColumn(ColumnType):
         default=None,
         alias="from",
         title="Field",
-        description="where it lies in the payload: a.b or a[0].b; empty: the field of the column's name, or"
-        " the plain value",
+        description="where it lies in the payload: a.b or a[0].b; of Sparkplug B the name of the metric;"
+        " empty: that of the column's name, or the plain value",
     )
     level: int | None = Field(
         default=None,
@@ -106,12 +114,23 @@ class MqttColumn(ColumnType):
             return ("topic",) if self.level == 0 else ("levels", self.level - 1)
         if payload == "plain":
             return ("value",)
+        if payload == "sparkplug":
+            return ("value", self._metric)
         return ("value", *(parse_path(self.from_) if self.from_ is not None else (self.name,)))
+
+    @property
+    def _metric(self) -> str:
+        """Returns the metric's name. A point in it leads nowhere; ["a.b"] is a.b too."""
+        if self.from_ is None:
+            return self.name
+        steps = parse_path(self.from_)
+        return steps[0] if len(steps) == 1 and isinstance(steps[0], str) else self.from_
 
 
 _PAYLOADS: list[JsonValue] = [
     {"title": "A JSON object", "value": "json"},
     {"title": "One plain value", "value": "plain", "help": "such as 21.5 or ON, for each topic"},
+    {"title": "Sparkplug B", "value": "sparkplug", "help": "metrics of edge nodes and their devices"},
 ]
 _IN_QOS: list[JsonValue] = [
     {"title": "0: the broker sends once, and keeps nothing", "value": 0},
@@ -130,7 +149,7 @@ class MqttInParams(Params):
         json_schema_extra={"x-choices": _IN_QOS},
         description="the quality of service that is asked of the broker",
     )
-    payload: Literal["json", "plain"] = Field(
+    payload: Literal["json", "plain", "sparkplug"] = Field(
         default="json", json_schema_extra={"x-choices": _PAYLOADS}, description="what a message holds"
     )
     columns: tuple[MqttColumn, ...] = Field(
@@ -151,6 +170,26 @@ class MqttInParams(Params):
         title="How long the broker keeps messages, in seconds",
         description="how long a broker of version 5 keeps messages while nobody reads them, with QoS 1",
     )
+    historical: NewColumn | None = Field(
+        default=None,
+        title="Column for what is historical",
+        description="of Sparkplug B: a column that says whether the edge node had stored the values and sent"
+        " them later; empty: none",
+    )
+
+    @model_validator(mode="after")
+    def _sparkplug(self) -> MqttInParams:
+        if self.payload != "sparkplug":
+            if self.historical is not None:
+                raise ValueError("only Sparkplug B says what is historical: leave that column empty")
+            return self
+        if self.time is not None:
+            raise ValueError("Sparkplug B has a time for each value: leave Event time empty")
+        for topic in self.topics:
+            first = topic.split("/", 2)[-1] if topic.startswith("$share/") else topic
+            if not first.startswith(f"{SPARKPLUG}/"):
+                raise ValueError(f"the topics of Sparkplug B begin with {SPARKPLUG}/: {SPARKPLUG}/plant/#")
+        return self
 
     @model_validator(mode="after")
     def _plain(self) -> MqttInParams:
@@ -166,13 +205,26 @@ class MqttIn(ConnectorSource):
     the element moves, is restored, or is stopped, and Fogline acknowledges a message when it is safe in
     Kafka, or on the node's disk while Kafka is away. A message may come twice then. How many messages a
     broker keeps is the broker's setting (mosquitto: `max_queued_messages`, 1,000 if nothing is set). With QoS
-    0 what is sent meanwhile is lost. The element counts these gaps, but not those of a time in which it was
-    not running. A message that was published with QoS 2 comes with QoS 1.
+    0 what is sent meanwhile is lost: the element tells a gap each time that it connects again, on this node
+    or on another. A message that was published with QoS 2 comes with QoS 1.
 
     `columns` lists the fields of the payload that the pipeline uses. A column may also hold a level of the
     topic. A missing field is null. A payload that is no JSON object goes to the dead letters with its topic,
     and so does a message of more than 900,000 bytes. The event time is the time of arrival, or a field of the
     payload.
+
+    With **Sparkplug B** a column holds the metric of its name. The metrics of a message that have the same
+    timestamp make one row, and this timestamp is its event time. Columns whose metric does not come in that
+    message are empty. Births give rows as data do, and a death gives a row whose metrics are all empty: level
+    3 of the topic says which it is. Arrays, data sets and bytes are texts; the metrics of a template are
+    called template/metric. Commands and states of hosts are left out.
+
+    A message may name a metric by an alias that only a birth explains. So subscribe to the whole edge node:
+    `spBv1.0/plant/+/press-1/#`. If no birth has come since the element connected, and the connection may ask
+    for births, the element asks the edge node, and lets the message wait for 10 s. Without a birth the
+    message goes to the dead letters. Edge nodes number their messages: if some are missing, the element
+    counts them as a gap, and no longer trusts the aliases. Most edge nodes publish with QoS 0, and brokers
+    keep such messages for nobody who is away, unless they are told to (mosquitto: `queue_qos0_messages`).
     """
 
     type = "mqtt-in"
@@ -194,22 +246,28 @@ class MqttIn(ConnectorSource):
     params: MqttInParams
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
-        return schema_of_columns(self.params.columns, self.params.key)
+        name = self.params.historical
+        more = () if name is None else (SchemaField(name=name, type=FieldType.BOOLEAN),)
+        return schema_of_columns(self.params.columns, self.params.key, more)
 
     def reading(self) -> RecordReading:
-        params, time = self.params, self.params.time
+        params = self.params
         plain = params.payload == "plain"
-        return RecordReading(
-            columns=tuple(
-                # Levels and plain values are texts, also where they say numbers.
-                ColumnReading(path=each.path(params.payload), quoted=plain or each.level is not None)
-                for each in params.columns
-            ),
-            time=None
-            if time is None
-            else TimeReading(path=("value", *parse_path(time.from_)), format=time.format),
-            ahead_s=_CLOCK_AHEAD_S if time is None else _FIELD_AHEAD_S,
-        )
+        columns = [
+            # Levels and plain values are texts, also where they say numbers.
+            ColumnReading(path=each.path(params.payload), quoted=plain or each.level is not None)
+            for each in params.columns
+        ]
+        if params.historical is not None:
+            columns.append(ColumnReading(path=("historical",)))
+        if params.payload == "sparkplug":
+            time: TimeReading | None = TimeReading(path=("time",), format="us")
+        elif params.time is not None:
+            time = TimeReading(path=("value", *parse_path(params.time.from_)), format=params.time.format)
+        else:
+            time = None
+        ahead_s = _CLOCK_AHEAD_S if time is None else _FIELD_AHEAD_S
+        return RecordReading(columns=tuple(columns), time=time, ahead_s=ahead_s)
 
 
 _COLUMN = re.compile(r"\{([^{}]*)\}")
@@ -290,7 +348,7 @@ class MqttOut(ConnectorSink):
     summary = "Publishes rows to an MQTT broker, at least once"
     icon = "radio-tower"
     Params = MqttOutParams
-    connector = "pipeline_runtime.connectors.mqtt:MqttDeliverer"
+    connector = "pipeline_runtime.connectors.mqtt_out:MqttDeliverer"
     connection = MqttConnection
     example = {"connection": "plant-broker", "topic": "alarms/{line}"}
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError, Message
+
+from pipeline_runtime.model.protobuf import message_classes
 
 MODEL_BYTES_MAX = 16 << 20
 """A model is read into memory as a whole, by the web when it is uploaded and by each worker that runs it."""
@@ -173,26 +174,4 @@ def _within(message: Message) -> Iterator[Message]:
 @cache
 def _classes() -> dict[str, Any]:
     """Returns protobuf's classes for the format."""
-    file = descriptor_pb2.FileDescriptorProto(name="fogline/onnx.proto", package="fogline.onnx")
-    plain = {
-        "int64": descriptor_pb2.FieldDescriptorProto.TYPE_INT64,
-        "string": descriptor_pb2.FieldDescriptorProto.TYPE_STRING,
-    }
-    for name, fields in _FORMAT.items():
-        message = file.message_type.add(name=name)
-        for field, (number, type_) in fields.items():
-            many, kind = type_.startswith("*"), type_.removeprefix("*")
-            added = message.field.add(name=field, number=number)
-            label = "LABEL_REPEATED" if many else "LABEL_OPTIONAL"
-            added.label = descriptor_pb2.FieldDescriptorProto.Label.Value(label)
-            if kind in plain:
-                added.type = plain[kind]
-            else:
-                added.type = descriptor_pb2.FieldDescriptorProto.TYPE_MESSAGE
-                added.type_name = f".fogline.onnx.{kind}"
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    return {
-        name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"fogline.onnx.{name}"))
-        for name in _FORMAT
-    }
+    return message_classes("onnx", _FORMAT)

@@ -161,10 +161,10 @@ class OpcUaIn(ConnectorSource):
     Arrays and structures are texts (JSON). A number that is none (NaN) is null.
 
     An OPC UA server keeps nothing for a client that is away. When the connection or the subscription is lost,
-    the element subscribes again, and tells how long it was away as a gap. It knows of no gap from before its
-    own start, such as after a restart of the node. It tells a gap, too, when the
-    server says that it had to drop values, because they changed more often than it keeps. While the element
-    moves, a change may come twice.
+    the element subscribes again, and tells how long it was away as a gap. So it does after a move, and after
+    a restart of its node: a change in between may be missing. It tells a gap, too, when the server says that
+    it had to drop values, because they changed more often than it keeps. While the element moves, a change
+    may come twice.
 
     A node id that the server does not know leaves its column empty. The element says which one it is, and
     tries it again every 60 s. The others come.

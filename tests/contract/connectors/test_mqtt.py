@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from paho.mqtt.client import Client
 
-from pipeline_runtime.connectors.mqtt import MqttDeliverer, MqttIngester, probe
-from pipeline_runtime.connectors.sdk import ConnectorError, Place
+from pipeline_runtime.connectors.mqtt import MqttIngester, probe
+from pipeline_runtime.connectors.mqtt_out import MqttDeliverer
+from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Place
 from pipeline_runtime.connectors.trial import RunningTrial, trial_deliverer, trial_ingester
 from pipeline_runtime.operators.mqtt import MqttConnection, MqttInParams, MqttOutParams
 from tests.brokers import Broker
@@ -112,6 +114,22 @@ def test_a_topic_that_the_element_has_no_more_is_left_out_and_retained_messages_
     assert [row["value"]["v"] for row in running.stop().rows] == [3, 5]
 
 
+def test_no_message_is_lost_while_the_broker_is_killed_and_comes_back(tmp_path: Path) -> None:
+    """The broker has each message on its disk before the next one is sent."""
+    with Broker(tmp_path, None, "autosave_interval 1", "autosave_on_changes true") as broker:
+        running = RunningTrial(ingester(broker.connection()), 30)
+        wait_until(lambda: running.status.state == "connected", "a connection")
+        for number in range(30):
+            if number == 15:
+                broker.kill()
+                wait_until(lambda: running.status.state == "failing", "the end to be noticed")
+                broker.start()
+                wait_until(lambda: running.status.state == "connected", "a new connection")
+            broker.publish("plant/a/t", b'{"v": %d}' % number)
+        assert running.intake.enough.wait(10)
+        assert {row["value"]["v"] for row in running.stop().rows} == set(range(30))
+
+
 @pytest.mark.full
 def test_a_broker_that_ends_or_hangs_is_told_in_words_and_nothing_is_lost(tmp_path: Path) -> None:
     with Broker(tmp_path) as broker:
@@ -198,6 +216,62 @@ def test_no_more_is_sent_than_the_broker_takes_at_once(tmp_path: Path) -> None:
         client.disconnect()
     assert taken.why == ""
     assert "and the broker takes at most 2000" in taken.refused[0].reason
+
+
+def test_a_receiver_knows_repeats_by_their_keys_also_after_the_broker_was_killed(tmp_path: Path) -> None:
+    with Broker(tmp_path) as broker:
+        got: list[tuple[str, bytes]] = []
+
+        def listen() -> Client:
+            client = broker.client(topic="out/#")
+            client.on_message = lambda _, __, message: got.append(
+                (dict(message.properties.UserProperty)["fogline-id"], message.payload)
+            )
+            subscribed = threading.Event()
+            client.on_subscribe = lambda *_: subscribed.set()
+            client.subscribe("out/#", 1)
+            wait_until(subscribed.is_set, "a subscription")
+            return client
+
+        first = listen()
+        sink = deliverer(broker.connection(), id_field="id")
+        batch = Batch([{"n": n} for n in range(5)], [0] * 5, list(range(7, 12)), 7, 12)
+        sink.open(1)
+        assert sink.deliver(batch) == []
+        wait_until(lambda: len(got) == 5, "the messages")
+        first.disconnect()
+        broker.kill()
+        with pytest.raises(ConnectorError, match="was lost"):
+            sink.deliver(batch)
+        sink.close()
+        broker.start()
+        again = listen()
+        sink.open(1)
+        assert sink.deliver(batch) == []
+        wait_until(lambda: len(got) == 10, "the messages again")
+        again.disconnect()
+        sink.close()
+    assert got[:5] == got[5:]
+    assert got[0] == ("dep.out.7", b'{"n": 0, "id": 7}')
+
+
+def test_the_last_will_comes_when_the_connection_is_lost_and_not_after_a_goodbye(
+    shared_broker: Broker,
+) -> None:
+    got: list[tuple[str, bytes]] = []
+    client = shared_broker.client(lambda topic, payload: got.append((topic, payload)), "state/#")
+    for epoch, loses in ((1, False), (2, True)):
+        sink = deliverer(shared_broker.connection(), will_topic="state/out", will_payload=f"gone {epoch}")
+        sink.open(epoch)
+        if loses:
+            assert sink._session is not None
+            cut = sink._session.client.socket()
+            assert cut is not None
+            cut.shutdown(socket.SHUT_RDWR)
+            wait_until(lambda: got, "the last will")
+        sink.close()
+    client.disconnect()
+    assert got == [("state/out", b"gone 2")]
 
 
 @pytest.mark.full

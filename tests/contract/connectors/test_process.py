@@ -91,17 +91,19 @@ def test_rows_come_in_and_those_that_an_earlier_process_has_left_come_first(
     left.close()
     running = Running(asked)
     wait_until(lambda: running.status is not None and running.status.state == "connected", "a connection")
-    broker.publish("a/b", b'{"v": 1}', b"odd")
+    broker.publish("a/b", b'{"v": 1}', b"odd", b"x" * 10_000_000, b'{"v": 2}')
 
     def values() -> list[str]:
         return [record.value for record in peek(KafkaSettings(kafka), asked.topic, 10)]
 
-    wait_until(lambda: len(values()) == 3, "three records")
+    wait_until(lambda: len(values()) == 5, "five records")
     running.stop()
-    first, second, third = values()
+    first, second, third, fourth, fifth = values()
     assert first == '{"value": {"v": 0}}'
     assert json.loads(second) == {"topic": "a/b", "levels": ["a", "b"], "value": {"v": 1}}
     assert third == "a/b: odd"
+    assert fourth.startswith("10000005 bytes are too many (at most 900000); it begins with: a/b: xxx")
+    assert json.loads(fifth)["value"] == {"v": 2}
     assert not list((tmp_path / "spool").glob("*.spool"))
 
 
@@ -124,6 +126,23 @@ def test_a_process_whose_library_hangs_says_so_and_ends_with_what_it_has_taken_s
         # What was counted before the restart is not forgotten.
         assert running.statuses[-1].gaps_total == start
         assert len(peek(KafkaSettings(kafka), asked.topic, 10)) == start
+
+
+def test_what_a_system_sends_between_two_processes_is_told_as_a_gap_if_it_keeps_nothing(
+    kafka: str, broker: Broker, tmp_path: Path
+) -> None:
+    columns = [{"name": "v", "type": "number"}]
+    asked = config("in", kafka, broker, tmp_path / "spool", MqttIn, topics=["a/#"], columns=columns, qos=0)
+    first = Running(asked)
+    wait_until(lambda: first.status is not None and first.status.state == "connected", "a connection")
+    broker.publish("a/b", b'{"v": 1}')
+    wait_until(lambda: first.status is not None and first.status.rows_total == 1, "a row")
+    first.stop()
+    assert first.status is not None
+    assert first.status.gaps_total == 0
+    again = Running(asked)
+    wait_until(lambda: again.status is not None and again.status.gaps_total == 1, "the gap")
+    again.stop()
 
 
 def test_rows_go_out_each_once_over_a_restart_and_odd_ones_are_dead_letters(

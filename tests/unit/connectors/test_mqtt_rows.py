@@ -7,7 +7,8 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from pipeline_runtime.connectors.mqtt import matcher_of, packet_bytes, record_of
+from pipeline_runtime.connectors.mqtt import matcher_of, record_of
+from pipeline_runtime.connectors.mqtt_out import packet_bytes
 from pipeline_runtime.operators.mqtt import MqttIn, MqttInParams, MqttOutParams, topic_of
 
 

@@ -1,0 +1,197 @@
+"""A connection to an MQTT broker (paho-mqtt)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from time import monotonic
+from typing import Any
+
+from paho.mqtt.client import Client
+from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode, MQTTProtocolVersion
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
+from paho.mqtt.subscribeoptions import SubscribeOptions
+
+from pipeline_runtime.connectors.in_words import in_words
+from pipeline_runtime.connectors.sdk import CONNECT_S, PATIENCE_S, ConnectorError, Hangs
+from pipeline_runtime.connectors.tls import tls_context
+from pipeline_runtime.operators.mqtt import MqttConnection
+
+KEEPALIVE_S = 4
+"""A broker that hangs is noticed after two of these."""
+AT_ONCE = 100
+"""How many messages may be under way without an answer."""
+LOOK_S = 0.2
+"""How often a thread looks whether the connection was lost."""
+_AUTHORITY_CODES = (0x86, 0x87)
+
+
+class _Client(Client):
+    """Notes when its thread has looked at the connection, which is at least once a second."""
+
+    looked_s = float("inf")
+
+    def loop_misc(self) -> MQTTErrorCode:
+        self.looked_s = monotonic()
+        return super().loop_misc()
+
+
+class Session:
+    """One connection to a broker. It is not used again after it was lost."""
+
+    def __init__(
+        self,
+        connection: MqttConnection,
+        client_id: str,
+        *,
+        keep_s: int = 0,
+        fresh: bool = True,
+        manual_ack: bool = False,
+        will: tuple[str, str] | None = None,
+    ) -> None:
+        """`fresh`: the broker forgets what it has kept for this client. `keep_s`: how long it keeps messages
+        of a client that is away (version 5)."""
+        self._connection = connection
+        self._is_5 = connection.version == "5"
+        self._fresh, self._keep_s = fresh, keep_s
+        self.client = _Client(
+            CallbackAPIVersion.VERSION2,
+            client_id=client_id,
+            protocol=MQTTProtocolVersion.MQTTv5 if self._is_5 else MQTTProtocolVersion.MQTTv311,
+            reconnect_on_failure=False,
+            manual_ack=manual_ack,
+            clean_session=None if self._is_5 else fresh,
+        )
+        self.client.connect_timeout = CONNECT_S
+        self.client.max_inflight_messages = AT_ONCE
+        self.client.max_queued_messages = 0
+        if connection.user is not None:
+            self.client.username_pw_set(connection.user, connection.password)
+        if will is not None:
+            self.client.will_set(will[0], will[1].encode(), qos=1)
+        self._answered, self.lost = threading.Event(), threading.Event()
+        self._subscribed = threading.Event()
+        self._reason: Any = None
+        self._granted: Sequence[Any] = ()
+        self.session_present = False
+        self.at_once = AT_ONCE
+        """How many messages may be under way to the broker."""
+        self.packet_bytes_max: int | None = None
+        """The largest packet that the broker takes, if it says so."""
+        self.why = ""
+        """Why it was lost, if the broker said so."""
+        self.client.on_connect = self._on_connect
+        self.client.on_disconnect = self._on_disconnect
+        self.client.on_subscribe = self._on_subscribe
+
+    def connect(self) -> None:
+        """Raises ConnectorError."""
+        where = self._connection.where
+        try:
+            if self._connection.tls:
+                self.client.tls_set_context(tls_context(self._connection))
+            options: dict[str, Any] = {}
+            if self._is_5:
+                asked = Properties(PacketTypes.CONNECT)
+                asked.SessionExpiryInterval = self._keep_s
+                asked.ReceiveMaximum = AT_ONCE
+                options = {"clean_start": self._fresh, "properties": asked}
+            self.client.connect(
+                self._connection.host, self._connection.port, keepalive=KEEPALIVE_S, **options
+            )
+        except Exception as error:
+            raise in_words(error, where) from error
+        began_s = monotonic()
+        self.client.loop_start()
+        self._answered.wait(CONNECT_S)
+        if self._reason is None:
+            self.close()
+            silent = monotonic() - began_s >= KEEPALIVE_S - 1  # paho itself gives up then
+            if self._connection.tls and not silent:
+                raise ConnectorError(
+                    f"{where} takes the connection by TLS and closes it. It may want an own certificate of "
+                    "this connection that it trusts."
+                )
+            what = "does not answer" if silent else "closes it"
+            raise ConnectorError(f"{where} takes the connection and {what}. Is it an MQTT broker there?")
+        if self._reason.is_failure:
+            self.close()
+            raise _refusal(self._reason, self._connection)
+
+    def subscribe(self, filters: Sequence[str], qos: int) -> None:
+        """Raises ConnectorError. Retained messages come with a new subscription alone, where the broker knows
+        version 5."""
+        if self._is_5:
+            options = SubscribeOptions(qos, retainHandling=SubscribeOptions.RETAIN_SEND_IF_NEW_SUB)
+            self.client.subscribe([(each, options) for each in filters])
+        else:
+            self.client.subscribe([(each, qos) for each in filters])
+        if not self._subscribed.wait(CONNECT_S):
+            raise ConnectorError(f"{self._connection.where} does not answer a subscription.")
+        refused = [each for each, code in zip(filters, self._granted, strict=False) if code.is_failure]
+        if refused:
+            raise ConnectorError(
+                f"{self._connection.where} does not let this user read {', '.join(refused)}.", lasting=True
+            )
+
+    def check_size(self, size: int) -> None:
+        """Raises ValueError if the broker ends a connection with such a packet."""
+        most = self.packet_bytes_max
+        if most is not None and size > most:
+            raise ValueError(f"its message has {size} bytes, and the broker takes at most {most}")
+
+    def check(self) -> None:
+        """Raises ConnectorError if it was lost."""
+        if self.lost.is_set():
+            raise self.lost_error()
+        if monotonic() - self.client.looked_s > PATIENCE_S:
+            raise Hangs(
+                f"The library that speaks with {self._connection.where} has stood still for "
+                f"{PATIENCE_S:.0f} s, so its process is ended"
+            )
+
+    def lost_error(self) -> ConnectorError:
+        why = f" ({self.why})" if self.why else ""
+        return ConnectorError(f"The connection to {self._connection.where} was lost{why}.")
+
+    def close(self) -> None:
+        """Says goodbye if it is connected."""
+        with suppress(Exception):
+            self.client.disconnect()
+        with suppress(Exception):
+            self.client.loop_stop()
+
+    def _on_connect(self, _: Any, __: Any, flags: Any, reason: Any, properties: Any) -> None:
+        self.session_present = bool(flags.session_present)
+        # The library keeps to neither of them.
+        self.at_once = max(1, min(AT_ONCE, getattr(properties, "ReceiveMaximum", AT_ONCE)))
+        self.packet_bytes_max = getattr(properties, "MaximumPacketSize", None)
+        self._reason = reason
+        self._answered.set()
+
+    def _on_disconnect(self, _: Any, __: Any, ___: Any, reason: Any, ____: Any) -> None:
+        if reason is not None and reason.value not in (0, 0x80):
+            self.why = str(reason)
+        self.lost.set()
+        self._answered.set()
+
+    def _on_subscribe(self, _: Any, __: Any, ___: Any, reasons: Sequence[Any], ____: Any) -> None:
+        self._granted = reasons
+        self._subscribed.set()
+
+
+def _refusal(reason: Any, connection: MqttConnection) -> ConnectorError:
+    where, said = connection.where, str(reason)
+    if reason.value in _AUTHORITY_CODES:
+        who = f"the user {connection.user}" if connection.user else "a client without a user name"
+        return ConnectorError(
+            f"{where} does not let {who} in ({said}). Check the user name and the password.", lasting=True
+        )
+    if reason.value == 0x84:
+        other = "3.1.1" if connection.version == "5" else "5"
+        return ConnectorError(
+            f"{where} does not speak MQTT {connection.version}. Choose {other}.", lasting=True
+        )
+    return ConnectorError(f"{where} refuses the connection ({said}).")

@@ -1,0 +1,287 @@
+"""Brings messages of edge nodes (Sparkplug B) to an intake, and lets those wait that need a birth first."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import monotonic, time
+from typing import Any
+
+from paho.mqtt.matcher import MQTTMatcher
+
+from pipeline_runtime.connectors.sdk import Done, Intake, Record
+from pipeline_runtime.connectors.sparkplug import (
+    NAMESPACE,
+    REBIRTH,
+    Address,
+    Births,
+    NotBorn,
+    address_of,
+    missed_before,
+    parsed,
+)
+
+WAIT_S = 10.0
+"""How long a message waits for a birth that was asked for."""
+ASK_EVERY_S, ASK_EVERY_S_MAX = 2.0, 300.0
+"""How often an edge node is asked: at first, and after many births that did not say what is missing."""
+WAITING_MAX = 50
+UNACKNOWLEDGED_MAX = 8
+"""How many of those that wait may be unacknowledged: many brokers send no more than 10 before the first is,
+and the birth has to come through."""
+_BDSEQ = "bdSeq"
+
+Ask = Callable[[str, str], None]
+"""Asks an edge node, by its group and its name, to send its births again."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Message:
+    topic: str
+    address: Address
+    payload: Any
+    raw: bytes
+    done: Done | None
+    since_s: float  # monotonic
+
+
+@dataclass
+class _Node:
+    """What is known of an edge node since the connection began."""
+
+    numbered: bool  # whether all of its messages are subscribed to, so that a missing number is a loss
+    seq: int | None = None
+    session: int | None = None  # by which number its birth and its death belong together
+    births: dict[str, Births] = field(default_factory=dict)  # by device; "" is the edge node itself
+    asked_s: float = float("-inf")
+    pause_s: float = ASK_EVERY_S
+
+
+class EdgeMessages:
+    """Lives as long as one connection to the broker: what was said while it was away is not known.
+
+    `ask` is None if Fogline may not write to the broker. Then a message that needs a birth does not wait.
+    """
+
+    def __init__(self, intake: Intake, wanted: MQTTMatcher, where: str, ask: Ask | None) -> None:
+        self._intake, self._wanted, self._where, self._ask = intake, wanted, where, ask
+        self._nodes: dict[tuple[str, str], _Node] = {}
+        self._waiting: list[_Message] = []
+        self._unborn: dict[Address, str] = {}  # what cannot be read now, for the words at the element
+        self._lock = threading.Lock()
+
+    def take(self, topic: str, raw: bytes, done: Done | None) -> bool:
+        """Takes a message as `Intake.put` does. `done` is None if the broker sends it only once."""
+        with self._lock:
+            try:
+                address = address_of(topic)
+                if address is None:
+                    return self._put([], done)
+                return self._take(_Message(topic, address, parsed(raw), raw, done, monotonic()))
+            except ValueError as error:
+                return self._put_letter(topic, raw, _in_words(error), done)
+
+    def look(self) -> bool:
+        """Asks again for births, and gives up what has waited too long. Call it several times a second.
+        Returns False if there is no room."""
+        with self._lock:
+            self._tell()
+            for each in self._waiting:
+                self._ask_for_births(each.address)
+            until_s = monotonic() - WAIT_S
+            late = [each for each in self._waiting if each.since_s < until_s]
+            room = [self._give_up(each) for each in late]
+            return all(room)
+
+    def close(self) -> None:
+        """Gives up what the broker will not send again."""
+        with self._lock:
+            for each in [each for each in self._waiting if each.done is None]:
+                self._give_up(each)
+
+    # -- the caller holds the lock -----------------------------------------------------------------------
+
+    def _take(self, message: _Message) -> bool:
+        """Raises ValueError."""
+        address = message.address
+        node = self._node(address)
+        if address.is_death:
+            return self._take_death(node, message)
+        self._note_number(node, message)
+        if address.is_birth:
+            self._note_birth(node, message)
+        room = [self._put_or_wait(node, message)]
+        if address.is_birth:
+            room.append(self._retry(node, address))
+        return all(room)
+
+    def _node(self, address: Address) -> _Node:
+        key = (address.group, address.node)
+        if key not in self._nodes:
+            topics = (
+                f"{NAMESPACE}/{address.group}/{kind}/{address.node}{device}"
+                for kind, device in (
+                    *(("NBIRTH", ""), ("NDATA", "")),
+                    *((kind, "/\x7f") for kind in ("DBIRTH", "DDATA", "DDEATH")),
+                )
+            )
+            whole = all(any(self._wanted.iter_match(topic)) for topic in topics)
+            self._nodes[key] = _Node(numbered=whole)
+        return self._nodes[key]
+
+    def _note_number(self, node: _Node, message: _Message) -> None:
+        """Tells of messages that are missing. One of them may have been a birth."""
+        if not node.numbered or not message.payload.HasField("seq"):
+            return
+        seq = message.payload.seq
+        if message.address.kind == "NBIRTH":
+            node.seq = seq
+            return
+        missed = missed_before(node.seq, seq)
+        if missed is None:
+            return  # it comes again
+        node.seq = seq
+        if missed:
+            node.births.clear()
+            self._intake.gap(f"Messages of the edge node {message.address.node} did not come", missed)
+
+    def _note_birth(self, node: _Node, message: _Message) -> None:
+        address = message.address
+        if not address.device:
+            node.births.clear()
+            node.session = _session_of(message.payload)
+        births = node.births[address.device] = Births()
+        births.note(message.payload.metrics)
+        self._unborn.pop(_unborn(address), None)
+
+    def _take_death(self, node: _Node, message: _Message) -> bool:
+        address = message.address
+        if address.device:
+            self._note_number(node, message)
+            node.births.pop(address.device, None)
+        else:
+            session = _session_of(message.payload)
+            if session is not None and node.session is not None and session != node.session:
+                # The last will of a connection before the one that has sent the birth.
+                return self._put([], message.done)
+            node.births.clear()
+            node.seq = None
+        # What waits belongs to a life that is over: the next births may give its aliases other meanings.
+        over = [each for each in self._waiting if _same(each.address, address)]
+        room = [self._give_up(each) for each in over]
+        self._unborn = {each: why for each, why in self._unborn.items() if not _same(each, address)}
+        room.append(self._put([_record(message, {}, _now_ms() * 1000, False)], message.done))
+        return all(room)
+
+    def _put_or_wait(self, node: _Node, message: _Message) -> bool:
+        births = node.births.get(message.address.device, Births())
+        try:
+            rows = births.rows(message.payload, _now_ms())
+        except ValueError as error:
+            return self._put_letter(message.topic, message.raw, _in_words(error), message.done)
+        except NotBorn as unknown:
+            return self._wait(message, str(unknown))
+        return self._put(
+            [_record(message, row.values, row.time_us, historical) for row, historical in rows], message.done
+        )
+
+    def _wait(self, message: _Message, unknown: str) -> bool:
+        address = message.address
+        self._unborn[_unborn(address)] = unknown
+        self._waiting.append(message)
+        if self._ask is None:
+            return self._give_up(message)
+        self._ask_for_births(address)
+        unacknowledged = sum(each.done is not None for each in self._waiting)
+        if len(self._waiting) > WAITING_MAX or unacknowledged > UNACKNOWLEDGED_MAX:
+            return self._give_up(self._waiting[0])
+        return True
+
+    def _ask_for_births(self, address: Address) -> None:
+        node = self._node(address)
+        if self._ask is not None and monotonic() - node.asked_s >= node.pause_s:
+            # Births may never say what is missing.
+            node.pause_s = min(ASK_EVERY_S_MAX, 2 * node.pause_s)
+            node.asked_s = monotonic()
+            self._ask(address.group, address.node)
+
+    def _retry(self, node: _Node, address: Address) -> bool:
+        """Tries again what has waited for this birth."""
+        waited = [each for each in self._waiting if _same(each.address, address, with_devices=False)]
+        self._waiting = [each for each in self._waiting if each not in waited]
+        room = [self._put_or_wait(node, each) for each in waited]
+        if waited and not any(each in self._waiting for each in waited):
+            node.pause_s = ASK_EVERY_S
+        return all(room)
+
+    def _give_up(self, message: _Message) -> bool:
+        self._waiting.remove(message)
+        unknown = self._unborn.get(_unborn(message.address), "its metrics")
+        why = f"no birth has come that says {unknown}"
+        return self._put_letter(message.topic, message.raw, why, message.done)
+
+    def _put_letter(self, topic: str, raw: bytes, why: str, done: Done | None) -> bool:
+        text = f"{topic}: {why}; the payload in base64: {base64.b64encode(raw).decode()}"
+        return self._put([Record(text.encode())], done)
+
+    def _put(self, records: list[Record], done: Done | None) -> bool:
+        if records:
+            return self._intake.put(records, done) or done is None
+        if done is not None:
+            done()
+        return True
+
+    def _tell(self) -> None:
+        words = self._words()
+        if words:
+            self._intake.failing(words)
+        else:
+            self._intake.connected()
+
+    def _words(self) -> str:
+        if not self._unborn:
+            return ""
+        address, unknown = next(iter(self._unborn.items()))
+        if self._ask is None:
+            help = "Let the connection ask for births, or let the edge node send them again."
+        else:
+            help = f"It is asked to send its births ({REBIRTH})."
+        return (
+            f"{self._where} has messages of {address.words}, and no birth says {unknown}. {help} Until then "
+            "they go to the dead letters."
+        )
+
+
+def _unborn(address: Address) -> Address:
+    """Returns whose birth is needed."""
+    return Address(address.group, "BIRTH", address.node, address.device)
+
+
+def _same(one: Address, other: Address, *, with_devices: bool = True) -> bool:
+    """Returns whether the first is the other, or a device of it."""
+    if (one.group, one.node) != (other.group, other.node):
+        return False
+    return one.device == other.device or (with_devices and not other.device)
+
+
+def _in_words(error: ValueError) -> str:
+    return "it holds a text that is no UTF-8" if isinstance(error, UnicodeError) else str(error)
+
+
+def _session_of(payload: Any) -> int | None:
+    found = (each for each in payload.metrics if each.name == _BDSEQ)
+    return next((each.long_value or each.int_value for each in found), None)
+
+
+def _record(message: _Message, values: dict[str, Any], time_us: int, historical: bool) -> Record:
+    """Returns the record that MqttIn.reading reads."""
+    topic = message.topic
+    whole = {"topic": topic, "levels": topic.split("/"), "time": time_us, "historical": historical}
+    return Record(json.dumps({**whole, "value": values}, ensure_ascii=False).encode())
+
+
+def _now_ms() -> int:
+    return int(time() * 1000)

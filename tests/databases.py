@@ -89,9 +89,15 @@ class Database:
             found = client.execute(query.encode())
             return found.fetchall() if found.description is not None else []
 
-    def speak_tls(self, certificate: str, key: str) -> None:
-        """Lets it speak TLS too, from the next connection on."""
-        for name, text in (("ssl_cert_file", certificate), ("ssl_key_file", key)):
+    def speak_tls(self, certificate: str, key: str, authority: str = "") -> None:
+        """Lets it speak TLS too, from the next connection on. `authority`: a client that does needs a
+        certificate that is signed by it."""
+        given = {"ssl_cert_file": certificate, "ssl_key_file": key}
+        if authority:
+            given["ssl_ca_file"] = authority
+            access = self._data / "pg_hba.conf"
+            access.write_text(f"hostssl all all all scram-sha-256 clientcert=verify-ca\n{access.read_text()}")
+        for name, text in given.items():
             path = self._directory / name
             path.touch(0o600)
             path.write_text(text)

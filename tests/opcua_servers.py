@@ -23,6 +23,8 @@ from asyncua.crypto.cert_gen import (
     generate_self_signed_app_certificate,
 )
 from asyncua.crypto.permission_rules import User, UserRole
+from asyncua.crypto.truststore import TrustStore
+from asyncua.crypto.validator import CertificateValidator, CertificateValidatorOptions
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID
@@ -32,6 +34,7 @@ from tests.ports import free_ports
 from tests.waiting import wait_until
 
 PRESS = "ns=2;s=Press"
+NOTE = "ns=2;s=Note"
 
 
 class _Users:
@@ -48,8 +51,9 @@ class _Users:
 
 
 async def main(port: int, directory: str, user: str) -> None:
-    """Has an object Press with Temperature (°C), Strokes and Running. Everybody may write them. With a
-    certificate in the directory it does not let anybody in without signing and encrypting."""
+    """Has an object Press with Temperature (°C), Strokes and Running, and a text Note. Everybody may write
+    them. With a certificate in the directory it lets nobody in without signing and encrypting, and only those
+    whose certificate is in the directory "trusted" there."""
     server = Server(user_manager=_Users(user) if user else None)
     await server.init()
     server.set_endpoint(f"opc.tcp://127.0.0.1:{port}/press")
@@ -59,6 +63,10 @@ async def main(port: int, directory: str, user: str) -> None:
         server.set_security_policy(
             [ua.SecurityPolicyType.Basic256Sha256_SignAndEncrypt, ua.SecurityPolicyType.Basic256Sha256_Sign]
         )
+        trusted = TrustStore([Path(directory, "trusted")], [])
+        await trusted.load()
+        options = CertificateValidatorOptions.TRUSTED_VALIDATION | CertificateValidatorOptions.PEER_CLIENT
+        server.set_certificate_validator(CertificateValidator(options, trusted))
     await server.register_namespace("urn:press")
     press = await server.nodes.objects.add_object(ua.NodeId.from_string(PRESS), "2:Press")
     for name, value in (("Temperature", 21.5), ("Strokes", 0), ("Running", True)):
@@ -67,13 +75,16 @@ async def main(port: int, directory: str, user: str) -> None:
         if name == "Temperature":
             unit = ua.EUInformation(DisplayName=ua.LocalizedText("°C"))
             await node.add_property(ua.NodeId.from_string(f"{PRESS}.Unit"), "0:EngineeringUnits", unit)
+    note = await server.nodes.objects.add_variable(ua.NodeId.from_string(NOTE), "2:Note", "")
+    await note.set_writable()
     async with server:
         await asyncio.Event().wait()
 
 
 @cache
-def certificate(name: str) -> tuple[str, str]:
-    """Returns a certificate of its own signature, and its key, both in PEM."""
+def certificate(name: str, days: int = 365) -> tuple[str, str]:
+    """Returns a certificate of its own signature, and its key, both in PEM. `days`: how long it is valid; 0:
+    it has expired."""
     key = generate_private_key()
     made = generate_self_signed_app_certificate(
         key,
@@ -81,21 +92,33 @@ def certificate(name: str) -> tuple[str, str]:
         {},
         [x509.UniformResourceIdentifier(f"urn:{name}"), x509.DNSName("localhost")],
         [ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH],
+        days,
     )
     return made.public_bytes(Encoding.PEM).decode(), dump_private_key_as_pem(key).decode()
 
 
 class OpcUaServer:
     """Its values begin as `main` says, also after a restart. `secure`: it has a certificate in this
-    directory."""
+    directory, or `own`, and trusts those of `trusted`, in PEM."""
 
-    def __init__(self, secure: Path | None = None, user: str = "") -> None:
+    def __init__(
+        self,
+        secure: Path | None = None,
+        user: str = "",
+        *,
+        own: tuple[str, str] | None = None,
+        trusted: Sequence[str] = (),
+    ) -> None:
         [self.port] = free_ports(1)
         self._arguments = ["" if secure is None else str(secure), user]
         if secure is not None:
-            own, key = certificate("server")
-            Path(secure, "certificate.pem").write_text(own)
+            shown, key = own or certificate("server")
+            secure.mkdir(exist_ok=True)
+            Path(secure, "certificate.pem").write_text(shown)
             Path(secure, "key.pem").write_text(key)
+            Path(secure, "trusted").mkdir(exist_ok=True)
+            for number, each in enumerate(trusted):
+                Path(secure, "trusted", f"{number}.pem").write_text(each)
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> OpcUaServer:
@@ -132,13 +155,15 @@ class OpcUaServer:
             {"host": "127.0.0.1", "port": self.port, "endpoint": "/press", **fields}
         )
 
-    def write(self, name: str, *values: float | bool, time: datetime | None = None, status: int = 0) -> None:
-        """Sets a value of the press, one after the other."""
+    def write(
+        self, name: str, *values: float | bool | str, time: datetime | None = None, status: int = 0
+    ) -> None:
+        """Sets a value of the press, or the note, one after the other."""
         asyncio.run(self._write(name, values, time, status))
 
     async def _write(self, name: str, values: Sequence[Any], time: datetime | None, status: int) -> None:
         async with Client(f"opc.tcp://127.0.0.1:{self.port}/press") as client:
-            node = client.get_node(f"{PRESS}.{name}")
+            node = client.get_node(NOTE if name == "Note" else f"{PRESS}.{name}")
             for value in values:
                 kind = ua.VariantType.Int64 if name == "Strokes" else None
                 await node.write_value(

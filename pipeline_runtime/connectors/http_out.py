@@ -34,6 +34,8 @@ QUOTED = 200
 WAIT_S_MAX = 300.0
 """The longest that a Retry-After is kept to."""
 AGAIN = frozenset({408, 425, 429})
+_CLOSED = ("Server disconnected", "peer closed")
+"""How the library's words begin when the connection was closed, and not when what came is no HTTP."""
 MENDED_BY_A_PERSON = frozenset({401, 403, 404, 405, 407})
 
 
@@ -102,6 +104,10 @@ class Server:
                 "that no header can have. Write them again.",
                 lasting=True,
             ) from None
+        except httpx.RemoteProtocolError as error:
+            if str(error).startswith(_CLOSED):
+                raise in_words(ConnectionError(), self._where) from error
+            raise ConnectorError(f"{self._where} does not speak HTTP. Check the port, and TLS.") from error
         except httpx.HTTPError as error:
             raise in_words(_cause(error), self._where) from error
 
@@ -117,7 +123,7 @@ def _cause(error: BaseException) -> BaseException:
         if isinstance(at, OSError):
             return at
         at = at.__cause__ or at.__context__
-    if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError | httpx.WriteError):
+    if isinstance(error, httpx.ReadError | httpx.WriteError):
         return ConnectionError()
     return error
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import ssl
+import struct
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from pipeline_runtime.connectors.in_words import in_words
+from pipeline_runtime.connectors.in_words import in_words, is_about_own
 from pipeline_runtime.connectors.sdk import CONNECT_S, ConnectorError
 from pipeline_runtime.connectors.tls import tls_context
 from pipeline_runtime.operators.postgresql import PostgresqlConnection
@@ -28,6 +29,8 @@ LOCK_S = 5
 IDLE_S = 30
 """The server ends a transaction in which nothing has happened for so long: its owner hangs or is cut off."""
 _QUOTED = 300
+_ASK_FOR_TLS = struct.pack("!ii", 8, 80_877_103)
+"""The first message of a client of PostgreSQL that wants TLS. The answer is S, or N."""
 
 _BY_A_TRIGGER = "P0"
 """How the states of errors begin that PL/pgSQL raises, such as a trigger for a row."""
@@ -148,8 +151,16 @@ def _not_connected(error: psycopg.Error, connection: PostgresqlConnection) -> Co
     except OSError as unreachable:
         return in_words(unreachable, where)
     said = _said(error)
+    if "client certificate" in said or is_about_own(said):
+        return ConnectorError(
+            f"{where} does not accept the own certificate of the connection, or wants one and there is none. "
+            f"(It says: {said}.)",
+            lasting=True,
+        )
     if "certificate" in said:
-        return ConnectorError(f"The certificate of {where} is not accepted: {said}.", lasting=True)
+        return _of_certificate(connection) or ConnectorError(
+            f"The certificate of {where} is not accepted: {said}.", lasting=True
+        )
     if isinstance(error, psycopg.errors.ConnectionTimeout):
         return ConnectorError(f"{where} takes the connection and does not answer. Is it PostgreSQL there?")
     if "password" in said and "authentication" in said:
@@ -165,6 +176,18 @@ def _not_connected(error: psycopg.Error, connection: PostgresqlConnection) -> Co
             lasting=True,
         )
     return ConnectorError(f"{where} refuses the connection. It says: {said}.")
+
+
+def _of_certificate(connection: PostgresqlConnection) -> ConnectorError | None:
+    """Returns what is wrong with the server's certificate: libpq tells only that it is not accepted."""
+    try:
+        with socket.create_connection((connection.host, connection.port), CONNECT_S / 2) as raw:
+            raw.sendall(_ASK_FOR_TLS)
+            if raw.recv(1) == b"S":
+                tls_context(connection).wrap_socket(raw, server_hostname=connection.host).close()
+    except OSError as error:
+        return in_words(error, connection.where)
+    return None
 
 
 def failed(error: psycopg.Error, connection: PostgresqlConnection) -> ConnectorError:

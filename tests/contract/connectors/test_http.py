@@ -278,6 +278,31 @@ def test_a_port_that_is_taken_is_told_and_taken_when_it_is_free() -> None:
     running.stop()
 
 
+def test_rows_that_flow_while_the_server_ends_and_begins_again_all_arrive() -> None:
+    [port] = free_ports(1)
+    first = Receiver(port)
+    first.answers = [(200, {}, "")] * 20 + [(503, {}, "soon")] * 1000
+    again: list[Receiver] = []
+
+    def restart() -> None:
+        wait_until(lambda: len(first.got) >= 20, "the first rows", look_every_s=0.02)
+        first.server.shutdown()
+        first.server.server_close()
+        again.append(Receiver(port))
+
+    restarting = threading.Thread(target=restart)
+    restarting.start()
+    taken = trial_deliverer(deliverer(port), [{"n": n} for n in range(400)], timeout_s=60)
+    restarting.join()
+    [second] = again
+    second.server.shutdown()
+    second.server.server_close()
+    assert taken.refused == []
+    keys = {key: body["n"] for body, key in (*first.got, *second.got)}
+    assert keys == {f"dep.out.0.{n}": n for n in range(400)}
+    assert second.got
+
+
 @pytest.mark.full
 def test_rows_wait_for_a_server_that_is_away_or_hangs() -> None:
     [port] = free_ports(1)

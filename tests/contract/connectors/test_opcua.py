@@ -17,7 +17,7 @@ from pipeline_runtime.connectors.opcua_out import OpcUaDeliverer
 from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Place
 from pipeline_runtime.connectors.trial import RunningTrial, trial_deliverer
 from pipeline_runtime.operators.opcua import OpcUaConnection, OpcUaInParams, OpcUaOutParams
-from tests.opcua_servers import PRESS, OpcUaServer, certificate
+from tests.opcua_servers import NOTE, PRESS, OpcUaServer, certificate
 from tests.ports import free_ports
 from tests.waiting import wait_until
 
@@ -153,9 +153,25 @@ def test_rows_wait_while_the_server_is_away_and_all_are_written() -> None:
 
 
 @pytest.mark.full
+def test_a_certificate_that_has_expired_or_is_not_trusted_is_told_in_words(tmp_path: Path) -> None:
+    own, key = certificate("fogline")
+    security = {"security": "sign and encrypt", "certificate": own, "private_key": key}
+    with OpcUaServer(tmp_path / "right", trusted=[own]) as server:
+        assert probe(server.connection(**security), PRESS).words.startswith("Connected.")
+        strange, its_key = certificate("stranger")
+        said = why(server.connection(**security | {"certificate": strange, "private_key": its_key}))
+        assert "does not accept the certificate of this connection (BadCertificateUntrusted)" in said
+        old, its_key = certificate("old", 0)
+        said = why(server.connection(**security | {"certificate": old, "private_key": its_key}))
+        assert "The own certificate of the connection has expired" in said
+    with OpcUaServer(tmp_path / "expired", own=certificate("expired", 0), trusted=[own]) as server:
+        assert "has expired. Its administrator has to renew it" in why(server.connection(**security))
+
+
+@pytest.mark.full
 def test_certificates_users_and_passwords(tmp_path: Path) -> None:
     own, key = certificate("fogline")
-    with OpcUaServer(tmp_path, user="ann") as server:
+    with OpcUaServer(tmp_path, user="ann", trusted=[own]) as server:
         for security in ("sign", "sign and encrypt"):
             fields = {"security": security, "certificate": own, "private_key": key, "user": "ann"}
             right = server.connection(**fields, password="right", server_certificate=certificate("server")[0])
@@ -167,6 +183,19 @@ def test_certificates_users_and_passwords(tmp_path: Path) -> None:
         other = certificate("other")[0]
         assert "shows another certificate" in why(right.model_copy(update={"server_certificate": other}))
         assert "do not belong together" in why(right.model_copy(update={"certificate": other}))
+
+
+@pytest.mark.full
+def test_a_value_of_10_mb_comes_and_the_values_after_it_too(shared_server: OpcUaServer) -> None:
+    """The intake makes a dead letter of it."""
+    note = {"name": "note", "node": NOTE, "type": "string"}
+    running = RunningTrial(ingester(shared_server.connection(), note, column("Strokes")))
+    wait_until(lambda: running.status.state == "connected", "a connection")
+    shared_server.write("Note", "x" * 10_000_000)
+    wait_until(lambda: any(len(each) == 10_000_000 for each in values(running, "note")), "the value")
+    shared_server.write("Strokes", 77)
+    wait_until(lambda: values(running, "strokes")[-1] == 77, "the value after it")
+    assert running.stop().why == ""
 
 
 @pytest.mark.full

@@ -133,6 +133,14 @@ def test_each_row_is_written_once_over_a_kill_and_an_earlier_owner_is_refused(da
     assert database.ask("SELECT n FROM once ORDER BY n") == [(0,), (1,), (2,), (3,)]
 
 
+def test_a_row_of_10_mb_is_written(database: Database) -> None:
+    wide = StreamSchema(fields=(Field(name="text", type=FieldType.STRING),))
+    rows = [{"text": "x" * 10_000_000}, {"text": "y"}]
+    taken = trial_deliverer(deliverer(database.connection(), "wide", rows=wide, create=True), rows)
+    assert (taken.why, taken.refused) == ("", [])
+    assert database.ask("SELECT length(text) FROM wide ORDER BY 1") == [(1,), (10_000_000,)]
+
+
 def test_what_is_wrong_is_said_in_words(database: Database) -> None:
     def why(connection: PostgresqlConnection) -> str:
         with pytest.raises(ConnectorError) as caught:
@@ -214,7 +222,7 @@ def test_the_system_says_whose_certificates_are_known(
     with Database() as database:
         database.speak_tls(own, key)
         connection = database.connection(host="localhost", tls=True)
-        with pytest.raises(ConnectorError, match="is not accepted"):
+        with pytest.raises(ConnectorError, match="is signed by nobody who is known here"):
             probe(connection, "")
         for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
             monkeypatch.delenv(name, raising=False)

@@ -9,6 +9,8 @@ from pipeline_runtime.connectors.sdk import Ingester, Intake, Record
 
 
 class HangingIngester(Ingester[Any, Any]):
+    system_waits = True
+
     def run(self, intake: Intake, stop: threading.Event) -> None:
         intake.connected()
         intake.put([Record(b'{"value": {"v": 1}}')])

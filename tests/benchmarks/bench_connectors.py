@@ -22,6 +22,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import socket
 import sys
 import tempfile
 import threading
@@ -64,7 +65,7 @@ from tests.ports import free_ports
 from workers.node.connector_process import ConnectorProcess
 from workers.supervisor.services import Kafka
 
-ROWS = int(os.environ.get("ROWS", "2000" if QUICK else "100000"))
+ROWS = int(os.environ.get("ROWS", "10000" if QUICK else "100000"))
 TIMED_S = 3 if QUICK else 20
 ONLY = os.environ.get("ONLY", "").split()
 TOKEN = "a-token-of-the-benchmark"
@@ -74,8 +75,9 @@ SCHEMA = StreamSchema(
 )
 Send = Callable[[int, float], None]
 """Sends so many rows, so many a second (0: as fast as it goes), and returns when the server has them."""
-Row = tuple[int, float]
-"""Its number, and how long it took, in ms."""
+Row = tuple[int, float, float]
+"""Its number, when it was made and when it came, in ms since 1970."""
+RowOf = Callable[[Any, float], Row | None]
 
 
 class Connector:
@@ -134,21 +136,22 @@ class Connector:
 
 
 class Arrivals:
-    """Reads the element's topic in a thread. `of` gives a record's row."""
+    """Reads the element's topic in a thread. `of` gives the row of a record that came at that time, in ms."""
 
-    def __init__(self, kafka: KafkaSettings, topic: str, first: int, of: Callable[[Any], Row | None]) -> None:
+    def __init__(self, kafka: KafkaSettings, topic: str, first: int, of: RowOf) -> None:
         self.rows: list[Row] = []
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._read, args=(kafka, topic, first, of), daemon=True)
         self._thread.start()
 
-    def _read(self, kafka: KafkaSettings, topic: str, first: int, of: Callable[[Any], Row | None]) -> None:
+    def _read(self, kafka: KafkaSettings, topic: str, first: int, of: RowOf) -> None:
         consumer = open_consumer(kafka, max_poll_records=5_000, fetch_max_wait_ms=20)
         consumer.assign([TopicPartition(topic, 0)])
         consumer.seek(TopicPartition(topic, 0), first)
         while not self._closing.is_set():
             for records in consumer.poll(100).values():
-                self.rows += [row for row in map(of, records) if row is not None]
+                now_ms = time() * 1000
+                self.rows += [row for each in records if (row := of(each, now_ms)) is not None]
         consumer.close()
 
     def close(self) -> None:
@@ -157,7 +160,7 @@ class Arrivals:
 
 
 def measure_in(
-    kafka: KafkaSettings, connector: Connector, send: Send, rows: int, of: Callable[[Any], Row | None]
+    kafka: KafkaSettings, connector: Connector, send: Send, rows: int, of: RowOf
 ) -> dict[str, Any]:
     topic = connector.config.topic
     connector.run()
@@ -165,23 +168,25 @@ def measure_in(
     def end() -> int:
         return newest_offsets(kafka, topic, 1)[0][1]
 
-    first, cpu_s, began_s = end(), connector.cpu_s(), monotonic()
+    first, cpu_s = end(), connector.cpu_s()
     send(rows, 0.0)
     wait_for(lambda: end() - first >= rows, f"{rows} rows")
-    per_s = rows / (monotonic() - began_s)
+    ended_ms = time() * 1000
     cpu_us = (connector.cpu_s() - cpu_s) / rows * 1e6
+    # From when the first row was made: before it, its sender's process was started.
     whole = Arrivals(kafka, topic, first, of)
     wait_for(lambda: len(whole.rows) >= rows, "the rows to be read")
-    check([n for n, _ in whole.rows], rows)
     whole.close()
+    check(whole.rows, rows)
+    per_s = rows / (ended_ms - min(made_ms for _, made_ms, _ in whole.rows)) * 1000
     timed = int(TIMED_S * per_s / 2)
     arrivals = Arrivals(kafka, topic, end(), of)
     send(timed, per_s / 2)
     wait_for(lambda: len(arrivals.rows) >= timed, "the timed rows")
     arrivals.close()
     assert not connector.notes, connector.notes
-    check([n for n, _ in arrivals.rows], timed)
-    return told(rows, per_s, cpu_us, [ms for _, ms in arrivals.rows])
+    check(arrivals.rows, timed)
+    return told(rows, per_s, cpu_us, arrivals.rows)
 
 
 def measure_out(
@@ -196,19 +201,20 @@ def measure_out(
 
     for numbers in paced(rows, 0.0, 1_000):
         write(numbers)
-    cpu_s, began_s = connector.cpu_s(), monotonic()
+    cpu_s = connector.cpu_s()
     connector.run()
     wait_for(lambda: len(received()) >= rows, f"{rows} rows")
-    per_s = rows / (monotonic() - began_s)
     cpu_us = (connector.cpu_s() - cpu_s) / rows * 1e6
-    check([n for n, _ in received()], rows)
+    check(received(), rows)
+    came_ms = [each for _, _, each in received()]
+    per_s = rows / (max(came_ms) - min(came_ms)) * 1000
     timed = int(TIMED_S * per_s / 2)
     for numbers in paced(timed, per_s / 2, max(1, int(per_s / 100))):  # 50 transactions a second
         write(numbers)
     wait_for(lambda: len(received()) >= rows + timed, "the timed rows")
     transactions.close()
-    check([n for n, _ in received()[rows:]], timed)
-    return told(rows, per_s, cpu_us, [ms for _, ms in received()[rows:]])
+    check(received()[rows:], timed)
+    return told(rows, per_s, cpu_us, received()[rows:])
 
 
 def measure_polls(kafka: KafkaSettings, connector: Connector) -> dict[str, Any]:
@@ -216,21 +222,22 @@ def measure_polls(kafka: KafkaSettings, connector: Connector) -> dict[str, Any]:
     cpu_s = connector.cpu_s()
     connector.run()
     began_s = monotonic()
-    arrivals = Arrivals(kafka, connector.config.topic, 0, lambda each: (0, time() * 1000 - each.timestamp))
+    arrivals = Arrivals(kafka, connector.config.topic, 0, lambda each, now_ms: (0, each.timestamp, now_ms))
     threading.Event().wait(TIMED_S)
     per_s = len(arrivals.rows) / (monotonic() - began_s)
     rows = connector.status.rows_total or 1
     cpu_us = (connector.cpu_s() - cpu_s) / rows * 1e6
     arrivals.close()
-    return told(rows, per_s, cpu_us, [ms for _, ms in arrivals.rows])
+    return told(rows, per_s, cpu_us, arrivals.rows)
 
 
-def check(numbers: list[int], rows: int) -> None:
+def check(found: list[Row], rows: int) -> None:
     """Raises AssertionError if a row is missing or has come twice."""
-    assert sorted(numbers) == list(range(rows)), f"{rows} rows were sent, {len(numbers)} came"
+    assert sorted(n for n, _, _ in found) == list(range(rows)), f"{rows} rows were sent, {len(found)} came"
 
 
-def told(rows: int, per_s: float, cpu_us: float, times_ms: list[float]) -> dict[str, Any]:
+def told(rows: int, per_s: float, cpu_us: float, timed: list[Row]) -> dict[str, Any]:
+    times_ms = [came_ms - made_ms for _, made_ms, came_ms in timed]
     return {
         "rows": rows,
         "rows_per_s": round(per_s),
@@ -251,8 +258,8 @@ def _elsewhere(target: Callable[..., None], *given: Any) -> Send:
     return send
 
 
-def _row(found: dict[str, Any]) -> Row:
-    return int(found["n"]), time() * 1000 - found["t"]
+def _row(found: dict[str, Any], now_ms: float) -> Row:
+    return int(found["n"]), found["t"], now_ms
 
 
 @contextmanager
@@ -269,7 +276,9 @@ def mqtt_in(kafka: KafkaSettings, open: ExitStack, rows: int) -> dict[str, Any]:
     params = {"topics": ["bench/#"], "columns": COLUMNS}
     connector = open.enter_context(_connector(kafka, "mqtt-in", params, broker.connection()))
     send = _elsewhere(send_mqtt, broker.port)
-    return measure_in(kafka, connector, send, rows, lambda each: _row(json.loads(each.value)["value"]))
+    return measure_in(
+        kafka, connector, send, rows, lambda each, at: _row(json.loads(each.value)["value"], at)
+    )
 
 
 def opcua_in(kafka: KafkaSettings, open: ExitStack, rows: int) -> dict[str, Any]:
@@ -279,12 +288,12 @@ def opcua_in(kafka: KafkaSettings, open: ExitStack, rows: int) -> dict[str, Any]
     params = {"columns": columns, "publish_ms": 50, "sample_ms": 1}
     connector = open.enter_context(_connector(kafka, "opcua-in", params, server.connection()))
 
-    def of(record: Any) -> Row | None:
+    def of(record: Any, now_ms: float) -> Row | None:
         values = json.loads(record.value)["values"]
         # As it connects, it gets each value as it is.
         if values.get("n") is None or (values.get("t") or 0) < 1e6:
             return None
-        return _row({"n": values["n"] - 1, "t": values["t"]})
+        return _row({"n": values["n"] - 1, "t": values["t"]}, now_ms)
 
     return measure_in(kafka, connector, _elsewhere(send_opcua, server.port), rows // 20, of)
 
@@ -304,13 +313,13 @@ def http_in(kafka: KafkaSettings, open: ExitStack, rows: int) -> dict[str, Any]:
     connection = WebhookConnection.model_validate({"token": TOKEN})
     connector = open.enter_context(_connector(kafka, "http-in", params, connection))
     send = _elsewhere(send_http, port, TOKEN)
-    return measure_in(kafka, connector, send, rows, lambda each: _row(json.loads(each.value)))
+    return measure_in(kafka, connector, send, rows, lambda each, at: _row(json.loads(each.value), at))
 
 
 def mqtt_out(kafka: KafkaSettings, open: ExitStack, rows: int) -> dict[str, Any]:
     broker = open.enter_context(Broker(Path(open.enter_context(tempfile.TemporaryDirectory()))))
     got: list[Row] = []
-    client = broker.client(lambda _, payload: got.append(_row(json.loads(payload))), "bench")
+    client = broker.client(lambda _, payload: got.append(_row(json.loads(payload), time() * 1000)), "bench")
     open.callback(client.loop_stop)
     params = {"topic": "bench"}
     connector = open.enter_context(_connector(kafka, "mqtt-out", params, broker.connection()))
@@ -325,15 +334,19 @@ def http_out(kafka: KafkaSettings, open: ExitStack, rows: int) -> dict[str, Any]
 
     def received() -> list[Row]:
         threading.Event().wait(0.2)  # an answer holds all rows, and so takes CPU
-        try:
-            return [(n, ms) for n, ms in httpx.get(f"http://127.0.0.1:{port}", trust_env=False).json()]
-        except httpx.TransportError:
-            return []
+        answer = httpx.get(f"http://127.0.0.1:{port}", trust_env=False, timeout=60)
+        return [(n, made_ms, came_ms) for n, made_ms, came_ms in answer.json()]
 
+    wait_for(lambda: _answers(port), "the receiver to answer")
     connection = HttpConnection.model_validate({"host": "127.0.0.1", "port": port, "tls": False})
     params = {"body": "rows", "rows_max": AT_ONCE}
     connector = open.enter_context(_connector(kafka, "http-out", params, connection))
     return measure_out(kafka, connector, received, rows)
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def postgresql_out(kafka: KafkaSettings, open: ExitStack, rows: int) -> dict[str, Any]:
@@ -344,8 +357,8 @@ def postgresql_out(kafka: KafkaSettings, open: ExitStack, rows: int) -> dict[str
 
     def received() -> list[Row]:
         threading.Event().wait(0.1)
-        found = database.ask("SELECT n, extract(epoch FROM at) * 1000 - t FROM bench ORDER BY at")
-        return [(int(n), float(ms)) for n, ms in found]
+        found = database.ask("SELECT n, t, extract(epoch FROM at) * 1000 FROM bench ORDER BY at")
+        return [(int(n), float(made_ms), float(came_ms)) for n, made_ms, came_ms in found]
 
     params = {"table": "bench"}
     connector = open.enter_context(_connector(kafka, "postgresql-out", params, database.connection()))
@@ -358,9 +371,10 @@ WORKS = (mqtt_in, opcua_in, modbus_in, http_in, mqtt_out, http_out, postgresql_o
 def main() -> int:
     found: list[dict[str, Any]] = []
     settings = {"machine": machine(), "rows": ROWS}
+    port, controller_port = free_ports(2)
     with (
         tempfile.TemporaryDirectory(prefix="fogline-bench-") as name,
-        Kafka(Path(name, "kafka"), *free_ports(2)) as service,
+        Kafka(Path(name, "kafka"), port, controller_port) as service,
     ):
         kafka = KafkaSettings(service.bootstrap)
         for work in WORKS:

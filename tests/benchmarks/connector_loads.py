@@ -86,8 +86,8 @@ async def _send_opcua(port: int, rows: int, per_s: float) -> None:
 
 
 def receive_http(port: int) -> None:
-    """Answers 200 to POST, and to GET the rows: [[number, ms from making to coming], ...]."""
-    got: list[tuple[int, float]] = []
+    """Answers 200 to POST, and to GET the rows: [[number, when it was made, when it came], ...]."""
+    got: list[tuple[int, float, float]] = []
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         body, more = b"", True
@@ -100,7 +100,7 @@ def receive_http(port: int) -> None:
             answer = json.dumps(got).encode()
         else:
             now_ms = time() * 1000
-            got.extend((row["n"], now_ms - row["t"]) for row in json.loads(body))
+            got.extend((row["n"], row["t"], now_ms) for row in json.loads(body))
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": answer})
 

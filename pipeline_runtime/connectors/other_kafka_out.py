@@ -40,6 +40,7 @@ class OtherKafkaDeliverer(Deliverer[OtherKafkaOutParams, KafkaConnection]):
     """`deliver` only looks which rows the topic takes, and `settle` writes them."""
 
     batch_rows = 2000
+    patience_s = 60.0  # it asks Kafka several times before it returns, each time within ASK_S
 
     def __init__(self, place: Place[OtherKafkaOutParams, KafkaConnection]) -> None:
         super().__init__(place)

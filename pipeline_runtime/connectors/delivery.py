@@ -84,7 +84,7 @@ class _PatientIntake:
 
     def __init__(self, intake: OnceIntake, pulse: Pulse) -> None:
         self._intake, self._pulse = intake, pulse
-        self.connected, self.failing = intake.connected, intake.failing
+        self.connected, self.failing, self.gap = intake.connected, intake.failing, intake.gap
 
     @property
     def position(self) -> Any:

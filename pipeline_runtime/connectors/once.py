@@ -73,7 +73,11 @@ class KeptIntake:
         now_ms = int(time() * 1000)
         outgoing = [
             OutgoingRecord(
-                self._topic, each.value, each.key, now_ms if each.time_ms is None else each.time_ms
+                self._topic,
+                each.value,
+                each.key,
+                now_ms if each.time_ms is None else each.time_ms,
+                headers=each.headers,
             )
             for each in records
         ]
@@ -99,6 +103,9 @@ class KeptIntake:
 
     def failing(self, why: str) -> None:
         self._report.failing(why)
+
+    def gap(self, why: str, rows: int | None = None) -> None:
+        self._report.gap(why, rows)
 
     def close(self) -> None:
         transactions, self._transactions = self._transactions, None

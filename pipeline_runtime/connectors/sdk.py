@@ -74,6 +74,7 @@ class Record:
     value: bytes
     time_ms: int | None = None  # without one, the time of its arrival counts
     key: bytes | None = None
+    headers: tuple[tuple[str, bytes], ...] = ()  # only a OnceIntake takes them
 
 
 Done = Callable[[], None]
@@ -156,6 +157,10 @@ class OnceIntake(Protocol):
 
     def failing(self, why: str) -> None:
         """As Intake.failing."""
+        ...
+
+    def gap(self, why: str, rows: int | None = None) -> None:
+        """As Intake.gap."""
         ...
 
 

@@ -46,7 +46,8 @@ def read_to_the_end() -> None:
 def _data_first(receive: Callable[[Any], tuple[bytes, Any]]) -> Callable[[Any], tuple[bytes, Any]]:
     def received(self: Any) -> tuple[bytes, Any]:
         data, error = receive(self)
-        return (data, None) if data else (data, error)  # the next call finds the error again
+        # Whoever has closed the connection reads nothing. The next call finds the error again.
+        return (data, None) if data and self._protocol is not None else (data, error)
 
     received.reads_to_the_end = True  # type: ignore[attr-defined]
     return received

@@ -1,4 +1,4 @@
-"""Sink: a topic of a Kafka cluster that is not Fogline's own."""
+"""Source and sink: topics of a Kafka cluster that is not Fogline's own."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from pydantic import Field, model_validator
 
 from pipeline_runtime.model.faults import words_for_pattern
 from pipeline_runtime.model.schema import StreamSchema
-from pipeline_runtime.operators.connected import ConnectorSink
+from pipeline_runtime.model.spec import RecordReading
+from pipeline_runtime.operators.connected import ConnectorSink, ConnectorSource
 from pipeline_runtime.operators.connections import Secret, TlsFields, connection_field
-from pipeline_runtime.operators.kafka_in import TopicName
+from pipeline_runtime.operators.kafka_in import RecordsParams, TopicName
 from pipeline_runtime.operators.kafka_out import WrittenParams
 from pipeline_runtime.operators.sdk import Params
 
@@ -55,6 +56,48 @@ class KafkaConnection(TlsFields):
 class OtherTopicParams(Params):
     connection: str = connection_field("kafka")
     topic: TopicName = Field(description="an existing topic of that cluster")
+
+
+class OtherKafkaInParams(RecordsParams, OtherTopicParams):
+    """How the records of another cluster's topic become rows."""
+
+
+class OtherKafkaIn(ConnectorSource):
+    """Reads a topic of a Kafka cluster that is not Fogline's own, **exactly once**.
+
+     Records become rows as in [kafka-in](#kafka-in): JSON, Avro, CSV or text, with keys and headers. How far
+    each partition was read is stored in Fogline's Kafka, in the transaction of the rows. So no record is
+    missing and none comes twice, also if the node, the connection or a cluster ends at any moment. Nothing is
+    written to the other cluster, and no consumer group is used there.
+
+     Records of transactions that were aborted, or have not ended, are not read. Partitions that the topic
+    gets later are read from their first record. Records that the other cluster deletes before they are read
+    are told as a gap. A record of more than 900,000 bytes is a dead letter.
+
+     The user needs the right to read and to describe the topic.
+    """
+
+    type = "other-kafka-in"
+    title = "Other Kafka in"
+    summary = "Reads a topic of another Kafka cluster, exactly once"
+    icon = "log-in"
+    Params = OtherKafkaInParams
+    connector = "pipeline_runtime.connectors.other_kafka_in:OtherKafkaIngester"
+    connection = KafkaConnection
+    delivery = "exactly once"
+    example = {
+        "connection": "plant-kafka",
+        "topic": "sensors",
+        "columns": [{"name": "value", "type": "number"}],
+    }
+
+    params: OtherKafkaInParams
+
+    def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
+        return self.params.schema_read()
+
+    def reading(self) -> RecordReading:
+        return self.params.reading()
 
 
 class OtherKafkaOutParams(WrittenParams, OtherTopicParams):

@@ -32,6 +32,7 @@ BUILT_IN = {
     "http-in": "http:HttpIn",
     "mqtt-in": "mqtt:MqttIn",
     "opcua-in": "opcua:OpcUaIn",
+    "other-kafka-in": "other_kafka:OtherKafkaIn",
     "postgresql-in": "postgresql_in:PostgresqlIn",
     "http-poll": "http_poll:HttpPoll",
     "filter": "filter:Filter",

@@ -9,15 +9,18 @@ from time import monotonic
 from typing import Any
 
 import pytest
+from kafka import KafkaProducer
 
 from pipeline_runtime.connectors.kafka_session import probe
+from pipeline_runtime.connectors.other_kafka_in import OtherKafkaIngester
 from pipeline_runtime.connectors.other_kafka_out import OtherKafkaDeliverer
 from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Place
-from pipeline_runtime.connectors.trial import trial_deliverer
-from pipeline_runtime.kafka.admin import Topic, ensure_topics
+from pipeline_runtime.connectors.trial import RunningTrial, Taken, trial_deliverer
+from pipeline_runtime.kafka.admin import Topic, ensure_topics, trim_topics
 from pipeline_runtime.kafka.reading import committed_records
+from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
-from pipeline_runtime.operators.other_kafka import KafkaConnection, OtherKafkaOutParams
+from pipeline_runtime.operators.other_kafka import KafkaConnection, OtherKafkaInParams, OtherKafkaOutParams
 from tests.chosen import chosen
 from tests.kafka_clusters import Authority, SecureKafka
 from tests.ports import free_ports
@@ -145,3 +148,90 @@ def test_a_probe_shows_topics_and_records(cluster: SecureKafka) -> None:
     trial_deliverer(deliverer(cluster.connection(), name), [row(7)], timeout_s=60)
     assert name in [each.path for each in probe(cluster.connection(), "").found]
     assert probe(cluster.connection(), name).rows == ({"key": "a", "value": '{"line":"a","n":7}'},)
+
+
+# -- in --------------------------------------------------------------------------------------------------
+
+
+def ingester(connection: KafkaConnection, topic: str, **params: Any) -> OtherKafkaIngester:
+    columns = [{"name": "n", "type": "integer"}]
+    given = OtherKafkaInParams.model_validate(
+        {"connection": "c", "topic": topic, "columns": columns, **params}
+    )
+    return OtherKafkaIngester(Place("dep", topic, given, connection, "dep.g"))
+
+
+def produce(cluster: SecureKafka, topic: str, *numbers: int) -> None:
+    producer = KafkaProducer(bootstrap_servers=cluster.bootstrap)
+    for n in numbers:
+        producer.send(topic, b'{"n":%d}' % n, b"k", headers=[("trace", b"t")], timestamp_ms=n + 1)
+    producer.close()
+
+
+def numbers_of(taken: Taken) -> list[int]:
+    return [json.loads(record.value)["n"] for record in taken.records]
+
+
+def test_records_come_with_their_position_and_go_on_behind_it(cluster: SecureKafka) -> None:
+    name = topic(cluster, "in")
+    produce(cluster, name, 0, 1)
+    aborted = Transactions(cluster.open, "aborted")
+    aborted.initialise()
+    with pytest.raises(ZeroDivisionError):
+        aborted.commit([OutgoingRecord(name, b'{"n":-1}')], written=lambda: 1 // 0)
+    Transactions(cluster.open, "aborted").initialise()
+    produce(cluster, name, 2)
+
+    running = RunningTrial(ingester(cluster.connection(), name), rows=3)
+    wait_until(running.intake.enough.is_set, "three records")
+    produce(cluster, name, 3)
+    wait_until(lambda: len(running.taken.records) == 4, "one more")
+    position = running.intake.position
+    taken = running.stop()
+    assert numbers_of(taken) == [0, 1, 2, 3]
+    assert [record.time_ms for record in taken.records] == [1, 2, 3, 4]
+    assert taken.records[0].key == b"k"
+    assert taken.records[0].headers == ()
+    assert taken.why == ""
+
+    produce(cluster, name, 4)
+    again = RunningTrial(ingester(cluster.connection(), name), rows=1, position=position)
+    wait_until(again.intake.enough.is_set, "the record behind the position")
+    assert numbers_of(again.stop()) == [4]
+
+
+def test_records_that_are_gone_are_told_and_what_no_topic_takes_is_a_dead_letter(
+    cluster: SecureKafka,
+) -> None:
+    name = topic(cluster, "gone")
+    produce(cluster, name, *range(5))
+    trim_topics(cluster.open, {(name, 0): 3})
+    producer = KafkaProducer(bootstrap_servers=cluster.bootstrap, max_request_size=4 << 20)
+    producer.send(name, b"x" * 1_000_000)
+    producer.send(name, None, b"k")
+    producer.close()
+    header = [{"name": "trace", "place": "header"}]
+    position = {"topic": name, "offsets": {"0": 1}}
+    running = RunningTrial(ingester(cluster.connection(), name, columns=header), rows=4, position=position)
+    wait_until(running.intake.enough.is_set, "what is left")
+    taken = running.stop()
+    assert [record.headers for record in taken.records[:2]] == [(("trace", b"t"),)] * 2
+    large, tombstone = (dict(record.headers)["fogline-unread"] for record in taken.records[2:])
+    assert large.startswith(b"it has 1,000,000 bytes")
+    assert b"tombstone" in tombstone
+    assert any("had deleted records" in note for note in taken.notes)
+
+
+@pytest.mark.full
+def test_a_cluster_that_dies_is_told_and_its_records_come_when_it_is_back(cluster: SecureKafka) -> None:
+    name = topic(cluster, "dies")
+    produce(cluster, name, 0)
+    running = RunningTrial(ingester(cluster.connection(), name), rows=2)
+    wait_until(lambda: len(running.taken.records) == 1, "the first record")
+    cluster.stop()
+    wait_until(lambda: running.status.state == "failing", "the words")
+    assert "the Kafka cluster" in running.status.why
+    cluster.start()
+    produce(cluster, name, 1)
+    wait_until(running.intake.enough.is_set, "the record behind the restart")
+    assert numbers_of(running.stop()) == [0, 1]

@@ -26,6 +26,8 @@ ROOM_S = 0.2
 class OtherKafkaIngester(OnceIngester[OtherKafkaInParams, KafkaConnection]):
     """Its position is {"topic": name, "offsets": {partition: the offset behind the last record}}."""
 
+    patience_s = 60.0  # each call has a bound of its own
+
     def run(self, intake: OnceIntake, stop: threading.Event) -> None:
         connection = self.place.connection
         kafka = reached(connection)
@@ -105,7 +107,8 @@ class _Reader:
         return [self._record(each) for records in polled.values() for each in records]
 
     def position(self) -> dict[str, Any]:
-        offsets = {str(tp.partition): int(self._consumer.position(tp)) for tp in self._tps}
+        with asking(self._connection):
+            offsets = {str(tp.partition): int(self._consumer.position(tp)) for tp in self._tps}
         return {"topic": self._params.topic, "offsets": offsets}
 
     def take_gaps(self) -> Sequence[tuple[str, int | None]]:

@@ -1,6 +1,6 @@
 """A real OPC UA server for the tests, as a process that can be killed, hung and started again.
 
-python -m tests.opcua_servers PORT DIRECTORY USER     what the process runs: asyncua's own server
+python -m tests.opcua_servers PORT DIRECTORY USER MANY     what the process runs: asyncua's own server
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -50,10 +51,10 @@ class _Users:
         return User(role=UserRole.Admin, name=username) if known else None
 
 
-async def main(port: int, directory: str, user: str) -> None:
-    """Has an object Press with Temperature (°C), Strokes and Running, and a text Note. Everybody may write
-    them. With a certificate in the directory it lets nobody in without signing and encrypting, and only those
-    whose certificate is in the directory "trusted" there."""
+async def main(port: int, directory: str, user: str, many: int) -> None:
+    """Has an object Press with Temperature (°C), Strokes and Running, and so many more values in a folder,
+    and a text Note. Everybody may write them. With a certificate in the directory it lets nobody in without
+    signing and encrypting, and only those whose certificate is in the directory "trusted" there."""
     server = Server(user_manager=_Users(user) if user else None)
     await server.init()
     server.set_endpoint(f"opc.tcp://127.0.0.1:{port}/press")
@@ -77,6 +78,11 @@ async def main(port: int, directory: str, user: str) -> None:
             await node.add_property(ua.NodeId.from_string(f"{PRESS}.Unit"), "0:EngineeringUnits", unit)
     note = await server.nodes.objects.add_variable(ua.NodeId.from_string(NOTE), "2:Note", "")
     await note.set_writable()
+    if many:
+        folder = await press.add_folder(ua.NodeId.from_string(f"{PRESS}.Many"), "2:Many")
+        for number in range(many):
+            place = ua.NodeId.from_string(f"{PRESS}.Many.{number}")
+            await folder.add_variable(place, f"2:Value {number}", number)
     async with server:
         await asyncio.Event().wait()
 
@@ -99,7 +105,8 @@ def certificate(name: str, days: int = 365) -> tuple[str, str]:
 
 class OpcUaServer:
     """Its values begin as `main` says, also after a restart. `secure`: it has a certificate in this
-    directory, or `own`, and trusts those of `trusted`, in PEM."""
+    directory, or `own`, and trusts those of `trusted`, in PEM. `many`: how many more
+    values it has."""
 
     def __init__(
         self,
@@ -108,9 +115,10 @@ class OpcUaServer:
         *,
         own: tuple[str, str] | None = None,
         trusted: Sequence[str] = (),
+        many: int = 0,
     ) -> None:
         [self.port] = free_ports(1)
-        self._arguments = ["" if secure is None else str(secure), user]
+        self._arguments = ["" if secure is None else str(secure), user, str(many)]
         if secure is not None:
             shown, key = own or certificate("server")
             secure.mkdir(exist_ok=True)
@@ -159,7 +167,9 @@ class OpcUaServer:
         self, name: str, *values: float | bool | str, time: datetime | None = None, status: int = 0
     ) -> None:
         """Sets a value of the press, or the note, one after the other."""
-        asyncio.run(self._write(name, values, time, status))
+        # Playwright has a loop in the thread of a test.
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(asyncio.run, self._write(name, values, time, status)).result()
 
     async def _write(self, name: str, values: Sequence[Any], time: datetime | None, status: int) -> None:
         async with Client(f"opc.tcp://127.0.0.1:{self.port}/press") as client:
@@ -178,4 +188,4 @@ class OpcUaServer:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(int(sys.argv[1]), *sys.argv[2:]))
+    asyncio.run(main(int(sys.argv[1]), *sys.argv[2:4], int(sys.argv[4])))

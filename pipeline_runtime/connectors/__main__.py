@@ -5,7 +5,8 @@
 It does nothing before the order to run, so that a node can have it ready before a move. It says its status
 every second. It ends when its standard input ends: its node is gone then.
 
-`python -m pipeline_runtime.connectors probe` tries a connection instead, and answers one line.
+`python -m pipeline_runtime.connectors probe` tries a connection instead, and answers one line. So does
+`sample`, which reads for a moment.
 """
 
 from __future__ import annotations
@@ -20,7 +21,15 @@ from pathlib import Path
 from time import time
 from typing import Any
 
-from pipeline_runtime.connectors.config import ConnectorConfig, Order, fitting, made, named, secrets_in
+from pipeline_runtime.connectors.config import (
+    ConnectorConfig,
+    Order,
+    fitting,
+    made,
+    named,
+    reached,
+    secrets_in,
+)
 from pipeline_runtime.connectors.delivery import deliver, ingest, ingest_once
 from pipeline_runtime.connectors.in_words import in_words
 from pipeline_runtime.connectors.intake import SpooledIntake
@@ -29,16 +38,17 @@ from pipeline_runtime.connectors.kept import KeptGaps
 from pipeline_runtime.connectors.masked import Masked, MaskedLog
 from pipeline_runtime.connectors.once import KeptIntake
 from pipeline_runtime.connectors.report import Report
+from pipeline_runtime.connectors.sample import sampled
 from pipeline_runtime.connectors.sdk import ConnectorError, OnceIngester
 from pipeline_runtime.connectors.spool import Spool
 from pipeline_runtime.kafka.clients import KafkaError, KafkaSettings
-from pipeline_runtime.model.connectors import ConnectorStatus, TestAnswer
+from pipeline_runtime.model.connectors import ConnectorStatus, SampleAnswer, TestAnswer
 
 log = logging.getLogger(__name__)
 
 SAY_S = 1.0
-PROBE_S = 15.0
-"""A probe ends by then, also when its node is gone."""
+ONE_ANSWER_S = 30.0
+"""A process that answers one question ends by then, also when its node is gone."""
 END_S = 5.0
 """How long a process that was told to stop may take."""
 LOOK_S = 0.2
@@ -224,28 +234,48 @@ def _drain(config: ConnectorConfig, kafka: KafkaSettings, report: Report, stop: 
 
 
 def probe(asked: str) -> TestAnswer:
-    """Returns what a probe has found. `asked`: JSON with `kind` ("module:class"), `fields` and `path`."""
+    """Returns what a probe, or a search, has found. `asked`: JSON with `kind` ("module:class"), `fields`,
+    `path` and `find`."""
     question = json.loads(asked)
     kind = named(question["kind"])
     masked = Masked(secrets_in(kind, question["fields"]))
     where = kind.title
     try:
         with fitting("connection"):
-            connection = kind.model_validate(question["fields"])
+            connection = reached(kind.model_validate(question["fields"]))
         where = connection.where
-        probed = named(kind.probe)(connection, question["path"])
+        find = question["find"]
+        if find and kind.search is None:
+            raise ConnectorError(f"{where} cannot be searched: look into what it lists.", lasting=True)
+        probed = (
+            named(kind.search)(connection, find) if find else named(kind.probe)(connection, question["path"])
+        )
     except Exception as error:
         return TestAnswer(works=False, words=masked(str(in_words(error, where))))
     return TestAnswer(works=True, words=probed.words, rows=probed.rows, found=probed.found)
 
 
+def sample(asked: str) -> SampleAnswer:
+    """Returns the first records of a ConnectorConfig, or why there are none."""
+    config = ConnectorConfig.model_validate_json(asked)
+    masked = Masked(secrets_in(named(config.operator).connection, config.connection))
+    try:
+        found = sampled(made(config))
+    except Exception as error:
+        found = SampleAnswer(why=str(in_words(error, config.element)))
+    return found.model_copy(update={"why": masked(found.why)})
+
+
+_QUESTIONS = {"probe": probe, "sample": sample}
+
+
 if __name__ == "__main__":
-    if sys.argv[1:] == ["probe"]:
-        end = threading.Timer(PROBE_S, os._exit, (1,))
+    if sys.argv[1:]:
+        end = threading.Timer(ONE_ANSWER_S, os._exit, (1,))
         end.daemon = True
         end.start()
         said = _Said()
-        said.line(probe(sys.stdin.readline()).model_dump(mode="json"))
+        said.line(_QUESTIONS[sys.argv[1]](sys.stdin.readline()).model_dump(mode="json"))
     else:
         main()
     # A library's thread may hang in a connection, and must not hold the process.

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import ValidationError
 
 from pipeline_runtime.connectors.sdk import ConnectorError, Place
+from pipeline_runtime.connectors.simulated import LOOPBACK, started
 from pipeline_runtime.model.faults import pydantic_faults
 from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.model.simulated import SIMULATED
 from pipeline_runtime.model.spec import Frozen
 from pipeline_runtime.operators.connections import ConnectionFields
 
@@ -68,8 +70,20 @@ def made(config: ConnectorConfig) -> Any:
     connection = None
     if operator.connection is not None:
         with fitting("connection"):
-            connection = operator.connection.model_validate(config.connection)
+            connection = reached(operator.connection.model_validate(config.connection))
     return connector(Place(config.deployment, config.element, params, connection, config.group, config.rows))
+
+
+C = TypeVar("C", bound=ConnectionFields)
+
+
+def reached(connection: C) -> C:
+    """Returns the connection, or of a simulated machine, one that leads to its server, which runs then.
+    Raises ConnectorError."""
+    machine = SIMULATED.get(getattr(connection, "host", ""))
+    if machine is None or machine.kind != connection.kind:
+        return connection
+    return connection.model_copy(update={"host": LOOPBACK, "port": started(named(machine.server))})
 
 
 def secrets_in(kind: type[ConnectionFields] | None, fields: Mapping[str, Any] | None) -> tuple[str, ...]:

@@ -16,8 +16,10 @@ from pymodbus.exceptions import ConnectionException, ModbusException
 from pipeline_runtime.connectors.in_words import in_words
 from pipeline_runtime.connectors.polls import Polls
 from pipeline_runtime.connectors.sdk import CONNECT_S, ConnectorError, Ingester, Intake, Place, Probed, Record
-from pipeline_runtime.model.connectors import ROWS_SHOWN
+from pipeline_runtime.model.connectors import ROWS_SHOWN, Found
+from pipeline_runtime.model.schema import FieldType
 from pipeline_runtime.operators.modbus import (
+    ADDRESS_MAX,
     BITS,
     IN_WORDS,
     Kind,
@@ -40,6 +42,8 @@ _EXCEPTIONS = {
     10: "its gateway has no way there (gateway path unavailable)",
     11: "the device behind its gateway does not answer (gateway target device failed to respond)",
 }
+FOUND_MAX = 40
+_FEWER = 10
 _OF_THE_ADDRESS = (2, 3)
 _NAMED_MAX = 5
 _AS_IN_MANUALS = 30_000
@@ -257,26 +261,46 @@ class ModbusIngester(Ingester[ModbusInParams, ModbusConnection]):
 
 
 def probe(connection: ModbusConnection, path: str) -> Probed:
-    """Reads a few registers from `path`: the unit id, the kind and the address, such as 1/holding/100."""
+    """Reads some registers from `path`: the unit id, the kind and the address, such as 1/holding/100, or the
+    address alone."""
     unit_id, kind, first = _place(path)
-    count = min(ROWS_SHOWN, 65_536 - first)
-    request = Request(unit_id, kind, first, count, ())
     with connected(connection) as session:
-        try:
-            found = session.read(request)
-        except Refusal as refusal:
-            return Probed(f"Connected: it is a Modbus device. It refuses {of(request)}: {refusal}.")
-    rows = tuple({IN_WORDS[kind]: first + at, "value": found[at]} for at in range(count))
-    return Probed(f"Connected. These are {of(request)}, as they are sent.", rows)
+        for most in (FOUND_MAX, _FEWER, ROWS_SHOWN):  # a device refuses all if one is not there
+            request = Request(unit_id, kind, first, min(most, ADDRESS_MAX + 1 - first), ())
+            try:
+                values = session.read(request)
+                break
+            except Refusal as refusal:
+                words = f"Connected: it is a Modbus device. It refuses {of(request)}: {refusal}."
+        else:
+            return Probed(words)
+    numbered = list(enumerate(values, first))[: request.count]
+    rows = tuple({IN_WORDS[kind]: address, "value": value} for address, value in numbered[:ROWS_SHOWN])
+    found = tuple(_found(unit_id, kind, address, value) for address, value in numbered)
+    return Probed(f"Connected. These are {of(request)}, as they are sent.", rows, found)
+
+
+def _found(unit_id: int, kind: Kind, address: int, value: int) -> Found:
+    is_bit = kind in BITS
+    return Found(
+        path=f"{unit_id}/{kind}/{address}",
+        title=f"{IN_WORDS[kind]} {address}",
+        type="true or false" if is_bit else "16 bits",
+        usable=True,
+        holds=FieldType.BOOLEAN if is_bit else FieldType.INTEGER,
+        value=bool(value) if is_bit else value,
+    )
 
 
 def _place(path: str) -> tuple[int, Kind, int]:
     if not path:
         return 1, "holding", 0
+    if path.isdecimal():
+        path = f"1/holding/{path}"
     unit_id, kind, first = (*path.split("/"), "", "")[:3]
     known: list[Kind] = [each for each in IN_WORDS if each == kind]
     if not known or not unit_id.isdecimal() or not first.isdecimal():
         raise ConnectorError("Say the unit id, the kind and the address: 1/holding/100.", lasting=True)
-    if int(unit_id) > 255 or int(first) > 65_535:
+    if int(unit_id) > 255 or int(first) > ADDRESS_MAX:
         raise ConnectorError("A unit id is at most 255, and an address at most 65535.", lasting=True)
     return int(unit_id), known[0], int(first)

@@ -21,19 +21,13 @@ from pipeline_runtime.connectors.sdk import (
     Ingester,
     Intake,
     Place,
-    Probed,
     Record,
 )
-from pipeline_runtime.connectors.sparkplug import NAMESPACE, metric_names, rebirth_command
+from pipeline_runtime.connectors.sparkplug import NAMESPACE, rebirth_command
 from pipeline_runtime.connectors.sparkplug_in import EdgeMessages
-from pipeline_runtime.model.connectors import ROWS_SHOWN, Found
 from pipeline_runtime.operators.mqtt import MqttConnection, MqttInParams
 
 log = logging.getLogger(__name__)
-
-PROBE_S = 2.5
-TOPICS_FOUND_MAX = 500
-_QUOTED = 200
 
 
 def _acknowledge(client: Client, message: MQTTMessage) -> None:
@@ -183,46 +177,3 @@ class MqttIngester(Ingester[MqttInParams, MqttConnection]):
             elif not session.session_present:
                 intake.gap(f"The broker has forgotten what it kept for this element ({away_s:.0f} s)")
         self._was_connected = True
-
-
-# -- test connection -----------------------------------------------------------------------------------
-
-
-def probe(connection: MqttConnection, path: str) -> Probed:
-    """Listens for a moment to `path`, a topic with wildcards, or to all topics."""
-    session = Session(connection, "")
-    rows: list[dict[str, Any]] = []
-    topics: dict[str, str] = {}
-
-    def take(_: Client, __: Any, message: MQTTMessage) -> None:
-        payload = bytes(message.payload)
-        metrics = metric_names(message.topic, payload)
-        text = payload[:_QUOTED].decode(errors="replace") if metrics is None else metrics[:_QUOTED]
-        if len(rows) < ROWS_SHOWN:
-            rows.append({"topic": message.topic, "payload": text})
-        if len(topics) < TOPICS_FOUND_MAX:
-            topics.setdefault(message.topic, _type_of(payload) if metrics is None else "Sparkplug B")
-
-    session.client.on_message = take
-    session.connect()
-    try:
-        session.subscribe([path or "#"], 0)
-        session.lost.wait(PROBE_S)
-    finally:
-        session.close()
-    if not topics:
-        words = f"Connected. No message came within {PROBE_S:.0f} s."
-    else:
-        words = f"Connected. Messages of {len(topics)} topics came within {PROBE_S:.0f} s."
-    found = tuple(Found(path=topic, title=topic, type=type_) for topic, type_ in sorted(topics.items()))
-    return Probed(words, tuple(rows), found)
-
-
-def _type_of(payload: bytes) -> str:
-    try:
-        value = json.loads(payload)
-    except (ValueError, RecursionError):
-        return "text"
-    return {dict: "JSON object", list: "JSON array", bool: "boolean", int: "number", float: "number"}.get(
-        type(value), "text"
-    )

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import psycopg
 from psycopg import sql
 
 from pipeline_runtime.connectors.postgresql import ALIVE_S, Row, Session, table_name
-from pipeline_runtime.connectors.sdk import ConnectorError, Probed
-from pipeline_runtime.model.connectors import ROWS_SHOWN, Found
+from pipeline_runtime.connectors.sdk import ConnectorError, Probed, shown_value
+from pipeline_runtime.model.connectors import PARTS_MAX, ROWS_SHOWN, Found, FoundPart
 from pipeline_runtime.model.schema import FieldType
 from pipeline_runtime.operators.postgresql import PostgresqlConnection
 
-FOUND_MAX = 1000
+FOUND_MAX = 200
 POSITIONS = "fogline_positions"
-_SHOWN = 200
 
 _TEXTS = frozenset({"text", "varchar", "bpchar", "citext"})
 _AS_TEXT = frozenset({"uuid", "json", "jsonb", "inet", "cidr", "macaddr"})
@@ -99,32 +98,70 @@ def unique_keys(raw: psycopg.Connection[Row], namespace: str, table: str) -> lis
 # -- test connection -------------------------------------------------------------------------------------
 
 _TABLES = """
-SELECT n.nspname, c.relname
+SELECT n.nspname, c.relname,
+  (SELECT json_agg(json_build_array(a.attname, coalesce(b.typname, t.typname),
+                                    coalesce(b.typtype, t.typtype) = 'e') ORDER BY a.attnum)
+   FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+   LEFT JOIN pg_type b ON t.typtype = 'd' AND b.oid = t.typbasetype
+   WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
+  (SELECT array_agg(a.attname::text) FROM pg_index i
+   JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey[0:i.indnkeyatts - 1])
+   WHERE i.indrelid = c.oid AND i.indisunique AND i.indimmediate AND i.indisvalid
+     AND i.indpred IS NULL AND i.indexprs IS NULL
+   GROUP BY i.indexrelid, i.indisprimary ORDER BY i.indisprimary DESC, count(*) LIMIT 1)
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname NOT LIKE 'pg\\_%%'
   AND n.nspname NOT IN ('information_schema') AND n.nspname NOT LIKE '\\_timescaledb%%' AND c.relname <> %s
   AND has_schema_privilege(n.oid, 'USAGE') AND NOT c.relispartition
+  AND position(lower(%s) IN lower(n.nspname || '.' || c.relname)) > 0
 ORDER BY n.nspname = 'public' DESC, n.nspname, c.relname LIMIT %s
 """
 
 
 def probe(connection: PostgresqlConnection, path: str) -> Probed:
     """Lists the tables, or of `path`, a table as schema.table, the columns and the first rows."""
+    return _asked(connection, lambda raw: _table(raw, path) if path else _tables(raw, ""))
+
+
+def search(connection: PostgresqlConnection, find: str) -> Probed:
+    """Lists the tables whose name, with the schema, has `find` in it."""
+    return _asked(connection, lambda raw: _tables(raw, find))
+
+
+def _asked(connection: PostgresqlConnection, ask: Callable[[psycopg.Connection[Row]], Probed]) -> Probed:
     session = Session(connection, "fogline-test", autocommit=True)
     try:
         with session.asking(ALIVE_S) as raw:
-            return _table(raw, path) if path else _tables(raw)
+            return ask(raw)
     finally:
         session.close()
 
 
-def _tables(raw: psycopg.Connection[Row]) -> Probed:
-    rows = raw.execute(_TABLES, [POSITIONS, FOUND_MAX]).fetchall()
+def _tables(raw: psycopg.Connection[Row], find: str) -> Probed:
+    rows = raw.execute(_TABLES, [POSITIONS, find, FOUND_MAX + 1]).fetchall()
     found = tuple(
-        Found(path=f"{space}.{name}", title=name if space == "public" else f"{space}.{name}", inner=True)
-        for space, name in rows
+        Found(
+            path=f"{space}.{name}",
+            title=name if space == "public" else f"{space}.{name}",
+            inner=True,
+            usable=True,
+            parts=_parts(columns or (), keys or ()),
+        )
+        for space, name, columns, keys in rows[:FOUND_MAX]
     )
-    return Probed(f"Connected. The database has {len(rows)} tables and views that this user sees.", (), found)
+    whose = f"“{find}” in their name" if find else "and views that this user sees"
+    words = f"Connected. The database has {len(found)} tables {whose}."
+    if len(rows) > FOUND_MAX:
+        words = f"Connected. The first {FOUND_MAX} tables {whose} are shown: search for the others."
+    return Probed(words, (), found)
+
+
+def _parts(columns: Sequence[tuple[str, str, bool]], keys: Collection[str]) -> tuple[FoundPart, ...]:
+    """Returns the columns of a table: each with its name, its type in pg_type, and whether it is an enum."""
+    return tuple(
+        FoundPart(name=name, type=FieldType.STRING if enum else GIVES.get(base), key=name in keys)
+        for name, base, enum in columns[:PARTS_MAX]
+    )
 
 
 def _table(raw: psycopg.Connection[Row], path: str) -> Probed:
@@ -141,7 +178,4 @@ def _table(raw: psycopg.Connection[Row], path: str) -> Probed:
 
 
 def _shown(columns: Sequence[SqlColumn], row: Row) -> dict[str, str | int | float | bool | None]:
-    return {
-        column.name: value if value is None or isinstance(value, bool | int | float) else str(value)[:_SHOWN]
-        for column, value in zip(columns, row, strict=True)
-    }
+    return {column.name: shown_value(value) for column, value in zip(columns, row, strict=True)}

@@ -4,7 +4,7 @@
 - `OnceIngester.run` reads from a system that gives the same rows again, and hands records and its position to
   `OnceIntake.commit`: exactly once.
 - `Deliverer.deliver` gives rows to a system.
-- `Probe` tries a connection and shows what is there.
+- `Probe` tries a connection and shows what is there, and `Search` looks for a name there.
 
 Each raises ConnectorError with words for a person when the system cannot be used. The runtime then shows
 these words at the element, waits (`backoff`), and begins again. Nothing here knows Kafka, so `trial` runs a
@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from pipeline_runtime.model.connectors import Found
+from pipeline_runtime.model.connectors import VALUE_MAX, Found
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.operators.connections import ConnectionFields
 
@@ -262,3 +262,18 @@ class Probe(Protocol):
     def __call__(self, connection: Any, path: str) -> Probed:
         """Raises ConnectorError."""
         ...
+
+
+class Search(Protocol):
+    """Looks for what has a name with `find` in it, anywhere in the system, within 6 s."""
+
+    def __call__(self, connection: Any, find: str) -> Probed:
+        """Raises ConnectorError."""
+        ...
+
+
+def shown_value(value: Any) -> str | int | float | bool | None:
+    """Returns a value as it is shown to people: a long text is cut."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    return str(value)[:VALUE_MAX]

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from pipeline_runtime.model.schema import FieldType
 from pipeline_runtime.model.spec import Frozen
 
 PURPOSE_AT_REST = "connection"
@@ -14,6 +15,11 @@ PURPOSE_SENT = "connection of a node"
 
 ROWS_SHOWN = 5
 """How many rows a test of a connection shows at most."""
+PARTS_MAX = 100
+"""How many parts of something found are told at most."""
+FIND_MAX = 200
+VALUE_MAX = 200
+"""How long a text may be that is shown as a value."""
 
 
 class SealedConnection(Frozen):
@@ -42,7 +48,8 @@ class ConnectorStatus(Frozen):
 
 
 class TestQuestion(Frozen):
-    """Asks a node to try a connection. `path` says what to look into, in the words of its kind."""
+    """Asks a node to try a connection. `path` says what to look into, in the words of its kind. `find` is a
+    part of a name, to be looked for in the whole system instead."""
 
     __test__ = False  # no class of tests
 
@@ -50,16 +57,30 @@ class TestQuestion(Frozen):
     kind: str
     sealed: str
     path: str = Field(default="", max_length=2000)
+    find: str = Field(default="", max_length=FIND_MAX)
+
+
+class FoundPart(Frozen):
+    """A part of something found, which becomes a column: a field of a message, a column of a table."""
+
+    name: str = Field(max_length=400)  # of a field, its path
+    type: FieldType | None = None
+    key: bool = False  # one of the columns by which the system finds a row
 
 
 class Found(Frozen):
     """Something that a system has and an element may use: a topic, a table, a node of a tree."""
 
-    path: str
-    title: str
-    type: str = ""  # of its values, if the system tells it
-    unit: str = ""
+    path: str = Field(max_length=5000)
+    title: str = Field(max_length=5000)
+    type: str = Field(default="", max_length=400)  # of its values, if the system tells it, in its words
+    unit: str = Field(default="", max_length=400)
     inner: bool = False  # there is more below it
+    usable: bool = False  # an element may read or write it
+    holds: FieldType | None = None  # the type of a column for its values, if it is one value
+    value: str | int | float | bool | None = None  # the last one
+    within: tuple[str, ...] = Field(default=(), max_length=50)  # the titles of what it lies in
+    parts: tuple[FoundPart, ...] = Field(default=(), max_length=PARTS_MAX)
 
 
 class TestAnswer(Frozen):
@@ -71,3 +92,15 @@ class TestAnswer(Frozen):
     words: str  # what was found, or the reason why not and what to do
     rows: tuple[dict[str, Any], ...] = ()  # the first ones
     found: tuple[Found, ...] = ()
+
+
+SAMPLE_S = 4.0
+"""How long a connector reads for a preview at most."""
+SAMPLE_RECORDS_MAX = 200
+
+
+class SampleAnswer(Frozen):
+    """The first records of a connector: each with its time, its key and its value. `why`: what fails."""
+
+    records: tuple[tuple[int, str | None, str], ...] = ()
+    why: str = ""

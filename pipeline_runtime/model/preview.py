@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from pipeline_runtime.model.connectors import SealedConnection
 from pipeline_runtime.model.spec import Frozen, GroupSpec
 
 SHOWN_MAX = 20
@@ -36,6 +37,8 @@ class PreviewQuestion(Frozen):
     given: dict[str, tuple[SampleRow, ...]] = {}
     # Whether the answer is to have the rows that come to the element as they are, so that they can be given.
     sample: bool = False
+    # Those that the sources of the groups name.
+    connections: tuple[SealedConnection, ...] = ()
 
 
 class PreviewRow(Frozen):
@@ -67,7 +70,8 @@ Refusal = Literal[
 
 busy: other previews wait already; fetching: the node fetches a file first; starting: the process that makes
 previews starts first; too-long, too-much: it takes more time or memory than a preview may; spark: an operator
-that is written for Spark; unreachable: Kafka or a file is out of the node's reach; failed: an operator
+that is written for Spark; unreachable: Kafka, a file or the
+system of a connector is out of the node's reach; failed: an operator
 raised; ended: the process ended without an answer.
 """
 

@@ -8,10 +8,11 @@ reads the element's own stream and delivers the rows to a system.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
-from typing import ClassVar, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal
 
-from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.model.connectors import Found
+from pipeline_runtime.model.schema import Field, StreamSchema
 from pipeline_runtime.model.spec import RecordReading
 from pipeline_runtime.operators.connections import ConnectionFields
 from pipeline_runtime.operators.lineage import Came, TracedRow, named, same_row
@@ -28,6 +29,15 @@ class ConnectedOperator(TransformOperator):
     delivery: ClassVar[Literal["exactly once", "at least once"]] = "at least once"
     state_params = frozenset()  # its topic stays the same whatever the parameters are
 
+    @classmethod
+    def taken(
+        cls, params: Mapping[str, Any], ticked: Sequence[Found], columns: Sequence[Field]
+    ) -> dict[str, Any]:
+        """Returns the parameters with what a user has ticked among what its system has. `params` are those of
+        a draft, so they may be incomplete and wrong. `columns` are those of the input. An operator with
+        `ticks` has it. Raises ValueError with words for the user if the things do not go together."""
+        raise NotImplementedError
+
 
 class ConnectorSource(ConnectedOperator):
     """Rows come by an ingester (connectors.sdk.Ingester): at least once up to the element's own topic, and
@@ -37,6 +47,7 @@ class ConnectorSource(ConnectedOperator):
     category = "sources"
     inputs = ()
     external = "in"
+    delivery_why = "After a failure or a move, rows that were under way may come again."
 
     @abstractmethod
     def reading(self) -> RecordReading:
@@ -54,6 +65,7 @@ class ConnectorSink(ConnectedOperator):
     category = "sinks"
     outputs = ()
     other_columns = "any"
+    delivery_why = "After a failure or a move, the last rows may be sent again."
 
     def came_from(self, made: TracedRow, inputs: Mapping[str, StreamSchema]) -> Mapping[str, Came]:
         return {"in": same_row(made, named(inputs["in"].names))}

@@ -49,6 +49,8 @@ class ConnectionFields(Params):
     title: ClassVar[str]
     # "module:function" of pipeline_runtime.connectors.sdk.Probe: what Test connection runs
     probe: ClassVar[str]
+    # "module:function" of pipeline_runtime.connectors.sdk.Search, of a system that names what it has
+    search: ClassVar[str | None] = None
 
     @classmethod
     def secrets(cls) -> frozenset[str]:

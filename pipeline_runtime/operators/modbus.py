@@ -6,16 +6,18 @@ import math
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
+from pipeline_runtime.model.connectors import Found
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
 from pipeline_runtime.model.spec import ColumnReading, RecordReading
 from pipeline_runtime.operators.columns import SIGNALS, UNIT, NewColumn, SchemaCheck, SignalColumn
 from pipeline_runtime.operators.connected import ConnectorSink, ConnectorSource
 from pipeline_runtime.operators.connections import ConnectionFields, Host, connection_field
 from pipeline_runtime.operators.sdk import Params
+from pipeline_runtime.operators.ticked import entries, new_columns, new_targets, registers
 
 REGISTERS_MAX = 500
 WORDS_OF_A_REQUEST = 125
@@ -54,6 +56,7 @@ class ModbusConnection(ConnectionFields):
     kind = "modbus"
     title = "Modbus TCP device"
     probe = "pipeline_runtime.connectors.modbus:probe"
+    search = "pipeline_runtime.connectors.modbus:probe"  # an address is what a register is found by
 
     host: Host
     port: int = Field(default=502, ge=1, le=65_535, description="502 is usual")
@@ -311,7 +314,17 @@ class ModbusIn(ConnectorSource):
         ],
     }
 
+    ticks = "many"
+
     params: ModbusInParams
+
+    @classmethod
+    def taken(
+        cls, params: Mapping[str, Any], ticked: Sequence[Found], columns: Sequence[SchemaField]
+    ) -> dict[str, Any]:
+        before, new = entries(params, "registers", "address"), registers(params, ticked)
+        made = new_columns(before, [([title], None, "", place) for title, place in new])
+        return {**params, "registers": made}
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         schema = StreamSchema(fields=tuple(each.field() for each in self.params.registers))
@@ -395,7 +408,17 @@ class ModbusOut(ConnectorSink):
         ],
     }
 
+    ticks = "many"
+
     params: ModbusOutParams
+
+    @classmethod
+    def taken(
+        cls, params: Mapping[str, Any], ticked: Sequence[Found], columns: Sequence[SchemaField]
+    ) -> dict[str, Any]:
+        writable = [each for each in ticked if "/holding/" in each.path or "/coil/" in each.path]
+        before, new = entries(params, "registers", "address"), registers(params, writable)
+        return {**params, "registers": new_targets(before, new, columns)}
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         schema = inputs["in"]

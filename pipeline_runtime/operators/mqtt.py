@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validator
 
+from pipeline_runtime.model.connectors import Found
 from pipeline_runtime.model.paths import Path, parse_path
 from pipeline_runtime.model.schema import COLUMNS_MAX, Field as SchemaField, FieldType, StreamSchema
 from pipeline_runtime.model.spec import ColumnReading, RecordReading, TimeReading
@@ -22,6 +23,7 @@ from pipeline_runtime.operators.connected import ConnectorSink, ConnectorSource
 from pipeline_runtime.operators.connections import Host, Secret, TlsFields, connection_field
 from pipeline_runtime.operators.kafka_in import EventTime, PathText
 from pipeline_runtime.operators.sdk import Params
+from pipeline_runtime.operators.ticked import topics
 
 _FIELD_AHEAD_S = 86_400.0
 _CLOCK_AHEAD_S = 900.0
@@ -35,7 +37,8 @@ class MqttConnection(TlsFields):
 
     kind = "mqtt"
     title = "MQTT broker"
-    probe = "pipeline_runtime.connectors.mqtt:probe"
+    probe = "pipeline_runtime.connectors.mqtt_topics:probe"
+    search = "pipeline_runtime.connectors.mqtt_topics:search"
 
     host: Host
     port: int = Field(default=1883, ge=1, le=65_535, description="1883 is usual, and 8883 with TLS")
@@ -243,7 +246,15 @@ class MqttIn(ConnectorSource):
         ],
     }
 
+    ticks = "many"
+
     params: MqttInParams
+
+    @classmethod
+    def taken(
+        cls, params: Mapping[str, Any], ticked: Sequence[Found], columns: Sequence[SchemaField]
+    ) -> dict[str, Any]:
+        return topics(params, ticked)
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         name = self.params.historical
@@ -352,7 +363,15 @@ class MqttOut(ConnectorSink):
     connection = MqttConnection
     example = {"connection": "plant-broker", "topic": "alarms/{line}"}
 
+    ticks = "one"
+
     params: MqttOutParams
+
+    @classmethod
+    def taken(
+        cls, params: Mapping[str, Any], ticked: Sequence[Found], columns: Sequence[SchemaField]
+    ) -> dict[str, Any]:
+        return {**params, "topic": ticked[0].path}
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         schema = inputs["in"]

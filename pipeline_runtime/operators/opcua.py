@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
+from pipeline_runtime.model.connectors import Found
 from pipeline_runtime.model.faults import words_for_pattern
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
 from pipeline_runtime.model.spec import ColumnReading, RecordReading, TimeReading
@@ -14,6 +15,7 @@ from pipeline_runtime.operators.columns import ColumnName, ColumnType, NewColumn
 from pipeline_runtime.operators.connected import ConnectorSink, ConnectorSource
 from pipeline_runtime.operators.connections import ConnectionFields, Host, Secret, connection_field
 from pipeline_runtime.operators.sdk import Params
+from pipeline_runtime.operators.ticked import entries, new_columns, new_targets
 
 NODES_MAX = 1000
 QUEUE_MAX = 10_000
@@ -35,6 +37,7 @@ class OpcUaConnection(ConnectionFields):
     kind = "opcua"
     title = "OPC UA server"
     probe = "pipeline_runtime.connectors.opcua_browse:probe"
+    search = "pipeline_runtime.connectors.opcua_browse:search"
 
     host: Host
     port: int = Field(default=4840, ge=1, le=65_535, description="4840 is usual")
@@ -190,7 +193,21 @@ class OpcUaIn(ConnectorSource):
         "quality": "quality",
     }
 
+    ticks = "many"
+
     params: OpcUaInParams
+
+    @classmethod
+    def taken(
+        cls, params: Mapping[str, Any], ticked: Sequence[Found], columns: Sequence[SchemaField]
+    ) -> dict[str, Any]:
+        before = entries(params, "columns", "node")
+        known = {each["node"] for each in before}
+        new = [each for each in ticked if each.path not in known]
+        made = new_columns(
+            before, [((*each.within, each.title), each.holds, each.unit, {"node": each.path}) for each in new]
+        )
+        return {**params, "columns": made}
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         fields = [column.field() for column in self.params.columns]
@@ -263,7 +280,18 @@ class OpcUaOut(ConnectorSink):
         "nodes": [{"column": "setpoint", "node": "ns=2;s=Press1.Setpoint"}],
     }
 
+    ticks = "many"
+
     params: OpcUaOutParams
+
+    @classmethod
+    def taken(
+        cls, params: Mapping[str, Any], ticked: Sequence[Found], columns: Sequence[SchemaField]
+    ) -> dict[str, Any]:
+        before = entries(params, "nodes", "node")
+        known = {each["node"] for each in before}
+        new = [(each.title, {"node": each.path}) for each in ticked if each.path not in known]
+        return {**params, "nodes": new_targets(before, new, columns)}
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         schema = inputs["in"]

@@ -133,6 +133,7 @@ class OtherKafkaOut(ConnectorSink):
     connector = "pipeline_runtime.connectors.other_kafka_out:OtherKafkaDeliverer"
     connection = KafkaConnection
     delivery = "exactly once"
+    delivery_why = "How far it has come is written in the transaction of the rows."
     example = {"connection": "plant-kafka", "topic": "results"}
 
     params: OtherKafkaOutParams

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.model.connectors import Found
+from pipeline_runtime.model.schema import Field as SchemaField, StreamSchema
 from pipeline_runtime.operators.columns import ColumnName, SchemaCheck
 from pipeline_runtime.operators.connected import ConnectorSink
 from pipeline_runtime.operators.connections import Host, Secret, TlsFields, connection_field
 from pipeline_runtime.operators.sdk import Params
+from pipeline_runtime.operators.ticked import table
 
 NAME_BYTES_MAX = 63
 """PostgreSQL cuts longer names."""
@@ -41,6 +43,7 @@ class PostgresqlConnection(TlsFields):
     kind = "postgresql"
     title = "PostgreSQL"
     probe = "pipeline_runtime.connectors.postgresql_tables:probe"
+    search = "pipeline_runtime.connectors.postgresql_tables:search"
 
     host: Host
     port: int = Field(default=5432, ge=1, le=65_535, description="5432 is usual")
@@ -109,9 +112,18 @@ class PostgresqlOut(ConnectorSink):
     connector = "pipeline_runtime.connectors.postgresql_out:PostgresqlDeliverer"
     connection = PostgresqlConnection
     delivery = "exactly once"
+    delivery_why = "How far it has come is written in the transaction of the rows."
     example = {"connection": "plant-database", "table": "power", "keys": ["line"], "time_column": "at"}
 
+    ticks = "one"
+
     params: PostgresqlOutParams
+
+    @classmethod
+    def taken(
+        cls, params: Mapping[str, Any], ticked: Sequence[Found], columns: Sequence[SchemaField]
+    ) -> dict[str, Any]:
+        return table(params, ticked[0], columns)
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         schema, params = inputs["in"], self.params

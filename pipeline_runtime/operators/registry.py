@@ -129,6 +129,8 @@ class Registry:
             "stateful": operator.stateful,
             "follow": operator.follow,
             "delivery": operator.delivery,
+            "delivery_why": operator.delivery_why,
+            "ticks": operator.ticks,
             "follow_depends": operator.follow_depends(),
             "version": operator.version,
         }

@@ -152,6 +152,10 @@ class Operator(ABC):
     external: ClassVar[Literal["in", "out"] | None] = None
     # How often a row of outside comes in, or goes out, when something fails. The editor says it.
     delivery: ClassVar[Literal["exactly once", "at least once"]] = "exactly once"
+    # Why, in one line; of a connector. The editor marks its card by these two.
+    delivery_why: ClassVar[str] = ""
+    # How many of the things that a system has a user may tick for the element (`ConnectedOperator.taken`).
+    ticks: ClassVar[Literal["none", "one", "many"]] = "none"
     version: ClassVar[int] = 1  # raise it when the same input and parameters give other output
     example: ClassVar[dict[str, Any]] = {}  # parameters that work
 

@@ -1,6 +1,7 @@
 """A process that answers previews, one after another: JSON lines in, JSON lines out.
 
-    {"question": PreviewQuestion, "kafka": KafkaSettings, "files": {reference: path}}  ->  PreviewAnswer
+    {"question": PreviewQuestion, "kafka": KafkaSettings, "files": {reference: path},
+     "arrived": {"element.port": records that have come to a connector}}  ->  PreviewAnswer
 
 An empty line says that it takes questions.
 
@@ -42,6 +43,7 @@ def main() -> None:
             asked["files"],
             _NOWHERE,
             int(time.time() * 1000),
+            asked["arrived"],
         )
         answers.write(answer.model_dump_json() + "\n")
         answers.flush()

@@ -33,6 +33,9 @@ _PIECES = (200, 2_000, 10_000)
 """How many rows are read at a time: few at first, since most elements give enough rows then."""
 _STEPS_MAX = 2_000
 
+Arrived = Mapping[str, list[list[Any]]]
+"""Stream ("element.port") -> records, as kafka.ahead.pack gives them."""
+
 
 def preview(
     question: PreviewQuestion,
@@ -40,13 +43,14 @@ def preview(
     files: Mapping[str, str],
     directory: Path,
     now_ms: int,
+    arrived: Arrived,
 ) -> PreviewAnswer:
     """Returns the first rows that come to the element and leave it.
 
     `files`: file reference -> path on this machine. `directory`: where an element would keep files; nothing
-    is written there. `now_ms`: the clock at the beginning.
+    is written there. `now_ms`: the clock at the beginning. `arrived`: what has come to connectors.
     """
-    run = _Run(question, kafka, files, directory, now_ms)
+    run = _Run(question, kafka, files, directory, now_ms, arrived)
     try:
         run.open()
         run.go()
@@ -64,8 +68,9 @@ class _Run:
         files: Mapping[str, str],
         directory: Path,
         now_ms: int,
+        arrived: Arrived,
     ) -> None:
-        self._question = question
+        self._question, self._arrived = question, arrived
         self._place = (kafka, files, directory)
         self._now_ms = now_ms
         self._elements: list[PathElement] = []
@@ -117,6 +122,8 @@ class _Run:
         if item.topic is None:
             return SourceRows(element.spec, item, files, directory, self._now_ms)
         self._newest = True
+        if item.source in self._arrived:
+            return given_records(item, self._arrived[item.source], self._now_ms)
         return newest_records(item, kafka, self._now_ms)
 
     def _seen(self, source: str, rows: pa.Table) -> None:

@@ -94,5 +94,5 @@ def newest_records(item: GroupInput, kafka: KafkaSettings, now_ms: int) -> AtOnc
 
 
 def given_records(item: GroupInput, records: list[list[Any]], now_ms: int) -> AtOnce:
-    """Returns the rows of a sample. `records`: see kafka.ahead.pack."""
+    """Returns records that are there already. `records`: see kafka.ahead.pack."""
     return AtOnce([Slice(item.index, now_ms, 0, 0, len(records), records)] if records else [], now_ms)

@@ -1,6 +1,6 @@
 import { memo, useContext, type KeyboardEvent } from "react";
 import { Handle, Position, useConnection, type NodeProps } from "@xyflow/react";
-import { BellRing, CircleAlert, CircleDashed, Layers, MailX, Pin } from "lucide-react";
+import { BellRing, CircleAlert, CircleDashed, Layers, MailX, Pin, Unplug } from "lucide-react";
 import { useNow } from "../shared/clock";
 import { capitalised, count, plural, rate } from "../shared/format";
 import { shortPhase } from "../shared/handovers";
@@ -8,7 +8,7 @@ import { useElement, useHandover, useRunsInside } from "../shared/live";
 import { passes } from "../shared/points";
 import { quietOf } from "../shared/quiet";
 import { toneOf, wordOf } from "../shared/status";
-import type { DocElement, LiveElement, Port } from "../shared/types";
+import type { DocElement, LiveElement, Operator, Port } from "../shared/types";
 import { OperatorIcon } from "../shared/ui/icons";
 import { StatusDot, Tip } from "../shared/ui/parts";
 import { CardName } from "./card-name";
@@ -16,6 +16,7 @@ import { judge } from "./connect";
 import { displayName, kindName, portName, replaceWords, sourcesOf } from "../shared/document";
 import type { Mark } from "./difference";
 import { draftHeight, portPlace, portsOf, problemsId, type CardNode, type GroupNode } from "./flow";
+import { gapWords } from "./live/connector";
 import { showTab } from "./live/shown-tab";
 import { isDrafted, wordsAt } from "./passing/checked";
 import { chooseOther } from "./quick-add";
@@ -57,9 +58,9 @@ export const ElementCard = memo(function ElementCard({ id, data, selected }: Nod
         <span className="el-card__names">
           <CardName element={element} operator={operator} />
           {far ? null : live ? (
-            <LiveType id={id} kind={kindName(element, operator)} />
+            <LiveType id={id} kind={kindName(element, operator)} operator={operator} />
           ) : (
-            <DraftType kind={kindName(element, operator)} element={element} />
+            <DraftType kind={kindName(element, operator)} element={element} operator={operator} />
           )}
           {live && simple && !far && <LiveLine id={id} />}
         </span>
@@ -68,6 +69,7 @@ export const ElementCard = memo(function ElementCard({ id, data, selected }: Nod
         ) : live ? (
           <>
             <AlarmMark id={id} selected={selected} />
+            {!simple && <GapsMark id={id} selected={selected} />}
             {!simple && <LettersMark id={id} selected={selected} />}
             <LiveStatus id={id} />
           </>
@@ -126,7 +128,15 @@ function DiffMark({ mark }: { mark: Mark }) {
   return <span className="el-card__mark diff__word small">{mark}</span>;
 }
 
-function DraftType({ kind, element }: { kind: string | null; element: DocElement }) {
+function DraftType({
+  kind,
+  element,
+  operator,
+}: {
+  kind: string | null;
+  element: DocElement;
+  operator: Operator | undefined;
+}) {
   const place = element.node ?? element.site;
   return (
     <span className="el-card__type">
@@ -135,15 +145,23 @@ function DraftType({ kind, element }: { kind: string | null; element: DocElement
         <>
           <Pin aria-label={element.node ? "pinned to" : "at the site"} />
           {place}
-          {kind && " · "}
         </>
       )}
-      {kind}
+      <DeliveryMark operator={operator} behind={!!place} />
+      {kind && `${place || operator?.delivery_why ? " · " : ""}${kind}`}
     </span>
   );
 }
 
-function LiveType({ id, kind }: { id: string; kind: string | null }) {
+function LiveType({
+  id,
+  kind,
+  operator,
+}: {
+  id: string;
+  kind: string | null;
+  operator: Operator | undefined;
+}) {
   const element = useElement(
     useEditor((state) => state.name),
     id,
@@ -151,8 +169,23 @@ function LiveType({ id, kind }: { id: string; kind: string | null }) {
   return (
     <span className="el-card__type">
       {/* the node first: it is what changes, and the kind may not fit */}
-      {[element?.node, kind].filter(Boolean).join(" · ")}
+      {element?.node}
+      <DeliveryMark operator={operator} behind={!!element?.node} />
+      {kind && `${element?.node || operator?.delivery_why ? " · " : ""}${kind}`}
     </span>
+  );
+}
+
+/** How often a row of a connector comes or goes when something fails; why, on hover. */
+function DeliveryMark({ operator, behind }: { operator: Operator | undefined; behind: boolean }) {
+  if (!operator?.delivery_why) return null;
+  return (
+    <>
+      {behind && " · "}
+      <Tip text={operator.delivery_why}>
+        <span className="el-card__delivery">{operator.delivery}</span>
+      </Tip>
+    </>
   );
 }
 
@@ -180,6 +213,33 @@ function AlarmMark({ id, selected }: { id: string; selected: boolean }) {
       >
         <BellRing aria-hidden="true" />
       </a>
+    </Tip>
+  );
+}
+
+/** Rows that its system had and that never came, or never went out. It opens what is known of them. */
+function GapsMark({ id, selected }: { id: string; selected: boolean }) {
+  const element = useElement(
+    useEditor((state) => state.name),
+    id,
+  );
+  const words = element?.connector ? gapWords(element.connector) : "";
+  if (!words) return null;
+  return (
+    <Tip text={words}>
+      <button
+        type="button"
+        className="el-card__letters num nodrag"
+        tabIndex={selected ? 0 : -1}
+        aria-label={words}
+        onClick={() => {
+          showTab(id, "overview");
+          select([id]);
+        }}
+      >
+        <Unplug aria-hidden="true" />
+        {count(element?.connector?.gaps_total)}
+      </button>
     </Tip>
   );
 }

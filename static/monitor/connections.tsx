@@ -40,7 +40,7 @@ function ConnectionsPage() {
   return (
     <Frame title="Connections" actions={add}>
       {!data && (error ? <Problem error={error} onRetry={reload} /> : <Skeleton lines={3} height={64} />)}
-      {data?.length === 0 && (
+      {data?.every(({ simulated }) => simulated) && (
         <div className="card empty">
           <Cable aria-hidden="true" />
           <h2>No connections yet</h2>
@@ -107,11 +107,8 @@ function Item({
     }
   };
   const admin = roleReason("admin");
-  const actions: [string, () => void, string | null][] = [
-    ["Test", onTest, roleReason("operator")],
-    ["Change", onEdit, admin],
-    ["Delete", () => void remove(), admin],
-  ];
+  const actions: [string, () => void, string | null][] = [["Test", onTest, roleReason("operator")]];
+  if (!item.simulated) actions.push(["Change", onEdit, admin], ["Delete", () => void remove(), admin]);
   return (
     <li className="card card__body stack stack--tight">
       <div className="row row--between row--wrap">
@@ -134,6 +131,12 @@ function Item({
           ))}
         </div>
       </div>
+      {item.simulated && (
+        <p className="muted">
+          Comes with Fogline, to try things out. It is started beside each element that uses it, and ends with
+          that element.
+        </p>
+      )}
       {item.secrets_lost && (
         <p className="field__error">
           Its passwords cannot be opened, since Fogline has another secret key now. Change it, and enter them
@@ -141,10 +144,12 @@ function Item({
         </p>
       )}
       <p>{item.used_by.length ? `Used by ${item.used_by.join(", ")}.` : "No deployed element uses it."}</p>
-      <p className="muted small">
-        Changed <Ago at={item.changed_at} />
-        {item.changed_by && ` by ${item.changed_by}`}
-      </p>
+      {item.changed_at && (
+        <p className="muted small">
+          Changed <Ago at={item.changed_at} />
+          {item.changed_by && ` by ${item.changed_by}`}
+        </p>
+      )}
     </li>
   );
 }

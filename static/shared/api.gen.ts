@@ -379,7 +379,8 @@ export interface ConnectionItem {
   fields: Record<string, unknown> | null;
   secrets: string[];
   secrets_lost: boolean;
-  changed_at: string;
+  simulated: boolean;
+  changed_at: string | null;
   changed_by: string | null;
   used_by: string[];
 }
@@ -910,12 +911,38 @@ export interface FormerMove {
   bytes: number;
 }
 
+/** Something that a system has and an element may use: a topic, a table, a node of a tree. */
+export interface Found {
+  path: string;
+  title: string;
+  type?: string;
+  unit?: string;
+  inner?: boolean;
+  usable?: boolean;
+  holds?: FieldType | null;
+  value?: string | number | boolean | null;
+  within?: string[];
+  parts?: FoundPart[];
+}
+
+/** A part that becomes a column: a field of a message, a column of a table. */
+export interface FoundPart {
+  name: string;
+  type: FieldType | null;
+  key: boolean;
+}
+
 export interface FoundThing {
   path: string;
   title: string;
   type: string;
   unit: string;
   inner: boolean;
+  usable: boolean;
+  holds: FieldType | null;
+  value: string | number | boolean | null;
+  within: string[];
+  parts: FoundPart[];
 }
 
 export interface FromTemplate {
@@ -1682,6 +1709,8 @@ export interface Operator {
   follow: "exact" | "coalesced" | "none";
   follow_depends: boolean;
   delivery: "exactly once" | "at least once";
+  delivery_why: string;
+  ticks: "none" | "one" | "many";
   version: number;
 }
 
@@ -2317,6 +2346,11 @@ export interface TableTile {
   rows?: number;
 }
 
+/** The parameters of an element after something was ticked in its system. */
+export interface Taken {
+  params: Record<string, unknown>;
+}
+
 export interface Template {
   name: string;
   title: string;
@@ -2352,6 +2386,7 @@ export interface TemplatePage {
 export interface TestIn {
   node?: string;
   path?: string;
+  find?: string;
   fields?: Record<string, unknown> | null;
 }
 
@@ -2382,6 +2417,12 @@ export interface Throughput {
   step_ms: number;
   until_ms: number;
   rows_per_s: (number | null)[];
+}
+
+export interface TickedIn {
+  params: Record<string, unknown>;
+  ticked: Found[];
+  columns?: Field[];
 }
 
 export interface TileState {

@@ -12,10 +12,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import expect
 
 from tests.browser.axe import Axe
 from tests.browser.dashboard import SLOW_MS, Dashboard
+from tests.browser.hands import Hands
 from tests.running import RunningFogline
 
 # the first test of a run waits for the whole start too
@@ -24,39 +25,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 TITLE = "Fräserei"
 CLICKS_MAX = 15
 FIELDS_MAX = 8
-# in the system's own dialog: the file, and Open
-CHOOSING_A_FILE = 2
-# a choice: the list, and the entry
-CHOOSING = 2
-
-
-class Hands:
-    """Does what a person does by mouse and keyboard, and counts it."""
-
-    def __init__(self) -> None:
-        self.clicks = 0
-        self.fields = 0
-
-    def click(self, target: Locator) -> None:
-        target.click()
-        self.clicks += 1
-
-    def type(self, field: Locator, text: str, *, clicked: bool = True) -> None:
-        if clicked:
-            self.click(field)
-        field.press("ControlOrMeta+a")
-        field.press_sequentially(text)
-        self.fields += 1
-
-    def choose(self, field: Locator, option: str) -> None:
-        field.select_option(option)
-        self.clicks += CHOOSING
-
-    def upload(self, button: Locator, file: Path) -> None:
-        with button.page.expect_file_chooser() as chooser:
-            self.click(button)
-        chooser.value.set_files(file)
-        self.clicks += CHOOSING_A_FILE
 
 
 @pytest.fixture

@@ -22,6 +22,8 @@ DEPLOYED = [
     ("wind-turbine", "chart", "alarms"),
     ("base-load", "chart", "alarms"),
     ("additive-control", "chart", "alarms"),
+    ("press-by-opcua", "chart", "alarms"),
+    ("pump-by-modbus", "chart", "alarms"),
 ]
 REPLACE = "Your source goes here"
 ALARM_S = 240

@@ -8,6 +8,8 @@ from django.http import HttpRequest
 from ninja import Router, Status
 from pydantic import Field
 
+from pipeline_runtime.model.connectors import FIND_MAX
+from pipeline_runtime.model.simulated import SIMULATED
 from webapp.accounts.models import Role
 from webapp.api.accounts import Body
 from webapp.api.authentication import actor
@@ -30,6 +32,7 @@ class NewConnection(FieldsIn):
 class TestIn(Body):
     node: str = Field("", max_length=120)
     path: str = Field("", max_length=2000)
+    find: str = Field("", max_length=FIND_MAX)
     fields: dict[str, Any] | None = None
 
 
@@ -40,10 +43,13 @@ class TestNew(FieldsIn):
 
 @router.get("/connections", response=list[schemas.ConnectionItem])
 def connections(request: HttpRequest) -> list[schemas.ConnectionItem]:
-    """Lists the connections. An admin also sees their fields, without the secret ones."""
+    """Lists the connections, then those of the simulated machines. An admin also sees their fields, without
+    the secret ones."""
     uses, whole = uses_of_connections(), actor(request).may(Role.ADMIN)
     rows = Connection.objects.select_related("changed_by")
-    return [selectors.item(each, uses.get(each.name, ()), whole=whole) for each in rows]
+    made = [selectors.item(each, uses.get(each.name, ()), whole=whole) for each in rows]
+    simulated = [selectors.simulated_item(each, uses.get(each.name, ())) for each in SIMULATED.values()]
+    return [*made, *simulated]
 
 
 @router.get("/connection-kinds", response=list[schemas.ConnectionKind])
@@ -76,9 +82,11 @@ def remove(request: HttpRequest, name: str) -> Status[None]:
 
 @router.post("/connections/{name}/test", response=schemas.ConnectionTested)
 def test(request: HttpRequest, name: str, body: TestIn) -> schemas.ConnectionTested:
-    """Tries the connection on a node, and returns the first rows or the reason why not. `path` says what of
-    `found` to look into. `fields` are tried in place of the stored ones, for an admin."""
-    return actions.try_stored(actor(request), name, body.node, body.path, body.fields)
+    """Tests the connection on a node, and returns the first rows or the reason why not. `path` says what of
+    `found` to look into. `find` is a part of a name, to be looked for in the whole system instead. `fields`
+    are tried in place of the stored ones, for an admin."""
+    look = actions.Look(body.path, body.find)
+    return actions.try_stored(actor(request), name, body.node, look, body.fields)
 
 
 @router.post("/connection-test", response=schemas.ConnectionTested)

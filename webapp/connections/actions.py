@@ -6,13 +6,15 @@ import json
 import re
 import time
 from collections.abc import Collection
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, cast
 
 from django.conf import settings
 from django.db import transaction
 
 from pipeline_runtime.model.connectors import PURPOSE_AT_REST
 from pipeline_runtime.model.names import listed_and
+from pipeline_runtime.model.simulated import SIMULATED
 from pipeline_runtime.operators.connections import NAME, ConnectionFields, field_faults, kinds
 from pipeline_runtime.sealing import seal
 from pipeline_runtime.wire import tasks
@@ -31,12 +33,20 @@ CONNECTIONS_MAX = 200
 SAFE = "Nothing was changed."
 
 
+@dataclass(frozen=True)
+class Look:
+    """What to look at in a system: what lies at `path`, or what has `find` in its name; both empty: all."""
+
+    path: str = ""
+    find: str = ""
+
+
 @transaction.atomic
 def create(actor: User, name: str, kind: str, fields: dict[str, Any]) -> Connection:
     require(actor, Role.ADMIN, "make connections")
     if not re.fullmatch(NAME, name):
         raise _invalid("name", "at most 60 small letters, digits and hyphens")
-    if Connection.objects.filter(pk=name).exists():
+    if name in SIMULATED or Connection.objects.filter(pk=name).exists():
         raise Conflict(
             f'There is a connection "{name}" already.',
             safe=SAFE,
@@ -85,43 +95,32 @@ def remove(actor: User, name: str, used_by: Collection[str]) -> None:
 
 
 def try_stored(
-    actor: User, name: str, node: str, path: str = "", fields: dict[str, Any] | None = None
+    actor: User, name: str, node: str, look: Look = Look(), fields: dict[str, Any] | None = None
 ) -> ConnectionTested:
     """Tries a stored connection on a node; with `fields`, as an admin would change it to."""
     require(actor, Role.OPERATOR if fields is None else Role.ADMIN, "test connections")
+    if name in SIMULATED and fields is None:
+        machine = SIMULATED[name]
+        return _tested(machine.kind, _checked(machine.kind, dict(machine.fields)), node, look)
     found = connection_named(name)
     whole = {**found.fields, **secrets_of(found)} if fields is None else _with_secrets(found, fields)
-    return _tested(found.kind, _checked(found.kind, whole), node, path)
+    return _tested(found.kind, _checked(found.kind, whole), node, look)
 
 
 def try_new(actor: User, kind: str, node: str, fields: dict[str, Any]) -> ConnectionTested:
     """Tries a connection that is not made yet."""
     require(actor, Role.ADMIN, "test connections that are not made yet")
-    return _tested(kind, _checked(kind, fields), node, "")
+    return _tested(kind, _checked(kind, fields), node, Look())
 
 
-def _tested(kind: str, fields: dict[str, Any], node: str, path: str) -> ConnectionTested:
+def _tested(kind: str, fields: dict[str, Any], node: str, look: Look) -> ConnectionTested:
     chosen = Node.objects.filter(name=node).first() if node else _any_node()
     if chosen is None:
         what = f'There is no node "{node}".' if node else "No node is up that could test it."
         raise Missing(what, next="Choose a node that is up.")
-    answer = ask_test(chosen.name, kind=kind, sealed=sealed_for_nodes(fields), path=path)
-    return {
-        "node": chosen.name,
-        "works": answer.works,
-        "words": answer.words,
-        "rows": list(answer.rows),
-        "found": [
-            {
-                "path": each.path,
-                "title": each.title,
-                "type": each.type,
-                "unit": each.unit,
-                "inner": each.inner,
-            }
-            for each in answer.found
-        ],
-    }
+    sealed = sealed_for_nodes(fields)
+    answer = ask_test(chosen.name, kind=kind, sealed=sealed, path=look.path, find=look.find)
+    return cast(ConnectionTested, {"node": chosen.name, **answer.model_dump(mode="json")})
 
 
 def _any_node() -> Node | None:

@@ -6,6 +6,8 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
+from pipeline_runtime.model.schema import FieldType
+
 
 class ConnectionItem(TypedDict):
     name: str
@@ -18,7 +20,9 @@ class ConnectionItem(TypedDict):
     """which secret fields are set"""
     secrets_lost: bool
     """they cannot be opened with the present FOGLINE_SECRET_KEY, and have to be entered again"""
-    changed_at: str
+    simulated: bool
+    """of a machine that comes with Fogline: nobody makes, changes or deletes it"""
+    changed_at: str | None
     changed_by: str | None
     used_by: list[str]
     """the elements of deployed pipelines that use it, in words"""
@@ -31,13 +35,32 @@ class ConnectionKind(TypedDict):
     """the JSON Schema of its fields; `x-secret` marks those that are sealed"""
 
 
+class FoundPart(TypedDict):
+    """A part that becomes a column: a field of a message, a column of a table."""
+
+    name: str
+    type: FieldType | None
+    key: bool
+    """one of the columns by which the system finds a row"""
+
+
 class FoundThing(TypedDict):
     path: str
     title: str
     type: str
+    """of its values, in the words of the system"""
     unit: str
     inner: bool
     """there is more below it"""
+    usable: bool
+    """an element may read or write it"""
+    holds: FieldType | None
+    """the type of a column for its values, if it is one value"""
+    value: str | int | float | bool | None
+    """the last one"""
+    within: list[str]
+    """the titles of what it lies in, where a search has found it"""
+    parts: list[FoundPart]
 
 
 class ConnectionTested(TypedDict):

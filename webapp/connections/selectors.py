@@ -9,6 +9,7 @@ from typing import Any
 from django.conf import settings
 
 from pipeline_runtime.model.connectors import PURPOSE_AT_REST, PURPOSE_SENT, SealedConnection
+from pipeline_runtime.model.simulated import SIMULATED, Simulated
 from pipeline_runtime.operators.connections import kinds
 from pipeline_runtime.operators.registry import OperatorUnknown, default_registry
 from pipeline_runtime.sealing import SealBroken, opened, seal
@@ -18,7 +19,13 @@ from webapp.problems import Conflict, Missing
 
 
 def connection_named(name: str) -> Connection:
-    """Returns it, or raises Missing."""
+    """Returns it. Raises Missing, and Conflict for that of a simulated machine."""
+    if name in SIMULATED:
+        raise Conflict(
+            f'"{name}" belongs to a simulated machine, which nobody changes.',
+            safe="Nothing was changed.",
+            next="Use it as it is, or make a connection of your own.",
+        )
     found = Connection.objects.select_related("changed_by").filter(pk=name).first()
     if found is None:
         raise Missing(f'There is no connection "{name}".', next="See the list of connections.")
@@ -49,8 +56,24 @@ def item(found: Connection, used_by: Iterable[str], *, whole: bool) -> Connectio
         "fields": dict(found.fields) if whole else None,
         "secrets": sorted(secrets),
         "secrets_lost": lost,
+        "simulated": False,
         "changed_at": found.changed_at.isoformat(),
         "changed_by": found.changed_by.username if found.changed_by else None,
+        "used_by": list(used_by),
+    }
+
+
+def simulated_item(machine: Simulated, used_by: Iterable[str]) -> ConnectionItem:
+    return {
+        "name": machine.name,
+        "kind": machine.kind,
+        "title": machine.title,
+        "fields": None,
+        "secrets": [],
+        "secrets_lost": False,
+        "simulated": True,
+        "changed_at": None,
+        "changed_by": None,
         "used_by": list(used_by),
     }
 
@@ -86,6 +109,18 @@ def sent(found: Connection) -> SealedConnection:
     return SealedConnection(name=found.name, kind=found.kind, version=found.version, sealed=sealed)
 
 
+def sent_of(names: Collection[str]) -> tuple[SealedConnection, ...]:
+    """Returns what a node is told of those of these connections that there are, in a fixed order."""
+    machines = (SIMULATED[name] for name in sorted(names) if name in SIMULATED)
+    return (
+        *(sent(each) for each in Connection.objects.filter(pk__in=names).order_by("name")),
+        *(
+            SealedConnection(name=each.name, kind=each.kind, version=1, sealed=sealed_for_nodes(each.fields))
+            for each in machines
+        ),
+    )
+
+
 def named_in(elements: Iterable[Mapping[str, Any]]) -> set[tuple[str, str]]:
     """Returns (name, kind) of the connections that elements name, as a document or a definition has them."""
     found = set()
@@ -108,4 +143,5 @@ def kind_needed(operator_type: str) -> str | None:
 
 def kinds_by_name(names: Collection[str]) -> dict[str, str]:
     """Returns the kind of each of these connections that there is."""
-    return dict(Connection.objects.filter(pk__in=names).values_list("name", "kind"))
+    simulated = {name: SIMULATED[name].kind for name in names if name in SIMULATED}
+    return simulated | dict(Connection.objects.filter(pk__in=names).values_list("name", "kind"))

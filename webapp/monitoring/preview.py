@@ -13,10 +13,13 @@ from pipeline_runtime.model.faults import DocumentInvalid
 from pipeline_runtime.model.preview import PreviewAnswer, PreviewStream, Refusal, SampleRow
 from pipeline_runtime.model.schema import Field, StreamSchema
 from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.operators.connected import ConnectorSource
+from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.planning.path import from_running, path_document, reads_of, running_streams
 from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
 from webapp.backends.node_questions import SAFE, ask_preview
+from webapp.connections.selectors import sent_of
 from webapp.moments import iso_of_ms
 from webapp.nodes.models import Node
 from webapp.pipelines.checking import fault_json, planned
@@ -142,7 +145,12 @@ class Asked:
         """`given`: by port, the rows that come to the element instead of its own. Raises BackendAway."""
         if given is None:
             return ask_preview(
-                self.node, element=self.id, groups=self.groups, reads=self.reads, sample=sample
+                self.node,
+                element=self.id,
+                groups=self.groups,
+                reads=self.reads,
+                sample=sample,
+                connections=sent_of(_connections(self.groups)),
             )
         own = tuple(each for each in self.groups if each.group == self.id)
         rows = {self.reads[port]: each for port, each in given.items() if port in self.reads}
@@ -169,6 +177,15 @@ def shown_preview(question: Asked, answer: PreviewAnswer, took_s: float) -> Elem
     shown["node"], shown["trouble"] = question.node, _trouble(answer, question.names, question.node)
     shown["ms"] = round(took_s * 1000)
     return shown
+
+
+def _connections(groups: Iterable[GroupSpec]) -> set[str]:
+    """Returns the connections by which the sources of the groups read."""
+    found = set()
+    for element in (each for spec in groups for each in spec.elements):
+        if issubclass(default_registry().get(element.type), ConnectorSource):
+            found.add(str(element.params.get("connection") or ""))
+    return found
 
 
 def _planned(document: dict[str, Any], id: str, name: str) -> tuple[GroupSpec, ...]:

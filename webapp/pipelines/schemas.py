@@ -209,10 +209,20 @@ class Operator(TypedDict):
     stateful: bool
     follow: Follow
     follow_depends: bool
+    """it may differ with other parameters or input types"""
     delivery: Literal["exactly once", "at least once"]
     """how often a row comes in or goes out when something fails"""
-    """it may differ with other parameters or input types"""
+    delivery_why: str
+    """why, in one line; empty for an element without a connector"""
+    ticks: Literal["none", "one", "many"]
+    """how many of the things that its system has may be ticked for it"""
     version: int
+
+
+class Taken(TypedDict):
+    """The parameters of an element after something was ticked in its system."""
+
+    params: dict[str, Any]
 
 
 class MissingFile(TypedDict):

@@ -31,8 +31,7 @@ from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.placement.links import Place, peers
 from pipeline_runtime.wire import tasks
-from webapp.connections.models import Connection
-from webapp.connections.selectors import named_in, sent
+from webapp.connections.selectors import named_in, sent_of
 from webapp.moments import ms_of_moment
 from webapp.nodes.models import Node
 from webapp.placements.copies import standbys
@@ -159,7 +158,7 @@ def connections_of(replicas: Iterable[DesiredReplica]) -> tuple[SealedConnection
     """Returns the connections that the elements of these replicas name, in a fixed order."""
     elements = (each.model_dump() for replica in replicas for each in replica.spec.elements)
     names = {name for name, _ in named_in(elements)}
-    return tuple(sent(each) for each in Connection.objects.filter(pk__in=names).order_by("name"))
+    return sent_of(names)
 
 
 class DesiredSender:

@@ -65,7 +65,8 @@ class ConnectionTests:
             fields = json.loads(opened(asked.sealed, self._cluster_key, PURPOSE_SENT))
         except SealBroken:
             return TestAnswer(works=False, words="This node has another cluster key, so it cannot open it.")
-        line = json.dumps({"kind": name_of(kind), "fields": fields, "path": asked.path}).encode()
+        question = {"kind": name_of(kind), "fields": fields, "path": asked.path, "find": asked.find}
+        line = json.dumps(question).encode()
         process = start("-m", "pipeline_runtime.connectors", "probe")
         try:
             said, _ = process.communicate(line + b"\n", TEST_S)

@@ -8,7 +8,6 @@ node.
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,15 +19,15 @@ from typing import Any
 
 from pipeline_runtime.connectors.config import ConnectorConfig, Order, name_of
 from pipeline_runtime.kafka.clients import KafkaSettings
-from pipeline_runtime.model.connectors import PURPOSE_SENT, ConnectorStatus, SealedConnection
+from pipeline_runtime.model.connectors import ConnectorStatus, SealedConnection
 from pipeline_runtime.model.desired import DesiredReplica, ReplicaNote, ReplicaStatus, Role, Stalled
 from pipeline_runtime.model.ids import intake_topic, stream_topic
 from pipeline_runtime.model.spec import ElementSpec, GroupSpec
 from pipeline_runtime.operators.connected import ConnectorSink, ConnectorSource
 from pipeline_runtime.operators.registry import OperatorUnknown, default_registry
-from pipeline_runtime.sealing import SealBroken, opened
 from workers.node.connecting import Held, Wanted, deliverers_epoch, may_run, next_act
 from workers.node.connector_process import ConnectorProcess
+from workers.node.sealed_fields import SealedFields
 
 log = logging.getLogger(__name__)
 
@@ -61,11 +60,10 @@ class Connectors:
         connections."""
         self._kafka = kafka
         self._directory = directory
-        self._cluster_key = cluster_key
+        self._sealed = SealedFields(cluster_key)
         self._wanted = wanted
         self._changed = changed
         self._held: dict[Key, _Connector] = {}  # replaced as a whole, so it is read without a lock
-        self._opened: dict[str, dict[str, Any] | None] = {}  # by the sealed text
         self._odd: set[tuple[str, Key]] = set()  # what went wrong at the last look, and was logged
         self._wake = threading.Event()
         self._closing = threading.Event()
@@ -119,8 +117,7 @@ class Connectors:
     def _look(self) -> None:
         replicas, connections = self._wanted(has_connectors)
         by_name = {each.name: each for each in connections}
-        sealed = {each.sealed for each in connections}
-        self._opened = {key: fields for key, fields in self._opened.items() if key in sealed}
+        self._sealed.keep(connections)
         wanted: dict[Key, Wanted] = {}
         for want, status in replicas:
             if want.role is not Role.STOPPED:
@@ -194,7 +191,7 @@ class Connectors:
         name = str(element.params.get("connection") or "")
         fields, missing = None, ""
         if operator.connection is not None:
-            fields, missing = self._fields(name, operator.connection.kind, connections)
+            fields, missing = self._sealed.fields(name, operator.connection.kind, connections)
         topic = (intake_topic if brings else stream_topic)(spec.deployment, element.id)
         rows = next((each.data_schema for each in spec.outputs if each.topic == topic), None)
         return ConnectorConfig(
@@ -214,31 +211,6 @@ class Connectors:
             kafka_security=self._kafka.security,
             spool=str(self._spool(spec.id, element.id)),
         ).model_dump_json()
-
-    def _fields(
-        self, name: str, kind: str, connections: Mapping[str, SealedConnection]
-    ) -> tuple[dict[str, Any] | None, str]:
-        """Returns the fields, or why there are none."""
-        found = connections.get(name)
-        if found is None:
-            return None, f'There is no connection "{name}". An admin makes it under Connections'
-        if found.kind != kind:
-            return None, f'The connection "{name}" is of another kind ({found.kind}); {kind} is needed'
-        if not found.sealed:
-            return None, (
-                f'The secrets of the connection "{name}" cannot be opened, since Fogline has another '
-                "FOGLINE_SECRET_KEY now. An admin enters them again under Connections"
-            )
-        if found.sealed not in self._opened:
-            try:
-                fields = json.loads(opened(found.sealed, self._cluster_key, PURPOSE_SENT))
-            except SealBroken:
-                fields = None
-            self._opened[found.sealed] = fields
-        fields = self._opened[found.sealed]
-        if fields is None:
-            return None, f'The connection "{name}" cannot be opened: this node has another cluster key'
-        return fields, ""
 
     def _spool(self, group: str, element: str) -> Path:
         return self._directory / group / element / "spool"

@@ -31,6 +31,7 @@ from pipeline_runtime.checkpoint.errors import CheckpointError
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.model.preview import PreviewAnswer, PreviewQuestion, Refusal
 from pipeline_runtime.spark.environment import keep_what_workers_need
+from workers.node.samples import Arrived
 
 log = logging.getLogger(__name__)
 
@@ -59,11 +60,14 @@ class Previews:
         self,
         kafka: KafkaSettings,
         fetch: Callable[[Mapping[str, str]], dict[str, str]],
+        arrived: Callable[[PreviewQuestion], Arrived | PreviewAnswer],
         give: Give,
     ) -> None:
-        """`fetch`: file reference -> sha256, to reference -> path; it raises CheckpointError."""
+        """`fetch`: file reference -> sha256, to reference -> path; it raises CheckpointError. `arrived`: what
+        has come to the connectors of a question, or why nothing has."""
         self._kafka = kafka
         self._fetch = fetch
+        self._arrived = arrived
         self._give = give
         self._asked: queue.Queue[tuple[float, PreviewQuestion] | None] = queue.Queue(WAITING_MAX)
         self._process: _Process | None = None
@@ -126,7 +130,16 @@ class Previews:
                 self._end()
                 return PreviewAnswer(refused="ended")
             return PreviewAnswer(refused="starting")
-        asked = {"question": question.model_dump(mode="json"), "kafka": asdict(self._kafka), "files": files}
+        arrived = self._arrived(question)
+        if isinstance(arrived, PreviewAnswer):
+            return arrived
+        asked = {
+            # An operator may be anybody's code, and sees no connection.
+            "question": question.model_copy(update={"connections": ()}).model_dump(mode="json"),
+            "kafka": asdict(self._kafka),
+            "files": files,
+            "arrived": arrived,
+        }
         answer = self._process.answer(asked)
         if not isinstance(answer, PreviewAnswer):
             self._end()

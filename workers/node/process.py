@@ -61,6 +61,7 @@ from workers.node.output import CommittedFile, add_output_route, committed_outpu
 from workers.node.previews import Previews
 from workers.node.recent_log import RecentLog
 from workers.node.runtime import NodeRuntime, RunningReplica
+from workers.node.samples import Samples
 from workers.stopping import Stopping, failed_by_threads, set_by_signals, wait_for
 
 log = logging.getLogger(__name__)
@@ -135,7 +136,8 @@ class NodeProcess:
         self._heartbeat = Heartbeat(identity.redis_url, self._report, identity.heartbeat_s)
         app = celery_app(f"fogline-{identity.name}", identity.redis_url, node_queue(identity.name))
         answers = Answers(identity.redis_url)
-        self._previews = Previews(identity.kafka, self._files.paths, answers.give)
+        samples = Samples(identity.cluster_key)
+        self._previews = Previews(identity.kafka, self._files.paths, samples.arrived, answers.give)
         tests = ConnectionTests(identity.cluster_key, answers.give)
         register_commands(app, self._agent, answers, self._previews, self._recent, tests)
         self._commands = CommandReceiver(app, identity.name, threads=4)

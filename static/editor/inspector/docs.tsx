@@ -1,4 +1,5 @@
 /** The tab with the operator's documentation. */
+import { capitalised } from "../../shared/format";
 import { FOLLOW } from "../../shared/follow";
 import type { Operator } from "../../shared/types";
 import { fieldsOf } from "../form/schema";
@@ -18,9 +19,9 @@ export function Docs({ operator }: { operator: Operator }) {
     <div className="stack">
       <Markdown text={withTitles(operator)} />
       <p className="field__help">
-        {operator.delivery === "at least once" && (
+        {operator.delivery_why && (
           <>
-            <b>At least once.</b> When something fails, some rows may come twice.{" "}
+            <b>{capitalised(operator.delivery)}.</b> {operator.delivery_why}{" "}
           </>
         )}
         {operator.stateful ? "It keeps state, which moves with it. " : "It keeps no state. "}

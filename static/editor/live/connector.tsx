@@ -1,5 +1,5 @@
 /** What the connector of an element says: connected or not, its rows, and what was lost. */
-import { bytes, plural } from "../../shared/format";
+import { bytes, capitalised, plural } from "../../shared/format";
 import type { ConnectorNote, LiveElement, Operator } from "../../shared/types";
 import { Ago } from "../../shared/ui/parts";
 
@@ -30,8 +30,13 @@ export function ConnectorState({
         <b>{state}</b> <Ago at={said.since} />. {plural(said.rows_total, "row")}{" "}
         {source ? "came in" : "went out"}
         {said.refused_total > 0 && `, ${plural(said.refused_total, "row")} were refused`} since it was started
-        here. Rows {source ? "come in" : "go out"} {operator?.delivery}.
+        here.
       </p>
+      {operator?.delivery_why && (
+        <p>
+          <b>{capitalised(operator.delivery)}.</b> {operator.delivery_why}
+        </p>
+      )}
       {said.spool_bytes > 0 && (
         <p>Kafka does not answer. {bytes(said.spool_bytes)} wait on the disk of the node.</p>
       )}

@@ -9,6 +9,8 @@ const base = {
   follow: "coalesced" as const,
   follow_depends: false,
   delivery: "exactly once" as const,
+  delivery_why: "",
+  ticks: "none" as const,
   version: 1,
 };
 

@@ -76,7 +76,7 @@ def test_what_is_wrong_is_said_in_words(shared_device: Device) -> None:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         port = silent.getsockname()[1]
-        assert "takes the connection and does not answer a read of holding registers 0 to 4" in why(
+        assert "takes the connection and does not answer a read of holding registers 0 to 39" in why(
             right.model_copy(update={"port": port})
         )
 
@@ -84,6 +84,8 @@ def test_what_is_wrong_is_said_in_words(shared_device: Device) -> None:
 def test_a_probe_shows_registers_from_a_place(shared_device: Device) -> None:
     probed = probe(shared_device.connection(), "1/holding/100")
     assert probed.rows[0] == {"holding register": 100, "value": 1100}
+    found = probed.found[0]
+    assert (found.path, found.holds, found.value) == ("1/holding/100", "integer", 1100)
     assert "It refuses input registers 500 to 504" in probe(shared_device.connection(), "1/input/500").words
 
 

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from paho.mqtt.client import Client
 
-from pipeline_runtime.connectors.mqtt import MqttIngester, probe
+from pipeline_runtime.connectors.mqtt import MqttIngester
 from pipeline_runtime.connectors.mqtt_out import MqttDeliverer
+from pipeline_runtime.connectors.mqtt_topics import probe, search
 from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Place
 from pipeline_runtime.connectors.trial import RunningTrial, trial_deliverer, trial_ingester
 from pipeline_runtime.operators.mqtt import MqttConnection, MqttInParams, MqttOutParams
@@ -179,15 +180,25 @@ def test_what_is_wrong_is_said_in_words(shared_broker: Broker, tmp_path: Path) -
 
 def test_a_probe_shows_the_first_messages_and_the_topics(shared_broker: Broker) -> None:
     client = shared_broker.client()
-    client.publish("kept/a", b'{"v": 1}', 1, retain=True).wait_for_publish(5)
+    payload = '{"v": 1, "at": "2026-03-01T06:00:00Z", "in": {"a b": true, "none": null}}'
+    client.publish("kept/a", payload, 1, retain=True).wait_for_publish(5)
     client.publish("kept/b", b"on", 1, retain=True).wait_for_publish(5)
+    client.publish("kept/c", b"2.5", 1, retain=True).wait_for_publish(5)
     client.disconnect()
     probed = probe(shared_broker.connection(), "kept/#")
-    assert {row["topic"]: row["payload"] for row in probed.rows} == {"kept/a": '{"v": 1}', "kept/b": "on"}
-    assert [(each.path, each.type) for each in probed.found] == [
-        ("kept/a", "JSON object"),
-        ("kept/b", "text"),
+    shown = {row["topic"]: row["payload"] for row in probed.rows}
+    assert shown == {"kept/a": payload, "kept/b": "on", "kept/c": "2.5"}
+    assert [(each.path, each.type, each.holds) for each in probed.found] == [
+        ("kept/a", "JSON object", None),
+        ("kept/b", "text", "string"),
+        ("kept/c", "number", "number"),
     ]
+    assert [(each.name, each.type) for each in probed.found[0].parts] == [
+        ("v", "number"),
+        ("at", "timestamp"),
+        ('in["a b"]', "boolean"),
+    ]
+    assert [each.path for each in search(shared_broker.connection(), "PT/B").found] == ["kept/b"]
 
 
 @pytest.mark.parametrize("version", VERSIONS)

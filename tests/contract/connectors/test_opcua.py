@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pipeline_runtime.connectors.opcua import OpcUaIngester
-from pipeline_runtime.connectors.opcua_browse import probe
+from pipeline_runtime.connectors.opcua_browse import FOUND_MAX, probe, search
 from pipeline_runtime.connectors.opcua_out import OpcUaDeliverer
 from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Place
 from pipeline_runtime.connectors.trial import RunningTrial, trial_deliverer
@@ -108,6 +108,28 @@ def test_a_probe_looks_into_the_tree(shared_server: OpcUaServer) -> None:
         (f"{PRESS}.Running", "Running", "Boolean", "", False),
     ]
     assert probed.rows[2] == {"name": "Running", "value": True, "status": "Good"}
+    assert [(each.usable, each.holds, each.value) for each in probed.found][2] == (True, "boolean", True)
+    assert [each.holds for each in probed.found] == ["number", "integer", "boolean"]
+    with pytest.raises(ConnectorError, match="BadNodeId"):
+        probe(shared_server.connection(), "ns=2;s=Nothing")
+
+
+def test_a_search_finds_values_by_their_name_and_by_what_they_lie_in(shared_server: OpcUaServer) -> None:
+    [one] = search(shared_server.connection(), "TEMPER").found
+    assert (one.path, one.within, one.unit) == (f"{PRESS}.Temperature", ("Press",), "°C")
+    found = search(shared_server.connection(), "press").found
+    assert {each.title for each in found} == {"Temperature", "Strokes", "Running"}
+    probed = search(shared_server.connection(), "nothing of this name")
+    assert (probed.found, probed.words[:8]) == ((), "0 values")
+
+
+def test_a_large_folder_is_cut_and_searched_as_a_whole() -> None:
+    with OpcUaServer(many=FOUND_MAX + 200) as server:
+        listed = probe(server.connection(), f"{PRESS}.Many")
+        assert len(listed.found) == FOUND_MAX
+        assert f"The first {FOUND_MAX} are shown" in listed.words
+        [last] = search(server.connection(), f"Value {FOUND_MAX + 199}").found
+        assert last.within == ("Press", "Many")
 
 
 def deliverer(connection: OpcUaConnection, *columns: str) -> OpcUaDeliverer:

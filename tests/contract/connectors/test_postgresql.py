@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pipeline_runtime.connectors.postgresql_out import ROWS_MAX, PostgresqlDeliverer
-from pipeline_runtime.connectors.postgresql_tables import probe
+from pipeline_runtime.connectors.postgresql_tables import probe, search
 from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Place
 from pipeline_runtime.connectors.trial import trial_deliverer
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
@@ -187,6 +187,19 @@ def test_a_probe_lists_tables_columns_types_and_first_rows(database: Database) -
     assert json.dumps(probed.rows) == '[{"line": "a", "v": "1.50"}]'
     with pytest.raises(ConnectorError, match='no table "none"'):
         probe(database.connection(), "public.none")
+
+
+def test_a_search_finds_tables_with_their_columns_and_keys(database: Database) -> None:
+    database.ask("CREATE SCHEMA hall; CREATE TABLE hall.found_it (line text, at timestamptz, n int)")
+    database.ask("ALTER TABLE hall.found_it ADD PRIMARY KEY (line, at)")
+    [table] = search(database.connection(), "HALL.FOUND").found
+    assert (table.path, table.usable) == ("hall.found_it", True)
+    assert [(each.name, each.type, each.key) for each in table.parts] == [
+        ("line", "string", True),
+        ("at", "timestamp", True),
+        ("n", "integer", False),
+    ]
+    assert search(database.connection(), "100%_nothing").found == ()
 
 
 @pytest.mark.full

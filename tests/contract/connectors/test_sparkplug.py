@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from pipeline_runtime.connectors.mqtt import MqttIngester, probe
+from pipeline_runtime.connectors.mqtt import MqttIngester
+from pipeline_runtime.connectors.mqtt_topics import probe
 from pipeline_runtime.connectors.sdk import Place
 from pipeline_runtime.connectors.trial import RunningTrial
 from pipeline_runtime.operators.mqtt import MqttInParams

@@ -11,7 +11,8 @@ import redis
 from django.conf import settings
 from django.db import connection as database
 
-from pipeline_runtime.model.connectors import PURPOSE_SENT, TestAnswer, TestQuestion
+from pipeline_runtime.model.connectors import PURPOSE_SENT, Found, FoundPart, TestAnswer, TestQuestion
+from pipeline_runtime.model.schema import FieldType
 from pipeline_runtime.sealing import opened
 from pipeline_runtime.wire.keys import node_answer
 from pipeline_runtime.wire.tasks import NODE_TEST
@@ -20,7 +21,7 @@ from tests.contract.web.conftest import audited
 from tests.contract.web.test_permissions import assert_problem
 from webapp.audit.models import AuditRecord, Event
 from webapp.connections.models import Connection
-from webapp.connections.selectors import sent
+from webapp.connections.selectors import sent, sent_of
 from webapp.pipelines.checking import connection_faults
 from webapp.placements.models import Deployment
 
@@ -36,6 +37,11 @@ def made(caller: Call, name: str = "plant") -> dict[str, Any]:
     assert answer.status_code == 201, answer.content
     found: dict[str, Any] = answer.json()
     return found
+
+
+def own(client: Any) -> list[dict[str, Any]]:
+    """The connections that people made."""
+    return [each for each in client.get("/connections").json() if not each["simulated"]]
 
 
 def test_a_connection_is_made_changed_and_removed_and_nothing_tells_its_secret(caller: Call) -> None:
@@ -67,7 +73,7 @@ def test_the_database_holds_no_secret_in_the_clear(caller: Call) -> None:
 
 def test_others_than_admins_see_the_name_and_the_kind_alone(caller: Call) -> None:
     made(caller)
-    [seen] = caller("editor").get("/connections").json()
+    [seen] = own(caller("editor"))
     assert (seen["name"], seen["title"], seen["fields"], seen["secrets"]) == (
         "plant",
         "MQTT broker",
@@ -92,7 +98,7 @@ def test_secrets_of_another_key_are_entered_again_and_the_other_connections_are_
     made(caller)
     other = settings.FOGLINE.model_copy(update={"secret_key": "another"})
     monkeypatch.setattr(settings, "FOGLINE", other)
-    [seen] = caller("admin").get("/connections").json()
+    [seen] = own(caller("admin"))
     assert (seen["secrets"], seen["secrets_lost"]) == ([], True)
     assert sent(Connection.objects.get(pk="plant")).sealed == ""
     assert_problem(caller("admin").put("/connections/plant", {"fields": {"host": "h"}}), 409)
@@ -118,13 +124,52 @@ def test_a_test_runs_on_the_node_and_shows_the_first_rows(
     made(caller)
 
     def answer(question: dict[str, Any]) -> None:
-        said = TestAnswer(works=True, words="Connected.", rows=({"topic": "a"},))
+        part = FoundPart(name="t", type=FieldType.NUMBER)
+        found = Found(path="plant/a", title="plant/a", type="JSON object", usable=True, parts=(part,))
+        said = TestAnswer(works=True, words="Connected.", rows=({"topic": "a"},), found=(found,))
         real_redis.rpush(node_answer(question["id"]), said.model_dump_json())
 
     with asked_node(real_redis, NODE_TEST, TestQuestion, answer, "edge-a") as asked:
-        tested = caller("operator").post("/connections/plant/test", {"node": "edge-a"})
+        body = {"node": "edge-a", "find": "plant"}
+        tested = caller("operator").post("/connections/plant/test", body)
     assert tested.json()["rows"] == [{"topic": "a"}], tested.content
     [question] = asked
+    assert question.find == "plant"
     assert SECRET not in question.sealed
     fields = json.loads(opened(question.sealed, settings.FOGLINE.cluster_key, PURPOSE_SENT))
     assert fields["password"] == SECRET
+    # What was found can be ticked as it came.
+    ticked = {"params": {"connection": "plant"}, "ticked": tested.json()["found"]}
+    taken = caller("editor").post("/operators/mqtt-in/taken", ticked)
+    assert taken.json()["params"]["columns"] == [{"name": "t", "type": "number"}], taken.content
+    assert_problem(caller("editor").post("/operators/filter/taken", ticked), 404)
+    assert_problem(caller("editor").post("/operators/mqtt-in/taken", {**ticked, "ticked": []}), 422)
+
+
+def test_simulated_machines_have_connections_that_nobody_makes_changes_or_deletes(caller: Call) -> None:
+    seen = {each["name"]: each for each in caller("viewer").get("/connections").json()}
+    assert {name: (each["kind"], each["simulated"]) for name, each in seen.items()} == {
+        "simulated-press": ("opcua", True),
+        "simulated-pump": ("modbus", True),
+    }
+    new = {"name": "simulated-press", "kind": "opcua", "fields": {"host": "h"}}
+    assert_problem(caller("admin").post("/connections", new), 409)
+    assert_problem(caller("admin").put("/connections/simulated-press", {"fields": {"host": "h"}}), 409)
+    assert_problem(caller("admin").delete("/connections/simulated-press"), 409)
+    [told] = sent_of({"simulated-press", "nowhere"})
+    fields = json.loads(opened(told.sealed, settings.FOGLINE.cluster_key, PURPOSE_SENT))
+    assert (told.kind, fields) == ("opcua", {"host": "simulated-press"})
+    element = {"id": "a", "type": "opcua-in", "params": {"connection": "simulated-press"}}
+    assert connection_faults({"spec": {"elements": [element]}}) == []
+
+
+def test_a_simulated_machine_is_tested_as_any_other(
+    caller: Call, deployment: Deployment, real_redis: redis.Redis
+) -> None:
+    def answer(question: dict[str, Any]) -> None:
+        real_redis.rpush(node_answer(question["id"]), TestAnswer(works=True, words="").model_dump_json())
+
+    with asked_node(real_redis, NODE_TEST, TestQuestion, answer, "edge-a") as asked:
+        caller("operator").post("/connections/simulated-pump/test", {"node": "edge-a"})
+    fields = json.loads(opened(asked[0].sealed, settings.FOGLINE.cluster_key, PURPOSE_SENT))
+    assert (asked[0].kind, fields["host"]) == ("modbus", "simulated-pump")

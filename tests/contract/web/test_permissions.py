@@ -15,6 +15,7 @@ from webapp.placements.models import Deployment
 
 P = f"/pipelines/{PIPELINE}"
 E = f"{P}/elements/power"
+TOPIC = {"path": "plant/a", "title": "plant/a", "holds": "number"}
 RULE = {"kind": "cpu", "threshold": 0.8, "for_s": 60}
 BUSY = {"name": "busy", "rule": RULE}
 MAIL = {"name": "mail", "url": "mailto://user:pass@example.org?to=you@example.org"}
@@ -29,6 +30,7 @@ ENDPOINTS: list[tuple[str, str, Any, str]] = [
     ("GET", "/audit", None, "operator"),
     ("GET", "/audit/people", None, "operator"),
     ("GET", "/operators", None, "viewer"),
+    ("POST", "/operators/mqtt-in/taken", {"params": {}, "ticked": [TOPIC]}, "viewer"),
     ("GET", "/operators/filter", None, "viewer"),
     ("GET", "/templates", None, "viewer"),
     ("GET", "/templates/numbers-average", None, "viewer"),

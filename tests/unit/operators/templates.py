@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -29,10 +30,11 @@ _READ_AS = {
 }
 
 
-def streams_of(name: str) -> dict[str, list[Row]]:
+def streams_of(name: str, given: Mapping[str, list[Row]] | None = None) -> dict[str, list[Row]]:
     """Element -> its rows, of sources and of all that puts rows out; what has not reached its end when the
-    rows do, such as the last window, is not there. AssertionError when an element rejects a row."""
-    rows: dict[str, list[Row]] = {}
+    rows do, such as the last window, is not there. AssertionError when an element rejects a row. `given`: the
+    rows of sources that play no recording."""
+    rows: dict[str, list[Row]] = dict(given or {})
     schemas: dict[str, StreamSchema] = {}
     for element in load_template(name).spec.elements:
         operator = default_registry().create(element.type, element.params)
@@ -41,6 +43,8 @@ def streams_of(name: str) -> dict[str, list[Row]]:
         sources = {port: parse_reference(reference)[0] for port, reference in element.inputs.items()}
         inputs = {port: schemas[source] for port, source in sources.items()}
         schemas[element.id] = operator.output_schema(inputs)
+        if element.id in (given or {}):
+            continue
         if isinstance(operator, CsvReplay):
             rows[element.id] = recorded(operator, schemas[element.id])
             continue

@@ -11,6 +11,7 @@ import pytest
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 from pipeline_runtime.operators import registry as module
 from pipeline_runtime.operators.aggregates import Function
+from pipeline_runtime.operators.connected import ConnectedOperator, ConnectorSink, ConnectorSource
 from pipeline_runtime.operators.filter import Filter
 from pipeline_runtime.operators.registry import (
     BUILT_IN,
@@ -147,3 +148,13 @@ def test_the_columns_that_a_form_offers_are_those_that_the_operator_takes(regist
         # That two outputs are named alike is another fault.
         told = [fault.path for fault in mismatches(error) if fault.message.endswith("is needed")]
     assert told == refused
+
+
+def test_each_connector_says_why_rows_come_as_often_as_they_do_and_what_is_ticked_is_taken():
+    for operator in default_registry().all():
+        is_connected = issubclass(operator, ConnectedOperator)
+        assert bool(operator.delivery_why) == is_connected, operator.type
+        if operator.delivery == "exactly once":
+            others = (ConnectorSource.delivery_why, ConnectorSink.delivery_why)
+            assert operator.delivery_why not in others, operator.type
+        assert operator.ticks == "none" or "taken" in vars(operator), operator.type

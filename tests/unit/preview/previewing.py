@@ -36,7 +36,7 @@ def question(document: dict[str, Any], element: str, **more: Any) -> PreviewQues
 
 
 def previewed(document: dict[str, Any], element: str, **more: Any) -> PreviewAnswer:
-    return preview(question(document, element, **more), NO_KAFKA, {}, Path("/nonexistent"), NOW_MS)
+    return preview(question(document, element, **more), NO_KAFKA, {}, Path("/nonexistent"), NOW_MS, {})
 
 
 def rows(answer: PreviewAnswer) -> list[dict[str, Any]]:

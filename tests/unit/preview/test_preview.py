@@ -174,7 +174,7 @@ def test_a_sample_of_the_rows_that_come_gives_the_same_rows_again_without_what_i
     tail = {**RATIO, "inputs": {"in": "late"}}
     document = draft(GENERATOR, LATE, tail)
     asked = question(document, "ratio", sample=True)
-    answer = preview(asked, NO_KAFKA, {}, Path("/nonexistent"), NOW_MS)
+    answer = preview(asked, NO_KAFKA, {}, Path("/nonexistent"), NOW_MS, {})
     assert SHOWN_MAX <= len(answer.sample["in"]) <= SAMPLE_ROWS_MAX
     alone = tuple(spec for spec in asked.groups if spec.group == "ratio")
     given = {"late.out": answer.sample["in"]}
@@ -184,5 +184,6 @@ def test_a_sample_of_the_rows_that_come_gives_the_same_rows_again_without_what_i
         {},
         Path("/nonexistent"),
         NOW_MS,
+        {},
     )
     assert (rows(again), again.sample) == (rows(answer), {})

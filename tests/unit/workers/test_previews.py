@@ -15,6 +15,7 @@ from tests.unit.preview.previewing import GENERATOR, draft, question
 from tests.waiting import PATIENCE_S, wait_until
 from workers.node import previews as module
 from workers.node.previews import Previews
+from workers.node.samples import Samples
 
 Asked = Callable[..., PreviewAnswer]
 FILTER = {"id": "few", "type": "filter", "inputs": {"in": "in"}, "params": {"condition": "n % 2 = 0"}}
@@ -23,6 +24,8 @@ WITH_FILE = tuple(
     spec.model_copy(update={"files": {"upload:1": "a" * 64}}) for spec in question(DOCUMENT, "in").groups
 )
 
+NOTHING = Samples("no key").arrived
+
 
 class Node:
     """Previews, and the answers that they give."""
@@ -30,7 +33,10 @@ class Node:
     def __init__(self, fetch: Callable[[Mapping[str, str]], dict[str, str]]) -> None:
         self.answers: queue.Queue[tuple[str, PreviewAnswer]] = queue.Queue()
         self.previews = Previews(
-            KafkaSettings("127.0.0.1:1"), fetch, lambda id, answer: self.answers.put((id, answer))
+            KafkaSettings("127.0.0.1:1"),
+            fetch,
+            NOTHING,
+            lambda id, answer: self.answers.put((id, answer)),
         )
         self.previews.start()
 
@@ -151,7 +157,7 @@ def test_a_file_that_cannot_be_had_is_told() -> None:
 
 def test_more_questions_than_can_wait_are_refused_at_once() -> None:
     answers: list[PreviewAnswer] = []
-    waiting = Previews(KafkaSettings("127.0.0.1:1"), dict, lambda _, answer: answers.append(answer))
+    waiting = Previews(KafkaSettings("127.0.0.1:1"), dict, NOTHING, lambda _, answer: answers.append(answer))
     asked: PreviewQuestion = question(DOCUMENT, "few")
     for _ in range(module.WAITING_MAX + 1):  # nobody takes them, since it was not started
         waiting.ask(asked.model_dump(mode="json"))
@@ -161,7 +167,9 @@ def test_more_questions_than_can_wait_are_refused_at_once() -> None:
 def test_a_question_that_cannot_be_read_is_ignored_without_a_word_of_it(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    waiting = Previews(KafkaSettings("127.0.0.1:1"), dict, lambda *_: pytest.fail("it has no answer"))
+    waiting = Previews(
+        KafkaSettings("127.0.0.1:1"), dict, NOTHING, lambda *_: pytest.fail("it has no answer")
+    )
     waiting.ask({"id": "../fogline:control", "element": "secret"})
     assert "ignored" in caplog.text
     assert "secret" not in caplog.text

@@ -92,7 +92,7 @@ def too_deep(part: dict[str, Any]) -> None:
 
 
 NO_TESTS = ConnectionTests("", lambda *_: None)
-NO_PREVIEWS = Previews(KafkaSettings("127.0.0.1:1"), lambda _: {}, lambda *_: None)
+NO_PREVIEWS = Previews(KafkaSettings("127.0.0.1:1"), lambda _: {}, lambda _: {}, lambda *_: None)
 SPOILS = [half_a_character, a_field_of_another_version, too_deep]
 
 

@@ -1,0 +1,128 @@
+"""Tries a connection to an MQTT broker, and finds the topics that it has by listening for a moment."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from paho.mqtt.client import Client, MQTTMessage
+
+from pipeline_runtime.connectors.mqtt_session import Session
+from pipeline_runtime.connectors.sdk import Probed
+from pipeline_runtime.connectors.sparkplug import metric_names
+from pipeline_runtime.model.connectors import PARTS_MAX, ROWS_SHOWN, VALUE_MAX, Found, FoundPart
+from pipeline_runtime.model.schema import FieldType
+from pipeline_runtime.operators.mqtt import MqttConnection
+
+PROBE_S = 2.5
+TOPICS_FOUND_MAX = 500
+_DEPTH_MAX = 4
+_PLAIN_KEY = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
+
+
+def probe(connection: MqttConnection, path: str) -> Probed:
+    """Listens for a moment to `path`, a topic with wildcards, or to all topics."""
+    return _heard(connection, path or "#", "")
+
+
+def search(connection: MqttConnection, find: str) -> Probed:
+    """Listens for a moment for topics that have `find` in them."""
+    return _heard(connection, "#", find)
+
+
+def _heard(connection: MqttConnection, filter_: str, find: str) -> Probed:
+    session = Session(connection, "")
+    rows: list[dict[str, Any]] = []
+    newest: dict[str, bytes] = {}
+    more: set[str] = set()
+
+    def take(_: Client, __: Any, message: MQTTMessage) -> None:
+        if find.casefold() not in message.topic.casefold():
+            return
+        payload = bytes(message.payload)
+        if len(rows) < ROWS_SHOWN:
+            metrics = metric_names(message.topic, payload)
+            text = payload[:VALUE_MAX].decode(errors="replace") if metrics is None else metrics[:VALUE_MAX]
+            rows.append({"topic": message.topic, "payload": text})
+        if message.topic in newest or len(newest) < TOPICS_FOUND_MAX:
+            newest[message.topic] = payload
+        elif len(more) < TOPICS_FOUND_MAX:
+            more.add(message.topic)
+
+    session.client.on_message = take
+    session.connect()
+    try:
+        session.subscribe([filter_], 0)
+        session.lost.wait(PROBE_S)
+    finally:
+        session.close()
+    found = tuple(_found(topic, payload) for topic, payload in sorted(newest.items()))
+    return Probed(_words(len(found), find, is_cut=bool(more)), tuple(rows), found)
+
+
+def _words(count: int, find: str, *, is_cut: bool) -> str:
+    which = f", whose topic has “{find}” in it," if find else ""
+    if not count:
+        return f"Connected. No message{which} came within {PROBE_S:.0f} s."
+    cut = " There are more topics: search for the others." if is_cut else ""
+    return f"Connected. Messages{which} of {count} topics came within {PROBE_S:.0f} s.{cut}"
+
+
+def _found(topic: str, payload: bytes) -> Found:
+    metrics = metric_names(topic, payload)
+    if metrics is not None:
+        return Found(path=topic, title=topic, type="Sparkplug B", value=metrics[:VALUE_MAX])
+    text = payload[:VALUE_MAX].decode(errors="replace")
+    try:
+        value = json.loads(payload)
+    except (ValueError, RecursionError):
+        value = text
+    if isinstance(value, dict):
+        parts = tuple(islice(_parts(value, ""), PARTS_MAX))
+        return Found(path=topic, title=topic, type="JSON object", usable=True, value=text, parts=parts)
+    if isinstance(value, list):
+        return Found(path=topic, title=topic, type="JSON array", value=text)
+    holds = type_of(value) or FieldType.STRING
+    words = "text" if holds is FieldType.TIMESTAMP else str(holds).replace("string", "text")
+    return Found(path=topic, title=topic, type=words, usable=True, value=text, holds=holds)
+
+
+def _parts(value: Mapping[str, Any], prefix: str, depth: int = 1) -> Iterator[FoundPart]:
+    """Yields the fields of a JSON object that a column can hold, also those of objects in it."""
+    for name, each in value.items():
+        step = name if name and set(name) <= _PLAIN_KEY else f"[{json.dumps(name, ensure_ascii=False)}]"
+        path = f"{prefix}.{step}" if prefix and not step.startswith("[") else f"{prefix}{step}"
+        if isinstance(each, dict) and depth < _DEPTH_MAX:
+            yield from _parts(each, path, depth + 1)
+            continue
+        type_ = type_of(each)
+        if type_ is not None and len(path) <= VALUE_MAX:
+            yield FoundPart(name=path, type=type_)
+
+
+def type_of(value: Any) -> FieldType | None:
+    """Returns the type of a column for a value of JSON, or None if a column cannot hold it.
+
+    A number that is whole now may have decimals later, so it is a number.
+    """
+    match value:
+        case bool():
+            return FieldType.BOOLEAN
+        case int() | float():
+            return FieldType.NUMBER
+        case str():
+            return FieldType.TIMESTAMP if _is_time(value) else FieldType.STRING
+    return None
+
+
+def _is_time(text: str) -> bool:
+    if "T" not in text:
+        return False
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,51 @@
+"""Runs an ingester for a moment, without Kafka, for a preview of its element."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from time import monotonic, time
+from typing import Any
+
+from pipeline_runtime.connectors.sdk import Ingester, OnceIngester
+from pipeline_runtime.connectors.trial import RunningTrial
+from pipeline_runtime.model.connectors import SAMPLE_RECORDS_MAX, SAMPLE_S, SampleAnswer
+
+_AFTER_FIRST_S = 2.0
+_AFTER_FAILURE_S = 1.0
+_LOOK_S = 0.1
+_END_S = 2.0
+_BYTES_MAX = 4 << 20
+
+
+def sampled(ingester: Ingester[Any, Any] | OnceIngester[Any, Any]) -> SampleAnswer:
+    """Returns what it reads until there are enough records, or nothing more is to be expected soon. What a
+    system keeps for it is removed again."""
+    running = RunningTrial(ingester, SAMPLE_RECORDS_MAX)
+    _wait(running)
+    with suppress(AssertionError):  # one that does not end in time ends with the process
+        running.stop(_END_S)
+    if isinstance(ingester, Ingester):
+        ingester.forget()
+    now_ms, left, records = int(time() * 1000), _BYTES_MAX, []
+    for each in running.taken.records[:SAMPLE_RECORDS_MAX]:
+        left -= len(each.value)
+        if left < 0:
+            break
+        key = None if each.key is None else each.key.decode(errors="replace")
+        time_ms = now_ms if each.time_ms is None else each.time_ms
+        records.append((time_ms, key, each.value.decode(errors="replace")))
+    return SampleAnswer(records=tuple(records), why=running.taken.why)
+
+
+def _wait(running: RunningTrial) -> None:
+    """Returns when there is enough, or when what there is has come or failed some time ago."""
+    end_s = monotonic() + SAMPLE_S
+    seen: set[str] = set()
+    while monotonic() < end_s and not running.intake.enough.wait(_LOOK_S):
+        for what, is_so, after_s in (
+            ("records", bool(running.taken.records), _AFTER_FIRST_S),
+            ("failure", running.status.state == "failing", _AFTER_FAILURE_S),
+        ):
+            if is_so and what not in seen:
+                seen.add(what)
+                end_s = min(end_s, monotonic() + after_s)

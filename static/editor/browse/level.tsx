@@ -1,0 +1,119 @@
+/** What lies at one place of a system, as a list; what is opened has its own list below it. */
+import { useContext, useId, createContext } from "react";
+import { ChevronDown, ChevronRight } from "lucide-react";
+import type { FoundThing } from "../../shared/types";
+import { below, kindWords, matching, valueWords, type Branches } from "./found";
+
+interface Listed {
+  branches: Branches;
+  open: ReadonlySet<string>;
+  ticked: ReadonlyMap<string, FoundThing>;
+  /** one thing alone may be ticked */
+  single: boolean;
+  /** things of a search: each with what it lies in */
+  flat: boolean;
+  toggle: (thing: FoundThing) => void;
+  tick: (thing: FoundThing) => void;
+}
+
+export const ListContext = createContext<Listed>({
+  branches: {},
+  open: new Set(),
+  ticked: new Map(),
+  single: false,
+  flat: false,
+  toggle: () => undefined,
+  tick: () => undefined,
+});
+
+export function Level({ path, find, label }: { path: string; find: string; label: string }) {
+  const { branches } = useContext(ListContext);
+  return <Things things={matching(branches, path, find)} find={find} label={label} />;
+}
+
+export function Things({ things, find, label }: { things: FoundThing[]; find: string; label: string }) {
+  if (things.length === 0) return null;
+  return (
+    <ul className="browse__list" aria-label={label}>
+      {things.map((each) => (
+        <Thing key={each.path} thing={each} find={find} />
+      ))}
+    </ul>
+  );
+}
+
+function Thing({ thing, find }: { thing: FoundThing; find: string }) {
+  const { branches, open, ticked, single, toggle, tick } = useContext(ListContext);
+  const id = useId();
+  const isOpen = open.has(thing.path);
+  const kind = kindWords(thing);
+  const value = valueWords(thing);
+  const branch = branches[thing.path];
+  const place = thing.within.join(" / ");
+  return (
+    <li>
+      <div className="browse__row">
+        {thing.inner ? (
+          <button
+            type="button"
+            className="button button--quiet button--icon button--small"
+            aria-expanded={isOpen}
+            aria-label={`What lies in ${thing.title}`}
+            onClick={() => toggle(thing)}
+          >
+            {isOpen ? <ChevronDown aria-hidden="true" /> : <ChevronRight aria-hidden="true" />}
+          </button>
+        ) : (
+          <span className="browse__no-button" />
+        )}
+        {thing.usable ? (
+          <label className="browse__name" htmlFor={id}>
+            <input
+              id={id}
+              type={single ? "radio" : "checkbox"}
+              name={single ? "browse" : undefined}
+              checked={ticked.has(thing.path)}
+              aria-describedby={`${id}-kind ${id}-value`}
+              onChange={() => tick(thing)}
+            />
+            <Name thing={thing} />
+          </label>
+        ) : (
+          <span className="browse__name">
+            <Name thing={thing} />
+          </span>
+        )}
+        <span className="browse__kind muted small ellipsis" id={`${id}-kind`} title={kind}>
+          {kind}
+        </span>
+        <span className="browse__value mono small ellipsis" id={`${id}-value`} title={value}>
+          {value}
+        </span>
+      </div>
+      {isOpen && branch && (
+        <div className="browse__inner">
+          {branch.state === "asking" && <p className="muted small">Looking…</p>}
+          {branch.state === "refused" && <p className="field__error">{branch.words}</p>}
+          {branch.state === "there" && branch.things.length === 0 && (
+            <p className="muted small">Nothing lies in it.</p>
+          )}
+          <Level
+            path={thing.path}
+            find={below(thing, find)}
+            label={`In ${place ? `${place} / ` : ""}${thing.title}`}
+          />
+        </div>
+      )}
+    </li>
+  );
+}
+
+function Name({ thing }: { thing: FoundThing }) {
+  const { flat } = useContext(ListContext);
+  return (
+    <span className="ellipsis" title={thing.path}>
+      {flat && thing.within.length > 0 && <span className="muted">{thing.within.join(" / ")} / </span>}
+      {thing.title}
+    </span>
+  );
+}

@@ -1,0 +1,265 @@
+"""Pipelines from a machine to a person, drawn with the mouse by what the machine, the broker and the database
+say that they have; and how many clicks that takes. All servers are real."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from email.message import Message
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.brokers import Broker
+from tests.browser.axe import Axe
+from tests.browser.dashboard import Dashboard
+from tests.browser.hands import Hands
+from tests.databases import PASSWORD, Database
+from tests.opcua_servers import OpcUaServer
+from tests.receivers import mail_server
+from tests.running import RunningFogline
+from tests.waiting import wait_until
+
+# the first test of a run waits for the whole start too
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(1200)]
+
+CLICKS_MAX = 20
+ARRIVES_S = 420
+
+
+@contextmanager
+def made(fogline: RunningFogline, path: str, **bodies: dict[str, Any]) -> Iterator[list[Any]]:
+    """Makes each of these by the REST API, as an admin has before; they are gone afterwards, when no pipeline
+    uses them any more."""
+    with fogline.client() as client:
+        before = fogline.pipelines()
+        found = [client.post(f"/api/v1{path}", json={"name": name, **bodies[name]}) for name in bodies]
+        keys = [each.raise_for_status().json() for each in found]
+        try:
+            yield keys
+        finally:
+            fogline.remove(fogline.pipelines() - before)
+            for each in keys:
+                client.delete(f"/api/v1{path}/{each.get('id', each['name'])}").raise_for_status()
+
+
+def new_pipeline(hands: Hands, dashboard: Dashboard, name: str) -> None:
+    page = dashboard.page
+    page.goto("/")
+    hands.click(page.get_by_role("navigation", name="Main").get_by_role("link", name="Pipelines"))
+    hands.click(page.get_by_role("button", name="New pipeline").first)
+    dialog = page.get_by_role("dialog", name="New pipeline")
+    hands.type(dialog.get_by_label("Name"), name, clicked=False)  # it has the focus
+    hands.click(dialog.get_by_role("button", name="Create pipeline"))
+    expect(page.get_by_text("Draw your pipeline")).to_be_visible()
+
+
+def add(hands: Hands, dashboard: Dashboard, title: str, id: str) -> None:
+    """An element behind the selected one."""
+    palette = dashboard.page.get_by_role("complementary", name="Elements")
+    hands.click(palette.get_by_role("button", name=title, exact=True))
+    expect(dashboard.card(id)).to_be_visible()
+
+
+def browse(hands: Hands, dashboard: Dashboard, connection: str) -> Locator:
+    hands.click(dashboard.inspector.get_by_role("button", name=f"Browse {connection}"))
+    return dashboard.page.get_by_role("dialog", name=f"Browse {connection}")
+
+
+def found(dialog: Locator, thing: Locator, again: Callable[[], None]) -> Locator:
+    """Waits until the node has found it; asks `again` where a busy machine did not answer in time."""
+
+    def is_found() -> bool:
+        answered = dialog.get_by_role("status").get_by_text(re.compile("Connected|have “|did not answer|Try"))
+        expect(answered).to_be_visible()
+        expect(dialog.get_by_text("Looking…")).to_have_count(0)
+        if not thing.is_visible():
+            again()
+            return False
+        return True
+
+    wait_until(is_found, "what is looked for", ARRIVES_S)
+    return thing
+
+
+def look_again(dialog: Locator) -> Callable[[], None]:
+    return lambda: dialog.get_by_role("button", name="Look again").click()
+
+
+def take(hands: Hands, dialog: Locator) -> None:
+    hands.click(dialog.get_by_role("button", name=re.compile("^Take over")))
+    expect(dialog).to_have_count(0)
+
+
+def deploy(hands: Hands, dashboard: Dashboard) -> None:
+    expect(dashboard.problems).to_contain_text("No problems")
+    hands.click(dashboard.deploy_button)
+    dialog = dashboard.page.get_by_role("dialog", name=re.compile("^Deploy "))
+    hands.click(dialog.get_by_role("button", name="Deploy"))
+    expect(dialog).to_have_count(0)
+
+
+def elements(fogline: RunningFogline, name: str) -> dict[str, Any]:
+    with fogline.client() as client:
+        draft = client.get(f"/api/v1/pipelines/{name}").raise_for_status().json()["document"]
+    return {each["type"]: each for each in draft["spec"]["elements"]}
+
+
+def test_from_a_machine_by_opc_ua_to_a_mail_in_20_clicks(
+    dashboard: Dashboard, fogline: RunningFogline
+) -> None:
+    hands, axe = Hands(), Axe(dashboard.page)
+    with mail_server() as box, OpcUaServer() as server:
+        fields = {"host": "127.0.0.1", "port": server.port, "endpoint": "/press"}
+        url = f"mailto://127.0.0.1:{box.port}?from=fogline@example.org&to=ann@example.org"
+        route = {"wait_s": 1, "severity": "info", "repeat_min": 0}
+        with (
+            made(fogline, "/alarms/channels", mail={"url": url}) as [channel],
+            made(fogline, "/alarms/routes", ann={"spec": {**route, "channels": [channel["id"]]}}),
+            made(fogline, "/connections", press={"kind": "opcua", "fields": fields}),
+        ):
+            draw_press(hands, dashboard, axe)
+            drawn = elements(fogline, "press-heat")
+            assert drawn["opcua-in"]["params"]["columns"] == [
+                {"name": "Temperature", "type": "number", "unit": "°C", "node": "ns=2;s=Press.Temperature"}
+            ]
+            assert drawn["opcua-in"]["params"]["connection"] == "press"
+            time, steps = datetime.now(UTC), count()
+
+            def mail_has_come() -> bool:
+                """A minute of the press takes two writes. A server sends what has changed alone."""
+                step = next(steps)
+                server.write("Temperature", 90.0 + step % 2, time=time + timedelta(seconds=30 * step))
+                return any("Temperature" in text_of(mail) for mail in box.mails)
+
+            wait_until(mail_has_come, "a mail about the press", ARRIVES_S)
+            expect(dashboard.card("opcua-in")).to_contain_text("at least once")
+    axe.expect_nothing()
+    assert hands.clicks <= CLICKS_MAX
+
+
+def text_of(mail: Message) -> str:
+    return str(mail.get_payload(decode=True), "utf-8")  # type: ignore[arg-type]
+
+
+def draw_press(hands: Hands, dashboard: Dashboard, axe: Axe) -> None:
+    inspector = dashboard.inspector
+    new_pipeline(hands, dashboard, "press-heat")
+    add(hands, dashboard, "OPC UA in", "opcua-in")
+    dialog = browse(hands, dashboard, "press")
+    press = dialog.get_by_role("button", name="What lies in Press", exact=True)
+    hands.click(found(dialog, press, look_again(dialog)))
+    temperature = found(dialog, dialog.get_by_role("checkbox", name="Temperature"), lambda: press.dblclick())
+    expect(temperature).to_have_accessible_description("Double, °C 21.5")
+    axe.look("what an OPC UA server has")
+    hands.click(temperature)
+    take(hands, dialog)
+    add(hands, dashboard, "Window aggregate", "window-aggregate")
+    hands.type(dashboard.field("Length of a window, in seconds"), "60")
+    hands.click(inspector.get_by_role("button", name="Add aggregate"))
+    aggregate = inspector.get_by_role("group", name="Aggregate 1").first
+    expect(aggregate.get_by_label("Function")).to_have_value("avg")
+    hands.type(aggregate.get_by_label("Column"), "Temperature")
+    add(hands, dashboard, "Threshold alert", "threshold-alert")
+    hands.click(inspector.get_by_role("button", name="Add column"))
+    column = inspector.get_by_role("group", name="Column 1", exact=True).locator("input")
+    hands.type(column, "Temperature_avg")
+    hands.type(dashboard.field("Limit"), "80")
+    deploy(hands, dashboard)
+
+
+def test_from_a_broker_into_a_table_in_20_clicks(
+    dashboard: Dashboard, fogline: RunningFogline, tmp_path: Path
+) -> None:
+    hands, axe = Hands(), Axe(dashboard.page)
+    with Broker(tmp_path) as broker, Database() as database:
+        database.ask("CREATE TABLE climate (line text, temperature float8, at timestamptz)")
+        payload = json.dumps({"line": "a", "temperature": 20.5})
+        client = broker.client()
+        client.publish("hall/climate", payload, 1, retain=True).wait_for_publish(10)
+        mqtt = {"host": "127.0.0.1", "port": broker.port}
+        postgresql = {"host": "127.0.0.1", "port": database.port, "database": "postgres", "user": "ann"}
+        with made(
+            fogline,
+            "/connections",
+            hall={"kind": "mqtt", "fields": mqtt},
+            history={"kind": "postgresql", "fields": {**postgresql, "password": PASSWORD}},
+        ):
+            draw_climate(hands, dashboard, axe)
+            drawn = elements(fogline, "climate")
+            assert [each["name"] for each in drawn["mqtt-in"]["params"]["columns"]] == ["line", "temperature"]
+            assert drawn["postgresql-out"]["params"]["time_column"] == "at"
+            expect(dashboard.card("postgresql-out")).to_contain_text("exactly once")
+            query = "SELECT DISTINCT line, temperature FROM climate WHERE at IS NOT NULL ORDER BY temperature"
+
+            def warm_rows_are_there() -> bool:
+                for temperature in (31.5, 12.0, 33.0):
+                    said = json.dumps({"line": "b", "temperature": temperature})
+                    client.publish("hall/climate", said, 1).wait_for_publish(10)
+                return database.ask(query) == [("b", 31.5), ("b", 33.0)]
+
+            wait_until(warm_rows_are_there, "the warm rows in the table, and no other", ARRIVES_S)
+        client.disconnect()
+        client.loop_stop()
+    axe.expect_nothing()
+    assert hands.clicks <= CLICKS_MAX
+
+
+def draw_climate(hands: Hands, dashboard: Dashboard, axe: Axe) -> None:
+    inspector = dashboard.inspector
+    new_pipeline(hands, dashboard, "climate")
+    add(hands, dashboard, "MQTT in", "mqtt-in")
+    dialog = browse(hands, dashboard, "hall")
+    hands.click(found(dialog, dialog.get_by_role("checkbox", name="hall/climate"), look_again(dialog)))
+    take(hands, dialog)
+    add(hands, dashboard, "Filter", "filter")
+    hands.type(inspector.get_by_label("Condition", exact=True), "temperature > 30")
+    add(hands, dashboard, "PostgreSQL out", "postgresql-out")
+    dialog = browse(hands, dashboard, "history")
+    hands.click(found(dialog, dialog.get_by_role("radio", name="climate"), look_again(dialog)))
+    axe.look("the tables of a database")
+    take(hands, dialog)
+    deploy(hands, dashboard)
+
+
+def test_what_is_ticked_is_one_step_of_undo_and_words_say_why_nothing_is_found(
+    dashboard: Dashboard, fogline: RunningFogline
+) -> None:
+    """By keyboard alone, too."""
+    hands, page = Hands(), dashboard.page
+    axe = Axe(page)
+    with OpcUaServer() as server:
+        fields = {"host": "127.0.0.1", "port": server.port, "endpoint": "/press"}
+        with made(fogline, "/connections", press={"kind": "opcua", "fields": fields}):
+            new_pipeline(hands, dashboard, "browsed")
+            add(hands, dashboard, "OPC UA in", "opcua-in")
+            browse(hands, dashboard, "press")
+            dialog = page.get_by_role("dialog", name="Browse press")
+            dashboard.tab_to(dialog.get_by_role("textbox", name="Part of the name"))
+            page.keyboard.type("strokes")
+            strokes = dialog.get_by_role("checkbox", name="Press / Strokes")
+            dashboard.press("Enter")
+            found(dialog, strokes, lambda: dashboard.press("Enter"))
+            dashboard.tab_to(strokes)
+            dashboard.press("Space")
+            dashboard.tab_to(dialog.get_by_role("button", name="Take over 1"))
+            dashboard.press("Enter")
+            column = dashboard.inspector.get_by_role("group", name="Column 1").first
+            expect(column.get_by_label("Name", exact=True)).to_have_value("Strokes")
+            expect(dashboard.field("Connection")).to_have_value("press")
+            dashboard.card("opcua-in").focus()
+            dashboard.press("ControlOrMeta+z")
+            expect(dashboard.field("Connection")).to_have_value("")
+            expect(dashboard.inspector.get_by_role("group", name="Column 1")).to_have_count(0)
+
+            server.kill()
+            dialog = browse(hands, dashboard, "press")
+            expect(dialog.get_by_role("status")).to_contain_text("Nobody listens at the OPC UA server")
+            axe.look("a server that is away")
+    axe.expect_nothing()

@@ -1,0 +1,92 @@
+"""What comes to a connector is previewed before it is deployed: a node reads for a moment from a real system,
+and the elements run on what has come."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline_runtime.connectors.mqtt_session import Session
+from pipeline_runtime.model.connectors import PURPOSE_SENT, SealedConnection
+from pipeline_runtime.model.preview import PreviewAnswer
+from pipeline_runtime.operators.connections import ConnectionFields
+from pipeline_runtime.preview.run import preview
+from pipeline_runtime.sealing import seal
+from tests.brokers import Broker
+from tests.opcua_servers import PRESS, OpcUaServer
+from tests.unit.preview.previewing import NO_KAFKA, NOW_MS, draft, question, rows
+from tests.waiting import PATIENCE_S
+from workers.node import samples as module
+from workers.node.samples import Samples
+
+pytestmark = pytest.mark.integration
+
+KEY = "cluster"
+
+
+def previewed(
+    samples: Samples, connection: ConnectionFields, element: str, *elements: dict[str, Any]
+) -> PreviewAnswer:
+    sealed = seal(connection.model_dump_json(), KEY, PURPOSE_SENT)
+    sent = SealedConnection(name="plant", kind=connection.kind, version=1, sealed=sealed)
+    asked = question(draft(*elements), element, connections=(sent,))
+    found = samples.arrived(asked)
+    while isinstance(found, PreviewAnswer) and found.refused == "starting":
+        found = samples.arrived(asked)  # as the dashboard does
+    if isinstance(found, PreviewAnswer):
+        return found
+    return preview(asked, NO_KAFKA, {}, Path("/nonexistent"), NOW_MS, found)
+
+
+def opcua(*names: str) -> dict[str, Any]:
+    columns = [{"name": name, "node": f"{PRESS}.{name}"} for name in names]
+    return {"id": "in", "type": "opcua-in", "params": {"connection": "plant", "columns": columns}}
+
+
+def test_values_of_a_machine_are_previewed_and_elements_run_on_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    derived = {
+        "id": "double",
+        "type": "derive",
+        "inputs": {"in": "in"},
+        "params": {"columns": [{"name": "twice", "expression": "Temperature * 2"}]},
+    }
+    with OpcUaServer() as server:
+        monkeypatch.setattr(module, "KEPT_S", PATIENCE_S)
+        samples = Samples(KEY)
+        answer = previewed(samples, server.connection(), "in", opcua("Temperature"))
+        assert {row["Temperature"] for row in rows(answer)} == {21.5}
+        assert (answer.newest, answer.whole) == (True, False)
+        server.kill()
+        # It is not asked again for a draft that only goes on.
+        answer = previewed(samples, server.connection(), "double", opcua("Temperature"), derived)
+        assert {row["twice"] for row in rows(answer)} == {43.0}
+        answer = previewed(samples, server.connection(), "in", opcua("Strokes"))
+        assert (answer.refused, answer.at) == ("unreachable", "in")
+        assert "Nobody listens at the OPC UA server" in answer.why
+
+
+def test_messages_are_previewed_and_the_broker_keeps_nothing_for_a_preview(tmp_path: Path) -> None:
+    columns = [{"name": "t", "type": "number"}]
+    params = {"connection": "plant", "topics": ["hall/#"], "columns": columns}
+    element = {"id": "in", "type": "mqtt-in", "params": params}
+    with Broker(tmp_path) as broker:
+        client = broker.client()
+        for topic, payload in (("hall/a", b'{"t": 1.5}'), ("hall/b", b"no JSON")):
+            client.publish(topic, payload, 1, retain=True).wait_for_publish(10)
+        client.disconnect()
+        answer = previewed(Samples(KEY), broker.connection(), "in", element)
+        assert rows(answer) == [{"t": 1.5}]
+        assert [each.raw for each in answer.letters] == ["hall/b: no JSON"]
+        session = Session(broker.connection(), f"fogline-preview-{'0' * 8}-in", fresh=False)
+        session.connect()
+        session.close()
+        assert not session.session_present
+
+
+def test_a_connection_that_is_not_there_is_told_at_the_element() -> None:
+    answer = Samples(KEY).arrived(question(draft(opcua("Temperature")), "in"))
+    assert isinstance(answer, PreviewAnswer)
+    assert json.loads(answer.model_dump_json())["why"].startswith('There is no connection "plant"')

@@ -1,0 +1,139 @@
+"""Reads the first records of what a connector reads, for a preview of an element that is not deployed.
+
+The connector runs for a moment in a process of its own, as a test of its connection does: beside the element
+that may run already, without Kafka, and under another name for its system.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import threading
+from collections.abc import Iterable
+from time import monotonic
+from typing import Any
+
+from pydantic import ValidationError
+
+from pipeline_runtime.connectors.config import ConnectorConfig, name_of
+from pipeline_runtime.model.connectors import SAMPLE_S, SampleAnswer
+from pipeline_runtime.model.preview import PreviewAnswer, PreviewQuestion
+from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.operators.connected import ConnectorSource
+from pipeline_runtime.operators.registry import OperatorUnknown, default_registry
+from workers.node.connector_process import start
+from workers.node.sealed_fields import SealedFields
+
+log = logging.getLogger(__name__)
+
+KEPT_S = 15.0
+"""What was read is used for so long, so that a draft that changes does not ask its machine each time."""
+WAIT_S = SAMPLE_S + 1.0
+"""How long a preview waits for it. A small node takes longer, and goes on."""
+_END_S = 30.0
+
+Arrived = dict[str, list[list[Any]]]
+"""Stream ("element.port") -> its records, as kafka.ahead.pack gives them."""
+
+
+class _Reading:
+    """A connector that reads for a moment, and what it has read."""
+
+    def __init__(self, config: ConnectorConfig) -> None:
+        self._config = config
+        self._done = threading.Event()
+        self._answer = SampleAnswer()
+        self._until_s: float | None = None
+        threading.Thread(target=self._run, name="sample of a connector", daemon=True).start()
+
+    @property
+    def is_old(self) -> bool:
+        return self._until_s is not None and self._until_s <= monotonic()
+
+    def answer(self, wait_s: float) -> SampleAnswer | None:
+        """Returns it, or None if it is not there within that time."""
+        return self._answer if self._done.wait(wait_s) else None
+
+    def _run(self) -> None:
+        self._answer = _read_by(self._config)
+        self._until_s = monotonic() + KEPT_S
+        self._done.set()
+
+
+class Samples:
+    """For one thread."""
+
+    def __init__(self, cluster_key: str) -> None:
+        self._sealed = SealedFields(cluster_key)
+        self._readings: dict[str, _Reading] = {}
+
+    def arrived(self, question: PreviewQuestion) -> Arrived | PreviewAnswer:
+        """Returns what has come to the connectors of the question, or why it has not."""
+        self._sealed.keep(question.connections)
+        self._readings = {key: each for key, each in self._readings.items() if not each.is_old}
+        found: Arrived = {}
+        for spec, reading in [(spec, self._reading(spec, question)) for spec in _read(question)]:
+            answer = reading.answer(WAIT_S)
+            if answer is None:
+                return PreviewAnswer(refused="starting")
+            if answer.why and not answer.records:
+                return PreviewAnswer(refused="unreachable", at=spec.elements[0].id, why=answer.why)
+            found[spec.inputs[0].source] = [
+                [offset, time_ms, key, value, []]
+                for offset, (time_ms, key, value) in enumerate(answer.records)
+            ]
+        return found
+
+    def _reading(self, spec: GroupSpec, question: PreviewQuestion) -> _Reading:
+        [element] = spec.elements
+        operator: Any = default_registry().get(element.type)
+        fields, missing = None, ""
+        name = str(element.params.get("connection") or "")
+        if operator.connection is not None:
+            by_name = {each.name: each for each in question.connections}
+            fields, missing = self._sealed.fields(name, operator.connection.kind, by_name)
+        key = json.dumps([element.type, element.params, fields, missing], sort_keys=True)
+        if key not in self._readings:
+            config = ConnectorConfig(
+                kind="in",
+                deployment=f"preview-{question.id[:8]}",
+                element=element.id,
+                topic="",
+                connector=operator.connector,
+                operator=name_of(operator),
+                params=element.params,
+                connection=fields,
+                missing=missing,
+                kafka_bootstrap="",
+                spool="",
+            )
+            self._readings[key] = _Reading(config)
+        return self._readings[key]
+
+
+def _read(question: PreviewQuestion) -> Iterable[GroupSpec]:
+    """Yields the groups of the elements whose connectors are to read."""
+    for spec in question.groups:
+        try:
+            operator = default_registry().get(spec.elements[0].type)
+        except OperatorUnknown:
+            continue
+        is_given = any(each.source in question.given for each in spec.inputs)
+        if issubclass(operator, ConnectorSource) and spec.inputs and not is_given:
+            yield spec
+
+
+def _read_by(config: ConnectorConfig) -> SampleAnswer:
+    process = start("-m", "pipeline_runtime.connectors", "sample")
+    try:
+        said, _ = process.communicate(config.model_dump_json().encode() + b"\n", _END_S)
+        return SampleAnswer.model_validate_json(said)
+    except subprocess.TimeoutExpired:
+        return SampleAnswer(why=f"it did not answer within {_END_S:.0f} s.")
+    except ValidationError:
+        log.error("a sample could not be read")
+        return SampleAnswer(why="the connector has ended without an answer.")
+    finally:
+        process.kill()
+        process.wait()

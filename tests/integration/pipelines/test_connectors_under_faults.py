@@ -1,0 +1,296 @@
+"""MQTT in, a filter and PostgreSQL out, and OPC UA in, while their servers are killed or hang, their elements
+move and their node is killed.
+
+Nothing is lost without a gap that is told, and PostgreSQL has each row of its stream exactly once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from asyncua import Client as OpcUaClient, ua
+
+from pipeline_runtime.model.ids import stream_topic
+from tests.brokers import Broker
+from tests.chosen import chosen
+from tests.databases import Database
+from tests.integration.pipelines.driving import (
+    API,
+    CommittedReader,
+    deploy,
+    element,
+    ended_handover,
+    order_handover,
+)
+from tests.integration.pipelines.statistics import RECOVERY_S, kill_process
+from tests.opcua_servers import PRESS, OpcUaServer
+from tests.running import RunningFogline
+from tests.waiting import wait_until
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
+
+PIPELINE = "faults"
+
+
+class Plant:
+    """The servers, and what sends numbers to them until `finish`."""
+
+    def __init__(self, directory: Path) -> None:
+        # A number is on the disk before the next one is sent.
+        self.broker = Broker(directory, None, "autosave_interval 1", "autosave_on_changes true")
+        self.database = Database()
+        self.press = OpcUaServer()
+        self.servers: dict[str, Any] = {"in": self.broker, "out": self.database, "press": self.press}
+        self.published: list[int] = []
+        self.written: list[int] = [0]  # the value at the start
+        self._stop = threading.Event()
+        self._threads = [
+            threading.Thread(target=each, daemon=True) for each in (self._publish, self._write_values)
+        ]
+
+    def __enter__(self) -> Plant:
+        for server in self.servers.values():
+            server.__enter__()
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.finish()
+        for server in self.servers.values():
+            server.__exit__()
+
+    def finish(self) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(60)
+
+    def _publish(self) -> None:
+        client = self.broker.client()
+        client.reconnect_delay_set(1, 1)
+        while not self._stop.wait(0.02):
+            self._publish_one(client, len(self.published))
+        client.disconnect()
+        client.loop_stop()
+
+    def _publish_one(self, client: Any, number: int) -> None:
+        """Returns when the broker has confirmed it, perhaps more than once."""
+        while not self._stop.is_set():
+            info = client.publish("plant/a/t", json.dumps({"n": number}).encode(), 1)
+            with suppress(RuntimeError):  # there is no connection
+                info.wait_for_publish(5)
+                if info.is_published():
+                    self.published.append(number)
+                    return
+            self._stop.wait(0.2)
+
+    def _write_values(self) -> None:
+        asyncio.run(self._writing())
+
+    async def _writing(self) -> None:
+        while not self._stop.is_set():
+            with suppress(Exception):  # it is killed or hangs
+                async with OpcUaClient(f"opc.tcp://127.0.0.1:{self.press.port}/press", timeout=4) as client:
+                    node = client.get_node(f"{PRESS}.Strokes")
+                    while not self._stop.is_set():
+                        value = self.written[-1] + 1
+                        await node.write_value(ua.DataValue(ua.Variant(value, ua.VariantType.Int64)))
+                        self.written.append(value)
+                        await asyncio.sleep(0.1)
+            await asyncio.sleep(0.2)
+
+
+def document() -> dict[str, Any]:
+    messages = {
+        "connection": "faults-broker",
+        "topics": ["plant/+/t"],
+        "columns": [{"name": "n", "type": "integer"}],
+    }
+    strokes = {"name": "n", "type": "integer", "node": f"{PRESS}.Strokes"}
+    values = {"connection": "faults-press", "publish_ms": 50, "sample_ms": 20, "columns": [strokes]}
+    tables = {"connection": "faults-database", "create": True}
+    placed = {"node": "edge-a"}
+    return {
+        "apiVersion": "fogline/v1",
+        "kind": "Pipeline",
+        "metadata": {"name": PIPELINE},
+        "spec": {
+            "elements": [
+                {"id": "in", "type": "mqtt-in", "params": messages, **placed},
+                {
+                    **{"id": "even", "type": "filter", "inputs": {"in": "in"}, **placed},
+                    "params": {"condition": "n % 2 = 0"},
+                },
+                {
+                    **{"id": "out", "type": "postgresql-out", "inputs": {"in": "even"}, **placed},
+                    "params": {**tables, "table": "evens"},
+                },
+                {"id": "press", "type": "opcua-in", "params": values, **placed},
+                {
+                    **{"id": "kept", "type": "postgresql-out", "inputs": {"in": "press"}, **placed},
+                    "params": {**tables, "table": "strokes"},
+                },
+            ]
+        },
+    }
+
+
+class Running:
+    """The pipeline, and what it has written."""
+
+    def __init__(self, fogline: RunningFogline, client: httpx.Client, plant: Plant) -> None:
+        self.fogline, self.client, self.plant = fogline, client, plant
+        connections = (
+            ("faults-broker", "mqtt", plant.broker),
+            ("faults-database", "postgresql", plant.database),
+            ("faults-press", "opcua", plant.press),
+        )
+        for name, kind, server in connections:
+            fields = server.connection().model_dump(mode="json", exclude_none=True)
+            made = client.post(f"{API}/connections", json={"name": name, "kind": kind, "fields": fields})
+            assert made.status_code == 201, made.text
+        self.deployment = deploy(client, document())
+        for id in ("in", "even", "out", "press", "kept"):
+            wait_until(lambda id=id: self.is_on(id, "edge-a"), f"{id} to run", RECOVERY_S)
+        for id in ("in", "press"):
+            wait_until(lambda id=id: self.said(id) == "connected", f"{id} to be connected", RECOVERY_S)
+        # What was sent before that is nobody's.
+        self.first_published, self.first_written = len(plant.published), len(plant.written)
+
+    def is_on(self, id: str, node: str) -> bool:
+        found = element(self.client, PIPELINE, id)
+        return bool(found["status"] in ("running", "lagging") and found["node"] == node)
+
+    def said(self, id: str) -> str:
+        """Returns the state of its connector."""
+        return str((element(self.client, PIPELINE, id)["connector"] or {}).get("state"))
+
+    def numbers(self, table: str) -> Counter[int]:
+        try:
+            return Counter(n for [n] in self.plant.database.ask(f"SELECT n FROM {table}"))
+        except Exception:  # it is not made yet
+            return Counter()
+
+    def flows(self) -> None:
+        """Waits until numbers that are sent from now on arrive."""
+        evens, strokes = len(self.plant.published), self.plant.written[-1]
+        wait_until(lambda: max(self.numbers("evens"), default=0) > evens + 10, "evens", RECOVERY_S)
+        wait_until(lambda: max(self.numbers("strokes"), default=0) > strokes + 5, "strokes", RECOVERY_S)
+
+    def gaps(self, id: str) -> int:
+        """Returns how many gaps of the element were told."""
+        events = self.client.get(f"{API}/events", params={"kind": "connector", "limit": 1000}).json()
+        return sum(f"A gap in {id}: " in each["message"] for each in events)
+
+    def fault(self, id: str, how: str, to: str) -> None:
+        """Kills or hangs the server of an element, moves the element meanwhile, and lets the server go on."""
+        server = self.plant.servers[id]
+        if how == "killed":
+            server.kill()
+        else:
+            server.hang()
+        handover = order_handover(self.client, PIPELINE, id, "migrate", to)
+        wait_until(
+            lambda: self.said(id) == "failing",
+            f"{id} to say that its server was {how}",
+            RECOVERY_S,
+        )
+        if how == "killed":
+            server.start()
+        else:
+            server.go_on()
+        ended = ended_handover(self.client, handover, f"the move of {id}")
+        assert ended["outcome"] == "done", ended
+        self.flows()
+
+    def assert_nothing_is_lost_or_twice(self) -> None:
+        self.plant.finish()
+        published = [n for n in self.plant.published[self.first_published :] if n % 2 == 0]
+        written = self.plant.written[self.first_written :]
+        for id, table, sent in (("in", "evens", published), ("press", "strokes", written)):
+            wait_until(
+                lambda table=table, sent=sent: sent[-1] in self.numbers(table),
+                f"the last of {id}",
+                RECOVERY_S,
+            )
+            wait_until(
+                lambda id=id, table=table, sent=sent: self.is_explained(id, table, sent),
+                lambda id=id, table=table, sent=sent: self.story(id, table, sent),
+            )
+            print(self.story(id, table, sent))
+        for id, table in (("out", "evens"), ("kept", "strokes")):
+            reader = CommittedReader(self.fogline.bootstrap, stream_topic(self.deployment, id, "out"))
+            try:
+                found = self.numbers(table)
+                rows = reader.read(found.total(), RECOVERY_S)
+                assert Counter(row["n"] for _, row in rows) == found
+            finally:
+                reader.close()
+
+    def is_explained(self, id: str, table: str, sent: Sequence[int]) -> bool:
+        """Returns whether at least one gap was told for each run of numbers that are missing."""
+        return len(missing_runs(sent, self.numbers(table))) <= self.gaps(id)
+
+    def story(self, id: str, table: str, sent: Sequence[int]) -> str:
+        found = self.numbers(table)
+        return (
+            f"{id}: {len(sent)} sent, {len(found)} came, {found.total() - len(found)} repeats, "
+            f"{self.gaps(id)} gaps told, missing: {missing_runs(sent, found)}"
+        )
+
+
+def missing_runs(sent: Sequence[int], found: Counter[int]) -> list[tuple[int, int]]:
+    """Returns the first and the last of each run of numbers that were sent and not found."""
+    missing = [(place, number) for place, number in enumerate(sent) if number not in found]
+    runs: list[list[tuple[int, int]]] = []
+    for each in missing:
+        if runs and runs[-1][-1][0] == each[0] - 1:
+            runs[-1].append(each)
+        else:
+            runs.append([each])
+    return [(run[0][1], run[-1][1]) for run in runs]
+
+
+@pytest.fixture
+def plant(tmp_path: Path) -> Iterator[Plant]:
+    with Plant(tmp_path) as running:
+        yield running
+
+
+def short(running: Running) -> None:
+    """The broker is killed while MQTT in moves."""
+    running.fault("in", "killed", "edge-b")
+
+
+def long(running: Running) -> None:
+    """Each server is killed and hangs while its element moves, twice, and each node is killed with a server
+    away."""
+    to = {"edge-a": "edge-b", "edge-b": "edge-a"}
+    for _ in range(2):
+        for id in ("in", "out", "press"):
+            for how in ("killed", "hung"):
+                running.fault(id, how, to[str(element(running.client, PIPELINE, id)["node"])])
+        for node, id in (("edge-a", "out"), ("edge-b", "in")):
+            running.plant.servers[id].hang()
+            kill_process(running.fogline, node)
+            running.plant.servers[id].go_on()
+            running.flows()
+
+
+@pytest.mark.parametrize("faults", chosen([short, long], always=[short]))
+def test_nothing_is_lost_without_a_gap_and_nothing_is_written_twice(
+    fogline: RunningFogline, client: httpx.Client, plant: Plant, faults: Callable[[Running], None]
+) -> None:
+    running = Running(fogline, client, plant)
+    running.flows()
+    faults(running)
+    running.assert_nothing_is_lost_or_twice()

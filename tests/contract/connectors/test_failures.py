@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pipeline_runtime.connectors import http_out, modbus, mqtt, opcua_browse, postgresql_tables
+from pipeline_runtime.connectors import http_out, modbus, mqtt_topics, opcua_browse, postgresql_tables
 from pipeline_runtime.connectors.sdk import ConnectorError, Probed
 from pipeline_runtime.operators.http import HttpConnection
 from pipeline_runtime.operators.modbus import ModbusConnection
@@ -27,7 +27,7 @@ TOLD_S = 10.0
 FLOOD_BYTES = 10_000_000
 DATABASE = {"database": "d", "user": "u"}
 KINDS: dict[str, tuple[Callable[[Any, str], Probed], type[Any], dict[str, Any]]] = {
-    "mqtt": (mqtt.probe, MqttConnection, {}),
+    "mqtt": (mqtt_topics.probe, MqttConnection, {}),
     "opcua": (opcua_browse.probe, OpcUaConnection, {}),
     "modbus": (modbus.probe, ModbusConnection, {}),
     "http": (http_out.probe, HttpConnection, {"tls": False}),

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from pipeline_runtime.connectors import http_out, mqtt, postgresql_tables
+from pipeline_runtime.connectors import http_out, mqtt_topics, postgresql_tables
 from pipeline_runtime.connectors.http_in import HttpIngester
 from pipeline_runtime.connectors.sdk import ConnectorError, Place, Probed
 from pipeline_runtime.connectors.trial import RunningTrial
@@ -80,9 +80,9 @@ def broker(directory: Path, shown: Pair, authority: Authority) -> Broker:
 def test_mqtt(authority: Authority, tmp_path: Path) -> None:
     known = fields(authority, authority.sign("fogline"))
     with broker(tmp_path / "right", authority.sign(), authority) as right:
-        assert_told(mqtt.probe, right.connection(**known), authority, "It may want an own certificate")
+        assert_told(mqtt_topics.probe, right.connection(**known), authority, "It may want an own certificate")
     with broker(tmp_path / "old", authority.sign(days=-1), authority) as old:
-        assert "has expired. Its administrator" in why(mqtt.probe, old.connection(**known))
+        assert "has expired. Its administrator" in why(mqtt_topics.probe, old.connection(**known))
 
 
 def test_postgresql(authority: Authority) -> None:

@@ -242,6 +242,7 @@ def test_the_table_has_every_endpoint_that_changes_something() -> None:
                 .replace("{move}", "1")
                 .replace("{id}", NOBODYS if "/handovers" in path else "power")
                 .replace("{number}", "1")
+                .replace("{type}", "mqtt-in")
                 .replace("{order}", NOBODYS)
                 .replace("{username}", "viewer-user")
             )

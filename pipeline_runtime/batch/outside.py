@@ -23,6 +23,7 @@ from pipeline_runtime.formats.reading import value_reader
 from pipeline_runtime.kafka.incoming import Headers
 from pipeline_runtime.kafka.peek import key_text
 from pipeline_runtime.model.paths import HEADER, KEY, ROOT, Path, value_at
+from pipeline_runtime.model.plain_data import escaped
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 from pipeline_runtime.model.spec import RecordReading
 
@@ -232,7 +233,7 @@ class _Refused:
         """`number`: the row's place in the array."""
         raw = None
         if (self._is_of_array or self._is_shown) and len(self._rejects) < ROWS_TOLD_MAX:
-            raw = json.dumps(row, default=str, ensure_ascii=False)[:RAW_CHARACTERS_MAX]
+            raw = escaped(json.dumps(row, default=str, ensure_ascii=False)[:RAW_CHARACTERS_MAX])
         if not self._is_of_array:
             self._rejects.append(Reject(self._place, reason, raw))
         elif len(self._rejects) < ROWS_TOLD_MAX:

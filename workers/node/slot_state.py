@@ -32,6 +32,9 @@ STAYS_DOWN = (
 )
 TOO_LONG = "batch-too-long"
 """The code of an error after which nothing is tried again: the same batch would take as long."""
+REGISTRY = "schema-registry"
+"""The code of an error that ends by itself when a schema registry is back, or takes the schema. The replica
+never gives up because of it."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,7 @@ class SlotState:
             return down.failed(error, now_ms)
         if status.error.damaged:
             return down.with_damage(status.error, now_ms)
-        return down.failed(status.error, now_ms)
+        return down.failed(status.error, now_ms, of_others=status.error.code == REGISTRY)
 
     def with_damage(self, error: ReplicaError, now_ms: int) -> SlotState:
         """Lets the local state be replaced, unless that was done lately."""

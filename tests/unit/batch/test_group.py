@@ -59,6 +59,7 @@ GENERATOR = {"id": "in", "type": "generator", "params": {"signals": [{"name": "x
 STATISTICS = {"id": "work", "type": "running-statistics", "inputs": {"in": "in"}, "params": {"column": "x"}}
 FILE = {"id": "file", "type": "csv-sink", "inputs": {"in": "in"}, "params": {"file": "out.csv"}}
 FILTER = {"id": "some", "type": "filter", "inputs": {"in": "in"}, "params": {"condition": "x > 0"}}
+FILTER_A = {"id": "some", "type": "filter", "inputs": {"in": "in"}, "params": {"condition": "a != 'x'"}}
 WINDOWS = {
     "id": "work",
     "type": "window-aggregate",
@@ -234,6 +235,21 @@ def test_each_row_of_an_array_has_the_key_of_its_own_record(tmp_path: Path) -> N
     ]
     made = made_of(spec_of({"id": "in", "type": "kafka-in", "params": source}, FILTER), tmp_path, records)
     assert [key for key, _ in made["some.out"]] == ["first", "first"]
+
+
+def test_a_refused_row_of_an_array_may_hold_half_a_surrogate_pair(tmp_path: Path) -> None:
+    source = {"topic": "t", "columns": [{"name": "a"}], "rows": "rows"}
+    spec = spec_of({"id": "in", "type": "kafka-in", "params": source}, FILTER_A)
+    rows = json.dumps({"rows": [{"a": "\ud800"}, {"a": "é"}, {"a": 1, "b": "é"}]}).encode()
+    gate: Any = Gate(spec, tmp_path)
+    gate._granted = [[Slice(0, _NOW_MS, 0, 0, 1, [[0, 1_700_000_000_000, b"k", rows, []]])], None]
+    run_batches(gate, GroupWork(gate, GroupReader(gate)), 1, 0)
+    [made] = gate.made
+    assert [json.loads(row) for row in made.records["some.out"]["value"].to_pylist()] == [{"a": "é"}]
+    half, number = gate.read[0].rejects
+    assert "half of a character" in half.reason
+    assert half.raw == '{"a": "\\ud800"}'
+    assert number.raw == '{"a": 1, "b": "é"}'
 
 
 def lies_in(letter: dict[str, Any], spec: GroupSpec) -> tuple[str | None, int, int]:

@@ -214,6 +214,21 @@ def test_after_five_failures_it_stays_down_and_a_new_order_wakes_it(node: Node) 
     wait_until(lambda: is_owner(node))
 
 
+def test_a_schema_registry_that_is_away_for_long_never_makes_it_stay_down(node: Node) -> None:
+    node.want(owner())
+    away = ReplicaError.of("schema-registry", "the schema registry does not answer", 0)
+    for started in range(1, 8):
+        wait_until(lambda: is_owner(node))
+        node.replicas[-1].end("failed", away)
+        node.slot.wake()
+        wait_until(lambda: node.slot.failures.at_ms[-1:] == (node.clock_ms,))
+        assert node.slot.status().error == away
+        assert not node.slot.failures.gave_up
+        assert len(node.replicas) == started
+        node.pass_ms(8000)
+    wait_until(lambda: is_owner(node))
+
+
 def test_one_whose_batch_does_not_end_stays_down_at_once(node: Node) -> None:
     node.want(owner())
     wait_until(lambda: is_owner(node))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import threading
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from time import sleep
 from typing import Any
 
 
@@ -16,6 +18,10 @@ class RegistryServer:
         self.subjects: dict[str, int] = {}
         self.refuses = False  # schemas of subjects, as one that does not fit the former ones
         self.asked = 0
+        self.instead: tuple[int, bytes, dict[str, str]] | None = (
+            None  # of any answer: status, content, headers
+        )
+        self.byte_by_byte_s: float | None = None  # the pause before each byte of an answer
         registry = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -38,12 +44,22 @@ class RegistryServer:
                 self.answer(200, {"id": registry.register(subject, body["schema"])})
 
             def answer(self, status: int, body: Any) -> None:
-                content = json.dumps(body).encode()
+                content, headers = json.dumps(body).encode(), {}
+                if registry.instead is not None:
+                    status, content, headers = registry.instead
                 self.send_response(status)
                 self.send_header("Content-Type", "application/vnd.schemaregistry.v1+json")
                 self.send_header("Content-Length", str(len(content)))
+                for name, value in headers.items():
+                    self.send_header(name, value)
                 self.end_headers()
-                self.wfile.write(content)
+                if registry.byte_by_byte_s is None:
+                    self.wfile.write(content)
+                    return
+                with suppress(OSError):  # nobody waits any more
+                    for each in content:
+                        sleep(registry.byte_by_byte_s)
+                        self.wfile.write(bytes([each]))
 
             def log_message(self, *_: Any) -> None:
                 return None

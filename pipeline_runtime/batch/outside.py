@@ -100,8 +100,16 @@ class Beside:
     keys: pa.BinaryArray | None = None
     headers: Mapping[int, Headers] = field(default_factory=dict)  # by place
 
-    def found(self, place: int, path: Path) -> str | None:
-        """Returns what a path that begins with KEY or HEADER leads to, as text."""
+    def found(self, place: int, reading: RecordReading) -> Mapping[Path, str | None]:
+        """Returns what the paths that begin with KEY or HEADER lead to, as text. All rows of the record share
+        it."""
+        return {
+            column.path: self._found(place, column.path)
+            for column in reading.columns
+            if column.path[:1] in ((KEY,), (HEADER,))
+        }
+
+    def _found(self, place: int, path: Path) -> str | None:
         if path[0] == KEY:
             key = None if self.keys is None else self.keys[place].as_py()
             return None if key is None else key_text(key)
@@ -172,14 +180,15 @@ def _mapped(
     for place, value in enumerate(values):
         try:
             whole = parsed(value)
-            items = _items(whole, value or b"", reading)
+            found = beside.found(place, reading)
+            items = _items(whole, value or b"", reading, found)
         except (Unreadable, Malformed) as error:
             rejects.append(Reject(place, str(error), _shown(value, reading)))
             continue
         refused = _Refused(place, reading)
         for number, item in enumerate(items):
             try:
-                row = _row(item, whole, schema, reading, beside, place)
+                row = _row(item, whole, schema, reading, found)
                 at_us = int(timestamps_ms[place]) * 1000
                 if reading.time is not None:
                     at_us = event_time_us(value_at(item, whole, reading.time.path), reading.time)
@@ -295,7 +304,7 @@ def _text_of(us: int) -> str:
 
 def _rows_of(value: bytes, schema: StreamSchema, reading: RecordReading) -> list[list[Any]]:
     whole = _parsed(value)
-    return [_row(item, whole, schema, reading, _NOTHING, 0) for item in _items(whole, value, reading)]
+    return [_row(item, whole, schema, reading, {}) for item in _items(whole, value, reading, {})]
 
 
 def _parsed(value: bytes | None) -> Any:
@@ -380,8 +389,9 @@ def _integer(text: str) -> float:
     return int(text) if len(text) <= _DIGITS_MAX and text != "-0" else float(text)
 
 
-def _items(whole: Any, value: bytes, reading: RecordReading) -> list[Any]:
-    """The record's rows, as they are written. `value`: the record as it came."""
+def _items(whole: Any, value: bytes, reading: RecordReading, beside: Mapping[Path, str | None]) -> list[Any]:
+    """The record's rows, as they are written. `value`: the record as it came. `beside`: its key and headers,
+    as far as they are columns."""
     if reading.rows is None:
         if reading.format is not None and reading.format.kind == "text":
             return [whole]
@@ -392,15 +402,22 @@ def _items(whole: Any, value: bytes, reading: RecordReading) -> list[Any]:
     items = value_at(whole, whole, reading.rows) if reading.rows else whole
     if not isinstance(items, list):
         raise Unreadable("there is no array of rows where the parameter rows says")
-    _check_size(items, whole, len(value), reading)
+    _check_size(items, whole, len(value), reading, beside)
     return items
 
 
-def _check_size(items: Sequence[Any], whole: Any, record_bytes: int, reading: RecordReading) -> None:
-    """What stands beside the array lies in each of its rows: a long text there would make gigabytes of a
-    small record."""
+def _check_size(
+    items: Sequence[Any],
+    whole: Any,
+    record_bytes: int,
+    reading: RecordReading,
+    beside: Mapping[Path, str | None],
+) -> None:
+    """What stands beside the array, the key and the headers lie in each of its rows: a long text there would
+    make gigabytes of a small record."""
     paths = [column.path for column in reading.columns if column.path[:1] == (ROOT,)]
     texts = [text for path in paths if isinstance(text := value_at(None, whole, path), str)]
+    texts += [text for text in beside.values() if text is not None]
     size, most = sum(map(len, texts)) * len(items), max(_ROWS_BYTES_MIN, _ROWS_BYTES_FACTOR * record_bytes)
     if size > most:
         raise Unreadable(
@@ -410,15 +427,17 @@ def _check_size(items: Sequence[Any], whole: Any, record_bytes: int, reading: Re
 
 
 def _row(
-    item: Any, whole: Any, schema: StreamSchema, reading: RecordReading, beside: Beside, place: int
+    item: Any,
+    whole: Any,
+    schema: StreamSchema,
+    reading: RecordReading,
+    beside: Mapping[Path, str | None],
 ) -> list[Any]:
     if not isinstance(item, dict):
         _check_entry(item, reading)
     return [
         cell(
-            beside.found(place, column.path)
-            if column.path[0] in (KEY, HEADER)
-            else value_at(item, whole, column.path),
+            beside[column.path] if column.path[0] in (KEY, HEADER) else value_at(item, whole, column.path),
             field,
             column,
         )

@@ -6,13 +6,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from decimal import ROUND_HALF_EVEN, Context, Decimal
+from functools import cache
 from io import BytesIO
 from typing import Any
 
 from pipeline_runtime.formats.avro_schema import AvroSchema, record_fields, without_null
 from pipeline_runtime.formats.malformed import Malformed, Unwritable
 
+VALUES_MAX = 2_000_000
+"""The most values that the arrays and maps of one record may make, by its length."""
 _ERROR_CHARACTERS_MAX = 300
+_DECIMAL_BYTES_MAX = 64
+"""Longer ones make a number in a time that grows with the square of their length."""
 _EXACT = Context(prec=60, rounding=ROUND_HALF_EVEN)
 
 
@@ -21,7 +26,14 @@ def decoded(body: bytes, writer: AvroSchema, reader: AvroSchema | None = None) -
     Malformed."""
     from fastavro import schemaless_reader  # most nodes read no Avro
 
+    _bound_decimals()
     source = BytesIO(body)
+    if len(body) * writer.values_per_byte > VALUES_MAX:
+        raise Malformed(
+            f"the record has {len(body):,} bytes, and the arrays and maps of its Avro schema could hold more"
+            f" than {VALUES_MAX:,} values in them: at most"
+            f" {VALUES_MAX / writer.values_per_byte:,.0f} bytes are read"
+        )
     try:
         found = schemaless_reader(source, writer.parsed, None if reader is None else reader.parsed)
     except Exception as error:  # of many kinds: whatever stands there instead of a value
@@ -33,6 +45,24 @@ def decoded(body: bytes, writer: AvroSchema, reader: AvroSchema | None = None) -
             " written by another schema"
         )
     return found
+
+
+@cache
+def _bound_decimals() -> None:
+    """Lets fastavro, in this process, refuse decimals of very many digits."""
+    from fastavro.read import LOGICAL_READERS
+
+    for name in ("bytes-decimal", "fixed-decimal"):
+        LOGICAL_READERS[name] = _bounded(LOGICAL_READERS[name])
+
+
+def _bounded(read: Callable[..., Any]) -> Callable[..., Any]:
+    def bounded(data: bytes, *schemas: Any) -> Any:
+        if len(data) > _DECIMAL_BYTES_MAX:
+            raise ValueError(f"a decimal has {len(data):,} bytes: at most {_DECIMAL_BYTES_MAX} are read")
+        return read(data, *schemas)
+
+    return bounded
 
 
 def _why(error: Exception) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -13,6 +13,9 @@ from pipeline_runtime.model.schema import FieldType, StreamSchema
 SCHEMA_CHARACTERS_MAX = 100_000
 TYPES_MAX = 5_000
 _DEPTH_MAX = 50
+_DIGITS_MAX = 100
+"""The most digits of a decimal, and the most of them behind its point."""
+_DENSITIES = tuple(2.0**power for power in range(-4, 13))
 
 _TYPES = {
     "boolean": FieldType.BOOLEAN,
@@ -43,6 +46,10 @@ _MADE_AS: dict[FieldType, Any] = {
 }
 
 
+_BYTES = {"null": 0, "float": 4, "double": 8}
+"""The least bytes of a value, where it is not one."""
+
+
 class SchemaInvalid(ValueError):
     """A text is no Avro schema that can be used. The message says why."""
 
@@ -53,6 +60,7 @@ class AvroSchema:
 
     parsed: Any
     named: Mapping[str, Any]  # by full name
+    values_per_byte: float = 0.0  # the most that arrays and maps make of each byte of a record
 
     def target(self, schema: Any) -> Any:
         """Returns what a name stands for, or the schema itself."""
@@ -85,7 +93,7 @@ def avro_schema(text: str) -> AvroSchema:
     except Exception as error:  # fastavro has no base of its errors
         raise SchemaInvalid(f"it is no Avro schema: {error or type(error).__name__}") from error
     _check(found)
-    return found
+    return replace(found, values_per_byte=_density(found))
 
 
 def _check(whole: AvroSchema) -> None:
@@ -105,6 +113,8 @@ def _check(whole: AvroSchema) -> None:
             raise SchemaInvalid("an array or map of the Avro schema has values that take no bytes")
         if not isinstance(schema, dict):
             continue
+        if schema.get("logicalType") == "decimal":
+            _check_decimal(schema)
         name = schema.get("name", "")
         if name and name in outside:
             raise SchemaInvalid(f'the type "{name}" of the Avro schema holds itself: that is not read')
@@ -113,6 +123,49 @@ def _check(whole: AvroSchema) -> None:
         inside = (*outside, name)
         left += [(field["type"], inside, is_repeated) for field in schema.get("fields", ())]
         left += [(schema[part], inside, True) for part in ("items", "values") if part in schema]
+
+
+def _check_decimal(schema: Mapping[str, Any]) -> None:
+    for part in ("precision", "scale"):
+        if schema.get(part, 0) > _DIGITS_MAX:
+            raise SchemaInvalid(
+                f"a decimal of the Avro schema has the {part} {schema[part]}: at most {_DIGITS_MAX} is read"
+            )
+
+
+def _density(whole: AvroSchema) -> float:
+    """Returns the most values that arrays and maps make of each byte, rounded up to a power of two."""
+    repeated = list(_repeated(whole, whole.parsed))
+    if not repeated:
+        return 0.0
+    fitting = (each for each in _DENSITIES if all(_beyond(whole, item, each) <= 0 for item in repeated))
+    return next(fitting, float(TYPES_MAX))
+
+
+def _repeated(whole: AvroSchema, schema: Any) -> Iterator[Any]:
+    """Yields the types of the entries of all arrays and maps."""
+    schema = whole.target(schema)
+    if isinstance(schema, list):
+        for branch in schema:
+            yield from _repeated(whole, branch)
+    elif isinstance(schema, dict):
+        for field in schema.get("fields", ()):
+            yield from _repeated(whole, field["type"])
+        for part in ("items", "values"):
+            if part in schema:
+                yield schema[part]
+                yield from _repeated(whole, schema[part])
+
+
+def _beyond(whole: AvroSchema, schema: Any, density: float) -> float:
+    """Returns by how many values one of this type may exceed `density` for each of its bytes."""
+    schema = whole.target(schema)
+    if isinstance(schema, list):  # a byte says which of them it is
+        return max((_beyond(whole, branch, density) for branch in schema), default=0) - density
+    kind = schema.get("type") if isinstance(schema, dict) else schema
+    if kind in ("record", "error"):
+        return 1 + sum(_beyond(whole, field["type"], density) for field in schema["fields"])
+    return 1 - density * (schema["size"] if kind == "fixed" else _BYTES.get(str(kind), 1))
 
 
 def _is_empty(schema: Any) -> bool:

@@ -7,13 +7,18 @@ import threading
 from collections import OrderedDict
 from functools import lru_cache
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from pipeline_runtime.formats.avro_schema import AvroSchema, SchemaInvalid, avro_schema
 from pipeline_runtime.formats.malformed import Malformed
+from pipeline_runtime.kafka.clients import KafkaTimeoutError, within
+
+if TYPE_CHECKING:
+    import httpx
 
 ANSWER_S = 4.0
+"""How long a whole answer may take."""
 ANSWER_BYTES_MAX = 1 << 20
 SCHEMAS_MAX = 256
 """How many schemas a process keeps of one registry."""
@@ -21,6 +26,8 @@ UNKNOWN_S = 30.0
 """For so long nobody asks again for a number that the registry does not have."""
 PREFIX_BYTES = 5
 """A zero, and four bytes that number the schema."""
+_NO_SCHEMA = 40403
+"""How a registry's 404 says that it has no such schema. A server that is no registry says 404 as well."""
 _DONE, _NOT_FOUND, _CONFLICT, _UNPROCESSABLE = 200, 404, 409, 422
 
 
@@ -68,15 +75,18 @@ class SchemaRegistry:
 
     def _asked(self, number: int) -> AvroSchema:
         status, answer = self._answer("GET", f"/schemas/ids/{number}")
-        if status == _NOT_FOUND:
+        if status == _NOT_FOUND and answer.get("error_code") == _NO_SCHEMA:
             raise Malformed(f"the schema registry {self._url} has no schema {number}")
         self._expect(status)
         if answer.get("schemaType", "AVRO") != "AVRO":
             raise Malformed(f"the schema {number} is no Avro schema ({answer['schemaType']})")
         if answer.get("references"):
             raise Malformed(f"the schema {number} refers to other schemas, which is not read")
+        text = answer.get("schema")
+        if not isinstance(text, str):
+            raise self._is_none()
         try:
-            return avro_schema(str(answer.get("schema")))
+            return avro_schema(text)
         except SchemaInvalid as error:
             raise Malformed(f"the schema {number} cannot be used: {error}") from error
 
@@ -97,37 +107,45 @@ class SchemaRegistry:
         try:
             found = int(answer["id"])
         except (KeyError, TypeError, ValueError) as error:
-            raise SchemaRegistryError(f"{self._url} answers as no schema registry does") from error
+            raise self._is_none() from error
         with self._lock:
             self._numbers[subject, text] = found
         return found
+
+    def _is_none(self) -> SchemaRegistryError:
+        return SchemaRegistryError(f"{self._url} answers as no schema registry does")
 
     def _expect(self, status: int) -> None:
         if status != _DONE:
             raise SchemaRegistryError(f"the schema registry {self._url} answers {status}")
 
     def _answer(self, method: str, path: str, body: Any = None) -> tuple[int, dict[str, Any]]:
+        """Returns the status and the answer, which is empty if it is no object of JSON."""
         import httpx  # most nodes need no registry
 
+        client = httpx.Client(timeout=ANSWER_S, trust_env=False, headers={"Accept-Encoding": "identity"})
         try:
-            with (
-                httpx.Client(timeout=ANSWER_S, trust_env=False) as client,
-                client.stream(method, self._url + path, json=body) as answer,
-            ):
-                content = b""
-                for part in answer.iter_bytes():
-                    content += part
-                    if len(content) > ANSWER_BYTES_MAX:
-                        raise SchemaRegistryError(f"the schema registry {self._url} answers too much")
-                status = answer.status_code
-        except httpx.HTTPError as error:
+            status, content = within(ANSWER_S, lambda: self._content(client, method, path, body))
+        except (httpx.HTTPError, httpx.InvalidURL, KafkaTimeoutError, OSError, ValueError) as error:
             why = str(error) or type(error).__name__
             raise SchemaRegistryError(f"the schema registry {self._url} does not answer: {why}") from error
+        finally:
+            client.close()  # which also ends what goes on behind the time
         try:
             found = json.loads(content)
-        except ValueError:
+        except (ValueError, RecursionError):
             found = None
         return status, found if isinstance(found, dict) else {}
+
+    def _content(self, client: httpx.Client, method: str, path: str, body: Any) -> tuple[int, bytes]:
+        """Returns the status and the answer as it is sent: unpacked it could be of any size."""
+        content = b""
+        with client.stream(method, self._url + path, json=body) as answer:
+            for part in answer.iter_raw():
+                content += part
+                if len(content) > ANSWER_BYTES_MAX:
+                    raise SchemaRegistryError(f"the schema registry {self._url} answers too much")
+        return answer.status_code, content
 
 
 def _keep(kept: OrderedDict[int, Any], number: int, found: Any) -> None:

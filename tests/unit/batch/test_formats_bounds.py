@@ -1,0 +1,132 @@
+"""Small records that would make much, and servers that answer instead of a schema registry."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pipeline_runtime.batch.outside import Beside
+from pipeline_runtime.formats import schema_registry
+from pipeline_runtime.formats.avro_schema import SchemaInvalid, avro_schema
+from pipeline_runtime.formats.schema_registry import SchemaRegistry, SchemaRegistryError
+from tests.schema_registry import RegistryServer
+from tests.unit.batch.test_formats import avro, in_avro, read
+
+
+@pytest.fixture
+def registry() -> Iterator[RegistryServer]:
+    with RegistryServer() as server:
+        yield server
+
+
+@pytest.mark.parametrize(
+    ("status", "content", "why"),
+    [
+        (404, b"no such page", "answers 404"),
+        (404, b'{"error_code": 404, "message": "HTTP 404 Not Found"}', "answers 404"),
+        (200, b"<html>Please log in</html>", "answers as no schema registry does"),
+        (200, b'{"schema": {"type": "string"}}', "answers as no schema registry does"),
+        (200, b"[" * 100_000, "answers as no schema registry does"),
+    ],
+)
+def test_what_answers_instead_of_the_registry_makes_no_dead_letters(
+    registry: RegistryServer, status: int, content: bytes, why: str
+) -> None:
+    registry.instead = status, content, {}
+    with pytest.raises(SchemaRegistryError, match=why):
+        SchemaRegistry(registry.url).schema(6)
+
+
+def test_a_registrys_answer_is_not_unpacked(registry: RegistryServer) -> None:
+    packed = gzip.compress(json.dumps({"schema": '"string"', "more": "x" * 5_000_000}).encode())
+    registry.instead = 200, packed, {"Content-Encoding": "gzip"}
+    with pytest.raises(SchemaRegistryError, match="answers as no schema registry does"):
+        SchemaRegistry(registry.url).schema(6)
+
+
+def test_a_registry_has_one_time_for_its_whole_answer(
+    registry: RegistryServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema_registry, "ANSWER_S", 0.5)
+    registry.instead = 200, b" " * 1000, {}
+    registry.byte_by_byte_s = 0.1
+    with pytest.raises(SchemaRegistryError, match=r"does not answer: .*no answer within"):
+        SchemaRegistry(registry.url).schema(6)
+
+
+@pytest.mark.parametrize("url", ["http://a:b:c", "http://127.0.0.1:99999"])
+def test_an_address_that_is_none_is_told_as_a_registry_that_does_not_answer(url: str) -> None:
+    with pytest.raises(SchemaRegistryError, match="does not answer"):
+        SchemaRegistry(url).schema(6)
+
+
+# -- Small records that would make much -----------------------------------------------------------------
+
+
+def test_an_array_of_very_many_small_values_is_refused_before_it_is_read() -> None:
+    entry = {"type": "record", "name": "E", "fields": [{"name": "a", "type": "int"}]}
+    field = {"name": "more", "type": {"type": "array", "items": entry}}
+    schema = {"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}, field]}
+    few, many = avro(schema, {"a": 1, "more": [{"a": 0}] * 10}), avro(schema, {"a": 1, "more": []})
+    many = many[:-1] + b"\x80\x89\x7a" + bytes(1_000_000) + b"\0"  # as a block of a million entries
+    found = in_avro([few, many], schema, columns=[{"name": "a", "type": "integer"}])
+    assert found.columns.num_rows == 1
+    [reject] = found.rejects
+    assert "could hold more than 2,000,000 values" in reject.reason
+
+
+def nested(depth: int) -> Any:
+    """A schema of records in each other, which takes one byte."""
+    schema: Any = "int"
+    for n in range(depth):
+        schema = {"type": "record", "name": f"R{n}", "fields": [{"name": "a", "type": schema}]}
+    return schema
+
+
+@pytest.mark.parametrize(
+    ("items", "expected"),
+    [
+        ("double", 1 / 8),
+        ("string", 1),
+        (["null", "double"], 1),
+        (nested(40), 64),
+        ({"type": "fixed", "name": "F", "size": 16}, 1 / 16),
+    ],
+)
+def test_how_many_values_an_array_makes_of_a_byte(items: Any, expected: float) -> None:
+    schema = json.dumps({"type": "array", "items": items})
+    assert avro_schema(schema).values_per_byte == expected
+
+
+def test_a_schema_without_arrays_makes_no_more_values_than_it_has_types() -> None:
+    assert avro_schema('{"type": "record", "name": "R", "fields": []}').values_per_byte == 0
+
+
+def test_a_decimal_of_very_many_digits_is_refused() -> None:
+    def schema(digits: int) -> dict[str, Any]:
+        price = {"type": "bytes", "logicalType": "decimal", "precision": digits, "scale": digits}
+        return {"type": "record", "name": "R", "fields": [{"name": "price", "type": price}]}
+
+    plain = {"type": "record", "name": "R", "fields": [{"name": "price", "type": "bytes"}]}
+    long = avro(plain, {"price": b"\x01" * 100_000})
+    [reject] = in_avro([long], schema(30)).rejects
+    assert "a decimal has 100,000 bytes" in reject.reason
+    with pytest.raises(SchemaInvalid, match="at most 100"):
+        avro_schema(json.dumps(schema(100_000_000)))
+
+
+def test_a_key_and_headers_beside_very_many_rows_are_refused() -> None:
+    for place in ("key", "header"):
+        columns = [{"name": "n", "type": "integer"}, {"name": "beside", "place": place}]
+        many, few = b"1\n" * 10_000, b"1\n" * 10
+        header = ("beside", b"x" * 10_000)
+        beside = Beside(pa.array([b"k" * 10_000] * 2, pa.binary()), {0: (header,), 1: (header,)})
+        found = read([many, few], beside, format="csv", columns=columns)
+        assert found.columns.num_rows == 10
+        [reject] = found.rejects
+        assert "the texts beside its 10,000 rows would take 100,000,000 characters" in reject.reason

@@ -31,9 +31,9 @@ def run_batches(gate: GateClient, work: GroupWork, token: int, task: int) -> Non
     """Run one batch after another, until the gate lets go of the task."""
     try:
         while (slices := gate.ask(SlicesOf(token, task))) is not None:
-            output = as_written(work.run(slices, task), work.spec)
-            if not any(part.followed for part in slices):
-                output = with_bodies(output, work.encoded_here)
+            output = work.run(slices, task)
+            if not any(part.followed for part in slices):  # else nobody writes it
+                output = with_bodies(as_written(output, work.spec), work.encoded_here)
             # The gate answers one request after the other, so the next batch can be asked for at once.
             gate.tell(PartProcessed(task, packed(output)))
     finally:

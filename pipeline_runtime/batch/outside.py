@@ -216,7 +216,9 @@ def _numbers(schema: StreamSchema, reading: RecordReading) -> frozenset[str | in
     """Returns the cells of CSV that are to be numbers."""
     numeric = (FieldType.INTEGER, FieldType.NUMBER)
     fields = zip(schema.fields, reading.columns, strict=True)
-    return frozenset(column.path[-1] for field, column in fields if field.type in numeric)
+    return frozenset(
+        column.path[0] for field, column in fields if field.type in numeric and len(column.path) == 1
+    )
 
 
 def _shown(value: bytes | None, reading: RecordReading) -> str | None:

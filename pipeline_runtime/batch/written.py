@@ -64,7 +64,10 @@ def _written(output: BatchOutput, stream: OutputStream, records: pa.Table) -> Ba
     arrays = [pa.array(column, field.type) for column, field in zip(columns, WRITTEN, strict=True)]
     table = pa.table(arrays, schema=WRITTEN)
     told = pa.concat_tables([output.letters, pa.Table.from_pylist(letters, LETTERS)])
-    return replace(output, records={**output.records, stream.source: table}, letters=told)
+    counts = dict(output.counts)
+    if stream.source in counts:
+        counts[stream.source] -= len(letters)
+    return replace(output, records={**output.records, stream.source: table}, letters=told, counts=counts)
 
 
 def _record(text: str, writer: RowWriter, *, is_json: bool) -> tuple[bytes, list[tuple[str, bytes]]]:

@@ -3,6 +3,7 @@ datetime, a decimal a Decimal."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from decimal import ROUND_HALF_EVEN, Context, Decimal
@@ -16,6 +17,8 @@ from pipeline_runtime.formats.malformed import Malformed, Unwritable
 VALUES_MAX = 2_000_000
 """The most values that the arrays and maps of one record may make, by its length."""
 _ERROR_CHARACTERS_MAX = 300
+_LARGEST = {"float": 3.4028234663852886e38, "double": sys.float_info.max}
+_BITS = {"int": 32, "long": 64}
 _DECIMAL_BYTES_MAX = 64
 """Longer ones make a number in a time that grows with the square of their length."""
 _EXACT = Context(prec=60, rounding=ROUND_HALF_EVEN)
@@ -111,9 +114,35 @@ def _fitting(schema: Any) -> Callable[[Any], Any]:
     if logical == "decimal":
         step = Decimal(1).scaleb(-int(schema.get("scale", 0)))
         return lambda value: Decimal(str(value)).quantize(step, context=_EXACT)
-    if plain in ("float", "double"):
-        return float
+    if plain in _LARGEST:
+        return lambda value: _number(value, _LARGEST[plain])
+    if plain in _BITS and not logical:
+        return lambda value: _whole(value, _BITS[plain])
+    if plain == "boolean":
+        return _truth
     return lambda value: value
+
+
+def _number(value: Any, largest: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError("a number is needed")
+    if abs(value) > largest:
+        raise ValueError(f"{value} is too large for the field")
+    return float(value)
+
+
+def _whole(value: Any, bits: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError("a whole number is needed")
+    if not -(1 << bits - 1) <= value < 1 << bits - 1:
+        raise ValueError(f"{value} is no whole number of {bits} bits")
+    return value
+
+
+def _truth(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("true or false is needed")
+    return value
 
 
 def _moment(value: Any) -> datetime:

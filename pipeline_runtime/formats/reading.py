@@ -13,6 +13,7 @@ from pipeline_runtime.formats.avro import decoded
 from pipeline_runtime.formats.avro_schema import avro_schema
 from pipeline_runtime.formats.malformed import Malformed
 from pipeline_runtime.formats.schema_registry import registry_at
+from pipeline_runtime.model.plain_data import shown
 from pipeline_runtime.model.spec import RecordFormat
 
 CELLS_MAX = 2_000_000
@@ -79,9 +80,13 @@ def _rows(text: str, format: RecordFormat, numbers: Collection[str | int]) -> li
 def _pointed(
     cells: Sequence[str], names: Sequence[str | int], format: RecordFormat, numbers: Collection[str | int]
 ) -> list[str]:
-    """Returns the cells, with a point before the decimals of numbers."""
+    """Returns the cells, with a point before the decimals of numbers. Raises Malformed if one has a point
+    already: nobody knows whether 1.500 is a thousand and a half."""
     if format.decimal == ".":
         return list(cells)
+    for name, cell in zip(names, cells, strict=True):
+        if name in numbers and "." in cell:
+            raise Malformed(f'the number "{shown(cell)}" has a point, and the comma stands before decimals')
     return [
         cell.replace(",", ".") if name in numbers and _WITH_COMMA.fullmatch(cell) else cell
         for name, cell in zip(names, cells, strict=True)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections import OrderedDict
 from functools import lru_cache
+from ipaddress import IPv6Address, ip_address
 from time import monotonic
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from pipeline_runtime.formats.avro_schema import AvroSchema, SchemaInvalid, avro_schema
 from pipeline_runtime.formats.malformed import Malformed
@@ -28,6 +30,7 @@ PREFIX_BYTES = 5
 """A zero, and four bytes that number the schema."""
 _NO_SCHEMA = 40403
 """How a registry's 404 says that it has no such schema. A server that is no registry says 404 as well."""
+_METADATA = (ip_address("fd00:ec2::254"), ip_address("100.100.100.200"))
 _DONE, _NOT_FOUND, _CONFLICT, _UNPROCESSABLE = 200, 404, 409, 422
 
 
@@ -139,6 +142,7 @@ class SchemaRegistry:
 
     def _content(self, client: httpx.Client, method: str, path: str, body: Any) -> tuple[int, bytes]:
         """Returns the status and the answer as it is sent: unpacked it could be of any size."""
+        _check_host(self._url)
         content = b""
         with client.stream(method, self._url + path, json=body) as answer:
             for part in answer.iter_raw():
@@ -146,6 +150,16 @@ class SchemaRegistry:
                 if len(content) > ANSWER_BYTES_MAX:
                     raise SchemaRegistryError(f"the schema registry {self._url} answers too much")
         return answer.status_code, content
+
+
+def _check_host(url: str) -> None:
+    """Raises SchemaRegistryError if the host is where clouds tell a machine its secrets. The address is what
+    an editor writes, and the node asks."""
+    for *_, address in socket.getaddrinfo(urlsplit(url).hostname, None, type=socket.SOCK_STREAM):
+        found = ip_address(str(address[0]).partition("%")[0])
+        mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None
+        if (mapped or found).is_link_local or found in _METADATA:
+            raise SchemaRegistryError(f"{url} is a link-local or metadata address: nothing is asked there")
 
 
 def _keep(kept: OrderedDict[int, Any], number: int, found: Any) -> None:

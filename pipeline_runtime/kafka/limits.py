@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,8 @@ log = logging.getLogger(__name__)
 
 _ANSWER_S = 10.0
 _AROUND_BYTES = 200
-"""What a record and its batch have around key and value, at most, without headers."""
+"""What a record and its batch have around key, value and headers, at most."""
+_AROUND_HEADER_BYTES = 10
 _FOR_EVER_MS = 2**63 - 1
 
 
@@ -38,12 +39,21 @@ class TopicLimits:
         """Returns whether it takes all times from the first to the last."""
         return now_ms - first_ms <= self.before_ms and last_ms - now_ms <= self.after_ms
 
-    def refusal(self, key: bytes | None, value: bytes, time_ms: int | None, now_ms: int) -> str | None:
+    def refusal(
+        self,
+        key: bytes | None,
+        value: bytes,
+        time_ms: int | None,
+        now_ms: int,
+        headers: Sequence[tuple[str, bytes]] = (),
+    ) -> str | None:
         """Returns why Kafka would refuse the record, or None if it takes it."""
-        size = len(key or b"") + len(value) + _AROUND_BYTES
+        beside = headers_bytes(headers)
+        size = len(key or b"") + len(value) + beside + _AROUND_BYTES
         if size > REQUEST_BYTES_MAX:
             return f"the record has {size:,} bytes, and at most {REQUEST_BYTES_MAX:,} are sent"
-        if size > self.batch_bytes and len(zstd_encode(value)) + _AROUND_BYTES > self.batch_bytes:
+        packed = len(zstd_encode(value)) + beside + _AROUND_BYTES if size > self.batch_bytes else size
+        if packed > self.batch_bytes:
             return f"the record has {size:,} bytes, and the topic takes {self.batch_bytes:,}"
         if self.needs_key and key is None:
             return (
@@ -54,6 +64,11 @@ class TopicLimits:
         if time_ms is not None and now_ms - time_ms > self.before_ms:
             return f"its time is more than {_span(self.before_ms)} ago, which the topic refuses"
         return None
+
+
+def headers_bytes(headers: Sequence[tuple[str, bytes]]) -> int:
+    """Returns how many bytes a record's headers take, at most."""
+    return sum(len(name.encode()) + len(value) + _AROUND_HEADER_BYTES for name, value in headers)
 
 
 def _span(ms: int) -> str:

@@ -201,7 +201,9 @@ class RecordsParams(FormatParams):
                 each.field(),
                 each.reading_in(
                     self.format,
-                    next(cells) if each.place == "value" and not self.names_line else None,
+                    next(cells)
+                    if each.place == "value" and each.from_ is None and not self.names_line
+                    else None,
                 ),
             )
             for each in self.columns
@@ -221,6 +223,15 @@ class RecordsParams(FormatParams):
             format=self.record_format(),
         )
 
+    def _check_cells(self, check: SchemaCheck) -> None:
+        """Reports a path that leads to no cell of a line of CSV."""
+        said = [("params.columns", each.from_) for each in self.columns if each.place == "value"]
+        said.append(("params.time", None if self.time is None else self.time.from_))
+        how = "its name in the line of names" if self.names_line else "its place, such as [0] for the first"
+        for where, path in said:
+            if path is not None and isinstance(parse_path(path)[0], int) == self.names_line:
+                check.fail(where, f'"{path}" is no cell of a line of CSV: write {how}')
+
     def schema_read(self) -> StreamSchema:
         """Returns the stream's schema. Raises SchemaMismatch."""
         schema = StreamSchema(fields=self.fields, key=self.key)
@@ -231,6 +242,8 @@ class RecordsParams(FormatParams):
             elif not schema.fields and (avro is not None or not self.avro_schema):
                 check.fail("params.columns", "name at least one column")
             values = [each for each in self.columns if each.place == "value"]
+            if self.format == "csv":
+                self._check_cells(check)
             if self.format == "text" and len(values) > 1:
                 check.fail("params.columns", "a record of text is one value: name one column of the value")
             if self.format in ("csv", "text") and self.rows is not None:

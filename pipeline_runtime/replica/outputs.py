@@ -20,7 +20,7 @@ from pipeline_runtime.batch.written import HEADERS
 from pipeline_runtime.formats.writing import Headers
 from pipeline_runtime.journal.records import ElementCounts
 from pipeline_runtime.kafka.arrow_batches import BODY_BYTES_MAX, Rows, rows_of
-from pipeline_runtime.kafka.limits import TopicLimits
+from pipeline_runtime.kafka.limits import TopicLimits, headers_bytes
 from pipeline_runtime.kafka.peek import key_text
 from pipeline_runtime.kafka.record_batches import Columns
 from pipeline_runtime.kafka.transactions import (
@@ -89,6 +89,7 @@ def outgoing(
             else:
                 size += columns.bytes
             if headers is not None:
+                size += sum(map(headers_bytes, headers))
                 records += _with_headers(output.topic, columns, headers)
             elif len(columns):
                 records.append(OutgoingRows(output.topic, columns))
@@ -215,11 +216,12 @@ def _takes(limits: TopicLimits, newest_ms: int, now_ms: int) -> bool:
     )
 
 
-def _all_fit(limits: TopicLimits, columns: Columns, now_ms: int) -> bool:
+def _all_fit(limits: TopicLimits, columns: Columns, headers: Sequence[Headers] | None, now_ms: int) -> bool:
     """Whether it is plain that the topic takes all of these records, as it nearly always is."""
     times_ms = columns.times_ms
+    beside = max(map(headers_bytes, headers or ()), default=0)
     return not len(columns) or (
-        limits.takes_size(int(columns.sizes().max()))
+        limits.takes_size(int(columns.sizes().max()) + beside)
         and not (limits.needs_key and columns.keys.null_count)
         and limits.takes_times(int(times_ms.min()), int(times_ms.max()), now_ms)
     )
@@ -233,14 +235,15 @@ def _within(
     now_ms: int,
 ) -> tuple[Columns, Sequence[Headers] | None, list[dict[str, Any]]]:
     """The records that the topic takes, with their headers, and dead letters of the others."""
-    if _all_fit(limits, columns, now_ms):
+    if _all_fit(limits, columns, headers, now_ms):
         return columns, headers, []
     accepted: list[int] = []
     letters: list[dict[str, Any]] = []
     keys, values, times_ms = columns.keys, columns.values, columns.times_ms.tolist()
     for place, time_ms in enumerate(times_ms):
         value = values[place].as_py()
-        why = limits.refusal(keys[place].as_py(), value, time_ms, now_ms)
+        beside = () if headers is None else headers[place]
+        why = limits.refusal(keys[place].as_py(), value, time_ms, now_ms, beside)
         if why is None:
             accepted.append(place)
             continue

@@ -306,6 +306,27 @@ def test_csv_may_have_names_another_delimiter_and_commas_in_numbers() -> None:
     assert found.times_us.tolist() == [1_772_344_800_000_000, 1_772_344_801_000_000]
 
 
+def test_a_column_with_a_path_takes_up_no_cell_of_csv() -> None:
+    columns = [{"name": "last", "type": "integer", "from": "[2]"}, {"name": "line"}]
+    assert read([b"A,x,7"], format="csv", columns=columns).columns.to_pylist() == [{"last": 7, "line": "A"}]
+
+
+@pytest.mark.parametrize(("names", "path"), [(False, "Leistung"), (True, "[3]")])
+def test_a_path_that_leads_to_no_cell_of_csv_is_refused(names: bool, path: str) -> None:
+    columns = [{"name": "watts", "type": "number", "from": path}]
+    with pytest.raises(SchemaMismatch, match="is no cell of a line of CSV"):
+        read([], format="csv", columns=columns, names_line=names)
+    with pytest.raises(SchemaMismatch, match="is no cell of a line of CSV"):
+        read([], format="csv", columns=[{"name": "a"}], names_line=names, time={"from": path})
+
+
+def test_a_point_in_a_number_is_not_guessed_where_the_comma_is_before_decimals() -> None:
+    columns = [{"name": "watts", "type": "number"}, {"name": "note"}]
+    found = read([b"1.500;a", b"1,5;1.2"], format="csv", columns=columns, delimiter=";", decimal=",")
+    assert found.columns.to_pylist() == [{"watts": 1.5, "note": "1.2"}]
+    assert 'the number "1.500" has a point' in found.rejects[0].reason
+
+
 @pytest.mark.parametrize(
     ("value", "names", "why"),
     [

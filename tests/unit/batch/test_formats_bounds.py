@@ -12,7 +12,9 @@ import pytest
 
 from pipeline_runtime.batch.outside import Beside
 from pipeline_runtime.formats import schema_registry
+from pipeline_runtime.formats.avro import AvroWriter
 from pipeline_runtime.formats.avro_schema import SchemaInvalid, avro_schema
+from pipeline_runtime.formats.malformed import Unwritable
 from pipeline_runtime.formats.schema_registry import SchemaRegistry, SchemaRegistryError
 from tests.schema_registry import RegistryServer
 from tests.unit.batch.test_formats import avro, in_avro, read
@@ -57,6 +59,12 @@ def test_a_registry_has_one_time_for_its_whole_answer(
     registry.byte_by_byte_s = 0.1
     with pytest.raises(SchemaRegistryError, match=r"does not answer: .*no answer within"):
         SchemaRegistry(registry.url).schema(6)
+
+
+@pytest.mark.parametrize("host", ["169.254.169.254", "[::ffff:169.254.169.254]", "2852039166", "[fe80::1]"])
+def test_an_address_that_tells_a_machine_its_secrets_is_not_asked(host: str) -> None:
+    with pytest.raises(SchemaRegistryError, match="nothing is asked there"):
+        SchemaRegistry(f"http://{host}/latest").schema(6)
 
 
 @pytest.mark.parametrize("url", ["http://a:b:c", "http://127.0.0.1:99999"])
@@ -130,3 +138,21 @@ def test_a_key_and_headers_beside_very_many_rows_are_refused() -> None:
         assert found.columns.num_rows == 10
         [reject] = found.rejects
         assert "the texts beside its 10,000 rows would take 100,000,000 characters" in reject.reason
+
+
+@pytest.mark.parametrize(
+    ("kind", "taken", "refused"),
+    [
+        ("int", -(2**31), 2**31),
+        ("long", 2**63 - 1, True),
+        ("float", 3.0e38, 1e300),
+        ("double", 1e300, "1.5"),
+        ("boolean", False, "false"),
+    ],
+)
+def test_a_value_that_its_avro_field_cannot_hold_is_not_written(kind: str, taken: Any, refused: Any) -> None:
+    schema = {"type": "record", "name": "R", "fields": [{"name": "a", "type": ["null", kind]}]}
+    writer = AvroWriter(avro_schema(json.dumps(schema)))
+    assert writer.written({"a": taken})
+    with pytest.raises(Unwritable, match="does not fit the Avro schema"):
+        writer.written({"a": refused})

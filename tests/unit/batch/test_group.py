@@ -32,6 +32,7 @@ from pipeline_runtime.batch.group import GroupWork, run_batches
 from pipeline_runtime.batch.inputs import stream_and_partition
 from pipeline_runtime.batch.output import BatchOutput, unpacked
 from pipeline_runtime.batch.reader import GroupReader
+from pipeline_runtime.formats.schema_registry import SchemaRegistryError
 from pipeline_runtime.kafka.ahead import pack
 from pipeline_runtime.kafka.arrow_batches import ROWS_MIN, RecordByRecord, Rows, rows_of
 from pipeline_runtime.kafka.incoming import Records
@@ -44,6 +45,7 @@ from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.operators.sdk import DataFrameOperator, OperatorContext, Params
 from pipeline_runtime.planning.plan import plan_groups
+from tests.schema_registry import RegistryServer
 from tests.unit.batch.test_encoded import assert_same_rows
 from tests.unit.kafka.test_arrow_batches import json_log_of, log_of
 
@@ -250,6 +252,21 @@ def test_a_refused_row_of_an_array_may_hold_half_a_surrogate_pair(tmp_path: Path
     assert "half of a character" in half.reason
     assert half.raw == '{"a": "\\ud800"}'
     assert number.raw == '{"a": 1, "b": "é"}'
+
+
+def test_a_batch_that_is_followed_asks_no_schema_registry(tmp_path: Path) -> None:
+    with RegistryServer() as gone:
+        url = gone.url
+    out = {"id": "out", "type": "kafka-out", "inputs": {"in": "in"}}
+    spec = spec_of(TOPIC, {**out, "params": {"topic": "u", "format": "avro", "registry": url}})
+    part = Slice(0, _NOW_MS, 0, 0, 1, [record(0, k="a", n=1, x=1.0)])
+    gate: Any = Gate(spec, tmp_path)
+    gate._granted = [[replace(part, followed=True)], None]
+    run_batches(gate, GroupWork(gate, GroupReader(gate)), 1, 0)
+    assert len(gate.made) == 1
+    gate._granted = [[part], None]
+    with pytest.raises(SchemaRegistryError):
+        run_batches(gate, GroupWork(gate, GroupReader(gate)), 1, 0)
 
 
 def lies_in(letter: dict[str, Any], spec: GroupSpec) -> tuple[str | None, int, int]:

@@ -13,6 +13,7 @@ import pytest
 
 from pipeline_runtime.batch.inputs import GroupInput
 from pipeline_runtime.batch.output import LETTERS, RECORDS, BatchOutput
+from pipeline_runtime.batch.written import HEADERS, WRITTEN
 from pipeline_runtime.kafka.limits import TopicLimits, limits_of
 from pipeline_runtime.kafka.transactions import END_HEADER, OutgoingRecord, OutgoingRows
 from pipeline_runtime.model.schema import StreamSchema
@@ -26,6 +27,7 @@ from pipeline_runtime.replica.outputs import (
     outgoing,
 )
 
+NOW = 1_790_000_000_000
 SCHEMA = StreamSchema(fields=())
 SPEC = GroupSpec(
     deployment="d",
@@ -236,3 +238,22 @@ def test_what_a_topic_accepts_is_read_from_its_configuration() -> None:
     }
     assert limits_of(config) == TopicLimits(1048588, 2**63 - 1, 3_600_000, needs_key=True)
     assert limits_of({**config, "message.timestamp.type": "LogAppendTime"}).after_ms == 2**63 - 1
+
+
+def test_headers_count_when_a_topic_would_refuse_a_record() -> None:
+    rows = [
+        {"key": b"k", "time_ms": NOW, "value": b"small", HEADERS: [("h", bytes(count))]}
+        for count in (10, 5 * 1024 * 1024)
+    ]
+    output = BatchOutput({"y.out": pa.Table.from_pylist(rows, WRITTEN)}, {}, LETTERS.empty_table(), {})
+    out = outgoing(SPEC, output, [], ending=False, now_ms=NOW)
+    taken, letter = records_of(out)
+    assert (taken.topic, taken.headers) == ("users", (("h", bytes(10)),))
+    assert "at most 4,194,304 are sent" in json.loads(letter.value)["reason"]
+    assert out.stream_bytes["y.out"] < 1000
+
+
+def test_headers_that_make_a_record_too_long_for_its_topic_are_not_compressed_away() -> None:
+    limits = TopicLimits(batch_bytes=1000)
+    assert limits.refusal(None, b"x", NOW, NOW, (("h", bytes(700)),)) is None
+    assert "the topic takes 1,000" in str(limits.refusal(None, b"x", NOW, NOW, (("h", bytes(900)),)))

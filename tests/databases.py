@@ -50,6 +50,7 @@ class Database:
     def start(self) -> None:
         command = [_program("postgres"), "-D", str(self._data), "-p", str(self.port)]
         command += ["-k", str(self._directory), "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off"]
+        command += ["-c", "max_prepared_transactions=5"]
         with open(self._directory / "log.txt", "ab") as log:
             self._process = subprocess.Popen(
                 command, stdout=log, stderr=subprocess.STDOUT, user=self._owner, cwd="/"

@@ -108,6 +108,10 @@ class Server:
             if str(error).startswith(_CLOSED):
                 raise in_words(ConnectionError(), self._where) from error
             raise ConnectorError(f"{self._where} does not speak HTTP. Check the port, and TLS.") from error
+        except httpx.InvalidURL as error:
+            raise ConnectorError(
+                f"{self._where} cannot be asked for this path: {error}.", lasting=True
+            ) from error
         except httpx.HTTPError as error:
             raise in_words(_cause(error), self._where) from error
 

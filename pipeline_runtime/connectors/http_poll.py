@@ -7,6 +7,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from time import monotonic
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -31,6 +32,9 @@ ROWS_MAX = 5_000
 REDIRECTIONS_MAX = 3
 DURABLE_S = 2.0
 _NOT_MODIFIED = 304
+_NO_CONTENT = 204
+_NOTHING = frozenset({_NOT_MODIFIED, _NO_CONTENT})
+_STILL_S = 2.0
 _REDIRECTIONS = frozenset({301, 302, 303, 307, 308})
 
 
@@ -68,7 +72,7 @@ class HttpPollIngester(Ingester[HttpPollParams, HttpConnection]):
         params, where = self.place.params, self.place.connection.where
         try:
             answer = self._asked(server)
-            rows = [] if answer.status == _NOT_MODIFIED else rows_of(answer, params, where)
+            rows = [] if answer.status in _NOTHING else rows_of(answer, params, where)
         except ConnectorError:
             self._polls.failed()
             raise
@@ -83,7 +87,9 @@ class HttpPollIngester(Ingester[HttpPollParams, HttpConnection]):
 
     def _asked(self, server: Server) -> Answer:
         params = self.place.params
-        headers = {"Accept": "application/json", **{each.name: each.value for each in params.headers}}
+        # What is not packed cannot be much more than it seems.
+        headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
+        headers |= {each.name: each.value for each in params.headers}
         path = params.path
         for _ in range(REDIRECTIONS_MAX + 1):
             answer = server.ask(
@@ -102,8 +108,8 @@ class HttpPollIngester(Ingester[HttpPollParams, HttpConnection]):
         if missed:
             where = self.place.connection.where
             intake.gap(
-                f"{missed} polls of {where} gave no answer that could be taken. Rows that it had only"
-                " meanwhile are lost"
+                f"{missed} polls of {where} gave no answer that could be taken, or Fogline could not take its"
+                " rows in time. Rows that it had only meanwhile are lost"
             )
 
 
@@ -115,16 +121,18 @@ def redirected(answer: Answer, path: str, connection: HttpConnection) -> str:
     scheme, usual = ("https", 443) if connection.tls else ("http", 80)
     host = f"[{connection.host}]" if ":" in connection.host else connection.host
     here = f"{scheme}://{host}:{connection.port}"
-    to = urljoin(here + path, answer.headers.get("location", ""))
+    to = answer.headers.get("location", "")
     try:
+        to = urljoin(here + path, to)
         parts = urlsplit(to)
         place = (parts.scheme, parts.hostname, parts.port or (usual if parts.scheme == scheme else None))
     except ValueError:
         place = ("", None, None)
     if place != (scheme, connection.host.lower(), connection.port):
+        shown = to.partition("?")[0].partition("#")[0]  # what comes then may be a secret
         raise ConnectorError(
-            f"{connection.where} answers {answer.status} to GET {path}: it leads to {to[:QUOTED]}. Fogline "
-            "does not follow to another place; change the connection or the path.",
+            f"{connection.where} answers {answer.status} to GET {path}: it leads to {shown[:QUOTED]}. "
+            "Fogline does not follow to another place; change the connection or the path.",
             lasting=True,
         )
     return "/" + parts.path.lstrip("/") + (f"?{parts.query}" if parts.query else "")
@@ -193,5 +201,20 @@ def _record(row: Any) -> Record:
 
 def conditions_of(headers: Mapping[str, str]) -> dict[str, str]:
     """Returns the headers by which the server can say that nothing has changed since an answer."""
-    sent = {"If-None-Match": headers.get("etag"), "If-Modified-Since": headers.get("last-modified")}
+    changed = headers.get("last-modified")
+    sent = {
+        "If-None-Match": headers.get("etag"),
+        "If-Modified-Since": changed if _is_still(headers) else None,
+    }
     return {name: value for name, value in sent.items() if value}
+
+
+def _is_still(headers: Mapping[str, str]) -> bool:
+    """Returns whether the last change was over when the server answered. Its time has whole seconds, so a
+    second change in the same second is not seen by it."""
+    try:
+        changed = parsedate_to_datetime(headers.get("last-modified", ""))
+        answered = parsedate_to_datetime(headers.get("date", ""))
+        return (answered - changed).total_seconds() >= _STILL_S
+    except (TypeError, ValueError):
+        return False

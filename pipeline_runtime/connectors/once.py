@@ -19,7 +19,7 @@ from typing import Any
 from pipeline_runtime.connectors.config import ConnectorConfig
 from pipeline_runtime.connectors.report import Report
 from pipeline_runtime.connectors.sdk import ConnectorError, Record
-from pipeline_runtime.journal.records import Commit, decode
+from pipeline_runtime.journal.positions import read_positions
 from pipeline_runtime.kafka.clients import KafkaError, KafkaSettings, within
 from pipeline_runtime.kafka.peek import OpenTopic
 from pipeline_runtime.kafka.reading import TopicEnd, has_unread
@@ -36,9 +36,16 @@ ASK_S = 10.0
 UNREAD_BYTES_MAX = 256 << 20
 """How much may lie in the topic that the group has not read. Kafka deletes the oldest rows at 1 GiB."""
 MARK_BYTES = 16 << 20
-LOOK_S = 1.0
+COMMIT_BYTES = 200
+RECORD_BYTES = 20
+"""What Kafka takes for a transaction and for a record, beside the value."""
+LOOK_S = 2.0
 """How often it is asked how far the group has come, while it is behind."""
 _BACK_FIRST = 20
+_ANEW = (
+    "Restore the topic; or undeploy the pipeline and deploy it again: the element then begins as if it were "
+    "new, and all rows that it begins with come in once more."
+)
 
 
 class KeptIntake:
@@ -90,9 +97,9 @@ class KeptIntake:
             except BaseException:
                 self.position = before
                 raise
-            if records and self._unread.wrote(sum(len(each.value) for each in records)):
-                # The last offset is the marker of the transaction; the one before is its last record.
-                self._unread.mark(_end(self._kafka, self._topic) - 1)
+            bytes = COMMIT_BYTES + sum(RECORD_BYTES + len(each.value) for each in records)
+            if records and self._unread.wrote(bytes):
+                self._unread.mark(self._transactions.end_of(self._topic))
         except (Doubtful, Fenced, RecordsRefused, KafkaError, OSError) as error:
             raise _in_words(error) from error
         self._report.count(rows=len(records))
@@ -118,9 +125,16 @@ class KeptIntake:
 
     def _newest(self) -> bytes | None:
         """Returns the last record about the position."""
-        return newest(self._kafka, self._positions, lambda value: True)
+        return newest(self._kafka, self._positions)
 
     def _take(self, value: bytes | None) -> None:
+        if value is None and _end(self._kafka, self._topic) > 0:
+            # Each row came with a position.
+            raise ConnectorError(
+                f"The position of this element is lost: the topic {self._positions} is empty, and rows have "
+                f"come in. {_ANEW}",
+                lasting=True,
+            )
         new = {"owners": "", "epoch": 0, "position": None}
         told: dict[str, Any] = new if value is None else json.loads(value)
         if told["owners"] == self._owners and told["epoch"] > self._epoch:
@@ -133,12 +147,7 @@ class KeptIntake:
 
     def _read_up_to(self) -> int:
         """Returns the offset before which the group has read the topic."""
-        value = newest(self._kafka, self._journal, lambda value: isinstance(decode(value), Commit))
-        if value is None:
-            return 0
-        commit = decode(value)
-        assert isinstance(commit, Commit)
-        end = commit.boundary.ends.get(position_key(self._topic, 0), 0)
+        end = read_positions(self._kafka, self._journal).get(position_key(self._topic, 0), 0)
         return end if isinstance(end, int) else 0
 
     def _group_is_behind(self, offset: int | None) -> bool:
@@ -188,13 +197,13 @@ class Unread:
         return self._fresh + sum(bytes for _, bytes in self._marks)
 
 
-def newest(kafka: KafkaSettings, topic: str, wanted: Callable[[bytes], bool]) -> bytes | None:
-    """Returns the last committed record of a topic of one partition that is wanted, or None. Raises
-    KafkaError, TimeoutError, ConnectorError."""
-    return within(2 * ASK_S, lambda: _newest(kafka, topic, wanted))
+def newest(kafka: KafkaSettings, topic: str) -> bytes | None:
+    """Returns the last committed record of a topic of one partition, or None. Raises KafkaError,
+    TimeoutError, ConnectorError."""
+    return within(2 * ASK_S, lambda: _newest(kafka, topic))
 
 
-def _newest(kafka: KafkaSettings, topic: str, wanted: Callable[[bytes], bool]) -> bytes | None:
+def _newest(kafka: KafkaSettings, topic: str) -> bytes | None:
     with OpenTopic(kafka, topic, ASK_S) as found:
         back = _BACK_FIRST
         for tp, end in found.ends.items():
@@ -202,11 +211,12 @@ def _newest(kafka: KafkaSettings, topic: str, wanted: Callable[[bytes], bool]) -
                 start = max(found.first[tp], end - back)
                 values = [each.value for each in found.each_record({tp: start}, found.ends)]
                 found.require(found.ends)
-                last = next((value for value in reversed(values) if wanted(value)), None)
-                if last is not None or start <= found.first[tp]:
-                    return last
+                if values or start <= found.first[tp]:
+                    return values[-1] if values else None
                 back *= 10
-    raise ConnectorError(f"The topic {topic} is not there. Undeploy the pipeline, and deploy it again.")
+    raise ConnectorError(
+        f"The position of this element is lost: the topic {topic} is not there. {_ANEW}", lasting=True
+    )
 
 
 def _end(kafka: KafkaSettings, topic: str) -> int:

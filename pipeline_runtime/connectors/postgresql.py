@@ -59,6 +59,11 @@ class Session:
         with self.asking(ALIVE_S):
             # As statements, not as options of the connection: a pooler takes no options.
             self.raw.execute("SET TimeZone = 'UTC'")
+            # As people of the database may have set them, values as text would be read wrong, or cut.
+            self.raw.execute("SET DateStyle = 'ISO, YMD'")
+            self.raw.execute("SET IntervalStyle = 'postgres'")
+            self.raw.execute("SET extra_float_digits = 1")
+            self.raw.execute("SET bytea_output = 'hex'")
             self.raw.execute(f"SET lock_timeout = '{LOCK_S}s'")
             self.raw.execute(f"SET statement_timeout = '{ANSWER_S:.0f}s'")
             self.raw.execute(f"SET idle_in_transaction_session_timeout = '{IDLE_S}s'")

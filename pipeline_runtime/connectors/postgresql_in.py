@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from time import monotonic
 
 import psycopg
@@ -23,8 +24,10 @@ from pipeline_runtime.connectors.postgresql_rows import (
     Table,
     Writers,
     after,
+    any_statement,
     end_statement,
     faults,
+    lost_below,
     name_of,
     page_statement,
     position_of,
@@ -32,27 +35,58 @@ from pipeline_runtime.connectors.postgresql_rows import (
     writers_statement,
 )
 from pipeline_runtime.connectors.postgresql_tables import columns_of, unique_keys
-from pipeline_runtime.connectors.sdk import CONNECT_S, ConnectorError, OnceIngester, OnceIntake, Record
+from pipeline_runtime.connectors.sdk import (
+    CONNECT_S,
+    ConnectorError,
+    OnceIngester,
+    OnceIntake,
+    Place,
+    Record,
+)
 from pipeline_runtime.operators.postgresql import PostgresqlConnection
 from pipeline_runtime.operators.postgresql_in import PostgresqlInParams
 
 LOOK_S = 7.0
 """How long a look for new rows may take, so that a database that hangs is told within 10 s."""
 AGAIN_S = 0.1
-"""How often it is asked whether transactions have ended."""
+AGAIN_S_MAX = 2.0
+"""How often it is asked whether transactions have ended: less and less often."""
+EXAMINE_S = 60.0
+"""How often it is asked whether the table may still be read so."""
 HELD_S = 10.0
 """A transaction that keeps rows waiting for longer is told."""
 ROOM_S = 0.5
+UNREAD_S = 60.0
+"""A group that has not read enough for longer is told."""
 _NAMED_MAX = 3
 
 _TABLE = """
-SELECT c.oid::bigint, c.relkind::text, coalesce((SELECT a.attnotnull FROM pg_attribute a
-       WHERE a.attrelid = c.oid AND a.attname = %(column)s AND a.attnum > 0), false)
+WITH RECURSIVE below(oid) AS (
+  SELECT to_regclass(%(table)s)::oid
+  UNION SELECT i.inhrelid FROM pg_inherits i JOIN below b ON i.inhparent = b.oid
+), above(oid) AS (
+  SELECT to_regclass(%(table)s)::oid
+  UNION SELECT i.inhparent FROM pg_inherits i JOIN above a ON i.inhrelid = a.oid
+), parts AS (
+  SELECT p.* FROM pg_class p JOIN below b ON b.oid = p.oid
+)
+SELECT c.oid::bigint, c.relkind::text,
+  ARRAY(SELECT a.attname::text FROM pg_attribute a
+        WHERE a.attrelid = c.oid AND a.attnotnull AND a.attnum > 0),
+  EXISTS (SELECT FROM pg_attribute a
+          WHERE a.attrelid = c.oid AND a.attname = %(column)s AND a.attidentity = 'a'),
+  EXISTS (SELECT FROM parts WHERE relkind = 'f'),
+  EXISTS (SELECT FROM parts p JOIN pg_namespace n ON n.oid = p.relnamespace
+          WHERE p.oid <> c.oid AND NOT p.relispartition AND n.nspname NOT LIKE '\\_timescaledb%%'),
+  EXISTS (SELECT FROM pg_subscription_rel
+          WHERE srrelid IN (SELECT oid FROM below UNION ALL SELECT oid FROM above))
 FROM pg_class c WHERE c.oid = to_regclass(%(table)s)
 """
 
 _SEQUENCES = """
-SELECT s.seqrelid::bigint, s.seqcache, s.seqincrement, s.seqcycle FROM pg_sequence s
+SELECT s.seqrelid::bigint, s.seqcache, s.seqincrement, s.seqcycle,
+  CASE WHEN has_sequence_privilege(s.seqrelid, 'SELECT, USAGE') THEN pg_sequence_last_value(s.seqrelid) END
+FROM pg_sequence s
 JOIN pg_attribute a ON a.attrelid = %(table)s::oid AND a.attname = %(column)s AND a.attnum > 0
 WHERE s.seqrelid IN (
   SELECT d.objid FROM pg_depend d WHERE d.classid = 'pg_class'::regclass
@@ -69,26 +103,70 @@ class PostgresqlIngester(OnceIngester[PostgresqlInParams, PostgresqlConnection])
 
     patience_s = CONNECT_S + ALIVE_S + 2 * ANSWER_S  # as `Session` allows, which ends what takes longer
 
+    def __init__(self, place: Place[PostgresqlInParams, PostgresqlConnection]) -> None:
+        super().__init__(place)
+        self._rows_max = PAGE_ROWS
+        self._told: str | None = None
+        """The last value up to which rows were told as lost."""
+
     def run(self, intake: OnceIntake, stop: threading.Event) -> None:
         place, params = self.place, self.place.params
         session = Session(place.connection, place.name, autocommit=True)
         try:
-            table = self._examined(session)
-            intake.connected()
-            at = position_of(intake.position, params)
+            at, examine_s = position_of(intake.position, params), float("-inf")
             while not stop.is_set():
-                end = self._final(session, table, intake, stop)
-                if stop.is_set():
+                if monotonic() > examine_s:
+                    table, examine_s = self._examined(session), monotonic() + EXAMINE_S
+                    intake.connected()
+                    at = self._compared(at, table, intake)
+                with session.asking(LOOK_S) as raw:
+                    # In this order: a transaction that got a number below the last one is open still, or has
+                    # ended.
+                    [(oid, end)] = raw.execute(end_statement(params, table)).fetchall()
+                if oid != table.oid:
+                    examine_s = float("-inf")
+                    continue
+                self._require_final(end)
+                due = end is not None and (at is None or self._any(session, table, at, end))
+                if due and not self._others_ended(session, table, intake, stop):
                     return
                 if at is None:
-                    at = At(name_of(params), key=end if params.start == "new" else None)
+                    at = At(name_of(params), table.oid, key=end if params.start == "new" else None)
                     if not self._commit(intake, [], at, stop):
                         return
-                if end is not None:
+                if due:
                     at = self._read(session, table, intake, at, end, stop)
                 stop.wait(params.every_ms / 1000)
         finally:
             session.close()
+
+    def _compared(self, at: At | None, table: Table, intake: OnceIntake) -> At | None:
+        """Returns the position in this table. Tells it if rows up to there are lost."""
+        if at is None:
+            return None
+        why = lost_below(at, table)
+        if why is not None and self._told != at.key:
+            self._told = at.key
+            intake.gap(
+                f"{why}. Rows whose {self.place.params.rising} is at most {at.key}, the last one that was "
+                "read, do not come in"
+            )
+        return replace(at, oid=table.oid)
+
+    def _require_final(self, end: str | None) -> None:
+        """Raises ConnectorError if no row can come behind this value."""
+        if end in ("NaN", "Infinity"):
+            params = self.place.params
+            raise ConnectorError(
+                f'{self.place.connection.where}: a row of "{params.namespace}"."{params.table}" has {end} in '
+                f'the column "{params.rising}", and no row would come in behind it. Change that row.',
+                lasting=True,
+            )
+
+    def _any(self, session: Session, table: Table, at: At, end: str) -> bool:
+        with session.asking() as raw:
+            [(found,)] = raw.execute(any_statement(self.place.params, table, at, end)).fetchall()
+        return bool(found)
 
     def _examined(self, session: Session) -> Table:
         """Returns the table. Raises ConnectorError if it cannot be read so."""
@@ -113,24 +191,22 @@ class PostgresqlIngester(OnceIngester[PostgresqlInParams, PostgresqlConnection])
             raise ConnectorError(f"{where}: {'; '.join(found)}.", lasting=True)
         return table
 
-    def _final(self, session: Session, table: Table, intake: OnceIntake, stop: threading.Event) -> str | None:
-        """Returns up to where no row can appear any more, or None if there is no row. Waits for the
-        transactions that may still write below it."""
-        with session.asking(LOOK_S) as raw:
-            # In this order: who has drawn a number below the last one is still open now, or has ended.
-            [(end,)] = raw.execute(end_statement(self.place.params, table)).fetchall()
-        if end is None:
-            return None
+    def _others_ended(
+        self, session: Session, table: Table, intake: OnceIntake, stop: threading.Event
+    ) -> bool:
+        """Waits for the transactions that may still write below what is read. Returns False if it is
+        stopped."""
         first = waiting = self._writers(session, table)
-        began_s, told = monotonic(), False
-        while waiting and not stop.wait(AGAIN_S):
-            waiting = still_open(first, self._writers(session, table))
+        began_s, told, again_s = monotonic(), False, AGAIN_S
+        while waiting and not stop.wait(again_s):
+            again_s = min(AGAIN_S_MAX, again_s * 1.2)
+            waiting = still_open(first, waiting, self._writers(session, table))
             if waiting and monotonic() - began_s > HELD_S:
                 intake.failing(self._of_held(waiting, monotonic() - began_s))
                 told = True
         if told:
             intake.connected()
-        return str(end)
+        return not stop.is_set()
 
     def _writers(self, session: Session, table: Table) -> Writers:
         with session.asking(LOOK_S) as raw:
@@ -152,11 +228,15 @@ class PostgresqlIngester(OnceIngester[PostgresqlInParams, PostgresqlConnection])
         """Reads all rows up to `end`. Returns where it then stands."""
         more = True
         while more and not stop.is_set():
+            rows_max = min(PAGE_ROWS, self._rows_max)
+            # After an error a page is smaller, since rows may be so large that a full one takes too long.
+            self._rows_max = max(1, rows_max // 4)
             with session.asking() as raw:
-                statement = page_statement(self.place.params, table, at, end, PAGE_ROWS)
+                statement = page_statement(self.place.params, table, at, end, rows_max)
                 rows: Sequence[Row] = raw.execute(statement).fetchall()
-            behind, more = after(at, rows, PAGE_ROWS, unique=table.unique)
-            records = [Record(record.encode()) for _, record, _ in rows]
+            self._rows_max = min(PAGE_ROWS, rows_max * 2)
+            behind, more = after(at, rows, rows_max)
+            records = [Record(record.encode()) for _, _, record, _ in rows]
             if records and not self._commit(intake, records, behind, stop):
                 return at
             at = behind
@@ -164,9 +244,18 @@ class PostgresqlIngester(OnceIngester[PostgresqlInParams, PostgresqlConnection])
 
     def _commit(self, intake: OnceIntake, records: list[Record], at: At, stop: threading.Event) -> bool:
         """Returns False if it is stopped before there is room."""
+        began_s, told = monotonic(), False
         while not intake.commit(records, at.to_json()):
             if stop.wait(ROOM_S):
                 return False
+            if not told and monotonic() - began_s > UNREAD_S:
+                told = True
+                intake.failing(
+                    "The pipeline has not yet read what this element brought in, so it brings in no more. "
+                    "Does the pipeline run? Nothing is lost: the rows wait in their table."
+                )
+        if told:
+            intake.connected()
         return True
 
 
@@ -175,13 +264,17 @@ def _table_of(raw: psycopg.Connection[SqlRow], params: PostgresqlInParams) -> Ta
     found = raw.execute(_TABLE, {"table": name, "column": params.rising}).fetchone()
     if found is None:
         return None
-    oid, kind, not_null = found
+    oid, kind, not_null, numbered, foreign, inherited, subscribed = found
     sequences = raw.execute(_SEQUENCES, {"table": oid, "column": params.rising}).fetchall()
     return Table(
         oid=oid,
         kind=kind,
         columns=columns_of(raw, params.namespace, params.table),
-        not_null=not_null,
-        unique=frozenset({params.rising}) in unique_keys(raw, params.namespace, params.table),
+        not_null=frozenset(not_null),
+        unique=tuple(unique_keys(raw, params.namespace, params.table)),
         sequences=tuple(SqlSequence(*each) for each in sequences),
+        numbered=numbered,
+        foreign=foreign,
+        inherited=inherited,
+        subscribed=subscribed,
     )

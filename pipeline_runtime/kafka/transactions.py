@@ -4,7 +4,7 @@ id."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from time import monotonic, sleep
@@ -105,6 +105,7 @@ class Transactions:
             raise Doubtful(f"{transactional_id}: no connection to Kafka ({error})") from error
         self._loop = SenderLoop(self._producer)
         self._written: set[TopicPartition] = set()  # by the last commit
+        self._sent: Sequence[Any] = ()
         self._count_requests()
 
     def _count_requests(self) -> None:
@@ -223,6 +224,16 @@ class Transactions:
                 with suppress(KafkaError):  # the commit is done; the next one will report the error
                     self._open_ahead(self._written)
 
+    def end_of(self, topic: str) -> int:
+        """Returns the offset behind the last record that the last commit wrote to this topic. To ask Kafka
+        for its end would not do: it answers a commit before readers can see it."""
+        last: int = max(
+            future.value.offset
+            for future in self._sent
+            if future._produce_future.topic_partition.topic == topic
+        )
+        return last + 1
+
     def _commit(self, records: Iterable[Outgoing], written: Callable[[], None]) -> None:
         try:
             if not self._open:
@@ -232,6 +243,7 @@ class Transactions:
             self._await_written(sent)
             written()
             self._end_transaction()
+            self._sent = sent
             self._written = {future._produce_future.topic_partition for future in sent}
         except KafkaError as error:
             raise self._explained(error) from error

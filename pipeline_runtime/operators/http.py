@@ -28,7 +28,7 @@ _CLOCK_AHEAD_S = 900.0
 _TARGET = re.compile(r"/(?!/)[!-~]*")
 
 HEADER = words_for_pattern(
-    r"^[A-Za-z0-9-]{1,100}$", "a header's name consists of letters, digits and hyphens, such as X-API-Key"
+    r"^[A-Za-z0-9-]{1,100}$", "a header's name consists of letters, digits and hyphens, such as X-Plant"
 )
 
 

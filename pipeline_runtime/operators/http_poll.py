@@ -16,12 +16,16 @@ from pipeline_runtime.operators.http import HEADER, HttpConnection, HttpPath, re
 from pipeline_runtime.operators.kafka_in import EventTime, KafkaColumn, PathText
 from pipeline_runtime.operators.sdk import Params
 
-_SECRET = frozenset({"authorization", "cookie", "proxy-authorization"})
-_OWN = frozenset({"connection", "content-length", "host", "if-modified-since", "if-none-match"})
+_SECRET = frozenset({"authorization", "cookie", "session", "signature"})
+_SECRET_ENDS = ("auth", "key", "password", "secret", "token")
+"""Of a part of a header's name."""
+_OWN = frozenset(
+    {"accept-encoding", "connection", "content-length", "host", "if-modified-since", "if-none-match"}
+)
 
 
 def _name(name: str) -> str:
-    if name.lower() in _SECRET:
+    if any(part in _SECRET or part.endswith(_SECRET_ENDS) for part in name.lower().split("-")):
         raise ValueError(f"{name} is a secret: give it in the connection, not here")
     if name.lower() in _OWN:
         raise ValueError(f"Fogline itself sends the header {name}")
@@ -104,12 +108,14 @@ class HttpPoll(ConnectorSource):
     the element's process lives. So after a move, a restart or a change of the element all rows of an answer
     come in again. [deduplicate](#deduplicate) removes such repeats.
 
-    If the server sends `ETag` or `Last-Modified`, Fogline sends it back, and the server may answer 304:
-    nothing is new. A row that is in no answer, since it came and went between two polls, does not come in.
+    If the server sends `ETag`, or `Last-Modified` of 2 seconds ago or more, Fogline sends it back, and the
+    server may answer 304: nothing is new. 204 means that it has no rows. A row that is in no answer, since it
+    came and went between two polls, does not come in.
     Polls that failed are told as a gap.
 
-    After no answer, and after 408, 429 and 5xx, the element asks again, later each time, and no sooner than
-    the server's `Retry-After` says. Other answers and an answer that is no JSON are told at the element in
+    After no answer, and after 408, 425, 429 and 5xx, the element asks again, later each time, and no sooner
+    than the server's `Retry-After` says, but after 5 minutes at the latest. Other answers and an answer
+    that is no JSON are told at the element in
     words. A redirection is followed at the same host, port and scheme, three times at most. To any other
     place it is not followed, since the token of the connection would go there.
 

@@ -66,6 +66,12 @@ class PostgresqlInParams(Params):
         description="the column in which each new row has a greater value: a number that the table gives"
         " itself, or a time. It has an index and is never empty",
     )
+    tie_column: SqlName | None = Field(
+        default=None,
+        title="Column that tells rows of one time apart",
+        description="only with a time as rising column: a column in which rows of one time have different"
+        " values, such as the primary key. It is never empty, and has a unique index, alone or with the time",
+    )
     columns: tuple[TableColumn, ...] = Field(
         min_length=1, max_length=COLUMNS_MAX, description="the columns of the table that you need"
     )
@@ -94,8 +100,8 @@ class PostgresqlInParams(Params):
         ge=1,
         le=86_400,
         title="Longest delay of a row, in seconds",
-        description="only with a time as rising column: how long after its time a row may be written. So long"
-        " the rows wait; a row that is written later does not come in",
+        description="only with a time as rising column: how long after its time a row may be written. Rows"
+        " wait for that long; a row that is written later does not come in",
     )
     time_zone: ZoneName = Field(
         default="UTC",
@@ -113,40 +119,45 @@ class PostgresqlIn(ConnectorSource):
 
      Numbers of a sequence become visible in another order than they are given: a transaction that got 7 may
     end after the one that got 8. So the element notes which transactions are open, and reads only up to where
-    all of them have ended. With a column that gets its numbers from a sequence (`serial`, `identity`), these
-    are the transactions that write to the table. With any other column they are all transactions of the
-    database, also those that only read. If one stays open for more than 10 seconds, the element says which
-    one it waits for.
+    all of them have ended. With a column that is `GENERATED ALWAYS AS IDENTITY`, these are the transactions
+    that write to the table. With any other column they are all transactions of the database, also those that
+    only read, such as a backup: a program may have made its number before it wrote anything. If one stays
+    open for more than 10 seconds while there are rows to read, the element says which one it waits for.
 
      A rising column is one of these:
 
     - A whole number, numeric or a text with a unique index of its own. A sequence has to give each session
-    one number at a time (`CACHE 1`, which is the default), and must neither fall nor begin again.
-    - A time (timestamptz, or timestamp in `time_zone`). Many rows may have the same time. Rows wait until
-    their time is `late_s` ago, by the clock of the database. A row that is written later than that **does not
-    come in**, so choose `late_s` longer than the clocks and the ways of those who write. With the local time
-    of a zone, the hour that comes twice in autumn does not rise.
+    one number at a time (`CACHE 1`, which is the default), has to rise by 1, and must not begin again.
+    - A time (timestamptz, or timestamp in `time_zone`). `tie_column` then tells rows of one time apart. It is
+    NOT NULL, and has a unique index, alone or with the time; it may be left out if the time itself has one.
+    Rows wait until their time is `late_s` ago, by the clock of the database. A row that is written later than
+    that **does not come in**: choose `late_s` longer than clocks are apart and rows are on their way. With
+    the local time of a zone, rows of the hour that comes twice in autumn do not all come in.
 
      The column must be NOT NULL, and should have an index. A program that makes its own numbers or times has
-    to make them within the transaction that writes them.
+    to make them within the transaction that writes them. **Rows are lost** if programs take numbers in blocks
+    and use them later, as Hibernate does with its pooled optimizer, or if another program copies rows with
+    their numbers into the table. A table that logical replication fills is refused.
 
      Only added rows come in. A row that is changed or removed before it is read comes as it is then, or not
-    at all; later changes do not come. If the table is emptied and its numbers begin again, rows come in again
-    when the numbers have passed the last one that was read.
+    at all; later changes do not come. If the table is made again, or its sequence begins again, rows up to
+    the last number that was read are lost. The element tells that as a gap. A row whose number is far too
+    great has the same effect, and nobody can see it: all rows below it count as read.
 
-     With another table, schema or rising column the element begins as if it were new. With a connection to
-    another database it goes on behind the last value that it has read.
+     With another table, schema, rising column or tie column the element begins as if it were new. With a
+    connection to another database it goes on behind the last value that it has read.
 
      The user needs the right to read the table, and to see `pg_locks` and `pg_stat_activity`, which everybody
     has if nobody took it away. The connection has to lead to the primary: a standby does not know the open
     transactions. A pooler has to keep one session for one connection, at the primary (PgBouncer: `pool_mode =
-    session`). A partitioned table or a hypertable of TimescaleDB is a table like any other. A view is
-    refused, since nobody can see who writes to it.
+    session`). A partitioned table or a hypertable of TimescaleDB is a table like any other. A view, and a
+    table with a foreign partition, are refused, since nobody can see who writes to them. A table from which
+    others inherit is refused, since no unique index holds for all of them.
 
      Types: smallint, integer and bigint are whole numbers, and numeric is one if it has no decimals. They,
-    real and double precision are numbers; NaN is empty. timestamptz, timestamp and date are times. Each type
-    can be read as text, also arrays and json. A row of more than 900,000 bytes as JSON goes to the dead
-    letters.
+    real and double precision are numbers; NaN and Infinity are empty. timestamptz, timestamp and date are
+    times. Each type can be read as text, also arrays and json. A row of more than 900,000 bytes as JSON goes
+    to the dead letters.
     """
 
     type = "postgresql-in"

@@ -80,13 +80,14 @@ def rows(*ids: int) -> Said:
 def test_rows_of_the_last_answer_are_left_out_and_others_come_in() -> None:
     [port] = free_ports(1)
     with serving(port) as server:
-        answers = [rows(1, 2), rows(2, 3), (503, {}, b"busy"), rows(3, 4)]
+        answers = [(204, {}, b""), rows(1, 2), rows(2, 3), (503, {}, b"busy"), rows(3, 4)]
         server.answer = lambda path, headers: answers.pop(0) if answers else rows(4)
         headers = [{"name": "Accept-Language", "value": "de"}]
         taken = trial_ingester(ingester(port, rows="data", id_field="id", headers=headers), 4, 60)
     assert [row["id"] for row in taken.rows] == [1, 2, 3, 4]
     assert any("answers 503 to GET /rows. It says: busy" in each.why for each in taken.statuses)
     assert any("gave no answer that could be taken" in note for note in taken.notes)
+    assert len([each for each in taken.statuses if each.state == "failing"]) == 1
     path, sent = server.requests[0]
     assert path == "/rows"
     assert (sent["authorization"], sent["accept-language"]) == (f"Bearer {TOKEN}", "de")
@@ -95,8 +96,10 @@ def test_rows_of_the_last_answer_are_left_out_and_others_come_in() -> None:
 def test_a_server_says_that_nothing_has_changed_once_the_rows_are_durable() -> None:
     [port] = free_ports(1)
     with serving(port) as server:
+        replaced = threading.Event()
 
         def answer(path: str, headers: dict[str, str]) -> Said:
+            replaced.wait(30)
             if headers.get("if-none-match") == '"a"':
                 return 304, {}, b""
             return 200, {"ETag": '"a"'}, b'[{"v": 1}]'
@@ -104,6 +107,7 @@ def test_a_server_says_that_nothing_has_changed_once_the_rows_are_durable() -> N
         server.answer = answer
         running = RunningTrial(ingester(port))
         whole, running.intake.put_durably = running.intake.put_durably, lambda *_: False  # type: ignore[method-assign]
+        replaced.set()
         wait_until(lambda: len(server.requests) > 2, "requests whose rows are not durable")
         assert all("if-none-match" not in headers for _, headers in server.requests)
         running.intake.put_durably = whole  # type: ignore[method-assign]

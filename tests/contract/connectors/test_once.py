@@ -12,11 +12,12 @@ from pipeline_runtime.connectors.config import ConnectorConfig
 from pipeline_runtime.connectors.once import KeptIntake
 from pipeline_runtime.connectors.report import Report
 from pipeline_runtime.connectors.sdk import ConnectorError, Record
-from pipeline_runtime.kafka.admin import Topic, ensure_topics
+from pipeline_runtime.journal.records import Claim, encode
+from pipeline_runtime.kafka.admin import Topic, delete_topics, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.peek import peek
-from pipeline_runtime.kafka.transactions import OutgoingRecord
-from pipeline_runtime.model.ids import journal_topic, position_topic
+from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
+from pipeline_runtime.model.ids import Epoch, journal_topic, position_key, position_topic
 from tests.groups import group_has_read
 
 pytestmark = pytest.mark.integration
@@ -91,12 +92,45 @@ def test_a_later_owner_goes_on_and_an_earlier_one_neither_writes_nor_begins(
     assert make(1, other).position == {"at": 3}
 
 
+def test_a_group_that_began_anew_where_the_former_one_stopped_has_read_what_that_one_read(
+    kafka: str, config: ConnectorConfig, make: Make
+) -> None:
+    first = make(1)
+    assert first.commit(records("a", "b"), 2)
+    journal = journal_topic(config.deployment, "other")
+    ensure_topics(KafkaSettings(kafka), [Topic(journal, "journal")])
+    claim = Claim(Epoch(1), "order", "node", start={position_key(config.topic, 0): 3})
+    transactions = Transactions(KafkaSettings(kafka), f"{journal}.test")
+    transactions.initialise()
+    transactions.commit([OutgoingRecord(journal, encode(claim))])
+    transactions.close()
+    assert make(1, f"{config.deployment}.other").commit(records("c"), 3)
+
+
+def test_a_position_that_is_lost_is_told_and_not_taken_for_that_of_a_new_element(
+    kafka: str, config: ConnectorConfig, make: Make
+) -> None:
+    first = make(1)
+    assert first.commit(records("a"), 1)
+    first.close()
+    positions = position_topic(config.deployment, "e")
+    delete_topics(KafkaSettings(kafka), [positions])
+    with pytest.raises(ConnectorError, match=r"is lost: the topic .* is not there") as gone:
+        make(2)
+    assert gone.value.lasting
+    ensure_topics(KafkaSettings(kafka), [Topic(positions, "position")])
+    with pytest.raises(ConnectorError, match="is empty, and rows have come in") as emptied:
+        make(2)
+    assert emptied.value.lasting
+
+
 def test_nothing_more_is_taken_while_the_group_has_not_read_enough(
     kafka: str, config: ConnectorConfig, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in (("LOOK_S", 0.0), ("UNREAD_BYTES_MAX", 2), ("MARK_BYTES", 1)):
+    for name, value in (("LOOK_S", 0.0), ("UNREAD_BYTES_MAX", 400), ("MARK_BYTES", 1)):
         monkeypatch.setattr(once, name, value)
     intake = make(1)
+    # Each takes 221 bytes.
     assert intake.commit(records("a"), 1)  # at 0, and the marker at 1
     assert intake.commit(records("b"), 2)  # at 2, and the marker at 3
     assert not intake.commit(records("c"), 3)

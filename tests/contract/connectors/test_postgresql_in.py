@@ -12,14 +12,14 @@ from uuid import uuid4
 
 import pytest
 
-from pipeline_runtime.connectors import postgresql_in
+from pipeline_runtime.connectors import postgresql, postgresql_in
 from pipeline_runtime.connectors.config import ConnectorConfig, Order, name_of
 from pipeline_runtime.connectors.postgresql_in import PostgresqlIngester
 from pipeline_runtime.connectors.sdk import ConnectorError, Place
-from pipeline_runtime.connectors.trial import RunningTrial, trial_ingester
+from pipeline_runtime.connectors.trial import MemoryOnceIntake, RunningTrial, trial_ingester
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaSettings
-from pipeline_runtime.kafka.peek import peek
+from pipeline_runtime.kafka.reading import committed_values
 from pipeline_runtime.model.connectors import ConnectorStatus
 from pipeline_runtime.model.ids import journal_topic
 from pipeline_runtime.operators.postgresql import PostgresqlConnection
@@ -63,7 +63,7 @@ def test_a_row_below_another_one_whose_transaction_ends_later_is_waited_for(
     """Its number is drawn by its row, or by a call before. Who only reads is not waited for."""
     monkeypatch.setattr(postgresql_in, "HELD_S", 0.1)
     table = f"late_{drawn}".lower()
-    database.ask(f"CREATE TABLE {table} (id serial PRIMARY KEY)")
+    database.ask(f"CREATE TABLE {table} (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY)")
     with database.client(autocommit=False) as late, database.client(autocommit=False) as reader:
         reader.execute(f"SELECT * FROM {table}".encode())
         first = f"SELECT nextval('{table}_id_seq')" if drawn else f"INSERT INTO {table} DEFAULT VALUES"
@@ -72,7 +72,7 @@ def test_a_row_below_another_one_whose_transaction_ends_later_is_waited_for(
         running = RunningTrial(ingester(database.connection(), table), rows=2)
         waits_for(running, late.info.backend_pid)
         if drawn:
-            late.execute(f"INSERT INTO {table} VALUES (1)".encode())
+            late.execute(f"INSERT INTO {table} OVERRIDING SYSTEM VALUE VALUES (1)".encode())
         late.commit()
         assert running.intake.enough.wait(60)
         wait_until(lambda: running.status.state == "connected", "the end of the words")
@@ -89,11 +89,11 @@ def test_a_time_waits_for_all_transactions_that_are_older(
 ) -> None:
     """Also for one that has written nothing yet: now() is the time at which it began."""
     monkeypatch.setattr(postgresql_in, "HELD_S", 0.1)
-    database.ask("CREATE TABLE timed (id int, at timestamptz NOT NULL)")
+    database.ask("CREATE TABLE timed (id int PRIMARY KEY, at timestamptz NOT NULL)")
     with database.client(autocommit=False) as late:
         late.execute("SELECT now()")
         database.ask("INSERT INTO timed VALUES (2, now() - interval '1 h')")
-        running = RunningTrial(ingester(database.connection(), "timed", rising="at"), rows=2)
+        running = RunningTrial(ingester(database.connection(), "timed", rising="at", tie_column="id"), rows=2)
         waits_for(running, late.info.backend_pid)
         late.execute("INSERT INTO timed VALUES (1, now() - interval '2 h')")
         late.commit()
@@ -102,32 +102,148 @@ def test_a_time_waits_for_all_transactions_that_are_older(
     assert ids(running) == [1, 2]
 
 
-def test_rows_of_one_time_come_once_each_over_pages_and_errors(
+def test_rows_of_one_time_come_once_each_while_others_of_them_change_and_go(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows that are alike, too, and a row of the same time that comes later stays behind the others."""
+    """Over pages, errors and restarts."""
     monkeypatch.setattr(postgresql_in, "PAGE_ROWS", 7)
     database.ask(
-        "CREATE TABLE ties (id int, at timestamp NOT NULL); INSERT INTO ties"
-        " SELECT n / 3, date_trunc('minute', now() AT TIME ZONE 'UTC') - (n / 40) * interval '1 min'"
-        " - interval '1 h' FROM generate_series(1, 100) AS n"
+        "CREATE TABLE ties (id int, at timestamp NOT NULL, name text, UNIQUE (at, id));"
+        " ALTER TABLE ties ALTER id SET NOT NULL;"
+        " INSERT INTO ties SELECT n, date_trunc('hour', now() AT TIME ZONE 'UTC') - interval '1 day'"
+        " FROM generate_series(1, 40) AS n"
     )
-    running = RunningTrial(ingester(database.connection(), "ties", rising="at"), rows=101)
-    running.intake.refuse += [ConnectorError("Kafka does not answer")]
-    wait_until(lambda: len(running.taken.records) > 7, "more than a page")
-    running.intake.refuse += [ConnectorError("Kafka does not answer")]
-    wait_until(lambda: len(running.taken.records) == 100, "the rows that were there")
-    database.ask("INSERT INTO ties VALUES (1000, (now() AT TIME ZONE 'UTC') - interval '10 min')")
+
+    def begun(position: Any = None, rows: int = 40) -> RunningTrial:
+        asked = ingester(database.connection(), "ties", rising="at", tie_column="id")
+        return RunningTrial(asked, rows, position)
+
+    commit = MemoryOnceIntake.commit
+    with monkeypatch.context() as full:
+        full.setattr(
+            MemoryOnceIntake, "commit", lambda self, *given: not self.enough.is_set() and commit(self, *given)
+        )
+        first = begun(rows=7)
+        first.intake.refuse += [ConnectorError("Kafka does not answer")]
+        assert first.intake.enough.wait(60)
+        first.stop()
+    read = ids(first)
+    database.ask(f"DELETE FROM ties WHERE id < 4; UPDATE ties SET name = 'z' WHERE id <= {max(read)}")
+    second = begun(first.intake.position)
+    wait_until(lambda: 40 in ids(second), "the last of them")
+    second.stop()
+    assert read + ids(second) == list(range(1, 41))
+
+
+def test_a_time_that_lies_in_kafka_is_read_the_same_way_whatever_the_user_has_set(database: Database) -> None:
+    database.ask(
+        "CREATE TABLE styled (id int PRIMARY KEY, at timestamptz NOT NULL, f float8);"
+        " INSERT INTO styled VALUES (1, '2026-01-03', 0.1::float8 + 0.2), (2, '2026-02-03', 0);"
+        " ALTER ROLE ann SET DateStyle = 'SQL, DMY'; ALTER ROLE ann SET extra_float_digits = 0"
+    )
+    columns = [{"name": "id", "type": "integer"}, {"name": "f", "type": "number"}]
+    try:
+        asked = ingester(database.connection(), "styled", rising="at", tie_column="id", columns=columns)
+        running = RunningTrial(asked, 2)
+        assert running.intake.enough.wait(60)
+        running.stop()
+    finally:
+        database.ask("ALTER ROLE ann RESET ALL")
+    assert running.taken.rows[0] == {"id": 1, "f": 0.1 + 0.2}
+    assert running.intake.position["key"] == "2026-02-03 00:00:00+00"
+
+
+def test_a_table_that_was_made_again_is_told_and_its_open_transactions_are_waited_for(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgresql_in, "HELD_S", 0.1)
+    numbered = "(id int GENERATED ALWAYS AS IDENTITY (START {}) PRIMARY KEY)"
+    database.ask(f"CREATE TABLE swapped {numbered.format(10)}; INSERT INTO swapped DEFAULT VALUES")
+    running = RunningTrial(ingester(database.connection(), "swapped"), rows=3)
+    wait_until(lambda: ids(running) == [10], "the first row")
+    database.ask(
+        f"BEGIN; ALTER TABLE swapped RENAME TO former; CREATE TABLE swapped {numbered.format(11)}; COMMIT"
+    )
+    wait_until(lambda: running.taken.notes, "the words")
+    assert "made again. Rows whose id is at most 10" in running.taken.notes[0]
+    with database.client(autocommit=False) as late:
+        late.execute("INSERT INTO swapped DEFAULT VALUES")
+        database.ask("INSERT INTO swapped DEFAULT VALUES")
+        pid = late.info.backend_pid
+        wait_until(lambda: f"process {pid}" in running.status.why, lambda: running.status.why)
+        late.commit()
     assert running.intake.enough.wait(60)
-    position = running.intake.position
     running.stop()
-    assert sorted(ids(running)) == [*sorted(n // 3 for n in range(1, 101)), 1000]
-    assert position["seen"] == 0
-    again = RunningTrial(ingester(database.connection(), "ties", rising="at"), position=position)
-    database.ask("INSERT INTO ties VALUES (1001, (now() AT TIME ZONE 'UTC') - interval '5 min')")
-    assert again.intake.enough.wait(60)
-    assert ids(again) == [1001]
-    again.stop()
+    assert ids(running) == [10, 11, 12]
+
+
+def test_numbers_that_begin_again_are_told(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgresql_in, "EXAMINE_S", 0.1)
+    database.ask(
+        "CREATE TABLE emptied (id serial PRIMARY KEY); INSERT INTO emptied VALUES (DEFAULT), (DEFAULT)"
+    )
+    running = RunningTrial(ingester(database.connection(), "emptied"))
+    wait_until(lambda: ids(running) == [1, 2], "the rows")
+    database.ask("TRUNCATE emptied RESTART IDENTITY; INSERT INTO emptied DEFAULT VALUES")
+    wait_until(lambda: running.taken.notes, "the words")
+    running.stop()
+    assert "have begun again (the last one is 1). Rows whose id is at most 2" in running.taken.notes[0]
+
+
+def test_a_number_of_a_program_beside_a_sequence_and_a_prepared_one_are_waited_for(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The transaction has locked nothing yet when a row above its number is there."""
+    monkeypatch.setattr(postgresql_in, "HELD_S", 0.1)
+    database.ask("CREATE TABLE mixed (id int GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY)")
+    with database.client(autocommit=False) as late:
+        late.execute("SELECT now()")
+        database.ask("INSERT INTO mixed VALUES (8)")
+        running = RunningTrial(ingester(database.connection(), "mixed"), rows=2)
+        waits_for(running, late.info.backend_pid)
+        late.execute("INSERT INTO mixed VALUES (7)")
+        late.execute("PREPARE TRANSACTION 'seven'")
+        wait_until(lambda: "a prepared one" in running.status.why, lambda: running.status.why)
+        assert running.taken.records == []
+    database.ask("COMMIT PREPARED 'seven'")
+    assert running.intake.enough.wait(60)
+    running.stop()
+    assert ids(running) == [7, 8]
+
+
+def test_nobody_is_waited_for_if_there_is_nothing_to_read(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks, end_statement = list[int](), postgresql_in.end_statement
+    monkeypatch.setattr(postgresql_in, "end_statement", lambda *a: looks.append(1) or end_statement(*a))
+    database.ask("CREATE TABLE quiet (id serial PRIMARY KEY); INSERT INTO quiet DEFAULT VALUES")
+    running = RunningTrial(ingester(database.connection(), "quiet"))
+    assert running.intake.enough.wait(60)
+    with database.client(autocommit=False) as reader:
+        reader.execute("SELECT now()")
+        monkeypatch.setattr(postgresql_in, "HELD_S", 0.0)
+        before = len(looks)
+        wait_until(lambda: len(looks) > before + 3, "more looks")
+        assert running.stop().why == ""
+
+
+def test_a_page_that_fails_is_asked_for_again_with_fewer_rows(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows are so slow that the database does not give all of them in time."""
+    monkeypatch.setattr(postgresql, "ANSWER_S", 1.0)
+    monkeypatch.setattr(postgresql_in, "PAGE_ROWS", 4)
+    database.ask(
+        "CREATE TABLE slow (id serial PRIMARY KEY); INSERT INTO slow SELECT FROM generate_series(1, 3);"
+        " CREATE ROLE slow LOGIN PASSWORD 'slow-secret'; GRANT SELECT ON slow TO slow;"
+        " ALTER TABLE slow ENABLE ROW LEVEL SECURITY;"
+        " CREATE POLICY slow ON slow USING (pg_sleep(0.4) IS NOT NULL)"
+    )
+    asked = ingester(database.connection(user="slow", password="slow-secret"), "slow")
+    running = RunningTrial(asked, rows=3)
+    assert running.intake.enough.wait(120)
+    assert "has not done it within 1 s" in running.stop().why
+    assert ids(running) == [1, 2, 3]
 
 
 def test_values_are_what_the_database_has(database: Database) -> None:
@@ -140,7 +256,7 @@ def test_values_are_what_the_database_has(database: Database) -> None:
         ' many int[], doc jsonb, whole numeric, "o""%s" timestamp);'
         " INSERT INTO typed VALUES ('a', 1.50, 'NaN', true, '2026-03-01 07:00:00.5+01', '2026-03-01',"
         " '{1,2}', '{\"a\": [1]}', 3, '2026-07-01 12:00');"
-        " INSERT INTO typed (id) VALUES ('b'), ('c');"
+        " INSERT INTO typed (id, f) VALUES ('b', '-Infinity'), ('c', 1);"
         " UPDATE typed SET doc = to_jsonb(repeat('x', 1000000)) WHERE id = 'c'"
     )
     asked = ingester(
@@ -177,7 +293,16 @@ def test_only_new_rows_come_in_if_that_is_chosen(database: Database) -> None:
 def test_what_is_wrong_is_said_in_words(database: Database) -> None:
     database.ask(
         "CREATE TABLE misfit (id int, v real NOT NULL); CREATE VIEW seen_only AS SELECT * FROM misfit;"
-        " CREATE SEQUENCE wide CACHE 20; CREATE TABLE cached (id int PRIMARY KEY DEFAULT nextval('wide'))"
+        " CREATE SEQUENCE wide CACHE 20; CREATE TABLE cached (id int PRIMARY KEY DEFAULT nextval('wide'));"
+        " CREATE TABLE copied (id serial PRIMARY KEY); CREATE TABLE parent (id serial PRIMARY KEY);"
+        " CREATE TABLE child () INHERITS (parent); CREATE TABLE odd (id numeric PRIMARY KEY);"
+        " INSERT INTO odd VALUES ('NaN');"
+        " CREATE SUBSCRIPTION copy CONNECTION 'dbname=none' PUBLICATION none"
+        "  WITH (connect = false, slot_name = NONE)"
+    )
+    database.ask(
+        "SET allow_system_table_mods = on; INSERT INTO pg_subscription_rel (srsubid, srrelid, srsubstate)"
+        " SELECT oid, 'copied'::regclass, 'r' FROM pg_subscription"
     )
     right = database.connection()
 
@@ -193,6 +318,9 @@ def test_what_is_wrong_is_said_in_words(database: Database) -> None:
     assert "is real: a rising column is" in why(right, "misfit", rising="v")
     assert "is a view" in why(right, "seen_only")
     assert "gives each session 20 numbers" in why(right, "cached")
+    assert "is filled by logical replication" in why(right, "copied")
+    assert "other tables inherit from" in why(right, "parent")
+    assert "has NaN in the column" in why(right, "odd")
     wrong = why(database.connection(password="wrong-secret"), "misfit")
     assert "does not let the user ann in" in wrong
     assert "wrong-secret" not in wrong
@@ -213,12 +341,13 @@ def test_each_row_comes_once_into_kafka_over_kills_of_the_process_and_of_the_dat
         return process
 
     def values() -> list[int]:
-        return [json.loads(record.value)["id"] for record in peek(KafkaSettings(kafka), asked.topic, 5000)]
+        found = committed_values(KafkaSettings(kafka), asked.topic, hidden=True)
+        return [json.loads(value)["id"] for value in found]
 
     stop = threading.Event()
 
     def write() -> None:
-        while not stop.wait(0.01):
+        while not stop.wait(0.1):
             with database.client(autocommit=False) as client:
                 client.execute("INSERT INTO once SELECT FROM generate_series(1, 5)")
                 client.rollback() if client.info.backend_pid % 3 == 0 else client.commit()

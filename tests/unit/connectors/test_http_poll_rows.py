@@ -69,8 +69,14 @@ def test_rows_of_the_last_answer_are_left_out() -> None:
 
 
 def test_the_server_is_told_which_answer_is_known() -> None:
-    known = conditions_of({"etag": '"a"', "last-modified": "Mon"})
-    assert known == {"If-None-Match": '"a"', "If-Modified-Since": "Mon"}
+    changed, tag = "Mon, 30 Nov 2026 10:00:00 GMT", {"If-None-Match": '"a"'}
+    given = {"etag": '"a"', "last-modified": changed}
+    known = conditions_of({**given, "date": "Mon, 30 Nov 2026 10:00:02 GMT"})
+    assert known == {**tag, "If-Modified-Since": changed}
+    # It may have changed again within that second.
+    assert conditions_of({**given, "date": "Mon, 30 Nov 2026 10:00:01 GMT"}) == tag
+    assert conditions_of(given) == tag
+    assert conditions_of({**given, "date": "Mon"}) == tag
     assert conditions_of({}) == {}
 
 
@@ -92,9 +98,12 @@ def test_a_redirection_is_followed_at_the_same_place_only() -> None:
         "http://plant.example:x/",
         "http://user@other.example:8080/",
         "file:///etc/passwd",
+        "http://[::1",
+        "https://login.example/?token=private",
     ):
-        with pytest.raises(ConnectorError, match="does not follow to another place"):
+        with pytest.raises(ConnectorError, match="does not follow to another place") as caught:
             to(elsewhere)
+        assert "private" not in str(caught.value)
     usual = HttpConnection.model_validate({"host": "plant.example", "port": 443})
     assert redirected(answer("", 301, location="https://plant.example/d"), "/", usual) == "/d"
 
@@ -103,6 +112,8 @@ def test_a_redirection_is_followed_at_the_same_place_only() -> None:
     ("header", "words"),
     [
         ({"name": "Authorization", "value": "Bearer x"}, "is a secret"),
+        ({"name": "X-API-Key", "value": "x"}, "is a secret"),
+        ({"name": "x-authToken", "value": "x"}, "is a secret"),
         ({"name": "host", "value": "x"}, "Fogline itself sends"),
         ({"name": "X-A", "value": "a\r\nX-B: c"}, "printable"),
         ({"name": "X A", "value": "a"}, "should match pattern"),

@@ -47,7 +47,7 @@ class Seen:
 
 
 class HttpPollIngester(Ingester[HttpPollParams, HttpConnection]):
-    """Each row becomes one record, as it is."""
+    """Each row becomes one record: its JSON."""
 
     def __init__(self, place: Place[HttpPollParams, HttpConnection]) -> None:
         super().__init__(place)

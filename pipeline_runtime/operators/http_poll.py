@@ -18,7 +18,7 @@ from pipeline_runtime.operators.sdk import Params
 
 _SECRET = frozenset({"authorization", "cookie", "session", "signature"})
 _SECRET_ENDS = ("auth", "key", "password", "secret", "token")
-"""Of a part of a header's name."""
+"""The ends of a part of a header's name that names a secret."""
 _OWN = frozenset(
     {"accept-encoding", "connection", "content-length", "host", "if-modified-since", "if-none-match"}
 )

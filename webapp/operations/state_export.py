@@ -180,7 +180,7 @@ def _check_sources(deployment: Deployment, groups: list[_Group]) -> None:
         raise Conflict(
             f"{deployment.name_of(once[0])} would read its rows once more in another Fogline.",
             safe="Nothing was exported.",
-            next="Export it as YAML, and say there where it is to begin.",
+            next="Export it as YAML. The element then begins as if it were new: where its parameters say.",
         )
 
 

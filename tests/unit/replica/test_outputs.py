@@ -27,7 +27,6 @@ from pipeline_runtime.replica.outputs import (
     outgoing,
 )
 
-NOW = 1_790_000_000_000
 SCHEMA = StreamSchema(fields=())
 SPEC = GroupSpec(
     deployment="d",
@@ -242,11 +241,11 @@ def test_what_a_topic_accepts_is_read_from_its_configuration() -> None:
 
 def test_headers_count_when_a_topic_would_refuse_a_record() -> None:
     rows = [
-        {"key": b"k", "time_ms": NOW, "value": b"small", HEADERS: [("h", bytes(count))]}
+        {"key": b"k", "time_ms": NOW_MS, "value": b"small", HEADERS: [("h", bytes(count))]}
         for count in (10, 5 * 1024 * 1024)
     ]
     output = BatchOutput({"y.out": pa.Table.from_pylist(rows, WRITTEN)}, {}, LETTERS.empty_table(), {})
-    out = outgoing(SPEC, output, [], ending=False, now_ms=NOW)
+    out = outgoing(SPEC, output, [], ending=False, now_ms=NOW_MS)
     taken, letter = records_of(out)
     assert (taken.topic, taken.headers) == ("users", (("h", bytes(10)),))
     assert "at most 4,194,304 are sent" in json.loads(letter.value)["reason"]
@@ -255,5 +254,5 @@ def test_headers_count_when_a_topic_would_refuse_a_record() -> None:
 
 def test_headers_that_make_a_record_too_long_for_its_topic_are_not_compressed_away() -> None:
     limits = TopicLimits(batch_bytes=1000)
-    assert limits.refusal(None, b"x", NOW, NOW, (("h", bytes(700)),)) is None
-    assert "the topic takes 1,000" in str(limits.refusal(None, b"x", NOW, NOW, (("h", bytes(900)),)))
+    assert limits.refusal(None, b"x", NOW_MS, NOW_MS, (("h", bytes(700)),)) is None
+    assert "the topic takes 1,000" in str(limits.refusal(None, b"x", NOW_MS, NOW_MS, (("h", bytes(900)),)))

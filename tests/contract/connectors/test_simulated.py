@@ -20,23 +20,35 @@ from tests.waiting import wait_until
 pytestmark = pytest.mark.integration
 
 
-def asked(machine: Simulated, path: str = "", find: str = "") -> TestAnswer:
-    """What the test of its connection says, in a process of its own, as a node runs it."""
+def answered(machine: Simulated, path: str = "", find: str = "") -> TestAnswer:
+    """What the test of its connection says when it works: a busy machine may take longer than a test has."""
+    tries: list[TestAnswer] = []
+
+    def works() -> bool:
+        tries.append(asked(machine, path, find))
+        return tries[-1].works
+
+    wait_until(works, lambda: f"{machine.name} to answer: {tries[-1].words}")
+    return tries[-1]
+
+
+def asked(machine: Simulated, path: str, find: str) -> TestAnswer:
+    """What one test says, in a process of its own, as a node runs it."""
     question = {"kind": name_of(kinds()[machine.kind]), "fields": machine.fields, "path": path, "find": find}
     done = subprocess.run(
         [sys.executable, "-m", "pipeline_runtime.connectors", "probe"],
         input=json.dumps(question).encode() + b"\n",
         capture_output=True,
         cwd=PROJECT,
-        timeout=60,
-        check=True,
+        timeout=120,
     )
+    if done.returncode:
+        return TestAnswer(works=False, words="it took too long, so it has ended itself")
     return TestAnswer.model_validate_json(done.stdout)
 
 
 def test_the_press_has_its_values_with_their_units() -> None:
-    answer = asked(PRESS, find="press")
-    assert answer.works, answer.words
+    answer = answered(PRESS, find="press")
     assert [(each.path, each.holds, each.unit) for each in answer.found] == [
         ("ns=2;s=Press.Temperature", "number", "°C"),
         ("ns=2;s=Press.Pressure", "number", "bar"),
@@ -49,8 +61,7 @@ def test_the_press_has_its_values_with_their_units() -> None:
 
 
 def test_the_pump_has_its_registers() -> None:
-    answer = asked(PUMP, "1/holding/0")
-    assert answer.works, answer.words
+    answer = answered(PUMP, "1/holding/0")
     flow, pressure, bearing = (each.value for each in answer.found[:3])
     assert isinstance(flow, int)
     assert isinstance(pressure, int)

@@ -19,7 +19,8 @@ from pipeline_runtime.operators.postgresql import PostgresqlConnection
 from tests.ports import free_ports
 from tests.waiting import wait_until
 
-PASSWORD = "right"
+PASSWORD = "right-7hX2kQ9"
+"""No other text holds it, so a test can look for it in all that people see."""
 
 
 class Database:

@@ -16,7 +16,6 @@ from pipeline_runtime.connectors.sdk import (
     Batch,
     ConnectorError,
     Deliverer,
-    Hangs,
     Ingester,
     Intake,
     OnceIngester,
@@ -62,14 +61,14 @@ def ingest(
 ) -> None:
     """Runs an ingester until `stop`, and again after each error. `hung` is called when it hangs, which only
     the end of the process ends."""
-    with Pulse(report, ingester.patience_s, hung) as pulse:
+    with Pulse(report, ingester, hung) as pulse:
         looked_at = pulse.stop_of(stop)
 
         def run() -> None:
             with pulse.asking():
                 ingester.run(intake, looked_at)
 
-        _again_and_again(run, report, stop, pulse)
+        _again_and_again(run, report, stop)
 
 
 class OpenedIntake(OnceIntake, Protocol):
@@ -104,7 +103,7 @@ def ingest_once(
 ) -> None:
     """Runs an ingester until `stop`. After each error it goes on at the position that was committed last.
     `hung`: as of `ingest`."""
-    with Pulse(report, ingester.patience_s, hung) as pulse:
+    with Pulse(report, ingester, hung) as pulse:
         looked_at = pulse.stop_of(stop)
 
         def run() -> None:
@@ -115,7 +114,7 @@ def ingest_once(
             finally:
                 intake.close()
 
-        _again_and_again(run, report, stop, pulse)
+        _again_and_again(run, report, stop)
 
 
 def deliver(
@@ -128,7 +127,7 @@ def deliver(
 ) -> None:
     """Runs a deliverer until `stop`. After each error it goes on behind what was stored last. `hung` is
     called when it hangs, which only the end of the process ends."""
-    with Pulse(report, deliverer.patience_s, hung) as pulse:
+    with Pulse(report, deliverer, hung) as pulse:
         deliverer.goes_on = pulse.goes_on
 
         def run() -> None:
@@ -145,7 +144,7 @@ def deliver(
                     deliverer.close()
                 rows.close()
 
-        _again_and_again(run, report, stop, pulse)
+        _again_and_again(run, report, stop)
 
 
 def _deliver_next(
@@ -153,7 +152,9 @@ def _deliver_next(
 ) -> None:
     for why, count in rows.gaps:
         report.gap(why, count)
-    rows.gaps = ()
+    if rows.gaps:
+        rows.gaps = ()
+        rows.renew()  # whatever fails behind it, they are not found again
     batch = rows.next(deliverer.batch_rows)
     if batch is None:
         with pulse.asking():
@@ -172,7 +173,7 @@ def _deliver_next(
     report.count(rows=len(batch.rows) - len(refused), refused=len(refused))
 
 
-def _again_and_again(run: Callable[[], None], report: Report, stop: threading.Event, pulse: Pulse) -> None:
+def _again_and_again(run: Callable[[], None], report: Report, stop: threading.Event) -> None:
     backoff = Backoff()
     while not stop.is_set():
         try:
@@ -180,9 +181,6 @@ def _again_and_again(run: Callable[[], None], report: Report, stop: threading.Ev
             if stop.is_set():
                 return
             error: Exception = ConnectorError("It has ended by itself.")
-        except Hangs as hangs:
-            pulse.end(str(hangs))
-            return
         except ConnectorError as known:
             error = known
         except Exception as unknown:

@@ -89,17 +89,18 @@ class Beginning:
     gaps: tuple[Gap, ...] = ()
 
 
-def beginning(stored: int | None, first: int, end: int, *, kept_outside: bool) -> Beginning:
+def beginning(stored: int | None, first: int, end: int, *, kept_outside: bool, told_to: int = 0) -> Beginning:
     """Returns where to begin in a stream that has the offsets from `first` to before `end`. Pure.
 
     `stored`: the offset after the last row that was delivered, or None if none was. `kept_outside`: it is the
-    system that says so, and no row may come twice. Raises MadeAgain.
+    system that says so, and no row may come twice. `told_to`: what was deleted before this offset was told
+    already. Raises MadeAgain.
     """
     if stored is not None and stored > end:
         if kept_outside:
             raise MadeAgain
         return Beginning(first, (("The stream was made again, so what it had before is gone", None),))
-    deleted = first - (stored or 0)
+    deleted = first - max(stored or 0, told_to)
     gaps: tuple[Gap, ...] = ()
     if deleted > 0:
         gaps = (("Kafka had deleted rows before they were delivered", deleted),)
@@ -120,6 +121,7 @@ class StreamRows:
         self._consumer: Any = None
         self._stored: int | None = None
         self._stored_s = 0.0
+        self._told_to = 0
         self.gaps: tuple[Gap, ...] = ()
         """Rows that were lost before they were delivered; the caller takes them away."""
 
@@ -143,7 +145,7 @@ class StreamRows:
         except (KafkaError, OSError) as error:
             raise ConnectorError(f"Kafka does not answer ({type(error).__name__})") from error
         try:
-            begin = beginning(stored, first, end, kept_outside=position is not None)
+            begin = beginning(stored, first, end, kept_outside=position is not None, told_to=self._told_to)
         except MadeAgain:
             raise ConnectorError(
                 f"The system has the rows before offset {stored} of the stream {self._tp.topic}, and the "
@@ -154,7 +156,7 @@ class StreamRows:
             ) from None
         self._stored = begin.at if stored is not None or begin.gaps else None
         if begin.gaps:  # a gap is told once: the next `renew` stores where it ends
-            self._stored_s = float("-inf")
+            self._stored_s, self._told_to = float("-inf"), begin.at
         self.gaps += begin.gaps
         self._consumer.seek(self._tp, begin.at)
 

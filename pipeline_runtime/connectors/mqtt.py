@@ -94,6 +94,11 @@ class MqttIngester(Ingester[MqttInParams, MqttConnection]):
         super().__init__(place)
         self._was_connected = False
         self._away_since_s = 0.0
+        self._session: Session | None = None
+
+    def beats(self) -> int | None:
+        session = self._session
+        return None if session is None else session.beats()
 
     @property
     def system_waits(self) -> bool:
@@ -102,11 +107,12 @@ class MqttIngester(Ingester[MqttInParams, MqttConnection]):
 
     def run(self, intake: Intake, stop: threading.Event) -> None:
         params = self.place.params
-        session = self._session(fresh=params.qos == 0)
+        session = self._new_session(fresh=params.qos == 0)
         put = self._putting(intake, session)
         full = threading.Event()
         session.client.on_message = self._taking(put, session, full)
         session.connect()
+        self._session = session
         try:
             session.subscribe(params.topics, params.qos)
             self._tell_gap(intake, session)
@@ -118,15 +124,16 @@ class MqttIngester(Ingester[MqttInParams, MqttConnection]):
                 session.check()
         finally:
             session.close()
+            self._session = None
             put.close()
             self._away_since_s = monotonic()
 
     def forget(self) -> None:
-        session = self._session(fresh=True, keep_s=0)
+        session = self._new_session(fresh=True, keep_s=0)
         session.connect()
         session.close()
 
-    def _session(self, *, fresh: bool, keep_s: int | None = None) -> Session:
+    def _new_session(self, *, fresh: bool, keep_s: int | None = None) -> Session:
         keep_s = self.place.params.keep_s if keep_s is None else keep_s
         return Session(self.place.connection, self.place.name, keep_s=keep_s, fresh=fresh, manual_ack=True)
 

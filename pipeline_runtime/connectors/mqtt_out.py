@@ -14,7 +14,7 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
 from pipeline_runtime.connectors.mqtt_session import LOOK_S, Session
-from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Deliverer, Place, Refused
+from pipeline_runtime.connectors.sdk import CONNECT_S, Batch, ConnectorError, Deliverer, Place, Refused
 from pipeline_runtime.operators.mqtt import MqttConnection, MqttOutParams, topic_of
 
 CONFIRMED_S = 8.0
@@ -23,11 +23,17 @@ CONFIRMED_S = 8.0
 class MqttDeliverer(Deliverer[MqttOutParams, MqttConnection]):
     """A row counts as delivered when the broker has confirmed it."""
 
+    patience_s = 3 * CONNECT_S
+
     def __init__(self, place: Place[MqttOutParams, MqttConnection]) -> None:
         super().__init__(place)
         self._session: Session | None = None
         self._refused: dict[int, str] = {}  # message id -> why
         self._lock = threading.Lock()
+
+    def beats(self) -> int | None:
+        session = self._session
+        return None if session is None else session.beats()
 
     def open(self, epoch: int) -> None:
         params = self.place.params
@@ -92,9 +98,9 @@ class MqttDeliverer(Deliverer[MqttOutParams, MqttConnection]):
         self._connected()
 
     def close(self) -> None:
-        session, self._session = self._session, None
-        if session is not None:
-            session.close()
+        if self._session is not None:
+            self._session.close()
+        self._session = None
         self._refused.clear()
 
     def _connected(self) -> Session:

@@ -15,7 +15,7 @@ from paho.mqtt.properties import Properties
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from pipeline_runtime.connectors.in_words import in_words
-from pipeline_runtime.connectors.sdk import CONNECT_S, PATIENCE_S, ConnectorError, Hangs
+from pipeline_runtime.connectors.sdk import CONNECT_S, ConnectorError
 from pipeline_runtime.connectors.tls import tls_context
 from pipeline_runtime.operators.mqtt import MqttConnection
 
@@ -29,12 +29,12 @@ _AUTHORITY_CODES = (0x86, 0x87)
 
 
 class _Client(Client):
-    """Notes when its thread has looked at the connection, which is at least once a second."""
+    """Counts how often its thread has looked at the connection, which is at least once a second."""
 
-    looked_s = float("inf")
+    looks = 0
 
     def loop_misc(self) -> MQTTErrorCode:
-        self.looked_s = monotonic()
+        self.looks += 1
         return super().loop_misc()
 
 
@@ -146,11 +146,10 @@ class Session:
         """Raises ConnectorError if it was lost."""
         if self.lost.is_set():
             raise self.lost_error()
-        if monotonic() - self.client.looked_s > PATIENCE_S:
-            raise Hangs(
-                f"The library that speaks with {self._connection.where} has stood still for "
-                f"{PATIENCE_S:.0f} s, so its process is ended"
-            )
+
+    def beats(self) -> int | None:
+        """As Ingester.beats: of the library's thread, which ends with the connection."""
+        return None if self.lost.is_set() else self.client.looks or None
 
     def lost_error(self) -> ConnectorError:
         why = f" ({self.why})" if self.why else ""

@@ -1,9 +1,9 @@
-"""Notices a connector that hangs: a library does not return, while the process still reports.
+"""Notices a connector that hangs: a library does not go on, while the process still reports.
 
-    asking --no sign for 8 s--> words at the element --none for longer than its patience--> the process ends
+    asking --no sign for its patience--> words at the element --none for 4 s more--> the process ends
 
 Its node then starts the process again. Signs are: an ingester has looked at `stop`, a call of a deliverer has
-returned, or a deliverer has said that it goes on.
+returned, or a deliverer has said that it goes on. A thread of a library has signs of its own: `beats`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import monotonic
+from typing import Protocol
 
 from pipeline_runtime.connectors.report import Report
 from pipeline_runtime.connectors.sdk import PATIENCE_S
@@ -25,8 +26,9 @@ log = logging.getLogger(__name__)
 LOOK_S = 0.5
 STEP_S_MAX = 2 * LOOK_S
 """A process that stood still as a whole has not waited for its system meanwhile."""
+HANGS = "Its connector hangs: the library for its system does not go on"
 END_AFTER_S = 4.0
-"""So long after its patience the process ends. Until then, the connector itself may notice."""
+"""So long after its patience the process ends."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +44,20 @@ class Silence:
         return Silence(signs, self.s + min(passed_s, STEP_S_MAX))
 
 
-class Pulse:
-    """Watches one thread, which enters it. `hung` is called once, from a thread of its own."""
+class Watched(Protocol):
+    """An Ingester, OnceIngester or Deliverer."""
 
-    def __init__(self, report: Report, patience_s: float, hung: Callable[[], None]) -> None:
-        self._report, self._patience_s, self._hung = report, patience_s, hung
+    patience_s: float
+
+    def beats(self) -> int | None: ...
+
+
+class Pulse:
+    """Watches the thread that enters it, and the library's own. `hung` is called once, from a thread of its
+    own."""
+
+    def __init__(self, report: Report, connector: Watched, hung: Callable[[], None]) -> None:
+        self._report, self._connector, self._hung = report, connector, hung
         self._signs, self._asking = 0, False
         self._closed = threading.Event()
         self._watched = 0
@@ -78,41 +89,35 @@ class Pulse:
         """Returns an event like `stop`, of which each look is a sign."""
         return _LookedAt(stop, self)
 
-    def end(self, why: str) -> None:
-        """Ends the process because of a hang that the connector itself has noticed."""
-        self._report.failing(why)
-        self._hung()
-
     def _watch(self) -> None:
-        silence, at_s = Silence(), monotonic()
-        connected_before: bool | None = None  # None while nothing is told
+        patience_s = self._connector.patience_s
+        call, library, at_s, told = Silence(), Silence(), monotonic(), False
         while not self._closed.wait(LOOK_S):
             now_s = monotonic()
-            silence = silence.next(self._signs, now_s - at_s, asking=self._asking)
-            at_s = now_s
-            if silence.s < PATIENCE_S:
-                if connected_before:
-                    self._report.connected()
-                connected_before = None
-                continue
-            if connected_before is None:
-                connected_before = self._report.status.state == "connected"
-                self._tell()
-            if silence.s >= self._patience_s + END_AFTER_S:
-                self._report.failing(
-                    "Its connector hangs: the library for its system does not return. Its process is ended"
-                )
+            passed_s, at_s = now_s - at_s, now_s
+            call = call.next(self._signs, passed_s, asking=self._asking)
+            beats = self._connector.beats()
+            library = library.next(beats or 0, passed_s, asking=beats is not None)
+            over_s = max(call.s - patience_s, library.s - PATIENCE_S)
+            if over_s >= END_AFTER_S:
+                self._report.hanging(HANGS)
                 self._hung()
                 return
+            if over_s < 0:
+                self._report.hanging("")
+            elif not told:
+                waited_s = max(call.s, library.s)
+                self._log_stack(waited_s)
+                self._report.hanging(
+                    f"Its connector has waited for its system for {waited_s:.0f} s. If it goes on to wait, "
+                    "its process is ended and started again"
+                )
+            told = over_s >= 0
 
-    def _tell(self) -> None:
+    def _log_stack(self, waited_s: float) -> None:
         frame = sys._current_frames().get(self._watched)
         stack = "".join(traceback.format_stack(frame)) if frame is not None else ""
-        log.warning("the connector has not gone on for %.0f s:\n%s", PATIENCE_S, stack)
-        self._report.failing(
-            f"Its connector has waited for its system for {PATIENCE_S:.0f} s. If it goes on to wait, its "
-            "process is ended and started again"
-        )
+        log.warning("the connector has not gone on for %.0f s:\n%s", waited_s, stack)
 
 
 class _LookedAt(threading.Event):

@@ -35,10 +35,15 @@ class Report:
             element=element, since_ms=_now_ms(), gaps_total=gaps.times, gap_rows_total=gaps.rows
         )
         self._connected_s: float | None = None
+        self._hangs: tuple[str, int] | None = None  # why, and since when in ms
 
     @property
     def status(self) -> ConnectorStatus:
-        return self._status
+        hangs = self._hangs
+        if hangs is None:
+            return self._status
+        why, since_ms = hangs
+        return self._status.model_copy(update={"state": "failing", "why": why, "since_ms": since_ms})
 
     def connected(self) -> None:
         if self._status.state != "connected":
@@ -48,6 +53,15 @@ class Report:
         why = self._masked(why)[:_WHY_MAX]
         if (self._status.state, self._status.why) != ("failing", why):
             self._turn("failing", why)
+
+    def hanging(self, why: str) -> None:
+        """Tells that the connector does not go on, over what it says itself. An empty text: it goes on."""
+        before = self._hangs
+        if why == ("" if before is None else before[0]):
+            return
+        since_ms = _now_ms() if before is None else before[1]
+        self._hangs = (self._masked(why)[:_WHY_MAX], since_ms) if why else None
+        self._tell(self.status, "")
 
     def connected_for_s(self) -> float:
         """Returns how long it has been connected, or 0."""
@@ -61,10 +75,9 @@ class Report:
                     "gap_rows_total": self._status.gap_rows_total + (rows or 0),
                 }
             )
-            status = self._status
             if self._kept is not None:
-                self._kept.write(Gaps(status.gaps_total, status.gap_rows_total))
-        self._tell(status, self._masked(why))
+                self._kept.write(Gaps(self._status.gaps_total, self._status.gap_rows_total))
+        self._tell(self.status, self._masked(why if rows is None else f"{why} ({rows} rows)"))
 
     def count(self, *, rows: int = 0, refused: int = 0, spool_bytes: int | None = None) -> None:
         with self._lock:
@@ -84,8 +97,7 @@ class Report:
             self._status = was.model_copy(update={"state": state, "why": why, "since_ms": since_ms})
             if state != was.state:
                 self._connected_s = monotonic() if state == "connected" else None
-            status = self._status
-        self._tell(status, "")
+        self._tell(self.status, "")
 
 
 def _now_ms() -> int:

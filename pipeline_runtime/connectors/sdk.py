@@ -28,7 +28,7 @@ CONNECT_S = 5.0
 
 
 PATIENCE_S = 8.0
-"""Whoever waits for the system for so long is told of at the element."""
+"""Whoever waits for the system for so long is told of at the element, if its `patience_s` is not longer."""
 
 
 class ConnectorError(Exception):
@@ -40,10 +40,6 @@ class ConnectorError(Exception):
         super().__init__(message)
         self.lasting = lasting
         self.wait_s = wait_s
-
-
-class Hangs(ConnectorError):
-    """A thread of a library hangs, so its process has to end. Its node starts another one."""
 
 
 P = TypeVar("P")
@@ -113,10 +109,16 @@ class Ingester(ABC, Generic[P, C]):
     """Reads from a system. One object lives as long as its process."""
 
     patience_s: float = PATIENCE_S
-    """If `run` has not looked at `stop` for longer, it hangs: its process is ended and started again."""
+    """If `run` has not looked at `stop` for longer, the element says so. After 4 s more it hangs: its process
+    is ended and started again."""
 
     def __init__(self, place: Place[P, C]) -> None:
         self.place = place
+
+    def beats(self) -> int | None:
+        """Returns a number that a thread of the library raises at least once a second, or None while there
+        is none. If it stays the same for 8 s, the library hangs. Called by another thread."""
+        return None
 
     @property
     def system_waits(self) -> bool:
@@ -174,6 +176,10 @@ class OnceIngester(ABC, Generic[P, C]):
     def __init__(self, place: Place[P, C]) -> None:
         self.place = place
 
+    def beats(self) -> int | None:
+        """As of an Ingester."""
+        return None
+
     @abstractmethod
     def run(self, intake: OnceIntake, stop: threading.Event) -> None:
         """Reads from `intake.position` on until `stop` is set, then returns within 2 s, disconnected. Raises
@@ -210,13 +216,17 @@ class Deliverer(ABC, Generic[P, C]):
     batch_rows: int = 500
     """The most rows of one batch."""
     patience_s: float = PATIENCE_S
-    """If a method has not returned for longer, and has not called `goes_on`, it hangs: its process is ended
-    and started again."""
+    """If a method has not returned for longer, and has not called `goes_on`, the element says so. After 4 s
+    more it hangs: its process is ended and started again."""
 
     def __init__(self, place: Place[P, C]) -> None:
         self.place = place
         self.goes_on: Callable[[], None] = lambda: None
         """Call it whenever the system has answered, if a batch takes many answers."""
+
+    def beats(self) -> int | None:
+        """As of an Ingester."""
+        return None
 
     @abstractmethod
     def open(self, epoch: int) -> None:

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
+from webapp.alarms.routing import Told as ToldFacts
 from webapp.alarms.state import State
 
 
@@ -177,6 +178,7 @@ class Told(models.Model):
     route = models.ForeignKey(Route, on_delete=models.CASCADE, related_name="+")
     first_at = models.DateTimeField()
     last_at = models.DateTimeField()
+    severity = models.CharField(max_length=10)
     escalated_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -184,6 +186,10 @@ class Told(models.Model):
 
     def __str__(self) -> str:
         return f"{self.alarm_id} by {self.route_id}"
+
+    @property
+    def facts(self) -> ToldFacts:
+        return ToldFacts(self.first_at, self.last_at, self.severity, self.escalated_at)
 
 
 class Message(models.Model):

@@ -16,8 +16,8 @@ from django.utils import timezone
 from pydantic import ValidationError
 
 from webapp.alarms.models import Alarm, Channel, Message, Route, Told
-from webapp.alarms.routing import Reason, RouteSpec, Told as ToldFacts, due, is_about, is_on_call
-from webapp.alarms.state import Change, is_silent
+from webapp.alarms.routing import Reason, RouteSpec, due, is_about, is_on_call
+from webapp.alarms.state import Change, is_silent, is_worse
 
 MESSAGES_KEPT = 5_000
 PAGE = 1000
@@ -67,7 +67,7 @@ def tell(told: Sequence[tuple[Alarm, Change]]) -> None:
                 if change.kind == "cleared":
                     _tell_cleared(route, spec, alarm, facts)
                 elif is_about(spec, alarm.severity, alarm.pipeline, alarm.site):
-                    _tell_raised(route, spec, alarm, change.kind == "worse", facts)
+                    _tell_raised(route, spec, alarm, facts)
 
 
 def plan() -> None:
@@ -91,11 +91,10 @@ def _plan_some(alarms: Sequence[Alarm], routes: Sequence[tuple[Route, RouteSpec]
             if not is_about(spec, alarm.severity, alarm.pipeline, alarm.site):
                 continue
             row = known.get((alarm.pk, route.pk))
-            if row is None and not _may_tell(route, spec, alarm, facts):
-                continue
-            told = ToldFacts(row.first_at, row.last_at, row.escalated_at) if row is not None else None
+            told = row.facts if row is not None else None
             for reason in due(spec, alarm.state, told, facts.now):
-                _plan_one(route, spec, alarm, reason, facts)
+                if reason not in ("raised", "worse") or _may_tell(route, spec, alarm, facts):
+                    _plan_one(route, spec, alarm, reason, facts)
 
 
 def _plan_one(route: Route, spec: RouteSpec, alarm: Alarm, reason: Reason, facts: _Facts) -> None:
@@ -104,8 +103,8 @@ def _plan_one(route: Route, spec: RouteSpec, alarm: Alarm, reason: Reason, facts
         current = Alarm.objects.select_for_update().get(pk=alarm.pk)
         if current.cleared_at is not None or current.acknowledged_at is not None:
             return
-        if reason == "raised":
-            _tell_raised(route, spec, current, False, facts)
+        if reason in ("raised", "worse"):
+            _tell_raised(route, spec, current, facts)
             return
         row = Told.objects.get(alarm=current, route=route)
         if reason == "repeat":
@@ -123,17 +122,19 @@ def _may_tell(route: Route, spec: RouteSpec, alarm: Alarm, facts: _Facts) -> boo
     return not follows and bool(_channels(spec.channels, alarm, facts))
 
 
-def _tell_raised(route: Route, spec: RouteSpec, alarm: Alarm, worse: bool, facts: _Facts) -> None:
+def _tell_raised(route: Route, spec: RouteSpec, alarm: Alarm, facts: _Facts) -> None:
+    """Tells that it was raised, or got worse since the route has told of it."""
     now = facts.now
     if is_silent(alarm.state, now) or not is_on_call(spec, now) or not _may_tell(route, spec, alarm, facts):
         return
     row, new = Told.objects.get_or_create(
-        alarm=alarm, route=route, defaults={"first_at": now, "last_at": now}
+        alarm=alarm, route=route, defaults={"first_at": now, "last_at": now, "severity": alarm.severity}
     )
-    if new or worse:
-        _put(route, spec, spec.channels, "raised" if new else "worse", alarm, facts)
-    if not new and worse:
-        Told.objects.filter(pk=row.pk).update(last_at=now)
+    if new:
+        _put(route, spec, spec.channels, "raised", alarm, facts)
+    elif is_worse(alarm.state.severity, row.facts.severity):
+        _put(route, spec, spec.channels, "worse", alarm, facts)
+        Told.objects.filter(pk=row.pk).update(last_at=now, severity=alarm.severity)
 
 
 def _tell_cleared(route: Route, spec: RouteSpec, alarm: Alarm, facts: _Facts) -> None:

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from webapp.alarms.state import SEVERITIES, Severity, State, status_of
+from webapp.alarms.state import SEVERITIES, Severity, State, is_worse, status_of
 
 Reason = Literal["raised", "worse", "repeat", "escalation", "cleared", "test"]
 ROUTES_MAX = 50
@@ -84,6 +84,8 @@ class Told:
 
     first_at: datetime
     last_at: datetime
+    severity: Severity
+    """the greatest that it has told of"""
     escalated_at: datetime | None = None
 
 
@@ -119,7 +121,9 @@ def due(spec: RouteSpec, state: State, told: Told | None, now: datetime) -> list
     if told is None:
         return ["raised"]
     found: list[Reason] = []
-    if spec.repeat_min and now - told.last_at >= timedelta(minutes=spec.repeat_min):
+    if is_worse(state.severity, told.severity):
+        found.append("worse")
+    elif spec.repeat_min and now - told.last_at >= timedelta(minutes=spec.repeat_min):
         found.append("repeat")
     late = spec.escalate_min and now - told.first_at >= timedelta(minutes=spec.escalate_min)
     if late and told.escalated_at is None:

@@ -130,7 +130,11 @@ def taken(state: State | None, happening: Happening) -> tuple[State | None, Chan
 def _raised(state: State | None, what: Raise) -> tuple[State, Change | None]:
     if state is None or state.cleared_at is not None:
         new = State(what.severity, what.message, what.at, what.at, what.values)
-        if state is not None and is_silent(state, what.at) and not _is_worse(what, state.silenced_severity):
+        if (
+            state is not None
+            and is_silent(state, what.at)
+            and not is_worse(what.severity, state.silenced_severity)
+        ):
             new = replace(
                 new,
                 silenced_until=state.silenced_until,
@@ -140,16 +144,16 @@ def _raised(state: State | None, what: Raise) -> tuple[State, Change | None]:
             )
         return new, Change("raised", what.at, note=what.message)
     next = replace(state, message=what.message, values=what.values, seen_at=what.at, count=state.count + 1)
-    if not _is_worse(what, state.severity):
+    if not is_worse(what.severity, state.severity):
         return next, None
     worse = replace(next, severity=what.severity, acknowledged_at=None, acknowledged_by="")
-    if _is_worse(what, state.silenced_severity):
+    if is_worse(what.severity, state.silenced_severity):
         worse = replace(worse, **NOT_SILENCED)
     return worse, Change("worse", what.at, note=what.message)
 
 
-def _is_worse(what: Raise, than: Severity | Literal[""]) -> bool:
-    return than != "" and SEVERITIES.index(what.severity) > SEVERITIES.index(than)
+def is_worse(severity: Severity, than: Severity | Literal[""]) -> bool:
+    return than != "" and SEVERITIES.index(severity) > SEVERITIES.index(than)
 
 
 def _cleared(state: State | None, what: Clear) -> tuple[State | None, Change | None]:

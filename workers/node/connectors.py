@@ -93,7 +93,8 @@ class Connectors:
         """Returns the statuses with what their connectors say."""
         held: dict[str, list[_Connector]] = {}
         for (group, _), each in self._held.items():
-            if each.held.running:
+            # Between a process that has ended by itself and the next one, it is still shown why.
+            if each.held.running or (each.to_run and each.held.failures):
                 held.setdefault(group, []).append(each)
         now_ms = _wall_ms()
         return tuple(
@@ -161,6 +162,7 @@ class Connectors:
                 each.kill()
             case "forget":
                 return False
+        each.to_run = want is not None and want.run
         if want is not None:
             each.forever, each.drains = want.forever, want.drains
         return True
@@ -246,7 +248,7 @@ class _Connector:
         self.process: ConnectorProcess | None = None
         self.status = ConnectorStatus(element=key[1])
         self.notes: tuple[ReplicaNote, ...] = ()
-        self.forever = self.drains = False
+        self.forever = self.drains = self.to_run = False
         self._changed, self._wake = changed, wake
         self._said_ms = 0
 
@@ -302,9 +304,8 @@ class _Connector:
         turned = (status.state, status.why) != (self.status.state, self.status.why)
         self.status = status
         if note:
-            gaps = f"{note} ({status.gap_rows_total} rows)." if status.gap_rows_total else f"{note}."
             new = ReplicaNote(
-                kind="connector.gap", message=f"A gap in {status.element}: {gaps}", at_ms=_wall_ms()
+                kind="connector.gap", message=f"A gap in {status.element}: {note}.", at_ms=_wall_ms()
             )
             self.notes = (*self.notes, new)[-NOTES_KEPT:]
         if turned or note:

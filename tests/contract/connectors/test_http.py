@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
-from pipeline_runtime.connectors import http_in
+from pipeline_runtime.connectors import http_in, pulse
 from pipeline_runtime.connectors.http_in import HttpIngester
 from pipeline_runtime.connectors.http_out import HttpDeliverer, Server, probe
 from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Place
@@ -252,8 +252,9 @@ def test_silent_connections_are_closed_and_many_senders_wait_at_once(monkeypatch
     running.stop()
 
 
-def test_a_sender_that_vanishes_is_noticed() -> None:
-    """The system asks it whether it is still there, and for how long what it was sent is not confirmed."""
+def test_a_connection_has_the_options_by_which_the_system_ends_one_whose_sender_is_gone() -> None:
+    """It asks a silent sender whether it is still there. The first question after 11 s without an answer ends
+    the connection."""
     [port] = free_ports(1)
     with (
         http_in._listening("127.0.0.1", port) as listening,
@@ -261,12 +262,23 @@ def test_a_sender_that_vanishes_is_noticed() -> None:
         listening.accept()[0] as taken,
     ):
         assert taken.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
-        idle, every, count = (
-            taken.getsockopt(socket.IPPROTO_TCP, option)
-            for option in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT)
-        )
-        assert idle + every * count <= 15
-        assert taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) <= 15_000
+        options = (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_USER_TIMEOUT)
+        assert [taken.getsockopt(socket.IPPROTO_TCP, each) for each in options] == [5, 2, 11_000]
+
+
+def test_a_webhook_whose_loop_stands_still_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    [port] = free_ports(1)
+    running, let_go = RunningTrial(webhook(port)), threading.Event()
+    wait_until(lambda: running.status.state == "connected", "the webhook to listen")
+    monkeypatch.setattr(http_in.Webhook, "_is_known", lambda *_: let_go.wait())
+    monkeypatch.setattr(pulse, "PATIENCE_S", 1.5)
+    monkeypatch.setattr(pulse, "END_AFTER_S", 0.5)
+    with socket.create_connection(("127.0.0.1", port), 5) as sender:
+        sender.sendall(b"POST /rows HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
+        assert running.hung.wait(60)
+        assert "Its connector hangs" in running.status.why
+        let_go.set()
+    running.stop(30)
 
 
 def test_a_port_that_is_taken_is_told_and_taken_when_it_is_free() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from paho.mqtt.client import Client
 
+from pipeline_runtime.connectors import pulse
 from pipeline_runtime.connectors.mqtt import MqttIngester
 from pipeline_runtime.connectors.mqtt_out import MqttDeliverer
 from pipeline_runtime.connectors.mqtt_topics import probe, search
@@ -95,6 +96,22 @@ def test_a_message_that_was_not_safe_comes_again(shared_broker: Broker) -> None:
     second.stop()
     rows = trial_ingester(ingester(connection, element="again"), rows=2).rows
     assert sorted({row["value"]["v"] for row in rows}) == [1, 2]
+
+
+def test_a_thread_of_the_library_that_stands_still_ends_the_process(
+    shared_broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = RunningTrial(ingester(shared_broker.connection(), element="still"))
+    wait_until(lambda: running.status.state == "connected", "a connection")
+    let_go = threading.Event()
+    monkeypatch.setattr(running.intake, "put", lambda *_: let_go.wait())
+    monkeypatch.setattr(pulse, "PATIENCE_S", 1.5)
+    monkeypatch.setattr(pulse, "END_AFTER_S", 0.5)
+    shared_broker.publish("plant/still/t", b"{}")
+    assert running.hung.wait(60)
+    assert "Its connector hangs" in running.status.why
+    let_go.set()
+    running.stop(30)
 
 
 def test_a_topic_that_the_element_has_no_more_is_left_out_and_retained_messages_come_once(

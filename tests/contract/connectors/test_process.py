@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -33,8 +34,10 @@ class Running:
 
     def __init__(self, config: ConnectorConfig) -> None:
         self.statuses: list[ConnectorStatus] = []
+        self.said_all = threading.Event()
+        """The process has ended, and what it said last is here."""
         self.process = ConnectorProcess(
-            config.model_dump_json(), lambda status, _: self.statuses.append(status), lambda: None
+            config.model_dump_json(), lambda status, _: self.statuses.append(status), self.said_all.set
         )
         self.process.say(Order(do="run", epoch=1).model_dump_json())
 
@@ -44,7 +47,7 @@ class Running:
 
     def stop(self) -> None:
         self.process.say(Order(do="stop").model_dump_json())
-        wait_until(lambda: not self.process.alive, "the process to end")
+        assert self.said_all.wait(60)
         assert self.process.code == 0
         self.process.kill()
 
@@ -116,7 +119,7 @@ def test_a_process_whose_library_hangs_says_so_and_ends_with_what_it_has_taken_s
     asked = asked.model_copy(update={"connector": "tests.hanging:HangingIngester"})
     for start in (1, 2):
         running = Running(asked)
-        wait_until(lambda at=running: not at.process.alive, "the process to end")
+        assert running.said_all.wait(120)
         assert running.process.code == 1
         running.process.kill()
         whys = list(dict.fromkeys(each.why for each in running.statuses if each.state == "failing"))

@@ -211,6 +211,24 @@ def test_who_is_told_and_when(delivery: Delivery, box: Mailbox, hooks: Hooks) ->
     assert len(hooks.requests) == 2
 
 
+def test_one_that_got_worse_while_nobody_was_on_call_is_told_later(delivery: Delivery, box: Mailbox) -> None:
+    Route.objects.all().delete()
+    delivery.route([delivery.mail], "days", repeat_min=0)
+    raised("Pump")
+    other_day = (timezone.now().weekday() + 3) % 7
+    of = Route.objects.get()
+    Route.objects.update(spec=of.spec | {"on_call": [{"days": [other_day]}]})
+    raised("Pump", "critical")
+    outbox.plan()
+    delivery.attempts()
+    assert len(box.mails) == 1
+    Route.objects.update(spec=of.spec)
+    outbox.plan()
+    outbox.plan()
+    delivery.attempts()
+    assert box.subjects[1:] == ["[Fogline] critical: Pump is hot"]
+
+
 def test_one_that_gets_worse_while_it_is_silenced_is_told(delivery: Delivery, box: Mailbox) -> None:
     raised("Pump")
     delivery.attempts()

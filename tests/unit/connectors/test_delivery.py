@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from pipeline_runtime.connectors import backoff
+from pipeline_runtime.connectors.delivery import Gap, deliver
 from pipeline_runtime.connectors.kafka_ends import Beginning, MadeAgain, beginning
+from pipeline_runtime.connectors.report import Report
 from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Deliverer, Place, Refused
 from pipeline_runtime.connectors.trial import trial_deliverer
 
@@ -114,6 +117,67 @@ DELETED = "Kafka had deleted rows before they were delivered"
 )
 def test_rows_that_kafka_has_deleted_are_counted(stored: int | None, first: int, begins: Beginning) -> None:
     assert beginning(stored, first, 10, kept_outside=False) == begins
+
+
+def test_rows_that_were_told_as_deleted_are_not_counted_again() -> None:
+    assert beginning(2, 5, 10, kept_outside=True, told_to=5) == Beginning(5)
+    assert beginning(2, 8, 10, kept_outside=True, told_to=5) == Beginning(8, ((DELETED, 3),))
+
+
+class Refusing(Deliverer[Any, Any]):
+    """Is away at first."""
+
+    def __init__(self) -> None:
+        super().__init__(PLACE)
+        self.failures = 3
+
+    def open(self, epoch: int) -> None:
+        return None
+
+    def deliver(self, batch: Batch) -> Sequence[Refused]:
+        self.failures -= 1
+        if self.failures >= 0:
+            raise ConnectorError("away")
+        return []
+
+
+class GapRows:
+    """A stream whose first rows are gone; it tells so until a position behind them is stored."""
+
+    gaps: tuple[Gap, ...] = ()
+
+    def __init__(self, delivered: threading.Event) -> None:
+        self._stored, self._delivered = 0, delivered
+
+    def begin(self, position: int | None) -> None:
+        if self._stored < 5:
+            self.gaps = ((DELETED, 5),)
+
+    def next(self, rows_max: int) -> Batch | None:
+        return Batch([{}], [0], [5], 5, 6)
+
+    def store(self, end: int) -> None:
+        self._stored = end
+        self._delivered.set()
+
+    def renew(self) -> None:
+        self._stored = 5
+
+    def put_letters(self, letters: object) -> None:
+        return None
+
+    def close(self) -> None:
+        return None
+
+
+def test_a_gap_is_counted_once_however_often_the_delivery_behind_it_fails() -> None:
+    delivered, report = threading.Event(), Report("e", lambda status, note: None)
+    args = (Refusing(), GapRows(delivered), report, delivered, 1, lambda: None)
+    thread = threading.Thread(target=deliver, args=args, daemon=True)
+    thread.start()
+    assert delivered.wait(60)
+    thread.join(60)
+    assert (report.status.gaps_total, report.status.gap_rows_total) == (1, 5)
 
 
 def test_a_stream_that_was_made_again_is_read_from_its_begin_or_not_at_all() -> None:

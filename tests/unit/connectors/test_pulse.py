@@ -15,8 +15,8 @@ from pipeline_runtime.connectors.pulse import Silence
 from pipeline_runtime.connectors.report import Report
 from pipeline_runtime.connectors.sdk import (
     Batch,
+    ConnectorError,
     Deliverer,
-    Hangs,
     Ingester,
     Intake,
     Place,
@@ -77,8 +77,9 @@ def test_a_library_that_does_not_return_is_told_of_and_ends_the_process(
     running.stop()
 
 
-def test_one_that_goes_on_is_connected_again() -> None:
-    ingester = Hanging(3600)
+def test_one_that_goes_on_is_connected_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pulse, "END_AFTER_S", 3600)
+    ingester = Hanging(0.1)
     running = RunningTrial(ingester, rows=1)
     wait_until(lambda: running.status.state == "failing", "the words")
     ingester.let_go.set()
@@ -90,6 +91,8 @@ def test_one_that_goes_on_is_connected_again() -> None:
 
 class Waiting(Ingester[None, None]):
     """Waits for its next poll, for longer than anybody would wait for a system."""
+
+    patience_s = 0.1
 
     def run(self, intake: Intake, stop: threading.Event) -> None:
         intake.connected()
@@ -104,15 +107,97 @@ def test_one_that_waits_on_purpose_does_not_hang() -> None:
     assert {each.state for each in running.stop().statuses} == {"connected"}
 
 
-class Noticing(Ingester[None, None]):
+class Answering(Ingester[None, None]):
+    """Its answer takes long, as it may."""
+
+    patience_s = 3600
+
     def run(self, intake: Intake, stop: threading.Event) -> None:
-        raise Hangs("a thread of its library stands still")
+        intake.connected()
+        threading.Event().wait(0.5)
+        intake.put([Record(b"{}")])
+        stop.wait()
 
 
-def test_a_hang_that_the_connector_notices_ends_the_process_at_once() -> None:
-    running = RunningTrial(Noticing(PLACE))
-    assert running.hung.wait(60)
-    assert running.stop().why == "a thread of its library stands still"
+def test_one_whose_answer_may_take_long_is_not_told_of() -> None:
+    running = RunningTrial(Answering(PLACE))
+    assert running.intake.enough.wait(60)
+    assert {each.state for each in running.stop().statuses} == {"connected"}
+
+
+class Raising(Hanging):
+    """Its call takes long, and then fails. The next one takes long, too."""
+
+    def __init__(self) -> None:
+        super().__init__(0.1)
+        self.again = threading.Event()
+        self._runs = 0
+
+    def run(self, intake: Intake, stop: threading.Event) -> None:
+        self._runs += 1
+        if self._runs == 2:
+            self.again.set()
+            stop.wait()
+            return
+        intake.connected()
+        self.let_go.wait()
+        raise ConnectorError("It does not answer")
+
+
+def test_one_that_fails_after_it_has_waited_is_not_shown_as_connected(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pulse, "END_AFTER_S", 3600)
+    ingester = Raising()
+    running = RunningTrial(ingester)
+    wait_until(lambda: "has waited" in running.status.why, "the words of the wait")
+    ingester.let_go.set()
+    assert ingester.again.wait(60)
+    wait_until(lambda: running.status.why == "It does not answer", "the words of the error")
+    states = [each.state for each in running.stop().statuses]
+    assert states == ["connected", *["failing"] * (len(states) - 1)]
+
+
+class Complaining(Hanging):
+    def run(self, intake: Intake, stop: threading.Event) -> None:
+        intake.failing("A column is empty")
+        self.let_go.wait()
+        stop.wait()
+
+
+def test_what_the_connector_says_itself_is_shown_again_when_it_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pulse, "END_AFTER_S", 3600)
+    ingester = Complaining(0.1)
+    running = RunningTrial(ingester)
+    wait_until(lambda: "has waited" in running.status.why, "the words of the wait")
+    ingester.let_go.set()
+    wait_until(lambda: running.status.why == "A column is empty", "its own words")
+    running.stop()
+
+
+class Threaded(Waiting):
+    """A thread of its library beats, or stands still."""
+
+    def __init__(self, *, stands_still: bool) -> None:
+        super().__init__(PLACE)
+        self._beats, self._stands_still = 1, stands_still
+
+    def beats(self) -> int | None:
+        self._beats += not self._stands_still
+        return self._beats
+
+
+def test_a_thread_of_a_library_that_stands_still_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pulse, "END_AFTER_S", 0.1)
+    still = RunningTrial(Threaded(stands_still=True))
+    assert still.hung.wait(60)
+    assert "Its connector hangs" in still.stop().why
+    beating = RunningTrial(Threaded(stands_still=False))
+    assert beating.intake.enough.wait(60)
+    assert {each.state for each in beating.stop().statuses} == {"connected"}
+    assert not beating.hung.is_set()
 
 
 class Slow(Deliverer[None, None]):
@@ -188,8 +273,10 @@ def test_a_deliverer_that_says_that_it_goes_on_may_take_long(monkeypatch: pytest
 def test_gaps_are_counted_over_restarts(tmp_path: Path) -> None:
     path = tmp_path / "group" / "element" / "gaps.json"
 
+    notes: list[str] = []
+
     def started() -> Report:
-        return Report("e", lambda status, note: None, kept=KeptGaps(path))
+        return Report("e", lambda status, note: notes.append(note), kept=KeptGaps(path))
 
     first = started()
     first.gap("the broker was away", 3)
@@ -197,6 +284,7 @@ def test_gaps_are_counted_over_restarts(tmp_path: Path) -> None:
     again = started()
     assert (again.status.gaps_total, again.status.gap_rows_total) == (2, 3)
     again.gap("once more", 4)
+    assert notes == ["the broker was away (3 rows)", "nobody knows how many", "once more (4 rows)"]
     assert KeptGaps(path).read() == Gaps(3, 7)
     path.write_text("odd")
     assert started().status.gaps_total == 0

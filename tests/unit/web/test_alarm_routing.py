@@ -65,7 +65,7 @@ def test_it_is_repeated_and_escalated_in_time_until_somebody_knows(
 ) -> None:
     of = spec(repeat_min=repeat, escalate_min=escalate, escalate_to=[2] if escalate else [])
     state = State("warning", "hot", NOW, NOW, acknowledged_at=NOW if known else None)
-    told = Told(NOW, NOW, NOW if escalated else None)
+    told = Told(NOW, NOW, "warning", NOW if escalated else None)
     found = due(of, state, told, NOW + minutes * MINUTE)
     assert ("repeat" in found) == (not known and repeat > 0 and minutes >= repeat)
     assert ("escalation" in found) == (not known and not escalated and escalate > 0 and minutes >= escalate)
@@ -75,6 +75,14 @@ def test_what_was_raised_at_another_time_is_told_when_the_time_begins() -> None:
     of = spec(on_call=[{"days": [6], "begins": "13:00", "ends": "14:00"}])
     assert due(of, RAISED, None, NOW) == []
     assert due(of, RAISED, None, NOW + 60 * MINUTE) == ["raised"]
+
+
+def test_what_got_worse_at_another_time_is_told_when_the_time_begins_also_without_repeats() -> None:
+    of = spec(on_call=[{"days": [6], "begins": "13:00", "ends": "14:00"}], repeat_min=0)
+    worse = State("critical", "hot", NOW, NOW)
+    assert due(of, worse, Told(NOW, NOW, "warning"), NOW) == []
+    assert due(of, worse, Told(NOW, NOW, "warning"), NOW + 60 * MINUTE) == ["worse"]
+    assert due(of, worse, Told(NOW, NOW, "critical"), NOW + 60 * MINUTE) == []
 
 
 def test_a_route_is_about_what_it_names() -> None:

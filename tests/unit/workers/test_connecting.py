@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pipeline_runtime.connectors.pulse import HANGS
 from pipeline_runtime.model.connectors import ConnectorStatus
 from pipeline_runtime.model.desired import ClaimOrder, DesiredReplica, ReplicaStatus, Role
 from pipeline_runtime.model.ids import Epoch
@@ -125,9 +126,9 @@ def test_a_connector_that_fails_is_told_as_a_stall_in_its_own_words() -> None:
 
 
 def test_why_a_process_has_ended_stays_until_the_next_one_says_more() -> None:
-    hangs = ConnectorStatus(element="e", state="failing", why="Its connector hangs.", since_ms=1000)
+    hangs = ConnectorStatus(element="e", state="failing", why=HANGS, since_ms=1000)
     once = ended(hangs, 1, 2000)
-    assert once.why == "Its connector hangs. Its process has ended, and is started again"
+    assert once.why == f"{HANGS}. Its process has ended, and is started again"
     assert (ended(once, 1, 3000), once.since_ms) == (once, 1000)
     starting = ConnectorStatus(element="e", since_ms=3000)
     assert (with_former(once, starting).why, with_former(once, starting).since_ms) == (once.why, 1000)

@@ -191,6 +191,7 @@ class Migration(migrations.Migration):
                 ),
                 ("first_at", models.DateTimeField()),
                 ("last_at", models.DateTimeField()),
+                ("severity", models.CharField(max_length=10)),
                 ("escalated_at", models.DateTimeField(null=True)),
                 (
                     "alarm",

@@ -15,7 +15,7 @@ import "./preview.css";
 
 /** The draft is still for so long before a node is asked. */
 const QUIET_MS = 500;
-const AGAIN_MS = 2000;
+const AGAIN_MS = 500;
 
 export function PreviewTab({ element }: { element: DocElement }) {
   const name = useEditor((state) => state.name);

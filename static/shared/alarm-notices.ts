@@ -44,7 +44,8 @@ function tell(alarms: readonly Alarm[]): void {
   for (const alarm of found.slice(0, AT_ONCE_MAX)) {
     const notice = new Notification(`${alarm.severity}: ${alarm.title}${more}`, {
       body: alarm.message,
-      tag: `fogline-alarm-${alarm.id}`,
+      // one that got worse is a new notification: the browser replaces those of one tag without a sound
+      tag: `fogline-alarm-${alarm.id}-${alarm.severity}`,
     });
     notice.onclick = () => {
       window.focus();

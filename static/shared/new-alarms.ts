@@ -3,8 +3,8 @@ import type { Alarm } from "./types";
 /** How many alarms that are over a browser remembers, so that a page that is behind tells of none again. */
 const KEPT_MAX = 1000;
 
-/** An alarm that got worse is told of once more. */
-const markOf = ({ id, severity }: Alarm) => `${id} ${severity}`;
+/** An alarm that got worse is told of once more. A new database begins with the same ids. */
+const markOf = ({ id, raised_at, severity }: Alarm) => `${id} ${raised_at} ${severity}`;
 
 /**
  * Which of the open alarms a browser tells of: those that nobody knows of, and of which none of its pages has

@@ -108,9 +108,13 @@ def test_a_route_tells_at_several_times_which_its_form_says_in_words(
             expect(night.get_by_text("Sat 22:00 to 06:00 of the next day")).to_be_visible()
             form.get_by_label("Time zone").fill("Mars/Olympus")
             expect(form.get_by_text("Write a time zone such as Europe/Vienna.").last).to_be_visible()
+            # The field is not there with "always", and what was typed is kept.
+            form.get_by_label("When").select_option("always")
+            expect(form.get_by_role("button", name="Create route")).to_be_enabled()
+            form.get_by_label("When").select_option("hours")
             form.get_by_label("Time zone").fill("Europe/Vienna")
-            words = "Mon to Fri 08:00 to 17:00 and Sat 22:00 to 06:00 of the next day (Europe/Vienna)."
-            words = f"It tells {words}"
+            words = "Mon to Fri 08:00 to 17:00; Sat 22:00 to 06:00 of the next day (Europe/Vienna)."
+            words = f"It sends messages {words}"
             expect(form.get_by_text(words).first).to_be_visible()
             form.get_by_role("button", name="Create route").click()
             expect(form).to_have_count(0)

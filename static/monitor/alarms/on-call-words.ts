@@ -1,6 +1,5 @@
 /** When a route tells, in words, and what is wrong with it. Pure. */
-import { listed } from "../../shared/format";
-import type { OnCall } from "../../shared/types";
+import type { OnCall, RouteSpec } from "../../shared/types";
 
 export const DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 /** as the server allows */
@@ -36,7 +35,13 @@ export function spanWords({ days, begins = "00:00", ends = "00:00" }: OnCall): s
 }
 
 export function onCallWords(spans: readonly OnCall[], zone: string): string {
-  return spans.length ? `${listed(spans.map(spanWords))} (${zone})` : "always";
+  return spans.length ? `${spans.map(spanWords).join("; ")} (${zone})` : "always";
+}
+
+/** What is sent: a route that always tells has no time zone, also if a wrong one was typed before. */
+export function withoutUnseenZone(spec: RouteSpec): RouteSpec {
+  const { zone, ...rest } = spec;
+  return spec.on_call?.length && zone !== undefined ? { ...rest, zone } : rest;
 }
 
 export function spanFault({ days, begins = "00:00", ends = "00:00" }: OnCall): string | null {

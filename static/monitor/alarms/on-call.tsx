@@ -1,4 +1,5 @@
 /** When a route tells: always, or in spans of hours on days, such as Mon to Fri 8 to 16 and Sat 10 to 12. */
+import { useState } from "react";
 import { Plus, Trash2 } from "lucide-react";
 import type { OnCall } from "../../shared/types";
 import { Choice, Text } from "../../shared/ui/field";
@@ -24,6 +25,8 @@ export function OnCallTimes({
       zone,
     );
   const fault = spans.length > 0 ? zoneFault(zone) : null;
+  // Those of before, if "always" was chosen and is taken back.
+  const [before, setBefore] = useState<OnCall[]>([WEEK]);
   return (
     <>
       <Choice
@@ -33,7 +36,10 @@ export function OnCallTimes({
           ["always", "always"],
           ["hours", "on-call times"],
         ]}
-        onChange={(next) => onChange(next === "hours" ? [WEEK] : [], zone)}
+        onChange={(next) => {
+          if (spans.length > 0) setBefore([...spans]);
+          onChange(next === "hours" ? before : [], zone);
+        }}
       />
       {spans.map((span, index) => (
         <Span
@@ -74,8 +80,8 @@ export function OnCallTimes({
           />
           {!fault && !spans.some(spanFault) && (
             <p className="muted small">
-              It tells {onCallWords(spans, zone)}. What is raised at another time is told when the next of
-              these times begins, if it is still active.
+              It sends messages {onCallWords(spans, zone)}. What is raised at another time is told when the
+              next of these times begins, if it is still active.
             </p>
           )}
         </>

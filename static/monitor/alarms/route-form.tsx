@@ -7,7 +7,7 @@ import type { AlarmChannel, AlarmRoute, RouteSpec } from "../../shared/types";
 import { Dialog } from "../../shared/ui/dialog";
 import { Choice, Text } from "../../shared/ui/field";
 import { OnCallTimes } from "./on-call";
-import { onCallFault } from "./on-call-words";
+import { onCallFault, withoutUnseenZone } from "./on-call-words";
 import { Ticks } from "./ticks";
 import { routeSentence } from "./words";
 
@@ -36,7 +36,7 @@ export function RouteForm({
   const change = (part: Partial<RouteSpec>) => setSpec({ ...spec, ...part });
   const sites = [...new Set(nodes.map((node) => node.site || node.name))].sort();
   const sent: RouteSpec = {
-    ...spec,
+    ...withoutUnseenZone(spec),
     repeat_min: typedNumber(repeat),
     escalate_min: typedNumber(late),
     wait_s: typedNumber(wait),

@@ -113,7 +113,9 @@ export function routeSentence(spec: RouteSpec, channels: readonly AlarmChannel[]
     listed(ids.map((id) => channels.find((channel) => channel.id === id)?.name ?? `channel ${id}`));
   const whose = spec.pipelines?.length ? ` of ${listed(spec.pipelines)}` : "";
   const where = spec.sites?.length ? ` at ${listed(spec.sites)}` : "";
-  const when = spec.on_call?.length ? ` It tells ${onCallWords(spec.on_call, spec.zone ?? "UTC")}.` : "";
+  const when = spec.on_call?.length
+    ? ` It sends messages ${onCallWords(spec.on_call, spec.zone ?? "UTC")}.`
+    : "";
   const least =
     spec.severity === "info"
       ? "Alarms"

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Alarm, AlarmChannel, AlarmMetric } from "../../shared/types";
 import { newAlarms } from "../../shared/new-alarms";
-import { onCallFault, spanWords } from "../alarms/on-call-words";
+import { onCallFault, spanWords, withoutUnseenZone } from "../alarms/on-call-words";
 import { matches, routeSentence, ruleSentence, valuesWords } from "../alarms/words";
 
 const alarm = (change: Partial<Alarm> = {}): Alarm => ({
@@ -57,6 +57,19 @@ test("the browser tells once more of an alarm that gets worse, and of one whose 
   const { known } = newAlarms([], [alarm(), alarm({ id: 2, status: "silenced" })]);
   const { found } = newAlarms(known, [alarm({ severity: "critical" }), alarm({ id: 2 })]);
   expect(found.map(({ id }) => id)).toEqual([1, 2]);
+});
+
+test("an alarm of a new database is told of, though a former one had its id", () => {
+  const { known } = newAlarms([], [alarm()]);
+  expect(newAlarms(known, [alarm({ raised_at: "2026-11-30T12:00:00Z" })]).found).toHaveLength(1);
+});
+
+test("the time zone of a route that always tells is not sent", () => {
+  const spec = { channels: [1], zone: "Mars" };
+  expect(withoutUnseenZone(spec)).toEqual({ channels: [1] });
+  expect(withoutUnseenZone({ ...spec, on_call: [] })).toEqual({ channels: [1], on_call: [] });
+  const timed = { ...spec, on_call: [{ days: [1] }] };
+  expect(withoutUnseenZone(timed)).toEqual(timed);
 });
 
 test("what a browser remembers of alarms is bounded, and what is open is never forgotten", () => {
@@ -127,7 +140,7 @@ test("a route says who is told, when, and who else", () => {
       channels,
     ),
   ).toBe(
-    "Critical alarms at hall go to mail. It tells Mon to Fri 08:00 to 16:00 and Sat 10:00 to 12:00 (Europe/Vienna)." +
+    "Critical alarms at hall go to mail. It sends messages Mon to Fri 08:00 to 16:00; Sat 10:00 to 12:00 (Europe/Vienna)." +
       " Repeated every 30 minutes until somebody acknowledges." +
       " If nobody does for 10 minutes, shift lead is told, too.",
   );

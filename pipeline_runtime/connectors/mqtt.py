@@ -6,6 +6,7 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from time import monotonic, time
 from typing import Any, Protocol
@@ -28,6 +29,9 @@ from pipeline_runtime.connectors.sparkplug_in import EdgeMessages
 from pipeline_runtime.operators.mqtt import MqttConnection, MqttInParams
 
 log = logging.getLogger(__name__)
+
+_SHARING = {"$share": 2, "$oshare": 2, "$queue": 1, "$exclusive": 1}
+"""The words before a filter, as brokers know them, and how many levels they take: $share has a group."""
 
 
 def _acknowledge(client: Client, message: MQTTMessage) -> None:
@@ -57,6 +61,15 @@ def matcher_of(filters: Sequence[str]) -> MQTTMatcher:
         if each.startswith("$"):
             matcher[each.split("/", 2 if each.startswith("$share/") else 1)[-1]] = True
     return matcher
+
+
+def unshared(filter_: str) -> str:
+    """Returns a filter that takes no message away from another client: without the words by which a broker
+    gives a message to one client of several, or lets one client alone subscribe."""
+    for word, levels in _SHARING.items():
+        if filter_.startswith(f"{word}/"):
+            return filter_.split("/", levels)[-1]
+    return filter_
 
 
 class Messages(Protocol):
@@ -127,6 +140,16 @@ class MqttIngester(Ingester[MqttInParams, MqttConnection]):
             self._session = None
             put.close()
             self._away_since_s = monotonic()
+
+    def for_preview(self) -> MqttIngester:
+        params = {"qos": 0, "keep_s": 0, "topics": tuple(unshared(each) for each in self.place.params.topics)}
+        return MqttIngester(
+            replace(
+                self.place,
+                params=self.place.params.model_copy(update=params),
+                connection=self.place.connection.model_copy(update={"rebirths": False}),
+            )
+        )
 
     def forget(self) -> None:
         session = self._new_session(fresh=True, keep_s=0)

@@ -18,14 +18,13 @@ _BYTES_MAX = 4 << 20
 
 
 def sampled(ingester: Ingester[Any, Any] | OnceIngester[Any, Any]) -> SampleAnswer:
-    """Returns what it reads until there are enough records, or nothing more is to be expected soon. What a
-    system keeps for it is removed again."""
+    """Returns what it reads until there are enough records, or nothing more is to be expected soon."""
+    if isinstance(ingester, Ingester):
+        ingester = ingester.for_preview()
     running = RunningTrial(ingester, SAMPLE_RECORDS_MAX)
     _wait(running)
     with suppress(AssertionError):  # one that does not end in time ends with the process
         running.stop(_END_S)
-    if isinstance(ingester, Ingester):
-        ingester.forget()
     now_ms, left, records = int(time() * 1000), _BYTES_MAX, []
     for each in running.taken.records[:SAMPLE_RECORDS_MAX]:
         left -= len(each.value)

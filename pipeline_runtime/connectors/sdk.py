@@ -131,6 +131,11 @@ class Ingester(ABC, Generic[P, C]):
         """Reads until `stop` is set, then returns within 2 s, disconnected. Raises ConnectorError. It is
         called again after that, so it connects each time."""
 
+    def for_preview(self) -> Ingester[P, C]:
+        """Returns what reads for a preview, beside the element that may run. It takes no row away from that
+        element, writes nothing to the system, and lets the system keep nothing for it."""
+        return self
+
     def forget(self) -> None:
         """Called after `run` when the element has gone for good: removes what the system keeps for it."""
         return None

@@ -64,14 +64,24 @@ class PreviewLetter(Frozen):
 
 
 Refusal = Literal[
-    "busy", "fetching", "starting", "too-long", "too-much", "spark", "unreachable", "failed", "ended"
+    "busy",
+    "fetching",
+    "starting",
+    "reading",
+    "too-long",
+    "too-much",
+    "spark",
+    "unread",
+    "unreachable",
+    "failed",
+    "ended",
 ]
 """Why a preview has no answer, or only a part of it.
 
 busy: other previews wait already; fetching: the node fetches a file first; starting: the process that makes
-previews starts first; too-long, too-much: it takes more time or memory than a preview may; spark: an operator
-that is written for Spark; unreachable: Kafka, a file or the
-system of a connector is out of the node's reach; failed: an operator
+previews starts first; reading: a connector reads still; too-long, too-much: it takes more time or memory than
+a preview may; spark: an operator that is written for Spark; unread: a connector that a preview may not read;
+unreachable: Kafka, a file or the system of a connector is out of the node's reach; failed: an operator
 raised; ended: the process ended without an answer.
 """
 

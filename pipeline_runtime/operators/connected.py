@@ -48,6 +48,9 @@ class ConnectorSource(ConnectedOperator):
     inputs = ()
     external = "in"
     delivery_why = "After a failure or a move, rows that were under way may come again."
+    # Why a preview may not read from its system, in words for a user; empty if it may. A system that hands a
+    # row to one reader alone is not read by a preview.
+    no_preview: ClassVar[str] = ""
 
     @abstractmethod
     def reading(self) -> RecordReading:

@@ -1989,7 +1989,7 @@ export interface PreviewStreamOut {
 }
 
 export interface PreviewTrouble {
-  kind: "busy" | "fetching" | "starting" | "too-long" | "too-much" | "spark" | "unreachable" | "failed" | "ended";
+  kind: "busy" | "fetching" | "starting" | "reading" | "too-long" | "too-much" | "spark" | "unread" | "unreachable" | "failed" | "ended";
   element: string;
   title: string;
   message: string;

@@ -318,6 +318,7 @@ _WORDS: dict[Refusal, tuple[str, str]] = {
     "busy": ("{node} has other previews to make first.", "It is tried again by itself."),
     "fetching": ("{node} fetches the file first.", "It is tried again by itself."),
     "starting": ("{node} first starts the process that makes previews.", "It is tried again by itself."),
+    "reading": ("{node} still reads what comes to {title}.", "It is tried again by itself."),
     "too-long": (
         "{node} needed more than a few seconds, so the preview was stopped.",
         "Preview an element before this one, or choose another node.",
@@ -329,6 +330,10 @@ _WORDS: dict[Refusal, tuple[str, str]] = {
     "spark": (
         "{title} is written for Spark, so it is not previewed, and neither is what comes after it.",
         "Preview an element before it.",
+    ),
+    "unread": (
+        "A preview does not read what comes to {title}: {why}",
+        "Deploy it. Then preview it at the newest rows of its stream, or pin rows.",
     ),
     "unreachable": ("What {title} reads cannot be reached from {node}: {why}", "Choose another node."),
     "failed": (

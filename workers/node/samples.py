@@ -73,10 +73,14 @@ class Samples:
         self._sealed.keep(question.connections)
         self._readings = {key: each for key, each in self._readings.items() if not each.is_old}
         found: Arrived = {}
+        for spec in _read(question):
+            operator: Any = default_registry().get(spec.elements[0].type)
+            if operator.no_preview:
+                return PreviewAnswer(refused="unread", at=spec.elements[0].id, why=operator.no_preview)
         for spec, reading in [(spec, self._reading(spec, question)) for spec in _read(question)]:
             answer = reading.answer(WAIT_S)
             if answer is None:
-                return PreviewAnswer(refused="starting")
+                return PreviewAnswer(refused="reading", at=spec.elements[0].id)
             if answer.why and not answer.records:
                 return PreviewAnswer(refused="unreachable", at=spec.elements[0].id, why=answer.why)
             found[spec.inputs[0].source] = [

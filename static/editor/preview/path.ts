@@ -26,7 +26,7 @@ export function pathKey(document: PipelineDocument, id: string): string {
 /** Whether the node is only busy with something first, so that it is asked again. */
 export function isOnItsWay(preview: ElementPreview | undefined): boolean {
   const kind = preview?.trouble?.kind;
-  return kind === "busy" || kind === "fetching" || kind === "starting";
+  return kind !== undefined && ["busy", "fetching", "starting", "reading"].includes(kind);
 }
 
 /** How many of the rows are shown. */

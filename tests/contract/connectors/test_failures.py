@@ -6,7 +6,6 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from time import monotonic
 from typing import Any
 
 import pytest
@@ -23,7 +22,6 @@ from tests.ports import free_ports
 
 pytestmark = pytest.mark.integration
 
-TOLD_S = 10.0
 FLOOD_BYTES = 10_000_000
 DATABASE = {"database": "d", "user": "u"}
 KINDS: dict[str, tuple[Callable[[Any, str], Probed], type[Any], dict[str, Any]]] = {
@@ -37,12 +35,10 @@ KINDS: dict[str, tuple[Callable[[Any, str], Probed], type[Any], dict[str, Any]]]
 
 
 def why(kind: str, port: int) -> str:
-    """What a probe says, in time."""
+    """What a probe says."""
     probe, connection, fields = KINDS[kind]
-    began_s = monotonic()
     with pytest.raises(ConnectorError) as caught:
         probe(connection.model_validate({"host": "127.0.0.1", "port": port, **fields}), "")
-    assert monotonic() - began_s < TOLD_S
     return str(caught.value)
 
 

@@ -21,7 +21,7 @@ from pipeline_runtime.operators.mqtt import MqttConnection, MqttInParams, MqttOu
 from tests.brokers import Broker
 from tests.chosen import chosen
 from tests.ports import free_ports
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.integration
 
@@ -56,7 +56,7 @@ def test_messages_come_by_wildcards_with_their_topics(shared_broker: Broker, ver
     shared_broker.publish("plant/a/t", b'{"v": 1}')
     shared_broker.publish("plant/a/other", b'{"v": 2}')
     shared_broker.publish("plant/b/t", b'{"v": 3}')
-    assert running.intake.enough.wait(10)
+    assert running.intake.enough.wait(PATIENCE_S)
     rows = running.stop().rows
     assert [(row["levels"][1], row["value"]["v"]) for row in rows] == [("a", 1), ("b", 3)]
 
@@ -128,7 +128,7 @@ def test_a_topic_that_the_element_has_no_more_is_left_out_and_retained_messages_
     wait_until(lambda: running.status.state == "connected", "a connection")
     shared_broker.publish("old/t", b'{"v": 4}')
     shared_broker.publish("new/t", b'{"v": 5}')
-    assert running.intake.enough.wait(10)
+    assert running.intake.enough.wait(PATIENCE_S)
     assert [row["value"]["v"] for row in running.stop().rows] == [3, 5]
 
 
@@ -144,7 +144,7 @@ def test_no_message_is_lost_while_the_broker_is_killed_and_comes_back(tmp_path: 
                 broker.start()
                 wait_until(lambda: running.status.state == "connected", "a new connection")
             broker.publish("plant/a/t", b'{"v": %d}' % number)
-        assert running.intake.enough.wait(10)
+        assert running.intake.enough.wait(PATIENCE_S)
         assert {row["value"]["v"] for row in running.stop().rows} == set(range(30))
 
 
@@ -160,11 +160,11 @@ def test_a_broker_that_ends_or_hangs_is_told_in_words_and_nothing_is_lost(tmp_pa
         wait_until(lambda: running.status.state == "connected", "a new connection")
         broker.publish("plant/a/t", b'{"v": 2}')
         broker.hang()
-        wait_until(lambda: running.status.state == "failing", "the hang to be noticed", timeout_s=12)
+        wait_until(lambda: running.status.state == "failing", "the hang to be noticed")
         broker.go_on()
-        wait_until(lambda: running.status.state == "connected", "a new connection", timeout_s=40)
+        wait_until(lambda: running.status.state == "connected", "a new connection")
         broker.publish("plant/a/t", b'{"v": 3}')
-        assert running.intake.enough.wait(10)
+        assert running.intake.enough.wait(PATIENCE_S)
         assert {row["value"]["v"] for row in running.stop().rows} == {1, 2, 3}
 
 

@@ -3,19 +3,26 @@ and the elements run on what has come."""
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pipeline_runtime.connectors.mqtt import MqttIngester
 from pipeline_runtime.connectors.mqtt_session import Session
+from pipeline_runtime.connectors.sample import sampled
+from pipeline_runtime.connectors.sdk import Place
+from pipeline_runtime.connectors.trial import RunningTrial
 from pipeline_runtime.model.connectors import PURPOSE_SENT, SealedConnection
 from pipeline_runtime.model.preview import PreviewAnswer
 from pipeline_runtime.operators.connections import ConnectionFields
+from pipeline_runtime.operators.mqtt import MqttInParams
 from pipeline_runtime.preview.run import preview
 from pipeline_runtime.sealing import seal
 from tests.brokers import Broker
 from tests.opcua_servers import PRESS, OpcUaServer
+from tests.ports import free_ports
 from tests.unit.preview.previewing import NO_KAFKA, NOW_MS, draft, question, rows
 from tests.waiting import PATIENCE_S, wait_until
 from workers.node import samples as module
@@ -33,7 +40,7 @@ def previewed(
     sent = SealedConnection(name="plant", kind=connection.kind, version=1, sealed=sealed)
     asked = question(draft(*elements), element, connections=(sent,))
     found = samples.arrived(asked)
-    while isinstance(found, PreviewAnswer) and found.refused == "starting":
+    while isinstance(found, PreviewAnswer) and found.refused == "reading":
         found = samples.arrived(asked)  # as the dashboard does
     if isinstance(found, PreviewAnswer):
         return found
@@ -98,10 +105,42 @@ def test_messages_are_previewed_and_the_broker_keeps_nothing_for_a_preview(tmp_p
         assert not session.session_present
 
 
+def test_a_preview_takes_no_message_from_the_element_that_runs_and_asks_no_edge_node(tmp_path: Path) -> None:
+    """The topic is shared: each message goes to one client of the group."""
+    with Broker(tmp_path) as broker:
+        connection = broker.connection(rebirths=True)
+        columns = [{"name": "n", "type": "integer"}]
+        params = MqttInParams.model_validate(
+            {"connection": "plant", "topics": ["$share/group/hall/#"], "columns": columns}
+        )
+        deployed = RunningTrial(MqttIngester(Place("dep", "in", params, connection)))
+        wait_until(lambda: deployed.status.state == "connected", "a connection")
+        preview = MqttIngester(Place("preview", "in", params, connection))
+        assert not preview.for_preview().place.connection.rebirths
+        sent = 0
+        with ThreadPoolExecutor(1) as pool:
+            previewing = pool.submit(sampled, preview)
+            while not previewing.done():
+                broker.publish("hall/a", b'{"n": %d}' % sent)
+                sent += 1
+        assert previewing.result().records
+        wait_until(lambda: len(deployed.taken.records) >= sent, "all messages")
+        assert {row["value"]["n"] for row in deployed.stop().rows} == set(range(sent))
+
+
+def test_a_webhook_opens_no_port_for_a_preview() -> None:
+    columns = [{"name": "t", "type": "number"}]
+    params = {"connection": "plant", "port": free_ports(1)[0], "columns": columns}
+    answer = Samples(KEY).arrived(question(draft({"id": "in", "type": "http-in", "params": params}), "in"))
+    assert isinstance(answer, PreviewAnswer)
+    assert (answer.refused, answer.at) == ("unread", "in")
+    assert "throw them away" in answer.why
+
+
 def test_a_connection_that_is_not_there_is_told_at_the_element(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "KEPT_S", PATIENCE_S)
     samples, asked = Samples(KEY), question(draft(opcua("Temperature")), "in")
-    wait_until(lambda: _refused(samples.arrived(asked)) != "starting", "the connector to have ended")
+    wait_until(lambda: _refused(samples.arrived(asked)) != "reading", "the connector to have ended")
     answer = samples.arrived(asked)
     assert isinstance(answer, PreviewAnswer)
     assert answer.why.startswith('There is no connection "plant"')

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from time import monotonic
 from typing import Any
 
 import httpx
@@ -29,7 +28,6 @@ from tests.waiting import wait_until
 pytestmark = pytest.mark.integration
 
 Probe = Callable[[Any, str], Probed]
-TOLD_S = 10.0
 
 
 @pytest.fixture(scope="module")
@@ -46,10 +44,8 @@ def fields(authority: Authority, own: Pair) -> dict[str, Any]:
 
 
 def why(probe: Probe, connection: TlsFields, **changed: Any) -> str:
-    began_s = monotonic()
     with pytest.raises(ConnectorError) as caught:
         probe(connection.model_copy(update=changed), "")
-    assert monotonic() - began_s < TOLD_S
     return str(caught.value)
 
 

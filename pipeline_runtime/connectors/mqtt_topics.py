@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 from paho.mqtt.client import Client, MQTTMessage
+from pydantic import ValidationError
 
 from pipeline_runtime.connectors.mqtt_session import Session
 from pipeline_runtime.connectors.sdk import Probed
@@ -20,6 +21,7 @@ from pipeline_runtime.operators.mqtt import MqttConnection
 PROBE_S = 2.5
 TOPICS_FOUND_MAX = 500
 _DEPTH_MAX = 4
+_PAYLOAD_BYTES_MAX = 1 << 20
 _PLAIN_KEY = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 
 
@@ -38,11 +40,15 @@ def _heard(connection: MqttConnection, filter_: str, find: str) -> Probed:
     rows: list[dict[str, Any]] = []
     newest: dict[str, bytes] = {}
     more: set[str] = set()
+    left_out: set[str] = set()
 
     def take(_: Client, __: Any, message: MQTTMessage) -> None:
         if find.casefold() not in message.topic.casefold():
             return
         payload = bytes(message.payload)
+        if len(payload) > _PAYLOAD_BYTES_MAX:
+            left_out.add(message.topic)
+            return
         if len(rows) < ROWS_SHOWN:
             metrics = metric_names(message.topic, payload)
             text = payload[:VALUE_MAX].decode(errors="replace") if metrics is None else metrics[:VALUE_MAX]
@@ -59,16 +65,24 @@ def _heard(connection: MqttConnection, filter_: str, find: str) -> Probed:
         session.lost.wait(PROBE_S)
     finally:
         session.close()
-    found = tuple(_found(topic, payload) for topic, payload in sorted(newest.items()))
-    return Probed(_words(len(found), find, is_cut=bool(more)), tuple(rows), found)
+    found = []
+    for topic, payload in sorted(newest.items()):
+        try:
+            found.append(_found(topic, payload))
+        except ValidationError:  # one topic spoils no others
+            left_out.add(topic)
+    words = _words(len(found), find, is_cut=bool(more))
+    if left_out:
+        words += f" Left out: {len(left_out)}, whose topic or payload is too long or holds a broken text."
+    return Probed(words, tuple(rows), tuple(found))
 
 
 def _words(count: int, find: str, *, is_cut: bool) -> str:
     which = f", whose topic has “{find}” in it," if find else ""
     if not count:
-        return f"Connected. No message{which} came within {PROBE_S:.0f} s."
+        return f"Connected. No message{which} came within {PROBE_S:g} s."
     cut = " There are more topics: search for the others." if is_cut else ""
-    return f"Connected. Messages{which} of {count} topics came within {PROBE_S:.0f} s.{cut}"
+    return f"Connected. Messages{which} of {count} topics came within {PROBE_S:g} s.{cut}"
 
 
 def _found(topic: str, payload: bytes) -> Found:

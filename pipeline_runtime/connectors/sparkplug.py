@@ -26,6 +26,8 @@ PAYLOAD_BYTES_MAX = 4 << 20
 METRICS_MAX = 20_000
 _SEQS = 256
 """Messages of an edge node are numbered from 0 to 255, and then from 0 again."""
+_REPEATED_MAX = 8
+"""A message that comes again is so few messages old: it comes twice at once where two filters find it."""
 _OF_NODE = frozenset({"NBIRTH", "NDATA", "NDEATH"})
 _OF_DEVICE = frozenset({"DBIRTH", "DDATA", "DDEATH"})
 _NO_DATA = frozenset({"NCMD", "DCMD", "STATE"})
@@ -118,7 +120,7 @@ def missed_before(last: int | None, seq: int) -> int | None:
     if last is None:
         return 0
     ahead = (seq - last) % _SEQS
-    return ahead - 1 if 0 < ahead <= _SEQS // 2 else None
+    return ahead - 1 if 0 < ahead < _SEQS - _REPEATED_MAX else None
 
 
 def rebirth_command(now_ms: int) -> bytes:

@@ -64,14 +64,15 @@ def new_targets(
     before: Sequence[Entry], places: Iterable[tuple[str, Entry]], columns: Sequence[Field]
 ) -> list[Entry]:
     """Returns the entries `before`, and one for each place: its title, and what belongs into the entry. It
-    gets the column of the same name, else the next one that is written nowhere yet."""
+    gets the column of the same name. Without one its column is empty, so that the form asks for it: a value
+    must not go to a machine by chance."""
     made = list(before)
     for title, place in places:
         free = [
             each.name for each in columns if each.name not in {str(entry.get("column")) for entry in made}
         ]
         like = [each for each in free if each.casefold() == column_name([title], ()).casefold()]
-        made.append({"column": next(iter([*like, *free]), ""), **place})
+        made.append({"column": next(iter(like), ""), **place})
     return made
 
 
@@ -164,11 +165,12 @@ def table(params: Mapping[str, Any], ticked: Found, columns: Sequence[Field]) ->
 
 
 def table_to_read(params: Mapping[str, Any], ticked: Found) -> dict[str, Any]:
-    """Returns the parameters of PostgreSQL in: the table, its columns, and as rising column its key, or its
-    first time if the key is not one column."""
+    """Returns the parameters of PostgreSQL in: the table, its columns, and as rising column its key, if that
+    is one whole number. Else the rising column is empty, so that the form asks for it: rows would be lost
+    without a word by a column that does not rise."""
     namespace, _, name = ticked.path.partition(".")
-    keys = [each.name for each in ticked.parts if each.key]
-    times = [each.name for each in ticked.parts if each.type is FieldType.TIMESTAMP]
-    rising = keys[0] if len(keys) == 1 else next(iter(times), "")
+    keys = [each for each in ticked.parts if each.key]
+    rises = len(keys) == 1 and keys[0].type is FieldType.INTEGER
+    rising = keys[0].name if rises else ""
     columns = [{"name": each.name, "type": str(each.type)} for each in ticked.parts if each.type is not None]
     return {**params, "namespace": namespace, "table": name, "rising": rising, "columns": columns}

@@ -19,10 +19,16 @@ export const WHOLE = "";
 const has = ({ title, within }: FoundThing, find: string): boolean =>
   [title, ...within].some((each) => each.toLowerCase().includes(find.trim().toLowerCase()));
 
+/** The paths of what a thing lies in. A system may have loops: a thing that lies in itself is not opened again. */
+export type Above = readonly string[];
+
 /** The things at a place that have `find` in their name, or among what was looked into below them. */
-export function matching(branches: Branches, path: string, find: string): FoundThing[] {
+export function matching(branches: Branches, path: string, find: string, above: Above = []): FoundThing[] {
   const things = branches[path]?.things ?? [];
-  return things.filter((each) => has(each, find) || matching(branches, each.path, find).length > 0);
+  const inside = [...above, path];
+  const isBelow = (each: FoundThing) =>
+    !inside.includes(each.path) && matching(branches, each.path, find, inside).length > 0;
+  return things.filter((each) => has(each, find) || isBelow(each));
 }
 
 /** All that may be ticked and is shown at a place and, where it is opened, below it. */
@@ -31,10 +37,14 @@ export function usable(
   path: string,
   find: string,
   open: ReadonlySet<string>,
+  above: Above = [],
 ): FoundThing[] {
-  return matching(branches, path, find).flatMap((each) => [
+  const inside = [...above, path];
+  return matching(branches, path, find, above).flatMap((each) => [
     ...(each.usable ? [each] : []),
-    ...(open.has(each.path) ? usable(branches, each.path, has(each, find) ? "" : find, open) : []),
+    ...(open.has(each.path) && !inside.includes(each.path)
+      ? usable(branches, each.path, below(each, find), open, inside)
+      : []),
   ]);
 }
 

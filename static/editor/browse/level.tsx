@@ -2,7 +2,7 @@
 import { useContext, useId, createContext } from "react";
 import { ChevronDown, ChevronRight } from "lucide-react";
 import type { FoundThing } from "../../shared/types";
-import { below, kindWords, matching, valueWords, type Branches } from "./found";
+import { below, kindWords, matching, valueWords, type Above, type Branches } from "./found";
 
 interface Listed {
   branches: Branches;
@@ -26,26 +26,42 @@ export const ListContext = createContext<Listed>({
   tick: () => undefined,
 });
 
-export function Level({ path, find, label }: { path: string; find: string; label: string }) {
-  const { branches } = useContext(ListContext);
-  return <Things things={matching(branches, path, find)} find={find} label={label} />;
+interface LevelProps {
+  path: string;
+  find: string;
+  label: string;
+  above?: Above;
 }
 
-export function Things({ things, find, label }: { things: FoundThing[]; find: string; label: string }) {
+export function Level({ path, find, label, above = [] }: LevelProps) {
+  const { branches } = useContext(ListContext);
+  const things = matching(branches, path, find, above);
+  return <Things things={things} find={find} label={label} above={[...above, path]} />;
+}
+
+interface ThingsProps {
+  things: FoundThing[];
+  find: string;
+  label: string;
+  above?: Above;
+}
+
+export function Things({ things, find, label, above = [] }: ThingsProps) {
   if (things.length === 0) return null;
   return (
     <ul className="browse__list" aria-label={label}>
       {things.map((each) => (
-        <Thing key={each.path} thing={each} find={find} />
+        <Thing key={each.path} thing={each} find={find} above={above} />
       ))}
     </ul>
   );
 }
 
-function Thing({ thing, find }: { thing: FoundThing; find: string }) {
+function Thing({ thing, find, above }: { thing: FoundThing; find: string; above: Above }) {
   const { branches, open, ticked, single, toggle, tick } = useContext(ListContext);
   const id = useId();
-  const isOpen = open.has(thing.path);
+  const isLoop = above.includes(thing.path);
+  const isOpen = !isLoop && open.has(thing.path);
   const kind = kindWords(thing);
   const value = valueWords(thing);
   const branch = branches[thing.path];
@@ -53,7 +69,7 @@ function Thing({ thing, find }: { thing: FoundThing; find: string }) {
   return (
     <li>
       <div className="browse__row">
-        {thing.inner ? (
+        {thing.inner && !isLoop ? (
           <button
             type="button"
             className="button button--quiet button--icon button--small"
@@ -100,6 +116,7 @@ function Thing({ thing, find }: { thing: FoundThing; find: string }) {
           <Level
             path={thing.path}
             find={below(thing, find)}
+            above={above}
             label={`In ${place ? `${place} / ` : ""}${thing.title}`}
           />
         </div>

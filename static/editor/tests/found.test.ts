@@ -35,6 +35,17 @@ test("all that is shown can be ticked, and nothing that is closed or left out", 
   expect(paths(usable(BRANCHES, WHOLE, "press", new Set(["Press"])))).toEqual(["Temperature", "Strokes"]);
 });
 
+test("a thing that lies in itself is shown, and not looked into again", () => {
+  const looped: Branches = {
+    [WHOLE]: branch(thing("A", { inner: true })),
+    A: branch(thing("B", { inner: true, usable: true })),
+    B: branch(thing("A", { inner: true }), thing("Speed", { usable: true })),
+  };
+  expect(paths(usable(looped, WHOLE, "", new Set(["A", "B"])))).toEqual(["B", "Speed"]);
+  expect(paths(matching(looped, WHOLE, "speed"))).toEqual(["A"]);
+  expect(paths(matching(looped, WHOLE, "nowhere"))).toEqual([]);
+});
+
 test("things are told with their type, unit and fields", () => {
   expect(kindWords(thing("t", { type: "Double", unit: "°C" }))).toBe("Double, °C");
   const part = { name: "a", type: "number" as const, key: false };

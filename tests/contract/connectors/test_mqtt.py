@@ -218,6 +218,21 @@ def test_a_probe_shows_the_first_messages_and_the_topics(shared_broker: Broker) 
     assert [each.path for each in search(shared_broker.connection(), "PT/B").found] == ["kept/b"]
 
 
+def test_one_odd_message_spoils_no_others(tmp_path: Path) -> None:
+    with Broker(tmp_path) as broker:
+        client = broker.client()
+        odd = {"odd/key": b'{"\\ud800": 1}', "odd/" + "x" * 6000: b"1", "odd/large": b"0" * (1 << 20) + b"1"}
+        for topic, payload in {**odd, "good": b'{"v": 1}'}.items():
+            client.publish(topic, payload, 1, retain=True).wait_for_publish(PATIENCE_S)
+        client.disconnect()
+
+        def is_whole() -> bool:
+            probed = probe(broker.connection(), "")
+            return [each.path for each in probed.found] == ["good"] and "Left out: 3" in probed.words
+
+        wait_until(is_whole, "the good topic, and the count of the others")
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("qos", [0, 1, 2])
 def test_rows_are_published_each_to_its_topic(shared_broker: Broker, version: str, qos: int) -> None:

@@ -137,7 +137,10 @@ def test_topics_say_who_sends() -> None:
 
 @pytest.mark.parametrize(
     ("last", "seq", "missed"),
-    [(None, 9, 0), (1, 2, 0), (255, 0, 0), (1, 5, 3), (254, 1, 2), (5, 5, None), (5, 3, None)],
+    [
+        *((None, 9, 0), (1, 2, 0), (255, 0, 0), (1, 5, 3), (254, 1, 2), (0, 201, 200), (8, 255, 246)),
+        *((5, 5, None), (5, 3, None), (8, 0, None), (3, 254, None)),
+    ],
 )
 def test_numbers_of_messages_say_how_many_are_missing(last: int | None, seq: int, missed: int | None) -> None:
     assert missed_before(last, seq) == missed

@@ -18,11 +18,16 @@ CONNECTION = {"connection": "plant"}
 
 
 def taken(type_: str, params: dict[str, Any], *ticked: Found, columns: tuple[Field, ...] = ()) -> Any:
+    made = asking(type_, params, *ticked, columns=columns)
+    default_registry().get(type_).Params.model_validate(made)
+    return made
+
+
+def asking(type_: str, params: dict[str, Any], *ticked: Found, columns: tuple[Field, ...] = ()) -> Any:
+    """Parameters in which the form may ask for something."""
     operator: Any = default_registry().get(type_)
     assert issubclass(operator, ConnectedOperator)
-    params = operator.taken({**CONNECTION, **params}, ticked, columns)
-    operator.Params.model_validate(params)
-    return params
+    return operator.taken({**CONNECTION, **params}, ticked, columns)
 
 
 def node(name: str, *within: str, holds: FieldType = NUMBER, unit: str = "") -> Found:
@@ -55,10 +60,10 @@ def test_nodes_become_columns_with_their_types_and_units_beside_those_that_are_t
     ]
 
 
-def test_a_node_to_write_gets_the_column_of_its_name_or_the_next_one() -> None:
+def test_a_node_to_write_gets_the_column_of_its_name_alone() -> None:
     columns = (Field(name="a", type=NUMBER), Field(name="setpoint", type=NUMBER))
-    params = taken("opcua-out", {}, node("Setpoint", "Press"), node("Other", "Press"), columns=columns)
-    assert [each["column"] for each in params["nodes"]] == ["setpoint", "a"]
+    params = asking("opcua-out", {}, node("Setpoint", "Press"), node("Other", "Press"), columns=columns)
+    assert [each["column"] for each in params["nodes"]] == ["setpoint", ""]
 
 
 def test_fields_of_the_messages_become_columns_and_several_topics_a_column_for_the_topic() -> None:
@@ -110,12 +115,21 @@ def test_a_table_is_taken_with_its_keys_and_the_column_that_waits_for_the_time()
     }
     assert taken("postgresql-out", {}, table, columns=columns[1:])["keys"] == []
     assert taken("mqtt-out", {}, topic("alarms/line-1"))["topic"] == "alarms/line-1"
-    read = taken("postgresql-in", {}, table)
+    read = asking("postgresql-in", {}, table)
     assert (read["table"], read["rising"], [each["name"] for each in read["columns"]]) == (
         "power",
-        "at",
+        "",
         ["line", "at", "kW", "seen"],
     )
+
+
+@pytest.mark.parametrize(("type_", "rising"), [(FieldType.INTEGER, "id"), (TEXT, ""), (TIME, "")])
+def test_only_a_key_that_is_a_whole_number_is_taken_for_a_rising_column(
+    type_: FieldType, rising: str
+) -> None:
+    parts = (FoundPart(name="id", type=type_, key=True), FoundPart(name="at", type=TIME))
+    table = Found(path="plant.orders", title="orders", parts=parts)
+    assert asking("postgresql-in", {}, table)["rising"] == rising
 
 
 def test_registers_are_counted_as_the_element_counts() -> None:
@@ -132,8 +146,8 @@ def test_registers_are_counted_as_the_element_counts() -> None:
     ]
     assert taken("modbus-in", params, *found) == params
     columns = tuple(Field(name=name, type=NUMBER) for name in "ab")
-    written = taken("modbus-out", {}, *found, columns=columns)["registers"]
-    assert [(each["column"], each["address"]) for each in written] == [("a", 100), ("b", 7)]
+    written = asking("modbus-out", {}, *found, columns=columns)["registers"]
+    assert [(each["column"], each["address"]) for each in written] == [("", 100), ("", 7)]
 
 
 @given(st.lists(st.text(max_size=200), max_size=5), st.sets(st.text(max_size=6), max_size=20))

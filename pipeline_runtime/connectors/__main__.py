@@ -238,7 +238,8 @@ def probe(asked: str) -> TestAnswer:
     `path` and `find`."""
     question = json.loads(asked)
     kind = named(question["kind"])
-    masked = Masked(secrets_in(kind, question["fields"]))
+    masked = _log_without_secrets()
+    masked.hide(secrets_in(kind, question["fields"]))
     where = kind.title
     try:
         with fitting("connection"):
@@ -258,7 +259,8 @@ def probe(asked: str) -> TestAnswer:
 def sample(asked: str) -> SampleAnswer:
     """Returns the first records of a ConnectorConfig, or why there are none."""
     config = ConnectorConfig.model_validate_json(asked)
-    masked = Masked(secrets_in(named(config.operator).connection, config.connection))
+    masked = _log_without_secrets()
+    masked.hide(secrets_in(named(config.operator).connection, config.connection))
     try:
         found = sampled(made(config))
     except Exception as error:

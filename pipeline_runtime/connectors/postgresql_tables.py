@@ -149,7 +149,7 @@ def _tables(raw: psycopg.Connection[Row], find: str) -> Probed:
         )
         for space, name, columns, keys in rows[:FOUND_MAX]
     )
-    whose = f"“{find}” in their name" if find else "and views that this user sees"
+    whose = f"with “{find}” in their name" if find else "and views that this user sees"
     words = f"Connected. The database has {len(found)} tables {whose}."
     if len(rows) > FOUND_MAX:
         words = f"Connected. The first {FOUND_MAX} tables {whose} are shown: search for the others."

@@ -24,6 +24,9 @@ NAMESPACE = SPARKPLUG
 REBIRTH = "Node Control/Rebirth"
 PAYLOAD_BYTES_MAX = 4 << 20
 METRICS_MAX = 20_000
+"""With those in templates."""
+NAME_MAX = 2_000
+DEPTH_MAX = 8
 _SEQS = 256
 """Messages of an edge node are numbered from 0 to 255, and then from 0 again."""
 _REPEATED_MAX = 8
@@ -104,9 +107,27 @@ def parsed(payload: bytes) -> Any:
         found: Any = _classes()["Payload"].FromString(payload)
     except (DecodeError, UnicodeError) as error:
         raise ValueError("it is no payload of Sparkplug B") from error
-    if len(found.metrics) > METRICS_MAX:
-        raise ValueError(f"it has more than {METRICS_MAX} metrics")
+    _check_bounds(found.metrics)
     return found
+
+
+def _check_bounds(metrics: Any) -> None:
+    """Raises ValueError if there is more, also within templates, than is read: a short message can name very
+    much."""
+    waiting, count = [(metrics, 0, 1)], 0
+    while waiting:
+        inner, before, depth = waiting.pop()
+        count += len(inner)
+        if count > METRICS_MAX:
+            raise ValueError(f"it has more than {METRICS_MAX} metrics")
+        if depth > DEPTH_MAX:
+            raise ValueError(f"its templates lie in each other more than {DEPTH_MAX} levels deep")
+        for metric in inner:
+            length = before + len(metric.name)
+            if length > NAME_MAX:
+                raise ValueError(f"the name of a metric has more than {NAME_MAX} letters")
+            if metric.HasField("template_value"):
+                waiting.append((metric.template_value.metrics, length + 1, depth + 1))
 
 
 def new_payload(**fields: int) -> Any:
@@ -154,14 +175,16 @@ class Births:
     names: dict[int, str] = field(default_factory=dict)  # by alias
     types: dict[str, int] = field(default_factory=dict)  # by name
 
-    def note(self, metrics: Any) -> None:
-        """Raises ValueError."""
+    def note(self, metrics: Any, within: str = "") -> None:
+        """`within`: what is before their names, if they are those of a template. Raises ValueError."""
         for metric in metrics:
-            name = _text(metric.name)
+            name = within + _text(metric.name)
             if metric.HasField("alias"):
                 self.names[metric.alias] = name
             if metric.datatype:
                 self.types[name] = metric.datatype
+            if metric.HasField("template_value"):
+                self.note(metric.template_value.metrics, f"{name}/")
 
     def rows(self, payload: Any, now_ms: int) -> list[tuple[Row, bool]]:
         """Returns the metrics as rows, one for each timestamp, each with whether it is historical. Raises

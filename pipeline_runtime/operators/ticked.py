@@ -29,16 +29,17 @@ def entries(params: Mapping[str, Any], name: str, place: str) -> list[Entry]:
 
 def column_name(titles: Sequence[str], taken: Collection[str]) -> str:
     """Returns a new name for a column, after the last of the titles. If that is taken, the titles before it
-    are put in front of it."""
+    are put in front of it. Capital letters make no other name."""
+    given = {each.casefold() for each in taken}
     words = [re.sub(r"\W+", "_", each).strip("_") for each in titles]
     name = ""
     for word in reversed([each for each in words if each]):
         name = f"{word}_{name}" if name else word
-        if name[:_NAME_MAX] not in taken:
+        if name[:_NAME_MAX].casefold() not in given:
             return name[:_NAME_MAX]
     name = (name or "value")[: _NAME_MAX - 5]
     numbered = (f"{name}_{number}" for number in range(2, len(taken) + 3))
-    return next(each for each in (name, *numbered) if each not in taken)
+    return next(each for each in (name, *numbered) if each.casefold() not in given)
 
 
 def new_columns(
@@ -97,9 +98,9 @@ def registers(params: Mapping[str, Any], ticked: Sequence[Found]) -> list[tuple[
 
 def topics(params: Mapping[str, Any], ticked: Sequence[Found]) -> dict[str, Any]:
     """Returns the parameters of MQTT in. Raises ValueError if some topics hold objects and others do not."""
-    objects = [each.path for each in ticked if each.parts]
+    objects = [each.path for each in ticked if each.holds is None]
     if objects and len(objects) < len(ticked):
-        plain = [each.path for each in ticked if not each.parts]
+        plain = [each.path for each in ticked if each.holds is not None]
         raise ValueError(
             f"an element reads JSON objects or plain values, not both: {listed_and(objects[:3])} "
             f"{'have' if len(objects) > 1 else 'has'} objects, {listed_and(plain[:3])} "

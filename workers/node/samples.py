@@ -6,6 +6,7 @@ that may run already, without Kafka, and under another name for its system.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import subprocess
@@ -32,6 +33,8 @@ KEPT_S = 15.0
 WAIT_S = SAMPLE_S + 1.0
 """How long a preview waits for it. A small node takes longer, and goes on."""
 _END_S = 30.0
+_AT_ONCE = threading.BoundedSemaphore(4)
+"""Each takes a process of some 50 MiB; the others wait."""
 
 Arrived = dict[str, list[list[Any]]]
 """Stream ("element.port") -> its records, as kafka.ahead.pack gives them."""
@@ -41,11 +44,10 @@ class _Reading:
     """A connector that reads for a moment, and what it has read."""
 
     def __init__(self, config: ConnectorConfig) -> None:
-        self._config = config
         self._done = threading.Event()
         self._answer = SampleAnswer()
         self._until_s: float | None = None
-        threading.Thread(target=self._run, name="sample of a connector", daemon=True).start()
+        threading.Thread(target=self._run, args=(config,), name="sample of a connector", daemon=True).start()
 
     @property
     def is_old(self) -> bool:
@@ -55,8 +57,9 @@ class _Reading:
         """Returns it, or None if it is not there within that time."""
         return self._answer if self._done.wait(wait_s) else None
 
-    def _run(self) -> None:
-        self._answer = _read_by(self._config)
+    def _run(self, config: ConnectorConfig) -> None:
+        with _AT_ONCE:
+            self._answer = _read_by(config)
         self._until_s = monotonic() + KEPT_S
         self._done.set()
 
@@ -77,8 +80,9 @@ class Samples:
             operator: Any = default_registry().get(spec.elements[0].type)
             if operator.no_preview:
                 return PreviewAnswer(refused="unread", at=spec.elements[0].id, why=operator.no_preview)
+        until_s = monotonic() + WAIT_S
         for spec, reading in [(spec, self._reading(spec, question)) for spec in _read(question)]:
-            answer = reading.answer(WAIT_S)
+            answer = reading.answer(max(0.0, until_s - monotonic()))
             if answer is None:
                 return PreviewAnswer(refused="reading", at=spec.elements[0].id)
             if answer.why and not answer.records:
@@ -97,7 +101,9 @@ class Samples:
         if operator.connection is not None:
             by_name = {each.name: each for each in question.connections}
             fields, missing = self._sealed.fields(name, operator.connection.kind, by_name)
-        key = json.dumps([element.type, element.params, fields, missing], sort_keys=True)
+        # A digest: the fields hold secrets.
+        asked = json.dumps([element.type, element.params, fields, missing], sort_keys=True)
+        key = hashlib.sha256(asked.encode()).hexdigest()
         if key not in self._readings:
             config = ConnectorConfig(
                 kind="in",

@@ -13,12 +13,14 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
 
+from pipeline_runtime.connectors import __main__ as module
 from pipeline_runtime.connectors.config import ConnectorConfig, made, name_of, secrets_in
 from pipeline_runtime.connectors.masked import Masked, MaskedLog
 from pipeline_runtime.connectors.report import Report
 from pipeline_runtime.connectors.sdk import ConnectorError
 from pipeline_runtime.connectors.tls import tls_context
 from pipeline_runtime.connectors.trial import Taken
+from pipeline_runtime.model.connectors import SampleAnswer
 from pipeline_runtime.operators.connections import kinds
 from pipeline_runtime.operators.mqtt import MqttIn
 
@@ -93,3 +95,21 @@ def test_a_private_key_with_a_password_is_refused_and_nobody_is_asked_for_it() -
     }
     with pytest.raises(ConnectorError, match="encrypted by a password"):
         tls_context(MQTT.model_validate(fields))  # type: ignore[arg-type]
+
+
+def test_a_sample_logs_no_secret(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def read(_: object) -> SampleAnswer:
+        logging.getLogger("library").error("password=right")
+        return SampleAnswer()
+
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    monkeypatch.setattr(module, "sampled", read)
+    config = ConnectorConfig(
+        **{"kind": "in", "deployment": "d", "element": "in", "topic": "", "kafka_bootstrap": "", "spool": ""},
+        connector=MqttIn.connector,
+        operator=name_of(MqttIn),
+        params={"connection": "b", "topics": ["t"], "columns": [{"name": "t"}]},
+        connection={"host": "h", "user": "ann", "password": "right"},
+    )
+    assert module.sample(config.model_dump_json()).why == ""
+    assert "password=***" in capsys.readouterr().err

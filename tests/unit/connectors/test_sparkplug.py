@@ -246,6 +246,39 @@ def test_a_death_is_an_empty_row_that_ends_the_aliases_unless_it_is_of_an_earlie
     assert trial.asked == [("plant", "press")]
 
 
+def test_the_birth_of_a_template_says_the_types_of_its_metrics() -> None:
+    trial = Trial()
+    for kind, told in (("NBIRTH", {"datatype": 3}), ("NDATA", {})):
+        payload = new_payload(timestamp=BORN_MS, seq=0 if told else 1)
+        inner = payload.metrics.add(name="motor").template_value.metrics
+        inner.add(name="rpm", int_value=(1 << 32) - 5, **told)
+        trial.send(kind, payload)
+    assert trial.values == [{"motor/rpm": -5}, {"motor/rpm": -5}]
+
+
+@pytest.mark.parametrize(
+    ("depth", "names", "words"),
+    [
+        (1, ["x" * 1_995] * 9, ""),
+        (1, ["x" * 2_000], "letters"),
+        (9, ["x"], "deep"),
+        (1, ["x"] * 20_000, "metrics"),
+    ],
+)
+def test_a_short_message_that_names_very_much_is_refused(depth: int, names: list[str], words: str) -> None:
+    payload = new_payload()
+    metrics = payload.metrics
+    for _ in range(depth):
+        metrics = metrics.add(name="t").template_value.metrics
+    for name in names:
+        metrics.add(name=name)
+    if words:
+        with pytest.raises(ValueError, match=words):
+            parsed(payload.SerializeToString())
+    else:
+        assert parsed(payload.SerializeToString()) == payload
+
+
 def test_a_birth_whose_names_are_no_text_is_a_dead_letter() -> None:
     trial = Trial()
     trial.send("NBIRTH", b"\x12\x05\x0a\x03a\xffb")

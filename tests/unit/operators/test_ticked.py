@@ -94,6 +94,8 @@ def test_plain_values_become_one_column_and_do_not_go_together_with_objects() ->
     ]
     with pytest.raises(ValueError, match="plant/b has objects, plant/a has plain values"):
         taken("mqtt-in", {}, topic("plant/a", holds=NUMBER), topic("plant/b", ("t", NUMBER)))
+    with pytest.raises(ValueError, match="plant/b has objects, plant/a has plain values"):
+        taken("mqtt-in", {}, topic("plant/a", holds=NUMBER), topic("plant/b"))  # such as {"a": [1]}
     with pytest.raises(ValueError, match="empty its topics first"):
         taken("mqtt-in", params, topic("plant/b", ("t", NUMBER)))
 
@@ -148,6 +150,11 @@ def test_registers_are_counted_as_the_element_counts() -> None:
     columns = tuple(Field(name=name, type=NUMBER) for name in "ab")
     written = asking("modbus-out", {}, *found, columns=columns)["registers"]
     assert [(each["column"], each["address"]) for each in written] == [("", 100), ("", 7)]
+
+
+def test_capital_letters_make_no_other_name() -> None:
+    made = taken("opcua-in", {}, node("Temp", "Press"), node("temp", "Pump"))["columns"]
+    assert [each["name"] for each in made] == ["Temp", "Pump_temp"]
 
 
 @given(st.lists(st.text(max_size=200), max_size=5), st.sets(st.text(max_size=6), max_size=20))

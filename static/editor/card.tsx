@@ -217,59 +217,56 @@ function AlarmMark({ id, selected }: { id: string; selected: boolean }) {
   );
 }
 
-/** Rows that its system had and that never came, or never went out. It opens what is known of them. */
-function GapsMark({ id, selected }: { id: string; selected: boolean }) {
-  const element = useElement(
-    useEditor((state) => state.name),
-    id,
-  );
-  const words = element?.connector ? gapWords(element.connector) : "";
-  if (!words) return null;
+/** What the card counts of rows that did not go their way. It opens the tab that says why. */
+function CountMark(mark: {
+  id: string;
+  selected: boolean;
+  number: number;
+  words: string;
+  tip: string;
+  tab: string;
+  icon: React.ReactNode;
+}) {
   return (
-    <Tip text={words}>
+    <Tip text={mark.tip}>
       <button
         type="button"
         className="el-card__letters num nodrag"
-        tabIndex={selected ? 0 : -1}
-        aria-label={words}
+        tabIndex={mark.selected ? 0 : -1}
+        aria-label={mark.words}
         onClick={() => {
-          showTab(id, "overview");
-          select([id]);
+          showTab(mark.id, mark.tab);
+          select([mark.id]);
         }}
       >
-        <Unplug aria-hidden="true" />
-        {count(element?.connector?.gaps_total)}
+        {mark.icon}
+        {count(mark.number)}
       </button>
     </Tip>
   );
 }
 
-/** How many rows the element could not take. It opens them. */
-function LettersMark({ id, selected }: { id: string; selected: boolean }) {
-  const element = useElement(
-    useEditor((state) => state.name),
-    id,
+/** Rows that its system had and that never came, or never went out. */
+function GapsMark(card: { id: string; selected: boolean }) {
+  const pipeline = useEditor((state) => state.name);
+  const connector = useElement(pipeline, card.id)?.connector;
+  const words = connector ? gapWords(connector) : "";
+  if (!connector || !words) return null;
+  const icon = <Unplug aria-hidden="true" />;
+  return (
+    <CountMark {...card} number={connector.gaps_total} words={words} tip={words} tab="overview" icon={icon} />
   );
-  const letters = element?.dead_letters_open ?? 0;
+}
+
+/** How many rows the element could not take. */
+function LettersMark(card: { id: string; selected: boolean }) {
+  const pipeline = useEditor((state) => state.name);
+  const letters = useElement(pipeline, card.id)?.dead_letters_open ?? 0;
   if (letters === 0) return null;
   const words = plural(letters, "dead letter");
-  return (
-    <Tip text={`${words}: rows that it could not take. Click to see why`}>
-      <button
-        type="button"
-        className="el-card__letters num nodrag"
-        tabIndex={selected ? 0 : -1}
-        aria-label={words}
-        onClick={() => {
-          showTab(id, "dead");
-          select([id]);
-        }}
-      >
-        <MailX aria-hidden="true" />
-        {count(letters)}
-      </button>
-    </Tip>
-  );
+  const tip = `${words}: rows that it could not take. Click to see why`;
+  const icon = <MailX aria-hidden="true" />;
+  return <CountMark {...card} number={letters} words={words} tip={tip} tab="dead" icon={icon} />;
 }
 
 function LiveFigures({ element: drawn, isSink }: { element: DocElement; isSink: boolean }) {

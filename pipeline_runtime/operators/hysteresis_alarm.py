@@ -43,7 +43,9 @@ class HysteresisAlarmParams(Params):
         title="Seconds back before it is cleared",
         description="how long the value must stay back before the alarm is cleared",
     )
-    key: ColumnName | None = Field(default=None, title="For each", description=EACH_KEY)
+    key: ColumnName | None = Field(
+        default=None, title="For each", description=EACH_KEY, json_schema_extra={"x-first": True}
+    )
     severity: Severity = Field(default=Severity.WARNING, description=HOW_SERIOUS)
 
     @property

@@ -122,8 +122,10 @@ function NodeHead({ lane, node, live }: { lane: Lane; node: ClusterNode | undefi
         </a>
         <NodeMenu node={node} />
       </span>
-      <StatusMark status={status} />
-      {live && <AlarmsHere node={node.name} />}
+      <span className="lane-head__state">
+        <StatusMark status={status} />
+        {live && <AlarmsHere node={node.name} />}
+      </span>
       {node.up ? (
         <>
           <Load icon={<Cpu aria-hidden="true" />} label={`CPU of ${node.name}`} ratio={load.cpu_ratio} busy />

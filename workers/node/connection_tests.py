@@ -15,7 +15,7 @@ from pipeline_runtime.connectors.config import name_of
 from pipeline_runtime.model.connectors import PURPOSE_SENT, TestAnswer, TestQuestion
 from pipeline_runtime.operators.connections import kinds
 from pipeline_runtime.sealing import SealBroken, opened
-from workers.node.connector_process import start
+from workers.node.connector_process import answer_of
 
 log = logging.getLogger(__name__)
 
@@ -67,12 +67,7 @@ class ConnectionTests:
             return TestAnswer(works=False, words="This node has another cluster key, so it cannot open it.")
         question = {"kind": name_of(kind), "fields": fields, "path": asked.path, "find": asked.find}
         line = json.dumps(question).encode()
-        process = start("-m", "pipeline_runtime.connectors", "probe")
         try:
-            said, _ = process.communicate(line + b"\n", TEST_S)
+            return TestAnswer.model_validate_json(answer_of("probe", line, TEST_S))
         except subprocess.TimeoutExpired:
             return TestAnswer(works=False, words=f"It did not answer within {TEST_S:.0f} s.")
-        finally:
-            process.kill()
-            process.wait()
-        return TestAnswer.model_validate_json(said)

@@ -190,10 +190,7 @@ class Connectors:
         connections: Mapping[str, SealedConnection],
     ) -> str:
         brings = issubclass(operator, ConnectorSource)
-        name = str(element.params.get("connection") or "")
-        fields, missing = None, ""
-        if operator.connection is not None:
-            fields, missing = self._sealed.fields(name, operator.connection.kind, connections)
+        fields, missing = self._sealed.fields(element, operator, connections)
         topic = (intake_topic if brings else stream_topic)(spec.deployment, element.id)
         rows = next((each.data_schema for each in spec.outputs if each.topic == topic), None)
         return ConnectorConfig(

@@ -20,10 +20,10 @@ from pydantic import ValidationError
 from pipeline_runtime.connectors.config import ConnectorConfig, name_of
 from pipeline_runtime.model.connectors import SAMPLE_S, SampleAnswer
 from pipeline_runtime.model.preview import PreviewAnswer, PreviewQuestion
-from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.model.spec import ElementSpec, GroupSpec
 from pipeline_runtime.operators.connected import ConnectorSource
 from pipeline_runtime.operators.registry import OperatorUnknown, default_registry
-from workers.node.connector_process import start
+from workers.node.connector_process import answer_of
 from workers.node.sealed_fields import SealedFields
 
 log = logging.getLogger(__name__)
@@ -76,12 +76,14 @@ class Samples:
         self._sealed.keep(question.connections)
         self._readings = {key: each for key, each in self._readings.items() if not each.is_old}
         found: Arrived = {}
-        for spec in _read(question):
-            operator: Any = default_registry().get(spec.elements[0].type)
+        sources = list(_sources(question))
+        for spec, operator in sources:
             if operator.no_preview:
                 return PreviewAnswer(refused="unread", at=spec.elements[0].id, why=operator.no_preview)
         until_s = monotonic() + WAIT_S
-        for spec, reading in [(spec, self._reading(spec, question)) for spec in _read(question)]:
+        # All of them begin before the first is waited for.
+        readings = [self._reading(spec.elements[0], operator, question) for spec, operator in sources]
+        for (spec, _), reading in zip(sources, readings, strict=True):
             answer = reading.answer(max(0.0, until_s - monotonic()))
             if answer is None:
                 return PreviewAnswer(refused="reading", at=spec.elements[0].id)
@@ -93,14 +95,11 @@ class Samples:
             ]
         return found
 
-    def _reading(self, spec: GroupSpec, question: PreviewQuestion) -> _Reading:
-        [element] = spec.elements
-        operator: Any = default_registry().get(element.type)
-        fields, missing = None, ""
-        name = str(element.params.get("connection") or "")
-        if operator.connection is not None:
-            by_name = {each.name: each for each in question.connections}
-            fields, missing = self._sealed.fields(name, operator.connection.kind, by_name)
+    def _reading(
+        self, element: ElementSpec, operator: type[ConnectorSource], question: PreviewQuestion
+    ) -> _Reading:
+        by_name = {each.name: each for each in question.connections}
+        fields, missing = self._sealed.fields(element, operator, by_name)
         # A digest: the fields hold secrets.
         asked = json.dumps([element.type, element.params, fields, missing], sort_keys=True)
         key = hashlib.sha256(asked.encode()).hexdigest()
@@ -122,8 +121,8 @@ class Samples:
         return self._readings[key]
 
 
-def _read(question: PreviewQuestion) -> Iterable[GroupSpec]:
-    """Yields the groups of the elements whose connectors are to read."""
+def _sources(question: PreviewQuestion) -> Iterable[tuple[GroupSpec, type[ConnectorSource]]]:
+    """Yields the groups of the elements whose connectors are to read, each with its operator."""
     for spec in question.groups:
         try:
             operator = default_registry().get(spec.elements[0].type)
@@ -131,19 +130,16 @@ def _read(question: PreviewQuestion) -> Iterable[GroupSpec]:
             continue
         is_given = any(each.source in question.given for each in spec.inputs)
         if issubclass(operator, ConnectorSource) and spec.inputs and not is_given:
-            yield spec
+            yield spec, operator
 
 
 def _read_by(config: ConnectorConfig) -> SampleAnswer:
-    process = start("-m", "pipeline_runtime.connectors", "sample")
     try:
-        said, _ = process.communicate(config.model_dump_json().encode() + b"\n", _END_S)
-        return SampleAnswer.model_validate_json(said)
+        return SampleAnswer.model_validate_json(
+            answer_of("sample", config.model_dump_json().encode(), _END_S)
+        )
     except subprocess.TimeoutExpired:
         return SampleAnswer(why=f"it did not answer within {_END_S:.0f} s.")
     except ValidationError:
         log.error("a sample could not be read")
         return SampleAnswer(why="the connector has ended without an answer.")
-    finally:
-        process.kill()
-        process.wait()

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pipeline_runtime.model.connectors import PURPOSE_SENT, SealedConnection
+from pipeline_runtime.model.spec import ElementSpec
+from pipeline_runtime.operators.connected import ConnectedOperator
 from pipeline_runtime.sealing import SealBroken, opened
 
 
@@ -23,9 +25,16 @@ class SealedFields:
         self._opened = {key: fields for key, fields in self._opened.items() if key in sealed}
 
     def fields(
-        self, name: str, kind: str, connections: Mapping[str, SealedConnection]
+        self,
+        element: ElementSpec,
+        operator: type[ConnectedOperator],
+        connections: Mapping[str, SealedConnection],
     ) -> tuple[dict[str, Any] | None, str]:
-        """Returns the fields, or why there are none."""
+        """Returns the fields of the connection that an element names, or why there are none. An operator that
+        needs no connection has neither."""
+        if operator.connection is None:
+            return None, ""
+        name, kind = str(element.params.get("connection") or ""), operator.connection.kind
         found = connections.get(name)
         if found is None:
             return None, f'There is no connection "{name}". An admin makes it under Connections'

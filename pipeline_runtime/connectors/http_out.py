@@ -61,10 +61,9 @@ class Server:
             headers["Authorization"] = f"Bearer {connection.token}"
         if connection.header is not None and connection.header_value is not None:
             headers[connection.header] = connection.header_value
-        host = f"[{connection.host}]" if ":" in connection.host else connection.host
         try:
             self._client = httpx.Client(
-                base_url=f"{'https' if connection.tls else 'http'}://{host}:{connection.port}",
+                base_url=connection.base_url,
                 headers=headers,
                 timeout=httpx.Timeout(timeout_s, connect=CONNECT_S),
                 verify=tls_context(connection) if connection.tls else False,

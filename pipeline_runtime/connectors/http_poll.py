@@ -119,11 +119,9 @@ class HttpPollIngester(Ingester[HttpPollParams, HttpConnection]):
 def redirected(answer: Answer, path: str, connection: HttpConnection) -> str:
     """Returns the path that an answer leads to. Raises ConnectorError if it is at another host."""
     scheme, usual = ("https", 443) if connection.tls else ("http", 80)
-    host = f"[{connection.host}]" if ":" in connection.host else connection.host
-    here = f"{scheme}://{host}:{connection.port}"
     to = answer.headers.get("location", "")
     try:
-        to = urljoin(here + path, to)
+        to = urljoin(connection.base_url + path, to)
         parts = urlsplit(to)
         place = (parts.scheme, parts.hostname, parts.port or (usual if parts.scheme == scheme else None))
     except ValueError:

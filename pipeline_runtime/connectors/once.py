@@ -17,7 +17,7 @@ from time import monotonic, time
 from typing import Any
 
 from pipeline_runtime.connectors.config import ConnectorConfig
-from pipeline_runtime.connectors.report import Report
+from pipeline_runtime.connectors.report import Report, Telling
 from pipeline_runtime.connectors.sdk import ConnectorError, Record
 from pipeline_runtime.journal.positions import read_positions
 from pipeline_runtime.kafka.clients import KafkaError, KafkaSettings, within
@@ -48,11 +48,12 @@ _ANEW = (
 )
 
 
-class KeptIntake:
+class KeptIntake(Telling):
     """The OnceIntake of a running ingester."""
 
     def __init__(self, kafka: KafkaSettings, config: ConnectorConfig, epoch: int, report: Report) -> None:
-        self._kafka, self._report, self._epoch = kafka, report, epoch
+        super().__init__(report)
+        self._kafka, self._epoch = kafka, epoch
         self._owners = config.group
         self._topic = intake_topic(config.deployment, config.element)
         self._positions = position_topic(config.deployment, config.element)
@@ -104,15 +105,6 @@ class KeptIntake:
             raise _in_words(error) from error
         self._report.count(rows=len(records))
         return True
-
-    def connected(self) -> None:
-        self._report.connected()
-
-    def failing(self, why: str) -> None:
-        self._report.failing(why)
-
-    def gap(self, why: str, rows: int | None = None) -> None:
-        self._report.gap(why, rows)
 
     def close(self) -> None:
         transactions, self._transactions = self._transactions, None
@@ -179,7 +171,7 @@ class Unread:
 
     def has_room(self, is_behind: Callable[[int | None], bool]) -> bool:
         """`is_behind(offset)`: whether the group has not read what lies before an offset, or before the end
-        (None). It is asked once a second at most."""
+        (None). It is asked once in LOOK_S at most."""
         if not self._behind and self._bytes < UNREAD_BYTES_MAX:
             return True
         if monotonic() - self._asked_s < LOOK_S:

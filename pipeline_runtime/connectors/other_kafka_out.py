@@ -13,6 +13,7 @@ from functools import partial
 from time import monotonic, time
 from typing import Any
 
+from pipeline_runtime.connectors.kafka_ends import RENEW_S
 from pipeline_runtime.connectors.kafka_session import ASK_S, asking, partitions_of, reached
 from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Deliverer, Place, Refused
 from pipeline_runtime.formats.malformed import Unwritable
@@ -31,8 +32,6 @@ from pipeline_runtime.kafka.transactions import (
 from pipeline_runtime.model.spec import RecordWriting
 from pipeline_runtime.operators.other_kafka import KafkaConnection, OtherKafkaOutParams
 
-RENEW_S = 3600.0
-"""A position that is not renewed is forgotten by Kafka after 7 days, as it is set by default."""
 ALIVE_S = 5.0
 
 

@@ -100,5 +100,21 @@ class Report:
         self._tell(self.status, "")
 
 
+class Telling:
+    """What an ingester may tell while it runs, for an intake that hands it on as it is."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+
+    def connected(self) -> None:
+        self._report.connected()
+
+    def failing(self, why: str) -> None:
+        self._report.failing(why)
+
+    def gap(self, why: str, rows: int | None = None) -> None:
+        self._report.gap(why, rows)
+
+
 def _now_ms() -> int:
     return int(time() * 1000)

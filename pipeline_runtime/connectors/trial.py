@@ -14,7 +14,7 @@ from time import monotonic
 from typing import Any
 
 from pipeline_runtime.connectors.delivery import Gap, Letter, deliver, ingest, ingest_once
-from pipeline_runtime.connectors.report import Report
+from pipeline_runtime.connectors.report import Report, Telling
 from pipeline_runtime.connectors.sdk import Batch, Deliverer, Done, Ingester, OnceIngester, Record
 from pipeline_runtime.model.connectors import ConnectorStatus
 
@@ -44,11 +44,12 @@ class Taken:
             self.notes.append(note)
 
 
-class MemoryIntake:
+class MemoryIntake(Telling):
     """An Intake that keeps everything. `enough` is set after so many records."""
 
     def __init__(self, taken: Taken, report: Report, records: int) -> None:
-        self._taken, self._report, self._records = taken, report, records
+        super().__init__(report)
+        self._taken, self._records = taken, records
         self._lock = threading.Lock()
         self.enough = threading.Event()
 
@@ -63,15 +64,6 @@ class MemoryIntake:
 
     def put_durably(self, records: Sequence[Record], timeout_s: float) -> bool:
         return self.put(records)
-
-    def connected(self) -> None:
-        self._report.connected()
-
-    def failing(self, why: str) -> None:
-        self._report.failing(why)
-
-    def gap(self, why: str, rows: int | None = None) -> None:
-        self._report.gap(why, rows)
 
 
 class MemoryOnceIntake(MemoryIntake):

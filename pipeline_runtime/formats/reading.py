@@ -12,14 +12,13 @@ from typing import Any
 from pipeline_runtime.formats.avro import decoded
 from pipeline_runtime.formats.avro_schema import avro_schema
 from pipeline_runtime.formats.malformed import Malformed
-from pipeline_runtime.formats.schema_registry import registry_at
+from pipeline_runtime.formats.schema_registry import has_prefix, registry_at
 from pipeline_runtime.model.plain_data import shown
 from pipeline_runtime.model.spec import RecordFormat
 
 CELLS_MAX = 2_000_000
 """The most cells of one record."""
 _WITH_COMMA = re.compile(r"\s*[+-]?\d*,\d+(?:[eE][+-]?\d+)?\s*", re.ASCII)
-_REGISTRY_BYTES = 5
 
 ReadValue = Callable[[bytes | None], Any]
 
@@ -109,7 +108,7 @@ def _avro(format: RecordFormat) -> ReadValue:
         try:
             return decoded(_there(value), own)
         except Malformed as error:
-            if value and value[0] == 0 and len(value) >= _REGISTRY_BYTES:
+            if value is not None and has_prefix(value):
                 raise Malformed(f"{error}. It may begin with a schema registry's prefix") from error
             raise
 

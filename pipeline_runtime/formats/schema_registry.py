@@ -34,6 +34,14 @@ _METADATA = (ip_address("fd00:ec2::254"), ip_address("100.100.100.200"))
 _DONE, _NOT_FOUND, _CONFLICT, _UNPROCESSABLE = 200, 404, 409, 422
 
 
+def has_prefix(value: bytes) -> bool:
+    return len(value) >= PREFIX_BYTES and value[0] == 0
+
+
+def prefix(number: int) -> bytes:
+    return b"\0" + number.to_bytes(PREFIX_BYTES - 1)
+
+
 class SchemaRegistryError(RuntimeError):
     """The registry does not answer, or does not take a schema. Whoever needs it has to wait."""
 
@@ -51,7 +59,7 @@ class SchemaRegistry:
     def split(self, value: bytes) -> tuple[AvroSchema, bytes]:
         """Returns the schema that a record was written by, and what stands behind its number. Raises
         Malformed, SchemaRegistryError."""
-        if len(value) < PREFIX_BYTES or value[0] != 0:
+        if not has_prefix(value):
             raise Malformed(
                 "the record does not begin with a schema registry's prefix: a zero, and the schema's number"
             )

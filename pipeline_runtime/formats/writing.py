@@ -12,7 +12,7 @@ from typing import Any
 from pipeline_runtime.formats.avro import AvroWriter
 from pipeline_runtime.formats.avro_schema import avro_schema, schema_text_of
 from pipeline_runtime.formats.malformed import Unwritable
-from pipeline_runtime.formats.schema_registry import PREFIX_BYTES, registry_at
+from pipeline_runtime.formats.schema_registry import prefix, registry_at
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import RecordWriting
 
@@ -97,6 +97,6 @@ def _avro_writer(writing: RecordWriting, schema: StreamSchema) -> Callable[[Row]
 
     def with_number(row: Row) -> bytes:
         number = registry.number(writing.subject, text)
-        return b"\0" + number.to_bytes(PREFIX_BYTES - 1) + writer.written(row)
+        return prefix(number) + writer.written(row)
 
     return with_number

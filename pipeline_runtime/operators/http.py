@@ -70,6 +70,11 @@ class HttpConnection(TlsFields):
     def where(self) -> str:
         return f"the HTTP server {self.host}, port {self.port}"
 
+    @property
+    def base_url(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'https' if self.tls else 'http'}://{host}:{self.port}"
+
     @model_validator(mode="after")
     def _as_headers(self) -> HttpConnection:
         for value in (self.token, self.header_value):

@@ -20,7 +20,6 @@ RECORDS_MAX = 2000
 POLL_MS = 500
 LOOK_S = 5.0
 """How often it is asked whether the cluster answers and which partitions the topic has."""
-ROOM_S = 0.2
 
 
 class OtherKafkaIngester(OnceIngester[OtherKafkaInParams, KafkaConnection]):
@@ -52,9 +51,7 @@ class OtherKafkaIngester(OnceIngester[OtherKafkaInParams, KafkaConnection]):
         if not records and position == intake.position:
             reader.look()
             return
-        while not intake.commit(records, position):
-            if stop.wait(ROOM_S):
-                return
+        self.commit(intake, records, position, stop)
 
 
 class _Reader:

@@ -88,7 +88,7 @@ class OtherKafkaDeliverer(Deliverer[OtherKafkaOutParams, KafkaConnection]):
                 continue
             except SchemaRegistryError as error:
                 raise ConnectorError(f"{error}.") from error
-            why = self._limits.refusal(record.key, record.value, record.timestamp_ms, now_ms)
+            why = self._limits.refusal(record.key, record.value, record.timestamp_ms, now_ms, record.headers)
             if why is None:
                 self._records.append(record)
             else:

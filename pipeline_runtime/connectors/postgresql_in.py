@@ -55,9 +55,6 @@ EXAMINE_S = 60.0
 """How often it is asked whether the table may still be read so."""
 HELD_S = 10.0
 """A transaction that keeps rows waiting for longer is told."""
-ROOM_S = 0.5
-UNREAD_S = 60.0
-"""A group that has not read enough for longer is told."""
 _NAMED_MAX = 3
 
 _TABLE = """
@@ -132,7 +129,7 @@ class PostgresqlIngester(OnceIngester[PostgresqlInParams, PostgresqlConnection])
                     return
                 if at is None:
                     at = At(name_of(params), table.oid, key=end if params.start == "new" else None)
-                    if not self._commit(intake, [], at, stop):
+                    if not self.commit(intake, [], at.to_json(), stop):
                         return
                 if due:
                     at = self._read(session, table, intake, at, end, stop)
@@ -237,26 +234,10 @@ class PostgresqlIngester(OnceIngester[PostgresqlInParams, PostgresqlConnection])
             self._rows_max = min(PAGE_ROWS, rows_max * 2)
             behind, more = after(at, rows, rows_max)
             records = [Record(record.encode()) for _, _, record, _ in rows]
-            if records and not self._commit(intake, records, behind, stop):
+            if records and not self.commit(intake, records, behind.to_json(), stop):
                 return at
             at = behind
         return at
-
-    def _commit(self, intake: OnceIntake, records: list[Record], at: At, stop: threading.Event) -> bool:
-        """Returns False if it is stopped before there is room."""
-        began_s, told = monotonic(), False
-        while not intake.commit(records, at.to_json()):
-            if stop.wait(ROOM_S):
-                return False
-            if not told and monotonic() - began_s > UNREAD_S:
-                told = True
-                intake.failing(
-                    "The pipeline has not yet read what this element brought in, so it brings in no more. "
-                    "Does the pipeline run? Nothing is lost: the rows wait in their table."
-                )
-        if told:
-            intake.connected()
-        return True
 
 
 def _table_of(raw: psycopg.Connection[SqlRow], params: PostgresqlInParams) -> Table | None:

@@ -17,6 +17,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any, Generic, Protocol, TypeVar
 
 from pipeline_runtime.model.connectors import VALUE_MAX, Found
@@ -25,8 +26,9 @@ from pipeline_runtime.operators.connections import ConnectionFields
 
 CONNECT_S = 5.0
 """The longest that a connector waits for an answer while it connects, so that words come within 10 s."""
-
-
+ROOM_S = 0.5
+UNREAD_S = 60.0
+"""So long an exactly-once ingester waits for its pipeline before it says so."""
 PATIENCE_S = 8.0
 """Whoever waits for the system for so long is told of at the element, if its `patience_s` is not longer."""
 
@@ -189,6 +191,25 @@ class OnceIngester(ABC, Generic[P, C]):
     def run(self, intake: OnceIntake, stop: threading.Event) -> None:
         """Reads from `intake.position` on until `stop` is set, then returns within 2 s, disconnected. Raises
         ConnectorError. It is called again after that, so it connects each time."""
+
+    def commit(
+        self, intake: OnceIntake, records: Sequence[Record], position: Any, stop: threading.Event
+    ) -> bool:
+        """Commits as soon as there is room, and says at the element if that takes long. Returns False if it
+        is stopped before."""
+        began_s, told = monotonic(), False
+        while not intake.commit(records, position):
+            if stop.wait(ROOM_S):
+                return False
+            if not told and monotonic() - began_s > UNREAD_S:
+                told = True
+                intake.failing(
+                    "The pipeline has not yet read what this element brought in, so it brings in no more. "
+                    "Does the pipeline run? Nothing is lost: the rows wait in their system."
+                )
+        if told:
+            intake.connected()
+        return True
 
 
 @dataclass(frozen=True)

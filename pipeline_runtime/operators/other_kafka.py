@@ -65,16 +65,16 @@ class OtherKafkaInParams(RecordsParams, OtherTopicParams):
 class OtherKafkaIn(ConnectorSource):
     """Reads a topic of a Kafka cluster that is not Fogline's own, **exactly once**.
 
-     Records become rows as in [kafka-in](#kafka-in): JSON, Avro, CSV or text, with keys and headers. How far
+    Records become rows as in [kafka-in](#kafka-in): JSON, Avro, CSV or text, with keys and headers. How far
     each partition was read is stored in Fogline's Kafka, in the transaction of the rows. So no record is
     missing and none comes twice, also if the node, the connection or a cluster ends at any moment. Nothing is
     written to the other cluster, and no consumer group is used there.
 
-     Records of transactions that were aborted, or have not ended, are not read. Partitions that the topic
+    Records of transactions that were aborted, or have not ended, are not read. Partitions that the topic
     gets later are read from their first record. Records that the other cluster deletes before they are read
     are told as a gap. A record of more than 900,000 bytes is a dead letter.
 
-     The user needs the right to read and to describe the topic.
+    The user needs the right to read and to describe the topic.
     """
 
     type = "other-kafka-in"
@@ -109,21 +109,21 @@ class OtherKafkaOut(ConnectorSink):
     """Writes each row to a topic of a Kafka cluster that is not Fogline's own, **exactly once** for readers
     with `isolation.level=read_committed`.
 
-     Rows become records as in [kafka-out](#kafka-out). How far the element has come is stored in the other
+    Rows become records as in [kafka-out](#kafka-out). How far the element has come is stored in the other
     cluster, in the transaction of the rows, as the offset of the consumer group
     `fogline-<deployment>-<element>` on partition 0 of the topic. So no row is missing and none comes twice,
     also if the node, the connection or a cluster ends at any moment. An earlier owner that comes back is
     refused by the group's epoch and by the transactional id, which has the same name.
 
-     The offset is stored again each hour, since Kafka forgets offsets that nobody renews
+    The offset is stored again each hour, since Kafka forgets offsets that nobody renews
     (`offsets.retention.minutes`, 7 days by default). If the element has been away for longer, the rows that
     Fogline still has come again. Nobody else may use the group.
 
-     A record that the topic does not take, such as one that is too large, goes to the dead letters. A dead
+    A record that the topic does not take, such as one that is too large, goes to the dead letters. A dead
     letter may come twice after an error.
 
-     The user needs the rights to write and to describe the topic, to write and to describe the transactional
-    id, to read and to describe the group, and to describe the topic's configuration.
+    The user needs the rights to read, to write and to describe the topic, to write and to describe the
+    transactional id, to read and to describe the group, and to describe the topic's configuration.
     """
 
     type = "other-kafka-out"

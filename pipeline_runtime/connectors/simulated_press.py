@@ -23,6 +23,7 @@ async def serve(port: int, ready: Callable[[], None]) -> None:
     logging.getLogger("asyncua").setLevel(logging.CRITICAL)
     server = Server()
     await server.init()
+    server.allow_remote_admin(False)  # else a client that calls itself admin may write
     server.set_endpoint(f"opc.tcp://{LOOPBACK}:{port}")
     server.set_security_policy([ua.SecurityPolicyType.NoSecurity])
     await server.register_namespace("urn:fogline:simulated")

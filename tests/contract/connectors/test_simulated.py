@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -9,13 +10,17 @@ from typing import Any
 
 import psutil
 import pytest
+from asyncua import Client, ua
+from pymodbus.client import ModbusTcpClient
 
+from pipeline_runtime.connectors import simulated_press, simulated_pump
 from pipeline_runtime.connectors.config import name_of
+from pipeline_runtime.connectors.simulated import started
 from pipeline_runtime.model.connectors import TestAnswer
 from pipeline_runtime.model.simulated import PRESS, PUMP, Simulated
 from pipeline_runtime.operators.connections import kinds
 from tests.running import PROJECT
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.integration
 
@@ -89,6 +94,24 @@ input()
         assert process.stdin is not None
         process.stdin.close()
         wait_until(lambda: process.poll() is not None, "the process to end")
+
+
+@pytest.mark.parametrize("user", ["", "admin"])
+def test_the_press_takes_no_writes(user: str) -> None:
+    async def write(port: int) -> None:
+        client = Client(f"opc.tcp://127.0.0.1:{port}", timeout=PATIENCE_S)
+        client.set_user(user)
+        async with client:
+            await client.get_node("ns=2;s=Press.Temperature").write_value(1.0)
+
+    with pytest.raises(ua.uaerrors.BadUserAccessDenied):
+        asyncio.run(write(started(simulated_press.serve)))
+
+
+def test_the_pump_takes_no_writes() -> None:
+    with ModbusTcpClient("127.0.0.1", port=started(simulated_pump.serve), timeout=PATIENCE_S) as client:
+        answers = [client.write_register(0, 5, device_id=1), client.write_coil(0, False, device_id=1)]
+    assert [each.exception_code for each in answers] == [1, 1]  # an illegal function
 
 
 def _connections(pid: int) -> list[Any]:

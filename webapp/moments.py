@@ -18,6 +18,11 @@ def ms_of_moment(moment: datetime) -> int:
     return (moment - _EPOCH) // _MS
 
 
+def iso_of(moment: datetime | None) -> str | None:
+    """Returns the moment in ISO 8601, or None if there is none."""
+    return None if moment is None else moment.isoformat()
+
+
 def iso_of_ms(time_ms: int | None) -> str | None:
     """Returns the moment in ISO 8601. Returns None if it is None, or outside the years 1 to 9999."""
     try:

@@ -8,6 +8,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
+from uuid import uuid4
 
 from pipeline_runtime.disk import sync_directory
 
@@ -19,6 +20,13 @@ class Gaps(NamedTuple):
     """in which rows were lost"""
     rows: int = 0
     """how many these were, as far as that is known"""
+    counter: str = ""
+    """Which counter this is. One that begins again at 0 has another name, so that sums miss nothing."""
+
+
+def new_counter() -> Gaps:
+    """Returns a counter that has counted nothing, with a name that no other has."""
+    return Gaps(counter=uuid4().hex)
 
 
 class KeptGaps:
@@ -28,15 +36,16 @@ class KeptGaps:
         self._path = path
 
     def read(self) -> Gaps:
-        """Returns what an earlier process has counted. A file that cannot be read counts as none."""
+        """Returns what an earlier process has counted. Without a file that can be read, a new counter begins
+        at 0."""
         try:
             found = json.loads(self._path.read_text())
-            return Gaps(int(found["times"]), int(found["rows"]))
+            return Gaps(int(found["times"]), int(found["rows"]), str(found["counter"]))
         except FileNotFoundError:
-            return Gaps()
+            return new_counter()
         except (OSError, ValueError, KeyError, TypeError) as error:
             log.warning("the counts of gaps in %s cannot be read, and begin at 0: %s", self._path, error)
-            return Gaps()
+            return new_counter()
 
     def write(self, gaps: Gaps) -> None:
         """If the disk refuses, the counts stay in memory, and the next gap writes them."""

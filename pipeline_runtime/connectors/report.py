@@ -7,7 +7,7 @@ from collections.abc import Callable
 from time import monotonic, time
 from typing import Any, Literal
 
-from pipeline_runtime.connectors.kept import Gaps, KeptGaps
+from pipeline_runtime.connectors.kept import Gaps, KeptGaps, new_counter
 from pipeline_runtime.connectors.masked import Masked
 from pipeline_runtime.model.connectors import ConnectorStatus
 
@@ -30,9 +30,13 @@ class Report:
         self._masked = masked or Masked()
         self._lock = threading.Lock()
         self._kept = kept
-        gaps = Gaps() if kept is None else kept.read()
+        gaps = new_counter() if kept is None else kept.read()
         self._status = ConnectorStatus(
-            element=element, since_ms=_now_ms(), gaps_total=gaps.times, gap_rows_total=gaps.rows
+            element=element,
+            since_ms=_now_ms(),
+            gaps_total=gaps.times,
+            gap_rows_total=gaps.rows,
+            gaps_counter=gaps.counter,
         )
         self._connected_s: float | None = None
         self._hangs: tuple[str, int] | None = None  # why, and since when in ms
@@ -76,7 +80,8 @@ class Report:
                 }
             )
             if self._kept is not None:
-                self._kept.write(Gaps(self._status.gaps_total, self._status.gap_rows_total))
+                now = self._status
+                self._kept.write(Gaps(now.gaps_total, now.gap_rows_total, now.gaps_counter))
         self._tell(self.status, self._masked(why if rows is None else f"{why} ({rows} rows)"))
 
     def count(self, *, rows: int = 0, refused: int = 0, spool_bytes: int | None = None) -> None:

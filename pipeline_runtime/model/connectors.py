@@ -34,7 +34,8 @@ class SealedConnection(Frozen):
 
 class ConnectorStatus(Frozen):
     """One connector as its node sees it. Totals count from the start of its process, but those of gaps: they
-    count what was lost on this node since the element came here first."""
+    count what was lost on this node since `gaps_counter` began, which is a new one if the node has lost its
+    file."""
 
     element: str
     state: Literal["starting", "connected", "failing"] = "starting"
@@ -44,6 +45,7 @@ class ConnectorStatus(Frozen):
     refused_total: int = 0  # rows that the system, or the topic, does not take
     gaps_total: int = 0  # times in which rows were lost
     gap_rows_total: int = 0  # how many rows these were, as far as that is known
+    gaps_counter: str = Field(default="", max_length=40)
     spool_bytes: int = 0  # on the node's disk, since Kafka is away
 
 

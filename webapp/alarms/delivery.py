@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, TypeVar
 
 from django.conf import settings
@@ -23,6 +23,7 @@ from webapp.alarms.taking import clear_all
 from webapp.alarms.texts import checked_name, refuse
 from webapp.audit.announcements import announce
 from webapp.audit.records import audit
+from webapp.moments import iso_of
 from webapp.problems import Conflict, Missing, TooSoon
 
 Named = TypeVar("Named", Channel, Route)
@@ -144,8 +145,8 @@ def _channel_json(row: Channel) -> schemas.AlarmChannel:
         "enabled": row.enabled,
         "created_by": row.created_by.username if row.created_by else None,
         "created_at": row.created_at.isoformat(),
-        "worked_at": _iso(row.worked_at),
-        "failing_since": _iso(row.failing_since),
+        "worked_at": iso_of(row.worked_at),
+        "failing_since": iso_of(row.failing_since),
         "error": row.error,
         "waiting": row.waiting,
     }
@@ -287,11 +288,7 @@ def message_json(row: Message) -> schemas.AlarmMessage:
         "due_at": row.due_at.isoformat(),
         "attempts": row.attempts,
         "repeats": row.repeats,
-        "sent_at": _iso(row.sent_at),
-        "given_up_at": _iso(row.given_up_at),
+        "sent_at": iso_of(row.sent_at),
+        "given_up_at": iso_of(row.given_up_at),
         "error": row.error,
     }
-
-
-def _iso(at: datetime | None) -> str | None:
-    return at.isoformat() if at is not None else None

@@ -13,6 +13,7 @@ from webapp.alarms import schemas
 from webapp.alarms.models import Alarm, AlarmChange, Rule
 from webapp.alarms.rules import KINDS, MetricRule
 from webapp.alarms.state import SEVERITIES, Severity, is_silent, status_of
+from webapp.moments import iso_of
 from webapp.problems import Missing
 
 Which = Literal["open", "past"]
@@ -100,10 +101,10 @@ def alarm_json(alarm: Alarm, now: datetime) -> schemas.Alarm:
         "count": alarm.count,
         "raised_at": alarm.raised_at.isoformat(),
         "seen_at": alarm.seen_at.isoformat(),
-        "cleared_at": _iso(alarm.cleared_at),
-        "acknowledged_at": _iso(alarm.acknowledged_at),
+        "cleared_at": iso_of(alarm.cleared_at),
+        "acknowledged_at": iso_of(alarm.acknowledged_at),
         "acknowledged_by": alarm.acknowledged_by or None,
-        "silenced_until": _iso(alarm.silenced_until) if silent else None,
+        "silenced_until": iso_of(alarm.silenced_until) if silent else None,
         "silenced_by": (alarm.silenced_by or None) if silent else None,
         "note": alarm.note,
     }
@@ -115,7 +116,7 @@ def _change_json(change: AlarmChange) -> schemas.AlarmChange:
         "kind": change.kind,
         "who": change.who or None,
         "note": change.note,
-        "until": _iso(change.until),
+        "until": iso_of(change.until),
     }
 
 
@@ -159,7 +160,3 @@ def metrics() -> list[schemas.AlarmMetric]:
         }
         for metric, kind in KINDS.items()
     ]
-
-
-def _iso(at: datetime | None) -> str | None:
-    return at.isoformat() if at is not None else None

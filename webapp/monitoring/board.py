@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from datetime import datetime
 from typing import Any
 
 from django.db.models import Model, OuterRef, Q, QuerySet, Subquery
@@ -14,7 +13,7 @@ from webapp.backends.control_state import control_state
 from webapp.handovers.facts import facts_by_element, group_facts
 from webapp.handovers.homes import elsewhere, moved_groups, settled_places
 from webapp.handovers.letters import settled_counts
-from webapp.moments import iso_of_ms
+from webapp.moments import iso_of, iso_of_ms
 from webapp.monitoring import schemas
 from webapp.monitoring.schemas import (
     ConnectorNote,
@@ -149,7 +148,7 @@ def _failed_upgrades(deployments: Iterable[Deployment]) -> dict[str, UpgradeFail
         kind=Operation.Kind.UPGRADE,
         status=Operation.Status.FAILED,
     )
-    return {row.deployment_id: {"message": row.message, "at": _iso(row.ended_at)} for row in rows}
+    return {row.deployment_id: {"message": row.message, "at": iso_of(row.ended_at)} for row in rows}
 
 
 def whole_board() -> Board:
@@ -410,7 +409,3 @@ def _error(error: dict[str, Any] | None) -> ElementError | None:
             {"id": way["id"], "title": way["title"], "cost": way["cost"]} for way in error.get("ways") or ()
         ],
     }
-
-
-def _iso(at: datetime | None) -> str | None:
-    return at.isoformat() if at is not None else None

@@ -171,19 +171,20 @@ class ExtraReplica(models.Model):
 
 
 class ConnectorGaps(models.Model):
-    """What an element's connector has lost on one node, as the node has counted it there. It outlives the
-    element's stay on that node."""
+    """What an element's connector has lost on one node, as one counter of that node says. It outlives the
+    element's stay on that node. A node that has lost its counter's file begins another one."""
 
     deployment = models.ForeignKey(Deployment, on_delete=models.CASCADE, related_name="connector_gaps")
     element = models.CharField(max_length=60)
     node = models.CharField(max_length=40)
+    counter = models.CharField(max_length=40)
     times = models.BigIntegerField()
     rows = models.BigIntegerField()
 
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["deployment", "element", "node"], name="one_count_of_gaps_per_node"
+                fields=["deployment", "element", "node", "counter"], name="one_row_per_counter_of_gaps"
             )
         ]
 

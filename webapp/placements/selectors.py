@@ -109,8 +109,8 @@ def java_ends(placement: GroupPlacement) -> tuple[JavaEnd, ...]:
 
 
 def gaps_by_element(deployments: Collection[str]) -> dict[tuple[str, str], tuple[int, int]]:
-    """Returns (deployment, element) -> how often its connectors have lost rows, and how many, on all nodes
-    together."""
+    """Returns (deployment, element) -> how often its connectors have lost rows, and how many, by all counters
+    of all nodes together."""
     rows = ConnectorGaps.objects.filter(deployment__in=deployments).order_by()
     counts = rows.values_list("deployment", "element").annotate(Sum("times"), Sum("rows"))
     return {(deployment, element): (times, lost) for deployment, element, times, lost in counts}

@@ -46,10 +46,14 @@ def note_new_state(deployment: str, group: str, status: ReplicaStatus) -> None:
     rows.update(fresh_from=status.fresh_from)
 
 
-def note_gaps(deployment: str, element: str, node: str, times: int, rows: int) -> None:
-    """Keeps what a node has counted of an element's gaps, unless more is known: its disk may be new."""
+def note_gaps(deployment: str, element: str, node: str, counter: str, times: int, rows: int) -> None:
+    """Keeps what a counter of a node has counted of an element's gaps, unless more is known of it."""
     kept, new = ConnectorGaps.objects.get_or_create(
-        deployment_id=deployment, element=element, node=node, defaults={"times": times, "rows": rows}
+        deployment_id=deployment,
+        element=element,
+        node=node,
+        counter=counter,
+        defaults={"times": times, "rows": rows},
     )
     if not new and (times > kept.times or rows > kept.rows):
         kept.times, kept.rows = max(times, kept.times), max(rows, kept.rows)

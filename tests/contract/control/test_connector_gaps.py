@@ -37,8 +37,10 @@ def test_gaps_are_those_of_all_nodes_and_are_never_fewer(
     assert told(first, "edge-b") == (2, 10)
     Replica.objects.filter(node__name="edge-a").delete()
     assert told(first, "edge-b", gaps_total=1, gap_rows_total=5) == (3, 15)
-    # Another control process hears the same once more, and a node whose disk is new.
+    # Another control process hears the same once more, and an older report.
     again = Ingest(context)
     assert told(again, "edge-b", gaps_total=1, gap_rows_total=5) == (3, 15)
     assert told(again, "edge-a", gaps_total=1, gap_rows_total=4) == (3, 15)
-    assert told(again, "edge-a", gaps_total=4, gap_rows_total=11) == (5, 16)
+    # The disk of edge-a is new, so its counter begins again: what it counts is all added.
+    assert told(again, "edge-a", gaps_total=1, gap_rows_total=4, gaps_counter="new") == (4, 19)
+    assert told(again, "edge-a", gaps_total=3, gap_rows_total=4, gaps_counter="new") == (6, 19)

@@ -189,7 +189,8 @@ class Running:
 
     def gaps(self, id: str) -> int:
         """Returns how many gaps of the element were told."""
-        events = self.client.get(f"{API}/events", params={"kind": "connector", "limit": 1000}).json()
+        asked = {"kind": "connector", "pipeline": PIPELINE, "limit": 1000}
+        events = self.client.get(f"{API}/events", params=asked).json()
         return sum(f"A gap in {id}: " in each["message"] for each in events)
 
     def fault(self, id: str, how: str, to: str) -> None:

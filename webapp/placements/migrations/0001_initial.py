@@ -93,6 +93,7 @@ class Migration(migrations.Migration):
                 ),
                 ("element", models.CharField(max_length=60)),
                 ("node", models.CharField(max_length=40)),
+                ("counter", models.CharField(max_length=40)),
                 ("times", models.BigIntegerField()),
                 ("rows", models.BigIntegerField()),
                 (
@@ -231,7 +232,7 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="connectorgaps",
             constraint=models.UniqueConstraint(
-                fields=("deployment", "element", "node"), name="one_count_of_gaps_per_node"
+                fields=("deployment", "element", "node", "counter"), name="one_row_per_counter_of_gaps"
             ),
         ),
         migrations.AddIndex(

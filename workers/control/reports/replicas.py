@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db import transaction
 
+from pipeline_runtime.model.connectors import ConnectorStatus
 from pipeline_runtime.model.desired import NodeReport, ReplicaStatus, Role
 from pipeline_runtime.model.ids import document_group
 from pipeline_runtime.wire import keys
@@ -94,9 +95,8 @@ class ReplicaRows:
     ) -> None:
         known = {each.element: each for each in before.connectors} if before is not None else {}
         for each in status.connectors:
-            counted = (each.gaps_total, each.gap_rows_total)
-            last = known.get(each.element)
-            if any(counted) and (last is None or counted != (last.gaps_total, last.gap_rows_total)):
+            counted, last = _counted(each), known.get(each.element)
+            if each.gaps_total and (last is None or counted != _counted(last)):
                 note_gaps(deployment, each.element, node, *counted)
 
     def _add_points(self, row: Replica, rates: dict[str, Any], heard_ms: int) -> None:
@@ -113,6 +113,10 @@ class ReplicaRows:
             for element in _elements_of(deployment, group):
                 point = {"t": heard_ms, **rates["elements"].get(element, whole), **measured}
                 self._histories.add(keys.element_history(deployment, element), point)
+
+
+def _counted(status: ConnectorStatus) -> tuple[str, int, int]:
+    return status.gaps_counter, status.gaps_total, status.gap_rows_total
 
 
 def _elements_of(deployment: str, group: str) -> list[str]:

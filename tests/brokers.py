@@ -114,10 +114,10 @@ class Broker:
             wait_until(lambda: subscribed, "a subscription")
         return client
 
-    def publish(self, topic: str, *payloads: bytes) -> None:
+    def publish(self, topic: str, *payloads: bytes, retain: bool = False) -> None:
         """Returns when the broker has all of them."""
         client = self.client()
-        for info in [client.publish(topic, payload, 1) for payload in payloads]:
+        for info in [client.publish(topic, payload, 1, retain) for payload in payloads]:
             info.wait_for_publish(10)
         client.disconnect()
         client.loop_stop()

@@ -18,7 +18,6 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from time import time
 from typing import Any
 
 from pipeline_runtime.connectors.config import (
@@ -33,10 +32,11 @@ from pipeline_runtime.connectors.config import (
 from pipeline_runtime.connectors.delivery import deliver, ingest, ingest_once
 from pipeline_runtime.connectors.in_words import in_words
 from pipeline_runtime.connectors.intake import SpooledIntake
-from pipeline_runtime.connectors.kafka_ends import StreamRows, TopicWriter, newest_row_ms, topic_is_there
+from pipeline_runtime.connectors.kafka_ends import StreamRows, TopicWriter, newest_row, topic_is_there
 from pipeline_runtime.connectors.kept import KeptGaps
 from pipeline_runtime.connectors.masked import Masked, MaskedLog
 from pipeline_runtime.connectors.once import KeptIntake
+from pipeline_runtime.connectors.pause import LastRow, Pause
 from pipeline_runtime.connectors.report import Report
 from pipeline_runtime.connectors.sample import sampled
 from pipeline_runtime.connectors.sdk import ConnectorError, OnceIngester
@@ -135,10 +135,6 @@ def _log_without_secrets() -> Masked:
     return masked
 
 
-def _now_ms() -> int:
-    return int(time() * 1000)
-
-
 def _prepared(config: ConnectorConfig, report: Report, masked: Masked) -> Callable[[_Orders], None]:
     kafka = KafkaSettings(config.kafka_bootstrap, config.kafka_security)
     if config.kind == "drain":
@@ -177,12 +173,14 @@ def _ingest(
 ) -> None:
     writer = TopicWriter(kafka, config.topic)
     spool = Spool(Path(config.spool), config.spool_bytes_max)
-    intake = SpooledIntake(writer.send, spool, report)
+    if ingester.system_waits:
+        intake = SpooledIntake(writer.send, spool, report)
+    else:
+        left_ms = spool.newest_ms
+        pause = Pause(lambda: _last_row(kafka, config.topic, left_ms), report, ingester.missed_in)
+        pause.start()
+        intake = SpooledIntake(writer.send, spool, report, pause.tell)
     intake.start()
-    if not ingester.system_waits:
-        # Beside the connecting: the later it begins to read, the more is lost.
-        args = (kafka, config.topic, report, _now_ms())
-        threading.Thread(target=_tell_pause, args=args, name="pause", daemon=True).start()
 
     def hung() -> None:
         intake.close(END_S / 2)  # what has come is not lost with the process
@@ -198,19 +196,16 @@ def _ingest(
         spool.close()
 
 
-def _tell_pause(kafka: KafkaSettings, topic: str, report: Report, began_ms: int) -> None:
-    """Tells of what the system kept for nobody between the last row of an earlier process and now."""
+def _last_row(kafka: KafkaSettings, topic: str, left_ms: int | None) -> LastRow:
+    """Returns the later one of the newest row in Kafka and of the newest that an earlier process has left on
+    the disk. Raises KafkaError, OSError if there is none on the disk and Kafka does not answer."""
     try:
-        last_ms = newest_row_ms(kafka, topic)
-    except (KafkaError, OSError) as error:
-        log.warning("Kafka does not say when the last row came: %s", error)
-        report.gap("The element has begun, and Kafka does not say when its last row came")
-        return
-    if last_ms is not None and last_ms < began_ms:
-        report.gap(
-            f"The element has begun again. Its last row came {(began_ms - last_ms) / 1000:.1f} s before, and "
-            "the system keeps nothing meanwhile"
-        )
+        newest = newest_row(kafka, topic)
+    except (KafkaError, OSError):
+        if left_ms is None:
+            raise
+        return LastRow(left_ms)
+    return newest if left_ms is None else LastRow(max(left_ms, newest.at_ms or 0))
 
 
 def _drain(config: ConnectorConfig, kafka: KafkaSettings, report: Report, stop: threading.Event) -> None:

@@ -61,7 +61,12 @@ def ingest(
 ) -> None:
     """Runs an ingester until `stop`, and again after each error. `hung` is called when it hangs, which only
     the end of the process ends."""
-    with Pulse(report, ingester, hung) as pulse:
+
+    def hangs() -> None:
+        ingester.tell_left(intake)
+        hung()
+
+    with Pulse(report, ingester, hangs) as pulse:
         looked_at = pulse.stop_of(stop)
 
         def run() -> None:
@@ -69,6 +74,7 @@ def ingest(
                 ingester.run(intake, looked_at)
 
         _again_and_again(run, report, stop)
+    ingester.tell_left(intake)
 
 
 class OpenedIntake(OnceIntake, Protocol):

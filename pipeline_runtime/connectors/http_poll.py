@@ -21,7 +21,7 @@ from pipeline_runtime.connectors.http_out import (
     Server,
     retry_after_s,
 )
-from pipeline_runtime.connectors.polls import Polls
+from pipeline_runtime.connectors.polls import Polls, missed_in
 from pipeline_runtime.connectors.sdk import CONNECT_S, ConnectorError, Ingester, Intake, Place, Record
 from pipeline_runtime.model.paths import parse_path, value_at
 from pipeline_runtime.operators.http import HttpConnection
@@ -62,11 +62,15 @@ class HttpPollIngester(Ingester[HttpPollParams, HttpConnection]):
             while not stop.wait(self._polls.wait_s(monotonic())):
                 self._polls.begun(monotonic())
                 self._poll(server, intake)
-                self._tell_missed(intake)
         finally:
             server.close()
-            if stop.is_set():
-                self._tell_missed(intake, at_end=True)
+
+    def missed_in(self, pause_s: float) -> int | None:
+        # How many rows an answer would have had is not known.
+        return None if missed_in(pause_s, self.place.params.every_s) else 0
+
+    def tell_left(self, intake: Intake) -> None:
+        self._tell_missed(intake, self._polls.left())
 
     def _poll(self, server: Server, intake: Intake) -> None:
         params, where = self.place.params, self.place.connection.where
@@ -78,10 +82,12 @@ class HttpPollIngester(Ingester[HttpPollParams, HttpConnection]):
             raise
         intake.connected()
         if answer.status == _NOT_MODIFIED:
+            self._tell_missed(intake, self._polls.worked(monotonic()))
             return
         records, ids = new_records(rows, params, self._seen.ids)
         if not records or intake.put_durably(records, DURABLE_S):
             self._seen = Seen(conditions_of(answer.headers), ids)
+            self._tell_missed(intake, self._polls.worked(monotonic()))
         else:  # the next answer's rows come in whether they were in this one or not
             self._polls.failed()
 
@@ -103,8 +109,7 @@ class HttpPollIngester(Ingester[HttpPollParams, HttpConnection]):
             lasting=True,
         )
 
-    def _tell_missed(self, intake: Intake, *, at_end: bool = False) -> None:
-        missed = self._polls.untold(monotonic(), at_end=at_end)
+    def _tell_missed(self, intake: Intake, missed: int) -> None:
         if missed:
             where = self.place.connection.where
             intake.gap(

@@ -48,8 +48,12 @@ class _Item:
 class SpooledIntake:
     """The Intake of a running ingester: a thread from `start` to `close`."""
 
-    def __init__(self, send: Send, spool: Spool, report: Report) -> None:
+    def __init__(
+        self, send: Send, spool: Spool, report: Report, before_first: Callable[[], None] = lambda: None
+    ) -> None:
+        """`before_first` is called by the thread before a first row that was put becomes durable."""
         self._send = send
+        self._before_first: Callable[[], None] | None = before_first
         self._spool = spool
         self._report = report
         self._changed = threading.Condition()
@@ -160,6 +164,9 @@ class SpooledIntake:
         return items
 
     def _handle(self, items: list[_Item]) -> None:
+        if self._before_first is not None:
+            self._before_first()
+            self._before_first = None
         records = [record for item in items for record in item.records]
         # Behind what is on the disk, so that the order stays.
         if self._spool.is_empty and monotonic() >= self._again_s:

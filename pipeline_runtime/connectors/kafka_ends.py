@@ -12,10 +12,12 @@ from typing import Any
 
 from pipeline_runtime.connectors.delivery import Gap, Letter
 from pipeline_runtime.connectors.intake import SendFailed
+from pipeline_runtime.connectors.pause import LastRow
 from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Record
 from pipeline_runtime.kafka.clients import (
     KafkaError,
     KafkaSettings,
+    KafkaTimeoutError,
     TopicPartition,
     close_spent,
     open_consumer,
@@ -28,7 +30,7 @@ from pipeline_runtime.kafka.delivered import (
     store_position,
     stored_position,
 )
-from pipeline_runtime.kafka.peek import peek
+from pipeline_runtime.kafka.peek import newest_offsets, peek_each
 
 SEND_S = 4.0
 """A broker that has not confirmed records by then counts as away."""
@@ -228,10 +230,18 @@ class StreamRows:
         return int(self._consumer.position(self._tp))
 
 
-def newest_row_ms(kafka: KafkaSettings, topic: str) -> int | None:
-    """Returns the time of the newest record, or None if there is none. Raises KafkaError."""
-    newest = within(ASK_S, lambda: peek(kafka, topic, 1))
-    return newest[-1].timestamp_ms if newest else None
+def newest_row(kafka: KafkaSettings, topic: str) -> LastRow:
+    """Raises KafkaError, OSError."""
+
+    def asked() -> LastRow:
+        found = peek_each(kafka, {topic: 1})[topic]
+        if found.late:
+            raise KafkaTimeoutError(f"{topic} was not read in time")
+        if found.records:
+            return LastRow(found.records[-1].timestamp_ms)
+        return LastRow(is_deleted=any(end for _, end in newest_offsets(kafka, topic, 1).values()))
+
+    return within(ASK_S, asked)
 
 
 def topic_is_there(kafka: KafkaSettings, topic: str) -> bool:

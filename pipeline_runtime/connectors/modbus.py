@@ -14,7 +14,7 @@ from pymodbus.client import ModbusTcpClient
 from pymodbus.exceptions import ConnectionException, ModbusException
 
 from pipeline_runtime.connectors.in_words import in_words
-from pipeline_runtime.connectors.polls import Polls
+from pipeline_runtime.connectors.polls import Polls, missed_in
 from pipeline_runtime.connectors.sdk import CONNECT_S, ConnectorError, Ingester, Intake, Place, Probed, Record
 from pipeline_runtime.model.connectors import ROWS_SHOWN, Found
 from pipeline_runtime.model.schema import FieldType
@@ -173,14 +173,16 @@ class ModbusIngester(Ingester[ModbusInParams, ModbusConnection]):
 
     def run(self, intake: Intake, stop: threading.Event) -> None:
         requests = requests_of(self.place.params)
-        try:
-            with connected(self.place.connection) as session:
-                while not stop.wait(self._polls.wait_s(monotonic())):
-                    self._polls.begun(monotonic())
-                    requests = self._poll(session, requests, intake, stop)
-        finally:
-            if stop.is_set():
-                self._tell_missed(intake, at_end=True)
+        with connected(self.place.connection) as session:
+            while not stop.wait(self._polls.wait_s(monotonic())):
+                self._polls.begun(monotonic())
+                requests = self._poll(session, requests, intake, stop)
+
+    def missed_in(self, pause_s: float) -> int:
+        return missed_in(pause_s, self.place.params.every_ms / 1000)
+
+    def tell_left(self, intake: Intake) -> None:
+        self._tell_missed(intake, self._polls.left())
 
     def _poll(
         self, session: Session, requests: list[Request], intake: Intake, stop: threading.Event
@@ -212,9 +214,9 @@ class ModbusIngester(Ingester[ModbusInParams, ModbusConnection]):
             intake.connected()
         if values:
             intake.put([Record(json.dumps(values, ensure_ascii=False).encode(), began_ms)])
+            self._tell_missed(intake, self._polls.worked(monotonic()))
         else:
             self._polls.failed()
-        self._tell_missed(intake)
         return following
 
     def _read(self, session: Session, request: Request, stop: threading.Event) -> list[Answer]:
@@ -235,8 +237,7 @@ class ModbusIngester(Ingester[ModbusInParams, ModbusConnection]):
                 parts.append((alone, refusal))
         return parts
 
-    def _tell_missed(self, intake: Intake, *, at_end: bool = False) -> None:
-        missed = self._polls.untold(monotonic(), at_end=at_end)
+    def _tell_missed(self, intake: Intake, missed: int) -> None:
         if missed:
             where = self.place.connection.where
             intake.gap(

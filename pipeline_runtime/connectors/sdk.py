@@ -138,6 +138,16 @@ class Ingester(ABC, Generic[P, C]):
         element, writes nothing to the system, and lets the system keep nothing for it."""
         return self
 
+    def missed_in(self, pause_s: float) -> int | None:
+        """Returns how many rows were lost between the last row of an earlier process and the first answer to
+        this one, or None if that is not known. With 0 no gap is told. Not asked if the system waits."""
+        return None
+
+    def tell_left(self, intake: Intake) -> None:
+        """Called after `run`, or by another thread while `run` hangs, before the process ends: tells the gaps
+        that it has counted and not told. Those since its last row are told by the next process."""
+        return None
+
     def forget(self) -> None:
         """Called after `run` when the element has gone for good: removes what the system keeps for it."""
         return None

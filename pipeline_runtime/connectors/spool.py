@@ -37,10 +37,13 @@ class Spool:
         self._file: int | None = None
         self.broken_bytes = 0
         """Bytes that were on the disk and cannot be read; the caller sets it to 0."""
+        self.newest_ms: int | None = None
+        """The time of the newest record that an earlier process has left, if it has one."""
         self._sizes: dict[int, int] = {}
         numbers = sorted(int(path.stem) for path in directory.glob("*.spool"))
         for number in numbers:
-            whole, cut = _cut(self._path(number))
+            whole, cut, newest_ms = _cut(self._path(number))
+            self.newest_ms = newest_ms if newest_ms is not None else self.newest_ms
             if number != numbers[-1]:
                 self.broken_bytes += cut
             if whole:
@@ -180,10 +183,13 @@ def _records(data: bytes) -> Iterator[tuple[Record, int]]:
         yield Record(body[max(0, key_length) :], None if time_ms == _NO_TIME else time_ms, key), at
 
 
-def _cut(path: Path) -> tuple[int, int]:
-    """Cuts a file behind its last whole frame. Returns its length, and how many bytes were cut."""
+def _cut(path: Path) -> tuple[int, int, int | None]:
+    """Cuts a file behind its last whole frame. Returns its length, how many bytes were cut, and the time of
+    its last record."""
     data = path.read_bytes()
-    whole = max((end for _, end in _records(data)), default=0)
+    whole, newest_ms = 0, None
+    for record, end in _records(data):
+        whole, newest_ms = end, record.time_ms
     if whole < len(data):
         os.truncate(path, whole)
-    return whole, len(data) - whole
+    return whole, len(data) - whole, newest_ms

@@ -276,7 +276,7 @@ class ModbusIn(ConnectorSource):
     poll that it does not answer is lost: the element counts such polls and tells of them as a gap, also those
     that were not made because the connection was away, or because the device takes longer to answer than
     `every_ms`. While the element moves, a moment may be polled twice, or left out: after a move, and after a
-    restart of its node, it tells a gap with the time since its last row.
+    restart of its node, it counts the polls since its last row and tells of them as a gap.
 
     `registers` is a table of the values. Neighbours are read by one request, of at most 125 registers or
     2,000 bits; nothing between two registers is read along. A value is multiplied by `scale`, then `offset`

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -33,11 +33,13 @@ class Topic:
 
 
 class Rig:
-    def __init__(self, directory: Path, bytes_max: int) -> None:
+    def __init__(
+        self, directory: Path, bytes_max: int, before_first: Callable[[], None] = lambda: None
+    ) -> None:
         self.topic, self.taken = Topic(), Taken()
         self.report = Report("e", self.taken.told)
         self.spool = Spool(directory, bytes_max)
-        self.intake = SpooledIntake(self.topic.send, self.spool, self.report)
+        self.intake = SpooledIntake(self.topic.send, self.spool, self.report, before_first)
 
 
 @contextmanager
@@ -168,3 +170,28 @@ def test_the_end_of_a_full_disk_does_not_hide_that_the_system_fails(tmp_path: Pa
         rig.topic.there = True
         wait_until(lambda: "full" not in rig.report.status.why, "the end of it")
         assert (rig.report.status.state, rig.report.status.why) == ("failing", "Nobody listens.")
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_what_is_told_before_the_first_row_is_told_before_any_is_durable(tmp_path: Path, there: bool) -> None:
+    told, durable = threading.Event(), threading.Event()
+    called: list[bool] = []
+
+    def before_first() -> None:
+        called.append(durable.is_set())
+        assert told.wait(60)
+
+    rig = Rig(tmp_path, 1 << 20, before_first)
+    rig.topic.there = there
+    rig.intake.start()
+    assert rig.intake.put([Record(b"first")], durable.set)
+    wait_until(lambda: called, "the intake to take it")
+    assert (rig.topic.values, rig.spool.bytes) == ([], 0)
+    told.set()
+    assert durable.wait(60)
+    assert rig.intake.put_durably([Record(b"second")], 60)
+    assert called == [False]
+    rig.topic.there = True
+    wait_until(lambda: rig.topic.values == [b"first", b"second"], "both")
+    rig.intake.close(5)
+    rig.spool.close()

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pipeline_runtime.connectors.late import late
 from pipeline_runtime.connectors.modbus import Refusal, following_of
 from pipeline_runtime.connectors.modbus_out import writes_of
-from pipeline_runtime.connectors.polls import TOLD_EVERY_S, Polls
+from pipeline_runtime.connectors.polls import TOLD_EVERY_S, Polls, missed_in
 from pipeline_runtime.operators.modbus import (
     ADDRESS_MAX,
     ModbusIn,
@@ -153,16 +153,38 @@ def test_polls_that_were_due_meanwhile_are_missed_and_told_together() -> None:
     assert polls.wait_s(100.0) == 0.0
     polls.begun(100.0)
     assert polls.wait_s(100.25) == 0.75
-    assert polls.untold(100.3) == 0
+    assert polls.worked(100.3) == 0
     polls.begun(103.5)  # those of 101 and 102 were not made
     polls.failed()
-    assert polls.untold(103.5) == 3
+    assert polls.left() == 0  # the next process would tell them
     polls.begun(104.0)
+    assert polls.worked(104.0) == 3
+    polls.begun(105.0)
     polls.failed()
-    assert polls.untold(104.0) == 0
-    assert polls.untold(103.5 + TOLD_EVERY_S) == 1
+    polls.begun(106.0)
+    assert polls.worked(106.0) == 0
+    assert polls.worked(104.0 + TOLD_EVERY_S) == 1
+    polls.begun(125.0)
     polls.failed()
-    assert polls.untold(103.5 + TOLD_EVERY_S, at_end=True) == 1
+    polls.begun(126.0)
+    assert polls.worked(126.0) == 18 + 1  # those of 107 to 124, too
+    assert polls.left() == 0
+
+
+def test_what_is_left_to_tell_at_the_end_was_missed_before_the_last_poll_that_worked() -> None:
+    polls = Polls(1.0)
+    for second, works in enumerate((True, False, True, False, True, False)):
+        polls.begun(100.0 + second)
+        if works:
+            polls.worked(100.0 + second)
+        else:
+            polls.failed()
+    assert polls.left() == 1
+    assert polls.left() == 0
+
+
+def test_polls_between_two_processes_are_counted_from_the_last_row_to_the_first_answer() -> None:
+    assert [missed_in(pause_s, 1.0) for pause_s in (0.3, 1.0, 1.1, 2.1, 3.9)] == [0, 0, 0, 1, 2]
 
 
 @given(

@@ -51,12 +51,27 @@ class _Users:
         return User(role=UserRole.Admin, name=username) if known else None
 
 
-async def main(port: int, directory: str, user: str, many: int) -> None:
+def _refuse(server: Server, refused: ua.NodeId) -> None:
+    view: Any = server.iserver.view_service
+    browse = view._browse
+
+    def browsed(asked: ua.BrowseDescription) -> Any:
+        if asked.NodeId != refused:
+            return browse(asked)
+        return ua.BrowseResult(StatusCode_=ua.StatusCode(ua.StatusCodes.BadUserAccessDenied))
+
+    view._browse = browsed
+
+
+async def main(port: int, directory: str, user: str, many: int, refused: str) -> None:
     """Has an object Press with Temperature (°C), Strokes and Running, and so many more values in a folder,
     and a text Note. Everybody may write them. With a certificate in the directory it lets nobody in without
-    signing and encrypting, and only those whose certificate is in the directory "trusted" there."""
+    signing and encrypting, and only those whose certificate is in the directory "trusted" there. It tells
+    nobody what lies below the node `refused`."""
     server = Server(user_manager=_Users(user) if user else None)
     await server.init()
+    if refused:
+        _refuse(server, ua.NodeId.from_string(refused))
     server.set_endpoint(f"opc.tcp://127.0.0.1:{port}/press")
     if directory:
         await server.load_certificate(str(Path(directory, "certificate.pem")))
@@ -106,7 +121,7 @@ def certificate(name: str, days: int = 365) -> tuple[str, str]:
 class OpcUaServer:
     """Its values begin as `main` says, also after a restart. `secure`: it has a certificate in this
     directory, or `own`, and trusts those of `trusted`, in PEM. `many`: how many more
-    values it has."""
+    values it has. `refused`: the node of which it does not tell what lies below."""
 
     def __init__(
         self,
@@ -116,9 +131,10 @@ class OpcUaServer:
         own: tuple[str, str] | None = None,
         trusted: Sequence[str] = (),
         many: int = 0,
+        refused: str = "",
     ) -> None:
         [self.port] = free_ports(1)
-        self._arguments = ["" if secure is None else str(secure), user, str(many)]
+        self._arguments = ["" if secure is None else str(secure), user, str(many), refused]
         if secure is not None:
             shown, key = own or certificate("server")
             secure.mkdir(exist_ok=True)
@@ -188,4 +204,4 @@ class OpcUaServer:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(int(sys.argv[1]), *sys.argv[2:4], int(sys.argv[4])))
+    asyncio.run(main(int(sys.argv[1]), *sys.argv[2:4], int(sys.argv[4]), sys.argv[5]))

@@ -22,8 +22,12 @@ from pipeline_runtime.connectors.sdk import (
     OnceIntake,
     Record,
 )
+from pipeline_runtime.model.names import sentence
 
 log = logging.getLogger(__name__)
+
+AGAIN = " It is tried again within "
+"""Behind why it fails."""
 
 
 @dataclass(frozen=True)
@@ -193,8 +197,8 @@ def _again_and_again(run: Callable[[], None], report: Report, stop: threading.Ev
             log.exception("a connector has failed")
             error = ConnectorError(f"Its connector has failed: {type(unknown).__name__}: {unknown}")
         connected_s = report.connected_for_s()
-        report.failing(str(error))
-        backoff, wait_s = backoff.failed(
-            connected_s, lasting=getattr(error, "lasting", False), chance=random.random()
-        )
-        stop.wait(max(wait_s, getattr(error, "wait_s", 0.0)))
+        lasting, asked_s = getattr(error, "lasting", False), getattr(error, "wait_s", 0.0)
+        backoff, wait_s = backoff.failed(connected_s, lasting=lasting, chance=random.random())
+        within_s = max(backoff.within_s(lasting=lasting), asked_s)
+        report.failing(f"{sentence(str(error))}{AGAIN}{within_s:.0f} s.")
+        stop.wait(max(wait_s, asked_s))

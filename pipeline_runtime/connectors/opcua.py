@@ -51,6 +51,7 @@ class OpcUaIngester(Ingester[OpcUaInParams, OpcUaConnection]):
     def __init__(self, place: Place[OpcUaInParams, OpcUaConnection]) -> None:
         super().__init__(place)
         self._away_since_s: float | None = None
+        self._has_worked = False
         self._dropped_told_s: float | None = None
 
     def run(self, intake: Intake, stop: threading.Event) -> None:
@@ -94,8 +95,12 @@ class OpcUaIngester(Ingester[OpcUaInParams, OpcUaConnection]):
             more = f"; and {len(refused) - _NAMED_MAX} more" if len(refused) > _NAMED_MAX else ""
             words = f"{self.place.connection.where} does not give {named}{more}."
             if len(refused) == len(columns):
-                raise ConnectorError(f"{words} Check the node ids, and what the user may read.", lasting=True)
+                raise ConnectorError(
+                    f"{words} Check the node ids, and what the user may read.",
+                    lasting=not self._has_worked,  # a server that starts may not have all of its nodes yet
+                )
             intake.failing(f"{words} These columns are empty.")
+        self._has_worked = True
         if self._away_since_s is not None:
             away_s = monotonic() - self._away_since_s
             self._away_since_s = None

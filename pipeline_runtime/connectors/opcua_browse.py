@@ -24,6 +24,7 @@ SEARCHED_MAX = 20_000
 """How many nodes a search looks at."""
 _AT_ONCE = 50
 _WITHIN_MAX = 20
+_NAMED_MAX = 5
 _OBJECTS = "i=85"
 _SERVER = ua.NodeId(ua.ObjectIds.Server)
 """It tells of itself there, in hundreds of nodes."""
@@ -76,13 +77,22 @@ async def _looked(session: Session, start: ua.NodeId) -> Probed:
 
 async def _searched(session: Session, find: str) -> Probed:
     wanted, until_s = find.casefold(), monotonic() + SEARCH_S
-    waiting: deque[tuple[ua.NodeId, tuple[str, ...]]] = deque([(ua.NodeId.from_string(_OBJECTS), ())])
+    first = ua.NodeId.from_string(_OBJECTS)
+    waiting: deque[tuple[ua.NodeId, tuple[str, ...]]] = deque([(first, ())])
     seen: set[ua.NodeId] = {_SERVER}
     matching: list[Placed] = []
+    refused: list[str] = []
     while waiting and len(seen) < SEARCHED_MAX and len(matching) < FOUND_MAX and monotonic() < until_s:
         at_once = [waiting.popleft() for _ in range(min(_AT_ONCE, len(waiting)))]
         nodes = [node for node, _ in at_once]
-        answers = await _children(session, nodes, ua.ObjectIds.HierarchicalReferences, SEARCHED_MAX)
+        answers = await _children(
+            session,
+            nodes,
+            ua.ObjectIds.HierarchicalReferences,
+            SEARCHED_MAX,
+            strict=nodes[0] == first,
+            refused=refused,
+        )
         for (_, within), below in zip(at_once, answers, strict=True):
             for each in _worth_showing(below):
                 if each.NodeId in seen:
@@ -97,6 +107,9 @@ async def _searched(session: Session, find: str) -> Probed:
     words = f"{len(found)} values have “{find}” in their name, or lie in what has."
     if waiting:
         words += f" {len(seen)} nodes were looked at, and there are more: search for more of the name."
+    if refused:
+        named = ", ".join(sorted(set(refused))[:_NAMED_MAX])
+        words += f" The server does not tell what lies below {len(refused)} of its nodes ({named})."
     return Probed(words, rows, found)
 
 
@@ -173,9 +186,10 @@ async def _children(
     most: int = FOUND_MAX + 1,
     *,
     strict: bool = False,
+    refused: list[str] | None = None,
 ) -> list[list[ua.ReferenceDescription]]:
     """Returns what lies below each of the nodes, `most` of each. `strict`: raises UaError if the first is
-    refused; else nothing lies below one that is."""
+    refused; else nothing lies below one that is, and the reason is added to `refused`."""
     asked = ua.BrowseParameters()
     asked.RequestedMaxReferencesPerNode = most
     for each in nodes:
@@ -190,6 +204,8 @@ async def _children(
     results = await session.client.uaclient.browse(asked)
     if strict:
         results[0].StatusCode.check()
+    if refused is not None:
+        refused += [status_name(each.StatusCode.value) for each in results if each.StatusCode.is_bad()]
     return [await _whole(session, result, most) for result in results]
 
 

@@ -6,6 +6,7 @@ from contextlib import suppress
 from time import monotonic, time
 from typing import Any
 
+from pipeline_runtime.connectors.delivery import AGAIN
 from pipeline_runtime.connectors.sdk import Ingester, OnceIngester
 from pipeline_runtime.connectors.trial import RunningTrial
 from pipeline_runtime.model.connectors import SAMPLE_RECORDS_MAX, SAMPLE_S, SampleAnswer
@@ -33,7 +34,7 @@ def sampled(ingester: Ingester[Any, Any] | OnceIngester[Any, Any]) -> SampleAnsw
         key = None if each.key is None else each.key.decode(errors="replace")
         time_ms = now_ms if each.time_ms is None else each.time_ms
         records.append((time_ms, key, each.value.decode(errors="replace")))
-    return SampleAnswer(records=tuple(records), why=running.taken.why)
+    return SampleAnswer(records=tuple(records), why=running.taken.why.partition(AGAIN)[0])
 
 
 def _wait(running: RunningTrial) -> None:

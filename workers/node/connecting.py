@@ -17,9 +17,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from pipeline_runtime.connectors.backoff import pause_s
 from pipeline_runtime.model.desired import DesiredReplica, ReplicaStatus, Role
 
-FIRST_MS, MOST_MS = 500, 30_000
 STEADY_MS = 60_000
 SILENT_MS = 15_000
 """A process that has said nothing for this long hangs."""
@@ -85,8 +85,7 @@ class Held:
         if self.ending_ms is not None:
             return Held()
         failures = 1 if now_ms - self.started_ms >= STEADY_MS else self.failures + 1
-        wait_ms = min(MOST_MS, FIRST_MS * 2 ** min(failures - 1, 10))
-        return Held(failures=failures, again_ms=now_ms + wait_ms)
+        return Held(failures=failures, again_ms=now_ms + int(pause_s(failures) * 1000))
 
     def started(self, config: str, now_ms: int) -> Held:
         return replace(

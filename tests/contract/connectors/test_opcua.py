@@ -24,6 +24,7 @@ from tests.waiting import wait_until
 pytestmark = pytest.mark.integration
 
 BAD_SENSOR = 0x808C_0000
+REFUSES = r"does not tell what it has: .*BadUserAccessDenied"
 
 
 @pytest.fixture(scope="module")
@@ -121,6 +122,23 @@ def test_a_search_finds_values_by_their_name_and_by_what_they_lie_in(shared_serv
     assert {each.title for each in found} == {"Temperature", "Strokes", "Running"}
     probed = search(shared_server.connection(), "nothing of this name")
     assert (probed.found, probed.words[:8]) == ((), "0 values")
+
+
+def test_what_a_server_refuses_to_tell_is_not_called_nothing() -> None:
+    with OpcUaServer(refused=PRESS) as server:
+        with pytest.raises(ConnectorError, match=REFUSES):
+            probe(server.connection(), PRESS)
+        found = search(server.connection(), "temper")
+    assert found.found == ()
+    assert "does not tell what lies below 1 of its nodes (BadUserAccessDenied)" in found.words
+
+
+@pytest.mark.full
+def test_a_server_that_refuses_everything_is_told_by_its_reason() -> None:
+    with OpcUaServer(refused="i=85") as server:
+        for ask in (lambda: probe(server.connection(), ""), lambda: search(server.connection(), "temper")):
+            with pytest.raises(ConnectorError, match=REFUSES):
+                ask()
 
 
 def test_a_large_folder_is_cut_and_searched_as_a_whole() -> None:

@@ -56,7 +56,7 @@ class Faulty(Deliverer[None, None]):
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backoff, "MOST_S", 0.001)
+    monkeypatch.setattr(backoff, "FIRST_S", 0.000_001)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -99,7 +99,8 @@ class Broken(Deliverer[Any, Any]):
 
 def test_an_error_of_the_connector_itself_is_told_and_tried_again() -> None:
     taken = trial_deliverer(Broken(PLACE), ROWS, timeout_s=0.1)
-    assert taken.why == "Its connector has failed: KeyError: 'bug'"
+    failing = [each.why for each in taken.statuses if each.state == "failing"]
+    assert failing[0] == "Its connector has failed: KeyError: 'bug'. It is tried again within 5 s."
 
 
 DELETED = "Kafka had deleted rows before they were delivered"

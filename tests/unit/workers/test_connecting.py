@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pipeline_runtime.connectors.backoff import MOST_S, YOUNG, YOUNG_MOST_S
 from pipeline_runtime.connectors.pulse import HANGS
 from pipeline_runtime.model.connectors import ConnectorStatus
 from pipeline_runtime.model.desired import ClaimOrder, DesiredReplica, ReplicaStatus, Role
@@ -11,7 +12,6 @@ from pipeline_runtime.model.ids import Epoch
 from pipeline_runtime.model.spec import GroupSpec
 from workers.node.connecting import (
     END_MS,
-    MOST_MS,
     SILENT_MS,
     Act,
     Held,
@@ -103,11 +103,11 @@ def test_what_is_next(want: Wanted | None, held: Held, act: Act) -> None:
 
 def test_one_that_ends_by_itself_is_started_again_later_each_time() -> None:
     held, waits = Held(), []
-    for _ in range(12):
+    for _ in range(YOUNG + 1):
         held = held.started("config", 0).ended(0)
         waits.append(held.again_ms)
     assert waits[:3] == [500, 1000, 2000]
-    assert waits[-1] == MOST_MS
+    assert waits[-2:] == [YOUNG_MOST_S * 1000, MOST_S * 1000]
     assert held.started("config", 0).ended(60_000).again_ms == 60_500
 
 

@@ -11,7 +11,7 @@ from pipeline_runtime.connectors.sdk import Ingester, OnceIngester
 from pipeline_runtime.connectors.trial import RunningTrial
 from pipeline_runtime.model.connectors import SAMPLE_RECORDS_MAX, SAMPLE_S, SampleAnswer
 
-_AFTER_FIRST_S = 2.0
+_AFTER_FIRST_S = 1.0  # who draws waits for it
 _AFTER_FAILURE_S = 1.0
 _LOOK_S = 0.1
 _END_S = 2.0

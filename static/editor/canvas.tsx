@@ -183,7 +183,7 @@ function Drawing({
   const bare = simple && many;
   const far = look === "dot";
   const cards = useMemo(() => ({ simple, bare, far }), [simple, bare, far]);
-  const arranged = useArranged(nodes);
+  const arranged = useArranged(nodes, bare);
   const lines = useLines(arranged !== null);
   return (
     <LookContext value={cards}>

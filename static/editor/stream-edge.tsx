@@ -9,7 +9,8 @@ import { disconnect } from "./edits";
 import { edgeFigures } from "./live/queue-words";
 import { passesId, type FlowNode, type StreamEdge as Stream } from "./flow";
 import { isWrongAt, wordsAt } from "./passing/checked";
-import { CARD } from "./places";
+import { useLanes } from "./lanes/store";
+import { CARD, type Point } from "./places";
 import { commit, current, isEditable, useEditor } from "./store";
 
 /** 1.5 px for a trickle, 6 px for 100,000 rows a second. */
@@ -107,43 +108,56 @@ export const StreamEdge = memo(function StreamEdge(props: EdgeProps<Stream>) {
 
 /** All streams as one line: seen from afar, hundreds of drawings of their own would make panning jerk. */
 export function PlainStreams({ nodes, edges }: { nodes: readonly FlowNode[]; edges: readonly Stream[] }) {
-  const paths = useMemo(() => pathsOf(nodes, edges), [nodes, edges]);
+  const { lines, held } = useMemo(() => plainLines(nodes, edges), [nodes, edges]);
   return (
     <ViewportPortal>
       <svg className="plain-streams" aria-hidden="true">
-        {Object.entries(paths).map(([part, path]) => (
-          <path key={part} d={path} className={CLASSES[part as Part]} />
-        ))}
+        <path d={lines.still} />
+        <path d={lines.added} className="stream--added diff--added" />
+        <path d={lines.removed} className="stream--removed diff--removed" />
       </svg>
+      {held.length > 0 && <HeldStreams streams={held} />}
     </ViewportPortal>
   );
 }
 
-/** The later ones lie over the others. */
-type Part = "still" | "held" | "added" | "removed";
+/** The streams of cards that are dragged, in a picture of their own: a browser paints the whole of a picture again,
+    however little of it is another. */
+function HeldStreams({ streams }: { streams: readonly Ends[] }) {
+  const carried = useLanes((state) => state.carried);
+  return (
+    <svg className="plain-streams plain-streams--held" aria-hidden="true">
+      <path d={streams.map((ends) => curve(ends, carried)).join("")} />
+    </svg>
+  );
+}
 
-const CLASSES: Record<Part, string | undefined> = {
-  still: undefined,
-  held: undefined,
-  added: "stream--added diff--added",
-  removed: "stream--removed diff--removed",
-};
+/** The cards at both ends of a stream. */
+type Ends = [FlowNode, FlowNode];
 
-/** While a card is dragged only its own streams change: a browser draws a whole path again, however little of it
-    is another. */
-function pathsOf(nodes: readonly FlowNode[], edges: readonly Stream[]): Record<Part, string> {
+function plainLines(nodes: readonly FlowNode[], edges: readonly Stream[]) {
   const places = new Map(nodes.map((node) => [node.id, node]));
-  const paths = { still: "", held: "", added: "", removed: "" };
+  const lines = { still: "", added: "", removed: "" };
+  const held: Ends[] = [];
   for (const { source, target, data } of edges) {
     const [from, to] = [places.get(source), places.get(target)];
     if (!from || !to) continue;
-    const [x1, y1] = [from.position.x + CARD.width, from.position.y + (from.measured?.height ?? 0) / 2];
-    const [x2, y2] = [to.position.x, to.position.y + (to.measured?.height ?? 0) / 2];
-    const bend = Math.max(24, (x2 - x1) / 2);
-    const part = data?.mark ?? (isHeld(from) || isHeld(to) ? "held" : "still");
-    paths[part] += `M${x1},${y1}C${x1 + bend},${y1} ${x2 - bend},${y2} ${x2},${y2}`;
+    if (!data?.mark && (isHeld(from) || isHeld(to))) held.push([from, to]);
+    else lines[data?.mark ?? "still"] += curve([from, to]);
   }
-  return paths;
+  return { lines, held };
+}
+
+/** `carried`: how far held cards are from their places. */
+function curve([from, to]: Ends, carried: Point | null = null): string {
+  const place = (node: FlowNode): Point => {
+    const by = carried && isHeld(node) ? carried : { x: 0, y: 0 };
+    return { x: node.position.x + by.x, y: node.position.y + (node.measured?.height ?? 0) / 2 + by.y };
+  };
+  const [{ x, y: y1 }, { x: x2, y: y2 }] = [place(from), place(to)];
+  const x1 = x + CARD.width;
+  const bend = Math.max(24, (x2 - x1) / 2);
+  return `M${x1},${y1}C${x1 + bend},${y1} ${x2 - bend},${y2} ${x2},${y2}`;
 }
 
 const isHeld = (node: FlowNode): boolean => node.dragging === true || node.className === "hangs";

@@ -153,17 +153,19 @@ function TitleField({
 }) {
   return (
     <div className="inspector__names">
-      <input
+      <textarea
         className="inspector__title"
-        title={element.title || undefined}
         aria-label="Title"
         placeholder={displayName(element, operator)}
         value={element.title ?? ""}
+        rows={1}
         maxLength={120}
         readOnly={!editable}
-        onChange={(event) =>
-          commit(changeElement(current(), element.id, { title: event.target.value }), `${element.id}.title`)
-        }
+        onKeyDown={(event) => event.key === "Enter" && event.currentTarget.blur()}
+        onChange={(event) => {
+          const title = event.target.value.replace(/\s*\n\s*/g, " ");
+          commit(changeElement(current(), element.id, { title }), `${element.id}.title`);
+        }}
       />
       <span className="muted small ellipsis" title={operator?.summary}>
         {aggregateWords(element.type, element.params ?? {}) ?? operator?.title ?? element.type}

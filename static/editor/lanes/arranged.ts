@@ -21,7 +21,7 @@ import {
   siteLane,
   underWay,
 } from "./lies";
-import { hang, hangOver, keepLayout, useLanes, type Hanging } from "./store";
+import { carry, hang, hangOver, keepLayout, useLanes, type Hanging } from "./store";
 import { movable, unitsOf, type Unit } from "./units";
 
 export type LaneFlowNode = Node<{ lane: Lane }, "lane">;
@@ -136,8 +136,8 @@ export interface Arranged {
   onNodeDragStop: OnNodeDrag<AnyNode>;
 }
 
-/** The canvas arranged by node; null when it is arranged as drawn. */
-export function useArranged(nodes: readonly FlowNode[]): Arranged | null {
+/** The canvas arranged by node; null when it is arranged as drawn. `bare`: hundreds of cards are seen from afar. */
+export function useArranged(nodes: readonly FlowNode[], bare: boolean): Arranged | null {
   const on = useLanes((state) => state.on);
   const document = useEditor(shown);
   const live = useEditor((state) => state.mode === "live");
@@ -162,7 +162,7 @@ export function useArranged(nodes: readonly FlowNode[]): Arranged | null {
   useEffect(() => {
     keepLayout(on ? layout : null);
   }, [on, layout]);
-  const drag = useDrag(layout, document, setHeld);
+  const drag = useDrag(layout, document, bare, setHeld);
   const own = useMemo(() => kept.filter(isOwn), [kept]);
   return on ? { layout, nodes: kept, cards: own, threads, onNodesChange: takeChanges, ...drag } : null;
 }
@@ -234,7 +234,7 @@ function hanging(nodes: readonly AnyNode[], held: Held, document: PipelineDocume
     hung.set(node.id, { ...node, position, className: "hangs", zIndex: 1000 });
   }
   const cards = [...hung.values()].filter((node): node is CardNode => node.type === "card");
-  for (const box of boxes(document, cards)) hung.set(box.id, box);
+  for (const box of boxes(document, cards)) hung.set(box.id, { ...box, className: "hangs" });
   return nodes.map((node) => hung.get(node.id) ?? node);
 }
 
@@ -267,9 +267,12 @@ function takeChanges(changes: NodeChange<AnyNode>[]): void {
 function useDrag(
   layout: LaneLayout,
   document: PipelineDocument,
+  bare: boolean,
   setHeld: (held: Held | null) => void,
 ): Pick<Arranged, "onNodeDragStart" | "onNodeDrag" | "onNodeDragStop"> {
   const flow = useReactFlow();
+  // where the dragged card was when React Flow drew it last
+  const drawnAt = useRef<Point | null>(null);
   const over = useCallback(
     (event: MouseEvent | TouchEvent): string | null => {
       const point = "changedTouches" in event ? event.changedTouches[0] : event;
@@ -298,13 +301,21 @@ function useDrag(
       const { hanging } = useLanes.getState();
       const home = layout.cards[node.id];
       if (!hanging || !home) return;
-      setHeld(heldBy(hanging.units, node, layout));
+      // with hundreds of cards in view React Flow takes longer than a frame to draw one in another place
+      if (bare && drawnAt.current) {
+        carry({ x: node.position.x - drawnAt.current.x, y: node.position.y - drawnAt.current.y });
+      } else {
+        drawnAt.current = node.position;
+        setHeld(heldBy(hanging.units, node, layout));
+      }
       hangOver(over(event as unknown as MouseEvent));
     },
-    [layout, over, setHeld],
+    [layout, bare, over, setHeld],
   );
   const onNodeDragStop = useCallback<OnNodeDrag<AnyNode>>(() => {
     const { hanging } = useLanes.getState();
+    drawnAt.current = null;
+    carry(null);
     setHeld(null);
     if (hanging) drop(hanging);
   }, [setHeld]);

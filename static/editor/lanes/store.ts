@@ -1,6 +1,7 @@
 /** The arrangement of the canvas, and the move that hangs over a lane or is about to be confirmed. */
 import { create } from "zustand";
 import { remember } from "../../shared/address";
+import type { Point } from "../places";
 import type { LaneLayout } from "./layout";
 import type { Unit } from "./units";
 
@@ -16,6 +17,8 @@ interface Lanes {
   /** the canvas is arranged by node */
   on: boolean;
   hanging: Hanging | null;
+  /** how far what hangs is from where React Flow has drawn it: px of the canvas */
+  carried: Point | null;
   /** a drop moves at once */
   atOnce: boolean;
 }
@@ -27,7 +30,7 @@ const asked = (): boolean =>
   typeof window !== "undefined" && new URL(window.location.href).searchParams.get(PARAM) === "lanes";
 const kept = (): boolean => typeof localStorage !== "undefined" && localStorage.getItem(AT_ONCE) === "yes";
 
-export const useLanes = create<Lanes>(() => ({ on: asked(), hanging: null, atOnce: kept() }));
+export const useLanes = create<Lanes>(() => ({ on: asked(), hanging: null, carried: null, atOnce: kept() }));
 
 export function arrangeInLanes(on: boolean): void {
   useLanes.setState({ on, hanging: null });
@@ -46,6 +49,13 @@ export const hang = (units: readonly Unit[], over: string | null): void =>
 export function hangOver(over: string | null): void {
   const { hanging } = useLanes.getState();
   if (hanging && hanging.over !== over) useLanes.setState({ hanging: { ...hanging, over } });
+}
+
+/** Carries what hangs with the pointer, by CSS alone. null: all is where React Flow draws it. */
+export function carry(carried: Point | null): void {
+  useLanes.setState({ carried });
+  for (const node of document.querySelectorAll<HTMLElement>(".react-flow__node.hangs"))
+    node.style.translate = carried ? `${carried.x}px ${carried.y}px` : "";
 }
 
 export const choose = (units: readonly Unit[], over: string): void =>

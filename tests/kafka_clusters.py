@@ -67,12 +67,13 @@ def _begun(
 
 class SecureKafka(Kafka):
     """Lets "ann" in by SCRAM or PLAIN, encrypted, at `secure_port`. The certificate at
-    `expired_port` has expired. At `port` it lets everybody in."""
+    `expired_port` has expired. At `mutual_port` it lets those in whose certificate its authority has signed.
+    At `port` it lets everybody in."""
 
     def __init__(self, directory: Path) -> None:
-        first = free_block(4)
+        first = free_block(5)
         super().__init__(directory, first, first + 1, heap_mb=256)
-        self.secure_port, self.expired_port = first + 2, first + 3
+        self.secure_port, self.expired_port, self.mutual_port = first + 2, first + 3, first + 4
         self.authority = Authority()
 
     @property
@@ -108,15 +109,21 @@ class SecureKafka(Kafka):
             admin.close()
 
     def _lines(self) -> Sequence[str]:
-        ports = {"PLAINTEXT": self.port, "SECURE": self.secure_port, "EXPIRED": self.expired_port}
+        ports = {
+            "PLAINTEXT": self.port,
+            "SECURE": self.secure_port,
+            "EXPIRED": self.expired_port,
+            "MUTUAL": self.mutual_port,
+        }
         told = ",".join(f"{name}://127.0.0.1:{port}" for name, port in ports.items())
         lines = [
             f"listeners={told},CONTROLLER://127.0.0.1:{self.controller_port}",
             f"advertised.listeners={told}",
             "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURE:SASL_SSL,"
-            "EXPIRED:SASL_SSL",
+            "EXPIRED:SASL_SSL,MUTUAL:SSL",
         ]
-        for name, ends in (("secure", timedelta(days=5)), ("expired", -timedelta(days=1))):
+        valid, expired = timedelta(days=5), -timedelta(days=1)
+        for name, ends in (("secure", valid), ("expired", expired), ("mutual", valid)):
             store = self.directory / f"{name}.pem"
             if not store.exists():
                 store.write_text("".join(reversed(self.authority.signed(ends))))
@@ -124,6 +131,17 @@ class SecureKafka(Kafka):
             lines += [
                 f"{begin}.ssl.keystore.type=PEM",
                 f"{begin}.ssl.keystore.location={store}",
+            ]
+            if name == "mutual":
+                trusted = self.directory / "trusted.pem"
+                trusted.write_text(self.authority.pem)
+                lines += [
+                    f"{begin}.ssl.client.auth=required",
+                    f"{begin}.ssl.truststore.type=PEM",
+                    f"{begin}.ssl.truststore.location={trusted}",
+                ]
+                continue
+            lines += [
                 f"{begin}.sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
                 f"{begin}.scram-sha-256.sasl.jaas.config={_SCRAM}",
                 f"{begin}.scram-sha-512.sasl.jaas.config={_SCRAM}",

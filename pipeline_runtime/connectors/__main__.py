@@ -43,6 +43,7 @@ from pipeline_runtime.connectors.sdk import ConnectorError, OnceIngester
 from pipeline_runtime.connectors.spool import Spool
 from pipeline_runtime.kafka.clients import KafkaError, KafkaSettings
 from pipeline_runtime.model.connectors import ConnectorStatus, SampleAnswer, TestAnswer
+from pipeline_runtime.model.ids import position_topic
 
 log = logging.getLogger(__name__)
 
@@ -152,7 +153,8 @@ def _prepared(config: ConnectorConfig, report: Report, masked: Masked) -> Callab
         )
     if config.kind == "in":
         return lambda orders: _ingest(connector, config, kafka, report, orders)
-    rows = StreamRows(kafka, config.topic, config.dead_letters, config.element)
+    notes = position_topic(config.deployment, config.element) if named(config.operator).noted else ""
+    rows = StreamRows(kafka, config.topic, config.dead_letters, config.element, notes)
     return lambda orders: deliver(connector, rows, report, orders.stop, orders.epoch, _hung)
 
 

@@ -52,6 +52,8 @@ class Rows(Protocol):
     def next(self, rows_max: int) -> Batch | None: ...
     def store(self, end: int) -> None: ...
     def renew(self) -> None: ...
+    def noted(self) -> int: ...
+    def note(self, end: int) -> None: ...
     def put_letters(self, letters: Sequence[Letter]) -> None: ...
     def close(self) -> None: ...
 
@@ -142,6 +144,7 @@ def deliver(
 
         def run() -> None:
             try:
+                deliverer.noted = rows.noted()
                 with pulse.asking():
                     deliverer.open(epoch)
                     kept = deliverer.position()
@@ -178,7 +181,9 @@ def _deliver_next(
         rows.put_letters(letters)
     with pulse.asking():
         deliverer.settle()
-    if not keeps_position:
+    if keeps_position:
+        rows.note(batch.end)
+    else:
         rows.store(batch.end)
     report.count(rows=len(batch.rows) - len(refused), refused=len(refused))
 

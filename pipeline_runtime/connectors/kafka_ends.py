@@ -12,6 +12,7 @@ from typing import Any
 
 from pipeline_runtime.connectors.delivery import Gap, Letter
 from pipeline_runtime.connectors.intake import SendFailed
+from pipeline_runtime.connectors.once import newest
 from pipeline_runtime.connectors.pause import LastRow
 from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Record
 from pipeline_runtime.kafka.clients import (
@@ -45,7 +46,7 @@ class TopicWriter:
 
     def __init__(self, kafka: KafkaSettings, topic: str) -> None:
         self._kafka = kafka
-        self._topic = topic
+        self.topic = topic
         self._producer: Any = None
 
     def send(self, records: Sequence[Record]) -> None:
@@ -68,7 +69,7 @@ class TopicWriter:
                 return
             self._producer = producer
         futures = [
-            producer.send(self._topic, each.value, each.key, timestamp_ms=each.time_ms) for each in records
+            producer.send(self.topic, each.value, each.key, timestamp_ms=each.time_ms) for each in records
         ]
         for future in futures:
             future.get(SEND_S)
@@ -112,13 +113,17 @@ def beginning(stored: int | None, first: int, end: int, *, kept_outside: bool, t
 class StreamRows:
     """The rows of a sink element's own stream, and how far they were delivered. Used by one thread.
 
-    The position is stored as that of a consumer group with the stream's name. Raises ConnectorError.
+    The position is stored as that of a consumer group with the stream's name. `notes`: the topic that says,
+    too, how far a system that keeps the position was; empty: none. Raises ConnectorError.
     """
 
-    def __init__(self, kafka: KafkaSettings, topic: str, dead_letters: str, element: str) -> None:
+    def __init__(
+        self, kafka: KafkaSettings, topic: str, dead_letters: str, element: str, notes: str = ""
+    ) -> None:
         self._kafka = kafka
         self._tp = TopicPartition(topic, 0)
         self._letters = TopicWriter(kafka, dead_letters)
+        self._notes = TopicWriter(kafka, notes) if notes else None
         self._element = element
         self._consumer: Any = None
         self._stored: int | None = None
@@ -200,6 +205,25 @@ class StreamRows:
         if self._stored is not None:
             self.store(self._stored)
 
+    def noted(self) -> int:
+        """Returns the offset that was noted last, or 0 if none was."""
+        if self._notes is None:
+            return 0
+        try:
+            found = newest(self._kafka, self._notes.topic)
+        except (KafkaError, OSError) as error:
+            raise ConnectorError(f"Kafka does not answer ({type(error).__name__})") from error
+        return 0 if found is None else int(json.loads(found)["end"])
+
+    def note(self, end: int) -> None:
+        """Notes that the system has all rows before the offset."""
+        if self._notes is None:
+            return
+        try:
+            self._notes.send([Record(json.dumps({"end": end}).encode())])
+        except SendFailed as error:
+            raise ConnectorError("Kafka does not take how far was delivered") from error
+
     def put_letters(self, letters: Sequence[Letter]) -> None:
         records = [
             Record(
@@ -222,6 +246,8 @@ class StreamRows:
 
     def close(self) -> None:
         self._letters.close()
+        if self._notes is not None:
+            self._notes.close()
         if self._consumer is not None:
             close_spent(self._consumer)
             self._consumer = None

@@ -138,7 +138,7 @@ class OtherKafkaDeliverer(Deliverer[OtherKafkaOutParams, KafkaConnection]):
         with asking(self.place.connection):
             found = within(ASK_S, lambda: noted_position(self._consumer, self._tp))
         if found is None:
-            return 0
+            return self._without_position()
         end, note = found
         try:
             told = json.loads(note)
@@ -146,19 +146,38 @@ class OtherKafkaDeliverer(Deliverer[OtherKafkaOutParams, KafkaConnection]):
         except (ValueError, KeyError, TypeError) as error:
             raise ConnectorError(
                 f"{self.place.connection.where} has a position of the group {self.place.name} that is not"
-                " Fogline's. Its administrator removes the group; all rows that Fogline still has then come"
-                " again.",
+                " Fogline's. Its administrator removes the group; the element then asks where to go on.",
                 lasting=True,
             ) from error
         if owners == self.place.group and epoch > self._epoch:
             raise ConnectorError(
                 f"{self.place.connection.where} has rows of a later owner of this element (epoch {epoch}), so"
                 f" it takes none of epoch {self._epoch}. Nothing is lost: the later owner goes on. If there"
-                f" is none, its administrator removes the group {self.place.name}; all rows that Fogline"
-                " still has then come again.",
+                f" is none, its administrator removes the group {self.place.name}; the element then asks"
+                " where to go on.",
                 lasting=True,
             )
         return end
+
+    def _without_position(self) -> int:
+        """Returns where a cluster without a position begins. Raises ConnectorError if it had one, and nobody
+        has chosen."""
+        match self.place.params.lost:
+            case "behind":
+                return self.noted
+            case "stop" if self.noted > 0:
+                raise ConnectorError(
+                    f"{self.place.connection.where} has lost how far this element has come: its group"
+                    f" {self.place.name} has no position for {self._tp.topic}, and Fogline has noted that the"
+                    f" first {self.noted:,} rows were sent. The topic was deleted and made again, the group"
+                    " was removed, or the cluster has forgotten a position that was not renewed for long."
+                    ' Nothing is written, so that no row comes twice. Choose under "If the cluster has lost'
+                    ' the position" of the element whether to go on behind what was sent, or to send all'
+                    " again, and deploy it.",
+                    lasting=True,
+                )
+            case _:
+                return 0
 
     def _commit(self, records: Sequence[OutgoingRecord]) -> None:
         """Writes the records, and that all rows before `_end` are written, or none of it."""

@@ -259,6 +259,9 @@ class Deliverer(ABC, Generic[P, C]):
         self.place = place
         self.goes_on: Callable[[], None] = lambda: None
         """Call it whenever the system has answered, if a batch takes many answers."""
+        self.noted = 0
+        """The offset after the last row that the system had by Fogline's own record, as it is before `open`.
+        It may lack the last batch. 0: none, or the operator has no such record (`ConnectorSink.noted`)."""
 
     def beats(self) -> int | None:
         """As of an Ingester."""

@@ -137,11 +137,13 @@ def trial_deliverer(
     rows: Sequence[Mapping[str, Any]],
     *,
     batch_rows: int = 2,
+    noted: int = 0,
     timeout_s: float = 10.0,
 ) -> Taken:
-    """Delivers the rows in batches, again after each error, until all are delivered or the time is over."""
+    """Delivers the rows in batches, again after each error, until all are delivered or the time is over.
+    `noted`: how far they were delivered before, by Fogline's own record."""
     taken, stop = Taken(), threading.Event()
-    given = _GivenRows(rows, batch_rows, taken, stop)
+    given = _GivenRows(rows, batch_rows, taken, stop, noted)
     report = Report(deliverer.place.element, taken.told)
     # A node ends the process of a deliverer that hangs.
     thread = threading.Thread(target=deliver, args=(deliverer, given, report, stop, 1, stop.set), daemon=True)
@@ -160,9 +162,15 @@ class _GivenRows:
     gaps: tuple[Gap, ...] = ()
 
     def __init__(
-        self, rows: Sequence[Mapping[str, Any]], batch_rows: int, taken: Taken, stop: threading.Event
+        self,
+        rows: Sequence[Mapping[str, Any]],
+        batch_rows: int,
+        taken: Taken,
+        stop: threading.Event,
+        noted: int,
     ) -> None:
         self._rows, self._batch_rows, self._taken, self._stop = rows, batch_rows, taken, stop
+        self._noted = noted
         self._at = self._stored = 0
 
     def begin(self, position: int | None) -> None:
@@ -182,6 +190,12 @@ class _GivenRows:
 
     def renew(self) -> None:
         return None
+
+    def noted(self) -> int:
+        return self._noted
+
+    def note(self, end: int) -> None:
+        self._noted = end
 
     def put_letters(self, letters: Sequence[Letter]) -> None:
         self._taken.refused += letters

@@ -48,7 +48,7 @@ def intake_topic(deployment: str, element: str) -> str:
 
 
 def position_topic(deployment: str, element: str) -> str:
-    """Returns the topic that says how far an element's connector has read its system."""
+    """Returns the topic that says how far an element's connector has read its system, or delivered to it."""
     return f"{OWN_TOPICS}{deployment}.{element}.{POSITION}"
 
 

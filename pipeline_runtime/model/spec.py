@@ -129,6 +129,7 @@ class OutputStream(Frozen):
     data_schema: StreamSchema
     external: bool = False
     delivered: bool = False  # the element's connector reads it, and delivers the rows to a system
+    noted: bool = False  # another topic says, too, how far it has done so
     writing: RecordWriting | None = None  # of a user's own topic
 
 

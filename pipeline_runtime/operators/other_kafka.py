@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, JsonValue, model_validator
 
 from pipeline_runtime.model.faults import words_for_pattern
 from pipeline_runtime.model.schema import StreamSchema
@@ -21,6 +21,21 @@ _SERVERS = words_for_pattern(
     rf"^{_SERVER}(?:, ?{_SERVER}){{0,19}}$",
     "servers have ports, and commas between them: a.example:9093,b.example:9093",
 )
+
+
+_LOST: list[JsonValue] = [
+    {"title": "Stop and say so", "value": "stop", "help": "Nothing is written until you choose."},
+    {
+        "title": "Go on behind what was sent",
+        "value": "behind",
+        "help": "Fogline's own record says how far. After a crash the last batch may come twice.",
+    },
+    {
+        "title": "Send all again",
+        "value": "again",
+        "help": "All rows that Fogline still has. For a topic that was made again.",
+    },
+]
 
 
 class KafkaConnection(TlsFields):
@@ -104,6 +119,14 @@ class OtherKafkaIn(ConnectorSource):
 class OtherKafkaOutParams(WrittenParams, OtherTopicParams):
     """How rows become records of another cluster's topic."""
 
+    lost: Literal["stop", "behind", "again"] = Field(
+        default="stop",
+        title="If the cluster has lost the position",
+        json_schema_extra={"x-choices": _LOST},
+        description="what to do when the cluster no longer says how far the element has come, and Fogline's"
+        " own record says that rows were sent",
+    )
+
 
 class OtherKafkaOut(ConnectorSink):
     """Writes each row to a topic of a Kafka cluster that is not Fogline's own, **exactly once** for readers
@@ -116,8 +139,11 @@ class OtherKafkaOut(ConnectorSink):
     refused by the group's epoch and by the transactional id, which has the same name.
 
     The offset is stored again each hour, since Kafka forgets offsets that nobody renews
-    (`offsets.retention.minutes`, 7 days by default). If the element has been away for longer, the rows that
-    Fogline still has come again. Nobody else may use the group.
+    (`offsets.retention.minutes`, 7 days by default). It also goes when the topic is deleted. So Fogline notes
+    in its own Kafka, too, how far rows were sent. If the cluster has no position, and rows were sent, the
+    element stops and says so. `lost` chooses whether it goes on behind what was sent, or sends all rows again
+    that Fogline still has. Put it back to `stop` when the element runs: it counts for each later loss, too.
+    Nobody else may use the group.
 
     A record that the topic does not take, such as one that is too large, goes to the dead letters. A dead
     letter may come twice after an error.
@@ -135,6 +161,7 @@ class OtherKafkaOut(ConnectorSink):
     connection = KafkaConnection
     delivery = "exactly once"
     delivery_why = "How far it has come is written in the transaction of the rows."
+    noted = True
     example = {"connection": "plant-kafka", "topic": "results"}
 
     params: OtherKafkaOutParams

@@ -116,6 +116,15 @@ def topics(spec: GroupSpec) -> tuple[TopicSpec, ...]:
         for item in spec.inputs
         if item.once
     ]
+    positions += [
+        TopicSpec(
+            name=position_topic(spec.deployment, parse_reference(output.source)[0]),
+            partitions=1,
+            kind="position",
+        )
+        for output in spec.outputs
+        if output.noted
+    ]
     dead = [
         TopicSpec(name=spec.dead_letters(element.id), partitions=1, kind="dead") for element in spec.elements
     ]
@@ -288,6 +297,7 @@ class _Plan:
                         topic=stream_topic(self.deployment, id),
                         data_schema=self.schemas[f"{id}.out"],
                         delivered=True,
+                        noted=operator.noted,
                     )
                 )
             for port in operator.outputs:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from time import monotonic
 from typing import Any
 
 import pytest
-from kafka import KafkaProducer
+from kafka import KafkaAdminClient, KafkaProducer
 
 from pipeline_runtime.connectors.kafka_session import probe
 from pipeline_runtime.connectors.other_kafka_in import OtherKafkaIngester
 from pipeline_runtime.connectors.other_kafka_out import OtherKafkaDeliverer
 from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Place
 from pipeline_runtime.connectors.trial import RunningTrial, Taken, trial_deliverer
-from pipeline_runtime.kafka.admin import Topic, ensure_topics, trim_topics
+from pipeline_runtime.kafka.admin import Topic, delete_topics, ensure_topics, trim_topics
 from pipeline_runtime.kafka.reading import committed_records
 from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
@@ -115,6 +116,53 @@ def test_an_earlier_owner_and_one_that_died_in_a_transaction_leave_nothing(clust
     assert written(cluster, name) == [row(n) for n in range(4)]
 
 
+def _made_again(cluster: SecureKafka, name: str) -> None:
+    delete_topics(cluster.open, [name])
+    topic(cluster, name)
+
+
+def _group_removed(cluster: SecureKafka, name: str) -> None:
+    admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap)
+    try:
+        admin.delete_groups([deliverer(cluster.connection(), name).place.name])
+    finally:
+        admin.close()
+
+
+@pytest.mark.parametrize(
+    ("loses", "left"), [(_made_again, []), (_group_removed, [row(0), row(1)])], ids=["topic", "group"]
+)
+def test_a_position_that_the_cluster_has_lost_is_told_and_the_user_chooses(
+    cluster: SecureKafka, loses: Callable[[SecureKafka, str], None], left: list[dict[str, Any]]
+) -> None:
+    name = topic(cluster, f"lost-{loses.__name__}")
+    given = [row(n) for n in range(4)]
+    trial_deliverer(deliverer(cluster.connection(), name), given[:2], timeout_s=60)
+    loses(cluster, name)
+
+    stopped = deliverer(cluster.connection(), name)
+    stopped.noted = 2
+    with pytest.raises(ConnectorError, match=r"has noted that the first 2 rows were sent.*Choose"):
+        stopped.open(1)
+    stopped.close()
+    assert written(cluster, name) == left
+
+    behind = trial_deliverer(
+        deliverer(cluster.connection(), name, lost="behind"), given, noted=2, timeout_s=60
+    )
+    assert behind.why == ""
+    assert written(cluster, name) == [*left, row(2), row(3)]
+
+    loses(cluster, name)
+    kept = written(cluster, name)
+    trial_deliverer(deliverer(cluster.connection(), name, lost="again"), given, noted=4, timeout_s=60)
+    assert written(cluster, name) == [*kept, *given]
+
+    # Put back, it asks for nothing: the cluster has a position.
+    trial_deliverer(deliverer(cluster.connection(), name), given, noted=4, timeout_s=60)
+    assert written(cluster, name) == [*kept, *given]
+
+
 def _words(connection: KafkaConnection, topic: str = "words") -> str:
     begun_s = monotonic()
     found = deliverer(connection, topic)
@@ -141,6 +189,30 @@ def test_what_is_wrong_is_said_in_words_soon(cluster: SecureKafka) -> None:
     assert re.search("speaks no TLS|closed the connection", _words(cluster.connection(servers=open_port)))
     assert 'has no topic "elsewhere"' in _words(cluster.connection(), "elsewhere")
     assert "the Kafka cluster" in _words(cluster.connection(tls=False))
+
+
+def mutual(cluster: SecureKafka, signer: Authority | None, **signed: timedelta) -> KafkaConnection:
+    """Returns a connection with an own certificate of the signer, or without one."""
+    certificate, key = (None, None) if signer is None else signer.signed(**signed)
+    where = {"servers": f"127.0.0.1:{cluster.mutual_port}", "login": "none", "user": None, "password": None}
+    return cluster.connection(**where, certificate=certificate, private_key=key)
+
+
+def test_a_cluster_lets_fogline_in_by_its_own_certificate(cluster: SecureKafka) -> None:
+    name = topic(cluster, "mutual")
+    own = mutual(cluster, cluster.authority)
+    taken = trial_deliverer(deliverer(own, name), [row(0), row(1)], timeout_s=60)
+    assert taken.why == ""
+    assert written(cluster, name) == [row(0), row(1)]
+    running = RunningTrial(ingester(own, name), rows=2)
+    wait_until(running.intake.enough.is_set, "both records")
+    assert numbers_of(running.stop()) == [0, 1]
+
+    refused = "own certificate"
+    assert refused in _words(mutual(cluster, None), name)
+    assert refused in _words(mutual(cluster, Authority()), name)
+    assert "has expired" in _words(mutual(cluster, cluster.authority, ends=-timedelta(days=1)), name)
+    assert written(cluster, name) == [row(0), row(1)]
 
 
 def test_a_probe_shows_topics_and_records(cluster: SecureKafka) -> None:

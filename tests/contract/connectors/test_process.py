@@ -229,3 +229,16 @@ def test_rows_that_kafka_deletes_before_a_deliverer_are_counted_and_the_others_a
     batch = wait_until(lambda: rows.next(10), "the row that is left")
     assert (batch.first, batch.rows) == (2, [{"n": 2}])
     rows.close()
+
+
+def test_how_far_rows_were_delivered_is_noted_beside_the_system_that_keeps_it(kafka: str) -> None:
+    settings, topic = KafkaSettings(kafka), f"fl.{uuid4().hex[:8]}.e.out"
+    notes = topic.replace(".out", ".position")
+    ensure_topics(settings, [Topic(topic), Topic(notes, "position")])
+    rows = StreamRows(settings, topic, f"{topic}.dead", "e", notes)
+    assert rows.noted() == 0
+    rows.note(2)
+    rows.note(5)
+    rows.close()
+    assert StreamRows(settings, topic, f"{topic}.dead", "e", notes).noted() == 5
+    assert StreamRows(settings, topic, f"{topic}.dead", "e").noted() == 0

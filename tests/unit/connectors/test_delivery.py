@@ -164,6 +164,12 @@ class GapRows:
     def renew(self) -> None:
         self._stored = 5
 
+    def noted(self) -> int:
+        return 0
+
+    def note(self, end: int) -> None:
+        return None
+
     def put_letters(self, letters: object) -> None:
         return None
 

@@ -246,6 +246,12 @@ class TwoBatches:
     def renew(self) -> None:
         return None
 
+    def noted(self) -> int:
+        return 0
+
+    def note(self, end: int) -> None:
+        return None
+
     def put_letters(self, letters: object) -> None:
         return None
 

@@ -64,11 +64,18 @@ def test_a_connector_that_is_exactly_once_has_a_topic_for_its_position(plan, pip
     elements = [
         {"id": "polled", "type": "http-poll", "params": params},
         {"id": "table", "type": "postgresql-in", "params": {**params, "table": "t", "rising": "id"}},
+        {
+            "id": "other",
+            "type": "other-kafka-out",
+            "params": {"connection": "d", "topic": "t"},
+            "inputs": {"in": "table"},
+        },
     ]
     groups = plan(pipeline(*elements))
     names = {topic.name: topic.kind for spec in groups.values() for topic in topics(spec)}
     assert names["fl.dep.table.intake"] == names["fl.dep.polled.intake"] == "stream"
-    assert [name for name, kind in names.items() if kind == "position"] == ["fl.dep.table.position"]
+    positions = [name for name, kind in names.items() if kind == "position"]
+    assert sorted(positions) == ["fl.dep.other.position", "fl.dep.table.position"]
 
 
 def test_views_run_nowhere(plan, pipeline, source):

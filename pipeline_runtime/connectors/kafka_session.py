@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from pydantic import ValidationError
+
 from pipeline_runtime.connectors.in_words import in_words
+from pipeline_runtime.connectors.payloads import found_by
 from pipeline_runtime.connectors.sdk import CONNECT_S, ConnectorError, Probed
 from pipeline_runtime.connectors.tls import tls_context
+from pipeline_runtime.formats.schema_registry import has_prefix
 from pipeline_runtime.kafka.clients import (
     KafkaConnectionError,
     KafkaError,
@@ -26,13 +30,18 @@ from pipeline_runtime.kafka.knock import (
     UnsupportedSaslMechanismError,
     knock,
 )
-from pipeline_runtime.kafka.peek import peek
+from pipeline_runtime.kafka.peek import PeekedRecord, peek, peek_each
 from pipeline_runtime.model.connectors import ROWS_SHOWN, Found
 from pipeline_runtime.operators.other_kafka import KafkaConnection
+from pipeline_runtime.operators.ticked import AVRO
 
 ASK_S = 8.0
 KNOCK_S = 3.0
 _FOUND_MAX = 500
+_LOOKED_INTO_MAX = 100
+"""How many topics are looked into for their newest record."""
+_LOOKED_AT_BYTES = 1 << 20
+_LOOK_S = 2.0
 _QUOTED = 200
 
 
@@ -140,20 +149,58 @@ def partitions_of(consumer: Any, connection: KafkaConnection, topic: str) -> lis
 
 
 def probe(connection: KafkaConnection, path: str) -> Probed:
-    """Lists the topics, or shows the newest records of the topic `path`."""
+    """Lists the topics with what their newest records tell, or shows those of the topic `path`."""
+    if not path:
+        return _topics(connection, "")
     kafka = reached(connection)
-    if path:
-        with asking(connection):
-            records = peek(kafka, path, ROWS_SHOWN)
-        rows = tuple({"key": each.key, "value": each.value[:_QUOTED]} for each in records)
-        return Probed(f"Connected. The newest records of {path}.", rows)
+    with asking(connection):
+        records = peek(kafka, path, ROWS_SHOWN)
+    rows = tuple({"key": each.key, "value": each.value[:_QUOTED]} for each in records)
+    return Probed(f"Connected. The newest records of {path}.", rows)
+
+
+def search(connection: KafkaConnection, find: str) -> Probed:
+    """Lists the topics that have `find` in their names."""
+    return _topics(connection, find)
+
+
+def _topics(connection: KafkaConnection, find: str) -> Probed:
+    kafka = reached(connection)
     with asking(connection):
         consumer = within(ASK_S, lambda: open_consumer(kafka))
     try:
         with asking(connection):
-            topics = sorted(within(ASK_S, consumer.topics))
+            there = sorted(within(ASK_S, consumer.topics))
     finally:
         close_spent(consumer)
-    shown = [topic for topic in topics if not topic.startswith("__")][:_FOUND_MAX]
-    words = f"Connected. The user sees {len(shown)} topics."
-    return Probed(words, found=tuple(Found(path=topic, title=topic) for topic in shown))
+    topics = [each for each in there if not each.startswith("__") and find.casefold() in each.casefold()]
+    shown = topics[:_FOUND_MAX]
+    newest = _newest(kafka, shown[:_LOOKED_INTO_MAX])
+    which = f", whose name has “{find}” in it" if find else ""
+    cut = f" The first {_FOUND_MAX} are shown: search for the others." if len(topics) > _FOUND_MAX else ""
+    words = f"Connected. The user sees {len(topics)} topics{which}.{cut}"
+    return Probed(words, found=tuple(_found(topic, newest.get(topic)) for topic in shown))
+
+
+def _newest(kafka: KafkaSettings, topics: Sequence[str]) -> dict[str, PeekedRecord]:
+    """Returns the newest record of each topic, as far as the cluster gives it soon. A user may see a topic
+    that he may not read."""
+    try:
+        found = peek_each(kafka, dict.fromkeys(topics, 1), _LOOK_S, _LOOKED_AT_BYTES)
+    except (KafkaError, OSError):
+        return {}
+    return {topic: each.records[-1] for topic, each in found.items() if each.records}
+
+
+def _found(topic: str, record: PeekedRecord | None) -> Found:
+    plain = Found(path=topic, title=topic, usable=True)
+    if record is None:
+        return plain
+    if has_prefix(record.value.encode()):
+        return plain.model_copy(update={"type": AVRO})
+    if not record.is_text:
+        return plain
+    try:
+        return found_by(topic, record.value.encode()).model_copy(update={"usable": True})
+    except ValidationError:  # one topic spoils no others
+        return plain

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
-from datetime import datetime
-from itertools import islice
 from typing import Any
 
 from paho.mqtt.client import Client, MQTTMessage
 from pydantic import ValidationError
 
 from pipeline_runtime.connectors.mqtt_session import Session
+from pipeline_runtime.connectors.payloads import found_by
 from pipeline_runtime.connectors.sdk import Probed
 from pipeline_runtime.connectors.sparkplug import metric_names
-from pipeline_runtime.model.connectors import PARTS_MAX, ROWS_SHOWN, VALUE_MAX, Found, FoundPart
-from pipeline_runtime.model.schema import FieldType
+from pipeline_runtime.model.connectors import ROWS_SHOWN, VALUE_MAX, Found
 from pipeline_runtime.operators.mqtt import MqttConnection
 
 PROBE_S = 2.5
 TOPICS_FOUND_MAX = 500
-_DEPTH_MAX = 4
 _PAYLOAD_BYTES_MAX = 1 << 20
-_PLAIN_KEY = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 
 
 def probe(connection: MqttConnection, path: str) -> Probed:
@@ -89,54 +83,4 @@ def _found(topic: str, payload: bytes) -> Found:
     metrics = metric_names(topic, payload)
     if metrics is not None:
         return Found(path=topic, title=topic, type="Sparkplug B", value=metrics[:VALUE_MAX])
-    text = payload[:VALUE_MAX].decode(errors="replace")
-    try:
-        value = json.loads(payload)
-    except (ValueError, RecursionError):
-        value = text
-    if isinstance(value, dict):
-        parts = tuple(islice(_parts(value, ""), PARTS_MAX))
-        return Found(path=topic, title=topic, type="JSON object", usable=True, value=text, parts=parts)
-    if isinstance(value, list):
-        return Found(path=topic, title=topic, type="JSON array", value=text)
-    holds = type_of(value) or FieldType.STRING
-    words = "text" if holds is FieldType.TIMESTAMP else str(holds).replace("string", "text")
-    return Found(path=topic, title=topic, type=words, usable=True, value=text, holds=holds)
-
-
-def _parts(value: Mapping[str, Any], prefix: str, depth: int = 1) -> Iterator[FoundPart]:
-    """Yields the fields of a JSON object that a column can hold, also those of objects in it."""
-    for name, each in value.items():
-        step = name if name and set(name) <= _PLAIN_KEY else f"[{json.dumps(name, ensure_ascii=False)}]"
-        path = f"{prefix}.{step}" if prefix and not step.startswith("[") else f"{prefix}{step}"
-        if isinstance(each, dict) and depth < _DEPTH_MAX:
-            yield from _parts(each, path, depth + 1)
-            continue
-        type_ = type_of(each)
-        if type_ is not None and len(path) <= VALUE_MAX:
-            yield FoundPart(name=path, type=type_)
-
-
-def type_of(value: Any) -> FieldType | None:
-    """Returns the type of a column for a value of JSON, or None if a column cannot hold it.
-
-    A number that is whole now may have decimals later, so it is a number.
-    """
-    match value:
-        case bool():
-            return FieldType.BOOLEAN
-        case int() | float():
-            return FieldType.NUMBER
-        case str():
-            return FieldType.TIMESTAMP if _is_time(value) else FieldType.STRING
-    return None
-
-
-def _is_time(text: str) -> bool:
-    if "T" not in text:
-        return False
-    try:
-        datetime.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
+    return found_by(topic, payload)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 from pydantic import Field, JsonValue, model_validator
 
+from pipeline_runtime.model.connectors import Found
 from pipeline_runtime.model.faults import words_for_pattern
-from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.model.schema import Field as SchemaField, StreamSchema
 from pipeline_runtime.model.spec import RecordReading
 from pipeline_runtime.operators.connected import ConnectorSink, ConnectorSource
 from pipeline_runtime.operators.connections import Secret, TlsFields, connection_field
 from pipeline_runtime.operators.kafka_in import RecordsParams, TopicName
 from pipeline_runtime.operators.kafka_out import WrittenParams
 from pipeline_runtime.operators.sdk import Params
+from pipeline_runtime.operators.ticked import kafka_topic
 
 _SERVER = r"(?:[A-Za-z0-9._-]{1,255}|\[[0-9A-Fa-f:]{2,45}\]):\d{1,5}"
 _SERVERS = words_for_pattern(
@@ -44,6 +46,7 @@ class KafkaConnection(TlsFields):
     kind = "kafka"
     title = "Kafka cluster"
     probe = "pipeline_runtime.connectors.kafka_session:probe"
+    search = "pipeline_runtime.connectors.kafka_session:search"
 
     servers: str = Field(
         pattern=_SERVERS,
@@ -106,8 +109,15 @@ class OtherKafkaIn(ConnectorSource):
         "topic": "sensors",
         "columns": [{"name": "value", "type": "number"}],
     }
+    ticks = "one"
 
     params: OtherKafkaInParams
+
+    @classmethod
+    def taken(
+        cls, params: Mapping[str, Any], ticked: Sequence[Found], columns: Sequence[SchemaField]
+    ) -> dict[str, Any]:
+        return kafka_topic(params, ticked[0])
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         return self.params.schema_read()
@@ -163,8 +173,15 @@ class OtherKafkaOut(ConnectorSink):
     delivery_why = "How far it has come is written in the transaction of the rows."
     noted = True
     example = {"connection": "plant-kafka", "topic": "results"}
+    ticks = "one"
 
     params: OtherKafkaOutParams
+
+    @classmethod
+    def taken(
+        cls, params: Mapping[str, Any], ticked: Sequence[Found], columns: Sequence[SchemaField]
+    ) -> dict[str, Any]:
+        return {**params, "topic": ticked[0].path}
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         return self.params.schema_written(inputs["in"])

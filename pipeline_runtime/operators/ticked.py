@@ -145,6 +145,21 @@ def _fields(columns: list[Entry], ticked: Sequence[Found], known: set[str]) -> l
     return made
 
 
+AVRO = "Avro"
+"""What a topic of Kafka is said to hold whose newest record begins as with a schema registry."""
+
+
+def kafka_topic(params: Mapping[str, Any], ticked: Found) -> dict[str, Any]:
+    """Returns the parameters of a reader of the topic: its format, and columns for the fields of its newest
+    record. What that record does not tell stays as it was."""
+    made = {**params, "topic": ticked.path}
+    if ticked.parts:
+        return {**made, "format": "json", "columns": _fields([], [ticked], set())}
+    if ticked.holds is not None:
+        return {**made, "format": "text", "columns": [{"name": "value", "type": str(ticked.holds)}]}
+    return {**made, "format": "avro"} if ticked.type == AVRO else made
+
+
 def table(params: Mapping[str, Any], ticked: Found, columns: Sequence[Field]) -> dict[str, Any]:
     """Returns the parameters of PostgreSQL out: the table, the column for the event time if one of the
     table's columns waits for it, and the keys if the rows have them."""

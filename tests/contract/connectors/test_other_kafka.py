@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer
 
-from pipeline_runtime.connectors.kafka_session import probe
+from pipeline_runtime.connectors.kafka_session import probe, search
 from pipeline_runtime.connectors.other_kafka_in import OtherKafkaIngester
 from pipeline_runtime.connectors.other_kafka_out import OtherKafkaDeliverer
 from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Place
@@ -218,8 +218,32 @@ def test_a_cluster_lets_fogline_in_by_its_own_certificate(cluster: SecureKafka) 
 def test_a_probe_shows_topics_and_records(cluster: SecureKafka) -> None:
     name = topic(cluster, "probed")
     trial_deliverer(deliverer(cluster.connection(), name), [row(7)], timeout_s=60)
-    assert name in [each.path for each in probe(cluster.connection(), "").found]
+    [ticked] = [each for each in probe(cluster.connection(), "").found if each.path == name]
+    assert [(part.name, part.type) for part in ticked.parts] == [
+        ("line", FieldType.STRING),
+        ("n", FieldType.NUMBER),
+    ]
     assert probe(cluster.connection(), name).rows == ({"key": "a", "value": '{"line":"a","n":7}'},)
+
+
+def test_browsing_tells_what_topics_hold_and_finds_them_by_parts_of_names(
+    cluster: SecureKafka,
+) -> None:
+    topic(cluster, "browse-empty")
+    values = {"Avro": b"\0\0\0\0\x07\xff", "text": b"T=21", "bytes": b"\xff\xfe"}
+    producer = KafkaProducer(bootstrap_servers=cluster.bootstrap)
+    for what, value in values.items():
+        producer.send(topic(cluster, f"Browse-{what}"), value)
+    producer.close()
+    found = {each.path: each for each in search(cluster.connection(), "browse-").found}
+    assert sorted(found) == ["Browse-Avro", "Browse-bytes", "Browse-text", "browse-empty"]
+    assert all(each.usable for each in found.values())
+    assert {name: each.type for name, each in found.items()} == {
+        "Browse-Avro": "Avro",
+        "Browse-bytes": "",
+        "Browse-text": "text",
+        "browse-empty": "",
+    }
 
 
 # -- in --------------------------------------------------------------------------------------------------

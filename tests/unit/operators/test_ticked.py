@@ -40,6 +40,24 @@ def topic(path: str, *parts: tuple[str, FieldType], holds: FieldType | None = No
     return Found(path=path, title=path, holds=holds, parts=made, usable=True)
 
 
+def test_a_topic_of_kafka_gives_its_format_and_the_fields_of_its_newest_record() -> None:
+    before = {"topic": "old", "columns": [{"name": "gone", "type": "string"}], "start": "latest"}
+    read = taken("other-kafka-in", before, topic("climate", ("line", TEXT), ("air.temperature", NUMBER)))
+    assert (read["topic"], read["format"], read["start"]) == ("climate", "json", "latest")
+    assert read["columns"] == [
+        {"name": "line", "type": "string"},
+        {"name": "temperature", "type": "number", "from": "air.temperature"},
+    ]
+    plain = taken("other-kafka-in", {}, topic("lines", holds=TEXT))
+    assert (plain["format"], plain["columns"]) == ("text", [{"name": "value", "type": "string"}])
+    coded = Found(path="coded", title="coded", type="Avro", usable=True)
+    asked = asking("other-kafka-in", before, coded)
+    assert asked == {**CONNECTION, **before, "topic": "coded", "format": "avro"}
+    unknown = asking("other-kafka-in", before, topic("empty"))
+    assert unknown == {**CONNECTION, **before, "topic": "empty"}
+    assert taken("other-kafka-out", {}, topic("climate", ("line", TEXT)))["topic"] == "climate"
+
+
 def test_nodes_become_columns_with_their_types_and_units_beside_those_that_are_there() -> None:
     half_filled = {"name": "", "type": "number", "node": ""}
     there = {"name": "Speed", "type": "number", "node": "ns=2;s=Press.Speed"}

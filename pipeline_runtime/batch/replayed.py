@@ -19,7 +19,7 @@ from pipeline_runtime.kafka.json_rows import json_texts
 from pipeline_runtime.kafka.peek import PeekedRecord
 from pipeline_runtime.model.dead_letters import WayIn
 from pipeline_runtime.model.paths import KEY, value_at
-from pipeline_runtime.model.plain_data import escaped, object_in
+from pipeline_runtime.model.plain_data import data_in, escaped, object_in
 from pipeline_runtime.model.schema import Field, StreamSchema
 from pipeline_runtime.model.spec import ColumnReading, RecordReading
 from pipeline_runtime.model.texts import texts
@@ -144,15 +144,17 @@ def cells_of(original: PeekedRecord | None, raw: str, way: WayIn) -> tuple[dict[
         return found, None if original is None else original.timestamp_ms
     is_same = original is not None and _quotes(raw, original, way.reading)
     at_ms = original.timestamp_ms if original is not None and is_same else None
+    # A letter of another format quotes what was read: an array of cells where it was CSV.
+    row = whole if way.reading.format is None else data_in(raw)
     columns = zip(way.schema.names, way.reading.columns, strict=True)
     key = None if original is None else original.key
     found = {
-        name: key if column.path[0] == KEY else _plain(value_at(whole, whole, column.path))
+        name: key if column.path[:1] == (KEY,) else _plain(value_at(row, row, column.path))
         for name, column in columns
     }
     if way.reading.time is not None:
         try:
-            said = value_at(whole, whole, way.reading.time.path)
+            said = value_at(row, row, way.reading.time.path)
             at_ms = event_time_us(said, way.reading.time) // 1000
         except Unreadable:
             at_ms = None

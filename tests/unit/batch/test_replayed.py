@@ -21,8 +21,9 @@ from pipeline_runtime.batch.replayed import (
 )
 from pipeline_runtime.kafka.peek import PeekedRecord, key_text, peeked
 from pipeline_runtime.model.dead_letters import WayIn
+from pipeline_runtime.model.paths import ROOT
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
-from pipeline_runtime.model.spec import ColumnReading, RecordReading, TimeReading
+from pipeline_runtime.model.spec import ColumnReading, RecordFormat, RecordReading, TimeReading
 
 SCHEMA = StreamSchema(
     fields=(
@@ -131,3 +132,34 @@ def test_the_event_time_of_a_mended_row_is_that_of_its_field() -> None:
     way = WayIn("fl.d.events.out", SCHEMA, None, "users", reading)
     assert cells_of(record('{"t": 2}'), '{"t": 2}', way)[1] == 2000
     assert cells_of(record('{"t": "x"}'), '{"t": "x"}', way)[1] is None
+
+
+READ_BY = {
+    "csv": (RecordFormat(kind="csv"), True, '["m1", "21,5"]'),
+    "names": (RecordFormat(kind="csv", names=True), False, '{"machine": "m1", "temp": "21,5"}'),
+    "avro": (RecordFormat(kind="avro", registry="http://r"), False, '{"machine": "m1", "temp": "21,5"}'),
+}
+
+
+@pytest.mark.parametrize("written", ["csv", "names", "avro"])
+def test_a_letter_of_another_format_is_mended_by_its_cells_and_comes_back_as_it_was_mended(
+    written: str,
+) -> None:
+    format, by_place, raw = READ_BY[written]
+    paths: list[Any] = [(0,), (1,), (2,)] if by_place else [("machine",), ("temp",), ("at",)]
+    columns = tuple(ColumnReading(path=path) for path in paths)
+    way = WayIn("fl.d.events.out", SCHEMA, None, "users", RecordReading(columns=columns, format=format))
+    cells, at_ms = cells_of(record("what the topic has"), raw, way)
+    assert (cells, at_ms) == ({"machine": "m1", "temp": "21,5", "at": None}, NOW_MS)
+    row = as_mended(record("what the topic has"), raw, Mended({**cells, "temp": "21.5"}), way, NOW_MS)
+    assert json.loads(row.value) == {"machine": "m1", "temp": 21.5, "at": None}
+    assert row.time_ms == NOW_MS
+
+
+def test_the_only_column_of_a_text_is_what_the_letter_quotes() -> None:
+    schema = StreamSchema(fields=(Field(name="line", type=FieldType.INTEGER),))
+    reading = RecordReading(columns=(ColumnReading(path=(ROOT,)),), format=RecordFormat(kind="text"))
+    way = WayIn("fl.d.events.out", schema, None, "users", reading)
+    assert cells_of(record("1O"), '"1O"', way) == ({"line": "1O"}, NOW_MS)
+    row = as_mended(record("1O"), '"1O"', Mended({"line": "10"}), way, NOW_MS)
+    assert json.loads(row.value) == {"line": 10}

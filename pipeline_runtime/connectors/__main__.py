@@ -35,6 +35,7 @@ from pipeline_runtime.connectors.intake import SpooledIntake
 from pipeline_runtime.connectors.kafka_ends import StreamRows, TopicWriter, newest_row, topic_is_there
 from pipeline_runtime.connectors.kept import KeptGaps
 from pipeline_runtime.connectors.masked import Masked, MaskedLog
+from pipeline_runtime.connectors.name_servers import look_up
 from pipeline_runtime.connectors.once import KeptIntake
 from pipeline_runtime.connectors.pause import LastRow, Pause
 from pipeline_runtime.connectors.report import Report
@@ -242,6 +243,7 @@ def probe(asked: str) -> TestAnswer:
         with fitting("connection"):
             connection = reached(kind.model_validate(question["fields"]))
         where = connection.where
+        look_up(connection)
         find = question["find"]
         if find and kind.search is None:
             raise ConnectorError(f"{where} cannot be searched: look into what it lists.", lasting=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pipeline_runtime.connectors.backoff import Backoff
+from pipeline_runtime.connectors.name_servers import look_up
 from pipeline_runtime.connectors.pulse import Pulse
 from pipeline_runtime.connectors.report import Report
 from pipeline_runtime.connectors.sdk import (
@@ -76,6 +77,7 @@ def ingest(
         looked_at = pulse.stop_of(stop)
 
         def run() -> None:
+            look_up(ingester.place.connection)
             with pulse.asking():
                 ingester.run(intake, looked_at)
 
@@ -119,6 +121,7 @@ def ingest_once(
         looked_at = pulse.stop_of(stop)
 
         def run() -> None:
+            look_up(ingester.place.connection)
             try:
                 intake.begin()
                 with pulse.asking():
@@ -143,6 +146,7 @@ def deliver(
         deliverer.goes_on = pulse.goes_on
 
         def run() -> None:
+            look_up(deliverer.place.connection)
             try:
                 deliverer.noted = rows.noted()
                 with pulse.asking():

@@ -26,6 +26,11 @@ def in_words(error: BaseException, where: str) -> ConnectorError:
                 f"{where} speaks no TLS, or another version of it ({error.reason or error}). Check the port "
                 "and whether TLS is meant."
             )
+        case socket.gaierror() if error.errno == socket.EAI_AGAIN:
+            return ConnectorError(
+                f"The host of {where} is not known here: no name server answers. Check this node's DNS and "
+                "its network."
+            )
         case socket.gaierror():
             return ConnectorError(
                 f"The host of {where} is not known here. Check how it is written, and this node's DNS."

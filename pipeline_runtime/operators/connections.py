@@ -62,6 +62,13 @@ class ConnectionFields(Params):
         )
 
     @property
+    def hosts(self) -> tuple[str, ...]:
+        """Returns the names or addresses of its machines, of which one is enough. Without any, nothing is
+        looked up before a connector connects."""
+        host = getattr(self, "host", None)
+        return (host,) if host else ()
+
+    @property
     def where(self) -> str:
         """Returns what the connection leads to, for messages: "broker.plant.example, port 1883"."""
         raise NotImplementedError

@@ -67,6 +67,10 @@ class KafkaConnection(TlsFields):
         return self
 
     @property
+    def hosts(self) -> tuple[str, ...]:
+        return tuple(each.rpartition(":")[0].strip(" []") for each in self.servers.split(","))
+
+    @property
     def where(self) -> str:
         return f"the Kafka cluster {self.servers}"
 

@@ -1,4 +1,4 @@
-"""What makes files last."""
+"""Makes files survive a power failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts that nobody reads who only has the database or the messages: passwords, tokens, private keys.
+"""Encrypts passwords, tokens and private keys, so that the database and the messages do not reveal them.
 
 A text is sealed by Fernet (AES-128-CBC with HMAC-SHA-256, package cryptography) under a key that HKDF-SHA-256
 (RFC 5869) derives from a secret of the installation. `purpose` keeps what is sealed for one use from being

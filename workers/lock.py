@@ -1,4 +1,4 @@
-"""One process for each directory: two would corrupt what is in it."""
+"""Allows only one process for each directory: two would corrupt the data in it."""
 
 from __future__ import annotations
 

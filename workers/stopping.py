@@ -1,4 +1,4 @@
-"""What ends a node or the control process: a signal, or an error that ends one of its threads."""
+"""Ends a node or the control process after a signal, or after an error that ends one of its threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of JSON, as others write them, to the values of columns and event times."""
+"""Turns the JSON values of users' topics into the values of columns and event times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kafka values to Arrow columns, and what cannot be read to rejects."""
+"""Turns Kafka values into Arrow columns, and values that it cannot read into rejects."""
 
 from __future__ import annotations
 

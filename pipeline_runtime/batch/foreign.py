@@ -1,4 +1,4 @@
-"""What records of a topic that others write are, where they are no JSON objects."""
+"""Describes records of a user's topic that are no JSON objects, so that a person knows what they are."""
 
 from __future__ import annotations
 

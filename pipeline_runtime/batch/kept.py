@@ -1,7 +1,7 @@
-"""What is kept for a key, as bytes: its state, the version of the operator that kept it, and its timers.
+"""Packs what a processor keeps for a key: its state, the operator's version, and its timers.
 
-They are MessagePack, which says numbers exactly, NaN and infinity too. Whoever keeps the bytes need not read
-them.
+The bytes are MessagePack, which keeps numbers exactly, NaN and infinity too. Code that stores the bytes need
+not read them.
 """
 
 from __future__ import annotations

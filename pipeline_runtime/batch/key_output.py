@@ -1,4 +1,4 @@
-"""What a KeyedProcessor makes of a batch, as columns."""
+"""The output of a KeyedProcessor for a batch, as columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows as a group's processor is given them, and what it makes of them."""
+"""The rows that a group's processor gets, and the rows that it returns."""
 
 from __future__ import annotations
 

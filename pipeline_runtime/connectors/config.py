@@ -1,4 +1,4 @@
-"""What a connector's process is told: one line of JSON, then orders. See __main__.py."""
+"""The input of a connector's process: one line of JSON, then orders. See __main__.py."""
 
 from __future__ import annotations
 

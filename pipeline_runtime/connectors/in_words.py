@@ -1,4 +1,4 @@
-"""What went wrong on the way to a system, in words for a person."""
+"""Turns errors of a connection to a system into words for a person."""
 
 from __future__ import annotations
 

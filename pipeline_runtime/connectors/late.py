@@ -1,4 +1,4 @@
-"""Rows that are too old to be written to a machine. Pure."""
+"""Finds rows that are too old to be written to a machine. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps the secrets of a connection out of what is told: a library may quote them in an error or a log."""
+"""Keeps the secrets of a connection out of messages: a library may quote them in an error or a log."""
 
 from __future__ import annotations
 

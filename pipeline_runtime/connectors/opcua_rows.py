@@ -1,4 +1,4 @@
-"""Values of an OPC UA server as rows. Pure: it does not know the client library."""
+"""Turns values of an OPC UA server into rows. Pure: it does not know the client library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of rows in the types of OPC UA. Pure: it does not know the client library."""
+"""Turns values of rows into the types of OPC UA. Pure: it does not know the client library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a database has: its tables and their columns, with types."""
+"""Lists the tables of a database, and their columns with types."""
 
 from __future__ import annotations
 

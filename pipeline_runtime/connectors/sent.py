@@ -1,4 +1,4 @@
-"""What of a stream a system has that takes rows one by one. Pure."""
+"""Notes which rows of a stream a system already has, if the system takes rows one by one. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sparkplug B: what a message of an edge node says. Pure: it does not know the broker.
+"""Sparkplug B: decodes the messages of edge nodes. Pure: it does not know the broker.
 
 A birth names all metrics of an edge node or of a device, each with its type and perhaps a number, its alias.
 Later messages may name a metric by its alias alone, and leave its type out. So they cannot be read without

@@ -1,5 +1,7 @@
-"""Records of Avro to values as JSON has them, and rows to records. Values keep their types: a time is a
-datetime, a decimal a Decimal."""
+"""Turns Avro records into values like those of JSON, and rows into Avro records.
+
+Values keep their types: a time is a datetime, a decimal a Decimal.
+"""
 
 from __future__ import annotations
 

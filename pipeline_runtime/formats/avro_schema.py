@@ -1,4 +1,4 @@
-"""Avro schemas: which columns are in one, and which one says a stream's columns. Pure."""
+"""Avro schemas: the columns that a schema has, and the schema for a stream's columns. Pure."""
 
 from __future__ import annotations
 

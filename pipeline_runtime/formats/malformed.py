@@ -1,4 +1,4 @@
-"""What cannot be read or written."""
+"""The errors for records that cannot be read or written."""
 
 from __future__ import annotations
 

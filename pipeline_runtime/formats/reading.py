@@ -1,4 +1,4 @@
-"""The value of a record to what JSON would have made of it: the one decoder of records that are no JSON."""
+"""Decodes records that are no JSON to the values that JSON would give. All such records are decoded here."""
 
 from __future__ import annotations
 

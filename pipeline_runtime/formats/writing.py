@@ -1,4 +1,4 @@
-"""Rows to the values and headers of records that others read."""
+"""Turns rows into the values and headers of records in users' topics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows to the values of records: a JSON object for each."""
+"""Turns rows into the values of records: a JSON object for each row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns in as few bytes as their values need, without a loss.
+"""Stores columns in as few bytes as their values need, without loss.
 
 Measured values mostly have few digits behind the point. Counters and times are close together, and texts come
 again. So numbers become integers. Integers become their distance from the smallest one or from the one

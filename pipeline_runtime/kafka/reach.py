@@ -1,4 +1,4 @@
-"""Finds out whether topics still have what has to be read again."""
+"""Checks whether topics still have the records that a group has to read again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of the things that a user has ticked in a system: parameters of an element. Pure."""
+"""Turns the items that a user has ticked in a system into parameters of an element. Pure."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""From one row back to the rows it came from, element by element, as far as topics hold them. Pure but for
-what it is given to read with."""
+"""Finds the rows from which a row was made, element by element, as far as topics still hold them.
+
+Pure, but for the functions that it is given to read with.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notices that the broker answers nothing.
+"""Notices that the broker does not answer.
 
 Consumers that wait for a broker look as if there were no rows, and whoever starts waits without a word. So
 one thread of a node asks a small question again and again.

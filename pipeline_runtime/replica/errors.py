@@ -1,4 +1,4 @@
-"""What a failure of a replica means to the person in front of the dashboard."""
+"""Explains a replica's failure to the person in front of the dashboard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notices columns that nothing is read into: a field's name may be misspelt."""
+"""Notices columns that never get a value: a field's name may be misspelt."""
 
 from __future__ import annotations
 

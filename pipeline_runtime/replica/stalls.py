@@ -1,4 +1,4 @@
-"""What a replica waits for that does not get on. Pure."""
+"""Notices that a replica waits for something that makes no progress. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a node's processes find in their environment: what they need, and no secret.
+"""The environment variables of a node's processes: those that they need, and no secret.
 
 Java, and every Python process that Java starts, inherits the node's environment. A user may have put the
 cluster key and the passwords of Redis and Kafka there. The gate tells readers how to reach Kafka.

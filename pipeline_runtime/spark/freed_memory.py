@@ -1,4 +1,4 @@
-"""Memory that a batch has freed stays with the process, for the next batch.
+"""Keeps memory that a batch has freed in the process, for the next batch.
 
 By default the C library gives it back to the system at once. A batch uses some megabytes in arrays of about
 100 KiB. It would get each of their pages from the system again, which fills them with zeros: that took a

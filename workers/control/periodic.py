@@ -1,4 +1,4 @@
-"""What control does now and then, beside what it was asked for."""
+"""A thread of control that repeats one task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a node does next for one connector, from what is wanted and what is there. Pure.
+"""Decides what a node does next for one connector, from the desired and the actual state. Pure.
 
     wanted, no process    -> start it; it waits, and costs nothing outside
     it is to run          -> tell it to run

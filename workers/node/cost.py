@@ -1,4 +1,4 @@
-"""What each group of a node costs of its CPU.
+"""Measures how much of a node's CPU each group uses.
 
 The node's processes are one tree, and none of them belongs to one group: Java and Spark's Python serve all.
 So their CPU is divided by the time that each group's batches ran. The CPU that the node takes while no batch

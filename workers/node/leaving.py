@@ -1,4 +1,4 @@
-"""A node that is told to stop leaves: it goes on until control has moved away what it owns, or time is over.
+"""Lets a stopped node run until control has moved its groups to other nodes, or its time is over.
 
     SIGTERM --> reports say leaving_until_ms --> control moves all away --> nothing is wanted here --> end
 

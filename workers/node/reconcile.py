@@ -1,4 +1,4 @@
-"""What a node does next for one group: a pure decision, made again after each action.
+"""Decides what a node does next for one group, again after each action. Pure.
 
     want: OWNER    (nothing) --Fetch--> local state --Start--> running --Tell--> owner
     want: STANDBY  (nothing) --Fetch--> local state --Start--> running --Tell--> armed, or just following

@@ -1,4 +1,4 @@
-"""What the agent needs of the engine, and no more.
+"""The part of the engine that the agent uses.
 
 `pipeline_runtime.replica` and `checkpoints.NodeCheckpoints` provide it. Tests of the agent use stand-ins,
 because they do not need Spark.

@@ -1,4 +1,4 @@
-"""What the processes print: everything goes to rotated files in FOGLINE_DATA/logs, a little to the terminal.
+"""Sends the processes' output to rotated files in FOGLINE_DATA/logs, and a little of it to the terminal.
 
 The terminal shows what the supervisor says. Of other processes it shows only what they log as a warning or
 worse and, when one has failed, the end of its output. Nobody has to act on the other lines of Java and Spark.

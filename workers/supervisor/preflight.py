@@ -1,4 +1,4 @@
-"""Says before a start what would make it fail."""
+"""Checks before a start whether it would fail, and says why."""
 
 from __future__ import annotations
 

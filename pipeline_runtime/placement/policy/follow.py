@@ -1,4 +1,4 @@
-"""An element runs on the node that is nearest to its user.
+"""Keeps an element on the node that is nearest to its user.
 
 Somebody reports where the user is, as a site. The distance is the latency one way from there to the site of a
 node, and 0 within a site. Nodes whose distances differ by no more than NEAR_MS are equally near, as for a

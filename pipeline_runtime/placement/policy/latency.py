@@ -1,4 +1,4 @@
-"""An element takes longer than it may. It goes nearer to what it reads, or to a node that is less busy.
+"""Moves an element that takes longer than it may: nearer to its inputs, or to a less busy node.
 
 The measure is the 95th percentile, over the newest 200 batches of the group with output, of the time from the
 arrival of a batch's first row to the commit of its output. It stays while there is no new output, so nothing

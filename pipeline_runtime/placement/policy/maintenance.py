@@ -1,4 +1,4 @@
-"""A node, or a site, is empty between two times. What runs there leaves before, and nothing new comes.
+"""Empties a node or a site before a maintenance time, and keeps it empty until the end of that time.
 
 It goes by the clock alone, so nothing can flap. Only a target's CPU counts, as for groups that leave a
 battery; when all nodes are busy, the least busy one is taken. From its lead time on, a window closes the node

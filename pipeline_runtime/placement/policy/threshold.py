@@ -1,4 +1,4 @@
-"""Groups leave a node whose CPU is above a threshold, or whose battery is below one.
+"""Moves groups away from a node whose CPU is above a threshold, or whose battery is below one.
 
 Load that flaps around the threshold moves nothing back and forth:
 

@@ -1,1 +1,1 @@
-"""Handovers: what is done next, its effects, and who orders handovers without being asked."""
+"""Handovers: their next steps, the effects of these, and the handovers that control orders by itself."""

@@ -1,7 +1,7 @@
-"""Which element may be what ends its nodes: a pure decision.
+"""Decides which element may be the cause of its nodes' failures. Pure.
 
-An element that is restored goes on with the rows at which its node fell silent. If it is these rows that
-ended the node, they end the next one as well, and everything else that runs there. So an element counts as a
+A restored element goes on with the rows at which its node fell silent. If these rows made the node fail, they
+make the next node fail, too, with everything else that runs there. So an element counts as a
 suspect when it was restored on a node that fell silent soon afterwards, before the element had committed a
 batch of its own there. If there is one suspect, it is held. If there are several, they start one after
 another on their next nodes (`workers/node/java_ends.py`), so that the next node to fall silent tells which.

@@ -1,4 +1,4 @@
-"""Orders the moves of each queue, each when the one before it is done.
+"""Orders the moves of each queue: each move when the move before it is done.
 
 Each look starts from the database alone: the queue's rows say what waits, and their handovers what became of
 the others. So if anything is lost or dies half way, the next look goes on from there.

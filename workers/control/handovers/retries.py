@@ -1,4 +1,4 @@
-"""When control tries again what it has ordered by itself and what has failed: moves of drains, restorations.
+"""Decides when control repeats a failed order of its own: a move of a drain, or a restoration.
 
 Pure: the tries are in the database, as handovers. So a control process that has just started decides as the
 one before it would have.

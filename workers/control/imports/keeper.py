@@ -1,4 +1,4 @@
-"""Sees to it that each uploaded file is looked at, and imported when that is ordered.
+"""Starts the inspection of each uploaded file, and the import when a user orders it.
 
 The database has what there is to do, so what a crash interrupted begins again from the start. One file is
 looked at and one is imported at a time: a look is short, and does not wait for a long import.

@@ -1,4 +1,4 @@
-"""Which stored bytes are still named."""
+"""Finds out which stored bytes are still in use."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Deployments, upgrades and undeployments: what is done next, and its effects."""
+"""Deployments, upgrades and undeployments: their next steps, and the effects of these."""

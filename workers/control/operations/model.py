@@ -1,4 +1,4 @@
-"""What an operation's next step is decided from, and which steps there are: plain data."""
+"""The facts that decide an operation's next step, and the possible steps: plain data."""
 
 from __future__ import annotations
 

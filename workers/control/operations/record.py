@@ -1,4 +1,4 @@
-"""How an operation's progress and its end are written down and told.
+"""Stores an operation's progress and end, and tells the dashboards.
 
 Everything here runs in the transaction in which the step is stored.
 """

@@ -1,4 +1,4 @@
-"""What a person should know of a replica's report. Pure: compares it with the report before it."""
+"""Finds what a person should know about a replica's report. Pure: compares it with the report before it."""
 
 from __future__ import annotations
 

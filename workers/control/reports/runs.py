@@ -1,4 +1,4 @@
-"""Which run of each node counts. A run is one life of its process."""
+"""Decides which run of each node counts. A run is one life of the node's process."""
 
 from __future__ import annotations
 

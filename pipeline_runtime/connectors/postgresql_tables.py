@@ -13,6 +13,7 @@ from pipeline_runtime.connectors.sdk import ConnectorError, Probed, shown_value
 from pipeline_runtime.model.connectors import PARTS_MAX, ROWS_SHOWN, Found, FoundPart
 from pipeline_runtime.model.schema import FieldType
 from pipeline_runtime.operators.postgresql import PostgresqlConnection
+from pipeline_runtime.operators.ticked import table_at, table_path
 
 FOUND_MAX = 200
 POSITIONS = "fogline_positions"
@@ -141,7 +142,7 @@ def _tables(raw: psycopg.Connection[Row], find: str) -> Probed:
     rows = raw.execute(_TABLES, [POSITIONS, find, FOUND_MAX + 1]).fetchall()
     found = tuple(
         Found(
-            path=f"{space}.{name}",
+            path=table_path(space, name),
             title=name if space == "public" else f"{space}.{name}",
             inner=True,
             usable=True,
@@ -165,7 +166,7 @@ def _parts(columns: Sequence[tuple[str, str, bool]], keys: Collection[str]) -> t
 
 
 def _table(raw: psycopg.Connection[Row], path: str) -> Probed:
-    namespace, _, table = path.partition(".") if "." in path else ("public", ".", path)
+    namespace, table = table_at(path)
     columns = columns_of(raw, namespace, table)
     if not columns:
         raise ConnectorError(

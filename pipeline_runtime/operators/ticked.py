@@ -160,10 +160,24 @@ def kafka_topic(params: Mapping[str, Any], ticked: Found) -> dict[str, Any]:
     return {**made, "format": "avro"} if ticked.type == AVRO else made
 
 
+def table_path(namespace: str, name: str) -> str:
+    """Returns schema.table. A schema with a point in its name is quoted as in SQL. `table_at` reads it."""
+    quoted = namespace.replace('"', '""')
+    return f'"{quoted}".{name}' if "." in namespace or namespace.startswith('"') else f"{namespace}.{name}"
+
+
+def table_at(path: str) -> tuple[str, str]:
+    """Returns the schema and the name of a table. Without a schema it is that of all: "public"."""
+    if quoted := re.fullmatch(r'"((?:[^"]|"")*)"\.(.*)', path, re.DOTALL):
+        return quoted[1].replace('""', '"'), quoted[2]
+    namespace, point, name = path.partition(".")
+    return (namespace, name) if point else ("public", path)
+
+
 def table(params: Mapping[str, Any], ticked: Found, columns: Sequence[Field]) -> dict[str, Any]:
     """Returns the parameters of PostgreSQL out: the table, the column for the event time if one of the
     table's columns waits for it, and the keys if the rows have them."""
-    namespace, _, name = ticked.path.partition(".")
+    namespace, name = table_at(ticked.path)
     given = {each.name for each in columns}
     times = [
         each.name for each in ticked.parts if each.type is FieldType.TIMESTAMP and each.name not in given
@@ -184,7 +198,7 @@ def table_to_read(params: Mapping[str, Any], ticked: Found) -> dict[str, Any]:
     """Returns the parameters of PostgreSQL in: the table, its columns, and as rising column its key, if that
     is one whole number. Else the rising column is empty, so that the form asks for it: rows would be lost
     without a word by a column that does not rise."""
-    namespace, _, name = ticked.path.partition(".")
+    namespace, name = table_at(ticked.path)
     keys = [each for each in ticked.parts if each.key]
     rises = len(keys) == 1 and keys[0].type is FieldType.INTEGER
     rising = keys[0].name if rises else ""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Route, expect
 
 from tests.brokers import Broker
 from tests.browser.axe import Axe
@@ -99,6 +99,23 @@ def take(hands: Hands, dialog: Locator) -> None:
     expect(dialog).to_have_count(0)
 
 
+def give_up(dashboard: Dashboard) -> None:
+    """Cancel while what is ticked is taken over: the answer that comes later changes nothing."""
+    page, held = dashboard.page, list[Route]()
+    dialog = browse(Hands(), dashboard, "press")
+    press = dialog.get_by_role("button", name="What lies in Press", exact=True)
+    found(dialog, press, look_again(dialog)).click()
+    found(dialog, dialog.get_by_role("checkbox", name="Strokes"), lambda: press.dblclick()).click()
+    page.route("**/taken", lambda route: held.append(route))
+    with page.expect_request("**/taken"):
+        dialog.get_by_role("button", name=re.compile("^Take over")).click()
+    dialog.get_by_role("button", name="Cancel").click()
+    expect(dialog).to_have_count(0)
+    with page.expect_response("**/taken"):
+        held[0].continue_()
+    page.unroute("**/taken")
+
+
 def deploy(hands: Hands, dashboard: Dashboard) -> None:
     expect(dashboard.problems).to_contain_text("No problems")
     hands.click(dashboard.deploy_button)
@@ -162,6 +179,7 @@ def draw_press(hands: Hands, dashboard: Dashboard, axe: Axe) -> None:
     axe.look("what an OPC UA server has")
     hands.click(temperature)
     take(hands, dialog)
+    give_up(dashboard)
     add(hands, dashboard, "Window aggregate", "window-aggregate")
     hands.type(dashboard.field("Length of a window, in seconds"), "60")
     hands.click(inspector.get_by_role("button", name="Add aggregate"))

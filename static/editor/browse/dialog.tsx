@@ -1,5 +1,5 @@
 /** Looks into the system that a connection leads to. What is ticked there becomes parameters of the element. */
-import { useState, type KeyboardEvent } from "react";
+import { useEffect, useRef, useState, type KeyboardEvent } from "react";
 import { RefreshCw, Search } from "lucide-react";
 import { post } from "../../shared/api";
 import { useNow } from "../../shared/clock";
@@ -38,6 +38,11 @@ export function BrowseDialog({ connection, element, operator, columns, onClose }
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
   const [ticked, setTicked] = useState<ReadonlyMap<string, FoundThing>>(new Map());
   const [busy, setBusy] = useState(false);
+  const closed = useRef(false);
+  useEffect(() => {
+    closed.current = false;
+    return () => void (closed.current = true);
+  }, []);
   const single = operator.ticks === "one";
   const shown = found ?? branches[WHOLE];
   const tickable = found ? found.things.filter((each) => each.usable) : usable(branches, WHOLE, find, open);
@@ -64,6 +69,7 @@ export function BrowseDialog({ connection, element, operator, columns, onClose }
     const path = `/operators/${encodeURIComponent(operator.type)}/taken`;
     post<Taken>(path, { params, ticked: [...ticked.values()], columns })
       .then((taken) => {
+        if (closed.current) return; // the user gave it up
         commit(changeElement(current(), element.id, { params: taken.params }));
         toast({
           tone: "done",
@@ -72,7 +78,9 @@ export function BrowseDialog({ connection, element, operator, columns, onClose }
         });
         onClose();
       })
-      .catch((error: unknown) => toastError("Nothing was taken over", error))
+      .catch((error: unknown) => {
+        if (!closed.current) toastError("Nothing was taken over", error);
+      })
       .finally(() => setBusy(false));
   };
   return (

@@ -25,6 +25,8 @@ export function useBrowse(connection: string, node: string): Browsed {
   // a node tries two connections at once, so questions wait for each other here
   const last = useRef<Promise<unknown>>(Promise.resolve());
   const ended = useRef(new AbortController());
+  // the number of the newest search: what an earlier one finds later is nothing that anybody waits for
+  const newest = useRef(0);
 
   const ask = useCallback(
     (body: { path?: string; find?: string }, within: readonly string[], take: (found: Branch) => void) => {
@@ -66,8 +68,16 @@ export function useBrowse(connection: string, node: string): Browsed {
     branches,
     found,
     look,
-    search: (find) => ask({ find }, [], setFound),
-    endSearch: () => setFound(null),
+    search: (find) => {
+      const number = ++newest.current;
+      ask({ find }, [], (branch) => {
+        if (number === newest.current) setFound(branch);
+      });
+    },
+    endSearch: () => {
+      newest.current += 1;
+      setFound(null);
+    },
     again: () => setTurn((old) => old + 1),
   };
 }

@@ -15,7 +15,7 @@ from pipeline_runtime.connectors.postgresql_tables import probe, search
 from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Place
 from pipeline_runtime.connectors.trial import trial_deliverer
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
-from pipeline_runtime.operators.postgresql import PostgresqlConnection, PostgresqlOutParams
+from pipeline_runtime.operators.postgresql import PostgresqlConnection, PostgresqlOut, PostgresqlOutParams
 from tests.databases import Database
 from tests.opcua_servers import certificate
 from tests.ports import free_ports
@@ -200,6 +200,11 @@ def test_a_search_finds_tables_with_their_columns_and_keys(database: Database) -
         ("n", "integer", False),
     ]
     assert search(database.connection(), "100%_nothing").found == ()
+    database.ask('CREATE SCHEMA "hall.1"; CREATE TABLE "hall.1"."far.out" (line text)')
+    [far] = search(database.connection(), "far.out").found
+    assert [each.title for each in probe(database.connection(), far.path).found] == ["line"]
+    taken = PostgresqlOut.taken({}, [far], ())
+    assert (taken["namespace"], taken["table"]) == ("hall.1", "far.out")
 
 
 @pytest.mark.full

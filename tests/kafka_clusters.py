@@ -13,7 +13,14 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 from kafka import KafkaAdminClient
-from kafka.admin import UserScramCredentialUpsertion
+from kafka.admin import (
+    ACL,
+    ACLOperation,
+    ACLPermissionType,
+    ResourcePattern,
+    ResourceType,
+    UserScramCredentialUpsertion,
+)
 
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.operators.other_kafka import KafkaConnection
@@ -68,7 +75,7 @@ def _begun(
 class SecureKafka(Kafka):
     """Lets "ann" in by SCRAM or PLAIN, encrypted, at `secure_port`. The certificate at
     `expired_port` has expired. At `mutual_port` it lets those in whose certificate its authority has signed.
-    At `port` it lets everybody in."""
+    At `port` it lets everybody in, who may do all. Others may do all with a topic that has no rule."""
 
     def __init__(self, directory: Path) -> None:
         first = free_block(5)
@@ -91,6 +98,21 @@ class SecureKafka(Kafka):
             "ca": self.authority.pem,
         }
         return KafkaConnection.model_validate({**fields, **changed})
+
+    def hide(self, topic: str) -> None:
+        """Lets the user see that the topic is there, and not read it."""
+        admin = KafkaAdminClient(bootstrap_servers=self.bootstrap)
+        sees = ACL(
+            f"User:{USER}",
+            "*",
+            ACLOperation.DESCRIBE,
+            ACLPermissionType.ALLOW,
+            ResourcePattern(ResourceType.TOPIC, topic),
+        )
+        try:
+            assert not admin.create_acls([sees])["failed"]
+        finally:
+            admin.close()
 
     def prepare(self) -> None:
         super().prepare()
@@ -121,6 +143,9 @@ class SecureKafka(Kafka):
             f"advertised.listeners={told}",
             "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURE:SASL_SSL,"
             "EXPIRED:SASL_SSL,MUTUAL:SSL",
+            "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "allow.everyone.if.no.acl.found=true",
+            "super.users=User:ANONYMOUS",
         ]
         valid, expired = timedelta(days=5), -timedelta(days=1)
         for name, ends in (("secure", valid), ("expired", expired), ("mutual", valid)):

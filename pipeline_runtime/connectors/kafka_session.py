@@ -30,7 +30,7 @@ from pipeline_runtime.kafka.knock import (
     UnsupportedSaslMechanismError,
     knock,
 )
-from pipeline_runtime.kafka.peek import PeekedRecord, peek, peek_each
+from pipeline_runtime.kafka.peek import Newest, PeekedRecord, peek, peek_each
 from pipeline_runtime.model.connectors import ROWS_SHOWN, Found
 from pipeline_runtime.operators.other_kafka import KafkaConnection
 from pipeline_runtime.operators.ticked import AVRO
@@ -42,6 +42,7 @@ _LOOKED_INTO_MAX = 100
 """How many topics are looked into for their newest record."""
 _LOOKED_AT_BYTES = 1 << 20
 _LOOK_S = 2.0
+"""How long records are read. Where they end may take a second more to find."""
 _QUOTED = 200
 
 
@@ -176,17 +177,30 @@ def _topics(connection: KafkaConnection, find: str) -> Probed:
     topics = [each for each in there if not each.startswith("__") and find.casefold() in each.casefold()]
     shown = topics[:_FOUND_MAX]
     newest = _newest(kafka, shown[:_LOOKED_INTO_MAX])
+    return Probed(_seen(len(topics), find), found=tuple(_found(each, newest.get(each)) for each in shown))
+
+
+def _seen(topics: int, find: str) -> str:
+    """Returns the words for so many topics that the user sees, whose names have `find` in them."""
     which = f", whose name has “{find}” in it" if find else ""
-    cut = f" The first {_FOUND_MAX} are shown: search for the others." if len(topics) > _FOUND_MAX else ""
-    words = f"Connected. The user sees {len(topics)} topics{which}.{cut}"
-    return Probed(words, found=tuple(_found(topic, newest.get(topic)) for topic in shown))
+    words = f"Connected. The user sees {topics} {'topic' if topics == 1 else 'topics'}{which}."
+    if topics > _FOUND_MAX:
+        words += f" The first {_FOUND_MAX} are shown: search for the others."
+    if topics > _LOOKED_INTO_MAX:
+        words += f" What the newest record holds is shown for the first {_LOOKED_INTO_MAX}."
+    return words
 
 
 def _newest(kafka: KafkaSettings, topics: Sequence[str]) -> dict[str, PeekedRecord]:
     """Returns the newest record of each topic, as far as the cluster gives it soon. A user may see a topic
     that he may not read."""
+
+    def looked() -> dict[str, Newest]:
+        limits = dict.fromkeys(topics, 1)
+        return peek_each(kafka, limits, _LOOK_S, _LOOKED_AT_BYTES, passes_refused=True)
+
     try:
-        found = peek_each(kafka, dict.fromkeys(topics, 1), _LOOK_S, _LOOKED_AT_BYTES)
+        found = within(_LOOK_S + 1, looked)
     except (KafkaError, OSError):
         return {}
     return {topic: each.records[-1] for topic, each in found.items() if each.records}
@@ -194,7 +208,7 @@ def _newest(kafka: KafkaSettings, topics: Sequence[str]) -> dict[str, PeekedReco
 
 def _found(topic: str, record: PeekedRecord | None) -> Found:
     plain = Found(path=topic, title=topic, usable=True)
-    if record is None:
+    if record is None or not record.value.strip():  # a deletion tells nothing of what the others hold
         return plain
     if has_prefix(record.value.encode()):
         return plain.model_copy(update={"type": AVRO})

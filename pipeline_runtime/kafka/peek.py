@@ -11,6 +11,7 @@ from time import monotonic
 from typing import Any
 
 from kafka import TopicPartition
+from kafka.errors import TopicAuthorizationFailedError
 
 from pipeline_runtime.kafka.arrow_batches import ROWS_MAX
 from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer, within
@@ -108,15 +109,24 @@ def peek_each(
     limits: Mapping[str, int],
     timeout_s: float = _TIMEOUT_S,
     bytes_max: float = inf,
+    *,
+    passes_refused: bool = False,
 ) -> dict[str, Newest]:
     """Returns the same of several topics, by topic: as many records as its limit says. One consumer reads all
-    of them beside each other, in at most `timeout_s`. `bytes_max` bounds the values kept of each topic."""
+    of them beside each other, in at most `timeout_s`. `bytes_max` bounds the values kept of each topic.
+
+    `passes_refused`: a topic that the user may not read has no records; else it raises
+    TopicAuthorizationFailedError.
+    """
     with _consumer(kafka) as consumer:
-        return _newest_of(consumer, limits, monotonic() + timeout_s, bytes_max)
+        found = _newest_of(
+            consumer, limits, monotonic() + timeout_s, bytes_max, passes_refused=passes_refused
+        )
+    return found
 
 
 def _newest_of(
-    consumer: Any, limits: Mapping[str, int], deadline: float, bytes_max: float
+    consumer: Any, limits: Mapping[str, int], deadline: float, bytes_max: float, *, passes_refused: bool
 ) -> dict[str, Newest]:
     there = consumer.topics()
     tps = [
@@ -133,7 +143,7 @@ def _newest_of(
     while tps:
         starts = {tp: max(first[tp], ends[tp] - back * limits[tp.topic]) for tp in tps}
         kept = {tp.topic: _Kept(limits[tp.topic], bytes_max) for tp in tps}
-        late = _read_into(consumer, kept, starts, ends, deadline)
+        late = _read_into(consumer, kept, starts, ends, deadline, passes_refused=passes_refused)
         found |= {topic: each.newest(late=topic in late) for topic, each in kept.items()}
         more = {tp.topic for tp in tps if starts[tp] > first[tp]} if back <= _BACK_MAX else set()
         short = {topic for topic in more - late if not kept[topic].is_full}
@@ -148,19 +158,32 @@ def _read_into(
     starts: Mapping[TopicPartition, int],
     ends: Mapping[TopicPartition, int],
     deadline: float,
+    *,
+    passes_refused: bool,
 ) -> set[str]:
-    """Reads the records between these offsets. Returns the topics whose ends were not reached in time."""
+    """Reads the records between these offsets. Returns the topics whose ends were not reached: in time, or
+    since the user may not read them."""
+    refused: set[str] = set()
     waiting = {tp for tp, start in starts.items() if start < ends[tp]}
     consumer.assign(list(waiting))
     for tp in waiting:
         consumer.seek(tp, starts[tp])
     while waiting and monotonic() < deadline:
-        for tp, batch in consumer.poll(_POLL_MS).items():
+        try:
+            polled = consumer.poll(_POLL_MS)
+        except TopicAuthorizationFailedError as error:
+            if not passes_refused:
+                raise
+            refused |= set(error.args[0])
+            waiting = {tp for tp in waiting if tp.topic not in refused}
+            consumer.pause(*(tp for tp in consumer.assignment() if tp.topic in refused))
+            continue
+        for tp, batch in polled.items():
             for record in batch:
                 if record.offset < ends[tp] and not record.headers:
                     kept[tp.topic].add(record)
         waiting = {tp for tp in waiting if consumer.position(tp) < ends[tp]}
-    return {tp.topic for tp in waiting}
+    return {tp.topic for tp in waiting} | refused
 
 
 class _Kept:

@@ -145,8 +145,9 @@ def _fields(columns: list[Entry], ticked: Sequence[Found], known: set[str]) -> l
     return made
 
 
-AVRO = "Avro"
-"""What a topic of Kafka is said to hold whose newest record begins as with a schema registry."""
+AVRO = "Avro, or another format of a schema registry"
+"""What a topic of Kafka is said to hold whose newest record begins as with a schema registry. Its
+JSON Schema and Protobuf begin in the same way."""
 
 
 def kafka_topic(params: Mapping[str, Any], ticked: Found) -> dict[str, Any]:

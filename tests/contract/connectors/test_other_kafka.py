@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer
 
+from pipeline_runtime.connectors import kafka_session
 from pipeline_runtime.connectors.kafka_session import probe, search
 from pipeline_runtime.connectors.other_kafka_in import OtherKafkaIngester
 from pipeline_runtime.connectors.other_kafka_out import OtherKafkaDeliverer
@@ -22,6 +23,7 @@ from pipeline_runtime.kafka.reading import committed_records
 from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 from pipeline_runtime.operators.other_kafka import KafkaConnection, OtherKafkaInParams, OtherKafkaOutParams
+from pipeline_runtime.operators.ticked import AVRO
 from tests.chosen import chosen
 from tests.kafka_clusters import Authority, SecureKafka
 from tests.ports import free_ports
@@ -215,6 +217,13 @@ def test_a_cluster_lets_fogline_in_by_its_own_certificate(cluster: SecureKafka) 
     assert written(cluster, name) == [row(0), row(1)]
 
 
+@pytest.fixture
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gives a slow machine time for what browsing looks into."""
+    monkeypatch.setattr(kafka_session, "_LOOK_S", SLOW_S)
+
+
+@pytest.mark.usefixtures("_patient")
 def test_a_probe_shows_topics_and_records(cluster: SecureKafka) -> None:
     name = topic(cluster, "probed")
     trial_deliverer(deliverer(cluster.connection(), name), [row(7)], timeout_s=60)
@@ -226,24 +235,49 @@ def test_a_probe_shows_topics_and_records(cluster: SecureKafka) -> None:
     assert probe(cluster.connection(), name).rows == ({"key": "a", "value": '{"line":"a","n":7}'},)
 
 
+@pytest.mark.usefixtures("_patient")
 def test_browsing_tells_what_topics_hold_and_finds_them_by_parts_of_names(
     cluster: SecureKafka,
 ) -> None:
     topic(cluster, "browse-empty")
-    values = {"Avro": b"\0\0\0\0\x07\xff", "text": b"T=21", "bytes": b"\xff\xfe"}
+    values = {"Avro": b"\0\0\0\0\x07\xff", "text": b"T=21", "bytes": b"\xff\xfe", "deletion": None}
     producer = KafkaProducer(bootstrap_servers=cluster.bootstrap)
     for what, value in values.items():
-        producer.send(topic(cluster, f"Browse-{what}"), value)
+        producer.send(topic(cluster, f"Browse-{what}"), value, b"k")
     producer.close()
     found = {each.path: each for each in search(cluster.connection(), "browse-").found}
-    assert sorted(found) == ["Browse-Avro", "Browse-bytes", "Browse-text", "browse-empty"]
+    assert sorted(found) == [*(f"Browse-{what}" for what in sorted(values)), "browse-empty"]
     assert all(each.usable for each in found.values())
     assert {name: each.type for name, each in found.items()} == {
-        "Browse-Avro": "Avro",
+        "Browse-Avro": AVRO,
         "Browse-bytes": "",
+        "Browse-deletion": "",
         "Browse-text": "text",
         "browse-empty": "",
     }
+
+
+@pytest.mark.usefixtures("_patient")
+def test_a_topic_that_the_user_may_not_read_hides_no_other_one(cluster: SecureKafka) -> None:
+    connection, names = cluster.connection(), ["seen-a", "seen-b", "seen-c"]
+    producer = KafkaProducer(bootstrap_servers=cluster.bootstrap)
+    for name in names:
+        producer.send(topic(cluster, name, partitions=2), b"T=21", partition=0)
+        producer.send(name, b"T=22", partition=1)
+    producer.close()
+    cluster.hide("seen-a")
+    cluster.hide("seen-b")
+
+    def refused(name: str) -> bool:
+        try:
+            probe(connection, name)
+        except ConnectorError as error:
+            return "does not allow this" in str(error)
+        return False
+
+    wait_until(lambda: refused("seen-a") and refused("seen-b"), "the rules to count")
+    found = search(connection, "seen-").found
+    assert [(each.path, each.type) for each in found] == [(names[0], ""), (names[1], ""), (names[2], "text")]
 
 
 # -- in --------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from pipeline_runtime.model.connectors import Found, FoundPart
 from pipeline_runtime.model.schema import Field, FieldType
 from pipeline_runtime.operators.connected import ConnectedOperator
 from pipeline_runtime.operators.registry import default_registry
-from pipeline_runtime.operators.ticked import column_name
+from pipeline_runtime.operators.ticked import AVRO, column_name
 
 NUMBER, TEXT, TIME = FieldType.NUMBER, FieldType.STRING, FieldType.TIMESTAMP
 CONNECTION = {"connection": "plant"}
@@ -50,7 +50,7 @@ def test_a_topic_of_kafka_gives_its_format_and_the_fields_of_its_newest_record()
     ]
     plain = taken("other-kafka-in", {}, topic("lines", holds=TEXT))
     assert (plain["format"], plain["columns"]) == ("text", [{"name": "value", "type": "string"}])
-    coded = Found(path="coded", title="coded", type="Avro", usable=True)
+    coded = Found(path="coded", title="coded", type=AVRO, usable=True)
     asked = asking("other-kafka-in", before, coded)
     assert asked == {**CONNECTION, **before, "topic": "coded", "format": "avro"}
     unknown = asking("other-kafka-in", before, topic("empty"))

@@ -19,6 +19,7 @@ from pipeline_runtime.connectors.sdk import (
     Deliverer,
     Ingester,
     Intake,
+    Noted,
     OnceIngester,
     OnceIntake,
     Record,
@@ -53,8 +54,8 @@ class Rows(Protocol):
     def next(self, rows_max: int) -> Batch | None: ...
     def store(self, end: int) -> None: ...
     def renew(self) -> None: ...
-    def noted(self) -> int: ...
-    def note(self, end: int) -> None: ...
+    def noted(self) -> Noted | None: ...
+    def note(self, noted: Noted) -> None: ...
     def put_letters(self, letters: Sequence[Letter]) -> None: ...
     def close(self) -> None: ...
 
@@ -143,12 +144,11 @@ def deliver(
     """Runs a deliverer until `stop`. After each error it goes on behind what was stored last. `hung` is
     called when it hangs, which only the end of the process ends."""
     with Pulse(report, deliverer, hung) as pulse:
-        deliverer.goes_on = pulse.goes_on
+        deliverer.goes_on, deliverer.notes = pulse.goes_on, rows
 
         def run() -> None:
             look_up(deliverer.place.connection)
             try:
-                deliverer.noted = rows.noted()
                 with pulse.asking():
                     deliverer.open(epoch)
                     kept = deliverer.position()
@@ -186,7 +186,7 @@ def _deliver_next(
     with pulse.asking():
         deliverer.settle()
     if keeps_position:
-        rows.note(batch.end)
+        rows.note(Noted(batch.end, deliverer.mark))
     else:
         rows.store(batch.end)
     report.count(rows=len(batch.rows) - len(refused), refused=len(refused))

@@ -12,9 +12,9 @@ from typing import Any
 
 from pipeline_runtime.connectors.delivery import Gap, Letter
 from pipeline_runtime.connectors.intake import SendFailed
-from pipeline_runtime.connectors.once import newest
+from pipeline_runtime.connectors.once import PositionTopicGone, newest
 from pipeline_runtime.connectors.pause import LastRow
-from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Record
+from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Noted, Record
 from pipeline_runtime.kafka.clients import (
     KafkaError,
     KafkaSettings,
@@ -205,24 +205,35 @@ class StreamRows:
         if self._stored is not None:
             self.store(self._stored)
 
-    def noted(self) -> int:
-        """Returns the offset that was noted last, or 0 if none was."""
+    def noted(self) -> Noted | None:
+        """Returns what was noted last, or None if the topic for it is not there."""
         if self._notes is None:
-            return 0
+            return Noted()
         try:
             found = newest(self._kafka, self._notes.topic)
+            if found is None:
+                return Noted()
+            ends = newest_offsets(self._kafka, self._tp.topic, 1, ASK_S)
+        except PositionTopicGone:
+            return None
         except (KafkaError, OSError) as error:
             raise ConnectorError(f"Kafka does not answer ({type(error).__name__})") from error
-        return 0 if found is None else int(json.loads(found)["end"])
+        told = json.loads(found)
+        end = max((end for _, end in ends.values()), default=0)
+        return Noted(told["end"], told["mark"], is_past=told["end"] > end)
 
-    def note(self, end: int) -> None:
-        """Notes that the system has all rows before the offset."""
+    def note(self, noted: Noted) -> None:
+        """Notes how far the system has the rows."""
         if self._notes is None:
             return
         try:
-            self._notes.send([Record(json.dumps({"end": end}).encode())])
+            told = {"end": noted.end, "mark": dict(noted.mark)}
+            self._notes.send([Record(json.dumps(told).encode())])
         except SendFailed as error:
-            raise ConnectorError("Kafka does not take how far was delivered") from error
+            raise ConnectorError(
+                f"Kafka does not take how far was delivered into {self._notes.topic}. If that topic is gone,"
+                " deploy the pipeline: that makes it again"
+            ) from error
 
     def put_letters(self, letters: Sequence[Letter]) -> None:
         records = [

@@ -48,6 +48,10 @@ _ANEW = (
 )
 
 
+class PositionTopicGone(ConnectorError):
+    """The topic of an element's position is not there."""
+
+
 class KeptIntake(Telling):
     """The OnceIntake of a running ingester."""
 
@@ -191,7 +195,7 @@ class Unread:
 
 def newest(kafka: KafkaSettings, topic: str) -> bytes | None:
     """Returns the last committed record of a topic of one partition, or None. Raises KafkaError,
-    TimeoutError, ConnectorError."""
+    TimeoutError, PositionTopicGone."""
     return within(2 * ASK_S, lambda: _newest(kafka, topic))
 
 
@@ -206,7 +210,7 @@ def _newest(kafka: KafkaSettings, topic: str) -> bytes | None:
                 if values or start <= found.first[tp]:
                     return values[-1] if values else None
                 back *= 10
-    raise ConnectorError(
+    raise PositionTopicGone(
         f"The position of this element is lost: the topic {topic} is not there. {_ANEW}", lasting=True
     )
 

@@ -13,6 +13,7 @@ from functools import partial
 from time import monotonic, time
 from typing import Any
 
+from pipeline_runtime.connectors import lost_position
 from pipeline_runtime.connectors.kafka_ends import RENEW_S
 from pipeline_runtime.connectors.kafka_session import ASK_S, asking, partitions_of, reached
 from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Deliverer, Place, Refused
@@ -48,6 +49,11 @@ class OtherKafkaDeliverer(Deliverer[OtherKafkaOutParams, KafkaConnection]):
         self._writer = RowWriter(params.writing_to(params.topic) or RecordWriting(), place.rows)
         self._key = place.rows.key
         self._tp = TopicPartition(params.topic, 0)
+        self.mark = {
+            lost_position.CHOICE: params.lost,
+            lost_position.TOPIC: params.topic,
+            lost_position.SERVERS: place.connection.servers,
+        }
         self._transactions: Transactions | None = None
         self._consumer: Any = None
         self._limits = TopicLimits()
@@ -161,23 +167,19 @@ class OtherKafkaDeliverer(Deliverer[OtherKafkaOutParams, KafkaConnection]):
 
     def _without_position(self) -> int:
         """Returns where a cluster without a position begins. Raises ConnectorError if it had one, and nobody
-        has chosen."""
-        match self.place.params.lost:
-            case "behind":
-                return self.noted
-            case "stop" if self.noted > 0:
-                raise ConnectorError(
-                    f"{self.place.connection.where} has lost how far this element has come: its group"
-                    f" {self.place.name} has no position for {self._tp.topic}, and Fogline has noted that the"
-                    f" first {self.noted:,} rows were sent. The topic was deleted and made again, the group"
-                    " was removed, or the cluster has forgotten a position that was not renewed for long."
-                    ' Nothing is written, so that no row comes twice. Choose under "If the cluster has lost'
-                    ' the position" of the element whether to go on behind what was sent, or to send all'
-                    " again, and deploy it.",
-                    lasting=True,
-                )
-            case _:
-                return 0
+        has chosen since. A choice to stop is noted, so that the next one counts."""
+        noted = self.notes.noted()
+        try:
+            return lost_position.begin(noted, self.mark)
+        except lost_position.Unclear as why:
+            if noted is not None and (stopped := lost_position.stopped(noted, self.mark)) != noted:
+                self.notes.note(stopped)
+            raise ConnectorError(
+                f"{self.place.connection.where} does not say how far this element has come: its group"
+                f" {self.place.name} has no position for {self._tp.topic}. {why}. Nothing is written, so that"
+                " no row comes twice.",
+                lasting=True,
+            ) from None
 
     def _commit(self, records: Sequence[OutgoingRecord]) -> None:
         """Writes the records, and that all rows before `_end` are written, or none of it."""

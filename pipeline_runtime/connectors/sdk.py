@@ -16,7 +16,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -241,6 +241,26 @@ class Batch:
     end: int
 
 
+@dataclass(frozen=True)
+class Noted:
+    """How far a system that keeps the position had the rows, by Fogline's own record. It may lack the last
+    batch."""
+
+    end: int = 0  # the offset after the last row; 0: none was delivered
+    mark: Mapping[str, str] = field(default_factory=dict)  # `Deliverer.mark` when it was noted
+    is_past: bool = False  # the stream ends before it: it was made again
+
+
+class Notes(Protocol):
+    """Fogline's own record. Both methods raise ConnectorError."""
+
+    def noted(self) -> Noted | None:
+        """Returns None if the record is not there. An operator without one (`ConnectorSink.noted`) has none
+        delivered."""
+
+    def note(self, noted: Noted) -> None: ...
+
+
 class Deliverer(ABC, Generic[P, C]):
     """Gives rows to a system. One object lives as long as its process.
 
@@ -259,9 +279,10 @@ class Deliverer(ABC, Generic[P, C]):
         self.place = place
         self.goes_on: Callable[[], None] = lambda: None
         """Call it whenever the system has answered, if a batch takes many answers."""
-        self.noted = 0
-        """The offset after the last row that the system had by Fogline's own record, as it is before `open`.
-        It may lack the last batch. 0: none, or the operator has no such record (`ConnectorSink.noted`)."""
+        self.notes: Notes
+        """Fogline's own record, from before `open` on: asked only if the system has lost the position."""
+        self.mark: Mapping[str, str] = {}
+        """What is noted beside each position."""
 
     def beats(self) -> int | None:
         """As of an Ingester."""

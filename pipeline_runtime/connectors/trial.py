@@ -15,8 +15,10 @@ from typing import Any
 
 from pipeline_runtime.connectors.delivery import Gap, Letter, deliver, ingest, ingest_once
 from pipeline_runtime.connectors.report import Report, Telling
-from pipeline_runtime.connectors.sdk import Batch, Deliverer, Done, Ingester, OnceIngester, Record
+from pipeline_runtime.connectors.sdk import Batch, Deliverer, Done, Ingester, Noted, OnceIngester, Record
 from pipeline_runtime.model.connectors import ConnectorStatus
+
+_NONE = Noted()
 
 
 @dataclass
@@ -137,11 +139,11 @@ def trial_deliverer(
     rows: Sequence[Mapping[str, Any]],
     *,
     batch_rows: int = 2,
-    noted: int = 0,
+    noted: Noted | None = _NONE,
     timeout_s: float = 10.0,
 ) -> Taken:
     """Delivers the rows in batches, again after each error, until all are delivered or the time is over.
-    `noted`: how far they were delivered before, by Fogline's own record."""
+    `noted`: how far they were delivered before, by Fogline's own record, or None without one."""
     taken, stop = Taken(), threading.Event()
     given = _GivenRows(rows, batch_rows, taken, stop, noted)
     report = Report(deliverer.place.element, taken.told)
@@ -156,7 +158,20 @@ def trial_deliverer(
     return taken
 
 
-class _GivenRows:
+class MemoryNotes:
+    """Fogline's own record of how far rows were delivered, for a deliverer that a test opens itself."""
+
+    def __init__(self, noted: Noted | None = _NONE) -> None:
+        self._noted = noted
+
+    def noted(self) -> Noted | None:
+        return self._noted
+
+    def note(self, noted: Noted) -> None:
+        self._noted = noted
+
+
+class _GivenRows(MemoryNotes):
     """Rows of a test, and how far they were delivered."""
 
     gaps: tuple[Gap, ...] = ()
@@ -167,10 +182,10 @@ class _GivenRows:
         batch_rows: int,
         taken: Taken,
         stop: threading.Event,
-        noted: int,
+        noted: Noted | None,
     ) -> None:
         self._rows, self._batch_rows, self._taken, self._stop = rows, batch_rows, taken, stop
-        self._noted = noted
+        super().__init__(noted)
         self._at = self._stored = 0
 
     def begin(self, position: int | None) -> None:
@@ -190,12 +205,6 @@ class _GivenRows:
 
     def renew(self) -> None:
         return None
-
-    def noted(self) -> int:
-        return self._noted
-
-    def note(self, end: int) -> None:
-        self._noted = end
 
     def put_letters(self, letters: Sequence[Letter]) -> None:
         self._taken.refused += letters

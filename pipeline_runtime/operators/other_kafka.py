@@ -155,9 +155,10 @@ class OtherKafkaOut(ConnectorSink):
     The offset is stored again each hour, since Kafka forgets offsets that nobody renews
     (`offsets.retention.minutes`, 7 days by default). It also goes when the topic is deleted. So Fogline notes
     in its own Kafka, too, how far rows were sent. If the cluster has no position, and rows were sent, the
-    element stops and says so. `lost` chooses whether it goes on behind what was sent, or sends all rows again
-    that Fogline still has. Put it back to `stop` when the element runs: it counts for each later loss, too.
-    Nobody else may use the group.
+    element stops and says so. It also stops if it has another topic or cluster than before. `lost` chooses
+    whether it goes on behind what was sent, or sends all rows again that Fogline still has. A choice counts
+    once: after rows were sent under it, a later loss stops the element. To choose the same again, deploy it
+    with `stop` first. Nobody else may use the group.
 
     A record that the topic does not take, such as one that is too large, goes to the dead letters. A dead
     letter may come twice after an error.

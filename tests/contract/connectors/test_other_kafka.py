@@ -16,8 +16,8 @@ from pipeline_runtime.connectors import kafka_session
 from pipeline_runtime.connectors.kafka_session import probe, search
 from pipeline_runtime.connectors.other_kafka_in import OtherKafkaIngester
 from pipeline_runtime.connectors.other_kafka_out import OtherKafkaDeliverer
-from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Place
-from pipeline_runtime.connectors.trial import RunningTrial, Taken, trial_deliverer
+from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Noted, Place
+from pipeline_runtime.connectors.trial import MemoryNotes, RunningTrial, Taken, trial_deliverer
 from pipeline_runtime.kafka.admin import Topic, delete_topics, ensure_topics, trim_topics
 from pipeline_runtime.kafka.reading import committed_records
 from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
@@ -60,7 +60,9 @@ def topic(cluster: SecureKafka, name: str, partitions: int = 1) -> str:
 
 def deliverer(connection: KafkaConnection, topic: str, **params: Any) -> OtherKafkaDeliverer:
     given = OtherKafkaOutParams.model_validate({"connection": "c", "topic": topic, **params})
-    return OtherKafkaDeliverer(Place("dep", topic, given, connection, "dep.g", ROWS))
+    made = OtherKafkaDeliverer(Place("dep", topic, given, connection, "dep.g", ROWS))
+    made.notes = MemoryNotes()
+    return made
 
 
 def row(n: int, line: str = "a") -> dict[str, Any]:
@@ -143,25 +145,30 @@ def test_a_position_that_the_cluster_has_lost_is_told_and_the_user_chooses(
     loses(cluster, name)
 
     stopped = deliverer(cluster.connection(), name)
-    stopped.noted = 2
+    stopped.notes = MemoryNotes(Noted(2, stopped.mark))
     with pytest.raises(ConnectorError, match=r"has noted that the first 2 rows were sent.*Choose"):
         stopped.open(1)
     stopped.close()
     assert written(cluster, name) == left
 
-    behind = trial_deliverer(
-        deliverer(cluster.connection(), name, lost="behind"), given, noted=2, timeout_s=60
-    )
+    chosen_behind = deliverer(cluster.connection(), name, lost="behind")
+    behind = trial_deliverer(chosen_behind, given, noted=Noted(2, stopped.mark), timeout_s=60)
     assert behind.why == ""
     assert written(cluster, name) == [*left, row(2), row(3)]
 
     loses(cluster, name)
     kept = written(cluster, name)
-    trial_deliverer(deliverer(cluster.connection(), name, lost="again"), given, noted=4, timeout_s=60)
+    used = deliverer(cluster.connection(), name, lost="behind")
+    used.notes = MemoryNotes(Noted(4, chosen_behind.mark))
+    with pytest.raises(ConnectorError, match="each choice counts once"):
+        used.open(1)
+    used.close()
+    noted = Noted(4, chosen_behind.mark)
+    trial_deliverer(deliverer(cluster.connection(), name, lost="again"), given, noted=noted, timeout_s=60)
     assert written(cluster, name) == [*kept, *given]
 
     # Put back, it asks for nothing: the cluster has a position.
-    trial_deliverer(deliverer(cluster.connection(), name), given, noted=4, timeout_s=60)
+    trial_deliverer(deliverer(cluster.connection(), name), given, noted=None, timeout_s=60)
     assert written(cluster, name) == [*kept, *given]
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from pipeline_runtime.connectors.config import ConnectorConfig, Order, name_of
 from pipeline_runtime.connectors.kafka_ends import StreamRows
-from pipeline_runtime.connectors.sdk import ConnectorError, Record
+from pipeline_runtime.connectors.sdk import ConnectorError, Noted, Record
 from pipeline_runtime.connectors.spool import Spool
 from pipeline_runtime.kafka.admin import Topic, ensure_topics, trim_topics
 from pipeline_runtime.kafka.clients import KafkaSettings
@@ -236,9 +236,15 @@ def test_how_far_rows_were_delivered_is_noted_beside_the_system_that_keeps_it(ka
     notes = topic.replace(".out", ".position")
     ensure_topics(settings, [Topic(topic), Topic(notes, "position")])
     rows = StreamRows(settings, topic, f"{topic}.dead", "e", notes)
-    assert rows.noted() == 0
-    rows.note(2)
-    rows.note(5)
+    assert rows.noted() == Noted()
+    rows.note(Noted(2, {"topic": "a"}))
+    rows.note(Noted(5, {"topic": "b"}))
     rows.close()
-    assert StreamRows(settings, topic, f"{topic}.dead", "e", notes).noted() == 5
-    assert StreamRows(settings, topic, f"{topic}.dead", "e").noted() == 0
+    again = StreamRows(settings, topic, f"{topic}.dead", "e", notes)
+    # The stream is empty: it was made again.
+    assert again.noted() == Noted(5, {"topic": "b"}, is_past=True)
+    again.note(Noted(0, {"topic": "c"}))
+    again.close()
+    assert again.noted() == Noted(0, {"topic": "c"})
+    assert StreamRows(settings, topic, f"{topic}.dead", "e", f"{topic}.gone").noted() is None
+    assert StreamRows(settings, topic, f"{topic}.dead", "e").noted() == Noted()

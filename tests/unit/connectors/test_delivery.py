@@ -13,7 +13,7 @@ from pipeline_runtime.connectors import backoff
 from pipeline_runtime.connectors.delivery import Gap, deliver
 from pipeline_runtime.connectors.kafka_ends import Beginning, MadeAgain, beginning
 from pipeline_runtime.connectors.report import Report
-from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Deliverer, Place, Refused
+from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Deliverer, Noted, Place, Refused
 from pipeline_runtime.connectors.trial import trial_deliverer
 
 PLACE = Place("d", "e", None, None)
@@ -164,10 +164,10 @@ class GapRows:
     def renew(self) -> None:
         self._stored = 5
 
-    def noted(self) -> int:
-        return 0
+    def noted(self) -> Noted:
+        return Noted()
 
-    def note(self, end: int) -> None:
+    def note(self, noted: Noted) -> None:
         return None
 
     def put_letters(self, letters: object) -> None:

@@ -30,7 +30,8 @@ from pipeline_runtime.operators.http_poll import HttpPollParams
 BODY_BYTES_MAX = 5 << 20
 ROWS_MAX = 5_000
 REDIRECTIONS_MAX = 3
-DURABLE_S = 2.0
+LOOK_S = 0.2
+"""How often `stop` is looked at while rows become durable."""
 _NOT_MODIFIED = 304
 _NO_CONTENT = 204
 _NOTHING = frozenset({_NOT_MODIFIED, _NO_CONTENT})
@@ -61,7 +62,7 @@ class HttpPollIngester(Ingester[HttpPollParams, HttpConnection]):
         try:
             while not stop.wait(self._polls.wait_s(monotonic())):
                 self._polls.begun(monotonic())
-                self._poll(server, intake)
+                self._poll(server, intake, stop)
         finally:
             server.close()
 
@@ -72,20 +73,19 @@ class HttpPollIngester(Ingester[HttpPollParams, HttpConnection]):
     def tell_left(self, intake: Intake) -> None:
         self._tell_missed(intake, self._polls.left())
 
-    def _poll(self, server: Server, intake: Intake) -> None:
+    def _poll(self, server: Server, intake: Intake, stop: threading.Event) -> None:
         params, where = self.place.params, self.place.connection.where
         try:
             answer = self._asked(server)
             rows = [] if answer.status in _NOTHING else rows_of(answer, params, where)
-        except ConnectorError:
+            records, ids = new_records(rows, params, self._seen.ids)
+        except Exception:
             self._polls.failed()
             raise
         intake.connected()
         if answer.status == _NOT_MODIFIED:
             self._tell_missed(intake, self._polls.worked(monotonic()))
-            return
-        records, ids = new_records(rows, params, self._seen.ids)
-        if not records or intake.put_durably(records, DURABLE_S):
+        elif not records or _put(intake, records, stop):
             self._seen = Seen(conditions_of(answer.headers), ids)
             self._tell_missed(intake, self._polls.worked(monotonic()))
         else:  # the next answer's rows come in whether they were in this one or not
@@ -116,6 +116,18 @@ class HttpPollIngester(Ingester[HttpPollParams, HttpConnection]):
                 f"{missed} polls of {where} gave no answer that could be taken, or Fogline could not take its"
                 " rows in time. Rows that it had only meanwhile are lost"
             )
+
+
+def _put(intake: Intake, records: Sequence[Record], stop: threading.Event) -> bool:
+    """Returns whether the records are durable. There is no next poll before: it would bring them again.
+    False: there is no room for them, or `stop` is set."""
+    durable = threading.Event()
+    if not intake.put(records, durable.set):
+        return False
+    while not durable.wait(LOOK_S):
+        if stop.is_set():
+            return False
+    return True
 
 
 # -- pure ------------------------------------------------------------------------------------------------

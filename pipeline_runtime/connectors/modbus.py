@@ -191,6 +191,8 @@ class ModbusIngester(Ingester[ModbusInParams, ModbusConnection]):
         began_ms = int(time() * 1000)
         answers: list[Answer] = []
         following: list[Request] = []
+        values: dict[str, Any] = {}
+        refused: list[tuple[Request, Refusal]] = []
         try:
             for request in requests:
                 parts = self._read(session, request, stop)
@@ -198,16 +200,14 @@ class ModbusIngester(Ingester[ModbusInParams, ModbusConnection]):
                 following += following_of(request, parts)
                 if stop.is_set():
                     return requests
-        except ConnectorError:
+            for request, words in answers:
+                if isinstance(words, Refusal):
+                    refused.append((request, words))
+                else:
+                    values |= values_of(self.place.params, request, words)
+        except Exception:
             self._polls.failed()
             raise
-        values: dict[str, Any] = {}
-        refused: list[tuple[Request, Refusal]] = []
-        for request, words in answers:
-            if isinstance(words, Refusal):
-                refused.append((request, words))
-            else:
-                values |= values_of(self.place.params, request, words)
         if refused:
             intake.failing(self._of_refused(refused))
         else:

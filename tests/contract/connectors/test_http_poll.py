@@ -7,13 +7,19 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pipeline_runtime.connectors import http_poll
+from pipeline_runtime.connectors.delivery import ingest
 from pipeline_runtime.connectors.http_poll import HttpPollIngester
+from pipeline_runtime.connectors.intake import SpooledIntake
+from pipeline_runtime.connectors.report import Report
 from pipeline_runtime.connectors.sdk import Place
-from pipeline_runtime.connectors.trial import RunningTrial, trial_ingester
+from pipeline_runtime.connectors.spool import Spool
+from pipeline_runtime.connectors.trial import MemoryIntake, RunningTrial, Taken, trial_ingester
 from pipeline_runtime.operators.http import HttpConnection
 from pipeline_runtime.operators.http_poll import HttpPollParams
 from tests.ports import free_ports
@@ -106,16 +112,87 @@ def test_a_server_says_that_nothing_has_changed_once_the_rows_are_durable() -> N
 
         server.answer = answer
         running = RunningTrial(ingester(port))
-        whole, running.intake.put_durably = running.intake.put_durably, lambda *_: False  # type: ignore[method-assign]
+        whole, running.intake.put = running.intake.put, lambda *_: False  # type: ignore[method-assign]
         replaced.set()
-        wait_until(lambda: len(server.requests) > 2, "requests whose rows are not durable")
+        wait_until(lambda: len(server.requests) > 2, "requests whose rows find no room")
         assert all("if-none-match" not in headers for _, headers in server.requests)
-        running.intake.put_durably = whole  # type: ignore[method-assign]
+        running.intake.put = whole  # type: ignore[method-assign]
         assert running.intake.enough.wait(60)
         before = len(server.requests)
         wait_until(lambda: len(server.requests) > before + 3, "more requests")
         assert running.stop().rows == [{"v": 1}]
     assert server.requests[-1][1]["if-none-match"] == '"a"'
+
+
+def test_rows_that_become_durable_late_come_once(tmp_path: Path) -> None:
+    [port] = free_ports(1)
+    sent: list[bytes] = []
+    asked_again = threading.Event()
+    came_early: list[bool] = []
+    report = Report("e", lambda status, note: None)
+    spool = Spool(tmp_path, 1 << 20)
+    intake = SpooledIntake(
+        lambda records: sent.extend(record.value for record in records),
+        spool,
+        report,
+        lambda: came_early.append(asked_again.wait(3)),
+    )
+    intake.start()
+    with serving(port) as server:
+
+        def answer(path: str, headers: dict[str, str]) -> Said:
+            if len(server.requests) > 1:
+                asked_again.set()
+            if headers.get("if-none-match") == '"a"':
+                return 304, {}, b""
+            return 200, {"ETag": '"a"'}, b'[{"v": 1}]'
+
+        server.answer = answer
+        stop = threading.Event()
+        args = (ingester(port), intake, report, stop, stop.set)
+        thread = threading.Thread(target=ingest, args=args, daemon=True)
+        thread.start()
+        wait_until(lambda: len(server.requests) > 2, "polls behind the durable row")
+        stop.set()
+        thread.join(60)
+    assert came_early == [False]
+    assert intake.close(60)
+    spool.close()
+    assert sent == [b'{"v": 1}']
+
+
+def test_a_stop_ends_the_wait_for_rows_to_become_durable() -> None:
+    [port] = free_ports(1)
+    with serving(port) as server:
+        server.answer = lambda path, headers: (200, {}, b'[{"v": 1}]')
+        running = RunningTrial(ingester(port))
+        put = threading.Event()
+
+        def never_durable(*_: Any) -> bool:
+            put.set()
+            return True
+
+        running.intake.put = never_durable  # type: ignore[method-assign]
+        assert put.wait(60)
+        running.stop(30)
+
+
+def test_a_poll_that_ends_by_an_unknown_error_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    [port] = free_ports(1)
+    told: list[str] = []
+    intake = MemoryIntake(Taken(), Report("e", lambda status, note: told.append(note)), 1)
+    with serving(port) as server, monkeypatch.context() as broken:
+        server.answer = lambda path, headers: (200, {}, b'[{"v": 1}]')
+        polls, stop = ingester(port, every_s=0.5), threading.Event()
+        broken.setattr(http_poll, "rows_of", lambda *_: {}["bug"])
+        with pytest.raises(KeyError):
+            polls.run(intake, stop)
+        broken.undo()
+        thread = threading.Thread(target=polls.run, args=(intake, stop), daemon=True)
+        thread.start()
+        wait_until(lambda: any("gave no answer that could be taken" in note for note in told), "the gap")
+        stop.set()
+        thread.join(60)
 
 
 def test_a_redirection_is_followed_here_and_the_token_goes_nowhere_else() -> None:

@@ -9,10 +9,18 @@ from typing import Any
 
 import pytest
 
+from pipeline_runtime.connectors import modbus
 from pipeline_runtime.connectors.modbus import ModbusIngester, probe
 from pipeline_runtime.connectors.modbus_out import ModbusDeliverer
+from pipeline_runtime.connectors.report import Report
 from pipeline_runtime.connectors.sdk import Batch, ConnectorError, Place
-from pipeline_runtime.connectors.trial import RunningTrial, trial_deliverer, trial_ingester
+from pipeline_runtime.connectors.trial import (
+    MemoryIntake,
+    RunningTrial,
+    Taken,
+    trial_deliverer,
+    trial_ingester,
+)
 from pipeline_runtime.operators.modbus import ModbusConnection, ModbusInParams, ModbusOutParams
 from tests.modbus_devices import Device
 from tests.ports import free_ports
@@ -141,6 +149,23 @@ def test_rows_wait_while_the_device_is_away_and_all_are_written() -> None:
         assert trial_ingester(ingester(device.connection(), {"name": "v", "address": 0}), 1).rows[0] == {
             "v": 4
         }
+
+
+def test_a_poll_that_ends_by_an_unknown_error_is_counted(
+    shared_device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = Report("in", lambda status, note: None)
+    intake = MemoryIntake(Taken(), report, 1)
+    polls, stop = ingester(shared_device.connection(), every_ms=500), threading.Event()
+    with monkeypatch.context() as broken:
+        broken.setattr(modbus, "values_of", lambda *_: {}["bug"])
+        with pytest.raises(KeyError):
+            polls.run(intake, stop)
+    thread = threading.Thread(target=polls.run, args=(intake, stop), daemon=True)
+    thread.start()
+    wait_until(lambda: report.status.gap_rows_total >= 1, "the poll that was missed")
+    stop.set()
+    thread.join(60)
 
 
 @pytest.mark.full

@@ -30,6 +30,7 @@ log = logging.getLogger(__name__)
 
 AGAIN = " It is tried again within "
 """Behind why it fails."""
+TELL_LEFT_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def ingest(
     the end of the process ends."""
 
     def hangs() -> None:
-        ingester.tell_left(intake)
+        _tell_left(ingester, intake)
         hung()
 
     with Pulse(report, ingester, hangs) as pulse:
@@ -83,7 +84,21 @@ def ingest(
                 ingester.run(intake, looked_at)
 
         _again_and_again(run, report, stop)
-    ingester.tell_left(intake)
+    _tell_left(ingester, intake)
+
+
+def _tell_left(ingester: Ingester[Any, Any], intake: Intake) -> None:
+    """Lets it tell, for at most TELL_LEFT_S: the process ends whether it raises, or waits for what hangs."""
+
+    def tell() -> None:
+        try:
+            ingester.tell_left(intake)
+        except Exception:
+            log.exception("a connector cannot tell the gaps that it has counted")
+
+    thread = threading.Thread(target=tell, name="gaps that are left", daemon=True)
+    thread.start()
+    thread.join(TELL_LEFT_S)
 
 
 class OpenedIntake(OnceIntake, Protocol):

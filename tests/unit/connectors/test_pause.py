@@ -78,3 +78,17 @@ def test_it_is_told_without_a_row_as_soon_as_the_system_is_connected() -> None:
     pause.start()
     report.connected()
     wait_until(lambda: report.status.gaps_total == 1, "the gap")
+
+
+def test_a_gap_whose_rows_a_connector_cannot_count_is_told_without_them() -> None:
+    notes: list[str] = []
+
+    def broken(pause_s: float) -> int:
+        raise KeyError("bug")
+
+    pause = Pause(lambda: LastRow(1), Report("e", lambda status, note: notes.append(note)), broken)
+    pause.start()
+    pause.tell()
+    [note] = notes
+    assert "s before the first answer" in note
+    assert "rows)" not in note

@@ -77,6 +77,31 @@ def test_a_library_that_does_not_return_is_told_of_and_ends_the_process(
     running.stop()
 
 
+class NotTelling(Hanging):
+    """Cannot tell its gaps: it raises, or waits for a lock that `run` holds."""
+
+    def __init__(self, *, waits: bool) -> None:
+        super().__init__(0.2)
+        self._waits = waits
+
+    def tell_left(self, intake: Intake) -> None:
+        if self._waits:
+            self.let_go.wait()
+        raise KeyError("bug")
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_one_that_hangs_ends_even_if_it_cannot_tell_its_gaps(
+    monkeypatch: pytest.MonkeyPatch, waits: bool
+) -> None:
+    monkeypatch.setattr(pulse, "END_AFTER_S", 0.1)
+    ingester = NotTelling(waits=waits)
+    running = RunningTrial(ingester)
+    assert running.hung.wait(60)
+    ingester.let_go.set()
+    running.stop()
+
+
 def test_one_that_goes_on_is_connected_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pulse, "END_AFTER_S", 3600)
     ingester = Hanging(0.1)

@@ -243,7 +243,7 @@ def probe(asked: str) -> TestAnswer:
         with fitting("connection"):
             connection = reached(kind.model_validate(question["fields"]))
         where = connection.where
-        look_up(connection)
+        look_up(connection, threading.Event())
         find = question["find"]
         if find and kind.search is None:
             raise ConnectorError(f"{where} cannot be searched: look into what it lists.", lasting=True)

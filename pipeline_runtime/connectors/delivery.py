@@ -79,7 +79,7 @@ def ingest(
         looked_at = pulse.stop_of(stop)
 
         def run() -> None:
-            look_up(ingester.place.connection)
+            look_up(ingester.place.connection, stop)
             with pulse.asking():
                 ingester.run(intake, looked_at)
 
@@ -137,7 +137,7 @@ def ingest_once(
         looked_at = pulse.stop_of(stop)
 
         def run() -> None:
-            look_up(ingester.place.connection)
+            look_up(ingester.place.connection, stop)
             try:
                 intake.begin()
                 with pulse.asking():
@@ -162,7 +162,7 @@ def deliver(
         deliverer.goes_on, deliverer.notes = pulse.goes_on, rows
 
         def run() -> None:
-            look_up(deliverer.place.connection)
+            look_up(deliverer.place.connection, stop)
             try:
                 with pulse.asking():
                     deliverer.open(epoch)

@@ -256,7 +256,7 @@ class SpooledIntake:
         with self._changed:
             lost, self._lost = self._lost, 0
         self._lost_told_s = monotonic()
-        self._report.gap("Kafka was away, and the buffer on the node's disk was full", lost)
+        self._report.gap("Kafka did not take them in time, and the node had no more room for them", lost)
 
 
 def _end_process() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from queue import Empty, Queue
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from time import monotonic
 
 from pipeline_runtime.connectors.in_words import in_words
@@ -13,36 +13,59 @@ from pipeline_runtime.operators.connections import ConnectionFields
 
 LOOK_UP_S = 6.0
 """Longer than the 5 s after which a resolver usually asks its second name server."""
+LOOK_S = 0.2
+"""How often `stop` is looked at."""
+_lock = threading.Lock()
+_under_way: dict[str, Future[None]] = {}
+"""The questions without an answer, by host. They outlive the try that began them."""
 
 
-def look_up(connection: ConnectionFields | None) -> None:
-    """Returns when one of the connection's hosts has an address. Whoever connects then asks again, and the
-    answer is near. Raises ConnectorError if none has, or no name server answers within LOOK_UP_S."""
+def look_up(connection: ConnectionFields | None, stop: threading.Event) -> None:
+    """Returns when one of the connection's hosts has an address. Raises ConnectorError if none has, if no
+    name server answers within LOOK_UP_S, or if `stop` is set before. Whoever connects then asks again, and is
+    not bounded by this."""
     if connection is None or not connection.hosts:
         return
-    answers: Queue[Exception | None] = Queue()
-    for host in connection.hosts:
-        threading.Thread(target=_ask, args=(host, answers), name="name server", daemon=True).start()
+    left = {_asked(host) for host in connection.hosts}
     until_s, first = monotonic() + LOOK_UP_S, None
-    for _ in connection.hosts:
-        try:
-            answer = answers.get(timeout=max(0.0, until_s - monotonic()))
-        except Empty:
+    while left:
+        done, left = wait(left, min(LOOK_S, max(0.0, until_s - monotonic())), FIRST_COMPLETED)
+        for error in (each.exception() for each in done):
+            if error is None:
+                return
+            first = first or error
+        is_late = monotonic() >= until_s
+        if left and (is_late or stop.is_set()):
             raise ConnectorError(
-                f"No name server has told the address of {connection.where} within {LOOK_UP_S:.0f} s. Check "
-                "this node's DNS and its network, or write an address in place of the name."
-            ) from None
-        if answer is None:
-            return
-        first = first or answer
-    assert first is not None
+                f"No name server has told the address of {connection.where} "
+                f"{f'within {LOOK_UP_S:.0f} s' if is_late else 'so far'}. Check this node's DNS and its "
+                "network, or write an address in place of the name."
+            )
+    assert isinstance(first, Exception)
     raise in_words(first, connection.where) from first
 
 
-def _ask(host: str, answers: Queue[Exception | None]) -> None:
+def _asked(host: str) -> Future[None]:
+    """Returns the question for a host that is under way, or a new one: a name server that hangs holds one
+    thread for each host, however often it is tried."""
+    with _lock:
+        answer = _under_way.get(host)
+        if answer is None:
+            answer = Future()
+            threading.Thread(target=_ask, args=(host, answer), name="name server", daemon=True).start()
+            _under_way[host] = answer
+        return answer
+
+
+def _ask(host: str, answer: Future[None]) -> None:
+    error: Exception | None = None
     try:
         socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:
-        answers.put(error)
+    except Exception as raised:
+        error = raised
+    with _lock:
+        del _under_way[host]
+    if error is None:
+        answer.set_result(None)
     else:
-        answers.put(None)
+        answer.set_exception(error)

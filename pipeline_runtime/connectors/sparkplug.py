@@ -175,6 +175,11 @@ class Births:
     names: dict[int, str] = field(default_factory=dict)  # by alias
     types: dict[str, int] = field(default_factory=dict)  # by name
 
+    @property
+    def size(self) -> int:
+        """Returns how many metrics have an alias or a type."""
+        return max(len(self.names), len(self.types))
+
     def note(self, metrics: Any, within: str = "") -> None:
         """`within`: what is before their names, if they are those of a template. Raises ValueError."""
         for metric in metrics:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from time import monotonic, time
 from typing import Any
@@ -32,6 +32,8 @@ WAITING_MAX = 50
 UNACKNOWLEDGED_MAX = 8
 """How many of those that wait may be unacknowledged: many brokers send no more than 10 before the first is,
 and the birth has to come through."""
+NODES_MAX, METRICS_MAX = 10_000, 1_000_000
+"""How many edge nodes, and how many metrics of all their births, are kept in memory."""
 _BDSEQ = "bdSeq"
 
 Ask = Callable[[str, str], None]
@@ -69,6 +71,7 @@ class EdgeMessages:
     def __init__(self, intake: Intake, wanted: MQTTMatcher, where: str, ask: Ask | None) -> None:
         self._intake, self._wanted, self._where, self._ask = intake, wanted, where, ask
         self._nodes: dict[tuple[str, str], _Node] = {}
+        self._metrics = 0  # of all births that are kept
         self._waiting: list[_Message] = []
         self._unborn: dict[Address, str] = {}  # what cannot be read now, for the words at the element
         self._lock = threading.Lock()
@@ -119,8 +122,11 @@ class EdgeMessages:
         return all(room)
 
     def _node(self, address: Address) -> _Node:
+        """Raises ValueError if there are too many."""
         key = (address.group, address.node)
         if key not in self._nodes:
+            if len(self._nodes) >= NODES_MAX:
+                raise ValueError(f"there are more than {NODES_MAX} edge nodes; read fewer topics")
             topics = (
                 f"{NAMESPACE}/{address.group}/{kind}/{address.node}{device}"
                 for kind, device in (
@@ -145,34 +151,53 @@ class EdgeMessages:
             return  # it comes again
         node.seq = seq
         if missed:
-            node.births.clear()
+            self._forget_births(node)
             self._intake.gap(f"Messages of the edge node {message.address.node} did not come", missed)
 
     def _note_birth(self, node: _Node, message: _Message) -> None:
+        """Raises ValueError if there are too many metrics."""
         address = message.address
-        if not address.device:
-            node.births.clear()
+        if address.device:
+            self._forget_births(node, address.device)
+        else:  # its devices send births of their own now
+            self._forget_births(node)
+            self._forget_unborn(address, but={_unborn(each.address) for each in self._waiting})
             node.session = _session_of(message.payload)
-        births = node.births[address.device] = Births()
-        births.note(message.payload.metrics)
         self._unborn.pop(_unborn(address), None)
+        births = Births()
+        births.note(message.payload.metrics)
+        if self._metrics + births.size > METRICS_MAX:
+            raise ValueError(f"all births have more than {METRICS_MAX} metrics; read fewer topics")
+        node.births[address.device] = births
+        self._metrics += births.size
+
+    def _forget_births(self, node: _Node, device: str | None = None) -> None:
+        """Of one device, or of all and of the edge node itself."""
+        for name in list(node.births) if device is None else [device]:
+            if births := node.births.pop(name, None):
+                self._metrics -= births.size
+
+    def _forget_unborn(self, address: Address, but: Collection[Address] = ()) -> None:
+        self._unborn = {
+            each: why for each, why in self._unborn.items() if each in but or not _same(each, address)
+        }
 
     def _take_death(self, node: _Node, message: _Message) -> bool:
         address = message.address
         if address.device:
             self._note_number(node, message)
-            node.births.pop(address.device, None)
+            self._forget_births(node, address.device)
         else:
             session = _session_of(message.payload)
             if session is not None and node.session is not None and session != node.session:
                 # The last will of a connection before the one that has sent the birth.
                 return self._put([], message.done)
-            node.births.clear()
+            self._forget_births(node)
             node.seq = None
         # What waits belongs to a life that is over: the next births may give its aliases other meanings.
         over = [each for each in self._waiting if _same(each.address, address)]
         room = [self._give_up(each) for each in over]
-        self._unborn = {each: why for each, why in self._unborn.items() if not _same(each, address)}
+        self._forget_unborn(address)
         room.append(self._put([_record(message, {}, _now_ms() * 1000, False)], message.done))
         return all(room)
 

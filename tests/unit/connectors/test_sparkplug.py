@@ -246,6 +246,42 @@ def test_a_death_is_an_empty_row_that_ends_the_aliases_unless_it_is_of_an_earlie
     assert trial.asked == [("plant", "press")]
 
 
+def test_an_edge_node_that_is_born_again_ends_the_failure_of_a_device_that_is_silent_since(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    trial = Trial()
+    trial.send("NBIRTH", NBIRTH)
+    device = NODE.format("DDATA") + "/gone"
+    assert trial.messages.take(device, data(2).SerializeToString(), None)
+    monkeypatch.setattr(sparkplug_in, "WAIT_S", -1.0)
+    assert trial.messages.look()
+    assert trial.messages.look()
+    assert "messages of plant/press/gone" in trial.report.status.why
+    trial.send("NBIRTH", NBIRTH)
+    assert trial.messages.look()
+    assert trial.report.status.state == "connected"
+
+
+@pytest.mark.parametrize(
+    ("bound", "most", "words"),
+    [("NODES_MAX", 1, "more than 1 edge nodes"), ("METRICS_MAX", 2, "have more than 2 metrics")],
+)
+def test_what_is_known_of_edge_nodes_is_bounded(
+    monkeypatch: pytest.MonkeyPatch, bound: str, most: int, words: str
+) -> None:
+    trial = Trial()
+    birth = new_payload(timestamp=BORN_MS, seq=0)
+    for name in ("a", "b"):
+        birth.metrics.add(name=name, datatype=10, float_value=1.0)
+    monkeypatch.setattr(sparkplug_in, bound, most)
+    trial.send("NBIRTH", birth)
+    trial.send("NBIRTH", birth)  # of the same edge node: it takes the place of the first
+    assert trial.letters == []
+    assert trial.messages.take("spBv1.0/plant/NBIRTH/other", birth.SerializeToString(), None)
+    [letter] = trial.letters
+    assert words in letter
+
+
 def test_the_birth_of_a_template_says_the_types_of_its_metrics() -> None:
     trial = Trial()
     for kind, told in (("NBIRTH", {"datatype": 3}), ("NDATA", {})):

@@ -54,7 +54,7 @@ def value_at(row: Any, whole: Any, path: Path) -> Any:
     found, steps = (whole, path[1:]) if path[:1] == (ROOT,) else (row, path)
     for step in steps:
         if isinstance(step, int):
-            found = found[step] if isinstance(found, list) and step < len(found) else None
+            found = found[step] if isinstance(found, list) and 0 <= step < len(found) else None
         else:
             found = found.get(step) if isinstance(found, dict) else None
         if found is None:

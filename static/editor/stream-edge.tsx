@@ -108,48 +108,66 @@ export const StreamEdge = memo(function StreamEdge(props: EdgeProps<Stream>) {
 
 /** All streams as one line: seen from afar, hundreds of drawings of their own would make panning jerk. */
 export function PlainStreams({ nodes, edges }: { nodes: readonly FlowNode[]; edges: readonly Stream[] }) {
-  const { lines, held } = useMemo(() => plainLines(nodes, edges), [nodes, edges]);
+  const { still, held } = useMemo(() => plainLines(nodes, edges), [nodes, edges]);
+  const lines = useMemo(() => pathsOf(still), [still]);
   return (
     <ViewportPortal>
       <svg className="plain-streams" aria-hidden="true">
-        <path d={lines.still} />
-        <path d={lines.added} className="stream--added diff--added" />
-        <path d={lines.removed} className="stream--removed diff--removed" />
+        {lines}
       </svg>
-      {held.length > 0 && <HeldStreams streams={held} />}
+      {held.length > 0 && <HeldStreams lines={held} />}
     </ViewportPortal>
   );
 }
 
 /** The streams of cards that are dragged, in a picture of their own: a browser paints the whole of a picture again,
     however little of it is another. */
-function HeldStreams({ streams }: { streams: readonly Ends[] }) {
+function HeldStreams({ lines }: { lines: readonly Line[] }) {
   const carried = useLanes((state) => state.carried);
   return (
     <svg className="plain-streams plain-streams--held" aria-hidden="true">
-      <path d={streams.map((ends) => curve(ends, carried)).join("")} />
+      {pathsOf(lines, carried)}
     </svg>
   );
 }
 
 /** The cards at both ends of a stream. */
-type Ends = [FlowNode, FlowNode];
+interface Line {
+  from: FlowNode;
+  to: FlowNode;
+  mark: Mark;
+}
+
+type Mark = NonNullable<Stream["data"]>["mark"];
 
 function plainLines(nodes: readonly FlowNode[], edges: readonly Stream[]) {
   const places = new Map(nodes.map((node) => [node.id, node]));
-  const lines = { still: "", added: "", removed: "" };
-  const held: Ends[] = [];
+  const still: Line[] = [];
+  const held: Line[] = [];
   for (const { source, target, data } of edges) {
     const [from, to] = [places.get(source), places.get(target)];
-    if (!from || !to) continue;
-    if (!data?.mark && (isHeld(from) || isHeld(to))) held.push([from, to]);
-    else lines[data?.mark ?? "still"] += curve([from, to]);
+    if (from && to) (isHeld(from) || isHeld(to) ? held : still).push({ from, to, mark: data?.mark });
   }
-  return { lines, held };
+  return { still, held };
 }
 
+/** The later ones lie over the others. */
+const MARKS: readonly [Mark, string | undefined][] = [
+  [undefined, undefined],
+  ["added", "stream--added diff--added"],
+  ["removed", "stream--removed diff--removed"],
+];
+
+const pathsOf = (lines: readonly Line[], carried: Point | null = null) =>
+  MARKS.map(([mark, className]) => {
+    const own = lines.filter((line) => line.mark === mark);
+    return (
+      <path key={mark ?? ""} className={className} d={own.map((line) => curve(line, carried)).join("")} />
+    );
+  });
+
 /** `carried`: how far held cards are from their places. */
-function curve([from, to]: Ends, carried: Point | null = null): string {
+function curve({ from, to }: Line, carried: Point | null): string {
   const place = (node: FlowNode): Point => {
     const by = carried && isHeld(node) ? carried : { x: 0, y: 0 };
     return { x: node.position.x + by.x, y: node.position.y + (node.measured?.height ?? 0) / 2 + by.y };

@@ -25,18 +25,23 @@ export function useBrowse(connection: string, node: string): Browsed {
   // a node tries two connections at once, so questions wait for each other here
   const last = useRef<Promise<unknown>>(Promise.resolve());
   const ended = useRef(new AbortController());
-  // the number of the newest search: what an earlier one finds later is nothing that anybody waits for
+  // the number of the newest search: nobody waits for an earlier one, so it is not asked, and its answer is passed over
   const newest = useRef(0);
 
   const ask = useCallback(
-    (body: { path?: string; find?: string }, within: readonly string[], take: (found: Branch) => void) => {
+    (
+      body: { path?: string; find?: string },
+      within: readonly string[],
+      take: (found: Branch) => void,
+      isWanted: () => boolean = () => true,
+    ) => {
       const { signal } = ended.current;
       const tell = (branch: Branch) => {
-        if (!signal.aborted) take(branch);
+        if (!signal.aborted && isWanted()) take(branch);
       };
       tell(ASKING);
       const run = async () => {
-        if (signal.aborted) return;
+        if (signal.aborted || !isWanted()) return;
         const path = `/connections/${encodeURIComponent(connection)}/test`;
         const answer = await request<ConnectionTested>("POST", path, { body: { node, ...body }, signal });
         tell(branchOf(answer, within));
@@ -70,9 +75,7 @@ export function useBrowse(connection: string, node: string): Browsed {
     look,
     search: (find) => {
       const number = ++newest.current;
-      ask({ find }, [], (branch) => {
-        if (number === newest.current) setFound(branch);
-      });
+      ask({ find }, [], setFound, () => number === newest.current);
     },
     endSearch: () => {
       newest.current += 1;

@@ -292,6 +292,7 @@ function useDrag(
         nodes.map(({ id }) => id),
         streamOrder(layout),
       );
+      drawnAt.current = null; // a drag whose card went away has no end
       hang(units, over(event as unknown as MouseEvent));
     },
     [document, layout, over],
@@ -305,6 +306,7 @@ function useDrag(
       if (bare && drawnAt.current) {
         carry({ x: node.position.x - drawnAt.current.x, y: node.position.y - drawnAt.current.y });
       } else {
+        carry(null);
         drawnAt.current = node.position;
         setHeld(heldBy(hanging.units, node, layout));
       }

@@ -53,6 +53,7 @@ export function hangOver(over: string | null): void {
 
 /** Carries what hangs with the pointer, by CSS alone. null: all is where React Flow draws it. */
 export function carry(carried: Point | null): void {
+  if (!carried && !useLanes.getState().carried) return;
   useLanes.setState({ carried });
   for (const node of document.querySelectorAll<HTMLElement>(".react-flow__node.hangs"))
     node.style.translate = carried ? `${carried.x}px ${carried.y}px` : "";

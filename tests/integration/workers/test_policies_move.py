@@ -23,6 +23,7 @@ from webapp.accounts.models import Role, User
 from webapp.handovers.models import Handover
 from webapp.nodes.models import GivenLatency
 from webapp.placements.models import Deployment
+from webapp.policies.facts import groups_now
 from webapp.policies.models import Policy
 from webapp.policies.places import tell
 
@@ -117,6 +118,9 @@ def test_spread_pack_follow_apart_and_latency_each_move_an_element(cluster_of_th
         move = moved(cluster, deployment, automatic("near", follow))
         assert (move.group, move.origin, move.target) == (group, "edge-a", "edge-c")
 
+    wait_until(
+        lambda: [each.now.refusal for each in groups_now().values()] == [None, None], "both may move again"
+    )
     move = moved(cluster, deployment, automatic("apart", {"kind": "apart", "pipeline": pipeline, "most": 1}))
     assert (move.group, move.origin, move.target) == ("clean", "edge-c", "edge-b")  # the least busy one
 

@@ -21,7 +21,7 @@ from pipeline_runtime.batch.replayed import (
 )
 from pipeline_runtime.kafka.peek import PeekedRecord, key_text, peeked
 from pipeline_runtime.model.dead_letters import WayIn
-from pipeline_runtime.model.paths import ROOT
+from pipeline_runtime.model.paths import HEADER, ROOT
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 from pipeline_runtime.model.spec import ColumnReading, RecordFormat, RecordReading, TimeReading
 
@@ -154,6 +154,16 @@ def test_a_letter_of_another_format_is_mended_by_its_cells_and_comes_back_as_it_
     row = as_mended(record("what the topic has"), raw, Mended({**cells, "temp": "21.5"}), way, NOW_MS)
     assert json.loads(row.value) == {"machine": "m1", "temp": 21.5, "at": None}
     assert row.time_ms == NOW_MS
+
+
+def test_a_letter_with_fewer_cells_than_columns_has_no_value_for_a_header() -> None:
+    paths: list[Any] = [(0,), (1,), (HEADER, "zone")]
+    reading = RecordReading(
+        columns=tuple(ColumnReading(path=path) for path in paths), format=RecordFormat(kind="csv")
+    )
+    way = WayIn("fl.d.events.out", SCHEMA, None, "users", reading)
+    cells, _ = cells_of(record("m1"), '["m1"]', way)
+    assert cells == {"machine": "m1", "temp": None, "at": None}
 
 
 def test_the_only_column_of_a_text_is_what_the_letter_quotes() -> None:

@@ -172,7 +172,7 @@ class EdgeMessages:
         self._metrics += births.size
 
     def _forget_births(self, node: _Node, device: str | None = None) -> None:
-        """Of one device, or of all and of the edge node itself."""
+        """Forgets the births of one device, or of the edge node and of all its devices."""
         for name in list(node.births) if device is None else [device]:
             if births := node.births.pop(name, None):
                 self._metrics -= births.size

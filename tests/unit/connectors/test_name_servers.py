@@ -127,6 +127,7 @@ def test_a_preview_tells_of_a_name_server_that_hangs(
     monkeypatch: pytest.MonkeyPatch, hanging: HangingServer
 ) -> None:
     monkeypatch.setattr(sample, "SAMPLE_S", 0.1)
+    monkeypatch.setattr(sample, "_END_S", 60)
     found = sample.sampled(Never(Place("d", "e", None, HANGING)))
     assert f"No name server has told the address of {HANGING.where} so far" in found.why
 

@@ -75,7 +75,8 @@ def batch(rows: Sequence[Mapping[str, Any]], first: int) -> Batch:
 
 
 def written(cluster: SecureKafka, topic: str) -> list[dict[str, Any]]:
-    return [json.loads(value) for _, value in committed_records(cluster.open, topic)]
+    """What is committed. The broker may still hide it when a commit returns, and then it is waited for."""
+    return [json.loads(value) for _, value in committed_records(cluster.open, topic, hidden=True)]
 
 
 @pytest.mark.parametrize("login", chosen(["SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN"], ["SCRAM-SHA-512"]))

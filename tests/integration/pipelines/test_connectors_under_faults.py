@@ -157,6 +157,7 @@ class Running:
         )
         for name, kind, server in connections:
             fields = server.connection().model_dump(mode="json", exclude_none=True)
+            client.delete(f"{API}/connections/{name}")  # that of the other form of this test
             made = client.post(f"{API}/connections", json={"name": name, "kind": kind, "fields": fields})
             assert made.status_code == 201, made.text
         self.deployment = deploy(client, document())

@@ -10,11 +10,11 @@ from pipeline_runtime.kafka.arrived import read_arrived, record_at
 from pipeline_runtime.kafka.peek import PeekedRecord
 from pipeline_runtime.model.document import parse_reference
 from pipeline_runtime.model.schema import Field
-from pipeline_runtime.model.spec import ElementSpec, GroupSpec, InputStream
+from pipeline_runtime.model.spec import ElementSpec, GroupSpec
 from pipeline_runtime.operators.connected import ConnectorSource
 from pipeline_runtime.operators.lineage import TracedRow
 from pipeline_runtime.operators.registry import OperatorUnknown, default_registry
-from pipeline_runtime.planning.lineage import ROWS_MAX, Looked, TracedStream, trace
+from pipeline_runtime.planning.lineage import ROWS_MAX, Held, Looked, TracedStream, latest, trace
 from webapp.backends.kafka import asked_of_kafka
 from webapp.monitoring.schemas import PeekedRecord as PeekedJson
 from webapp.monitoring.streams import UNKNOWN_OPERATOR, columns_of, fields_of, record_json, stream_of
@@ -42,7 +42,7 @@ class TracedStep(TypedDict):
     count: int
     """how many rows there are; of more than are shown, the newest are shown"""
     kept: bool
-    """false if the two elements run as one: their stream has no topic"""
+    """false if the two elements run as one and nobody else reads the stream: it has no topic"""
     notes: list[str]
     """why some of the rows need not have taken part, or others may be missing"""
 
@@ -81,17 +81,18 @@ def trace_of(name: str, stream: str, partition: int, offset: int) -> Trace:
     specs = specs_of(deployment)
     kept: dict[tuple[str, int, int], PeekedRecord] = {}
 
-    def read(item: InputStream, from_ms: int | None, until_ms: int | None, near_ms: int) -> Looked:
+    def read(held: Held, from_ms: int | None, until_ms: int | None, near_ms: int) -> Looked:
         found = asked_of_kafka(
-            lambda kafka: read_arrived(kafka, item.topic, from_ms, until_ms, near_ms, ROWS_MAX)
+            lambda kafka: read_arrived(kafka, held.topic, from_ms, until_ms, near_ms, ROWS_MAX)
         )
-        kept.update({(item.source, each.partition, each.offset): each for each in found.records})
+        kept.update({(held.source, each.partition, each.offset): each for each in found.records})
         return Looked([_traced(each) for each in found.records], found.removed, found.left_out)
 
     try:
         streams = [*trace(specs, default_registry(), _traced(record), source, read)]
     except OperatorUnknown as error:
         raise Missing(str(error), next=UNKNOWN_OPERATOR) from error
+    found = {each.element for each in streams if each.rows}
     passed = {source.partition(".")[0], *(each.source.partition(".")[0] for each in streams)}
     return {
         "stream": source,
@@ -99,7 +100,7 @@ def trace_of(name: str, stream: str, partition: int, offset: int) -> Trace:
         "title": deployment.name_of(source.partition(".")[0]),
         "columns": columns_of(specs, source),
         "record": record_json(record),
-        "steps": [_step(deployment, each, kept) for each in streams],
+        "steps": [_step(deployment, each, kept, is_found=each.element in found) for each in streams],
         "ends": _ends(deployment, specs, passed),
     }
 
@@ -129,9 +130,14 @@ def _traced(record: PeekedRecord) -> TracedRow:
 
 
 def _step(
-    deployment: Deployment, found: TracedStream, kept: Mapping[tuple[str, int, int], PeekedRecord]
+    deployment: Deployment,
+    found: TracedStream,
+    kept: Mapping[tuple[str, int, int], PeekedRecord],
+    *,
+    is_found: bool,
 ) -> TracedStep:
-    shown = found.rows[-SHOWN_MAX:]
+    """`is_found`: whether any input of the element has rows that belong here."""
+    shown = latest(found.rows, SHOWN_MAX)
     return {
         "element": found.element,
         "title": deployment.name_of(found.element),
@@ -142,19 +148,20 @@ def _step(
         "records": [record_json(kept[found.source, row.partition, row.offset]) for row in shown],
         "count": len(found.rows),
         "kept": found.kept,
-        "notes": [*_notes(found)],
+        "notes": _notes(found, deployment.name_of(found.element), is_found=is_found),
     }
 
 
-def _notes(found: TracedStream) -> list[str]:
+def _notes(found: TracedStream, title: str, *, is_found: bool) -> list[str]:
+    """`title`: what the element is called."""
     notes = [*found.bounds]
     if found.removed:
         notes.append("The topic has removed its oldest rows. Some that belong here may be among them.")
     if found.left_out:
         notes.append(f"Of this time only {ROWS_MAX:,} rows were looked through. Others may belong here.")
-    if found.kept and not found.rows:
-        notes.append("None of the rows that are left belongs here.")
-    if found.untraced:
+    if found.kept and not is_found and not notes:
+        notes.append(f"{title} may have made the row before its last change, by other parameters.")
+    if found.rows and found.untraced:
         notes.append(
             f"These are traced from the newest {found.followed} of {found.followed + found.untraced} rows."
         )

@@ -42,7 +42,7 @@ export function tracePath(pipeline: string, { stream, partition, offset }: RowPl
 /** How many rows of an element these are, and which element made the rows above from them. */
 export function stepWords({ records, count: all, kept, title }: TracedStep): string {
   if (!kept) return `It runs as one with ${title}, so its rows are kept nowhere.`;
-  if (all === 0) return "None of its rows was found.";
+  if (all === 0) return "None of its rows belongs here.";
   const shown = all > records.length ? ` The newest ${count(records.length)} are shown.` : "";
   return `${plural(all, "row")}, from which ${title} made what is above.${shown}`;
 }

@@ -3,7 +3,7 @@ import { useState, type ReactNode } from "react";
 import { ArrowLeft } from "lucide-react";
 import { get } from "../api";
 import { parseReference } from "../document";
-import { columnsOf, rowOf, type ShownRow } from "./cells";
+import { columnsOf, newestFirst, rowOf, type ShownRow } from "./cells";
 import { RowTable } from "./table";
 import { WholeRow } from "./whole";
 import type { PeekRecord, Trace, TracedStep } from "../types";
@@ -118,7 +118,7 @@ function Step({ step, end, onFollow }: StepProps) {
       {step.records.length > 0 && (
         <Rows
           title={step.source_title}
-          records={[...step.records].reverse()}
+          records={newestFirst(step.records)}
           columns={step.columns}
           onTrace={tracing(step.stream, onFollow)}
         />

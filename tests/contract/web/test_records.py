@@ -381,7 +381,9 @@ def test_without_kafka_a_peek_says_who_is_away(caller: Call, deployment: Deploym
 def test_a_row_is_traced_through_a_group_to_the_readings_that_it_was_made_from(
     caller: Call, records: KafkaSettings, deployment: Deployment
 ) -> None:
-    readings, alerts = stream_topic(deployment.pk, "readings"), stream_topic(deployment.pk, "alerts")
+    readings, variation, alerts = (
+        stream_topic(deployment.pk, each) for each in ("readings", "variation", "alerts")
+    )
     ensure_topics(records, [Topic(readings), Topic(alerts)])
     transactions = Transactions(records, f"trace.{deployment.pk}")
     transactions.initialise()
@@ -394,15 +396,19 @@ def test_a_row_is_traced_through_a_group_to_the_readings_that_it_was_made_from(
         OutgoingRecord(readings, json.dumps({"mf01": n}).encode(), None, time_ms)
         for n, time_ms in enumerate([1900, 2000, 2500, 2999, 3000, 4000])
     ]
-    transactions.commit([*sent, OutgoingRecord(alerts, json.dumps(window).encode(), None, 3000)])
+    sent += [OutgoingRecord(topic, json.dumps(window).encode(), None, 3000) for topic in (variation, alerts)]
+    transactions.commit(sent)
     transactions.close()
     await_records(records, readings, 6)
+    await_records(records, variation, 4)
     await_records(records, alerts, 1)
     viewer, path = caller("viewer"), f"/pipelines/{PIPELINE}/streams/alerts/trace"
     trace = viewer.get(f"{path}?partition=0&offset=0").json()
     assert (trace["element"], trace["record"]["value"]) == ("alerts", window)
+    # They run as one, and a chart reads the stream between them: so it is in a topic.
     inside, window_rows = trace["steps"]
-    assert (inside["element"], inside["stream"], inside["kept"]) == ("alerts", "variation.out", False)
+    assert (inside["element"], inside["stream"], inside["kept"]) == ("alerts", "variation.out", True)
+    assert [record["value"] for record in inside["records"]] == [window]
     assert (window_rows["element"], window_rows["stream"]) == ("variation", "readings.out")
     assert [record["value"]["mf01"] for record in window_rows["records"]] == [1, 2, 3]
     assert (window_rows["count"], window_rows["notes"]) == (3, [])

@@ -21,7 +21,7 @@ test("a step says how many rows there are and which element made a row from them
   expect(stepWords(step({ count: 300 }))).toBe(
     "300 rows, from which Average made what is above. The newest 1 are shown.",
   );
-  expect(stepWords(step({ count: 0, records: [] }))).toBe("None of its rows was found.");
+  expect(stepWords(step({ count: 0, records: [] }))).toBe("None of its rows belongs here.");
   expect(stepWords(step({ kept: false }))).toBe("It runs as one with Average, so its rows are kept nowhere.");
 });
 

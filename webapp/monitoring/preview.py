@@ -141,8 +141,20 @@ class Asked:
     reads: dict[str, str]
     names: Mapping[str, str]
 
+    def own_group(self) -> tuple[GroupSpec, ...]:
+        """Returns the group of the element alone. Raises Invalid for a view, which has none."""
+        found = tuple(each for each in self.groups if each.group == self.id)
+        if not found:
+            raise Invalid(
+                f"{self.names[self.id]} only shows rows, so no rows are pinned to it.",
+                safe=SAFE,
+                next="Pin rows to the element before it.",
+            )
+        return found
+
     def answer(self, *, given: Given | None = None, sample: bool = False) -> PreviewAnswer:
-        """`given`: by port, the rows that come to the element instead of its own. Raises BackendAway."""
+        """`given`: by port, the rows that come to the element instead of its own. Raises BackendAway, and
+        Invalid if rows are given to a view."""
         if given is None:
             return ask_preview(
                 self.node,
@@ -152,9 +164,8 @@ class Asked:
                 sample=sample,
                 connections=sent_of(_connections(self.groups)),
             )
-        own = tuple(each for each in self.groups if each.group == self.id)
         rows = {self.reads[port]: each for port, each in given.items() if port in self.reads}
-        return ask_preview(self.node, element=self.id, groups=own, reads=self.reads, given=rows)
+        return ask_preview(self.node, element=self.id, groups=self.own_group(), reads=self.reads, given=rows)
 
 
 def asked(

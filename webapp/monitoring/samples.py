@@ -89,6 +89,7 @@ def pin_rows(
         raise Invalid(
             f"{name} is a source, so no rows come to it.", next="Choose an element that reads rows."
         )
+    question.own_group()  # a view has none
     answer = question.answer(sample=True)
     trouble = shown_preview(question, answer, 0)["trouble"]
     if trouble is not None:

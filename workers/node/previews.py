@@ -122,7 +122,8 @@ class Previews:
     def _answer(self, question: PreviewQuestion) -> PreviewAnswer:
         files = self._files({ref: sha for spec in question.groups for ref, sha in spec.files.items()})
         if isinstance(files, PreviewAnswer):
-            return files
+            reader = next(spec.elements[0].id for spec in question.groups if spec.files)
+            return files.model_copy(update={"at": reader})
         if self._process is None or not self._process.alive:
             self._process = _Process()
         if not self._process.has_started(START_S):
@@ -153,7 +154,7 @@ class Previews:
         def fetch() -> None:
             try:
                 found.put(self._fetch(wanted))
-            except CheckpointError as error:
+            except (CheckpointError, OSError) as error:
                 found.put(PreviewAnswer(refused="unreachable", why=str(error)))
 
         if not wanted:
@@ -206,12 +207,17 @@ class _Process:
         """Returns the answer of a process that has started, or why there is none. The process is of no use
         then."""
         assert self._process.stdin is not None
+        until_s = monotonic() + RUN_S
+        # A process that does nothing any more does not read a long question either.
+        reads_nothing = threading.Timer(RUN_S, self._process.kill)
+        reads_nothing.start()
         try:
             self._process.stdin.write(json.dumps(asked).encode() + b"\n")
             self._process.stdin.flush()
         except OSError:
-            return "ended"
-        until_s = monotonic() + RUN_S
+            return "too-long" if monotonic() >= until_s else "ended"
+        finally:
+            reads_nothing.cancel()
         while monotonic() < until_s:
             try:
                 line = self._said.get(timeout=_LOOK_S)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import redis
+from django.utils import timezone
 
 from pipeline_runtime.model.preview import (
     PreviewAnswer,
@@ -255,4 +256,19 @@ def test_what_cannot_be_pinned_is_refused(
     for sample, status in (({"in": ()}, 409), ({"in": (long,)}, 422)):
         with node(real_redis, redis_url, "cloud", ANSWER.model_copy(update={"sample": sample})):
             assert_problem(editor.put(f"{E}/power/pinned-rows", body), status)
+    problem = assert_problem(editor.put(f"{E}/chart/pinned-rows", body), 422)
+    assert "only shows rows" in problem["detail"]
     assert not pipeline.samples.exists()
+
+
+def test_an_element_that_has_become_a_view_makes_nothing_of_its_pinned_rows_and_says_so(
+    caller: Call, pipeline: Pipeline, nodes: dict[str, Node]
+) -> None:
+    expected = {"columns": ["mf01"], "rows": [], "letters": 0}
+    rows = {"in": [{"time_ms": 1000, "values": {"mf01": 1.5}}]}
+    pipeline.samples.create(element="chart", inputs=rows, expected=expected, created_at=timezone.now())
+    editor = caller("editor")
+    problem = assert_problem(editor.post(f"{E}/chart/preview", {"rows": "pinned"}), 422)
+    assert "only shows rows" in problem["detail"]
+    [check] = editor.post(f"/pipelines/{PIPELINE}/check-expected").json()
+    assert (check["element"], check["trouble"]) == ("chart", problem["detail"])

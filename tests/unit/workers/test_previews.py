@@ -10,7 +10,7 @@ import pytest
 
 from pipeline_runtime.checkpoint.errors import CheckpointError
 from pipeline_runtime.kafka.clients import KafkaSettings
-from pipeline_runtime.model.preview import PreviewAnswer, PreviewQuestion
+from pipeline_runtime.model.preview import PreviewAnswer, PreviewQuestion, SampleRow
 from tests.unit.preview.previewing import GENERATOR, draft, question
 from tests.waiting import PATIENCE_S, wait_until
 from workers.node import previews as module
@@ -90,6 +90,20 @@ def test_a_process_that_takes_too_long_is_killed_and_the_next_question_has_a_new
     assert node.ask().refused is None
 
 
+def test_a_process_that_does_not_even_read_a_long_question_is_killed(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert node.ask().refused is None
+    process = process_of(node)
+    process.send_signal(19)
+    monkeypatch.setattr(module, "RUN_S", 0.5)
+    longer_than_a_pipe = {"other.out": (SampleRow(time_ms=0, values={"s": "x" * 1_000_000}),)}
+    assert node.ask(given=longer_than_a_pipe).refused == "too-long"
+    assert process.poll() is not None
+    monkeypatch.undo()
+    assert node.ask(given=longer_than_a_pipe).refused is None
+
+
 def test_a_process_that_starts_slowly_is_let_start_but_not_for_ever(
     node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,8 +164,18 @@ def test_a_file_that_cannot_be_had_is_told() -> None:
 
     node = Node(fetch)
     answer = node.ask(groups=WITH_FILE, element="in", reads={})
-    assert answer.refused == "unreachable"
+    assert (answer.refused, answer.at) == ("unreachable", "in")
     assert "central store" in answer.why
+    node.previews.close()
+
+
+def test_a_disk_that_takes_no_file_is_told() -> None:
+    def fetch(files: Mapping[str, str]) -> dict[str, str]:
+        raise OSError(28, "No space left on device")
+
+    node = Node(fetch)
+    answer = node.ask(groups=WITH_FILE, element="in", reads={})
+    assert (answer.refused, answer.why) == ("unreachable", "[Errno 28] No space left on device")
     node.previews.close()
 
 

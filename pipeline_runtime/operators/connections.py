@@ -7,7 +7,6 @@ answer holds them.
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from typing import Annotated, Any, ClassVar
 
@@ -65,12 +64,9 @@ class ConnectionFields(Params):
     @property
     def hosts(self) -> tuple[str, ...]:
         """Returns the names or addresses of its machines, of which one is enough. Without any, nothing is
-        looked up before a connector connects: a field `host` may also hold a URL, a path or a host with its
-        port."""
+        looked up before a connector connects."""
         host = getattr(self, "host", None)
-        if not isinstance(host, str) or not re.fullmatch(HOST, host) or host.count(":") == 1:
-            return ()
-        return (host,)
+        return (host,) if host else ()
 
     @property
     def where(self) -> str:

@@ -5,6 +5,7 @@ import { createOpenState } from "../shared/ui/open-state";
 import { toast } from "../shared/ui/toast";
 import { moveElements } from "./edits";
 import { startMove } from "./lanes/keys";
+import { giveUpDrag } from "./lanes/store";
 import { layout } from "./layout";
 import { putNote } from "./notes/adding";
 import { openColumns } from "./outline/panel";
@@ -277,10 +278,12 @@ const LOOKING: Binding[] = [
   },
   {
     id: "clear",
-    title: "Clear the selection; in a form: back to the card",
+    title: "Give up a drag in lanes, or clear the selection; in a form: back to the card",
     keys: "Esc",
     match: plain("Escape"),
-    run: () => store.select([]),
+    run: () => {
+      if (!giveUpDrag()) store.select([]);
+    },
     edits: false,
   },
   {

@@ -146,7 +146,9 @@ export function useArranged(nodes: readonly FlowNode[], bare: boolean): Arranged
     [nodes, on],
   );
   const found = useLayout(cards, document);
-  const [held, setHeld] = useState<Held | null>(null);
+  const hangs = useLanes((state) => state.hanging !== null);
+  const [dragged, setHeld] = useState<Held | null>(null);
+  const held = hangs ? dragged : null; // a drag may be given up before it ends
   // what hangs must not have its lanes change under it
   const still = useRef(found);
   if (!held && still.current.key !== found.key) still.current = found;

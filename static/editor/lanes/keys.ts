@@ -6,20 +6,14 @@ import { setMode, shown, useEditor } from "../store";
 import { streamOrder } from "./arranged";
 import { firstLane } from "./hanging";
 import { liveLane } from "./lies";
-import { arrangeInLanes, choose, laneLayoutNow, useLanes } from "./store";
+import { arrangeInLanes, choose, laneLayoutNow, useLanes, whenLaid } from "./store";
 import { movable, unitsOf } from "./units";
-
-/** Until the canvas has been arranged. */
-const ARRANGED_MS = 80;
 
 /** Begins to move what is selected, in lanes. */
 export function startMove(): void {
   if (useEditor.getState().mode !== "live") setMode("live");
-  if (useLanes.getState().on) begin();
-  else {
-    arrangeInLanes(true);
-    window.setTimeout(begin, ARRANGED_MS);
-  }
+  if (!useLanes.getState().on) arrangeInLanes(true);
+  whenLaid(begin);
 }
 
 function begin(): void {

@@ -33,6 +33,7 @@ const kept = (): boolean => typeof localStorage !== "undefined" && localStorage.
 export const useLanes = create<Lanes>(() => ({ on: asked(), hanging: null, carried: null, atOnce: kept() }));
 
 export function arrangeInLanes(on: boolean): void {
+  if (!on) onceLaid = null;
   useLanes.setState({ on, hanging: null });
   remember({ [PARAM]: on ? "lanes" : null });
 }
@@ -64,8 +65,29 @@ export const choose = (units: readonly Unit[], over: string): void =>
 
 export const letGo = (): void => useLanes.setState({ hanging: null });
 
+/** Gives up what is dragged, so that its drop changes nothing. Returns whether anything was dragged. */
+export function giveUpDrag(): boolean {
+  if (useLanes.getState().hanging?.stage !== "held") return false;
+  carry(null);
+  letGo();
+  return true;
+}
+
 let layoutNow: LaneLayout | null = null;
+let onceLaid: (() => void) | null = null;
 
 /** The lanes as they are drawn now; null when the canvas is arranged as drawn. */
 export const laneLayoutNow = (): LaneLayout | null => layoutNow;
-export const keepLayout = (layout: LaneLayout | null): void => void (layoutNow = layout);
+export function keepLayout(layout: LaneLayout | null): void {
+  layoutNow = layout;
+  const run = layout && onceLaid;
+  if (!run) return;
+  onceLaid = null;
+  run();
+}
+
+/** Runs something as soon as the lanes are drawn, however long that takes. */
+export function whenLaid(run: () => void): void {
+  if (layoutNow) run();
+  else onceLaid = run;
+}

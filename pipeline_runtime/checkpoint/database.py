@@ -6,17 +6,20 @@ Keys within a group's column family:
     c<sha>   the encoded chunk
     m<seq>   the manifest (seq as 8 bytes, big-endian)
 
-Rules that make pruning safe while a put runs, from this process or over HTTP:
+A put stores a checkpoint: first its chunks, then its manifest. A sweep deletes chunks that no checkpoint
+needs. Three rules make a sweep safe while a put runs, in this process or over HTTP:
 
-1. A manifest is put only when all its chunks are there, checked under the group's lock, in one synced write.
-   So after a crash a checkpoint is there as a whole, or not at all (its chunks are swept later).
-2. A sweep holds the same lock. It spares chunks that a manifest names, chunks that were put or asked for in
-   the last `grace_s`, and those of a checkpoint that is `pinning` (to be sent). It spares all chunks of a
-   group that is `holding` (to be stored into).
-3. A caller that takes longer than that gets ChunksMissing for the manifest, and sends these chunks again.
+1. `put_manifest` holds the group's lock. It checks that all chunks are there, and writes the manifest in one
+   synced write. So after a crash, the checkpoint is there as a whole, or not at all (then a sweep deletes its
+   chunks later).
+2. A sweep holds the same lock. It spares three kinds of chunks: those that a manifest names, those that a
+   caller has put or asked for in the last `grace_s`, and those of a checkpoint that is `pinning` (to be
+   sent). In a group that is `holding` (to be stored into), it spares all chunks.
+3. If a caller takes longer than `grace_s`, it gets ChunksMissing for its manifest, and sends the missing
+   chunks again.
 
-Order of locks: the database's `_lock`, then a group's; `drop_group` and `reopen` take both. So code that
-holds a group's lock never looks a group up.
+Order of locks: first the database's `_lock`, then a group's lock. `drop_group` and `reopen` take both. So
+code that holds a group's lock must not look up a group.
 """
 
 from __future__ import annotations
@@ -94,16 +97,16 @@ class _Group:
 class StateDatabase:
     """Thread-safe. One process at a time owns a path; all others speak HTTP to it.
 
-    Every method raises StateDatabaseUnavailable when the disk is full, or the database is damaged or closed.
-    So `()` always means that there is nothing. The newest error other than a close is in `failure` until
-    `reopen`, and `failed` is set: see care.Caretaker.
+    Every method raises StateDatabaseUnavailable if the disk is full, or the database is damaged or closed. So
+    `()` always means that there is nothing. After an error other than a close, `failed` is set and `failure`
+    has the newest error, until `reopen`: see care.Caretaker.
     """
 
     def __init__(
         self, path: Path, grace_s: float = GRACE_S, *, reserve_bytes: int = 0, shut: bool = False
     ) -> None:
-        """`reserve_bytes` is free disk space that chunks must leave. With `shut`, the database is opened by
-        `reopen` and not now."""
+        """Opens the database, unless it is `shut`: then `reopen` opens it later. `reserve_bytes` is free disk
+        space that chunks must leave."""
         self.path = path
         self.grace_s = grace_s
         self.reserve_bytes = reserve_bytes
@@ -117,7 +120,7 @@ class StateDatabase:
             self.reopen()
 
     def reopen(self) -> None:
-        """Opens what lies at the path now, in place of what is open. Earlier failures are forgotten."""
+        """Closes what is open, opens what lies at the path now, and forgets earlier failures."""
         with self._lock:
             self.close()
             try:
@@ -138,7 +141,7 @@ class StateDatabase:
 
     def put_chunk(self, group: str, raw: bytes) -> str:
         """Stores raw bytes (at most CHUNK_BYTES) and returns their address. Writes nothing if the chunk is
-        known."""
+        here already."""
         sha = chunk.address(raw)
         if self.missing(group, [sha]):
             self._write_chunk(group, sha, chunk.encode(raw))
@@ -158,8 +161,8 @@ class StateDatabase:
         return self._read(group, sha)[0]
 
     def _read(self, group: str, sha: str) -> tuple[bytes, bytes]:
-        """Returns (encoded, raw). A damaged chunk is forgotten: it counts as missing, and the next checkpoint
-        that needs it stores it again."""
+        """Returns (encoded, raw). Forgets a damaged chunk: from then on it is missing, and the next
+        checkpoint that needs it stores it again."""
         state = self._find(group)
         family = state.family if state is not None else None
         if state is not None and family is None:
@@ -210,9 +213,11 @@ class StateDatabase:
     # manifests
 
     def put_manifest(self, manifest: Manifest) -> None:
-        """Makes a checkpoint exist. Raises ChunksMissing, and changes nothing then.
+        """Stores a manifest, which makes the checkpoint exist. Raises ChunksMissing, and then changes
+        nothing.
 
-        A checkpoint of the same seq is replaced if its epoch is earlier, and kept if its epoch is later.
+        Replaces a checkpoint of the same seq if that one's epoch is earlier, and keeps it if its epoch is
+        later.
         """
         manifest = manifest.sealed()
         with self._locked_or_new(manifest.group) as (state, db):
@@ -233,7 +238,8 @@ class StateDatabase:
             known[manifest.seq] = manifest
 
     def manifest(self, group: str, seq: Seq) -> Manifest:
-        """Raises CheckpointMissing. Sweeps spare its chunks for `grace_s`, since it will be read."""
+        """Returns the manifest of a checkpoint. Sweeps spare its chunks for `grace_s`, because the caller
+        will read them. Raises CheckpointMissing."""
         with self._locked(group) as found:
             if found is not None:
                 state, _ = found
@@ -276,8 +282,8 @@ class StateDatabase:
     def prune(self, group: str, keep: Collection[Seq]) -> Pruned:
         """Drops the checkpoints whose seq is not in `keep`, then the chunks that no checkpoint needs.
 
-        A checkpoint that is newer than all of `keep` stays, since it was stored after the caller had looked.
-        An empty `keep` drops all.
+        Keeps a checkpoint that is newer than all of `keep`: it was stored after the caller had looked. Drops
+        all checkpoints if `keep` is empty.
         """
         with self._locked(group) as found:
             return self._prune(found[0], group, found[1], keep) if found else Pruned()
@@ -305,8 +311,8 @@ class StateDatabase:
             del known[seq]
 
     def void(self, group: str, after: Seq, up_to: Epoch) -> tuple[Seq, ...]:
-        """Drops the checkpoints of batches that a rewind has undone: those after `after` that an owner of an
-        epoch up to `up_to` took. Returns their seqs. A second call drops nothing."""
+        """Drops the checkpoints of batches that a rewind has undone: those after the seq `after` that an
+        owner of an epoch up to `up_to` took. Returns their seqs. A second call drops nothing."""
         with self._locked(group) as found:
             if found is None:
                 return ()
@@ -317,7 +323,7 @@ class StateDatabase:
         return undone
 
     def retain(self, group: str, policy: Retention, now_ms: int) -> Pruned:
-        """Prunes by count and age. Only whole checkpoints count, so the newest whole one always stays."""
+        """Prunes by number and age. Counts only whole checkpoints, so the newest whole one always stays."""
         # Under one lock, so that nothing is stored between the look and the prune.
         with self._locked(group) as found:
             if found is None:
@@ -357,7 +363,7 @@ class StateDatabase:
 
     @contextmanager
     def holding(self, group: str) -> Iterator[None]:
-        """While this is open, no chunk of the group is swept."""
+        """Keeps all chunks of the group from being swept until the context ends."""
         with self._locked_or_new(group) as (state, _):
             state.holders += 1
         try:
@@ -368,8 +374,8 @@ class StateDatabase:
 
     @contextmanager
     def pinning(self, manifest: Manifest) -> Iterator[None]:
-        """While this is open, the chunks of this checkpoint stay, even when the checkpoint is pruned. For
-        work that may take long; other chunks are swept meanwhile."""
+        """Keeps the chunks of this checkpoint until the context ends, even if the checkpoint is pruned. Suits
+        work that may take long, because sweeps go on for other chunks."""
         chunks = manifest.chunks
         with self._locked_or_new(manifest.group) as (state, _):
             state.pinned.append(chunks)
@@ -391,7 +397,7 @@ class StateDatabase:
     # the database itself
 
     def close(self) -> None:
-        """Idempotent. Releases the path for another process."""
+        """Closes the database, so that another process may open the path. A second call does nothing."""
         with self._lock:
             db, self._db = self._db, None
             groups, self._groups = self._groups, {}
@@ -439,13 +445,13 @@ class StateDatabase:
                 return
 
     def _find(self, group: str) -> _Group | None:
-        """Must not be called while a group's lock is held. Raises StateDatabaseUnavailable when the database
-        is closed."""
+        """Returns the group, or None if there is none. The caller must not hold a group's lock. Raises
+        StateDatabaseUnavailable if the database is closed."""
         with self._lock, self._guard():
             return self._groups.get(group)
 
     def _group(self, group: str) -> _Group:
-        """Returns the group. Creates it if there is none. Must not be called while a group's lock is held."""
+        """Returns the group. Creates it if there is none. The caller must not hold a group's lock."""
         if not GROUP.fullmatch(group):
             raise ValueError(f"{group!r} is not a group id")
         with self._lock:
@@ -478,7 +484,8 @@ class StateDatabase:
         return database_unavailable(self.path, error)
 
     def _leave_the_reserve(self) -> None:
-        """Checkpoints stop first when a disk fills, so that running groups can still write their state."""
+        """Raises StateDatabaseUnavailable if the disk has less free space than the reserve. So checkpoints
+        stop first when a disk fills, and running groups can still write their state."""
         if not self.reserve_bytes:
             return
         if time.monotonic() - self._free_at_s > _FREE_EVERY_S:

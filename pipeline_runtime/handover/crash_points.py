@@ -24,6 +24,6 @@ on_reached: Callable[[CrashPoint], None] | None = None
 
 
 def reached(point: CrashPoint) -> None:
-    """Says that a process has come to the crash point. A test may kill it here."""
+    """Says that this process has come to the crash point. A test may kill the process here."""
     if on_reached is not None:
         on_reached(point)

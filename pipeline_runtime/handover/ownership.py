@@ -1,7 +1,5 @@
-"""The protocol's driver: carries out on a real broker what `protocol.decide` says.
-
-Only it makes the permit to commit.
-"""
+"""Drives the protocol: carries out on a real broker what `protocol.decide` says. No other module makes the
+permit to commit."""
 
 from __future__ import annotations
 
@@ -78,10 +76,10 @@ class CommitPermit:
         last: bool = False,
         written: Callable[[], None] = lambda: None,
     ) -> int:
-        """Commits outputs and the journal's records in one transaction.
+        """Commits outputs and the journal's records in one transaction. Raises Fenced or Doubtful.
 
-        Returns how many requests it took that wait for each other. `last` says that it commits nothing more,
-        `written` is called when all is written, before the transaction ends. Raises Fenced or Doubtful.
+        Returns for how many requests it had to wait, one after the other. `last`: this permit commits nothing
+        more. `written` is called when all records are written, before the transaction ends.
         """
         before = self._transactions.requests
         own = [OutgoingRecord(self._journal, encode(record)) for record in records]
@@ -89,8 +87,8 @@ class CommitPermit:
         return self._transactions.requests - before
 
     def expect_commit(self) -> None:
-        """A batch begins that will be committed soon. What can be asked of the broker before that is asked
-        now."""
+        """Says that a batch begins, which will be committed soon. Sends now the requests that the commit
+        would otherwise wait for."""
         self._transactions.expect_another()
 
 
@@ -100,25 +98,23 @@ class JournalReader(Protocol):
     def read_for(self, order_id: str, whole: bool) -> JournalEnd:
         """Reads the journal to its present end, for that order. Raises Doubtful.
 
-        `whole` reads past what an open transaction hides.
+        With `whole`, also reads what an open transaction hides.
         """
         ...
 
     def listen(self, round_trip_ms: float) -> bool:
-        """Listens for a release on a topic of its own, if the broker is far enough away.
-
-        Returns whether it does.
-        """
+        """Listens for a release on a separate topic, if the broker is far enough away. Returns whether it
+        does."""
         ...
 
     def stop_listening(self) -> None: ...
 
 
 class Ownership:
-    """One replica's way to ownership and out of it.
+    """Takes one replica to ownership, and out of it.
 
-    `claim`, `arm`, `stay_warm` and `prepare_release` ask the broker, and block their caller, a thread of the
-    replica. The rest is answered from what is known.
+    `claim`, `arm`, `stay_warm` and `prepare_release` send requests to the broker, and block their caller, a
+    thread of the replica. The other methods answer from what is known here.
     """
 
     def __init__(
@@ -131,10 +127,11 @@ class Ownership:
         begins_fresh: Callable[[], bool],
         moves: Callable[[Mapping[str, Any]], Ends | None],
     ) -> None:
-        """`begins_fresh` says whether an order to begin fresh still leaves a state behind, as read last.
+        """`begins_fresh` returns whether an order to begin fresh still leaves a state behind, as far as the
+        journal was read.
 
         `start_ends` and `moves` turn ClaimOrder.positions into the fields of a CLAIM with these names. Both
-        may raise Doubtful. Anything else that they raise ends the claim.
+        may raise Doubtful. Any other error ends the claim.
         """
         self._spec = spec
         self._kafka = kafka
@@ -154,10 +151,11 @@ class Ownership:
     # --- by claim
 
     def claim(self, order: ClaimOrder) -> CommitPermit | None:
-        """Claims until it owns or is refused. Returns None if refused or cancelled; `state` says why.
+        """Claims until the replica owns or is refused. Returns None if it is refused or cancelled; `state`
+        says why.
 
-        It starts from the beginning. What an earlier claim had reached was given up with its permit, and the
-        journal says whether this one may own.
+        Each claim starts from the beginning: the replica has given up its former permit, and only the journal
+        says whether it may own.
         """
         self._drop()
         self.state, actions = decide(Following(), Ordered(order))
@@ -166,10 +164,8 @@ class Ownership:
     # --- by release: the successor
 
     def arm(self, handover: str) -> bool:
-        """Arms the replica, so that the owner may release to it in that handover.
-
-        Returns whether it is armed.
-        """
+        """Arms the replica, so that the owner may release the group to it in that handover. Returns whether
+        the replica is armed."""
         self._drop()
         order = ArmOrder(id=handover, nonce=uuid4().hex)
         self.state, actions = decide(Following(), ArmOrdered(order))
@@ -181,7 +177,8 @@ class Ownership:
         return self.state.order.id if isinstance(self.state, Armed) else None
 
     def see(self, granted: Epoch, released_token: str | None) -> CommitPermit | None:
-        """Takes what the journal shows an armed successor. Returns the permit if it owns by that."""
+        """Takes in what an armed successor has read in the journal. Returns the permit if the successor owns
+        now."""
         self.state, actions = decide(self.state, JournalShows(granted, released_token))
         permit = self._run(actions)
         if isinstance(self.state, Following):
@@ -194,9 +191,10 @@ class Ownership:
             self._drop()
 
     def stay_warm(self) -> bool:
-        """Keeps an armed successor's first transaction open. Returns False if it is no longer armed.
+        """Keeps an armed successor's first transaction open. Returns False if the successor is no longer
+        armed.
 
-        The coordinator then knows its partitions before the handover.
+        So the broker's coordinator knows the transaction's partitions before the handover.
         """
         if not isinstance(self.state, Armed):
             return False
@@ -220,11 +218,12 @@ class Ownership:
         last: Sequence[Record] = (),
         outputs: Iterable[Outgoing] = (),
     ) -> int | None:
-        """Releases the group after `seq`, in one transaction with the `last` batch's COMMIT and outputs.
+        """Releases the group after `seq`, in one transaction with the COMMIT and the outputs of the `last`
+        batch.
 
-        Returns and raises as CommitPermit.commit does. Returns None if `armed` is not its successor: then
-        nothing was committed. Until `released` is called it counts as releasing, also while nobody knows
-        whether it has.
+        Returns and raises as CommitPermit.commit does. Returns None, and commits nothing, if `armed` is not
+        the owner's successor. From then on the replica counts as releasing until `released` is called, even
+        while nobody knows whether the broker has the release.
         """
         permit = self._permit
         event = ReleaseOrdered(handover, armed.order, armed.epoch, armed.token)
@@ -243,12 +242,12 @@ class Ownership:
         return requests
 
     def released(self) -> None:
-        """Ends its ownership after a release. Nobody commits by its permit any more."""
+        """Ends the ownership after a release. From then on, nobody commits by its permit."""
         self.state, _ = decide(self.state, Committed())
         self._drop()
 
     def prepare_release(self, armed: journal.Arm) -> None:
-        """Fetches once what the owner's release to `armed` would otherwise wait for."""
+        """Fetches, once, the metadata that the owner's release to `armed` would otherwise wait for."""
         transactions = self._transactions
         if not armed.listens or self._tells is not None or transactions is None:
             return
@@ -266,7 +265,7 @@ class Ownership:
             self._transactions.close_unused(older_than_s)
 
     def lose(self, reason: str) -> None:
-        """The owner's commit was fenced."""
+        """Ends the ownership, because the broker has refused the owner's commit."""
         self.state, _ = decide(self.state, Lost(reason))
         self._drop()
 

@@ -1,10 +1,10 @@
-"""The strategies of a handover and their phases, as they are persisted.
+"""The strategies of a handover and their phases, as the database stores them.
 
-The table is phases.json, which the browser's code also reads. For each strategy it says which phases a
-handover goes through when nothing goes wrong (`phases`), and which phase may follow which, and when (`next`).
-It also has the words for people, and names the phases with which ownership passes (`passing`).
-The control side decides when a handover goes on (workers/control/handovers/steps.py), and enters no phase
-that the table does not allow.
+The table is phases.json, which the browser's code also reads. For each strategy, it says which phases a
+handover goes through if nothing goes wrong (`phases`), and which phase may follow which, and when (`next`).
+It also has the words for people, and names the phases in which ownership passes (`passing`). Control decides
+when a handover goes on (workers/control/handovers/steps.py), and enters no phase that the table does not
+allow.
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
 """The rules of ownership as a pure function: `decide(state, event) -> (state, actions)`.
 
-A replica follows its group's journal until it owns. There are two ways to own.
+A replica follows its group's journal until it owns the group: then it alone may commit. A replica becomes the
+owner in one of two ways. A name below is a state, and a name on an arrow is an event. To initialise an id
+means: the replica tells the broker that it uses this transactional id, and the broker shuts out everybody who
+used the id before. Each epoch has an id of its own.
 
-By release, when the owner cooperates:
+By release, if the owner cooperates. The successor is the replica that is to own next:
 
     successor   Following --ArmOrdered--> ReadingToArm --JournalEnd--> Arming --Initialised--> Announcing
                     ^                                                                             |
@@ -11,7 +14,7 @@ By release, when the owner cooperates:
                                             JournalShows its token released:  +--> Owning
     owner       Owning --ReleaseOrdered, its successor is armed--> Releasing --Committed--> Following
 
-By claim, whatever the owner does (h is the highest epoch that the journal grants):
+By claim, whatever the owner does (h is the highest epoch that the journal has granted):
 
     Following --Ordered--> Reading --JournalEnd--> Fencing --Initialised--> Preparing
     (or Armed)                |                       ^                        | Initialised
@@ -21,25 +24,28 @@ By claim, whatever the owner does (h is the highest epoch that the journal grant
                                                                                v
     Owning <----------------------------Committed-------------------------- Claiming
       |
-      +--Lost--> Stopped            another replica was granted: this one never comes back by itself
+      +--Lost--> Stopped            another replica owns: this one never comes back by itself
       +--Unsure--> Reading          it may claim again, but only while its own epoch is the newest
                                     (the same from Releasing: the journal says whether it has released)
 
 The claim, step by step:
-1. Reading: reads the journal to its end. That gives h. An order names the epoch that it takes over (`over`).
-   If h is another one, the order is out of date and is refused.
-2. Fencing: initialises the id of h. That aborts the open transaction of its owner, which cannot commit again.
-3. Preparing: initialises the id of h+1.
-4. Rereading: reads again, past anything that an open transaction hides. If h has grown, somebody else was
-   granted meanwhile: back to 2 with the new h.
-5. Claiming: commits CLAIM{h+1}.
-6. Owning: the replica follows to the last seq, then grants its own batches.
+1. Reading: the replica reads the journal to its end, and so learns h. The order to claim names the epoch that
+   the replica is to take over (`over`). If `over` is not h, the order is out of date, and is refused.
+2. Fencing: the replica initialises the id of h. The broker aborts the open transaction of the owner at h, and
+   lets this owner commit nothing more.
+3. Preparing: the replica initialises the id of h+1.
+4. Rereading: the replica reads the journal again, also behind records that an open transaction has hidden. If
+   h has grown, somebody else was granted an epoch meanwhile: the replica goes back to 2 with the new h.
+5. Claiming: the replica commits CLAIM{h+1}.
+6. Owning: the replica follows the journal to its last seq, and then begins batches of its own.
 
-The release: the successor initialises the id of h+1, which fences nobody at h, and commits ARMED{h+1, token}.
-The owner names that token in its RELEASE. Only the successor that holds the token owns by it. A successor
-that has initialised again since then holds another token, and must claim.
+The release, step by step:
+1. The successor initialises the id of h+1, which shuts out nobody at h, and commits ARMED{h+1, token}.
+2. The owner names this token in its RELEASE.
+3. The successor that holds the token owns. If the successor has initialised the id again since ARMED, it
+   holds another token, and must claim.
 
-No I/O, no clock, no randomness. `tests/simulation` runs it over a journal in memory.
+This module uses no I/O, no clock and no randomness. `tests/simulation` runs it over a journal in memory.
 """
 
 from __future__ import annotations
@@ -54,19 +60,19 @@ from pipeline_runtime.model.ids import Epoch
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """Follows the journal and owns nothing."""
+    """The replica follows the journal and owns nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingToArm:
-    """Reads the journal to its end: which epoch is the next one?"""
+    """The replica reads the journal to its end, to learn which epoch is the next one."""
 
     order: ArmOrder
 
 
 @dataclass(frozen=True, slots=True)
 class Arming:
-    """Initialises the id of `epoch`."""
+    """The replica initialises the id of `epoch`."""
 
     order: ArmOrder
     epoch: Epoch
@@ -74,7 +80,7 @@ class Arming:
 
 @dataclass(frozen=True, slots=True)
 class Announcing:
-    """Its ARMED is on the way."""
+    """The replica has sent ARMED, and the broker has not confirmed it yet."""
 
     order: ArmOrder
     epoch: Epoch
@@ -82,7 +88,7 @@ class Announcing:
 
 @dataclass(frozen=True, slots=True)
 class Armed:
-    """Ready to own `epoch` as soon as the journal releases it to `order.token`."""
+    """The replica is ready to own `epoch`, as soon as a RELEASE in the journal names `order.token`."""
 
     order: ArmOrder
     epoch: Epoch
@@ -97,7 +103,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Fencing:
-    """Step 2 of a claim. `granted` is the epoch that it shuts out."""
+    """Step 2 of a claim. `granted` is the epoch that the replica shuts out."""
 
     order: ClaimOrder
     granted: Epoch
@@ -121,7 +127,7 @@ class Rereading:
 
 @dataclass(frozen=True, slots=True)
 class Claiming:
-    """Step 5 of a claim: its CLAIM is on the way."""
+    """Step 5 of a claim: the replica has sent CLAIM, and the broker has not confirmed it yet."""
 
     order: ClaimOrder
     epoch: Epoch
@@ -129,7 +135,7 @@ class Claiming:
 
 @dataclass(frozen=True, slots=True)
 class Owning:
-    """It may commit at `epoch`."""
+    """The replica may commit at `epoch`."""
 
     order: ClaimOrder  # for a successor: the handover's id, over the epoch that was released
     epoch: Epoch
@@ -137,7 +143,7 @@ class Owning:
 
 @dataclass(frozen=True, slots=True)
 class Releasing:
-    """Its RELEASE is on the way. It commits nothing after that."""
+    """The owner has sent RELEASE, and commits nothing after that."""
 
     order: ClaimOrder
     epoch: Epoch
@@ -145,7 +151,8 @@ class Releasing:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The order was not carried out. It was granted nothing, but its fence may have stopped an owner."""
+    """The replica has not carried out the order, and was granted nothing. Its fence may have stopped an
+    owner."""
 
     order: ClaimOrder
     reason: str
@@ -153,7 +160,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """Ownership was lost to another replica."""
+    """The replica has lost its ownership to another one."""
 
     order: ClaimOrder
     reason: str
@@ -181,14 +188,14 @@ State = (
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """The replica is ordered to own, by a claim."""
+    """Control orders the replica to own, by a claim."""
 
     order: ClaimOrder
 
 
 @dataclass(frozen=True, slots=True)
 class ArmOrdered:
-    """The replica is ordered to own by release."""
+    """Control orders the replica to get ready to own, by the owner's release."""
 
     order: ArmOrder
 
@@ -200,7 +207,8 @@ class Disarmed:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseOrdered:
-    """The owner is ordered to release the group in `handover`. `armed...` is the journal's newest ARMED."""
+    """Control orders the owner to release the group in `handover`. The fields `armed…` and `token` are those
+    of the newest ARMED in the journal."""
 
     handover: str
     armed_for: str | None = None  # the handover
@@ -210,7 +218,7 @@ class ReleaseOrdered:
 
 @dataclass(frozen=True, slots=True)
 class JournalEnd:
-    """What the journal said when it was read to its end."""
+    """The replica has read the journal to its end, and found this."""
 
     granted: Epoch
     order_granted: Epoch | None = None  # the epoch that this order was granted
@@ -219,7 +227,7 @@ class JournalEnd:
 
 @dataclass(frozen=True, slots=True)
 class JournalShows:
-    """What an armed replica has read so far."""
+    """An armed replica has read the journal so far, and found this."""
 
     granted: Epoch
     released_token: str | None = None  # in the newest RELEASE
@@ -227,7 +235,7 @@ class JournalShows:
 
 @dataclass(frozen=True, slots=True)
 class Initialised:
-    """The broker has taken the id that the last Initialise named."""
+    """The broker has accepted the id that the last Initialise named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,14 +245,14 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The broker has fenced the id: somebody else has initialised it since."""
+    """The broker has shut out this replica: somebody else has initialised its id since."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Unsure:
-    """The broker did not answer. What was asked of it may have happened or not."""
+    """The broker did not answer. It may have done what the replica asked, or not."""
 
     reason: str
 
@@ -272,7 +280,7 @@ class ReadJournal:
 
 @dataclass(frozen=True, slots=True)
 class Initialise:
-    """Initialises the transactional id of `epoch`, which fences the owner before. Initialised is the
+    """Initialises the transactional id of `epoch`, which shuts out whoever used it before. Initialised is the
     answer."""
 
     epoch: Epoch
@@ -313,7 +321,8 @@ Decision = tuple[State, tuple[Action, ...]]
 
 
 def decide(state: State, event: Event) -> Decision:
-    """Takes one step. An event that a state does not expect changes nothing."""
+    """Returns the next state, and the actions that lead on from it. An event that `state` does not expect
+    changes nothing."""
     match state:
         case Following() | Refused() | Stopped():
             return _idle(state, event)

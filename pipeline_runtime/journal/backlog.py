@@ -70,8 +70,9 @@ def waiting_rows(
 
 
 def _waiting_outside(ends: Ends, topic: str, now: TopicSeen) -> int:
-    """Returns how many offsets are left of a user's own topic. Others may have created it again, extended or
-    trimmed it: what is left of it counts, and not where it was read last alone."""
+    """Returns how many offsets of a user's own topic the group has still to read. Others may have created the
+    topic again, extended or trimmed it, so this counts what is left of it, and does not only go by where the
+    group read last."""
     known_id = ends.get(TOPIC_IDS, {}).get(topic)
     is_another = known_id and now.id and known_id != now.id
     waiting = 0

@@ -39,11 +39,11 @@ def read_since(kafka: KafkaSettings, topic: str, since_ms: int) -> Iterator[tupl
 
 
 class JournalTail:
-    """A thread that passes every committed record to `apply`, in order, with its offset and the broker's time
-    (ms), until it is closed.
+    """Passes every committed record to `apply`, in order, with its offset and the broker's time (ms), in a
+    thread of its own, until it is closed.
 
-    No lock is held while `apply` runs; it takes its own. An exception in `apply` ends the thread and is kept
-    in `failure`.
+    The thread holds no lock while `apply` runs, so `apply` takes its own. An exception in `apply` ends the
+    thread and is kept in `failure`.
     """
 
     def __init__(

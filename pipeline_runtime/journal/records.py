@@ -55,14 +55,14 @@ class Boundary:
 
 
 ElementCounts = dict[str, tuple[int | None, int | None, int]]
-"""The rows in and out, and the dead letters, of each element of a group of several. Rows in or out are None
-if only Spark saw them."""
+"""The rows in and out, and the dead letters, of each element, if the group has several elements. Rows in or
+out are None if only Spark saw them."""
 _UNKNOWN = (None, None, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The rows of all batches that there ever were, also of those that a rewind made void."""
+    """Counts the rows of all batches that the group ever committed, even those that a rewind made void."""
 
     rows_in: int = 0
     rows_out: int = 0
@@ -89,7 +89,7 @@ class Totals:
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Totals:
-        """Returns what `encode` made JSON of."""
+        """Returns the totals that `encode` has written as JSON."""
         elements = {id: (read, written, dead) for id, (read, written, dead) in data["elements"].items()}
         return Totals(data["rows_in"], data["rows_out"], data["dead_letters"], elements)
 
@@ -126,7 +126,8 @@ class Commit:
     """How long the batch's oldest row had waited before it was committed. None if nobody knows when it
     came."""
     totals: Totals = field(default_factory=Totals)
-    """With this batch. So nobody has to read the whole journal, which may be trimmed, to know them."""
+    """The totals with this batch. So nobody has to read the whole journal, which may be trimmed, to know
+    them."""
 
     @property
     def seq(self) -> Seq:
@@ -135,7 +136,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A replica has taken the group over, whatever the owner before it did. `epoch` owns from here on."""
+    """A replica has taken over the group, whatever the owner before it did. `epoch` owns from here on."""
 
     epoch: Epoch
     order: str
@@ -148,10 +149,10 @@ class Claim:
     """The GroupSpec.version that the owner goes on with."""
     spec: dict[str, Any] | None = None
     """The definition itself, as JSON. A replica that starts from an older checkpoint finds it nowhere else.
-    It is None when the definition is larger than SPEC_BYTES_MAX."""
+    It is None if the definition is larger than SPEC_BYTES_MAX."""
     fresh: bool = False
-    """The state begins empty here, since the former definition's state is of no use to this one. Inputs and
-    the sinks' files go on where they stand."""
+    """Whether the state begins empty here, because this definition cannot use the state of the former one.
+    Inputs and the sinks' files go on where they stand."""
     moves: Ends | None = None
     """Where the first batch begins, if this definition reads other inputs than the one before. None if it
     begins where the last batch ended."""
@@ -173,7 +174,8 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Announce:
-    """Lets a successor run the batch at the same time. Its COMMIT may never follow."""
+    """Announces a batch, so that a successor can run it at the same time. The COMMIT of this batch may never
+    follow."""
 
     epoch: Epoch
     boundary: Boundary
@@ -230,7 +232,7 @@ def _fields_of(record: Record | Totals) -> dict[str, Any]:
 
 
 def decode(value: bytes) -> Record:
-    """Returns the record that `encode` has made a value of. Raises JournalDamaged."""
+    """Returns the record that `encode` has encoded. Raises JournalDamaged."""
     try:
         data = json.loads(value)
         kind = _KINDS[data.pop("kind")]

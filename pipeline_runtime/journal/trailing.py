@@ -1,7 +1,7 @@
-"""The view of a journal as it was when a batch had been processed. Pure.
+"""Views a journal as it was when this replica's local state had processed a batch. Pure.
 
-A replica reads its journal faster than it follows the batches. The view of all that it has read says too much
-for a restart: it would skip the batches that are still to be followed.
+A replica reads its journal faster than it follows the batches. A restart must not begin from the view of
+everything that was read: it would skip the batches that the replica still has to follow.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from pipeline_runtime.model.ids import Seq
 
 
 class TrailingView:
-    """Takes in the same records as the view of all that was read, each once the local state has come to it.
+    """Takes in the same records as the view of everything that was read, but each record only when the local
+    state has come to it.
 
     `view` is the fold of all records before `offset`.
     """
@@ -30,7 +31,7 @@ class TrailingView:
 
     @property
     def read_to(self) -> int:
-        """All records before this offset were read."""
+        """Says that all records before this offset were read."""
         return self._waiting[-1][0] + 1 if self._waiting else self.offset
 
     def come_to(self, local: Seq) -> None:

@@ -176,8 +176,8 @@ class JournalView:
             self.last_row_at_ms = at_ms
 
     def date(self, record: Record, at_ms: int) -> None:
-        """Takes in when the broker took a record that had been told, and was applied, before the journal was
-        read up to it. The topic that told it has a time of its own."""
+        """Sets the time at which the broker stored a record that another topic had told, and that was applied
+        before the journal was read up to it. The other topic has a time of its own."""
         takeover = self.takeover
         if takeover is None or takeover.by != "release":
             return
@@ -194,8 +194,8 @@ class JournalView:
             self.commits.pop(self._forgotten, None)
 
     def begin_at(self, local: Seq) -> None:
-        """Has to be called before anything is read. Commits before `local` will not be asked for, so they are
-        not kept."""
+        """Says where the local state stands. Call it before anything is read. Nobody will ask for commits
+        before `local`, so the view does not keep them."""
         self._forgotten = Seq(max(self._forgotten, local - 1))
 
     def to_json(self) -> dict[str, Any]:
